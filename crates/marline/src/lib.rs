@@ -1,0 +1,1 @@
+//! Marline as a library (skeleton).
