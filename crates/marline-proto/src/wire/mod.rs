@@ -1,1 +1,54 @@
-//! The wire format (`docs/PROTOCOL.md`).
+//! The wire format (`docs/PROTOCOL.md`): a datagram is a [`Header`] and [`Frame`]s to its end.
+//!
+//! Decoding borrows from the datagram and is total: any bytes give frames or a [`DecodeError`],
+//! never a panic, and nothing is allocated but the two vectors of an [`Ack`], whose lengths are
+//! bounded. Encoding appends to a buffer that the caller owns.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`varint`] | variable-length integers (RFC 9000 §16) |
+//! | `id.rs` | [`PathId`], [`FlowId`] |
+//! | `header.rs`, `frame.rs` | [`Header`], [`Frame`] and the iterator [`Frames`] |
+//! | `ack.rs` | ACK with arrival times |
+//! | `flow.rs` | OPEN_FLOW, RESET_FLOW, STOP_SENDING |
+//! | `stream.rs` | STREAM |
+//! | `packet.rs` | PACKET, PACKET_PART, FORWARD, FINISH |
+//! | `credit.rs` | MAX_DATA, MAX_FLOW_DATA, MAX_FLOWS |
+//! | `path.rs` | PATH_STATUS, PATH_ABANDON |
+//! | `close.rs` | CLOSE and its codes |
+//! | `params.rs` | [`Params`], which the carrier's handshake exchanges |
+//! | `error.rs` | [`DecodeError`] |
+
+mod ack;
+mod close;
+mod credit;
+mod error;
+mod flow;
+mod frame;
+pub mod frame_type;
+mod header;
+mod id;
+mod packet;
+mod params;
+mod path;
+mod reader;
+mod stream;
+pub mod varint;
+
+pub use ack::{
+    Ack, Arrival, Fitted, MAX_ARRIVALS_DECODED, MAX_ARRIVALS_ENCODED, MAX_RANGES_DECODED,
+    MAX_RANGES_ENCODED,
+};
+pub use close::{Close, MAX_REASON, close_code};
+pub use credit::{MAX_FLOW_COUNT, MaxData, MaxFlowData, MaxFlows};
+pub use error::{DecodeError, DecodeErrorKind};
+pub use flow::{
+    DeliveryOrder, FlowKind, LEAST_PRIORITY, MAX_TARGET, OpenFlow, ResetFlow, StopSending,
+};
+pub use frame::{Frame, Frames, decode};
+pub use header::{Header, VERSION};
+pub use id::{FlowId, PathId};
+pub use packet::{Finish, Forward, MAX_MESSAGE, Packet, PacketPart};
+pub use params::{MAX_ACK_DELAY_US, MAX_PARAMETERS, Params};
+pub use path::{Availability, PathAbandon, PathStatus};
+pub use stream::Stream;

@@ -1,0 +1,63 @@
+//! The numbers of the frames. All of them fit one byte, and a type must be in its shortest form.
+
+/// A byte that means nothing.
+pub const PADDING: u64 = 0x00;
+/// Asks for an acknowledgement.
+pub const PING: u64 = 0x01;
+/// [`Ack`](super::Ack).
+pub const ACK: u64 = 0x02;
+/// [`OpenFlow`](super::OpenFlow).
+pub const OPEN_FLOW: u64 = 0x04;
+/// [`ResetFlow`](super::ResetFlow).
+pub const RESET_FLOW: u64 = 0x05;
+/// [`StopSending`](super::StopSending).
+pub const STOP_SENDING: u64 = 0x06;
+/// [`Stream`](super::Stream) that does not end with its data.
+pub const STREAM: u64 = 0x08;
+/// [`Stream`](super::Stream) that ends with its data.
+pub const STREAM_FIN: u64 = 0x09;
+/// [`Packet`](super::Packet).
+pub const PACKET: u64 = 0x0a;
+/// [`PacketPart`](super::PacketPart).
+pub const PACKET_PART: u64 = 0x0b;
+/// [`Forward`](super::Forward).
+pub const FORWARD: u64 = 0x0c;
+/// [`Finish`](super::Finish).
+pub const FINISH: u64 = 0x0d;
+/// [`MaxData`](super::MaxData).
+pub const MAX_DATA: u64 = 0x10;
+/// [`MaxFlowData`](super::MaxFlowData).
+pub const MAX_FLOW_DATA: u64 = 0x11;
+/// [`MaxFlows`](super::MaxFlows).
+pub const MAX_FLOWS: u64 = 0x12;
+/// [`PathStatus`](super::PathStatus).
+pub const PATH_STATUS: u64 = 0x18;
+/// [`PathAbandon`](super::PathAbandon).
+pub const PATH_ABANDON: u64 = 0x19;
+/// [`Close`](super::Close).
+pub const CLOSE: u64 = 0x1f;
+
+/// Name of a frame as `docs/PROTOCOL.md` writes it; `None` if no frame has this type.
+#[must_use]
+pub const fn name(frame_type: u64) -> Option<&'static str> {
+    Some(match frame_type {
+        PADDING => "PADDING",
+        PING => "PING",
+        ACK => "ACK",
+        OPEN_FLOW => "OPEN_FLOW",
+        RESET_FLOW => "RESET_FLOW",
+        STOP_SENDING => "STOP_SENDING",
+        STREAM | STREAM_FIN => "STREAM",
+        PACKET => "PACKET",
+        PACKET_PART => "PACKET_PART",
+        FORWARD => "FORWARD",
+        FINISH => "FINISH",
+        MAX_DATA => "MAX_DATA",
+        MAX_FLOW_DATA => "MAX_FLOW_DATA",
+        MAX_FLOWS => "MAX_FLOWS",
+        PATH_STATUS => "PATH_STATUS",
+        PATH_ABANDON => "PATH_ABANDON",
+        CLOSE => "CLOSE",
+        _ => return None,
+    })
+}

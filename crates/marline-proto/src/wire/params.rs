@@ -1,0 +1,197 @@
+//! Parameters of one end, which the carrier's handshake carries to the other.
+//!
+//! ```text
+//! [ id (i) | length (i) | value (i) ] * any number, up to the end
+//! ```
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::reader::Reader;
+use super::{DecodeError, DecodeErrorKind, MAX_FLOW_COUNT, MAX_MESSAGE, varint};
+
+/// Most parameters, known and unknown, that one end may send.
+pub const MAX_PARAMETERS: usize = 64;
+
+/// Largest [`Params::max_ack_delay_us`]: 2^24 - 1 µs, about 17 s.
+pub const MAX_ACK_DELAY_US: u64 = (1 << 24) - 1;
+
+/// What one end is ready to take from the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The session ends after so many milliseconds without a datagram from the peer on any path;
+    /// the smaller value of both ends holds, and 0 means no limit. Default 30 000.
+    pub max_idle_timeout_ms: u64,
+    /// MAX_DATA at the start, in bytes. Default 16 MiB.
+    pub max_data: u64,
+    /// MAX_FLOW_DATA of every flow at its start, in bytes. Default 4 MiB.
+    pub max_flow_data: u64,
+    /// MAX_FLOWS at the start; at most [`MAX_FLOW_COUNT`]. Default 1024.
+    pub max_flows: u64,
+    /// Longest wait, in microseconds, before an acknowledgement is sent; at most
+    /// [`MAX_ACK_DELAY_US`]. Default 5000.
+    pub max_ack_delay_us: u64,
+    /// Longest message, in bytes, that this end takes; at most [`MAX_MESSAGE`], the default.
+    pub max_message: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            max_idle_timeout_ms: 30_000,
+            max_data: 16 << 20,
+            max_flow_data: 4 << 20,
+            max_flows: 1024,
+            max_ack_delay_us: 5000,
+            max_message: MAX_MESSAGE as u64,
+        }
+    }
+}
+
+/// A known parameter: where it lives and what it may be.
+struct Known {
+    id: u64,
+    name: &'static str,
+    max: u64,
+    get: fn(&Params) -> u64,
+    set: fn(&mut Params, u64),
+}
+
+/// The known parameters, in the order in which they are written.
+static KNOWN: [Known; 6] = [
+    Known {
+        id: 0x01,
+        name: "max_idle_timeout",
+        max: varint::MAX,
+        get: |params| params.max_idle_timeout_ms,
+        set: |params, value| params.max_idle_timeout_ms = value,
+    },
+    Known {
+        id: 0x02,
+        name: "max_data",
+        max: varint::MAX,
+        get: |params| params.max_data,
+        set: |params, value| params.max_data = value,
+    },
+    Known {
+        id: 0x03,
+        name: "max_flow_data",
+        max: varint::MAX,
+        get: |params| params.max_flow_data,
+        set: |params, value| params.max_flow_data = value,
+    },
+    Known {
+        id: 0x04,
+        name: "max_flows",
+        max: MAX_FLOW_COUNT,
+        get: |params| params.max_flows,
+        set: |params, value| params.max_flows = value,
+    },
+    Known {
+        id: 0x05,
+        name: "max_ack_delay",
+        max: MAX_ACK_DELAY_US,
+        get: |params| params.max_ack_delay_us,
+        set: |params, value| params.max_ack_delay_us = value,
+    },
+    Known {
+        id: 0x06,
+        name: "max_message",
+        max: MAX_MESSAGE as u64,
+        get: |params| params.max_message,
+        set: |params, value| params.max_message = value,
+    },
+];
+
+fn known(id: u64) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.id == id)
+}
+
+/// A parameter's id and, where it has one, its name.
+pub(super) struct Named(pub(super) u64);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match known(self.0) {
+            Some(known) => f.write_str(known.name),
+            None => write!(f, "{:#04x}", self.0),
+        }
+    }
+}
+
+impl Params {
+    /// Reads parameters to the end of `bytes`. Unknown ones are skipped, missing ones have their
+    /// defaults.
+    ///
+    /// # Errors
+    /// A parameter that appears twice, is truncated, is not exactly one integer or exceeds its
+    /// limit; more than [`MAX_PARAMETERS`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut params = Self::default();
+        let mut reader = Reader { rest: bytes };
+        let mut seen = Vec::new();
+        while !reader.rest.is_empty() {
+            let offset = bytes.len() - reader.rest.len();
+            decode_one(&mut params, &mut reader, &mut seen).map_err(|kind| kind.at(offset))?;
+        }
+        Ok(params)
+    }
+
+    /// Appends all parameters, those with default values included.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for known in &KNOWN {
+            let value = (known.get)(self);
+            debug_assert!(value <= known.max, "{} is {value}", known.name);
+            varint::encode(known.id, out);
+            varint::encode(varint::len(value) as u64, out);
+            varint::encode(value, out);
+        }
+    }
+
+    /// Bytes that [`encode`](Self::encode) appends.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        KNOWN.iter().fold(0, |sum, known| {
+            let len = varint::len((known.get)(self));
+            sum + varint::len(known.id) + varint::len(len as u64) + len
+        })
+    }
+}
+
+fn decode_one(
+    params: &mut Params,
+    reader: &mut Reader<'_>,
+    seen: &mut Vec<u64>,
+) -> Result<(), DecodeErrorKind> {
+    let id = reader.varint("parameter id")?;
+    if seen.contains(&id) {
+        return Err(DecodeErrorKind::DuplicateParameter { id });
+    }
+    if seen.len() == MAX_PARAMETERS {
+        return Err(DecodeErrorKind::TooLarge {
+            field: "number of parameters",
+            value: MAX_PARAMETERS as u64 + 1,
+            max: MAX_PARAMETERS as u64,
+        });
+    }
+    seen.push(id);
+    let len = reader.varint("parameter length")?;
+    let bytes = reader.bytes(len, "parameter value")?;
+    let Some(known) = known(id) else {
+        return Ok(());
+    };
+    match varint::decode(bytes) {
+        Some((value, taken)) if taken == bytes.len() => {
+            if value > known.max {
+                return Err(DecodeErrorKind::TooLarge {
+                    field: known.name,
+                    value,
+                    max: known.max,
+                });
+            }
+            (known.set)(params, value);
+            Ok(())
+        }
+        _ => Err(DecodeErrorKind::MalformedParameter { id }),
+    }
+}

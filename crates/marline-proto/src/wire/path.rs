@@ -1,0 +1,102 @@
+//! What one end wishes of a path: PATH_STATUS, PATH_ABANDON.
+
+use alloc::vec::Vec;
+
+use super::reader::Reader;
+use super::{DecodeErrorKind, PathId, frame_type, varint};
+
+/// How the peer may use a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// For anything.
+    Available = 0,
+    /// Only when no available path is left.
+    Standby = 1,
+}
+
+/// PATH_STATUS: how the sender of the frame wants the peer to use a path.
+///
+/// ```text
+/// 0x18 | path (i) | sequence (i) | status (i)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathStatus {
+    /// The path.
+    pub path: PathId,
+    /// Grows with every change of this path's status; a frame whose sequence is not above the
+    /// highest seen is old and means nothing.
+    pub sequence: u64,
+    /// The wish.
+    pub status: Availability,
+}
+
+impl PathStatus {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeErrorKind> {
+        Ok(Self {
+            path: PathId(reader.varint("path")?),
+            sequence: reader.varint("sequence")?,
+            status: match reader.varint("status")? {
+                0 => Availability::Available,
+                1 => Availability::Standby,
+                value => {
+                    return Err(DecodeErrorKind::UnknownValue {
+                        field: "status",
+                        value,
+                    });
+                }
+            },
+        })
+    }
+
+    fn fields(&self) -> [u64; 3] {
+        [self.path.0, self.sequence, self.status as u64]
+    }
+
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        varint::encode_frame(frame_type::PATH_STATUS, self.fields(), out);
+    }
+
+    /// Bytes that [`encode`](Self::encode) appends.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        varint::frame_len(self.fields())
+    }
+}
+
+/// PATH_ABANDON: the sender of the frame will not use a path any more, and nor may the peer.
+///
+/// ```text
+/// 0x19 | path (i) | code (i)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathAbandon {
+    /// The path.
+    pub path: PathId,
+    /// Why, in the application's numbers.
+    pub code: u64,
+}
+
+impl PathAbandon {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeErrorKind> {
+        Ok(Self {
+            path: PathId(reader.varint("path")?),
+            code: reader.varint("code")?,
+        })
+    }
+
+    fn fields(&self) -> [u64; 2] {
+        [self.path.0, self.code]
+    }
+
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        varint::encode_frame(frame_type::PATH_ABANDON, self.fields(), out);
+    }
+
+    /// Bytes that [`encode`](Self::encode) appends.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        varint::frame_len(self.fields())
+    }
+}
