@@ -1,1 +1,9 @@
-//! Marline as a library (skeleton).
+//! Marline as a library: several unreliable links twisted into one low-latency connection.
+//!
+//! The program `marline` is a thin shell around these modules.
+
+pub mod cli;
+pub mod config;
+pub mod control;
+pub mod metrics;
+pub mod proxy;

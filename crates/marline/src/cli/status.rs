@@ -1,0 +1,261 @@
+//! `marline status`: asks a running client or server, and prints a table or JSON.
+
+use super::{CliError, output, runtime};
+use crate::control::client::{AskError, ask};
+use crate::control::default_path;
+use crate::control::protocol::{Outcome, Request};
+use crate::control::status::{FlowStatus, PathStatus, Role, SessionStatus, Status};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Show the paths and flows of a running client or server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  marline status                       the client of this user, or its server if there is no client
+  marline status --json | jq '.sessions[].paths[] | {name, state, rtt_ms}'
+  marline status --control /run/marline/server.sock")]
+pub(super) struct Args {
+    /// Control socket of the instance to ask.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    match request(args.control.as_ref(), &Request::Status)? {
+        Outcome::Status { status } if args.json => output::json(&status),
+        Outcome::Status { status } => output::line(table(&status).trim_end()),
+        other => Err(CliError::runtime(format!("unexpected answer: {other:?}"))),
+    }
+}
+
+/// Asks the instance at `control`, or else this user's client, or else this user's server.
+pub(super) fn request(control: Option<&PathBuf>, request: &Request) -> Result<Outcome, CliError> {
+    let candidates = match control {
+        Some(path) => vec![path.clone()],
+        None => vec![default_path(Role::Client), default_path(Role::Server)],
+    };
+    let runtime = runtime()?;
+    let mut asked = None;
+    for path in candidates {
+        match runtime.block_on(ask(&path, request.clone())) {
+            Err(error @ AskError::NotRunning(_)) => asked = asked.or(Some(error)),
+            Ok(Outcome::Error { message, hint }) => {
+                let error = CliError::runtime(message);
+                return Err(match hint {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                });
+            }
+            Ok(outcome) => return Ok(outcome),
+            Err(error) => return Err(CliError::runtime(error)),
+        }
+    }
+    let message = asked.map_or_else(
+        || "no running marline found".to_owned(),
+        |error| error.to_string(),
+    );
+    Err(CliError::runtime(message).hint(
+        "start `marline client` or `marline server`, or name its socket with `--control PATH`",
+    ))
+}
+
+fn table(status: &Status) -> String {
+    let mut text = String::new();
+    let role = match status.role {
+        Role::Client => "client",
+        Role::Server => "server",
+    };
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "{role} {}, up {}",
+        status.version,
+        duration(status.uptime_s)
+    );
+    if status.sessions.is_empty() {
+        text.push_str("no session\n");
+    }
+    for session in &status.sessions {
+        push_session(&mut text, session);
+    }
+    text
+}
+
+fn push_session(text: &mut String, session: &SessionStatus) {
+    let SessionStatus {
+        id,
+        peer,
+        state,
+        paths,
+        flows,
+        flows_opened,
+    } = session;
+    let _ = writeln!(
+        text,
+        "\nsession {id} with {peer}: {state}, {flows_opened} flows opened so far"
+    );
+    let mut table = new_table(&[
+        "path",
+        "name",
+        "state",
+        "rtt ms",
+        "loss %",
+        "cwnd",
+        "in flight",
+        "queue",
+        "rate",
+        "sent",
+        "received",
+        "reason",
+    ]);
+    for path in paths {
+        table.add_row(path_row(path));
+    }
+    align(&mut table, 3..=10);
+    let _ = writeln!(text, "{table}");
+    if flows.is_empty() {
+        text.push_str("no open flow\n");
+        return;
+    }
+    let mut table = new_table(&[
+        "flow",
+        "kind",
+        "scheduler",
+        "delivered",
+        "p50 ms",
+        "p95 ms",
+        "p99 ms",
+        "worst ms",
+        "redundancy %",
+        "retransmitted",
+    ]);
+    for flow in flows {
+        table.add_row(flow_row(flow));
+    }
+    align(&mut table, 3..=9);
+    let _ = writeln!(text, "{table}");
+}
+
+fn new_table(head: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(head);
+    table
+}
+
+fn align(table: &mut Table, columns: std::ops::RangeInclusive<usize>) {
+    for index in columns {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+fn path_row(path: &PathStatus) -> Vec<String> {
+    let name = if path.cost == 0 {
+        path.name.clone()
+    } else {
+        format!("{} (cost {})", path.name, path.cost)
+    };
+    vec![
+        path.id.to_string(),
+        name,
+        path.state.as_str().to_owned(),
+        path.rtt_ms.map_or_else(unknown, |rtt| format!("{rtt:.1}")),
+        path.loss
+            .map_or_else(unknown, |loss| format!("{:.1}", loss * 100.0)),
+        bytes(path.cwnd_bytes),
+        bytes(path.in_flight_bytes),
+        bytes(path.queue_bytes),
+        path.rate_bps
+            .map_or_else(unknown, |rate| format!("{:.1} Mb/s", rate as f64 / 1e6)),
+        bytes(path.sent_bytes),
+        bytes(path.received_bytes),
+        path.reason.clone(),
+    ]
+}
+
+fn flow_row(flow: &FlowStatus) -> Vec<String> {
+    let delay = |pick: fn(&crate::control::status::Quantiles) -> f64| {
+        flow.delay_ms
+            .as_ref()
+            .map_or_else(unknown, |delay| format!("{:.1}", pick(delay)))
+    };
+    vec![
+        flow.id.to_string(),
+        flow.kind.clone(),
+        flow.scheduler.clone(),
+        bytes(flow.delivered_bytes),
+        delay(|delay| delay.p50),
+        delay(|delay| delay.p95),
+        delay(|delay| delay.p99),
+        delay(|delay| delay.worst),
+        format!("{:.1}", flow.redundancy * 100.0),
+        flow.retransmissions.to_string(),
+    ]
+}
+
+fn unknown() -> String {
+    "-".to_owned()
+}
+
+fn bytes(count: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000, "TB"),
+        (1_000_000_000, "GB"),
+        (1_000_000, "MB"),
+        (1000, "kB"),
+    ];
+    for (size, unit) in UNITS {
+        if count >= size {
+            return format!("{:.1} {unit}", count as f64 / size as f64);
+        }
+    }
+    format!("{count} B")
+}
+
+fn duration(seconds: f64) -> String {
+    let whole = std::time::Duration::from_secs(seconds.max(0.0) as u64);
+    humantime::format_duration(whole).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::status::tests::example;
+
+    #[test]
+    fn the_table_shows_what_the_status_says() {
+        let text = table(&example());
+        for expected in [
+            "client 0.1.0, up 1m 1s",
+            "session 0 with server-key: established, 5 flows opened so far",
+            "31.2",
+            "120.0 kB",
+            "20.0 Mb/s",
+            "wwan0 (cost 2)",
+            "no feedback for 3 probe timeouts",
+            "min-rtt",
+            "3.0 MB",
+            "12.5",
+        ] {
+            assert!(text.contains(expected), "{expected} is not in\n{text}");
+        }
+        let dead = text.lines().find(|line| line.contains("wwan0")).unwrap();
+        assert!(dead.contains("dead") && dead.contains('-'), "{dead}");
+    }
+
+    #[test]
+    fn sizes_have_readable_units() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1500), "1.5 kB");
+        assert_eq!(bytes(2_000_000_000_000), "2.0 TB");
+    }
+}

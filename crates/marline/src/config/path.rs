@@ -1,0 +1,258 @@
+//! One path as it is configured: `LOCAL[,standby][,cost=N][,server=HOST:PORT][,name=NAME]`.
+
+use super::error::Problem;
+use super::text::{host_port, nearest};
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// Longest interface name that Linux accepts (`IFNAMSIZ` less the closing zero).
+const MAX_INTERFACE: usize = 15;
+/// Longest path name.
+const MAX_NAME: usize = 64;
+const OPTIONS: [&str; 4] = ["standby", "cost", "server", "name"];
+
+/// What a path's socket is bound to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Local {
+    /// Nothing: the routing table decides. Written `any`.
+    Any,
+    /// A network interface, for example `wlan0`.
+    Interface(String),
+    /// A source address.
+    Address(IpAddr),
+}
+
+/// A path as the user wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathSpec {
+    /// The name that `marline status` shows and `marline paths` takes. Unique within a session.
+    pub name: String,
+    /// What the path's socket is bound to.
+    pub local: Local,
+    /// Used only when no path that is not on standby works.
+    pub standby: bool,
+    /// Cost rank, 0 is cheapest; a scheduler that minds cost prefers lower ranks.
+    pub cost: u8,
+    /// Address of the server over this path, `HOST:PORT`, where it differs from the one in the connection string.
+    pub server: Option<String>,
+}
+
+impl Default for PathSpec {
+    /// The path that is used when none is configured: the routing table's choice.
+    fn default() -> Self {
+        PathSpec {
+            name: "any".to_owned(),
+            local: Local::Any,
+            standby: false,
+            cost: 0,
+            server: None,
+        }
+    }
+}
+
+impl fmt::Display for Local {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Local::Any => f.write_str("any"),
+            Local::Interface(name) => f.write_str(name),
+            Local::Address(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl fmt::Display for PathSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.local)?;
+        if self.standby {
+            f.write_str(",standby")?;
+        }
+        if self.cost != 0 {
+            write!(f, ",cost={}", self.cost)?;
+        }
+        if let Some(server) = &self.server {
+            write!(f, ",server={server}")?;
+        }
+        if self.name != default_name(&self.local, self.server.as_deref()) {
+            write!(f, ",name={}", self.name)?;
+        }
+        Ok(())
+    }
+}
+
+fn default_name(local: &Local, server: Option<&str>) -> String {
+    match server {
+        None => local.to_string(),
+        // Two paths may leave by the same local address to different relays; their names must differ too.
+        Some(server) => format!("{local}/{server}"),
+    }
+}
+
+impl FromStr for Local {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        if text == "any" {
+            return Ok(Local::Any);
+        }
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return match address {
+                address if address.is_unspecified() => Ok(Local::Any),
+                address if address.is_multicast() => {
+                    Err(Problem::new(format!("`{address}` is a multicast address"))
+                        .hint("give an address of this host, or the name of an interface"))
+                }
+                address => Ok(Local::Address(address)),
+            };
+        }
+        let plausible = !text.is_empty()
+            && text.len() <= MAX_INTERFACE
+            && text
+                .chars()
+                .all(|c| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '='))
+            && text != "."
+            && text != "..";
+        // Four numbers with dots are meant as an address even when they are not one.
+        let numeric = text.contains('.') && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        if !plausible || numeric {
+            return Err(Problem::new(format!("`{text}` is neither an interface name nor an IP address"))
+                .hint("write an interface such as `wlan0`, a source address such as `192.168.1.7`, or `any`"));
+        }
+        Ok(Local::Interface(text.to_owned()))
+    }
+}
+
+impl FromStr for PathSpec {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let mut words = text.split(',').map(str::trim);
+        let local: Local = words.next().unwrap_or_default().parse()?;
+        let mut spec = PathSpec {
+            local,
+            name: String::new(),
+            ..PathSpec::default()
+        };
+        let mut seen: Vec<&str> = Vec::new();
+        for word in words {
+            let (key, value) = match word.split_once('=') {
+                Some((key, value)) => (key, Some(value)),
+                None => (word, None),
+            };
+            if seen.contains(&key) {
+                return Err(Problem::new(format!("option `{key}` is given twice")));
+            }
+            seen.push(key);
+            match (key, value) {
+                ("standby", None) => spec.standby = true,
+                ("cost", Some(value)) => {
+                    spec.cost = value.parse().map_err(|_| {
+                        Problem::new(format!("cost `{value}` is not a number from 0 to 255"))
+                    })?;
+                }
+                ("server", Some(value)) => spec.server = Some(host_port(value)?),
+                ("name", Some(value)) => spec.name = name(value)?,
+                ("standby", Some(_)) => {
+                    return Err(Problem::new("option `standby` takes no value"));
+                }
+                ("cost" | "server" | "name", None) => {
+                    return Err(Problem::new(format!(
+                        "option `{key}` needs a value: `{key}=...`"
+                    )));
+                }
+                _ => {
+                    return Err(Problem::new(format!("unknown option `{key}`"))
+                        .hint(nearest(key, &OPTIONS, "option")));
+                }
+            }
+        }
+        if spec.name.is_empty() {
+            spec.name = default_name(&spec.local, spec.server.as_deref());
+        }
+        Ok(spec)
+    }
+}
+
+fn name(text: &str) -> Result<String, Problem> {
+    let fine = !text.is_empty()
+        && text.len() <= MAX_NAME
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._:/@-[]".contains(c));
+    if fine {
+        Ok(text.to_owned())
+    } else {
+        Err(Problem::new(format!("name `{text}` is not usable"))
+            .hint(format!("use 1 to {MAX_NAME} letters, digits or ._:/@-")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> PathSpec {
+        text.parse()
+            .unwrap_or_else(|problem| panic!("{text}: {problem}"))
+    }
+
+    #[test]
+    fn reads_every_option() {
+        let spec = parse("wwan0,standby,cost=2,server=[2001:db8::1]:4433,name=modem");
+        assert_eq!(spec.local, Local::Interface("wwan0".into()));
+        assert!(spec.standby);
+        assert_eq!(spec.cost, 2);
+        assert_eq!(spec.server.as_deref(), Some("[2001:db8::1]:4433"));
+        assert_eq!(spec.name, "modem");
+    }
+
+    #[test]
+    fn a_written_path_reads_back_the_same() {
+        for text in [
+            "any",
+            "wlan0",
+            "192.168.1.7,standby",
+            "fe80::1,cost=7",
+            "127.0.0.1,server=127.0.0.1:5001",
+            "wwan0,standby,cost=2,server=h:1,name=modem",
+        ] {
+            assert_eq!(parse(text).to_string(), text);
+            assert_eq!(parse(&parse(text).to_string()), parse(text));
+        }
+    }
+
+    #[test]
+    fn paths_to_different_relays_have_different_names() {
+        let a = parse("127.0.0.1,server=127.0.0.1:5001");
+        let b = parse("127.0.0.1,server=127.0.0.1:5002");
+        assert_ne!(a.name, b.name);
+    }
+
+    #[test]
+    fn wrong_paths_are_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "neither an interface"),
+            ("192.168.1", "neither an interface"),
+            ("192.168.1.300", "neither an interface"),
+            ("an-interface-far-too-long", "neither an interface"),
+            ("224.0.0.1", "multicast"),
+            ("wlan0,cost=x", "not a number"),
+            ("wlan0,cost=256", "not a number"),
+            ("wlan0,cost", "needs a value"),
+            ("wlan0,standby=yes", "takes no value"),
+            ("wlan0,standby,standby", "twice"),
+            ("wlan0,stanby", "unknown option `stanby`"),
+            ("wlan0,server=host", "port"),
+            ("wlan0,name=a b", "not usable"),
+        ] {
+            let problem = text.parse::<PathSpec>().expect_err(text);
+            assert!(problem.message.contains(reason), "{text}: {problem}");
+        }
+        let hint = "wlan0,stanby"
+            .parse::<PathSpec>()
+            .unwrap_err()
+            .hint
+            .unwrap();
+        assert!(hint.contains("`standby`"), "{hint}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Small readers of text that several keys share.
+
+use super::error::Problem;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A sentence that names the known word nearest to `word`, or lists all when none is near.
+pub fn nearest(word: &str, known: &[&str], what: &str) -> String {
+    let best = known
+        .iter()
+        .map(|candidate| {
+            (
+                strsim::normalized_damerau_levenshtein(word, candidate),
+                candidate,
+            )
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((score, candidate)) if score >= 0.5 => {
+            format!("did you mean the {what} `{candidate}`?")
+        }
+        _ => format!("known {what}s: {}", known.join(", ")),
+    }
+}
+
+/// `HOST:PORT`, where HOST is a name, an IPv4 address or an IPv6 address in brackets. The port is not 0.
+///
+/// # Errors
+/// What is wrong with the text, and how to write it.
+pub fn host_port(text: &str) -> Result<String, Problem> {
+    split_host_port(text).map(|_| text.to_owned())
+}
+
+/// Splits `HOST:PORT`; the brackets of an IPv6 address are taken off.
+///
+/// # Errors
+/// What is wrong with the text, and how to write it.
+pub fn split_host_port(text: &str) -> Result<(&str, u16), Problem> {
+    let wrong = |message: String| {
+        Problem::new(message)
+            .hint("write HOST:PORT, for example `example.com:443`, `192.0.2.1:443` or `[2001:db8::1]:443`")
+    };
+    let (host, port) = text
+        .rsplit_once(':')
+        .ok_or_else(|| wrong(format!("`{text}` has no port")))?;
+    let host = match host.strip_prefix('[') {
+        Some(inner) => inner
+            .strip_suffix(']')
+            .ok_or_else(|| wrong(format!("`{host}` lacks its closing `]`")))?,
+        None if host.contains(':') => {
+            return Err(wrong(format!(
+                "`{text}`: an IPv6 address needs brackets before its port"
+            )));
+        }
+        None => host,
+    };
+    if host.is_empty() {
+        return Err(wrong(format!("`{text}` has no host")));
+    }
+    match port.parse::<u16>() {
+        Ok(port) if port != 0 => Ok((host, port)),
+        _ => Err(wrong(format!("`{port}` is not a port from 1 to 65535"))),
+    }
+}
+
+/// An address to listen on, `IP:PORT`. Port 0 lets the system choose.
+///
+/// # Errors
+/// What is wrong with the text, and how to write it.
+pub fn listen_address(text: &str) -> Result<SocketAddr, Problem> {
+    text.parse().map_err(|_| {
+        let wrong = Problem::new(format!("`{text}` is not an address to listen on"));
+        match text.split_once(':') {
+            Some(("localhost", port)) => wrong.hint(format!("write `127.0.0.1:{port}`")),
+            Some(("" | "*", port)) => {
+                wrong.hint(format!("write `0.0.0.0:{port}` or `[::]:{port}`"))
+            }
+            _ => wrong.hint("write IP:PORT, for example `127.0.0.1:1080` or `[::1]:1080`"),
+        }
+    })
+}
+
+/// A duration with its unit, `200ms`, `5s`, `2m`.
+///
+/// # Errors
+/// What is wrong with the text, and how to write it.
+pub fn duration(text: &str) -> Result<Duration, Problem> {
+    humantime::parse_duration(text).map_err(|_| {
+        Problem::new(format!("`{text}` is not a duration"))
+            .hint("write a number and its unit, for example `200ms`, `5s` or `2m`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_ports() {
+        assert_eq!(split_host_port("example.com:80"), Ok(("example.com", 80)));
+        assert_eq!(split_host_port("[::1]:80"), Ok(("::1", 80)));
+        for wrong in [
+            "example.com",
+            ":80",
+            "::1:80",
+            "[::1:80",
+            "h:0",
+            "h:65536",
+            "h:http",
+            "",
+        ] {
+            assert!(split_host_port(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_host_name_to_listen_on_gets_the_address_to_write() {
+        let problem = listen_address("localhost:9").unwrap_err();
+        assert_eq!(problem.hint.as_deref(), Some("write `127.0.0.1:9`"));
+        let problem = listen_address(":9").unwrap_err();
+        assert!(problem.hint.unwrap().contains("0.0.0.0:9"));
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(duration("200ms"), Ok(Duration::from_millis(200)));
+        assert!(duration("200").is_err());
+        assert!(duration("soon").is_err());
+    }
+
+    #[test]
+    fn a_far_word_gets_the_whole_list() {
+        assert_eq!(
+            nearest("edfp", &["edpf", "auto"], "scheduler"),
+            "did you mean the scheduler `edpf`?"
+        );
+        assert_eq!(
+            nearest("zzzzzz", &["edpf", "auto"], "scheduler"),
+            "known schedulers: edpf, auto"
+        );
+    }
+}

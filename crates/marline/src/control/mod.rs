@@ -1,0 +1,47 @@
+//! Control of a running Marline over a local Unix socket, newline-delimited JSON, versioned. Never an open port.
+
+pub mod client;
+pub mod protocol;
+pub mod server;
+mod socket;
+pub mod status;
+#[cfg(test)]
+mod tests;
+
+pub use socket::{BindError, ControlSocket, default_path};
+pub use status::Status;
+
+use crate::config::PathSpec;
+use std::future::Future;
+
+/// What the control socket, the metrics and a configuration reload do to a running session.
+pub trait Manage: Send + Sync + 'static {
+    /// A snapshot of everything.
+    fn status(&self) -> impl Future<Output = Status> + Send;
+
+    /// Starts to dial a further path.
+    fn add_path(&self, path: PathSpec) -> impl Future<Output = Result<(), ManageError>> + Send;
+
+    /// Removes the path of that name or number.
+    fn remove_path(&self, name: &str) -> impl Future<Output = Result<(), ManageError>> + Send;
+
+    /// Puts the path of that name or number on standby, or calls it back.
+    fn set_standby(
+        &self,
+        name: &str,
+        standby: bool,
+    ) -> impl Future<Output = Result<(), ManageError>> + Send;
+
+    /// Begins a graceful stop, as the first SIGTERM does.
+    fn stop(&self);
+}
+
+/// Why a change was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ManageError {
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}

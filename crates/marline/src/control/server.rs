@@ -1,0 +1,111 @@
+//! The running side of the control socket.
+
+use super::protocol::{MAX_REQUEST, Outcome, Reply, Request, parse_request};
+use super::{ControlSocket, Manage, ManageError};
+use crate::config::PathSpec;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Most connections at a time; more wait in the socket's own queue.
+const MAX_CONNECTIONS: usize = 16;
+/// A connection that asks nothing for this long is closed.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Answers requests at `socket` until the future is dropped.
+///
+/// Memory is bounded by 16 connections of [`MAX_REQUEST`] bytes and one snapshot each.
+pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>) {
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        let Ok(slot) = slots.clone().acquire_owned().await else {
+            return;
+        };
+        match socket.listener.accept().await {
+            Ok((stream, _)) => {
+                let managed = Arc::clone(&managed);
+                connections.spawn(async move {
+                    let _slot = slot;
+                    if let Err(error) = connection(stream, managed.as_ref()).await {
+                        tracing::debug!(%error, "a control connection failed");
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a control connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn connection<M: Manage>(stream: UnixStream, managed: &M) -> io::Result<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let limit = MAX_REQUEST as u64;
+        let Ok(read) = timeout(IDLE, (&mut reader).take(limit).read_until(b'\n', &mut line)).await
+        else {
+            return Ok(());
+        };
+        if read? == 0 {
+            return Ok(());
+        }
+        let whole = line.last() == Some(&b'\n');
+        let outcome = if whole || line.len() < MAX_REQUEST {
+            match parse_request(&line) {
+                Ok(request) => answer(request, managed).await,
+                Err(message) => Outcome::Error {
+                    message,
+                    hint: None,
+                },
+            }
+        } else {
+            Outcome::Error {
+                message: format!("a request has at most {MAX_REQUEST} bytes"),
+                hint: None,
+            }
+        };
+        let mut text = serde_json::to_vec(&Reply::from(outcome))?;
+        text.push(b'\n');
+        timeout(IDLE, writer.write_all(&text)).await??;
+        if !whole {
+            return Ok(());
+        }
+    }
+}
+
+async fn answer<M: Manage>(request: Request, managed: &M) -> Outcome {
+    let result = match request {
+        Request::Status => {
+            return Outcome::Status {
+                status: Box::new(managed.status().await),
+            };
+        }
+        Request::PathsAdd { path } => match path.parse::<PathSpec>() {
+            Ok(spec) => managed.add_path(spec).await,
+            Err(problem) => Err(ManageError {
+                message: problem.message,
+                hint: problem.hint,
+            }),
+        },
+        Request::PathsRemove { path } => managed.remove_path(&path).await,
+        Request::PathsStandby { path, standby } => managed.set_standby(&path, standby).await,
+        Request::Stop => {
+            managed.stop();
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => Outcome::Done,
+        Err(ManageError { message, hint }) => Outcome::Error { message, hint },
+    }
+}

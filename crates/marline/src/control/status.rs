@@ -1,0 +1,257 @@
+//! What a running Marline tells about itself: the body of `marline status` and the source of the metrics.
+//!
+//! The field names are the JSON names. Fields may be added; a reader ignores those that it does not know.
+
+use serde::{Deserialize, Serialize};
+
+/// A snapshot of one running client or server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Which end this is.
+    pub role: Role,
+    /// Version of the running program.
+    pub version: String,
+    /// Time since it started, seconds.
+    pub uptime_s: f64,
+    /// A client has at most one, a server one for each client.
+    pub sessions: Vec<SessionStatus>,
+}
+
+/// Which end of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Opens flows.
+    Client,
+    /// Accepts flows and connects them to their targets.
+    Server,
+}
+
+/// All paths and flows between one client and one server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    /// Number of the session in this process, counted from 0.
+    pub id: u64,
+    /// Public key of the other end, as `marline identity show` prints it.
+    pub peer: String,
+    /// `connecting`, `established`, `stalled` (no path works) or `closing`.
+    pub state: String,
+    /// Every path, dead ones included.
+    pub paths: Vec<PathStatus>,
+    /// Flows that are open now.
+    pub flows: Vec<FlowStatus>,
+    /// Flows that were opened since the session began, closed ones included.
+    pub flows_opened: u64,
+}
+
+/// State of a path, as the session judges it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathState {
+    /// Being dialled or proved.
+    Validating,
+    /// Carries data.
+    Active,
+    /// Waits until it is needed.
+    Standby,
+    /// Carries copies and probes only.
+    Suspect,
+    /// Carries nothing.
+    Dead,
+}
+
+impl PathState {
+    /// All states, in the order of a path's life.
+    pub const ALL: [PathState; 5] = [
+        PathState::Validating,
+        PathState::Active,
+        PathState::Standby,
+        PathState::Suspect,
+        PathState::Dead,
+    ];
+
+    /// The word for it in tables, JSON and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PathState::Validating => "validating",
+            PathState::Active => "active",
+            PathState::Standby => "standby",
+            PathState::Suspect => "suspect",
+            PathState::Dead => "dead",
+        }
+    }
+}
+
+/// One path of a session. Everything about sending is this end's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathStatus {
+    /// Number of the path in its session.
+    pub id: u32,
+    /// Name from the configuration; on a server, the name that this end gave it.
+    pub name: String,
+    /// What the session thinks of it.
+    pub state: PathState,
+    /// Why it is in that state, in words.
+    pub reason: String,
+    /// Cost rank, 0 is cheapest.
+    pub cost: u8,
+    /// Smoothed round-trip time, milliseconds; `None` before the first sample.
+    pub rtt_ms: Option<f64>,
+    /// Smallest round-trip time seen, milliseconds; `None` before the first sample.
+    pub rtt_min_ms: Option<f64>,
+    /// Estimated share of packets lost, 0 to 1; `None` before there is evidence.
+    pub loss: Option<f64>,
+    /// Congestion window, bytes.
+    pub cwnd_bytes: u64,
+    /// Sent and neither acknowledged nor declared lost, bytes.
+    pub in_flight_bytes: u64,
+    /// Scheduled for the path and not yet sent, bytes.
+    pub queue_bytes: u64,
+    /// Delivery rate, bits per second; `None` before there is evidence.
+    pub rate_bps: Option<u64>,
+    /// Sent since the path came up, bytes.
+    pub sent_bytes: u64,
+    /// Received since the path came up, bytes.
+    pub received_bytes: u64,
+    /// Packets sent since the path came up.
+    pub sent_packets: u64,
+    /// Packets sent and declared lost since the path came up.
+    pub lost_packets: u64,
+}
+
+/// One open flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowStatus {
+    /// Number of the flow in its session.
+    pub id: u64,
+    /// `stream` or `packets`.
+    pub kind: String,
+    /// Name of the scheduler that serves this end's sending half.
+    pub scheduler: String,
+    /// 0 (served first) to 7.
+    pub priority: u8,
+    /// Taken from the application by this end, bytes.
+    pub sent_bytes: u64,
+    /// Handed to the application by this end, bytes.
+    pub delivered_bytes: u64,
+    /// Taken from the application and not yet delivered at the other end, bytes.
+    pub backlog_bytes: u64,
+    /// In-order delay of what this end delivered, milliseconds; `None` before anything was delivered.
+    pub delay_ms: Option<Quantiles>,
+    /// (symbols sent - source symbols) / source symbols.
+    pub redundancy: f64,
+    /// Source symbols sent again after a loss.
+    pub retransmissions: u64,
+}
+
+/// Quantiles of a delay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub worst: f64,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A status in which every field has a value of its own.
+    pub(crate) fn example() -> Status {
+        Status {
+            role: Role::Client,
+            version: "0.1.0".into(),
+            uptime_s: 61.5,
+            sessions: vec![SessionStatus {
+                id: 0,
+                peer: "server-key".into(),
+                state: "established".into(),
+                paths: vec![
+                    PathStatus {
+                        id: 0,
+                        name: "wlan0".into(),
+                        state: PathState::Active,
+                        reason: "validated".into(),
+                        cost: 0,
+                        rtt_ms: Some(31.25),
+                        rtt_min_ms: Some(30.0),
+                        loss: Some(0.01),
+                        cwnd_bytes: 120_000,
+                        in_flight_bytes: 60_000,
+                        queue_bytes: 2800,
+                        rate_bps: Some(20_000_000),
+                        sent_bytes: 5_000_000,
+                        received_bytes: 4_000_000,
+                        sent_packets: 3600,
+                        lost_packets: 36,
+                    },
+                    PathStatus {
+                        id: 1,
+                        name: "wwan0".into(),
+                        state: PathState::Dead,
+                        reason: "no feedback for 3 probe timeouts".into(),
+                        cost: 2,
+                        rtt_ms: None,
+                        rtt_min_ms: None,
+                        loss: None,
+                        cwnd_bytes: 0,
+                        in_flight_bytes: 0,
+                        queue_bytes: 0,
+                        rate_bps: None,
+                        sent_bytes: 0,
+                        received_bytes: 0,
+                        sent_packets: 0,
+                        lost_packets: 0,
+                    },
+                ],
+                flows: vec![FlowStatus {
+                    id: 4,
+                    kind: "stream".into(),
+                    scheduler: "min-rtt".into(),
+                    priority: 3,
+                    sent_bytes: 1000,
+                    delivered_bytes: 3_000_000,
+                    backlog_bytes: 10,
+                    delay_ms: Some(Quantiles {
+                        p50: 30.0,
+                        p95: 40.0,
+                        p99: 55.0,
+                        worst: 60.0,
+                    }),
+                    redundancy: 0.125,
+                    retransmissions: 12,
+                }],
+                flows_opened: 5,
+            }],
+        }
+    }
+
+    #[test]
+    fn a_status_survives_json_and_names_its_units() {
+        let text = serde_json::to_string(&example()).unwrap();
+        assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), example());
+        for name in [
+            "\"rtt_ms\":31.25",
+            "\"state\":\"active\"",
+            "\"cwnd_bytes\":120000",
+            "\"role\":\"client\"",
+        ] {
+            assert!(text.contains(name), "{name} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn the_word_for_a_state_is_its_json_name() {
+        for state in PathState::ALL {
+            assert_eq!(
+                serde_json::to_string(&state).unwrap(),
+                format!("\"{}\"", state.as_str())
+            );
+        }
+    }
+}

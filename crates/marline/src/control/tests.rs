@@ -1,0 +1,161 @@
+use super::protocol::{Outcome, Request};
+use super::*;
+use crate::control::status::tests::example;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+/// Writes down what it is told.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<String>>);
+
+impl Recorder {
+    fn note(&self, text: String) {
+        self.0.lock().unwrap().push(text);
+    }
+}
+
+impl Manage for Recorder {
+    async fn status(&self) -> Status {
+        example()
+    }
+    async fn add_path(&self, path: PathSpec) -> Result<(), ManageError> {
+        self.note(format!("add {path}"));
+        Ok(())
+    }
+    async fn remove_path(&self, name: &str) -> Result<(), ManageError> {
+        Err(ManageError {
+            message: format!("no path `{name}`"),
+            hint: Some("paths: wlan0".into()),
+        })
+    }
+    async fn set_standby(&self, name: &str, standby: bool) -> Result<(), ManageError> {
+        self.note(format!("standby {name} {standby}"));
+        Ok(())
+    }
+    fn stop(&self) {
+        self.note("stop".into());
+    }
+}
+
+#[tokio::test]
+async fn requests_reach_the_session_and_answers_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run/control.sock");
+    let socket = ControlSocket::bind(&path).await.unwrap();
+    let recorder = Arc::new(Recorder::default());
+    let server = tokio::spawn(server::serve(socket, Arc::clone(&recorder)));
+
+    let status = client::ask(&path, Request::Status).await.unwrap();
+    assert_eq!(
+        status,
+        Outcome::Status {
+            status: Box::new(example())
+        }
+    );
+    let add = |path: &str| Request::PathsAdd { path: path.into() };
+    assert_eq!(
+        client::ask(&path, add("wlan0,standby")).await.unwrap(),
+        Outcome::Done
+    );
+    let refused = client::ask(&path, add("wlan0,stanby")).await.unwrap();
+    assert!(
+        matches!(refused, Outcome::Error { hint: Some(_), .. }),
+        "{refused:?}"
+    );
+    assert_eq!(
+        client::ask(&path, Request::PathsRemove { path: "x".into() })
+            .await
+            .unwrap(),
+        Outcome::Error {
+            message: "no path `x`".into(),
+            hint: Some("paths: wlan0".into())
+        }
+    );
+    let standby = Request::PathsStandby {
+        path: "0".into(),
+        standby: false,
+    };
+    assert_eq!(client::ask(&path, standby).await.unwrap(), Outcome::Done);
+    assert_eq!(
+        client::ask(&path, Request::Stop).await.unwrap(),
+        Outcome::Done
+    );
+    assert_eq!(
+        *recorder.0.lock().unwrap(),
+        ["add wlan0,standby", "standby 0 false", "stop"]
+    );
+    server.abort();
+}
+
+#[tokio::test]
+async fn many_lines_on_one_connection_and_rubbish_between_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control.sock");
+    let socket = ControlSocket::bind(&path).await.unwrap();
+    let server = tokio::spawn(server::serve(socket, Arc::new(Recorder::default())));
+
+    let mut stream = UnixStream::connect(&path).await.unwrap();
+    stream
+        .write_all(b"nonsense\n{\"version\":1,\"request\":\"stop\"}\n")
+        .await
+        .unwrap();
+    stream
+        .write_all(&[b'x'; 2 * protocol::MAX_REQUEST])
+        .await
+        .unwrap();
+    let mut bytes = Vec::new();
+    // The server closes with our bytes unread, which may show as a reset after the answers.
+    let _ = stream.read_to_end(&mut bytes).await;
+    let text = String::from_utf8(bytes).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].contains("not a control request"));
+    assert!(lines[1].contains("done"));
+    assert!(lines[2].contains("at most 4096 bytes"));
+    server.abort();
+}
+
+#[tokio::test]
+async fn the_socket_is_private_and_goes_with_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control.sock");
+    let socket = ControlSocket::bind(&path).await.unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    drop(socket);
+    assert!(!path.exists());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_dead_instances_socket_is_replaced_and_a_living_ones_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control.sock");
+    // A listener that is closed without its file being removed: what a killed process leaves.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    assert!(matches!(
+        client::ask(&path, Request::Status).await,
+        Err(client::AskError::NotRunning(_))
+    ));
+
+    let first = ControlSocket::bind(&path).await.unwrap();
+    let second = ControlSocket::bind(&path).await.unwrap_err();
+    assert!(matches!(second, BindError::InUse(_)), "{second}");
+    drop(first);
+    ControlSocket::bind(&path).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_socket_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control.sock");
+    std::fs::write(&path, "precious").unwrap();
+    assert!(matches!(
+        ControlSocket::bind(&path).await,
+        Err(BindError::NotASocket(_))
+    ));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+}
