@@ -52,3 +52,6 @@ pub use packet::{Finish, Forward, MAX_MESSAGE, Packet, PacketPart};
 pub use params::{MAX_ACK_DELAY_US, MAX_PARAMETERS, Params};
 pub use path::{Availability, PathAbandon, PathStatus};
 pub use stream::Stream;
+
+#[cfg(test)]
+mod tests;

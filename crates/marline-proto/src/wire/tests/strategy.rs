@@ -1,0 +1,248 @@
+//! Any frame and any parameters, with integers spread over all lengths and limits.
+
+use super::std::sync::LazyLock;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::wire::*;
+
+/// What data of frames is cut from: bytes that do not repeat at the distances in use.
+static DATA: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    (0..MAX_MESSAGE as u32)
+        .map(|i| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8)
+        .collect()
+});
+
+/// What reasons are cut from: characters of one to four bytes.
+const TEXT: &str = "No — zu spät, 遅い, 🐢; the peer went away. ";
+
+pub(super) fn data(max: usize) -> impl Strategy<Value = &'static [u8]> {
+    let len = prop_oneof![0..=max.min(70), 0..=max];
+    (len, 0..=DATA.len()).prop_map(|(len, start)| {
+        let start = start.min(DATA.len() - len);
+        &DATA[start..start + len]
+    })
+}
+
+/// Integers up to `max`, as often short as long, and at the limits of the lengths.
+pub(super) fn upto(max: u64) -> impl Strategy<Value = u64> {
+    let cut = move |value: u64| value.min(max);
+    prop_oneof![
+        (0..1_u64 << 6).prop_map(cut),
+        (0..1_u64 << 14).prop_map(cut),
+        (0..1_u64 << 30).prop_map(cut),
+        0..=max,
+        prop::sample::select(&[63, 64, 16_383, 16_384, (1 << 30) - 1, 1 << 30, varint::MAX][..])
+            .prop_map(cut),
+    ]
+}
+
+pub(super) fn any_varint() -> impl Strategy<Value = u64> {
+    upto(varint::MAX)
+}
+
+fn flow() -> impl Strategy<Value = FlowId> {
+    any_varint().prop_map(FlowId)
+}
+
+fn path() -> impl Strategy<Value = PathId> {
+    any_varint().prop_map(PathId)
+}
+
+/// An ACK as the receiver of packets builds it, of up to `ranges` ranges and three times as many
+/// arrivals.
+pub(super) fn ack(ranges: usize) -> impl Strategy<Value = Ack> {
+    let range = (upto(1 << 20), upto(1 << 20), any::<[bool; 3]>());
+    let dt = prop_oneof![-300..300_i64, -(1_i64 << 40)..1 << 40];
+    (
+        (path(), any_varint(), any_varint(), any_varint()),
+        vec((range, [dt.clone(), dt.clone(), dt]), 1..=ranges),
+    )
+        .prop_map(|((path, largest, delay_us, arrival_us), steps)| {
+            let mut ranges = Vec::new();
+            let mut arrivals = Vec::<Arrival>::new();
+            let mut at_us = arrival_us;
+            let mut next = Some(largest);
+            for ((gap, len, listed), dts) in steps {
+                let Some(end) = next else { break };
+                let start = end.saturating_sub(len);
+                ranges.push(start..=end);
+                for (i, packet) in [end, start + (end - start) / 2, start]
+                    .into_iter()
+                    .enumerate()
+                {
+                    let fresh = arrivals.last().is_none_or(|last| packet < last.packet);
+                    if arrivals.is_empty() || (listed[i] && fresh) {
+                        arrivals.push(Arrival { packet, at_us });
+                        at_us = at_us.saturating_add_signed(-dts[i]).min(varint::MAX);
+                    }
+                }
+                next = start.checked_sub(gap + 2);
+            }
+            Ack {
+                path,
+                delay_us,
+                ranges,
+                arrivals,
+            }
+        })
+}
+
+fn open_flow() -> impl Strategy<Value = OpenFlow<'static>> {
+    let delivery = prop::sample::select(
+        &[
+            (FlowKind::Stream, DeliveryOrder::InOrder),
+            (FlowKind::Packets, DeliveryOrder::InOrder),
+            (FlowKind::Packets, DeliveryOrder::AsTheyCome),
+        ][..],
+    );
+    (
+        flow(),
+        delivery,
+        0..=LEAST_PRIORITY,
+        any_varint(),
+        data(MAX_TARGET),
+    )
+        .prop_map(
+            |(flow, (kind, order), priority, lifetime_us, target)| OpenFlow {
+                flow,
+                kind,
+                order,
+                priority,
+                lifetime_us,
+                target,
+            },
+        )
+}
+
+fn packet_part() -> impl Strategy<Value = PacketPart<'static>> {
+    (
+        flow(),
+        any_varint(),
+        data(2000),
+        upto(1 << 16),
+        upto(1 << 16),
+    )
+        .prop_map(|(flow, sequence, data, before, after)| {
+            let data = if data.is_empty() { &DATA[..1] } else { data };
+            let room = MAX_MESSAGE as u64 - data.len() as u64;
+            let offset = before.min(room);
+            PacketPart {
+                flow,
+                sequence,
+                offset,
+                total: offset + data.len() as u64 + after.min(room - offset),
+                data,
+            }
+        })
+}
+
+fn close() -> impl Strategy<Value = Close<'static>> {
+    let boundaries: Vec<usize> = TEXT.char_indices().map(|(at, _)| at).collect();
+    (any_varint(), prop::sample::select(boundaries)).prop_map(|(code, cut)| Close {
+        code,
+        reason: &TEXT[cut..],
+    })
+}
+
+/// Any frame that a peer may send.
+pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
+    let stream =
+        (flow(), any_varint(), any::<bool>(), data(2000)).prop_map(|(flow, offset, fin, data)| {
+            Stream {
+                flow,
+                offset: offset.min(varint::MAX - data.len() as u64),
+                fin,
+                data,
+            }
+        });
+    let packet = (flow(), any_varint(), data(2000)).prop_map(|(flow, sequence, data)| Packet {
+        flow,
+        sequence,
+        data,
+    });
+    let status = prop::sample::select(&[Availability::Available, Availability::Standby][..]);
+    let numbers = || (flow(), any_varint(), any_varint());
+    let choices: [BoxedStrategy<Frame<'static>>; 17] = [
+        (1..40_usize).prop_map(|len| Frame::Padding { len }).boxed(),
+        Just(Frame::Ping).boxed(),
+        ack(80).prop_map(Frame::Ack).boxed(),
+        open_flow().prop_map(Frame::OpenFlow).boxed(),
+        numbers()
+            .prop_map(|(flow, code, final_size)| {
+                Frame::ResetFlow(ResetFlow {
+                    flow,
+                    code,
+                    final_size,
+                })
+            })
+            .boxed(),
+        numbers()
+            .prop_map(|(flow, code, _)| Frame::StopSending(StopSending { flow, code }))
+            .boxed(),
+        stream.prop_map(Frame::Stream).boxed(),
+        packet.prop_map(Frame::Packet).boxed(),
+        packet_part().prop_map(Frame::PacketPart).boxed(),
+        numbers()
+            .prop_map(|(flow, sequence, _)| Frame::Forward(Forward { flow, sequence }))
+            .boxed(),
+        numbers()
+            .prop_map(|(flow, sequence, _)| Frame::Finish(Finish { flow, sequence }))
+            .boxed(),
+        any_varint()
+            .prop_map(|max| Frame::MaxData(MaxData { max }))
+            .boxed(),
+        numbers()
+            .prop_map(|(flow, max, _)| Frame::MaxFlowData(MaxFlowData { flow, max }))
+            .boxed(),
+        upto(MAX_FLOW_COUNT)
+            .prop_map(|max| Frame::MaxFlows(MaxFlows { max }))
+            .boxed(),
+        (path(), any_varint(), status)
+            .prop_map(|(path, sequence, status)| {
+                Frame::PathStatus(PathStatus {
+                    path,
+                    sequence,
+                    status,
+                })
+            })
+            .boxed(),
+        (path(), any_varint())
+            .prop_map(|(path, code)| Frame::PathAbandon(PathAbandon { path, code }))
+            .boxed(),
+        close().prop_map(Frame::Close).boxed(),
+    ];
+    let choices: Vec<_> = choices.into_iter().map(|choice| (1, choice)).collect();
+    Box::new(prop::strategy::Union::new_weighted(choices))
+}
+
+pub(super) fn params() -> impl Strategy<Value = Params> {
+    (
+        any_varint(),
+        any_varint(),
+        any_varint(),
+        upto(MAX_FLOW_COUNT),
+        upto(MAX_ACK_DELAY_US),
+        upto(MAX_MESSAGE as u64),
+    )
+        .prop_map(
+            |(
+                max_idle_timeout_ms,
+                max_data,
+                max_flow_data,
+                max_flows,
+                max_ack_delay_us,
+                max_message,
+            )| Params {
+                max_idle_timeout_ms,
+                max_data,
+                max_flow_data,
+                max_flows,
+                max_ack_delay_us,
+                max_message,
+            },
+        )
+}
