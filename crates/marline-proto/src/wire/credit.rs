@@ -1,5 +1,6 @@
 //! Flow-control credit: MAX_DATA, MAX_FLOW_DATA, MAX_FLOWS. Limits are totals since the session's
-//! start and never shrink; a smaller one than before is an old frame and means nothing.
+//! start and never shrink; a smaller one than before is an old frame and means nothing. Bytes are
+//! those of streams: messages take no credit.
 
 use alloc::vec::Vec;
 
@@ -9,7 +10,7 @@ use super::{DecodeErrorKind, FlowId, frame_type, varint};
 /// Most flows that one side can ever open: half of the 2^62 numbers.
 pub const MAX_FLOW_COUNT: u64 = 1 << 61;
 
-/// MAX_DATA: bytes that the peer may send on all flows together.
+/// MAX_DATA: bytes that the peer may send on all streams together.
 ///
 /// ```text
 /// 0x10 | max (i)
@@ -39,16 +40,16 @@ impl MaxData {
     }
 }
 
-/// MAX_FLOW_DATA: bytes that the peer may send on one flow.
+/// MAX_FLOW_DATA: bytes that the peer may send on one stream.
 ///
 /// ```text
 /// 0x11 | flow (i) | max (i)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxFlowData {
-    /// The flow.
+    /// The flow; a stream.
     pub flow: FlowId,
-    /// Bytes since the flow's start.
+    /// Bytes since the stream's start.
     pub max: u64,
 }
 

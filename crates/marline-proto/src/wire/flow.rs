@@ -12,7 +12,7 @@ pub const MAX_TARGET: usize = 512;
 pub const LEAST_PRIORITY: u8 = 7;
 
 /// What a flow carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowKind {
     /// Bytes, reliably and in order.
     Stream = 0,
@@ -21,9 +21,10 @@ pub enum FlowKind {
 }
 
 /// In which order a flow's units reach the application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DeliveryOrder {
     /// As they were sent.
+    #[default]
     InOrder = 0,
     /// As they come.
     AsTheyCome = 1,
@@ -130,7 +131,8 @@ pub struct ResetFlow {
     pub flow: FlowId,
     /// Why, in the application's numbers.
     pub code: u64,
-    /// Flow-control credit that the sender used on the flow in all, in bytes.
+    /// Bytes of the stream that the sender ever sent, for they count against its credit; 0 for a
+    /// packets flow.
     pub final_size: u64,
 }
 

@@ -24,7 +24,7 @@ pub struct Params {
     pub max_idle_timeout_ms: u64,
     /// MAX_DATA at the start, in bytes. Default 16 MiB.
     pub max_data: u64,
-    /// MAX_FLOW_DATA of every flow at its start, in bytes. Default 4 MiB.
+    /// MAX_FLOW_DATA of every stream at its start, in bytes. Default 4 MiB.
     pub max_flow_data: u64,
     /// MAX_FLOWS at the start; at most [`MAX_FLOW_COUNT`]. Default 1024.
     pub max_flows: u64,
