@@ -14,8 +14,22 @@ pub mod registry;
 mod bbr;
 mod cubic;
 mod fixed;
+mod hystart;
 mod new_reno;
 mod none;
+mod rounds;
+mod window;
+
+#[cfg(test)]
+mod bottleneck;
+// The bench paces and samples as a path does; until the path module joins the crate, it brings
+// the two files itself.
+#[cfg(test)]
+#[path = "../path/delivery.rs"]
+pub mod delivery;
+#[cfg(test)]
+#[path = "../path/pacer.rs"]
+pub mod pacer;
 
 /// What one acknowledgement taught about a path, aggregated over all packets that it newly covers.
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +119,8 @@ pub enum Phase {
 
 /// Congestion control of one path.
 pub trait Controller: fmt::Debug + Send {
-    /// `bytes` were sent; `in_flight` includes them. `app_limited`: the window is not what
-    /// limits the sender.
+    /// `bytes` were sent; `in_flight` includes them. `app_limited`: neither the window nor the
+    /// pacer holds the sender back; after these bytes it has nothing more to send on this path.
     fn on_sent(&mut self, now: Instant, bytes: u64, in_flight: u64, app_limited: bool) {
         let _ = (now, bytes, in_flight, app_limited);
     }
@@ -118,9 +132,11 @@ pub trait Controller: fmt::Debug + Send {
     /// reveals both.
     fn on_loss(&mut self, now: Instant, loss: &Loss);
 
-    /// A loss declared before proves to have been reordering: the packet arrived after all.
-    fn on_spurious_loss(&mut self, now: Instant) {
-        let _ = now;
+    /// A loss declared before proves to have been reordering: a packet of `bytes`, sent at `sent`,
+    /// arrived after all. A controller undoes a reduction only when everything that caused it
+    /// proves to have arrived.
+    fn on_spurious_loss(&mut self, now: Instant, bytes: u64, sent: Instant) {
+        let _ = (now, bytes, sent);
     }
 
     /// The path carries datagrams of up to `mtu` bytes from now on.

@@ -1,0 +1,161 @@
+//! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00; section numbers are the draft's).
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `filters.rs` | the model: windowed maximum of bandwidth, windowed minimum of round-trip time (§4.1) |
+//! | `control.rs` | what the model makes of it: pacing rate, send quantum, window (§4.2) |
+//! | `recovery.rs` | the window while losses are repaired (§4.2.3.4) |
+//! | `startup.rs` | STARTUP and DRAIN: finding the full pipe and emptying the queue (§4.3.2, §4.3.3) |
+//! | `probe_bw.rs` | PROBE_BW: the cycle of gains (§4.3.4) |
+//! | `probe_rtt.rs` | PROBE_RTT: the window of four packets every ten seconds (§4.3.5) |
+//!
+//! The full-pipe test ignores app-limited samples, as the draft says, so a path that is never
+//! filled stays in STARTUP with a window of 2.89 bandwidth-delay products.
+
+use alloc::boxed::Box;
+
+use marline_base::{Instant, Rate, Rng};
+
+use super::rounds::Rounds;
+use super::{Ack, Controller, DeliverySample, Loss, Params, Phase, View};
+
+mod control;
+mod filters;
+mod probe_bw;
+mod probe_rtt;
+mod recovery;
+mod startup;
+
+use control::Control;
+use filters::Model;
+use probe_bw::Cycle;
+use probe_rtt::ProbeRtt;
+use recovery::Recovery;
+use startup::FullPipe;
+
+pub(super) const NAME: &str = "bbr";
+
+/// What an acknowledgement and the losses since the one before amount to.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    now: Instant,
+    ack: Ack,
+    /// The delivery sample, after PROBE_RTT has had its say about being app-limited.
+    sample: Option<DeliverySample>,
+    /// Bytes declared lost since the last acknowledgement.
+    lost: u64,
+    /// A round trip ended.
+    round_start: bool,
+}
+
+#[derive(Debug)]
+struct Bbr {
+    phase: Phase,
+    rounds: Rounds,
+    /// Bytes delivered so far.
+    delivered: u64,
+    /// Bytes declared lost since the last acknowledgement.
+    lost: u64,
+    /// Sending resumed after everything had been acknowledged, and no acknowledgement came since.
+    idle_restart: bool,
+    rng: Rng,
+    model: Model,
+    control: Control,
+    recovery: Recovery,
+    full_pipe: FullPipe,
+    cycle: Cycle,
+    probe_rtt: ProbeRtt,
+}
+
+pub(super) fn new(now: Instant, params: &Params) -> Box<dyn Controller> {
+    Box::new(Bbr::new(now, params))
+}
+
+impl Bbr {
+    fn new(now: Instant, params: &Params) -> Self {
+        Self {
+            phase: Phase::Startup,
+            rounds: Rounds::default(),
+            delivered: 0,
+            lost: 0,
+            idle_restart: false,
+            rng: Rng::new(params.seed).stream("bbr"),
+            model: Model::new(now),
+            control: Control::new(params),
+            recovery: Recovery::default(),
+            full_pipe: FullPipe::default(),
+            cycle: Cycle::new(now),
+            probe_rtt: ProbeRtt::default(),
+        }
+    }
+}
+
+impl Controller for Bbr {
+    fn on_sent(&mut self, _now: Instant, bytes: u64, in_flight: u64, _app_limited: bool) {
+        // §4.3.4.4: after a pause, packets leave at the rate of the model, not in a burst or a
+        // probe. Only what was sent can be idle: the first packet of all does not count.
+        if bytes == in_flight && self.delivered > 0 {
+            self.idle_restart = true;
+            if self.phase == Phase::ProbeBw {
+                self.control.set_pacing_rate(&self.model, 1.0, true);
+            }
+        }
+    }
+
+    /// §4.1.1 `BBRUpdateOnACK`.
+    fn on_ack(&mut self, now: Instant, ack: &Ack) {
+        let round_start = self.rounds.on_ack(ack);
+        self.delivered = ack.delivered;
+        let event = Event {
+            now,
+            ack: *ack,
+            sample: ack.delivery.map(|sample| DeliverySample {
+                app_limited: sample.app_limited || self.probe_rtt.sent_in_probe(ack),
+                ..sample
+            }),
+            lost: core::mem::take(&mut self.lost),
+            round_start,
+        };
+        // BBRUpdateModelAndState
+        self.model.update_bandwidth(&event, self.rounds.count);
+        self.check_cycle_phase(&event);
+        self.full_pipe.check(&event, self.model.bandwidth());
+        self.check_drain(&event);
+        let expired = self.model.update_min_rtt(&event);
+        self.check_probe_rtt(&event, expired);
+        // BBRUpdateControlParameters
+        self.update_control(&event);
+    }
+
+    fn on_loss(&mut self, now: Instant, loss: &Loss) {
+        self.lost = self.lost.saturating_add(loss.bytes);
+        self.enter_recovery(now, loss);
+    }
+
+    fn on_mtu(&mut self, mtu: u64) {
+        self.control.set_mtu(mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.control.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(self.control.pacing_rate)
+    }
+
+    fn view(&self) -> View {
+        View {
+            name: NAME,
+            phase: self.phase,
+            window_gain: self.window_gain(),
+            pacing_gain: self.pacing_gain(),
+            bandwidth: self.model.bandwidth(),
+            min_rtt: self.model.min_rtt(),
+            ssthresh: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
