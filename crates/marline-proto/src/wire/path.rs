@@ -73,7 +73,7 @@ impl PathStatus {
 pub struct PathAbandon {
     /// The path.
     pub path: PathId,
-    /// Why, in the application's numbers.
+    /// Why, for people; 0 for a path that was taken away on purpose.
     pub code: u64,
 }
 
