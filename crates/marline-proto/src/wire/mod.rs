@@ -1,7 +1,7 @@
 //! The wire format (`docs/PROTOCOL.md`): a datagram is a [`Header`] and [`Frame`]s to its end.
 //!
 //! Decoding borrows from the datagram and is total: any bytes give frames or a [`DecodeError`],
-//! never a panic, and nothing is allocated but the two vectors of an [`Ack`], whose lengths are
+//! never a panic, and no frame allocates but an [`Ack`], for two vectors whose lengths are
 //! bounded. Encoding appends to a buffer that the caller owns.
 //!
 //! | file | what |
