@@ -1,9 +1,35 @@
 //! Marline's multipath session as a pure state machine: time, randomness and datagrams are
 //! arguments; sockets, clocks and threads do not exist here.
+//!
+//! [`Session`] is the way in; its documentation states the calling contract. Beneath it:
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`wire`] | the format of datagrams |
+//! | [`path`] | one path: ledger of sent packets, estimators, pacing, state |
+//! | [`congestion`] | congestion controllers, one file each |
+//! | [`flow`] | sending and receiving halves of flows |
+//! | [`sched`] | schedulers, one file each |
+//! | [`observe`], [`stats`] | records and counters |
 
 #![no_std]
 
 extern crate alloc;
 
+mod config;
 pub mod congestion;
+mod event;
+pub mod flow;
+pub mod observe;
+pub mod path;
+mod ranges;
+pub mod sched;
+mod session;
+pub mod stats;
 pub mod wire;
+
+pub use config::{Config, ConfigError};
+pub use event::{CloseReason, Event};
+pub use session::{
+    FlowInfo, FlowOptions, OpenError, PathError, Session, Side, Transmit, WakeReason, WriteError,
+};

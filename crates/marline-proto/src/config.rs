@@ -1,0 +1,162 @@
+//! What a session is configured with.
+
+use marline_base::{Duration, Rate};
+
+use crate::congestion::registry as congestion;
+use crate::sched::registry as sched;
+use crate::wire::{FlowKind, Params};
+
+/// Configuration of one side of a session; [`Config::default`] suits access links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The session ends when nothing arrives on any path for so long; the smaller value of both
+    /// sides holds. Default 30 s.
+    pub idle_timeout: Duration,
+    /// A path on which nothing was sent for so long gets a ping. Default 5 s; at most a third of
+    /// the idle timeout is used.
+    pub keep_alive: Duration,
+    /// A suspect path that answers nothing for so long is dead. Default 3 s.
+    pub dead_after: Duration,
+    /// Longest time that an acknowledgement is held back. Default 5 ms.
+    pub max_ack_delay: Duration,
+    /// Bytes that the peer may send on one stream before they are read; the receive buffer of a
+    /// packets flow. Default 8 MiB. Memory: at most this per flow.
+    pub flow_window: u64,
+    /// Bytes that the peer may send on all streams before they are read. Default 32 MiB. Memory:
+    /// at most this per session.
+    pub session_window: u64,
+    /// Bytes that one flow holds until they are acknowledged. Default 8 MiB.
+    pub send_buffer: u64,
+    /// Flows that the peer may have open at once. Default 1024.
+    pub max_flows: u64,
+    /// Name of the congestion controller of new paths ([`crate::congestion::registry`]).
+    pub congestion: &'static str,
+    /// Rate for the `fixed` controller.
+    pub fixed_rate: Option<Rate>,
+    /// Name of the scheduler of streams that do not name one ([`crate::sched::registry`]).
+    pub stream_scheduler: &'static str,
+    /// Name of the scheduler of packets flows that do not name one.
+    pub packets_scheduler: &'static str,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            idle_timeout: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(5),
+            dead_after: Duration::from_secs(3),
+            max_ack_delay: Duration::from_millis(5),
+            flow_window: 8 << 20,
+            session_window: 32 << 20,
+            send_buffer: 8 << 20,
+            max_flows: 1024,
+            congestion: "bbr",
+            fixed_rate: None,
+            stream_scheduler: sched::default_for(FlowKind::Stream),
+            packets_scheduler: sched::default_for(FlowKind::Packets),
+        }
+    }
+}
+
+/// A value that a session cannot work with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// No congestion controller of that name.
+    UnknownCongestion(&'static str),
+    /// No scheduler of that name.
+    UnknownScheduler(&'static str),
+    /// The scheduler cannot serve that kind of flow.
+    UnfitScheduler(&'static str, FlowKind),
+    /// A key's value lies outside its range: key, lowest and highest accepted.
+    OutOfRange(&'static str, u64, u64),
+}
+
+impl core::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let list = |f: &mut core::fmt::Formatter<'_>, names: &mut dyn Iterator<Item = &str>| {
+            for (i, name) in names.enumerate() {
+                f.write_str(if i == 0 { "" } else { ", " })?;
+                f.write_str(name)?;
+            }
+            Ok(())
+        };
+        match self {
+            Self::UnknownCongestion(name) => {
+                write!(f, "unknown congestion controller '{name}'; known: ")?;
+                list(f, &mut congestion::CONTROLLERS.iter().map(|e| e.name))
+            }
+            Self::UnknownScheduler(name) => {
+                write!(f, "unknown scheduler '{name}'; known: ")?;
+                list(f, &mut sched::SCHEDULERS.iter().map(|e| e.name))
+            }
+            Self::UnfitScheduler(name, kind) => {
+                write!(f, "scheduler '{name}' does not serve {kind:?} flows")
+            }
+            Self::OutOfRange(key, low, high) => {
+                write!(f, "{key} must be from {low} to {high}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+impl Config {
+    /// Checks names and ranges.
+    ///
+    /// # Errors
+    /// The first value that a session cannot work with.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if congestion::find(self.congestion).is_none() {
+            return Err(ConfigError::UnknownCongestion(self.congestion));
+        }
+        for (name, kind) in [
+            (self.stream_scheduler, FlowKind::Stream),
+            (self.packets_scheduler, FlowKind::Packets),
+        ] {
+            check_scheduler(name, kind)?;
+        }
+        let millis = |d: Duration| d.as_millis().min(u128::from(u64::MAX)) as u64;
+        let ranges = [
+            (
+                "idle_timeout (ms)",
+                millis(self.idle_timeout),
+                100,
+                86_400_000,
+            ),
+            ("keep_alive (ms)", millis(self.keep_alive), 10, 86_400_000),
+            ("dead_after (ms)", millis(self.dead_after), 10, 86_400_000),
+            ("max_ack_delay (ms)", millis(self.max_ack_delay), 0, 1_000),
+            ("flow_window", self.flow_window, 1_024, 1 << 32),
+            ("session_window", self.session_window, 1_024, 1 << 36),
+            ("send_buffer", self.send_buffer, 1_024, 1 << 32),
+            ("max_flows", self.max_flows, 1, 1 << 20),
+        ];
+        for (key, value, low, high) in ranges {
+            if !(low..=high).contains(&value) {
+                return Err(ConfigError::OutOfRange(key, low, high));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the peer has to know: the transport parameters for the carrier's handshake.
+    pub fn params(&self) -> Params {
+        Params {
+            max_idle_timeout_ms: self.idle_timeout.as_millis() as u64,
+            max_data: self.session_window,
+            max_flow_data: self.flow_window,
+            max_flows: self.max_flows,
+            max_ack_delay_us: self.max_ack_delay.as_micros() as u64,
+            ..Params::default()
+        }
+    }
+}
+
+pub(crate) fn check_scheduler(name: &'static str, kind: FlowKind) -> Result<(), ConfigError> {
+    match sched::find(name) {
+        None => Err(ConfigError::UnknownScheduler(name)),
+        Some(entry) if !entry.kinds.contains(&kind) => Err(ConfigError::UnfitScheduler(name, kind)),
+        Some(_) => Ok(()),
+    }
+}

@@ -1,0 +1,73 @@
+//! What a session tells its driver.
+
+use alloc::string::String;
+
+use crate::path::PathState;
+use crate::wire::{FlowId, PathId};
+
+/// Something that happened and that the application or the driver may act on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The peer opened a flow; [`Session::flow_info`](crate::Session::flow_info) describes it.
+    FlowOpened(FlowId),
+    /// A flow has something to read: data, a message, its end or a reset.
+    FlowReadable(FlowId),
+    /// A flow that refused a write has room again.
+    FlowWritable(FlowId),
+    /// The peer will not read more of the flow, with its code; what was unsent is dropped.
+    FlowStopped(FlowId, u64),
+    /// Both sides are done with the flow and its id is free.
+    FlowClosed(FlowId),
+    /// A path changed its state.
+    PathChanged {
+        /// The path.
+        path: PathId,
+        /// Its new state.
+        state: PathState,
+        /// Why, in words.
+        reason: String,
+    },
+    /// The peer gave the path up; its carrier should be closed.
+    PathAbandoned(PathId),
+    /// The session is over; nothing follows.
+    Closed(CloseReason),
+}
+
+/// Why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// This side closed it.
+    Local {
+        /// The code that was sent.
+        code: u64,
+        /// The reason that was sent.
+        reason: String,
+    },
+    /// The peer closed it.
+    Peer {
+        /// The peer's code ([`crate::wire::close_code`]).
+        code: u64,
+        /// The peer's reason.
+        reason: String,
+    },
+    /// Nothing arrived on any path for the idle timeout.
+    IdleTimeout,
+    /// The peer broke the protocol.
+    Protocol {
+        /// The code that was sent ([`crate::wire::close_code`]).
+        code: u64,
+        /// What it did, in words.
+        reason: String,
+    },
+}
+
+impl core::fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Local { reason, .. } => write!(f, "closed here: {reason}"),
+            Self::Peer { code, reason } => write!(f, "closed by the peer (code {code}): {reason}"),
+            Self::IdleTimeout => f.write_str("nothing arrived on any path for the idle timeout"),
+            Self::Protocol { reason, .. } => write!(f, "the peer broke the protocol: {reason}"),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Flows: application conversations, each with a kind, a scheduler and a delivery order.
+//!
+//! A flow has two halves. The sending half holds what the application wrote until the peer has it,
+//! and cuts it into [`Symbol`]s; the receiving half puts symbols together again.
+
+use core::ops::Range;
+
+mod buffer;
+mod packets_recv;
+mod packets_send;
+mod queues;
+mod recv;
+mod send;
+mod state;
+mod stream_recv;
+mod stream_send;
+
+pub(crate) use packets_recv::{Contradiction, PacketsRecv};
+pub(crate) use packets_send::PacketsSend;
+pub(crate) use queues::{Assigned, Queues};
+pub(crate) use recv::RecvHalf;
+pub(crate) use send::SendHalf;
+pub(crate) use state::{Flow, FlowSpec};
+pub(crate) use stream_recv::{RecvError, StreamRecv};
+pub(crate) use stream_send::StreamSend;
+
+pub use packets_send::SendError;
+pub use stream_recv::Chunk;
+
+/// A piece of a unit that travels in one datagram.
+///
+/// A stream is one unit, so `unit` is 0 and `offset` counts from its first byte. In a packets
+/// flow `unit` is the message's sequence number and `offset` counts within the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// The unit that it belongs to.
+    pub unit: u64,
+    /// First byte, counted from the unit's first.
+    pub offset: u64,
+    /// Length (bytes); zero only for the end of a stream or an empty message.
+    pub len: u32,
+}
+
+impl Symbol {
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.offset..self.offset + u64::from(self.len)
+    }
+
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.unit == other.unit
+            && (self == other
+                || (self.offset < other.range().end && other.offset < self.range().end))
+    }
+
+    /// Parts the symbol after `len` bytes, if it is longer.
+    pub(crate) fn split(&self, len: u32) -> Option<(Self, Self)> {
+        (len < self.len).then(|| {
+            (
+                Self { len, ..*self },
+                Self {
+                    offset: self.offset + u64::from(len),
+                    len: self.len - len,
+                    ..*self
+                },
+            )
+        })
+    }
+}

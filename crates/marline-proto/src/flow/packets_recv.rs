@@ -1,0 +1,402 @@
+//! The receiving half of a packets flow: each message once, whole, in order if that was agreed.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use marline_base::{Duration, Instant};
+
+use crate::ranges::RangeSet;
+use crate::wire::DeliveryOrder;
+
+/// Ranges of sequence numbers remembered to tell duplicates; older numbers count as seen.
+const MAX_SEEN_RANGES: usize = 256;
+/// Messages that may be incomplete at once; the oldest is given up for a further one.
+const MAX_PARTIAL: usize = 64;
+/// What a message costs besides its bytes, so that empty ones are bounded too.
+const MESSAGE_COST: u64 = 64;
+/// Messages held out of order, at most.
+const MAX_HELD: usize = 16_384;
+
+#[derive(Debug)]
+struct Partial {
+    data: Vec<u8>,
+    have: RangeSet,
+}
+
+/// A piece of a message contradicts what came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Contradiction;
+
+#[derive(Debug)]
+pub(crate) struct PacketsRecv {
+    order: DeliveryOrder,
+    lifetime: Option<Duration>,
+    /// Next sequence number to deliver, when in order.
+    next: u64,
+    seen: RangeSet,
+    /// Numbers below it count as seen.
+    floor: u64,
+    partial: BTreeMap<u64, Partial>,
+    /// Whole messages that wait for earlier ones.
+    held: BTreeMap<u64, Bytes>,
+    ready: VecDeque<Bytes>,
+    /// Bytes in `held`, `ready` and `partial`, with [`MESSAGE_COST`] each.
+    bytes: u64,
+    limit: u64,
+    gap_since: Option<Instant>,
+    /// Count of messages, once the peer finished.
+    end: Option<u64>,
+    reset: Option<u64>,
+    delivered: u64,
+    skipped: u64,
+    dropped: u64,
+}
+
+impl PacketsRecv {
+    pub(crate) fn new(order: DeliveryOrder, lifetime: Option<Duration>, limit: u64) -> Self {
+        Self {
+            order,
+            lifetime,
+            next: 0,
+            seen: RangeSet::default(),
+            floor: 0,
+            partial: BTreeMap::new(),
+            held: BTreeMap::new(),
+            ready: VecDeque::new(),
+            bytes: 0,
+            limit,
+            gap_since: None,
+            end: None,
+            reset: None,
+            delivered: 0,
+            skipped: 0,
+            dropped: 0,
+        }
+    }
+
+    fn is_seen(&self, sequence: u64) -> bool {
+        sequence < self.floor || self.seen.contains(sequence)
+    }
+
+    /// Takes a whole message.
+    pub(crate) fn receive(&mut self, now: Instant, sequence: u64, data: Bytes) {
+        if !self.is_seen(sequence) {
+            self.drop_partial(sequence);
+            self.complete(now, sequence, data);
+        }
+    }
+
+    /// Takes a part of a message of `total` bytes.
+    pub(crate) fn receive_part(
+        &mut self,
+        now: Instant,
+        sequence: u64,
+        offset: u64,
+        total: u64,
+        data: &[u8],
+    ) -> Result<(), Contradiction> {
+        if self.is_seen(sequence) {
+            return Ok(());
+        }
+        if !self.partial.contains_key(&sequence) {
+            if self.partial.len() >= MAX_PARTIAL
+                && let Some((&oldest, _)) = self.partial.first_key_value()
+            {
+                self.drop_partial(oldest);
+                self.dropped += 1;
+                self.mark_seen(oldest);
+            }
+            self.bytes += total + MESSAGE_COST;
+            self.partial.insert(
+                sequence,
+                Partial {
+                    data: vec![0; total as usize],
+                    have: RangeSet::default(),
+                },
+            );
+        }
+        let Some(partial) = self.partial.get_mut(&sequence) else {
+            return Ok(());
+        };
+        let range = offset..offset + data.len() as u64;
+        if partial.data.len() as u64 != total || range.end > total {
+            return Err(Contradiction);
+        }
+        partial.data[range.start as usize..range.end as usize].copy_from_slice(data);
+        partial.have.insert(range);
+        if partial.have.covers(&(0..total))
+            && let Some(whole) = self.partial.remove(&sequence)
+        {
+            self.bytes -= total + MESSAGE_COST;
+            self.complete(now, sequence, Bytes::from(whole.data));
+        }
+        self.shed();
+        Ok(())
+    }
+
+    fn drop_partial(&mut self, sequence: u64) {
+        if let Some(partial) = self.partial.remove(&sequence) {
+            self.bytes -= partial.data.len() as u64 + MESSAGE_COST;
+        }
+    }
+
+    fn mark_seen(&mut self, sequence: u64) {
+        self.seen.insert(sequence..sequence + 1);
+        if self.seen.len() > MAX_SEEN_RANGES {
+            self.seen.drop_lowest_above(MAX_SEEN_RANGES);
+            self.floor = self.seen.first().map_or(self.floor, |r| r.start);
+        }
+    }
+
+    fn complete(&mut self, now: Instant, sequence: u64, data: Bytes) {
+        self.mark_seen(sequence);
+        self.bytes += data.len() as u64 + MESSAGE_COST;
+        match self.order {
+            DeliveryOrder::AsTheyCome => self.deliver(data),
+            DeliveryOrder::InOrder => {
+                self.held.insert(sequence, data);
+                self.release(now);
+            }
+        }
+        self.shed();
+    }
+
+    fn deliver(&mut self, data: Bytes) {
+        self.delivered += 1;
+        self.ready.push_back(data);
+    }
+
+    /// Delivers what is next in order and notes whether something waits for a gap.
+    fn release(&mut self, now: Instant) {
+        while let Some(entry) = self.held.first_entry() {
+            let sequence = *entry.key();
+            if sequence > self.next {
+                break;
+            }
+            let data = entry.remove();
+            self.next = sequence + 1;
+            self.deliver(data);
+            self.gap_since = None;
+        }
+        if self.held.is_empty() {
+            self.gap_since = None;
+        } else {
+            self.gap_since.get_or_insert(now);
+        }
+    }
+
+    /// Messages below `sequence` that have not arrived will not come any more.
+    pub(crate) fn forward(&mut self, now: Instant, sequence: u64) {
+        let stale: Vec<u64> = self.partial.range(..sequence).map(|(&s, _)| s).collect();
+        for s in stale {
+            self.drop_partial(s);
+        }
+        if self.order == DeliveryOrder::InOrder && sequence > self.next {
+            while let Some((&first, _)) = self.held.range(..sequence).next() {
+                self.skip_to(first);
+                self.release(now);
+            }
+            self.skip_to(sequence);
+            self.release(now);
+        }
+        self.seen.drop_below(sequence);
+        self.floor = self.floor.max(sequence);
+    }
+
+    fn skip_to(&mut self, sequence: u64) {
+        if sequence > self.next {
+            self.skipped += sequence - self.next;
+            self.next = sequence;
+            self.floor = self.floor.max(sequence);
+            self.gap_since = None;
+        }
+    }
+
+    /// When to stop waiting for the gap; `None` if nothing waits or waiting has no limit.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        Some(self.gap_since? + self.lifetime?)
+    }
+
+    /// Skips the gap if the wait is over: its messages' lifetime has ended at the sender.
+    pub(crate) fn on_deadline(&mut self, now: Instant) {
+        if self.deadline().is_some_and(|at| at <= now) {
+            self.skip_gap(now);
+        }
+    }
+
+    fn skip_gap(&mut self, now: Instant) {
+        if let Some((&first, _)) = self.held.first_key_value() {
+            self.skip_to(first);
+            self.release(now);
+        }
+    }
+
+    /// Keeps memory within the limit: skips gaps first, then drops the oldest unread message.
+    fn shed(&mut self) {
+        while self.bytes > self.limit || self.held.len() > MAX_HELD {
+            if let Some(data) = self.ready.pop_front() {
+                self.bytes -= data.len() as u64 + MESSAGE_COST;
+                self.dropped += 1;
+            } else if let Some((&first, _)) = self.held.first_key_value() {
+                self.skip_to(first);
+                self.release(Instant::ZERO);
+            } else if let Some((&oldest, _)) = self.partial.first_key_value() {
+                self.drop_partial(oldest);
+                self.mark_seen(oldest);
+                self.dropped += 1;
+            } else {
+                break;
+            }
+        }
+    }
+
+    pub(crate) fn read(&mut self) -> Option<Bytes> {
+        let data = self.ready.pop_front()?;
+        self.bytes -= data.len() as u64 + MESSAGE_COST;
+        Some(data)
+    }
+
+    pub(crate) fn is_readable(&self) -> bool {
+        !self.ready.is_empty() || self.is_finished() || self.reset.is_some()
+    }
+
+    /// The peer gave the flow up, with its code; what was delivered can still be read.
+    pub(crate) fn reset(&mut self, code: u64) {
+        if !self.is_complete() {
+            self.reset = Some(code);
+            self.held.clear();
+            self.partial.clear();
+            self.bytes = self
+                .ready
+                .iter()
+                .map(|d| d.len() as u64 + MESSAGE_COST)
+                .sum();
+            self.gap_since = None;
+        }
+    }
+
+    /// The peer's code, if it gave the flow up.
+    pub(crate) fn reset_code(&self) -> Option<u64> {
+        self.reset
+    }
+
+    /// The peer sent `count` messages and no more.
+    pub(crate) fn finish(&mut self, count: u64) -> Result<(), Contradiction> {
+        if self.end.is_some_and(|end| end != count) {
+            return Err(Contradiction);
+        }
+        self.end = Some(count);
+        Ok(())
+    }
+
+    /// Everything that will come has been read.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.ready.is_empty() && self.reset.is_none() && self.is_complete()
+    }
+
+    /// Nothing more is expected.
+    pub(crate) fn is_complete(&self) -> bool {
+        if self.reset.is_some() {
+            return true;
+        }
+        let Some(end) = self.end else { return false };
+        match self.order {
+            DeliveryOrder::InOrder => self.next >= end,
+            DeliveryOrder::AsTheyCome => {
+                self.floor >= end || self.seen.covers(&(self.floor.min(end)..end))
+            }
+        }
+    }
+
+    /// Messages delivered, skipped (never came) and dropped (nobody read them).
+    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+        (self.delivered, self.skipped, self.dropped)
+    }
+
+    /// The application wants no more: drops what arrived.
+    pub(crate) fn discard(&mut self) {
+        self.ready.clear();
+        self.held.clear();
+        self.partial.clear();
+        self.bytes = 0;
+        self.gap_since = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(n: u8) -> Bytes {
+        Bytes::from(vec![n; 3])
+    }
+
+    fn read_all(recv: &mut PacketsRecv) -> Vec<u8> {
+        core::iter::from_fn(|| recv.read()).map(|d| d[0]).collect()
+    }
+
+    #[test]
+    fn waits_for_a_gap_as_long_as_its_lifetime() {
+        let lifetime = Duration::from_millis(20);
+        let mut recv = PacketsRecv::new(DeliveryOrder::InOrder, Some(lifetime), 10_000);
+        recv.receive(Instant::ZERO, 0, bytes(0));
+        recv.receive(Instant::from_millis(1), 2, bytes(2));
+        recv.receive(Instant::from_millis(9), 3, bytes(3));
+        recv.receive(Instant::from_millis(9), 3, bytes(3));
+        assert_eq!(read_all(&mut recv), [0]);
+        assert_eq!(recv.deadline(), Some(Instant::from_millis(21)));
+        recv.on_deadline(Instant::from_millis(20));
+        assert_eq!(read_all(&mut recv), []);
+        recv.on_deadline(Instant::from_millis(21));
+        assert_eq!(read_all(&mut recv), [2, 3]);
+        recv.receive(Instant::from_millis(22), 1, bytes(1));
+        assert_eq!(read_all(&mut recv), [], "it came too late");
+        assert_eq!(recv.counts(), (3, 1, 0));
+    }
+
+    #[test]
+    fn forward_spares_the_wait_and_loses_nothing_that_came() {
+        let mut recv = PacketsRecv::new(DeliveryOrder::InOrder, None, 10_000);
+        for s in [1, 3, 5] {
+            recv.receive(Instant::ZERO, s, bytes(s as u8));
+        }
+        assert_eq!(recv.deadline(), None);
+        recv.forward(Instant::ZERO, 4);
+        assert_eq!(read_all(&mut recv), [1, 3]);
+        recv.receive(Instant::ZERO, 4, bytes(4));
+        assert_eq!(read_all(&mut recv), [4, 5]);
+    }
+
+    #[test]
+    fn parts_make_a_message_once() {
+        let mut recv = PacketsRecv::new(DeliveryOrder::AsTheyCome, None, 100_000);
+        let now = Instant::ZERO;
+        recv.receive_part(now, 7, 2, 5, b"cde").unwrap();
+        recv.receive_part(now, 7, 2, 5, b"cde").unwrap();
+        assert_eq!(recv.read(), None);
+        assert_eq!(recv.receive_part(now, 7, 0, 6, b"ab"), Err(Contradiction));
+        recv.receive_part(now, 7, 0, 5, b"ab").unwrap();
+        assert_eq!(recv.read().unwrap(), "abcde");
+        recv.receive_part(now, 7, 0, 5, b"ab").unwrap();
+        assert_eq!(recv.read(), None);
+        assert_eq!(recv.bytes, 0);
+        recv.finish(8).unwrap();
+        assert!(!recv.is_complete(), "messages 0 to 6 are still due");
+        recv.forward(now, 8);
+        assert!(recv.is_finished());
+    }
+
+    #[test]
+    fn hostile_sequences_keep_within_the_limit() {
+        let mut recv = PacketsRecv::new(DeliveryOrder::InOrder, None, 50_000);
+        for i in 0..20_000_u64 {
+            recv.receive(Instant::ZERO, 1 + i * 2, Bytes::from(vec![0; 500]));
+            recv.receive_part(Instant::ZERO, 5 + i * 3, 0, 60_000, b"x")
+                .ok();
+            assert!(recv.bytes <= 50_000 + 60_064, "{} at {i}", recv.bytes);
+            assert!(recv.seen.len() <= MAX_SEEN_RANGES + 1);
+        }
+    }
+}

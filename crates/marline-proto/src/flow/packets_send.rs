@@ -1,0 +1,321 @@
+//! The sending half of a packets flow: messages that are worth sending until their lifetime ends.
+
+use alloc::collections::VecDeque;
+
+use bytes::Bytes;
+use marline_base::{Duration, Instant};
+
+use super::Symbol;
+use crate::ranges::RangeSet;
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// There is no such flow, or it takes no messages (any more).
+    Closed,
+    /// It is longer than the peer takes: (its length, the limit), in bytes.
+    TooLong(usize, usize),
+    /// The flow holds as many bytes as it may; try again after an event tells of room.
+    Full,
+}
+
+impl core::fmt::Display for SendError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the flow is closed or of another kind"),
+            Self::TooLong(len, limit) => {
+                write!(
+                    f,
+                    "a message of {len} bytes is longer than the limit of {limit}"
+                )
+            }
+            Self::Full => f.write_str("the flow's send buffer is full"),
+        }
+    }
+}
+
+impl core::error::Error for SendError {}
+
+#[derive(Debug)]
+struct Message {
+    data: Bytes,
+    /// It is not sent (again) after this.
+    expires: Instant,
+    /// Bytes cut into symbols.
+    cut: u32,
+    /// It was cut to its end (told apart from `cut` for empty messages).
+    cut_whole: bool,
+    acked: RangeSet,
+    /// Acknowledged as a whole, or given up.
+    done: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct PacketsSend {
+    messages: VecDeque<Message>,
+    /// Sequence number of the first in `messages`.
+    base: u64,
+    /// First message that was not cut to its end.
+    next: u64,
+    /// Bytes in messages that are not done.
+    held: u64,
+    /// Bytes not cut yet.
+    unsent: u64,
+    limit: u64,
+    lifetime: Option<Duration>,
+    finished: bool,
+    finish_acked: bool,
+    /// Messages given up at the end of their lifetime.
+    expired: u64,
+}
+
+impl PacketsSend {
+    pub(crate) fn new(limit: u64, lifetime: Option<Duration>) -> Self {
+        Self {
+            messages: VecDeque::new(),
+            base: 0,
+            next: 0,
+            held: 0,
+            unsent: 0,
+            limit,
+            lifetime,
+            finished: false,
+            finish_acked: false,
+            expired: 0,
+        }
+    }
+
+    /// Takes a message and returns its sequence number.
+    pub(crate) fn push(&mut self, now: Instant, data: Bytes) -> Result<u64, SendError> {
+        if self.finished {
+            return Err(SendError::Closed);
+        }
+        // The constant is what an empty message costs, so that they are bounded too.
+        if self.held + data.len() as u64 + 64 > self.limit {
+            return Err(SendError::Full);
+        }
+        let sequence = self.count();
+        self.held += data.len() as u64 + 64;
+        self.unsent += data.len() as u64;
+        self.messages.push_back(Message {
+            data,
+            expires: self.lifetime.map_or(Instant::FAR_FUTURE, |l| now + l),
+            cut: 0,
+            cut_whole: false,
+            acked: RangeSet::default(),
+            done: false,
+        });
+        Ok(sequence)
+    }
+
+    /// Messages ever written.
+    pub(crate) fn count(&self) -> u64 {
+        self.base + self.messages.len() as u64
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.held < self.limit / 2
+    }
+
+    fn message(&self, sequence: u64) -> Option<&Message> {
+        self.messages.get(sequence.checked_sub(self.base)? as usize)
+    }
+
+    /// Length of the next symbol if it may have `max` bytes; `None` if nothing is unsent.
+    pub(crate) fn next_len(&self, max: u32) -> Option<u32> {
+        let message = self.message(self.next)?;
+        Some((message.data.len() as u32 - message.cut).min(max))
+    }
+
+    pub(crate) fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// Cuts the next symbol, of at most `max` bytes.
+    pub(crate) fn cut(&mut self, max: u32) -> Option<Symbol> {
+        let len = self.next_len(max)?;
+        let unit = self.next;
+        let message = &mut self.messages[(unit - self.base) as usize];
+        let offset = message.cut;
+        message.cut += len;
+        self.unsent -= u64::from(len);
+        if message.cut as usize == message.data.len() {
+            message.cut_whole = true;
+            self.next += 1;
+            self.skip_done();
+        }
+        Some(Symbol {
+            unit,
+            offset: u64::from(offset),
+            len,
+        })
+    }
+
+    fn skip_done(&mut self) {
+        while self
+            .message(self.next)
+            .is_some_and(|m| m.done || m.cut_whole)
+        {
+            self.next += 1;
+        }
+    }
+
+    /// Is the symbol no longer wanted: acknowledged, or its message's lifetime over?
+    pub(crate) fn is_settled(&self, symbol: &Symbol) -> bool {
+        self.message(symbol.unit)
+            .is_none_or(|m| m.done || (symbol.len > 0 && m.acked.covers(&symbol.range())))
+    }
+
+    /// Length of the whole message that the symbol belongs to.
+    pub(crate) fn total(&self, symbol: &Symbol) -> u32 {
+        self.message(symbol.unit).map_or(0, |m| m.data.len() as u32)
+    }
+
+    /// The symbol's bytes; none if its message is settled.
+    pub(crate) fn bytes(&self, symbol: &Symbol) -> &[u8] {
+        let range = symbol.range();
+        self.message(symbol.unit)
+            .and_then(|m| m.data.get(range.start as usize..range.end as usize))
+            .unwrap_or_default()
+    }
+
+    /// Notes an acknowledged symbol; returns how many bytes were not acknowledged before.
+    pub(crate) fn on_acked(&mut self, symbol: &Symbol) -> u64 {
+        let Some(index) = symbol.unit.checked_sub(self.base) else {
+            return 0;
+        };
+        let Some(message) = self.messages.get_mut(index as usize) else {
+            return 0;
+        };
+        if message.done {
+            return 0;
+        }
+        let new = message.acked.insert(symbol.range());
+        if message.acked.covers(&(0..message.data.len() as u64)) {
+            self.settle(index as usize);
+        }
+        new
+    }
+
+    fn settle(&mut self, index: usize) {
+        let message = &mut self.messages[index];
+        message.done = true;
+        self.held -= message.data.len() as u64 + 64;
+        self.unsent -= message.data.len() as u64 - u64::from(message.cut);
+        message.cut = message.data.len() as u32;
+        message.data = Bytes::new();
+        self.skip_done();
+        while self.messages.front().is_some_and(|m| m.done) {
+            self.messages.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// When the next message's lifetime ends.
+    pub(crate) fn next_expiry(&self) -> Option<Instant> {
+        let first = self.messages.front()?;
+        (first.expires != Instant::FAR_FUTURE).then_some(first.expires)
+    }
+
+    /// Gives up messages whose lifetime is over. Returns the sequence number below which nothing
+    /// more will come, if it rose: the receiver need not wait for them.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<u64> {
+        let before = self.expired;
+        while let Some(first) = self.messages.front() {
+            if first.expires > now {
+                break;
+            }
+            self.expired += 1;
+            self.settle(0);
+        }
+        (self.expired > before).then_some(self.base)
+    }
+
+    /// First sequence number that may still come.
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Messages given up so far because their lifetime ended.
+    pub(crate) fn expired(&self) -> u64 {
+        self.expired
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !self.finished
+    }
+
+    pub(crate) fn on_finish_acked(&mut self) {
+        self.finish_acked = true;
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.finish_acked && self.messages.is_empty()
+    }
+
+    pub(crate) fn abandon(&mut self) {
+        self.base = self.count();
+        self.next = self.base;
+        self.messages.clear();
+        self.held = 0;
+        self.unsent = 0;
+        self.finished = true;
+        self.finish_acked = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn bytes(n: usize) -> Bytes {
+        Bytes::from(alloc::vec![7; n])
+    }
+
+    #[test]
+    fn cuts_messages_at_their_boundaries() {
+        let mut send = PacketsSend::new(10_000, None);
+        for n in [5, 0, 3] {
+            send.push(Instant::ZERO, bytes(n)).unwrap();
+        }
+        let mut symbols = Vec::new();
+        while let Some(symbol) = send.cut(4) {
+            symbols.push((symbol.unit, symbol.offset, symbol.len));
+        }
+        assert_eq!(symbols, [(0, 0, 4), (0, 4, 1), (1, 0, 0), (2, 0, 3)]);
+        for (unit, offset, len) in [(2, 0, 3), (0, 4, 1), (1, 0, 0), (0, 0, 4)] {
+            send.on_acked(&Symbol { unit, offset, len });
+        }
+        assert_eq!((send.base(), send.held, send.unsent()), (3, 0, 0));
+    }
+
+    #[test]
+    fn a_lifetime_ends_whether_sent_or_not() {
+        let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)));
+        send.push(Instant::ZERO, bytes(5)).unwrap();
+        send.push(Instant::from_millis(5), bytes(5)).unwrap();
+        let symbol = send.cut(3).unwrap();
+        assert_eq!(send.next_expiry(), Some(Instant::from_millis(10)));
+        assert_eq!(send.expire(Instant::from_millis(10)), Some(1));
+        assert!(send.is_settled(&symbol));
+        assert_eq!(send.expired(), 1);
+        assert_eq!(send.unsent(), 5);
+        assert_eq!(send.cut(9).unwrap().unit, 1);
+        assert_eq!(send.expire(Instant::from_millis(14)), None);
+    }
+
+    #[test]
+    fn is_full_by_bytes_and_by_count() {
+        let mut send = PacketsSend::new(1_000, None);
+        assert_eq!(send.push(Instant::ZERO, bytes(2_000)), Err(SendError::Full));
+        let taken = (0..100)
+            .take_while(|_| send.push(Instant::ZERO, bytes(0)).is_ok())
+            .count();
+        assert_eq!(taken, 15);
+    }
+}

@@ -1,0 +1,186 @@
+//! One flow with both halves, its scheduler and what it counts.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use marline_base::{Duration, Instant};
+
+use super::{Assigned, Queues, RecvHalf, SendHalf, Symbol};
+use crate::path::EmissionKind;
+use crate::sched::{PathView, Plan, Scheduler, SymbolSource};
+use crate::stats::FlowCounters;
+use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
+
+/// What both sides know of a flow from its opening.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowSpec {
+    pub(crate) kind: FlowKind,
+    pub(crate) order: DeliveryOrder,
+    pub(crate) priority: u8,
+    pub(crate) lifetime: Option<Duration>,
+    pub(crate) target: Bytes,
+}
+
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) id: FlowId,
+    pub(crate) kind: FlowKind,
+    pub(crate) order: DeliveryOrder,
+    pub(crate) priority: u8,
+    pub(crate) lifetime: Option<Duration>,
+    pub(crate) target: Bytes,
+    pub(crate) scheduler: Box<dyn Scheduler>,
+    pub(crate) scheduler_name: &'static str,
+    pub(crate) send: SendHalf,
+    pub(crate) recv: RecvHalf,
+    pub(crate) queues: Queues,
+    /// Symbols to be sent again that no path was found for yet.
+    pub(crate) lost: VecDeque<Symbol>,
+    /// Source symbols taken back from paths, oldest first: the head of the backlog.
+    pub(crate) returned: VecDeque<Symbol>,
+    /// The peer was told that the flow exists (or told us).
+    pub(crate) announced: bool,
+    /// We gave the sending half up, with this code.
+    pub(crate) reset: Option<u64>,
+    /// The peer acknowledged that we gave up.
+    pub(crate) reset_acked: bool,
+    /// We asked the peer to stop sending, with this code.
+    pub(crate) stopped: Option<u64>,
+    /// The application was told that there is something to read, and has not read up since.
+    pub(crate) readable_told: bool,
+    /// A write was refused for want of room.
+    pub(crate) was_blocked: bool,
+    /// The application read the end, or will not read.
+    pub(crate) end_read: bool,
+    /// Stream bytes ever given to a path when the flow was reset.
+    pub(crate) final_size: u64,
+    /// Its entry in the session's timer table.
+    pub(crate) timer: Option<Instant>,
+    /// Bytes of send opportunity left in this round (deficit round robin).
+    pub(crate) deficit: u64,
+    pub(crate) counters: FlowCounters,
+}
+
+impl Flow {
+    /// Has the flow anything for its scheduler to place?
+    pub(crate) fn has_backlog(&self, symbol: u32, credit: u64) -> bool {
+        self.reset.is_none()
+            && (!self.lost.is_empty()
+                || !self.returned.is_empty()
+                || self.send.next_len(symbol, credit).is_some())
+    }
+
+    /// Places lost symbols on the path that should deliver them first, then lets the scheduler
+    /// plan. Returns how many bytes of the session's credit were used.
+    pub(crate) fn plan(&mut self, now: Instant, views: &mut [PathView], credit: u64) -> u64 {
+        if views.is_empty() || self.reset.is_some() {
+            return 0;
+        }
+        for view in views.iter_mut() {
+            view.queued_own = self.queues.bytes(view.id);
+        }
+        while let Some(symbol) = self.lost.pop_front() {
+            if self.send.is_settled(&symbol) {
+                continue;
+            }
+            let best = views.iter_mut().min_by_key(|v| v.arrival(symbol.len));
+            if let Some(view) = best {
+                view.queued += u64::from(symbol.len);
+                view.queued_own += u64::from(symbol.len);
+                let kind = EmissionKind::Retransmission;
+                self.queues.push_urgent(view.id, Assigned { symbol, kind });
+            }
+        }
+        let ids: Vec<PathId> = views.iter().map(|v| v.id).collect();
+        let mut source = Backlog {
+            ids: &ids,
+            send: &mut self.send,
+            queues: &mut self.queues,
+            returned: &mut self.returned,
+            credit,
+            spent: 0,
+        };
+        self.scheduler.plan(&mut Plan::new(now, views, &mut source));
+        source.spent
+    }
+
+    /// Both halves are over and the peer knows.
+    pub(crate) fn is_over(&self) -> bool {
+        let sent = match self.reset {
+            Some(_) => self.reset_acked,
+            None => self.send.is_done(),
+        };
+        sent && self.recv.is_complete()
+    }
+}
+
+struct Backlog<'a> {
+    ids: &'a [PathId],
+    send: &'a mut SendHalf,
+    queues: &'a mut Queues,
+    returned: &'a mut VecDeque<Symbol>,
+    credit: u64,
+    spent: u64,
+}
+
+impl SymbolSource for Backlog<'_> {
+    fn next_len(&self, max: u32) -> Option<u32> {
+        match self.returned.front() {
+            Some(symbol) => Some(symbol.len.min(max)),
+            None => self.send.next_len(max, self.credit - self.spent),
+        }
+    }
+
+    fn unsent(&self) -> u64 {
+        let returned: u64 = self.returned.iter().map(|s| u64::from(s.len)).sum();
+        returned + self.send.unsent(self.credit - self.spent)
+    }
+
+    fn send(&mut self, index: usize, max: u32) -> Symbol {
+        let symbol = match self.returned.pop_front() {
+            Some(symbol) => match symbol.split(max) {
+                Some((head, tail)) => {
+                    self.returned.push_front(tail);
+                    head
+                }
+                None => symbol,
+            },
+            None => {
+                let left = self.credit - self.spent;
+                let symbol = self.send.cut(max, left).unwrap_or(Symbol {
+                    unit: 0,
+                    offset: 0,
+                    len: 0,
+                });
+                if matches!(self.send, SendHalf::Stream(_)) {
+                    self.spent += u64::from(symbol.len);
+                }
+                symbol
+            }
+        };
+        let kind = EmissionKind::Source;
+        self.queues.push(self.ids[index], Assigned { symbol, kind });
+        symbol
+    }
+
+    fn copy(&mut self, index: usize, symbol: Symbol) {
+        let kind = EmissionKind::Copy;
+        self.queues.push(self.ids[index], Assigned { symbol, kind });
+    }
+
+    fn take_back(&mut self) -> Vec<u64> {
+        let mut all = Vec::new();
+        let mut bytes = Vec::with_capacity(self.ids.len());
+        for id in self.ids {
+            let (symbols, taken) = self.queues.take_sources(*id);
+            all.extend(symbols);
+            bytes.push(taken);
+        }
+        all.extend(self.returned.drain(..));
+        all.sort_unstable_by_key(|s| (s.unit, s.offset));
+        self.returned.extend(all);
+        bytes
+    }
+}

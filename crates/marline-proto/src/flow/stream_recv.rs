@@ -1,0 +1,309 @@
+//! The receiving half of a stream: bytes arrive in any order and leave in order.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+
+/// Pieces shorter than this are copied, so that none keeps a whole datagram alive.
+const COPY_BELOW: usize = 512;
+/// Most pieces that wait for earlier bytes, for each 256 bytes of window.
+const WINDOW_PER_PIECE: u64 = 256;
+
+/// What a read gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chunk {
+    /// The next bytes of the stream.
+    Data(Bytes),
+    /// The stream ended; every byte was read.
+    Finished,
+    /// The peer gave the stream up, with its code.
+    Reset(u64),
+    /// Nothing now; an event tells when there is more.
+    Blocked,
+}
+
+/// What the peer did wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecvError {
+    /// Bytes beyond the credit that it was given.
+    Credit,
+    /// Bytes beyond the end, or two different ends.
+    FinalSize,
+    /// More pieces than a sender with our window can make.
+    Fragments,
+}
+
+#[derive(Debug)]
+pub(crate) struct StreamRecv {
+    /// In order, ready to be read.
+    ready: VecDeque<Bytes>,
+    /// Waiting for earlier bytes; disjoint, all beyond `received`.
+    waiting: BTreeMap<u64, Bytes>,
+    /// Every byte below it has arrived.
+    received: u64,
+    /// Every byte below it was read.
+    read: u64,
+    /// Highest byte that arrived, plus one.
+    highest: u64,
+    end: Option<u64>,
+    reset: Option<u64>,
+    credit: u64,
+    window: u64,
+}
+
+impl StreamRecv {
+    pub(crate) fn new(window: u64) -> Self {
+        Self {
+            ready: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            received: 0,
+            read: 0,
+            highest: 0,
+            end: None,
+            reset: None,
+            credit: window,
+            window,
+        }
+    }
+
+    /// Takes a piece; returns how far `highest` rose (it counts against the session's credit).
+    pub(crate) fn receive(
+        &mut self,
+        offset: u64,
+        data: Bytes,
+        fin: bool,
+    ) -> Result<u64, RecvError> {
+        let end = offset + data.len() as u64;
+        if end > self.credit {
+            return Err(RecvError::Credit);
+        }
+        if self.end.is_some_and(|e| end > e || (fin && end != e)) || (fin && end < self.highest) {
+            return Err(RecvError::FinalSize);
+        }
+        if fin {
+            self.end = Some(end);
+        }
+        let rise = end.saturating_sub(self.highest);
+        self.highest += rise;
+        if self.reset.is_none() {
+            self.store(offset, data)?;
+        }
+        Ok(rise)
+    }
+
+    fn store(&mut self, offset: u64, data: Bytes) -> Result<(), RecvError> {
+        let end = offset + data.len() as u64;
+        if end <= self.received {
+            return Ok(());
+        }
+        if offset <= self.received {
+            self.accept(data.slice((self.received - offset) as usize..));
+            self.drain_waiting();
+            return Ok(());
+        }
+        // Only the parts that do not wait already are kept.
+        let mut start = offset;
+        if let Some((&at, piece)) = self.waiting.range(..=start).next_back() {
+            start = start.max(at + piece.len() as u64);
+        }
+        while start < end {
+            let next = self
+                .waiting
+                .range(start..)
+                .next()
+                .map(|(&at, p)| (at, p.len() as u64));
+            let stop = next.map_or(end, |(at, _)| at.min(end));
+            if stop > start {
+                let piece = data.slice((start - offset) as usize..(stop - offset) as usize);
+                self.waiting.insert(start, compact(piece));
+            }
+            start = next.map_or(end, |(at, len)| at + len);
+        }
+        if self.waiting.len() as u64 > self.window / WINDOW_PER_PIECE + 64 {
+            return Err(RecvError::Fragments);
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, data: Bytes) {
+        self.received += data.len() as u64;
+        self.ready.push_back(compact(data));
+    }
+
+    fn drain_waiting(&mut self) {
+        while let Some(entry) = self.waiting.first_entry() {
+            if *entry.key() > self.received {
+                break;
+            }
+            let (at, piece) = entry.remove_entry();
+            let skip = self.received - at;
+            if skip < piece.len() as u64 {
+                self.accept(piece.slice(skip as usize..));
+            }
+        }
+    }
+
+    /// The peer gave the stream up after `final_size` bytes; what arrived is dropped.
+    pub(crate) fn on_reset(&mut self, code: u64, final_size: u64) -> Result<u64, RecvError> {
+        if final_size < self.highest || self.end.is_some_and(|e| e != final_size) {
+            return Err(RecvError::FinalSize);
+        }
+        if final_size > self.credit {
+            return Err(RecvError::Credit);
+        }
+        let rise = final_size - self.highest;
+        self.highest = final_size;
+        self.end = Some(final_size);
+        if self.reset.is_none() && !self.is_read_up() {
+            self.reset = Some(code);
+            self.ready.clear();
+            self.waiting.clear();
+        }
+        Ok(rise)
+    }
+
+    /// The next bytes, at most `max` of them.
+    pub(crate) fn read(&mut self, max: usize) -> Chunk {
+        if let Some(code) = self.reset {
+            return Chunk::Reset(code);
+        }
+        let Some(mut chunk) = self.ready.pop_front() else {
+            return if self.is_read_up() {
+                Chunk::Finished
+            } else {
+                Chunk::Blocked
+            };
+        };
+        if chunk.len() > max {
+            self.ready.push_front(chunk.split_off(max));
+        }
+        self.read += chunk.len() as u64;
+        Chunk::Data(chunk)
+    }
+
+    fn is_read_up(&self) -> bool {
+        self.end == Some(self.read)
+    }
+
+    pub(crate) fn is_readable(&self) -> bool {
+        !self.ready.is_empty() || self.reset.is_some() || self.is_read_up()
+    }
+
+    /// New credit for the peer, once a quarter of the window was read since the last.
+    pub(crate) fn new_credit(&mut self) -> Option<u64> {
+        let target = self.read + self.window;
+        (self.end.is_none() && target >= self.credit + self.window / 4).then(|| {
+            self.credit = target;
+            target
+        })
+    }
+
+    pub(crate) fn credit(&self) -> u64 {
+        self.credit
+    }
+
+    /// Bytes that arrived but were not read; all of them after a reset count as read.
+    pub(crate) fn unread(&self) -> u64 {
+        if self.reset.is_some() {
+            0
+        } else {
+            self.highest - self.read
+        }
+    }
+
+    /// Nothing more is expected: ended and all arrived, or reset.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.reset.is_some() || self.end == Some(self.received)
+    }
+
+    /// The application wants no more: drops what arrived and returns how many bytes count as read
+    /// with that.
+    pub(crate) fn discard(&mut self) -> u64 {
+        let freed = self.unread();
+        self.read = self.highest;
+        self.ready.clear();
+        self.waiting.clear();
+        self.received = self.received.max(self.highest);
+        freed
+    }
+}
+
+fn compact(piece: Bytes) -> Bytes {
+    if piece.len() < COPY_BELOW {
+        Bytes::copy_from_slice(&piece)
+    } else {
+        piece
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    fn drain(recv: &mut StreamRecv) -> Vec<u8> {
+        let mut out = Vec::new();
+        while let Chunk::Data(data) = recv.read(7) {
+            out.extend_from_slice(&data);
+        }
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_and_overlap_gives_the_bytes(pieces in prop::collection::vec((0usize..90, 1usize..40), 1..60)) {
+            let data: Vec<u8> = (0..100).collect();
+            let mut recv = StreamRecv::new(1000);
+            let mut have = [false; 100];
+            let mut out = Vec::new();
+            for (start, len) in pieces {
+                let end = (start + len).min(100);
+                have[start..end].fill(true);
+                recv.receive(start as u64, Bytes::copy_from_slice(&data[start..end]), end == 100).unwrap();
+                out.extend(drain(&mut recv));
+                let complete = have.iter().take_while(|h| **h).count();
+                prop_assert_eq!(&out[..], &data[..complete]);
+            }
+            recv.receive(0, Bytes::from(data.clone()), true).unwrap();
+            out.extend(drain(&mut recv));
+            prop_assert_eq!(out, data);
+            prop_assert_eq!(recv.read(1), Chunk::Finished);
+            prop_assert!(recv.waiting.is_empty());
+        }
+    }
+
+    #[test]
+    fn refuses_what_breaks_the_rules() {
+        let mut recv = StreamRecv::new(10);
+        let bytes = |n| Bytes::from(alloc::vec![0; n]);
+        assert_eq!(recv.receive(8, bytes(3), false), Err(RecvError::Credit));
+        assert_eq!(recv.receive(0, bytes(4), true), Ok(4));
+        assert_eq!(recv.receive(4, bytes(1), false), Err(RecvError::FinalSize));
+        assert_eq!(recv.receive(0, bytes(3), true), Err(RecvError::FinalSize));
+        assert_eq!(recv.on_reset(1, 5), Err(RecvError::FinalSize));
+    }
+
+    #[test]
+    fn one_byte_pieces_are_bounded() {
+        let mut recv = StreamRecv::new(1 << 20);
+        let result = (0..20_000_u64).try_for_each(|i| {
+            recv.receive(1 + 2 * i, Bytes::from_static(b"x"), false)
+                .map(|_| ())
+        });
+        assert_eq!(result, Err(RecvError::Fragments));
+        assert!(recv.waiting.len() <= 4096 + 65);
+    }
+
+    #[test]
+    fn credit_follows_reading() {
+        let mut recv = StreamRecv::new(100);
+        recv.receive(0, Bytes::from(alloc::vec![0; 60]), false)
+            .unwrap();
+        assert_eq!(recv.new_credit(), None);
+        drain(&mut recv);
+        assert_eq!(recv.new_credit(), Some(160));
+        assert_eq!(recv.new_credit(), None);
+        assert_eq!(recv.unread(), 0);
+    }
+}

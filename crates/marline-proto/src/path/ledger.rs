@@ -1,0 +1,353 @@
+//! Packets sent on one path: what they held, whether they arrived, which are lost (RFC 9002 §6).
+//!
+//! Packet numbers belong to the path, so a packet that overtakes on another path never looks like
+//! a loss here. Reordering within the path is learnt: a packet declared lost that arrives after all
+//! switches the packet threshold off and widens the time threshold (RFC 8985 §6.2).
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+
+use marline_base::{Duration, Instant};
+use smallvec::SmallVec;
+
+use super::delivery::DeliverySnapshot;
+use super::rtt::{GRANULARITY, Rtt};
+use crate::flow::Symbol;
+use crate::ranges::RangeSet;
+use crate::session::control::Control;
+use crate::wire::FlowId;
+
+/// Packets after which an older unacknowledged one is lost (RFC 9002 §6.1.1).
+const PACKET_THRESHOLD: u64 = 3;
+/// The packet threshold returns when no loss was spurious for so long.
+const REORDERING_MEMORY: Duration = Duration::from_secs(30);
+/// Most eighths of a round-trip time that reordering may add to the time threshold.
+const MAX_EXTRA_EIGHTHS: u32 = 8;
+/// Lost packets are remembered for so many round-trip times, to learn that a loss was spurious.
+const SPURIOUS_MEMORY: u32 = 3;
+
+/// Why a piece of a flow was sent on this path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmissionKind {
+    /// For the first time.
+    Source,
+    /// Again, while the first copy may still arrive.
+    Copy,
+    /// Again, because every earlier copy was lost.
+    Retransmission,
+}
+
+/// One frame that a packet carried and that has to be acted on when its fate is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum SentFrame {
+    /// `fin`: the symbol was sent as the end of its stream.
+    Data {
+        flow: FlowId,
+        symbol: Symbol,
+        fin: bool,
+    },
+    Control(Control),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Outstanding,
+    Acked,
+    Lost,
+}
+
+#[derive(Debug)]
+pub(crate) struct SentPacket {
+    pub(crate) sent: Instant,
+    pub(crate) size: u32,
+    /// Counts towards bytes in flight, is acknowledged and can be lost.
+    pub(crate) eliciting: bool,
+    pub(crate) fate: Fate,
+    /// Its symbols were sent again elsewhere because the path came under suspicion.
+    pub(crate) rescued: bool,
+    pub(crate) delivery: DeliverySnapshot,
+    pub(crate) frames: SmallVec<[SentFrame; 1]>,
+}
+
+impl SentPacket {
+    pub(crate) fn new(
+        sent: Instant,
+        size: u32,
+        eliciting: bool,
+        delivery: DeliverySnapshot,
+        frames: SmallVec<[SentFrame; 1]>,
+    ) -> Self {
+        Self {
+            sent,
+            size,
+            eliciting,
+            fate: Fate::Outstanding,
+            rescued: false,
+            delivery,
+            frames,
+        }
+    }
+}
+
+/// A packet whose fate became known.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) number: u64,
+    pub(crate) sent: Instant,
+    pub(crate) size: u32,
+    pub(crate) eliciting: bool,
+    pub(crate) rescued: bool,
+    pub(crate) delivery: DeliverySnapshot,
+    pub(crate) frames: SmallVec<[SentFrame; 1]>,
+    /// It had been declared lost and arrived after all.
+    pub(crate) spurious: bool,
+}
+
+/// The peer acknowledged a packet that was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NeverSent(pub(crate) u64);
+
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    packets: VecDeque<SentPacket>,
+    /// Number of the first packet in `packets`.
+    first: u64,
+    /// No packet below it is outstanding.
+    scan_from: u64,
+    acked: RangeSet,
+    largest_acked: Option<u64>,
+    in_flight: u64,
+    /// Ack-eliciting packets whose fate is open.
+    outstanding: u64,
+    reordering: Option<Reordering>,
+    loss_time: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reordering {
+    seen: Instant,
+    extra_eighths: u32,
+}
+
+impl Ledger {
+    pub(crate) fn next_number(&self) -> u64 {
+        self.first + self.packets.len() as u64
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    pub(crate) fn has_outstanding(&self) -> bool {
+        self.outstanding > 0
+    }
+
+    /// When the oldest outstanding packet is lost for certain, if later ones were acknowledged.
+    pub(crate) fn loss_time(&self) -> Option<Instant> {
+        self.loss_time
+    }
+
+    pub(crate) fn on_sent(&mut self, packet: SentPacket) {
+        if packet.eliciting {
+            self.in_flight += u64::from(packet.size);
+            self.outstanding += 1;
+        }
+        self.packets.push_back(packet);
+        while let Some(front) = self.packets.front()
+            && !front.eliciting
+            && self.packets.len() > 1
+        {
+            self.packets.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Settles the packets of `ranges` (descending), newest range first.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Instant,
+        ranges: &[RangeInclusive<u64>],
+    ) -> Result<Vec<Settled>, NeverSent> {
+        let mut settled = Vec::new();
+        let next = self.next_number();
+        if let Some(largest) = ranges.first().map(|r| *r.end()) {
+            if largest >= next {
+                return Err(NeverSent(largest));
+            }
+            self.largest_acked = self.largest_acked.max(Some(largest));
+        }
+        for range in ranges {
+            let wanted = (*range.start()).max(self.first)..(range.end() + 1).max(self.first);
+            let new: SmallVec<[_; 4]> = self.acked.absent_in(wanted).collect();
+            for part in new {
+                for number in part.clone() {
+                    self.settle_acked(now, number, &mut settled);
+                }
+                self.acked.insert(part);
+            }
+        }
+        Ok(settled)
+    }
+
+    fn settle_acked(&mut self, now: Instant, number: u64, settled: &mut Vec<Settled>) {
+        let packet = &mut self.packets[(number - self.first) as usize];
+        let spurious = packet.fate == Fate::Lost;
+        if packet.fate == Fate::Outstanding && packet.eliciting {
+            self.in_flight -= u64::from(packet.size);
+            self.outstanding -= 1;
+        }
+        packet.fate = Fate::Acked;
+        settled.push(Settled {
+            number,
+            sent: packet.sent,
+            size: packet.size,
+            eliciting: packet.eliciting,
+            rescued: packet.rescued,
+            delivery: packet.delivery,
+            frames: core::mem::take(&mut packet.frames),
+            spurious,
+        });
+        if spurious {
+            let extra = self.reordering.map_or(1, |r| r.extra_eighths + 1);
+            self.reordering = Some(Reordering {
+                seen: now,
+                extra_eighths: extra.min(MAX_EXTRA_EIGHTHS),
+            });
+        }
+    }
+
+    /// Declares packets lost by packet and time threshold, and sets the timer for the next.
+    pub(crate) fn detect_lost(&mut self, now: Instant, rtt: &Rtt) -> Vec<Settled> {
+        let mut lost = Vec::new();
+        self.loss_time = None;
+        let Some(largest) = self.largest_acked else {
+            return lost;
+        };
+        if self
+            .reordering
+            .is_some_and(|r| now.since(r.seen) > REORDERING_MEMORY)
+        {
+            self.reordering = None;
+        }
+        let eighths = 9 + self.reordering.map_or(0, |r| r.extra_eighths);
+        let delay = (rtt.smoothed().max(rtt.latest()) * eighths / 8).max(GRANULARITY);
+        let mut number = self.scan_from.max(self.first);
+        let mut scan_from = None;
+        while number < largest {
+            let index = (number - self.first) as usize;
+            let packet = &self.packets[index];
+            if packet.fate == Fate::Outstanding {
+                let by_count = self.reordering.is_none() && largest - number >= PACKET_THRESHOLD;
+                let deadline = packet.sent + delay;
+                if by_count || deadline <= now {
+                    lost.push(self.declare_lost(number));
+                } else {
+                    scan_from = scan_from.or(Some(number));
+                    if packet.eliciting {
+                        self.loss_time = Some(deadline);
+                        break;
+                    }
+                }
+            }
+            number += 1;
+        }
+        self.scan_from = scan_from.unwrap_or(number);
+        self.forget(now, rtt);
+        lost
+    }
+
+    fn declare_lost(&mut self, number: u64) -> Settled {
+        let packet = &mut self.packets[(number - self.first) as usize];
+        packet.fate = Fate::Lost;
+        if packet.eliciting {
+            self.in_flight -= u64::from(packet.size);
+            self.outstanding -= 1;
+        }
+        Settled {
+            number,
+            sent: packet.sent,
+            size: packet.size,
+            eliciting: packet.eliciting,
+            rescued: packet.rescued,
+            delivery: packet.delivery,
+            frames: packet.frames.clone(),
+            spurious: false,
+        }
+    }
+
+    /// Gives up everything in flight: the path is dead or gone.
+    pub(crate) fn abandon(&mut self) -> Vec<Settled> {
+        self.loss_time = None;
+        let open: Vec<u64> = (self.first..self.next_number())
+            .filter(|n| self.packets[(n - self.first) as usize].fate == Fate::Outstanding)
+            .collect();
+        self.scan_from = self.next_number();
+        open.into_iter().map(|n| self.declare_lost(n)).collect()
+    }
+
+    /// Drops settled packets at the front; lost ones stay a while, to notice that they arrive.
+    fn forget(&mut self, now: Instant, rtt: &Rtt) {
+        let memory = rtt.smoothed() * SPURIOUS_MEMORY;
+        while let Some(packet) = self.packets.front() {
+            let keep = match packet.fate {
+                // Nobody acknowledges a packet that only acknowledges.
+                Fate::Outstanding => packet.eliciting,
+                Fate::Lost => now.since(packet.sent) < memory,
+                Fate::Acked => false,
+            };
+            if keep {
+                break;
+            }
+            self.packets.pop_front();
+            self.first += 1;
+        }
+        self.acked.drop_below(self.first);
+        self.scan_from = self.scan_from.max(self.first);
+    }
+
+    /// When the oldest packet whose fate is open was sent.
+    pub(crate) fn oldest_outstanding(&self) -> Option<Instant> {
+        self.open_packets().next().map(|p| p.sent)
+    }
+
+    /// Ack-eliciting packets whose fate is open, oldest first.
+    pub(crate) fn open_packets(&self) -> impl Iterator<Item = &SentPacket> {
+        let skip = (self.scan_from.saturating_sub(self.first)) as usize;
+        self.packets
+            .iter()
+            .skip(skip)
+            .filter(|p| p.fate == Fate::Outstanding && p.eliciting)
+    }
+
+    /// Data frames of open packets that were not rescued yet, marking them rescued.
+    pub(crate) fn rescue(&mut self, limit: usize) -> Vec<(FlowId, Symbol)> {
+        let skip = (self.scan_from.saturating_sub(self.first)) as usize;
+        let mut found = Vec::new();
+        for packet in self.packets.iter_mut().skip(skip) {
+            if found.len() >= limit {
+                break;
+            }
+            if packet.fate != Fate::Outstanding || packet.rescued {
+                continue;
+            }
+            packet.rescued = true;
+            found.extend(packet.frames.iter().filter_map(|frame| match frame {
+                SentFrame::Data { flow, symbol, .. } => Some((*flow, *symbol)),
+                SentFrame::Control(_) => None,
+            }));
+        }
+        found
+    }
+
+    /// Is any part of the symbol in a packet whose fate is open and that was not given up?
+    pub(crate) fn holds(&self, flow: FlowId, symbol: &Symbol) -> bool {
+        self.open_packets().any(|p| {
+            !p.rescued
+                && p.frames.iter().any(|frame| {
+                    matches!(frame, SentFrame::Data { flow: f, symbol: s, .. }
+                        if *f == flow && s.overlaps(symbol))
+                })
+        })
+    }
+}

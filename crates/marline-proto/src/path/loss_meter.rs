@@ -1,0 +1,76 @@
+//! How many of a path's packets were lost lately.
+
+/// Outcomes remembered for suspicion.
+const RECENT: u32 = 32;
+/// Weight of one packet in the loss fraction, as 1/n.
+const SMOOTHING: f64 = 256.0;
+
+#[derive(Debug, Default)]
+pub(crate) struct LossMeter {
+    fraction: f64,
+    samples: f64,
+    /// The last outcomes, newest in bit 0; 1 is a loss.
+    recent: u32,
+    known: u32,
+}
+
+impl LossMeter {
+    pub(crate) fn record(&mut self, lost: bool) {
+        self.samples = (self.samples + 1.0).min(SMOOTHING);
+        self.fraction += (f64::from(u8::from(lost)) - self.fraction) / self.samples;
+        self.recent = self.recent << 1 | u32::from(lost);
+        self.known = (self.known + 1).min(RECENT);
+    }
+
+    /// A packet that was counted as lost arrived after all.
+    pub(crate) fn revoke(&mut self) {
+        self.fraction = (self.fraction - 1.0 / self.samples.max(1.0)).max(0.0);
+    }
+
+    /// Fraction lost, over some 256 packets.
+    pub(crate) fn fraction(&self) -> f64 {
+        self.fraction
+    }
+
+    /// More than half of the last 32 packets were lost.
+    pub(crate) fn is_heavy(&self) -> bool {
+        self.known == RECENT && self.recent.count_ones() > RECENT / 2
+    }
+
+    /// Forgets the recent outcomes: what comes next is judged alone.
+    pub(crate) fn restart(&mut self) {
+        self.known = 0;
+        self.recent = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heavy_needs_a_full_window() {
+        let mut meter = LossMeter::default();
+        for _ in 0..31 {
+            meter.record(true);
+        }
+        assert!(!meter.is_heavy());
+        meter.record(true);
+        assert!(meter.is_heavy());
+        for _ in 0..16 {
+            meter.record(false);
+        }
+        assert!(!meter.is_heavy(), "half is not more than half");
+    }
+
+    #[test]
+    fn the_fraction_starts_as_a_plain_mean() {
+        let mut meter = LossMeter::default();
+        for i in 0..100 {
+            meter.record(i % 10 == 0);
+        }
+        assert!((meter.fraction() - 0.1).abs() < 1e-9);
+        meter.revoke();
+        assert!((meter.fraction() - 0.09).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,49 @@
+//! One path: its ledger of sent packets, what it received, its estimators, its state.
+
+pub mod delivery;
+mod ledger;
+mod loss_meter;
+mod one_way;
+pub mod pacer;
+mod received;
+mod rtt;
+mod state;
+mod timers;
+mod track;
+
+pub use ledger::EmissionKind;
+pub use state::PathState;
+
+pub(crate) use ledger::{SentFrame, SentPacket, Settled};
+pub(crate) use state::{Health, Reason, Trial};
+pub(crate) use timers::PathTimer;
+pub(crate) use track::Path;
+
+/// How a path begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathParams {
+    /// Largest datagram that the carrier takes (bytes), at least [`MIN_DATAGRAM`].
+    pub max_datagram: usize,
+    /// Cost rank; lower is cheaper. Schedulers that mind cost fill cheap paths first.
+    pub cost: u32,
+    /// Start in reserve.
+    pub standby: bool,
+    /// Round-trip time that the carrier's handshake measured, if it did. A path that comes with
+    /// one has proved both directions and is active at once.
+    pub rtt: Option<marline_base::Duration>,
+}
+
+impl Default for PathParams {
+    /// 1200 bytes, cost 0, not in reserve, nothing measured.
+    fn default() -> Self {
+        Self {
+            max_datagram: 1_200,
+            cost: 0,
+            standby: false,
+            rtt: None,
+        }
+    }
+}
+
+/// Smallest `max_datagram` of a path (bytes): every control frame fits.
+pub const MIN_DATAGRAM: usize = 1_000;

@@ -1,0 +1,172 @@
+//! What arrived on one path, and when the peer must hear of it.
+
+use alloc::vec::Vec;
+
+use marline_base::{Duration, Instant};
+
+use crate::ranges::RangeSet;
+use crate::wire::{Ack, Arrival, PathId};
+
+/// Acknowledge after this many ack-eliciting packets.
+const ELICITING_PER_ACK: u32 = 8;
+/// The first packets of a path are acknowledged at once, so that the peer learns it quickly.
+const EAGER: u64 = 16;
+/// Ranges of packet numbers remembered; older packets count as duplicates.
+const MAX_RANGES: usize = 64;
+/// Arrival times kept until the next acknowledgement; further ones are acknowledged without time.
+const MAX_ARRIVALS: usize = 256;
+
+/// Received packet numbers of one path, with arrival times not yet reported.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    ranges: RangeSet,
+    /// Packets below it are not tracked any more and count as received.
+    floor: u64,
+    largest: Option<(u64, Instant)>,
+    unreported: Vec<(u64, Instant)>,
+    eliciting: u32,
+    seen: u64,
+    due: Option<Instant>,
+}
+
+impl Received {
+    /// Notes a packet; false if it is a duplicate (or too old to tell).
+    pub(crate) fn insert(&mut self, packet: u64, now: Instant) -> bool {
+        if packet < self.floor || self.ranges.insert(packet..packet + 1) == 0 {
+            return false;
+        }
+        if self.ranges.len() > MAX_RANGES {
+            self.ranges.drop_lowest_above(MAX_RANGES);
+            self.floor = self.ranges.first().map_or(0, |r| r.start);
+        }
+        self.seen += 1;
+        if self.largest.is_none_or(|(largest, _)| packet > largest) {
+            self.largest = Some((packet, now));
+        }
+        if self.unreported.len() < MAX_ARRIVALS {
+            self.unreported.push((packet, now));
+        }
+        true
+    }
+
+    /// The packet just inserted asks for an acknowledgement, within `max_delay`, or at once if it
+    /// shows a gap: the sender's loss detection waits for it.
+    pub(crate) fn on_eliciting(&mut self, packet: u64, now: Instant, max_delay: Duration) {
+        self.eliciting += 1;
+        let out_of_order = self
+            .largest
+            .is_some_and(|(largest, _)| packet < largest || self.gap_below(packet));
+        let at = if out_of_order || self.eliciting >= ELICITING_PER_ACK || self.seen <= EAGER {
+            now
+        } else {
+            now + max_delay
+        };
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    fn gap_below(&self, packet: u64) -> bool {
+        packet > self.floor && !self.ranges.contains(packet - 1)
+    }
+
+    /// When the acknowledgement must leave; `None` if nothing asks for one.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// The acknowledgement to send now; [`Received::on_ack_sent`] must follow once it left.
+    pub(crate) fn ack(&self, path: PathId, now: Instant) -> Option<Ack> {
+        let (largest, at) = self.largest?;
+        let mut arrivals: Vec<Arrival> = self
+            .unreported
+            .iter()
+            .map(|&(packet, at)| Arrival {
+                packet,
+                at_us: at.as_micros(),
+            })
+            .collect();
+        arrivals.sort_unstable_by_key(|a| core::cmp::Reverse(a.packet));
+        if arrivals.first().is_none_or(|a| a.packet != largest) {
+            arrivals.insert(
+                0,
+                Arrival {
+                    packet: largest,
+                    at_us: at.as_micros(),
+                },
+            );
+        }
+        Some(Ack {
+            path,
+            delay_us: now.since(at).as_micros() as u64,
+            ranges: self
+                .ranges
+                .iter_descending()
+                .map(|r| r.start..=r.end - 1)
+                .collect(),
+            arrivals,
+        })
+    }
+
+    pub(crate) fn on_ack_sent(&mut self) {
+        self.unreported.clear();
+        self.eliciting = 0;
+        self.due = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAY: Duration = Duration::from_millis(5);
+
+    fn warm() -> Received {
+        let mut received = Received::default();
+        for packet in 0..EAGER {
+            assert!(received.insert(packet, Instant::ZERO));
+            received.on_eliciting(packet, Instant::ZERO, DELAY);
+            assert_eq!(received.due(), Some(Instant::ZERO));
+        }
+        received.on_ack_sent();
+        received
+    }
+
+    #[test]
+    fn waits_for_eight_packets_or_the_delay() {
+        let mut received = warm();
+        let now = Instant::from_millis(3);
+        for packet in EAGER..EAGER + 7 {
+            received.insert(packet, now);
+            received.on_eliciting(packet, now, DELAY);
+            assert_eq!(received.due(), Some(now + DELAY));
+        }
+        received.insert(EAGER + 7, now);
+        received.on_eliciting(EAGER + 7, now, DELAY);
+        assert_eq!(received.due(), Some(now));
+    }
+
+    #[test]
+    fn a_gap_is_reported_at_once_and_a_duplicate_never() {
+        let mut received = warm();
+        let now = Instant::from_millis(3);
+        assert!(received.insert(EAGER + 1, now));
+        received.on_eliciting(EAGER + 1, now, DELAY);
+        assert_eq!(received.due(), Some(now));
+        assert!(!received.insert(EAGER + 1, now));
+        let ack = received.ack(PathId(4), now + DELAY).unwrap();
+        assert_eq!(ack.ranges, [EAGER + 1..=EAGER + 1, 0..=EAGER - 1]);
+        assert_eq!(ack.delay_us, 5_000);
+        assert_eq!(ack.arrivals.len(), 1);
+        assert_eq!(ack.arrivals[0].at_us, 3_000);
+    }
+
+    #[test]
+    fn memory_stays_bounded_whatever_arrives() {
+        let mut received = Received::default();
+        for packet in (0..100_000).step_by(2) {
+            received.insert(packet, Instant::ZERO);
+        }
+        assert_eq!(received.ranges.len(), MAX_RANGES);
+        assert_eq!(received.unreported.len(), MAX_ARRIVALS);
+        assert!(!received.insert(1, Instant::ZERO), "too old to tell");
+    }
+}

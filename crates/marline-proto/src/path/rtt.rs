@@ -1,0 +1,127 @@
+//! Round-trip time of one path (RFC 9002 §5).
+
+use marline_base::{Duration, Instant};
+
+/// Assumed before the first sample (RFC 9002 §6.2.2 says 333 ms; links that Marline is for are
+/// faster, and a probe too many costs little).
+pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(200);
+/// Timer granularity (RFC 9002 §6.1.2).
+pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
+/// A minimum older than this is replaced, so that a route that grew longer is noticed.
+const MIN_WINDOW: Duration = Duration::from_secs(10);
+
+/// Smoothed, varying and smallest round-trip time.
+#[derive(Clone, Debug)]
+pub(crate) struct Rtt {
+    latest: Duration,
+    smoothed: Duration,
+    variation: Duration,
+    sampled: bool,
+    /// Smallest sample of the running window and of the one before it.
+    min: [Duration; 2],
+    window_start: Instant,
+}
+
+impl Rtt {
+    pub(crate) fn new(initial: Option<Duration>) -> Self {
+        let rtt = initial.unwrap_or(INITIAL_RTT);
+        Self {
+            latest: rtt,
+            smoothed: rtt,
+            variation: rtt / 2,
+            sampled: false,
+            min: [Duration::MAX; 2],
+            window_start: Instant::ZERO,
+        }
+    }
+
+    /// Takes a sample; `ack_delay` is what the peer says it waited, at most its promise.
+    pub(crate) fn sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) {
+        if now.since(self.window_start) > MIN_WINDOW {
+            self.min = [Duration::MAX, self.min[0]];
+            self.window_start = now;
+        }
+        self.min[0] = self.min[0].min(rtt);
+        self.latest = rtt;
+        // §5.3: the delay is taken off only where the sample stays plausible.
+        let adjusted = match rtt.checked_sub(ack_delay) {
+            Some(less) if less >= self.min() => less,
+            _ => rtt,
+        };
+        if self.sampled {
+            let deviation = self.smoothed.abs_diff(adjusted);
+            self.variation = (self.variation * 3 + deviation) / 4;
+            self.smoothed = (self.smoothed * 7 + adjusted) / 8;
+        } else {
+            self.sampled = true;
+            self.smoothed = adjusted;
+            self.variation = adjusted / 2;
+        }
+    }
+
+    pub(crate) fn smoothed(&self) -> Duration {
+        self.smoothed
+    }
+
+    pub(crate) fn variation(&self) -> Duration {
+        self.variation
+    }
+
+    pub(crate) fn latest(&self) -> Duration {
+        self.latest
+    }
+
+    /// Smallest sample of the last 10 to 20 s; the smoothed time before the first sample.
+    pub(crate) fn min(&self) -> Duration {
+        let min = self.min[0].min(self.min[1]);
+        if min == Duration::MAX {
+            self.smoothed
+        } else {
+            min
+        }
+    }
+
+    pub(crate) fn has_sample(&self) -> bool {
+        self.sampled
+    }
+
+    /// Probe timeout before backoff (RFC 9002 §6.2.1).
+    pub(crate) fn probe_timeout(&self, max_ack_delay: Duration) -> Duration {
+        self.smoothed + (self.variation * 4).max(GRANULARITY) + max_ack_delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn follows_rfc_9002_section_5_3() {
+        let mut rtt = Rtt::new(None);
+        rtt.sample(Instant::from_millis(1), ms(80), ms(0));
+        assert_eq!((rtt.smoothed(), rtt.variation()), (ms(80), ms(40)));
+        // 7/8·80 + 1/8·(100 − 4) = 82; 3/4·40 + 1/4·16 = 34.
+        rtt.sample(Instant::from_millis(2), ms(100), ms(4));
+        assert_eq!((rtt.smoothed(), rtt.variation()), (ms(82), ms(34)));
+        assert_eq!(rtt.probe_timeout(ms(5)), ms(82 + 136 + 5));
+        // A delay that would take the sample below the minimum is not believed.
+        rtt.sample(Instant::from_millis(3), ms(82), ms(5));
+        assert_eq!(rtt.smoothed(), ms(82));
+        assert_eq!(rtt.latest(), ms(82));
+    }
+
+    #[test]
+    fn an_old_minimum_is_forgotten() {
+        let mut rtt = Rtt::new(None);
+        rtt.sample(Instant::ZERO, ms(20), ms(0));
+        for second in 1..40 {
+            rtt.sample(Instant::from_millis(second * 1000), ms(50), ms(0));
+            let expected = if second < 22 { ms(20) } else { ms(50) };
+            assert_eq!(rtt.min(), expected, "at second {second}");
+        }
+    }
+}

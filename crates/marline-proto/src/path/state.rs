@@ -1,0 +1,156 @@
+//! The state of a path, earned by evidence, with the reason in words.
+
+use alloc::borrow::Cow;
+
+use marline_base::{Duration, Instant};
+
+/// Where a path stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathState {
+    /// New; nothing was acknowledged on it yet.
+    Validating,
+    /// Carries data.
+    Active,
+    /// Healthy, but kept in reserve by either side.
+    Standby,
+    /// Feedback is missing or most packets are lost: carries copies and probes only, as long as
+    /// any other path can carry the rest.
+    Suspect,
+    /// Silent for long; probed now and then.
+    Dead,
+}
+
+impl PathState {
+    /// The state's name in status, metrics and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Validating => "validating",
+            Self::Active => "active",
+            Self::Standby => "standby",
+            Self::Suspect => "suspect",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// Acknowledged packets that clear a path of suspicion while it carries copies.
+const ACKS_UNDER_LOAD: u32 = 8;
+/// Acknowledged probes that do so when there is nothing to copy.
+const ACKS_WHEN_IDLE: u32 = 3;
+/// Probe interval right after the suspicion and after any answer.
+const FIRST_INTERVAL: Duration = Duration::from_millis(10);
+/// Longest probe interval of a suspect path: it bounds how late a return is noticed.
+const SUSPECT_INTERVAL: Duration = Duration::from_millis(200);
+/// Longest probe interval of a dead path.
+const DEAD_INTERVAL: Duration = Duration::from_secs(2);
+
+/// What a suspect or dead path has shown since it fell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trial {
+    pub(crate) since: Instant,
+    /// The last answer, or the start of the trial.
+    pub(crate) heard: Instant,
+    acked: u32,
+    copies_acked: u32,
+    interval: Duration,
+    pub(crate) next_probe: Instant,
+}
+
+impl Trial {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            since: now,
+            heard: now,
+            acked: 0,
+            copies_acked: 0,
+            interval: FIRST_INTERVAL,
+            next_probe: now,
+        }
+    }
+
+    /// A probe or copy left: the next one waits longer, unless answers come.
+    pub(crate) fn on_probe(&mut self, now: Instant, dead: bool) {
+        self.next_probe = now + self.interval;
+        let longest = if dead {
+            DEAD_INTERVAL
+        } else {
+            SUSPECT_INTERVAL
+        };
+        self.interval = (self.interval * 3 / 2).min(longest);
+    }
+
+    /// A packet was acknowledged. True when the path has shown enough.
+    pub(crate) fn on_acked(&mut self, now: Instant, held_data: bool, load: bool) -> bool {
+        self.heard = now;
+        self.acked += 1;
+        self.copies_acked += u32::from(held_data);
+        // The network answers: probe fast, so that the verdict comes soon.
+        self.interval = FIRST_INTERVAL / 4;
+        self.next_probe = self.next_probe.min(now + self.interval);
+        if load {
+            self.copies_acked >= ACKS_UNDER_LOAD
+        } else {
+            self.acked >= ACKS_WHEN_IDLE
+        }
+    }
+
+    /// A packet sent during the trial was lost: what was shown does not count.
+    pub(crate) fn on_lost(&mut self) {
+        self.acked = 0;
+        self.copies_acked = 0;
+    }
+}
+
+/// A path's state as the session keeps it: health by evidence, reserve by wish.
+#[derive(Debug)]
+pub(crate) enum Health {
+    Validating,
+    Active,
+    Suspect(Trial),
+    Dead(Trial),
+}
+
+/// Why a path is in its state.
+pub(crate) type Reason = Cow<'static, str>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_good_echo_is_not_enough() {
+        let now = Instant::from_millis(100);
+        let mut trial = Trial::new(now);
+        assert!(!trial.on_acked(now, false, false));
+        assert!(!trial.on_acked(now, false, false));
+        trial.on_lost();
+        assert!(!trial.on_acked(now, false, false));
+        assert!(!trial.on_acked(now, false, false));
+        assert!(trial.on_acked(now, false, false));
+        let mut loaded = Trial::new(now);
+        for _ in 0..20 {
+            assert!(
+                !loaded.on_acked(now, false, true),
+                "probes show nothing under load"
+            );
+        }
+        for n in 1..=8 {
+            assert_eq!(loaded.on_acked(now, true, true), n == 8);
+        }
+    }
+
+    #[test]
+    fn probing_backs_off_until_answered() {
+        let mut now = Instant::ZERO;
+        let mut trial = Trial::new(now);
+        let mut count = 0;
+        while now < Instant::from_millis(3_000) {
+            now = trial.next_probe;
+            trial.on_probe(now, false);
+            count += 1;
+        }
+        assert!((18..=26).contains(&count), "{count}");
+        trial.on_acked(now, true, true);
+        assert!(trial.next_probe <= now + FIRST_INTERVAL);
+    }
+}

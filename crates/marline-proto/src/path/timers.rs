@@ -1,0 +1,93 @@
+//! What a path waits for.
+
+use marline_base::{Duration, Instant};
+
+use super::rtt::GRANULARITY;
+use super::{Health, Path};
+
+/// Longest time between two probe timeouts, unless the round trip is longer.
+const MAX_PTO: Duration = Duration::from_secs(1);
+/// Feedback may be late by this much beyond round trip and deviation before it is missed.
+const LATENESS: Duration = Duration::from_millis(10);
+
+/// Why a path asks to be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PathTimer {
+    /// A packet is lost unless it is acknowledged by now (RFC 9002 §6.1.2).
+    Loss,
+    /// Nothing came back (RFC 9002 §6.2).
+    ProbeTimeout,
+    /// Feedback is late enough to suspect the path.
+    Suspicion,
+    /// A suspect path has been silent long enough to be dead.
+    Death,
+    /// Time for a probe of a suspect or dead path.
+    Trial,
+    /// Nothing was sent for long.
+    KeepAlive,
+    /// An acknowledgement is due.
+    Ack,
+}
+
+impl Path {
+    /// The earliest timer and its reason. `max_ack_delay` is the peer's promise.
+    pub(crate) fn next_timer(
+        &self,
+        max_ack_delay: Duration,
+        dead_after: Duration,
+        keep_alive: Duration,
+    ) -> (Instant, PathTimer) {
+        let mut next = (self.keep_alive_at(keep_alive), PathTimer::KeepAlive);
+        let mut consider = |at: Option<Instant>, timer| {
+            if let Some(at) = at {
+                next = next.min((at, timer));
+            }
+        };
+        consider(self.ledger.loss_time(), PathTimer::Loss);
+        consider(
+            self.probe_timeout_at(max_ack_delay),
+            PathTimer::ProbeTimeout,
+        );
+        consider(self.suspicion_at(max_ack_delay), PathTimer::Suspicion);
+        if let Health::Suspect(trial) = &self.health {
+            consider(Some(trial.heard + dead_after), PathTimer::Death);
+        }
+        if let Health::Suspect(trial) | Health::Dead(trial) = &self.health {
+            consider(Some(trial.next_probe), PathTimer::Trial);
+        }
+        if !self.blocked {
+            consider(self.received.due(), PathTimer::Ack);
+        }
+        next
+    }
+
+    fn keep_alive_at(&self, keep_alive: Duration) -> Instant {
+        match self.health {
+            // Their trial probes them.
+            Health::Suspect(_) | Health::Dead(_) => Instant::FAR_FUTURE,
+            _ => self.last_eliciting_sent + keep_alive,
+        }
+    }
+
+    pub(crate) fn probe_timeout_at(&self, max_ack_delay: Duration) -> Option<Instant> {
+        if matches!(self.health, Health::Dead(_)) || !self.ledger.has_outstanding() {
+            return None;
+        }
+        let base = self.rtt.probe_timeout(max_ack_delay);
+        let backed_off = base * (1 << self.pto_backoff.min(10));
+        let timeout = backed_off.min(MAX_PTO.max(base * 2));
+        Some(self.last_eliciting_sent + timeout)
+    }
+
+    /// When missing feedback makes the path suspect: the acknowledgement of the oldest packet, or
+    /// the one after the last, is overdue.
+    pub(crate) fn suspicion_at(&self, max_ack_delay: Duration) -> Option<Instant> {
+        if !matches!(self.health, Health::Active) || !self.rtt.has_sample() {
+            return None;
+        }
+        let oldest = self.ledger.oldest_outstanding()?;
+        let expected = (oldest + self.rtt.smoothed()).max(self.last_progress);
+        let margin = (self.rtt.variation() * 4).max(LATENESS) + max_ack_delay;
+        Some(expected + margin.max(GRANULARITY))
+    }
+}

@@ -1,0 +1,283 @@
+//! All that the session keeps of one path.
+
+use alloc::boxed::Box;
+
+use marline_base::{Duration, Instant, Rate};
+
+use super::delivery::DeliverySampler;
+use super::ledger::{Ledger, SentPacket, Settled};
+use super::loss_meter::LossMeter;
+use super::one_way::OneWay;
+use super::pacer::Pacer;
+use super::received::Received;
+use super::rtt::Rtt;
+use super::{Health, PathParams, PathState, Reason, Trial};
+use crate::congestion::{self, Controller};
+use crate::sched::PathView;
+use crate::stats::PathCounters;
+use crate::wire::PathId;
+
+/// Bytes of a datagram that are not a symbol's: header, frame type, ids, offset, length at their
+/// longest, and a little for an acknowledgement that rides along.
+pub(crate) const SYMBOL_OVERHEAD: usize = 48;
+/// The measured rate forgets a peak with this weight a sample.
+const RATE_DECAY: f64 = 1.0 / 64.0;
+
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) id: PathId,
+    pub(crate) health: Health,
+    pub(crate) reason: Reason,
+    pub(crate) standby_local: bool,
+    pub(crate) standby_remote: bool,
+    /// Sequence number of the last PATH_STATUS sent and of the newest received, plus one.
+    pub(crate) status_sent: u64,
+    pub(crate) status_seen: u64,
+    pub(crate) max_datagram: usize,
+    pub(crate) cost: u32,
+    pub(crate) ledger: Ledger,
+    pub(crate) received: Received,
+    pub(crate) rtt: Rtt,
+    pub(crate) sampler: DeliverySampler,
+    pub(crate) pacer: Pacer,
+    pub(crate) controller: Box<dyn Controller>,
+    pub(crate) one_way: OneWay,
+    pub(crate) loss: LossMeter,
+    measured_rate: f64,
+    pub(crate) pto_backoff: u32,
+    /// Ack-eliciting packets that must leave whatever the window says.
+    pub(crate) probes: u32,
+    /// Datagrams in a row that only acknowledged.
+    pub(crate) acks_alone: u32,
+    pub(crate) last_eliciting_sent: Instant,
+    pub(crate) last_progress: Instant,
+    /// The carrier's queue is full; it said that it will tell when there is room.
+    pub(crate) blocked: bool,
+    pub(crate) counters: PathCounters,
+}
+
+impl Path {
+    pub(crate) fn new(
+        now: Instant,
+        id: PathId,
+        params: &PathParams,
+        controller: Box<dyn Controller>,
+    ) -> Self {
+        let rtt = Rtt::new(params.rtt);
+        let (health, reason) = if params.rtt.is_some() {
+            (
+                Health::Active,
+                "the carrier's handshake reached the peer and back",
+            )
+        } else {
+            (Health::Validating, "new; nothing acknowledged yet")
+        };
+        let mtu = params.max_datagram as u64;
+        let rate = Pacer::rate_for_window(controller.window(), rtt.smoothed());
+        Self {
+            id,
+            health,
+            reason: Reason::Borrowed(reason),
+            standby_local: params.standby,
+            standby_remote: false,
+            status_sent: 0,
+            status_seen: 0,
+            max_datagram: params.max_datagram,
+            cost: params.cost,
+            ledger: Ledger::default(),
+            received: Received::default(),
+            rtt,
+            sampler: DeliverySampler::new(now),
+            pacer: Pacer::new(now, mtu, controller.pacing_rate().unwrap_or(rate)),
+            controller,
+            one_way: OneWay::default(),
+            loss: LossMeter::default(),
+            measured_rate: 0.0,
+            pto_backoff: 0,
+            // The first packet goes out at once: it validates the path and takes its time.
+            probes: 1,
+            acks_alone: 0,
+            last_eliciting_sent: now,
+            last_progress: now,
+            blocked: false,
+            counters: PathCounters::default(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> PathState {
+        match self.health {
+            Health::Validating => PathState::Validating,
+            Health::Active if self.standby() => PathState::Standby,
+            Health::Active => PathState::Active,
+            Health::Suspect(_) => PathState::Suspect,
+            Health::Dead(_) => PathState::Dead,
+        }
+    }
+
+    pub(crate) fn standby(&self) -> bool {
+        self.standby_local || self.standby_remote
+    }
+
+    pub(crate) fn trial(&mut self) -> Option<&mut Trial> {
+        match &mut self.health {
+            Health::Suspect(trial) | Health::Dead(trial) => Some(trial),
+            _ => None,
+        }
+    }
+
+    /// Largest symbol that fits a datagram beside the overhead.
+    pub(crate) fn symbol(&self) -> u32 {
+        (self.max_datagram - SYMBOL_OVERHEAD) as u32
+    }
+
+    /// Rate by the controller's model, else as measured, else window over round-trip time.
+    pub(crate) fn rate(&self) -> Rate {
+        let by_window = Rate::from_bytes_over(self.controller.window(), self.rtt.smoothed());
+        match self.controller.view().bandwidth {
+            Some(rate) if rate > Rate::ZERO => rate,
+            _ if self.measured_rate > 0.0 => {
+                Rate::from_bps(self.measured_rate as u64).min(by_window)
+            }
+            _ => by_window,
+        }
+    }
+
+    pub(crate) fn view(&self, queued: u64) -> PathView {
+        PathView {
+            id: self.id,
+            window: self.controller.window(),
+            in_flight: self.ledger.in_flight(),
+            queued,
+            queued_own: 0,
+            srtt: self.rtt.smoothed(),
+            rtt_var: self.rtt.variation(),
+            min_rtt: self.rtt.min(),
+            rate: self.rate(),
+            loss: self.loss.fraction(),
+            symbol: self.symbol(),
+            cost: self.cost,
+            congestion: self.controller.view(),
+        }
+    }
+
+    pub(crate) fn on_sent(&mut self, now: Instant, packet: SentPacket, app_limited: bool) {
+        let size = u64::from(packet.size);
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += size;
+        if packet.eliciting {
+            self.last_eliciting_sent = now;
+            self.probes = self.probes.saturating_sub(1);
+            self.ledger.on_sent(packet);
+            let in_flight = self.ledger.in_flight();
+            self.controller.on_sent(now, size, in_flight, app_limited);
+            self.pacer.on_sent(now, size);
+            if app_limited {
+                self.sampler.mark_app_limited(in_flight);
+            }
+        } else {
+            self.ledger.on_sent(packet);
+        }
+    }
+
+    /// Feeds estimators and congestion control with what one acknowledgement settled.
+    pub(crate) fn on_settled(
+        &mut self,
+        now: Instant,
+        acked: &[Settled],
+        lost: &[Settled],
+        rtt: Option<Duration>,
+        prior_in_flight: u64,
+        max_ack_delay: Duration,
+    ) {
+        self.on_lost(now, lost, max_ack_delay);
+        let mut bytes = 0;
+        for packet in acked.iter().filter(|p| p.eliciting) {
+            if packet.spurious {
+                self.loss.revoke();
+                let size = u64::from(packet.size);
+                self.controller.on_spurious_loss(now, size, packet.sent);
+                self.counters.spurious_losses += 1;
+                continue;
+            }
+            bytes += u64::from(packet.size);
+            self.loss.record(false);
+            let size = u64::from(packet.size);
+            self.sampler
+                .on_acked(now, size, packet.sent, packet.delivery);
+        }
+        self.counters.acked_bytes += bytes;
+        let newest = acked.iter().map(|p| p.sent).max();
+        if let (Some(sent), true) = (newest, bytes > 0) {
+            let report = self.sampler.sample(self.rtt.min());
+            if let Some(sample) = report.and_then(|r| r.sample) {
+                let rate = sample.rate.as_bps() as f64;
+                if rate > self.measured_rate {
+                    self.measured_rate = rate;
+                } else if !sample.app_limited {
+                    self.measured_rate += (rate - self.measured_rate) * RATE_DECAY;
+                }
+            }
+            let delivered = self.sampler.delivered();
+            self.controller.on_ack(
+                now,
+                &congestion::Ack {
+                    bytes,
+                    prior_in_flight,
+                    in_flight: self.ledger.in_flight(),
+                    sent,
+                    rtt,
+                    srtt: self.rtt.smoothed(),
+                    delivery: report.and_then(|r| r.sample),
+                    delivered,
+                    delivered_when_sent: report.map_or(delivered, |r| r.delivered_when_sent),
+                },
+            );
+        }
+        self.repace(now);
+    }
+
+    fn on_lost(&mut self, now: Instant, lost: &[Settled], max_ack_delay: Duration) {
+        let eliciting = || lost.iter().filter(|p| p.eliciting);
+        let Some(sent) = eliciting().map(|p| p.sent).max() else {
+            return;
+        };
+        let bytes = eliciting().map(|p| u64::from(p.size)).sum();
+        for _ in eliciting() {
+            self.loss.record(true);
+            self.counters.lost_packets += 1;
+        }
+        // RFC 9002 §7.6: two lost packets so far apart, with all between them lost.
+        let persistent = 3 * self.rtt.probe_timeout(max_ack_delay);
+        let mut run: Option<&Settled> = None;
+        let mut previous = None;
+        let mut is_persistent = false;
+        for packet in lost {
+            if previous.is_none_or(|n| packet.number != n + 1) {
+                run = None;
+            }
+            previous = Some(packet.number);
+            let first = run.get_or_insert(packet);
+            is_persistent |= packet.sent.since(first.sent) > persistent && self.rtt.has_sample();
+        }
+        let loss = congestion::Loss {
+            bytes,
+            sent,
+            in_flight: self.ledger.in_flight(),
+            persistent: is_persistent,
+        };
+        self.controller.on_loss(now, &loss);
+        self.repace(now);
+    }
+
+    /// Losses that the timer found.
+    pub(crate) fn on_timer_losses(&mut self, now: Instant, lost: &[Settled], delay: Duration) {
+        self.on_lost(now, lost, delay);
+    }
+
+    fn repace(&mut self, now: Instant) {
+        let rate = self.controller.pacing_rate().unwrap_or_else(|| {
+            Pacer::rate_for_window(self.controller.window(), self.rtt.smoothed())
+        });
+        self.pacer.set_rate(now, rate);
+    }
+}

@@ -1,0 +1,163 @@
+//! A set of integers kept as disjoint ranges: packets received, bytes acknowledged.
+
+use alloc::collections::VecDeque;
+use core::ops::Range;
+
+/// Disjoint, non-adjacent half-open ranges in ascending order.
+///
+/// Nearly all changes happen at the upper end, so a deque with a search from the back is both the
+/// simplest and the fastest form. The number of ranges is bounded by the caller through
+/// [`RangeSet::drop_lowest_above`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RangeSet {
+    ranges: VecDeque<Range<u64>>,
+}
+
+impl RangeSet {
+    /// Inserts `new` and returns how many of its members were absent before.
+    pub(crate) fn insert(&mut self, new: Range<u64>) -> u64 {
+        if new.start >= new.end {
+            return 0;
+        }
+        if let Some(last) = self.ranges.back_mut() {
+            if new.start > last.end {
+                let added = new.end - new.start;
+                self.ranges.push_back(new);
+                return added;
+            }
+            if new.start == last.end {
+                last.end = new.end;
+                return new.end - new.start;
+            }
+        } else {
+            let added = new.end - new.start;
+            self.ranges.push_back(new);
+            return added;
+        }
+        self.merge(new)
+    }
+
+    fn merge(&mut self, new: Range<u64>) -> u64 {
+        // Ranges `first..last` overlap `new` or touch it.
+        let first = self.ranges.partition_point(|r| r.end < new.start);
+        let last = self.ranges.partition_point(|r| r.start <= new.end);
+        let mut merged = new.clone();
+        let mut present = 0;
+        for r in self.ranges.range(first..last) {
+            present += r.end.min(new.end).saturating_sub(r.start.max(new.start));
+            merged.start = merged.start.min(r.start);
+            merged.end = merged.end.max(r.end);
+        }
+        if first == last {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..last);
+        }
+        new.end - new.start - present
+    }
+
+    /// Members of `range` that are not in the set, ascending.
+    pub(crate) fn absent_in(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        let first = self.ranges.partition_point(|r| r.end <= range.start);
+        let mut start = range.start;
+        self.ranges
+            .range(first..)
+            .map(|r| r.start..r.end)
+            .chain(core::iter::once(u64::MAX..u64::MAX))
+            .map_while(move |r| {
+                if start >= range.end {
+                    return None;
+                }
+                let gap = start..r.start.min(range.end);
+                start = r.end;
+                Some(gap)
+            })
+            .filter(|gap| !gap.is_empty())
+    }
+
+    pub(crate) fn contains(&self, value: u64) -> bool {
+        let i = self.ranges.partition_point(|r| r.end <= value);
+        self.ranges.get(i).is_some_and(|r| r.start <= value)
+    }
+
+    /// True if every member of `range` is in the set.
+    pub(crate) fn covers(&self, range: &Range<u64>) -> bool {
+        if range.is_empty() {
+            return true;
+        }
+        let i = self.ranges.partition_point(|r| r.end <= range.start);
+        self.ranges
+            .get(i)
+            .is_some_and(|r| r.start <= range.start && range.end <= r.end)
+    }
+
+    pub(crate) fn first(&self) -> Option<&Range<u64>> {
+        self.ranges.front()
+    }
+
+    /// Drops the lowest ranges until at most `limit` are left.
+    pub(crate) fn drop_lowest_above(&mut self, limit: usize) {
+        while self.ranges.len() > limit {
+            self.ranges.pop_front();
+        }
+    }
+
+    /// Removes all members below `floor`.
+    pub(crate) fn drop_below(&mut self, floor: u64) {
+        while let Some(first) = self.ranges.front_mut() {
+            if first.end <= floor {
+                self.ranges.pop_front();
+            } else {
+                first.start = first.start.max(floor);
+                break;
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// From the highest to the lowest.
+    pub(crate) fn iter_descending(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.ranges.iter().rev()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_plain_set(inserts in prop::collection::vec((0u64..60, 0u64..9), 1..40), floor in 0u64..60) {
+            let mut set = RangeSet::default();
+            let mut plain = BTreeSet::new();
+            for (start, len) in inserts {
+                let before = plain.len();
+                plain.extend(start..start + len);
+                prop_assert_eq!(set.insert(start..start + len), (plain.len() - before) as u64);
+            }
+            for pair in set.ranges.iter().zip(set.ranges.iter().skip(1)) {
+                prop_assert!(pair.0.end < pair.1.start);
+            }
+            let absent: Vec<u64> = set.absent_in(floor..floor + 15).flatten().collect();
+            let expected: Vec<u64> = (floor..floor + 15).filter(|v| !plain.contains(v)).collect();
+            prop_assert_eq!(absent, expected);
+            for v in 0..80 {
+                prop_assert_eq!(set.contains(v), plain.contains(&v));
+                prop_assert_eq!(set.covers(&(v..v + 3)), (v..v + 3).all(|x| plain.contains(&x)));
+            }
+            set.drop_below(floor);
+            for v in 0..80 {
+                prop_assert_eq!(set.contains(v), v >= floor && plain.contains(&v));
+            }
+            set.drop_lowest_above(2);
+            prop_assert!(set.len() <= 2);
+        }
+    }
+}

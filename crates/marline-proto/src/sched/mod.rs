@@ -1,0 +1,82 @@
+//! Scheduling: which symbol, on which path, now.
+//!
+//! One trait carries schedulers that think in packets and schedulers that plan a whole unit. A
+//! scheduler belongs to one flow. It is handed a [`Plan`]: read-only [`PathView`]s, the flow's
+//! backlog, and a sink for emissions; it emits until it has nothing more to send *now*. Emissions
+//! wait in the flow's queue for the path until the path's window and pacer let them go, and may be
+//! taken back until then, so that a decision can be revised when the network changes.
+//!
+//! Retransmissions are not a scheduler's business unless it says so: the session places a lost
+//! symbol on the path that is expected to deliver it first ([`PathView::arrival`]).
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use marline_base::Instant;
+
+use crate::flow::Symbol;
+use crate::wire::PathId;
+
+mod edpf;
+mod min_rtt;
+mod plan;
+mod redundant;
+pub mod registry;
+mod round_robin;
+mod view;
+
+pub use plan::{Plan, SymbolSource};
+pub use view::PathView;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// What became of an emission of this flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// It left on the path.
+    Sent,
+    /// The peer has it.
+    Acked,
+    /// It was lost; the session will send it again if nothing else delivers it.
+    Lost,
+}
+
+/// Feedback to a scheduler about one of its flow's symbols.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Feedback {
+    /// The symbol.
+    pub symbol: Symbol,
+    /// The path that it went on.
+    pub path: PathId,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Decides the path (and the copies) of every symbol of one flow.
+///
+/// # Contract
+///
+/// [`Scheduler::plan`] is called whenever something changed that could change the answer: new
+/// backlog, acknowledgements, losses, a path's state, or the time that [`Scheduler::wake_at`]
+/// named. It sees only paths that may carry data now, in ascending order of [`PathView::id`]; a
+/// path that is suspect, dead or on standby is not among them. It must come to an end: each call
+/// may emit what fits the paths' windows, or, for schedulers that queue ahead, what they bound
+/// themselves.
+pub trait Scheduler: fmt::Debug + Send {
+    /// Emits what should be sent now.
+    fn plan(&mut self, plan: &mut Plan<'_>);
+
+    /// Learns what became of the flow's symbols.
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
+        let _ = (now, feedback);
+    }
+
+    /// When [`Scheduler::plan`] should be called although nothing happened.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// A new scheduler.
+pub type Constructor = fn() -> Box<dyn Scheduler>;

@@ -1,0 +1,106 @@
+use alloc::vec::Vec;
+use core::fmt;
+
+use marline_base::Instant;
+
+use super::PathView;
+use crate::flow::Symbol;
+
+/// The backlog of a flow: cuts symbols and takes emissions.
+///
+/// The session implements it; tests of schedulers may bring their own.
+pub trait SymbolSource {
+    /// Length (bytes) of the next symbol if it may have up to `max` bytes; `None` if nothing is
+    /// unsent or the peer's credit is used up.
+    fn next_len(&self, max: u32) -> Option<u32>;
+    /// Bytes that could be cut into symbols now.
+    fn unsent(&self) -> u64;
+    /// Cuts the next symbol and queues it for the path at `index`.
+    fn send(&mut self, index: usize, max: u32) -> Symbol;
+    /// Queues another copy of a symbol for the path at `index`.
+    fn copy(&mut self, index: usize, symbol: Symbol);
+    /// Takes back what is queued and has not left; it becomes the head of the backlog again.
+    /// Returns the bytes taken back from each path, in the order of the paths.
+    fn take_back(&mut self) -> Vec<u64>;
+}
+
+/// One planning step of one flow's scheduler: what it sees, and where its emissions go.
+pub struct Plan<'a> {
+    now: Instant,
+    paths: &'a mut [PathView],
+    source: &'a mut dyn SymbolSource,
+    symbol: u32,
+}
+
+impl<'a> Plan<'a> {
+    /// A plan over `paths` (ascending by id) for the backlog of `source`.
+    pub fn new(now: Instant, paths: &'a mut [PathView], source: &'a mut dyn SymbolSource) -> Self {
+        // Every symbol must fit every path, so that it can be sent again anywhere.
+        let symbol = paths.iter().map(|p| p.symbol).min().unwrap_or(0);
+        Self {
+            now,
+            paths,
+            source,
+            symbol,
+        }
+    }
+
+    /// The present.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The paths that may carry data, ascending by id; queues include what this plan emitted.
+    pub fn paths(&self) -> &[PathView] {
+        self.paths
+    }
+
+    /// Length of the next source symbol (bytes), or `None` if there is nothing to send.
+    pub fn next_len(&self) -> Option<u32> {
+        if self.paths.is_empty() {
+            return None;
+        }
+        self.source.next_len(self.symbol)
+    }
+
+    /// Bytes that could be sent now, were there room.
+    pub fn unsent(&self) -> u64 {
+        self.source.unsent()
+    }
+
+    /// Emits the next source symbol on the path at `index` of [`Plan::paths`]. Must follow a
+    /// [`Plan::next_len`] that is `Some`.
+    pub fn send(&mut self, index: usize) -> Symbol {
+        let symbol = self.source.send(index, self.symbol);
+        self.charge(index, symbol.len);
+        symbol
+    }
+
+    /// Emits a copy of `symbol` on the path at `index`.
+    pub fn copy(&mut self, index: usize, symbol: Symbol) {
+        self.source.copy(index, symbol);
+        self.charge(index, symbol.len);
+    }
+
+    /// Takes back all emissions of this flow that have not left yet.
+    pub fn take_back(&mut self) {
+        for (path, bytes) in self.paths.iter_mut().zip(self.source.take_back()) {
+            path.queued = path.queued.saturating_sub(bytes);
+            path.queued_own = path.queued_own.saturating_sub(bytes);
+        }
+    }
+
+    fn charge(&mut self, index: usize, len: u32) {
+        self.paths[index].queued += u64::from(len);
+        self.paths[index].queued_own += u64::from(len);
+    }
+}
+
+impl fmt::Debug for Plan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("now", &self.now)
+            .field("paths", &self.paths)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,96 @@
+//! Literal paths and a backlog for the schedulers' own tests.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use marline_base::{Duration, Rate};
+
+use super::{PathView, SymbolSource};
+use crate::congestion::{Phase, View};
+use crate::flow::Symbol;
+use crate::wire::PathId;
+
+const SYMBOL: u32 = 1_200;
+
+pub(crate) fn path(id: u64) -> PathView {
+    PathView {
+        id: PathId(id),
+        window: 100 * u64::from(SYMBOL),
+        in_flight: 0,
+        queued: 0,
+        queued_own: 0,
+        srtt: Duration::from_millis(20 + id),
+        rtt_var: Duration::from_millis(1),
+        min_rtt: Duration::from_millis(20 + id),
+        rate: Rate::from_mbps(10),
+        loss: 0.0,
+        symbol: SYMBOL,
+        cost: 0,
+        congestion: View {
+            name: "none",
+            phase: Phase::Steady,
+            window_gain: 1.0,
+            pacing_gain: 1.0,
+            bandwidth: None,
+            min_rtt: None,
+            ssthresh: None,
+        },
+    }
+}
+
+/// A backlog of equal symbols that notes what was emitted where.
+pub(crate) struct Backlog {
+    left: u64,
+    next: u64,
+    sent: Vec<usize>,
+    copied: Vec<usize>,
+}
+
+impl Backlog {
+    pub(crate) fn of(symbols: u64) -> Self {
+        Self {
+            left: symbols,
+            next: 0,
+            sent: vec![],
+            copied: vec![],
+        }
+    }
+
+    pub(crate) fn sent_on(&self) -> &[usize] {
+        &self.sent
+    }
+
+    pub(crate) fn copied_to(&self) -> &[usize] {
+        &self.copied
+    }
+}
+
+impl SymbolSource for Backlog {
+    fn next_len(&self, max: u32) -> Option<u32> {
+        (self.left > 0).then_some(SYMBOL.min(max))
+    }
+
+    fn unsent(&self) -> u64 {
+        self.left * u64::from(SYMBOL)
+    }
+
+    fn send(&mut self, index: usize, max: u32) -> Symbol {
+        self.left -= 1;
+        self.sent.push(index);
+        let len = SYMBOL.min(max);
+        self.next += u64::from(len);
+        Symbol {
+            unit: 0,
+            offset: self.next - u64::from(len),
+            len,
+        }
+    }
+
+    fn copy(&mut self, index: usize, _: Symbol) {
+        self.copied.push(index);
+    }
+
+    fn take_back(&mut self) -> Vec<u64> {
+        unreachable!("the first plan has nothing to take back")
+    }
+}

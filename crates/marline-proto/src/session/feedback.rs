@@ -1,0 +1,243 @@
+//! Acknowledgements and losses, and what they mean for flows and control frames.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use marline_base::{Duration, Instant};
+
+use super::Session;
+use super::control::Control;
+use crate::event::Event;
+use crate::flow::{SendHalf, Symbol};
+use crate::observe::Record;
+use crate::path::{SentFrame, Settled};
+use crate::sched::{Feedback, Outcome};
+use crate::wire::{Ack, FlowId, PathId, close_code};
+
+impl Session {
+    pub(super) fn on_ack(&mut self, now: Instant, ack: &Ack) {
+        let max_ack_delay = self.peer_ack_delay();
+        // An acknowledgement may outlive its path.
+        let Some(index) = self.path_index(ack.path) else {
+            return;
+        };
+        let path = &mut self.paths[index];
+        let prior_in_flight = path.ledger.in_flight();
+        let acked = match path.ledger.on_ack(now, &ack.ranges) {
+            Ok(acked) => acked,
+            Err(never) => {
+                let id = ack.path.0;
+                let reason = format!("acknowledged packet {} of path {id}, never sent", never.0);
+                self.fail(close_code::PROTOCOL, reason);
+                return;
+            }
+        };
+        if acked.is_empty() {
+            return;
+        }
+        // RFC 9002 §5.1: a sample only if the largest is newly acknowledged and eliciting counts.
+        let eliciting = acked.iter().any(|p| p.eliciting);
+        let largest = acked.iter().find(|p| Some(p.number) == ack.largest());
+        let rtt = largest.filter(|_| eliciting).map(|p| now.since(p.sent));
+        if let Some(rtt) = rtt {
+            let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
+            path.rtt.sample(now, rtt, delay);
+        }
+        for arrival in ack.arrivals.iter().rev() {
+            if let Some(packet) = acked.iter().find(|p| p.number == arrival.packet) {
+                path.one_way
+                    .on_arrival(now, arrival.packet, packet.sent, arrival.at_us);
+            }
+        }
+        let lost = path.ledger.detect_lost(now, &path.rtt);
+        path.on_settled(now, &acked, &lost, rtt, prior_in_flight, max_ack_delay);
+        let is_data = |p: &&Settled| {
+            p.eliciting && p.frames.iter().any(|f| matches!(f, SentFrame::Data { .. }))
+        };
+        let packets = acked.iter().filter(|p| p.eliciting).count() as u32;
+        let with_data = acked.iter().filter(is_data).count() as u32;
+        if packets > 0 {
+            self.on_alive(now, index, packets, with_data);
+        }
+        let id = ack.path;
+        for packet in acked {
+            self.on_packet_acked(now, id, packet);
+        }
+        self.on_packets_lost(now, index, lost);
+        self.replan = true;
+    }
+
+    pub(super) fn on_packets_lost(&mut self, now: Instant, index: usize, lost: Vec<Settled>) {
+        let id = self.paths[index].id;
+        if let Some(newest) = lost.iter().map(|p| p.sent).max() {
+            self.on_losses(now, index, newest);
+        }
+        for packet in lost {
+            self.on_frames_lost(now, id, packet);
+        }
+    }
+
+    fn on_packet_acked(&mut self, now: Instant, path: PathId, packet: Settled) {
+        self.observer.on(
+            now,
+            &Record::Acked {
+                path,
+                packet: packet.number,
+                after: now.since(packet.sent),
+                spurious: packet.spurious,
+            },
+        );
+        for frame in packet.frames {
+            match frame {
+                SentFrame::Data { flow, symbol, fin } => {
+                    self.on_symbol_acked(now, path, flow, symbol, fin);
+                }
+                SentFrame::Control(control) => self.on_control_acked(control),
+            }
+        }
+    }
+
+    fn on_symbol_acked(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        id: FlowId,
+        symbol: Symbol,
+        fin: bool,
+    ) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        if flow.send.on_acked(&symbol, fin) > 0 {
+            let feedback = Feedback {
+                symbol,
+                path,
+                outcome: Outcome::Acked,
+            };
+            flow.scheduler.on_feedback(now, &feedback);
+        }
+        self.retime(id);
+        self.notify_writable(id);
+        self.reap(id);
+    }
+
+    fn on_control_acked(&mut self, control: Control) {
+        match control {
+            Control::OpenFlow(id) => {
+                if let Some(flow) = self.flows.get_mut(&id) {
+                    flow.announced = true;
+                }
+                // A copy of the same news may still be due.
+                self.control.remove(&control);
+            }
+            Control::ResetFlow(id) => {
+                if let Some(flow) = self.flows.get_mut(&id) {
+                    flow.reset_acked = true;
+                }
+                self.control.remove(&control);
+                self.reap(id);
+            }
+            Control::Finish(id) => {
+                if let Some(flow) = self.flows.get_mut(&id)
+                    && let SendHalf::Packets(packets) = &mut flow.send
+                {
+                    packets.on_finish_acked();
+                }
+                self.control.remove(&control);
+                self.reap(id);
+            }
+            Control::PathAbandon(_) => {
+                self.control.remove(&control);
+            }
+            Control::StopSending(_)
+            | Control::Forward(_)
+            | Control::MaxData
+            | Control::MaxFlowData(_)
+            | Control::MaxFlows
+            | Control::PathStatus(_) => {}
+        }
+    }
+
+    pub(super) fn on_frames_lost(&mut self, now: Instant, path: PathId, packet: Settled) {
+        self.observer.on(
+            now,
+            &Record::Lost {
+                path,
+                packet: packet.number,
+            },
+        );
+        for frame in packet.frames {
+            match frame {
+                SentFrame::Data { flow, symbol, .. } => {
+                    self.on_symbol_lost(now, path, flow, symbol, packet.rescued);
+                }
+                // Written from the state of the moment, so sending it twice does no harm.
+                SentFrame::Control(control) => {
+                    if self.is_wanted(control) {
+                        self.control.insert(control);
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_symbol_lost(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        id: FlowId,
+        symbol: Symbol,
+        rescued: bool,
+    ) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        if flow.reset.is_some() || flow.send.is_settled(&symbol) {
+            return;
+        }
+        let feedback = Feedback {
+            symbol,
+            path,
+            outcome: Outcome::Lost,
+        };
+        flow.scheduler.on_feedback(now, &feedback);
+        // Another copy that waits or flies decides; its loss would come here too.
+        let waits = flow.queues.holds(&symbol);
+        let elsewhere = || {
+            let paths = self.paths.iter().filter(|p| p.id != path);
+            paths.clone().any(|p| p.ledger.holds(id, &symbol))
+        };
+        // A rescued packet's symbols were copied when the path fell, and most arrived.
+        if waits || ((rescued || self.paths.len() > 1) && elsewhere()) {
+            return;
+        }
+        flow.lost.push_back(symbol);
+        self.activate(id);
+    }
+
+    /// Would the control frame still tell the peer something?
+    fn is_wanted(&self, control: Control) -> bool {
+        match control {
+            Control::OpenFlow(id) => self.flows.get(&id).is_some_and(|f| !f.announced),
+            Control::ResetFlow(id) => self.flows.get(&id).is_some_and(|f| !f.reset_acked),
+            Control::StopSending(id) | Control::MaxFlowData(id) => {
+                self.flows.get(&id).is_some_and(|f| !f.recv.is_complete())
+            }
+            Control::Forward(id) | Control::Finish(id) => self.flows.contains_key(&id),
+            Control::MaxData | Control::MaxFlows => true,
+            Control::PathStatus(id) => self.path_index(id).is_some(),
+            Control::PathAbandon(id) => self.abandoned.contains_key(&id),
+        }
+    }
+
+    /// Tells the application that a flow that refused a write has room again.
+    pub(super) fn notify_writable(&mut self, id: FlowId) {
+        if self.writable(id) > 0
+            && let Some(flow) = self.flows.get_mut(&id)
+            && flow.was_blocked
+        {
+            flow.was_blocked = false;
+            self.events.push_back(Event::FlowWritable(id));
+        }
+    }
+}

@@ -1,0 +1,527 @@
+//! What an application does with flows.
+
+use alloc::collections::VecDeque;
+
+use bytes::Bytes;
+use marline_base::{Duration, Instant};
+
+use super::Session;
+use super::control::Control;
+use crate::config::{ConfigError, check_scheduler};
+use crate::event::Event;
+use crate::flow::{
+    Chunk, Flow, FlowSpec, PacketsRecv, PacketsSend, Queues, RecvHalf, SendError, SendHalf,
+    StreamRecv, StreamSend,
+};
+use crate::sched::registry as sched;
+use crate::stats::FlowCounters;
+use crate::wire::{DeliveryOrder, FlowId, FlowKind, LEAST_PRIORITY, MAX_TARGET};
+
+/// Unsent bytes that a stream may always hold, however small the windows are.
+const LEAST_UNSENT: u64 = 256 << 10;
+
+/// How a flow is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowOptions {
+    /// What it carries.
+    pub kind: FlowKind,
+    /// Packets flows: deliver in order (the default) or as they come. Streams are in order.
+    pub ordered: bool,
+    /// 0 (first) to 7 (last); default 3.
+    pub priority: u8,
+    /// Packets flows: how long a message is worth sending (again); `None` for ever.
+    pub lifetime: Option<Duration>,
+    /// Name of the scheduler on this side; `None` for the configured default.
+    pub scheduler: Option<&'static str>,
+    /// Opaque to the session, handed to the peer: at most 512 bytes.
+    pub target: Bytes,
+}
+
+impl FlowOptions {
+    /// A flow of this kind with defaults for the rest.
+    pub fn new(kind: FlowKind) -> Self {
+        Self {
+            kind,
+            ordered: true,
+            priority: 3,
+            lifetime: None,
+            scheduler: None,
+            target: Bytes::new(),
+        }
+    }
+}
+
+/// What the peer asked for when it opened a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowInfo {
+    /// What it carries.
+    pub kind: FlowKind,
+    /// In which order messages are delivered.
+    pub order: DeliveryOrder,
+    /// 0 (first) to 7 (last).
+    pub priority: u8,
+    /// How long a message is worth sending.
+    pub lifetime: Option<Duration>,
+    /// The opener's bytes.
+    pub target: Bytes,
+}
+
+/// Why a flow was not opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// The peer allows no more flows at once; try again when one has closed.
+    TooManyFlows,
+    /// The target is longer than 512 bytes: its length.
+    TargetTooLong(usize),
+    /// Priority beyond 7.
+    Priority(u8),
+    /// The scheduler is unknown or cannot serve the kind.
+    Scheduler(ConfigError),
+    /// The session is closing.
+    Closing,
+}
+
+impl core::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::TooManyFlows => f.write_str("the peer allows no more flows at once"),
+            Self::TargetTooLong(len) => {
+                write!(
+                    f,
+                    "the target has {len} bytes; at most {MAX_TARGET} are allowed"
+                )
+            }
+            Self::Priority(p) => write!(f, "priority {p} is not from 0 to {LEAST_PRIORITY}"),
+            Self::Scheduler(error) => write!(f, "{error}"),
+            Self::Closing => f.write_str("the session is closing"),
+        }
+    }
+}
+
+impl core::error::Error for OpenError {}
+
+/// Why a stream took no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteError {
+    /// There is no such flow, it is of another kind, or it was finished or reset.
+    Closed,
+    /// The flow's send buffer is full; [`Event::FlowWritable`] tells of room.
+    Blocked,
+}
+
+impl core::fmt::Display for WriteError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "the flow is closed or of another kind",
+            Self::Blocked => "the flow's send buffer is full",
+        })
+    }
+}
+
+impl core::error::Error for WriteError {}
+
+impl Session {
+    /// Opens a flow. It can be written at once; the peer learns of it with the first data.
+    ///
+    /// # Errors
+    /// As [`OpenError`] says; nothing has changed then.
+    pub fn open_flow(&mut self, options: &FlowOptions) -> Result<FlowId, OpenError> {
+        if self.ending.is_some() {
+            return Err(OpenError::Closing);
+        }
+        if self.next_flow >= self.peer_flow_limit {
+            return Err(OpenError::TooManyFlows);
+        }
+        if options.target.len() > MAX_TARGET {
+            return Err(OpenError::TargetTooLong(options.target.len()));
+        }
+        if options.priority > LEAST_PRIORITY {
+            return Err(OpenError::Priority(options.priority));
+        }
+        let default = match options.kind {
+            FlowKind::Stream => self.config.stream_scheduler,
+            FlowKind::Packets => self.config.packets_scheduler,
+        };
+        let scheduler = options.scheduler.unwrap_or(default);
+        check_scheduler(scheduler, options.kind).map_err(OpenError::Scheduler)?;
+        let id = FlowId::new(self.is_client(), self.next_flow);
+        self.next_flow += 1;
+        let ordered = options.ordered || options.kind == FlowKind::Stream;
+        let spec = FlowSpec {
+            kind: options.kind,
+            order: Self::order_of(ordered),
+            priority: options.priority,
+            lifetime: options.lifetime,
+            target: options.target.clone(),
+        };
+        self.insert_flow(id, spec, scheduler, false);
+        self.control.insert(Control::OpenFlow(id));
+        Ok(id)
+    }
+
+    pub(super) fn insert_flow(
+        &mut self,
+        id: FlowId,
+        spec: FlowSpec,
+        scheduler: &'static str,
+        announced: bool,
+    ) {
+        let Some(entry) = sched::find(scheduler) else {
+            unreachable!("the name was checked");
+        };
+        let (send, recv) = match spec.kind {
+            FlowKind::Stream => (
+                SendHalf::Stream(StreamSend::new(self.peer.max_flow_data)),
+                RecvHalf::Stream(StreamRecv::new(self.config.flow_window)),
+            ),
+            FlowKind::Packets => (
+                SendHalf::Packets(PacketsSend::new(self.config.send_buffer, spec.lifetime)),
+                RecvHalf::Packets(PacketsRecv::new(
+                    spec.order,
+                    spec.lifetime,
+                    self.config.flow_window,
+                )),
+            ),
+        };
+        let flow = Flow {
+            id,
+            kind: spec.kind,
+            order: spec.order,
+            priority: spec.priority,
+            lifetime: spec.lifetime,
+            target: spec.target,
+            scheduler: (entry.new)(),
+            scheduler_name: entry.name,
+            send,
+            recv,
+            queues: Queues::default(),
+            lost: VecDeque::new(),
+            returned: VecDeque::new(),
+            announced,
+            reset: None,
+            reset_acked: false,
+            stopped: None,
+            readable_told: false,
+            was_blocked: false,
+            end_read: false,
+            final_size: 0,
+            deficit: 0,
+            timer: None,
+            counters: FlowCounters::default(),
+        };
+        self.flows.insert(id, flow);
+    }
+
+    /// What a flow was opened with; `None` if there is no such flow (any more).
+    pub fn flow_info(&self, id: FlowId) -> Option<FlowInfo> {
+        let flow = self.flows.get(&id)?;
+        Some(FlowInfo {
+            kind: flow.kind,
+            order: flow.order,
+            priority: flow.priority,
+            lifetime: flow.lifetime,
+            target: flow.target.clone(),
+        })
+    }
+
+    /// Chooses the scheduler of a flow anew; what waits in queues is planned anew with it.
+    ///
+    /// # Errors
+    /// The scheduler is unknown or cannot serve the flow's kind.
+    pub fn set_scheduler(&mut self, id: FlowId, name: &'static str) -> Result<(), ConfigError> {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return Ok(());
+        };
+        check_scheduler(name, flow.kind)?;
+        if let Some(entry) = sched::find(name) {
+            flow.scheduler = (entry.new)();
+            flow.scheduler_name = entry.name;
+        }
+        Ok(())
+    }
+
+    /// Bytes that a stream would take now.
+    pub(super) fn writable(&self, id: FlowId) -> u64 {
+        let Some(flow) = self.flows.get(&id) else {
+            return 0;
+        };
+        match &flow.send {
+            SendHalf::Stream(stream) => {
+                // Unsent bytes beyond two windows would only age in the buffer.
+                let windows: u64 = self
+                    .paths
+                    .iter()
+                    .map(|p| p.controller.window().min(self.config.send_buffer))
+                    .sum();
+                let unsent =
+                    (2 * windows).clamp(LEAST_UNSENT, self.config.send_buffer.max(LEAST_UNSENT));
+                let by_unsent = unsent.saturating_sub(stream.unsent());
+                by_unsent.min(self.config.send_buffer.saturating_sub(stream.unacked()))
+            }
+            SendHalf::Packets(packets) => u64::from(packets.has_room()),
+        }
+    }
+
+    /// Writes to a stream; returns how many of the bytes were taken, at least one unless `data` is
+    /// empty.
+    ///
+    /// # Errors
+    /// [`WriteError::Blocked`] if none fit now, [`WriteError::Closed`] if none ever will.
+    pub fn write(&mut self, id: FlowId, data: &Bytes) -> Result<usize, WriteError> {
+        let room = self.writable(id);
+        let closing = self.ending.is_some();
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return Err(WriteError::Closed);
+        };
+        let SendHalf::Stream(stream) = &mut flow.send else {
+            return Err(WriteError::Closed);
+        };
+        if closing || flow.reset.is_some() || !stream.is_open() {
+            return Err(WriteError::Closed);
+        }
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let len = room.min(data.len() as u64) as usize;
+        if len == 0 {
+            flow.was_blocked = true;
+            return Err(WriteError::Blocked);
+        }
+        stream.write(data.slice(..len));
+        flow.counters.written_bytes += len as u64;
+        self.activate(id);
+        Ok(len)
+    }
+
+    /// Sends a message on a packets flow; returns its sequence number.
+    ///
+    /// # Errors
+    /// As [`SendError`] says; the message was not taken then.
+    pub fn send(&mut self, now: Instant, id: FlowId, message: Bytes) -> Result<u64, SendError> {
+        let limit = self.peer.max_message as usize;
+        let closing = self.ending.is_some();
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return Err(SendError::Closed);
+        };
+        let SendHalf::Packets(packets) = &mut flow.send else {
+            return Err(SendError::Closed);
+        };
+        if closing || flow.reset.is_some() {
+            return Err(SendError::Closed);
+        }
+        if message.len() > limit {
+            return Err(SendError::TooLong(message.len(), limit));
+        }
+        let len = message.len() as u64;
+        match packets.push(now, message) {
+            Ok(sequence) => {
+                flow.counters.written_bytes += len;
+                self.activate(id);
+                self.retime(id);
+                Ok(sequence)
+            }
+            Err(error) => {
+                flow.was_blocked |= error == SendError::Full;
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the sending half: what was written is still delivered, nothing more can be written.
+    pub fn finish(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        if flow.reset.is_some() || !flow.send.is_open() {
+            return;
+        }
+        match &mut flow.send {
+            SendHalf::Stream(stream) => stream.finish(),
+            SendHalf::Packets(packets) => {
+                packets.finish();
+                self.control.insert(Control::Finish(id));
+            }
+        }
+        self.activate(id);
+    }
+
+    /// Gives the sending half up: nothing more is sent, the peer reads a reset with this code.
+    pub fn reset(&mut self, id: FlowId, code: u64) {
+        if self.ending.is_none() {
+            self.reset_send(id, code);
+        }
+    }
+
+    pub(super) fn reset_send(&mut self, id: FlowId, code: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        if flow.reset.is_some() || flow.send.is_done() {
+            return;
+        }
+        flow.reset = Some(code);
+        flow.final_size = flow.send.final_size();
+        flow.send.abandon();
+        flow.queues.clear();
+        flow.lost.clear();
+        flow.returned.clear();
+        self.control.insert(Control::ResetFlow(id));
+        self.control.remove(&Control::Finish(id));
+        self.control.remove(&Control::Forward(id));
+        self.retime(id);
+        self.reap(id);
+    }
+
+    /// Reads the next bytes of a stream, at most `max`.
+    pub fn read(&mut self, id: FlowId, max: usize) -> Chunk {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return Chunk::Finished;
+        };
+        let RecvHalf::Stream(recv) = &mut flow.recv else {
+            return Chunk::Finished;
+        };
+        let chunk = recv.read(max);
+        match &chunk {
+            Chunk::Data(data) => {
+                flow.counters.read_bytes += data.len() as u64;
+                self.data_read += data.len() as u64;
+                self.renew_credit(id);
+            }
+            Chunk::Blocked => flow.readable_told = false,
+            Chunk::Finished | Chunk::Reset(_) => {
+                flow.end_read = true;
+                self.reap(id);
+            }
+        }
+        chunk
+    }
+
+    /// The next message of a packets flow, or how things stand.
+    pub fn receive(&mut self, id: FlowId) -> Chunk {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return Chunk::Finished;
+        };
+        let RecvHalf::Packets(recv) = &mut flow.recv else {
+            return Chunk::Finished;
+        };
+        if let Some(message) = recv.read() {
+            flow.counters.read_bytes += message.len() as u64;
+            return Chunk::Data(message);
+        }
+        if let Some(code) = recv.reset_code() {
+            flow.end_read = true;
+            self.reap(id);
+            return Chunk::Reset(code);
+        }
+        if recv.is_finished() {
+            flow.end_read = true;
+            self.reap(id);
+            return Chunk::Finished;
+        }
+        flow.readable_told = false;
+        Chunk::Blocked
+    }
+
+    /// The application will read no more: the peer is asked to stop sending.
+    pub fn stop(&mut self, id: FlowId, code: u64) {
+        let closing = self.ending.is_some();
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        flow.end_read = true;
+        if !closing && flow.stopped.is_none() {
+            if !flow.recv.is_complete() {
+                flow.stopped = Some(code);
+                self.control.insert(Control::StopSending(id));
+            }
+            self.discard(id);
+        }
+        self.reap(id);
+    }
+
+    /// Drops what a stopped flow received; it no longer holds the session's credit.
+    pub(super) fn discard(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            match &mut flow.recv {
+                RecvHalf::Stream(recv) => self.data_read += recv.discard(),
+                RecvHalf::Packets(recv) => recv.discard(),
+            }
+        }
+        self.renew_credit(id);
+    }
+
+    /// The flow has, or may have, something to send.
+    pub(super) fn activate(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get(&id)
+            && self.active.insert(id)
+        {
+            self.share.add(id, flow.priority);
+        }
+        self.replan = true;
+    }
+
+    /// Sets the flow's timer to the next of its deadlines.
+    pub(super) fn retime(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        let send = match &flow.send {
+            SendHalf::Packets(packets) => packets.next_expiry(),
+            SendHalf::Stream(_) => None,
+        };
+        let recv = match &flow.recv {
+            RecvHalf::Packets(packets) => packets.deadline(),
+            RecvHalf::Stream(_) => None,
+        };
+        let next = match (send, recv) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        if flow.timer != next {
+            if let Some(old) = flow.timer {
+                self.flow_timers.remove(&(old, id));
+            }
+            if let Some(new) = next {
+                self.flow_timers.insert((new, id));
+            }
+            flow.timer = next;
+        }
+    }
+
+    /// Removes the flow if both halves are over and the application has read its end.
+    pub(super) fn reap(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get(&id) else {
+            return;
+        };
+        if !flow.is_over() || !flow.end_read {
+            return;
+        }
+        let priority = flow.priority;
+        if let Some(at) = flow.timer {
+            self.flow_timers.remove(&(at, id));
+        }
+        self.flows.remove(&id);
+        if self.active.remove(&id) {
+            self.share.remove(id, priority);
+        }
+        for control in [
+            Control::OpenFlow(id),
+            Control::StopSending(id),
+            Control::Forward(id),
+            Control::MaxFlowData(id),
+        ] {
+            self.control.remove(&control);
+        }
+        self.closed_flows += 1;
+        if !self.is_ours(id) {
+            self.peer_flows_closed += 1;
+            let limit = self.peer_flows_closed + self.config.max_flows;
+            // In steps, so that short flows do not cost a frame each.
+            if limit >= self.flow_limit + self.config.max_flows.div_ceil(4) {
+                self.flow_limit = limit;
+                self.control.insert(Control::MaxFlows);
+            }
+        }
+        self.events.push_back(Event::FlowClosed(id));
+    }
+}

@@ -1,0 +1,184 @@
+//! Evidence about paths, and what follows from it.
+
+use alloc::format;
+
+use marline_base::{Duration, Instant};
+
+use super::Session;
+use crate::flow::{Assigned, Symbol};
+use crate::path::{EmissionKind, Health, PathState, Reason, Trial};
+use crate::wire::{FlowId, PathId};
+
+/// Symbols rescued from a path that came under suspicion, at most.
+const MAX_RESCUE: usize = 8_192;
+/// Data sent longer ago than this is no load.
+const LOAD_MEMORY: Duration = Duration::from_millis(50);
+
+impl Session {
+    /// Feedback is missing or bad: the path carries only copies and probes from now on, and what
+    /// is in flight on it is copied to the others.
+    pub(super) fn suspect(&mut self, now: Instant, index: usize, reason: Reason) {
+        let path = &mut self.paths[index];
+        if !matches!(path.health, Health::Active) {
+            return;
+        }
+        path.health = Health::Suspect(Trial::new(now));
+        path.reason = reason;
+        path.loss.restart();
+        path.counters.suspicions += 1;
+        let id = path.id;
+        self.announce(now, id);
+        // Without another path there is nowhere to rescue to; loss detection does what it can.
+        let others = self.usable().iter().any(|&i| self.paths[i].id != id);
+        if others {
+            self.rescue(now, index);
+            self.unassign(id);
+        }
+        self.replan = true;
+    }
+
+    fn rescue(&mut self, _now: Instant, index: usize) {
+        let symbols = self.paths[index].ledger.rescue(MAX_RESCUE);
+        let mut views = self.views();
+        for (id, symbol) in symbols {
+            let Some(flow) = self.flows.get_mut(&id) else {
+                continue;
+            };
+            if flow.send.is_settled(&symbol) || flow.queues.holds(&symbol) {
+                continue;
+            }
+            if let Some(view) = views.iter_mut().min_by_key(|v| v.arrival(symbol.len)) {
+                view.queued += u64::from(symbol.len);
+                let kind = EmissionKind::Copy;
+                flow.queues.push_urgent(view.id, Assigned { symbol, kind });
+            }
+            self.activate(id);
+        }
+    }
+
+    /// Packets were acknowledged on a path: it is alive, and perhaps cleared of suspicion.
+    pub(super) fn on_alive(&mut self, now: Instant, index: usize, packets: u32, with_data: u32) {
+        let load = self.load(now).is_some();
+        let path = &mut self.paths[index];
+        path.last_progress = now;
+        path.pto_backoff = 0;
+        let cleared = match &mut path.health {
+            Health::Validating => {
+                path.reason = Reason::Borrowed("answered");
+                true
+            }
+            Health::Active => false,
+            Health::Dead(trial) => {
+                let mut trial = *trial;
+                trial.on_acked(now, with_data > 0, load);
+                path.health = Health::Suspect(trial);
+                path.reason = Reason::Borrowed("answers again; on trial");
+                let id = path.id;
+                self.announce(now, id);
+                self.replan = true;
+                return;
+            }
+            Health::Suspect(trial) => {
+                let mut cleared = false;
+                for n in 0..packets {
+                    cleared |= trial.on_acked(now, n < with_data, load);
+                }
+                if cleared {
+                    let for_ms = now.since(trial.since).as_millis();
+                    path.reason =
+                        Reason::Owned(format!("answered its probes after {for_ms} ms of doubt"));
+                }
+                cleared
+            }
+        };
+        if cleared {
+            path.health = Health::Active;
+            path.loss.restart();
+            let id = path.id;
+            self.announce(now, id);
+            self.replan = true;
+        }
+    }
+
+    /// Packets were declared lost on a path.
+    pub(super) fn on_losses(&mut self, now: Instant, index: usize, newest_sent: Instant) {
+        let path = &mut self.paths[index];
+        if let Health::Suspect(trial) = &mut path.health
+            && newest_sent > trial.since
+        {
+            trial.on_lost();
+        }
+        if path.loss.is_heavy() {
+            let reason = Reason::Borrowed("lost more than half of its last 32 packets");
+            self.suspect(now, index, reason);
+        }
+    }
+
+    /// A suspect path stayed silent: what it holds is free, and probes grow rare.
+    pub(super) fn bury(&mut self, now: Instant, index: usize) {
+        let path = &mut self.paths[index];
+        let Health::Suspect(trial) = &path.health else {
+            return;
+        };
+        let silent = now.since(trial.heard);
+        path.health = Health::Dead(*trial);
+        path.reason = Reason::Owned(format!("silent for {} ms", silent.as_millis()));
+        let id = path.id;
+        self.announce(now, id);
+        self.free_path(now, index);
+    }
+
+    /// A suspect or dead path is due for a probe: a copy of what was sent last elsewhere, so that it
+    /// shows under load what it is worth, or a ping if nothing was.
+    pub(super) fn probe(&mut self, now: Instant, index: usize) {
+        let path = &mut self.paths[index];
+        let id = path.id;
+        let dead = matches!(path.health, Health::Dead(_));
+        if let Some(trial) = path.trial() {
+            trial.on_probe(now, dead);
+        }
+        path.probes = path.probes.max(1);
+        if let Some((flow, symbol)) = self.load(now)
+            && let Some(flow) = self.flows.get_mut(&flow)
+            && flow.queues.is_empty(id)
+        {
+            let kind = EmissionKind::Copy;
+            flow.queues.push_urgent(id, Assigned { symbol, kind });
+            let flow = flow.id;
+            self.activate(flow);
+        }
+    }
+
+    /// The symbol sent last, if that was recent enough to call it load.
+    fn load(&self, now: Instant) -> Option<(FlowId, Symbol)> {
+        let (at, flow, symbol) = self.last_emission?;
+        (now.since(at) < LOAD_MEMORY).then_some((flow, symbol))
+    }
+
+    /// The peer wants the path in reserve, or back in use.
+    pub(super) fn on_peer_standby(&mut self, now: Instant, id: PathId, standby: bool, seq: u64) {
+        let Some(path) = self.path_mut(id) else {
+            return;
+        };
+        if seq < path.status_seen {
+            return;
+        }
+        path.status_seen = seq + 1;
+        if path.standby_remote != standby {
+            path.standby_remote = standby;
+            path.reason = Reason::Borrowed(if standby {
+                "put on standby by the peer"
+            } else {
+                "taken into use by the peer"
+            });
+            self.announce(now, id);
+            self.replan = true;
+        }
+    }
+
+    /// Is any path fit for data?
+    pub(super) fn has_active_path(&self) -> bool {
+        let mut states = self.paths.iter().map(crate::path::Path::state);
+        states.any(|s| matches!(s, PathState::Active | PathState::Standby))
+    }
+}

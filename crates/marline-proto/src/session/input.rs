@@ -1,0 +1,327 @@
+//! Datagrams come in.
+
+use alloc::format;
+use alloc::string::String;
+
+use bytes::Bytes;
+use marline_base::{Duration, Instant};
+
+use super::Session;
+use super::control::Control;
+use crate::event::{CloseReason, Event};
+use crate::flow::{FlowSpec, RecvHalf, SendHalf};
+use crate::observe::Record;
+use crate::wire::{
+    self, Availability, DeliveryOrder, FlowId, FlowKind, Frame, OpenFlow, PathId, ResetFlow,
+    StopSending, close_code,
+};
+
+impl Session {
+    /// Takes a datagram that the carrier authenticated.
+    ///
+    /// Whatever it holds, memory stays within the bounds of the configuration; a peer that breaks
+    /// the protocol ends the session with [`Event::Closed`]. Datagrams of unknown paths are
+    /// dropped.
+    pub fn handle_datagram(&mut self, now: Instant, id: PathId, datagram: &Bytes) {
+        if self.ending.is_some() {
+            return;
+        }
+        let Some(index) = self.path_index(id) else {
+            return;
+        };
+        let (header, frames) = match wire::decode(datagram) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                self.fail(close_code::MALFORMED, format!("{error}"));
+                return;
+            }
+        };
+        let path = &mut self.paths[index];
+        let fresh = path.received.insert(header.packet, now);
+        path.counters.received_packets += 1;
+        path.counters.received_bytes += datagram.len() as u64;
+        path.counters.duplicate_packets += u64::from(!fresh);
+        self.last_received = now;
+        self.observer.on(
+            now,
+            &Record::Received {
+                path: id,
+                packet: header.packet,
+                size: datagram.len(),
+                duplicate: !fresh,
+            },
+        );
+        if !fresh {
+            return;
+        }
+        let mut eliciting = false;
+        for frame in frames {
+            match frame {
+                Ok(frame) => {
+                    eliciting |= frame.is_ack_eliciting();
+                    self.on_frame(now, datagram, frame);
+                }
+                Err(error) => self.fail(close_code::MALFORMED, format!("{error}")),
+            }
+            if self.ending.is_some() {
+                return;
+            }
+        }
+        if eliciting {
+            let delay = self.config.max_ack_delay;
+            if let Some(path) = self.path_mut(id) {
+                path.received.on_eliciting(header.packet, now, delay);
+            }
+        }
+    }
+
+    fn on_frame(&mut self, now: Instant, datagram: &Bytes, frame: Frame<'_>) {
+        match frame {
+            Frame::Padding { .. } | Frame::Ping => {}
+            Frame::Ack(ack) => self.on_ack(now, &ack),
+            Frame::OpenFlow(open) => self.on_open_flow(&open),
+            Frame::ResetFlow(reset) => self.on_reset(reset),
+            Frame::StopSending(stop) => self.on_stop_sending(stop),
+            Frame::Stream(stream) => {
+                if let Some(flow) = self.receiving(stream.flow, FlowKind::Stream) {
+                    let data = datagram.slice_ref(stream.data);
+                    if let RecvHalf::Stream(recv) = &mut self.flow(flow).recv {
+                        let result = recv.receive(stream.offset, data, stream.fin);
+                        self.after_stream(flow, result);
+                    }
+                }
+            }
+            Frame::Packet(packet) => {
+                if let Some(flow) = self.receiving(packet.flow, FlowKind::Packets) {
+                    let data = datagram.slice_ref(packet.data);
+                    if let RecvHalf::Packets(recv) = &mut self.flow(flow).recv {
+                        recv.receive(now, packet.sequence, data);
+                        self.after_packet(flow, Ok(()));
+                    }
+                }
+            }
+            Frame::PacketPart(part) => {
+                if let Some(flow) = self.receiving(part.flow, FlowKind::Packets)
+                    && let RecvHalf::Packets(recv) = &mut self.flow(flow).recv
+                {
+                    let (sequence, offset) = (part.sequence, part.offset);
+                    let result = recv.receive_part(now, sequence, offset, part.total, part.data);
+                    self.after_packet(flow, result);
+                }
+            }
+            Frame::Forward(forward) => {
+                if let Some(flow) = self.receiving(forward.flow, FlowKind::Packets)
+                    && let RecvHalf::Packets(recv) = &mut self.flow(flow).recv
+                {
+                    recv.forward(now, forward.sequence);
+                    self.after_packet(flow, Ok(()));
+                }
+            }
+            Frame::Finish(finish) => {
+                if let Some(flow) = self.receiving(finish.flow, FlowKind::Packets)
+                    && let RecvHalf::Packets(recv) = &mut self.flow(flow).recv
+                {
+                    let result = recv.finish(finish.sequence);
+                    self.after_packet(flow, result);
+                }
+            }
+            Frame::MaxData(credit) => {
+                if credit.max > self.send_credit {
+                    self.send_credit = credit.max;
+                    self.replan = true;
+                }
+            }
+            Frame::MaxFlowData(credit) => {
+                if let Some(flow) = self.flows.get_mut(&credit.flow)
+                    && let SendHalf::Stream(send) = &mut flow.send
+                    && send.raise_credit(credit.max)
+                {
+                    self.activate(credit.flow);
+                }
+            }
+            Frame::MaxFlows(limit) => {
+                self.peer_flow_limit = self.peer_flow_limit.max(limit.max);
+            }
+            Frame::PathStatus(status) => {
+                let standby = status.status == Availability::Standby;
+                self.on_peer_standby(now, status.path, standby, status.sequence);
+            }
+            Frame::PathAbandon(abandon) => {
+                if let Some(index) = self.path_index(abandon.path) {
+                    self.free_path(now, index);
+                    self.paths.remove(index);
+                    self.replan = true;
+                    self.events.push_back(Event::PathAbandoned(abandon.path));
+                }
+            }
+            Frame::Close(close) => self.end(CloseReason::Peer {
+                code: close.code,
+                reason: String::from(close.reason),
+            }),
+        }
+    }
+
+    /// The flow that data arrived for, if it exists and is of that kind. Data for a flow that is
+    /// over is dropped; anything else that does not fit ends the session.
+    fn receiving(&mut self, id: FlowId, kind: FlowKind) -> Option<FlowId> {
+        match self.flows.get(&id) {
+            Some(flow) if flow.kind == kind => Some(id),
+            Some(_) => {
+                let reason = format!("data of another kind for flow {}", id.0);
+                self.fail(close_code::PROTOCOL, reason);
+                None
+            }
+            None => {
+                let known = if self.is_ours(id) {
+                    id.index() < self.next_flow
+                } else {
+                    self.peer_flows.contains(id.index())
+                };
+                if !known {
+                    let reason = format!("data for flow {}, which was never opened", id.0);
+                    self.fail(close_code::PROTOCOL, reason);
+                }
+                None
+            }
+        }
+    }
+
+    fn flow(&mut self, id: FlowId) -> &mut crate::flow::Flow {
+        match self.flows.get_mut(&id) {
+            Some(flow) => flow,
+            None => unreachable!("`receiving` found the flow"),
+        }
+    }
+
+    fn on_open_flow(&mut self, open: &OpenFlow<'_>) {
+        let id = open.flow;
+        if self.is_ours(id) {
+            let reason = format!("opened flow {}, whose number is ours to give", id.0);
+            return self.fail(close_code::PROTOCOL, reason);
+        }
+        if self.peer_flows.contains(id.index()) {
+            return;
+        }
+        if id.index() >= self.flow_limit {
+            let reason = format!("opened flow {} beyond the limit", id.0);
+            return self.fail(close_code::FLOW_LIMIT, reason);
+        }
+        self.peer_flows.insert(id.index()..id.index() + 1);
+        let spec = FlowSpec {
+            kind: open.kind,
+            order: open.order,
+            priority: open.priority,
+            lifetime: (open.lifetime_us > 0).then(|| Duration::from_micros(open.lifetime_us)),
+            target: Bytes::copy_from_slice(open.target),
+        };
+        let scheduler = self.default_scheduler(open.kind);
+        self.insert_flow(id, spec, scheduler, true);
+        self.events.push_back(Event::FlowOpened(id));
+    }
+
+    fn on_reset(&mut self, reset: ResetFlow) {
+        let Some(flow) = self.flows.get_mut(&reset.flow) else {
+            return;
+        };
+        match &mut flow.recv {
+            RecvHalf::Stream(recv) => {
+                let unread = recv.unread();
+                let result = recv.on_reset(reset.code, reset.final_size);
+                // What will never be read must not hold the session's credit.
+                if let Ok(rise) = result {
+                    self.data_read += unread + rise;
+                }
+                self.after_stream(reset.flow, result);
+            }
+            RecvHalf::Packets(recv) => {
+                recv.reset(reset.code);
+                self.after_packet(reset.flow, Ok(()));
+            }
+        }
+    }
+
+    fn on_stop_sending(&mut self, stop: StopSending) {
+        if let Some(flow) = self.flows.get_mut(&stop.flow)
+            && flow.reset.is_none()
+            && !flow.send.is_done()
+        {
+            self.reset_send(stop.flow, stop.code);
+            self.events
+                .push_back(Event::FlowStopped(stop.flow, stop.code));
+        }
+    }
+
+    fn after_stream(&mut self, id: FlowId, result: Result<u64, crate::flow::RecvError>) {
+        use crate::flow::RecvError;
+        match result {
+            Ok(rise) => {
+                self.data_received += rise;
+                if self.data_received > self.recv_credit {
+                    let reason = String::from("sent more than the session's credit");
+                    return self.fail(close_code::FLOW_CONTROL, reason);
+                }
+                self.after_receive(id);
+            }
+            Err(error) => {
+                let (code, what) = match error {
+                    RecvError::Credit => (close_code::FLOW_CONTROL, "sent more than its credit"),
+                    RecvError::FinalSize => (close_code::FINAL_SIZE, "changed its end"),
+                    RecvError::Fragments => (close_code::PROTOCOL, "came in too many pieces"),
+                };
+                self.fail(code, format!("flow {} {what}", id.0));
+            }
+        }
+    }
+
+    fn after_packet(&mut self, id: FlowId, result: Result<(), crate::flow::Contradiction>) {
+        if result.is_err() {
+            let reason = format!("parts of a message of flow {} contradict each other", id.0);
+            return self.fail(close_code::PROTOCOL, reason);
+        }
+        self.retime(id);
+        self.after_receive(id);
+    }
+
+    pub(super) fn after_receive(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            if flow.stopped.is_some() {
+                self.discard(id);
+            } else if flow.recv.is_readable() && !flow.readable_told {
+                flow.readable_told = true;
+                self.events.push_back(Event::FlowReadable(id));
+            }
+        }
+        self.reap(id);
+    }
+
+    fn default_scheduler(&self, kind: FlowKind) -> &'static str {
+        match kind {
+            FlowKind::Stream => self.config.stream_scheduler,
+            FlowKind::Packets => self.config.packets_scheduler,
+        }
+    }
+
+    /// Reading freed credit: tell the peer when enough has come together.
+    pub(super) fn renew_credit(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id)
+            && let RecvHalf::Stream(recv) = &mut flow.recv
+            && recv.new_credit().is_some()
+        {
+            self.control.insert(Control::MaxFlowData(id));
+        }
+        let target = self.data_read + self.config.session_window;
+        if target >= self.recv_credit + self.config.session_window / 4 {
+            self.recv_credit = target;
+            self.control.insert(Control::MaxData);
+        }
+    }
+
+    /// Order in which a flow of ours delivers, from its option.
+    pub(super) const fn order_of(ordered: bool) -> DeliveryOrder {
+        if ordered {
+            DeliveryOrder::InOrder
+        } else {
+            DeliveryOrder::AsTheyCome
+        }
+    }
+}

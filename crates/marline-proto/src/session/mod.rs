@@ -1,0 +1,220 @@
+//! The session: glue between flows, schedulers and paths.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use marline_base::{Duration, Instant, Rng};
+
+use crate::config::{Config, ConfigError};
+use crate::event::{CloseReason, Event};
+use crate::flow::{Flow, Symbol};
+use crate::observe::{Observed, Observer};
+use crate::path::Path;
+use crate::ranges::RangeSet;
+use crate::wire::{FlowId, Params, PathId};
+
+mod close;
+pub(crate) mod control;
+mod feedback;
+mod flows;
+mod health;
+mod input;
+mod output;
+mod paths;
+mod report;
+mod share;
+mod timers;
+
+use control::Control;
+use share::Share;
+
+pub use flows::{FlowInfo, FlowOptions, OpenError, WriteError};
+pub use output::Transmit;
+pub use paths::PathError;
+pub use timers::WakeReason;
+
+/// Most paths that a session has at once.
+const MAX_PATHS: usize = 16;
+/// Most events that wait for the driver, beyond which readable and writable news is merged anyway.
+const LARGEST_INITIAL_EVENTS: usize = 64;
+
+/// Which side of the session this is; flow ids depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Dialled.
+    Client,
+    /// Was dialled.
+    Server,
+}
+
+/// All paths and flows between one client and one server, on one side.
+///
+/// # Contract
+///
+/// Inputs: [`handle_datagram`](Self::handle_datagram), [`handle_timeout`](Self::handle_timeout),
+/// [`add_path`](Self::add_path), [`remove_path`](Self::remove_path),
+/// [`set_standby`](Self::set_standby), [`path_unblocked`](Self::path_unblocked), and the flow
+/// operations (`open_flow`, `write`, `send`, `read`, …). Each takes the present as an argument;
+/// the present never goes back.
+///
+/// Outputs: [`poll_transmit`](Self::poll_transmit) until `None`, [`poll_event`](Self::poll_event)
+/// until `None`, then [`poll_timeout`](Self::poll_timeout). After any number of inputs at one
+/// instant the outputs are drained in this order; then the driver waits for the next input or the
+/// timeout. Nothing is sent or reported unless it is polled.
+///
+/// The session never blocks, allocates within the bounds of its [`Config`], and does not panic on
+/// any datagram.
+#[derive(Debug)]
+pub struct Session {
+    side: Side,
+    config: Config,
+    peer: Params,
+    rng: Rng,
+    paths: Vec<Path>,
+    next_path: u64,
+    /// Paths that were removed here and that the peer should hear of.
+    abandoned: BTreeMap<PathId, u64>,
+    flows: BTreeMap<FlowId, Flow>,
+    next_flow: u64,
+    /// Indices of flows that the peer ever opened.
+    peer_flows: RangeSet,
+    peer_flows_closed: u64,
+    /// How many flows the peer may ever open, as last told.
+    flow_limit: u64,
+    /// How many flows we may ever open.
+    peer_flow_limit: u64,
+    closed_flows: u64,
+    share: Share,
+    /// Flows in `share`.
+    active: BTreeSet<FlowId>,
+    control: BTreeSet<Control>,
+    /// Session credit: what we may send in all, and sent; what the peer may send, sent and was read.
+    send_credit: u64,
+    data_sent: u64,
+    recv_credit: u64,
+    data_received: u64,
+    data_read: u64,
+    flow_timers: BTreeSet<(Instant, FlowId)>,
+    events: VecDeque<Event>,
+    last_received: Instant,
+    /// The data symbol that left last.
+    last_emission: Option<(Instant, FlowId, Symbol)>,
+    /// Something changed that may change what schedulers decide.
+    replan: bool,
+    /// Path that is asked first for the next datagram.
+    turn: usize,
+    ending: Option<Ending>,
+    observer: Observed,
+}
+
+#[derive(Debug)]
+struct Ending {
+    reason: CloseReason,
+    /// CLOSE datagrams still to send: path and how many.
+    farewells: Vec<PathId>,
+    reported: bool,
+}
+
+impl Session {
+    /// A session that the carrier's handshake agreed on.
+    ///
+    /// `peer` are the parameters that the other side sent; `seed` feeds what randomness there is.
+    ///
+    /// # Errors
+    /// A configuration that [`Config::check`] refuses.
+    pub fn new(
+        now: Instant,
+        side: Side,
+        config: Config,
+        peer: Params,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            side,
+            peer,
+            rng: Rng::new(seed),
+            paths: Vec::new(),
+            next_path: 0,
+            abandoned: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            next_flow: 0,
+            peer_flows: RangeSet::default(),
+            peer_flows_closed: 0,
+            flow_limit: config.max_flows,
+            peer_flow_limit: peer.max_flows,
+            closed_flows: 0,
+            share: Share::default(),
+            active: BTreeSet::new(),
+            control: BTreeSet::new(),
+            send_credit: peer.max_data,
+            data_sent: 0,
+            recv_credit: config.session_window,
+            data_received: 0,
+            data_read: 0,
+            flow_timers: BTreeSet::new(),
+            events: VecDeque::with_capacity(LARGEST_INITIAL_EVENTS),
+            last_received: now,
+            last_emission: None,
+            replan: false,
+            turn: 0,
+            ending: None,
+            observer: Observed::default(),
+            config,
+        })
+    }
+
+    /// Sends records of what the session does to `observer`.
+    pub fn set_observer(&mut self, observer: Box<dyn Observer>) {
+        self.observer = Observed(Some(observer));
+    }
+
+    /// The next event, in the order in which they happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Has the session ended (or begun to)? Nothing can be opened or written any more.
+    pub fn is_closing(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    fn is_client(&self) -> bool {
+        self.side == Side::Client
+    }
+
+    fn is_ours(&self, flow: FlowId) -> bool {
+        flow.is_client_initiated() == self.is_client()
+    }
+
+    fn idle_timeout(&self) -> Duration {
+        let peer = match self.peer.max_idle_timeout_ms {
+            0 => Duration::MAX,
+            ms => Duration::from_millis(ms),
+        };
+        self.config.idle_timeout.min(peer)
+    }
+
+    fn keep_alive(&self) -> Duration {
+        self.config.keep_alive.min(self.idle_timeout() / 3)
+    }
+
+    fn peer_ack_delay(&self) -> Duration {
+        Duration::from_micros(self.peer.max_ack_delay_us)
+    }
+
+    fn path_mut(&mut self, id: PathId) -> Option<&mut Path> {
+        self.paths.iter_mut().find(|p| p.id == id)
+    }
+
+    fn path_index(&self, id: PathId) -> Option<usize> {
+        self.paths.iter().position(|p| p.id == id)
+    }
+
+    /// The peer broke the protocol: close with that.
+    fn fail(&mut self, code: u64, reason: String) {
+        self.end(CloseReason::Protocol { code, reason });
+    }
+}

@@ -1,0 +1,516 @@
+//! Datagrams go out.
+
+use alloc::vec::Vec;
+
+use marline_base::Instant;
+use smallvec::SmallVec;
+
+use super::Session;
+use super::control::Control;
+use super::share::QUANTUM;
+use crate::flow::{Assigned, SendHalf, Symbol};
+use crate::observe::Record;
+use crate::path::{EmissionKind, PathState, SentFrame, SentPacket};
+use crate::wire::{
+    Availability, Finish, FlowId, Forward, Frame, Header, MaxData, MaxFlowData, MaxFlows, OpenFlow,
+    Packet, PacketPart, PathAbandon, PathId, PathStatus, ResetFlow, StopSending, Stream,
+    close_code,
+};
+
+/// A symbol is parted only if at least so much of it fits the datagram.
+const LEAST_SPLIT: u32 = 256;
+/// A datagram is full when less than this is left.
+const LEAST_ROOM: usize = 32;
+/// After so many datagrams that only acknowledge, one asks for an acknowledgement itself: a side
+/// that only receives must notice too when its way back is cut (RFC 9000 §13.2.4).
+const ACKS_PER_PING: u32 = 16;
+
+/// A datagram to hand to a path's carrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// The path.
+    pub path: PathId,
+    /// Its length (bytes).
+    pub size: usize,
+}
+
+/// A datagram being written.
+struct Draft<'a> {
+    buf: &'a mut Vec<u8>,
+    max: usize,
+    frames: SmallVec<[SentFrame; 1]>,
+    eliciting: bool,
+    has_data: bool,
+    has_ack: bool,
+}
+
+impl Draft<'_> {
+    fn room(&self) -> usize {
+        self.max.saturating_sub(self.buf.len())
+    }
+}
+
+impl Session {
+    /// Writes the next datagram that may leave now into `buf` (which is cleared), or returns
+    /// `None` when nothing may.
+    pub fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        if self.ending.is_some() {
+            return self.farewell(buf);
+        }
+        if self.replan {
+            self.plan(now);
+        }
+        let count = self.paths.len();
+        for k in 0..count {
+            let index = (self.turn + k) % count;
+            if let Some(size) = self.compose(now, index, buf) {
+                self.turn = index;
+                let path = self.paths[index].id;
+                return Some(Transmit { path, size });
+            }
+        }
+        self.turn = (self.turn + 1) % count.max(1);
+        None
+    }
+
+    fn farewell(&mut self, buf: &mut Vec<u8>) -> Option<Transmit> {
+        loop {
+            let path = self.ending.as_mut()?.farewells.pop();
+            let Some(id) = path else {
+                self.finish_ending();
+                return None;
+            };
+            let Some(path) = self.paths.iter().find(|p| p.id == id) else {
+                continue;
+            };
+            if path.blocked {
+                continue;
+            }
+            buf.clear();
+            let packet = path.ledger.next_number();
+            Header { packet }.encode(buf);
+            let frame = self.close_frame()?;
+            frame.encode(buf);
+            let size = buf.len();
+            if self.ending.as_ref().is_some_and(|e| e.farewells.is_empty()) {
+                self.finish_ending();
+            }
+            return Some(Transmit { path: id, size });
+        }
+    }
+
+    /// Lets the scheduler of every flow that has a backlog plan.
+    fn plan(&mut self, now: Instant) {
+        self.replan = false;
+        let mut views = self.views();
+        let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0);
+        let turn: Vec<FlowId> = self.share.iter().collect();
+        for id in turn {
+            let Some(flow) = self.flows.get_mut(&id) else {
+                continue;
+            };
+            let credit = self.send_credit - self.data_sent;
+            if flow.has_backlog(symbol.max(1), credit) {
+                self.data_sent += flow.plan(now, &mut views, credit);
+            } else if flow.queues.is_all_empty() {
+                let priority = flow.priority;
+                self.active.remove(&id);
+                self.share.remove(id, priority);
+            }
+        }
+    }
+
+    /// Writes a datagram for the path at `index`, if there is anything that may leave on it.
+    fn compose(&mut self, now: Instant, index: usize, buf: &mut Vec<u8>) -> Option<usize> {
+        let path = &self.paths[index];
+        if path.blocked {
+            return None;
+        }
+        let id = path.id;
+        buf.clear();
+        let packet = path.ledger.next_number();
+        Header { packet }.encode(buf);
+        let empty = buf.len();
+        let mut draft = Draft {
+            buf,
+            max: path.max_datagram,
+            frames: SmallVec::new(),
+            eliciting: false,
+            has_data: false,
+            has_ack: false,
+        };
+        self.write_acks(now, index, &mut draft);
+        if !self.control.is_empty() && self.best_path() == Some(index) {
+            self.write_control(&mut draft);
+        }
+        if self.may_send(now, index) {
+            self.write_data(now, id, &mut draft);
+        }
+        let path = &mut self.paths[index];
+        let silent = path.acks_alone >= ACKS_PER_PING && draft.has_ack;
+        if (path.probes > 0 || silent) && !draft.eliciting && draft.room() > 0 {
+            Frame::Ping.encode(draft.buf);
+            draft.eliciting = true;
+        }
+        let size = draft.buf.len();
+        if size == empty {
+            return None;
+        }
+        path.acks_alone = if draft.eliciting {
+            0
+        } else {
+            path.acks_alone + 1
+        };
+        let (eliciting, frames) = (draft.eliciting, draft.frames);
+        let more = self.has_queued(id);
+        let path = &mut self.paths[index];
+        let in_flight = path.ledger.in_flight();
+        let app_limited = !more && in_flight + (size as u64) < path.controller.window();
+        let delivery = path.sampler.on_sent(now, in_flight);
+        let sent = SentPacket::new(now, size as u32, eliciting, delivery, frames);
+        path.on_sent(now, sent, app_limited);
+        let in_flight = path.ledger.in_flight();
+        self.observer.on(
+            now,
+            &Record::Sent {
+                path: id,
+                packet,
+                size,
+                in_flight,
+            },
+        );
+        Some(size)
+    }
+
+    pub(super) fn has_queued(&self, id: PathId) -> bool {
+        let mut active = self.active.iter().filter_map(|f| self.flows.get(f));
+        active.any(|f| !f.queues.is_empty(id))
+    }
+
+    /// May data leave on the path now: window and pacer agree, or a probe must go.
+    fn may_send(&self, now: Instant, index: usize) -> bool {
+        let path = &self.paths[index];
+        if path.probes > 0 {
+            return true;
+        }
+        match path.state() {
+            PathState::Validating | PathState::Dead => return false,
+            // Its probes carry copies; it carries more only where nothing better is left.
+            PathState::Suspect if self.has_active_path() => return false,
+            _ => {}
+        }
+        path.ledger.in_flight() < path.controller.window()
+            && path
+                .pacer
+                .next_send(now, path.max_datagram as u64)
+                .is_none()
+    }
+
+    fn write_acks(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
+        for owner in 0..self.paths.len() {
+            let path = &self.paths[owner];
+            if path.received.due().is_none_or(|due| due > now) {
+                continue;
+            }
+            if self.ack_carrier(owner) != Some(index) {
+                continue;
+            }
+            let path = &mut self.paths[owner];
+            if let Some(ack) = path.received.ack(path.id, now)
+                && ack.encode_within(draft.room(), draft.buf).is_some()
+            {
+                path.received.on_ack_sent();
+                draft.has_ack = true;
+            }
+        }
+    }
+
+    /// The path on which a path's acknowledgements go back: its own, so that round trips are its
+    /// own, unless that way is in doubt.
+    fn ack_carrier(&self, owner: usize) -> Option<usize> {
+        let own = matches!(
+            self.paths[owner].state(),
+            PathState::Active | PathState::Standby | PathState::Validating
+        );
+        if own && !self.paths[owner].blocked {
+            return Some(owner);
+        }
+        self.best_path().or(Some(owner))
+    }
+
+    fn write_control(&mut self, draft: &mut Draft<'_>) {
+        let due: SmallVec<[Control; 8]> = self.control.iter().copied().take(64).collect();
+        for control in due {
+            let Some(frame) = self.control_frame(control) else {
+                self.control.remove(&control);
+                continue;
+            };
+            if frame.encoded_len() > draft.room() {
+                break;
+            }
+            frame.encode(draft.buf);
+            draft.eliciting = true;
+            draft.frames.push(SentFrame::Control(control));
+            self.control.remove(&control);
+        }
+    }
+
+    /// The frame that says how things stand now; `None` if there is nothing left to say.
+    fn control_frame(&self, control: Control) -> Option<Frame<'_>> {
+        Some(match control {
+            Control::OpenFlow(id) => Frame::OpenFlow(self.open_frame(id)?),
+            Control::ResetFlow(flow) => {
+                let state = self.flows.get(&flow)?;
+                Frame::ResetFlow(ResetFlow {
+                    flow,
+                    code: state.reset?,
+                    final_size: state.final_size,
+                })
+            }
+            Control::StopSending(flow) => Frame::StopSending(StopSending {
+                flow,
+                code: self.flows.get(&flow)?.stopped?,
+            }),
+            Control::Forward(flow) => match &self.flows.get(&flow)?.send {
+                SendHalf::Packets(packets) => Frame::Forward(Forward {
+                    flow,
+                    sequence: packets.base(),
+                }),
+                SendHalf::Stream(_) => return None,
+            },
+            Control::Finish(flow) => match &self.flows.get(&flow)?.send {
+                SendHalf::Packets(packets) => Frame::Finish(Finish {
+                    flow,
+                    sequence: packets.count(),
+                }),
+                SendHalf::Stream(_) => return None,
+            },
+            Control::MaxData => Frame::MaxData(MaxData {
+                max: self.recv_credit,
+            }),
+            Control::MaxFlowData(flow) => match &self.flows.get(&flow)?.recv {
+                crate::flow::RecvHalf::Stream(stream) => Frame::MaxFlowData(MaxFlowData {
+                    flow,
+                    max: stream.credit(),
+                }),
+                crate::flow::RecvHalf::Packets(_) => return None,
+            },
+            Control::MaxFlows => Frame::MaxFlows(MaxFlows {
+                max: self.flow_limit,
+            }),
+            Control::PathStatus(id) => {
+                let path = self.paths.iter().find(|p| p.id == id)?;
+                Frame::PathStatus(PathStatus {
+                    path: id,
+                    sequence: path.status_sent,
+                    status: match path.standby_local {
+                        true => Availability::Standby,
+                        false => Availability::Available,
+                    },
+                })
+            }
+            Control::PathAbandon(path) => Frame::PathAbandon(PathAbandon {
+                path,
+                code: *self.abandoned.get(&path).unwrap_or(&close_code::NONE),
+            }),
+        })
+    }
+
+    fn open_frame(&self, id: FlowId) -> Option<OpenFlow<'_>> {
+        let flow = self.flows.get(&id)?;
+        Some(OpenFlow {
+            flow: id,
+            kind: flow.kind,
+            order: flow.order,
+            priority: flow.priority,
+            lifetime_us: flow.lifetime.map_or(0, |l| (l.as_micros() as u64).max(1)),
+            target: &flow.target,
+        })
+    }
+
+    /// Fills the datagram with symbols that wait for the path, flow by flow in their turn.
+    fn write_data(&mut self, now: Instant, path: PathId, draft: &mut Draft<'_>) {
+        while draft.room() >= LEAST_ROOM {
+            let flows = &self.flows;
+            let ready = |f: FlowId| flows.get(&f).is_some_and(|f| !f.queues.is_empty(path));
+            let Some((id, class)) = self.share.next(ready) else {
+                return;
+            };
+            let Some(flow) = self.flows.get_mut(&id) else {
+                return;
+            };
+            let Some(assigned) = flow.queues.pop(path) else {
+                return;
+            };
+            if flow.send.is_settled(&assigned.symbol) {
+                continue;
+            }
+            let Some(written) = self.write_symbol(now, path, id, assigned, draft) else {
+                return;
+            };
+            if let Some(flow) = self.flows.get_mut(&id) {
+                if flow.deficit == 0 {
+                    flow.deficit = QUANTUM;
+                }
+                flow.deficit = flow.deficit.saturating_sub(u64::from(written).max(1));
+                if flow.deficit == 0 {
+                    self.share.rotate(id, class);
+                }
+            }
+        }
+    }
+
+    /// Writes a symbol, or as much of it as fits; what does not fit goes back to its queue.
+    /// Returns the bytes written, `None` if the datagram is full.
+    fn write_symbol(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        id: FlowId,
+        assigned: Assigned,
+        draft: &mut Draft<'_>,
+    ) -> Option<u32> {
+        let before = draft.buf.len();
+        let flow = self.flows.get(&id)?;
+        let mut announced = flow.announced;
+        if !announced {
+            let open = Frame::OpenFlow(self.open_frame(id)?);
+            let twice = draft
+                .frames
+                .contains(&SentFrame::Control(Control::OpenFlow(id)));
+            if !twice {
+                if open.encoded_len() + LEAST_ROOM < draft.room() {
+                    open.encode(draft.buf);
+                } else {
+                    announced = true;
+                }
+            }
+            if announced {
+                // There is no room to say what flow this is, so its data waits for the next one.
+                self.flows.get_mut(&id)?.queues.unpop(path, assigned);
+                return None;
+            }
+            if !twice {
+                let control = Control::OpenFlow(id);
+                draft.frames.push(SentFrame::Control(control));
+                draft.eliciting = true;
+                self.control.remove(&control);
+            }
+        }
+        let flow = self.flows.get_mut(&id)?;
+        let symbol = assigned.symbol;
+        let room = data_room(&flow.send, id, &symbol, draft.room());
+        let splits = !draft.has_data && !draft.has_ack && room >= LEAST_SPLIT.min(symbol.len);
+        let (head, tail) = if symbol.len <= room {
+            (symbol, None)
+        } else if splits && let Some((head, tail)) = symbol.split(room) {
+            (head, Some(tail))
+        } else {
+            flow.queues.unpop(path, assigned);
+            if draft.buf.len() > before && !draft.has_data {
+                // The opening alone is worth its datagram.
+                draft.has_data = true;
+            }
+            return None;
+        };
+        if let Some(symbol) = tail {
+            flow.queues.unpop(
+                path,
+                Assigned {
+                    symbol,
+                    kind: assigned.kind,
+                },
+            );
+        }
+        let fin = write_frame(&flow.send, id, &head, draft.buf);
+        draft.frames.push(SentFrame::Data {
+            flow: id,
+            symbol: head,
+            fin,
+        });
+        draft.eliciting = true;
+        draft.has_data = true;
+        let bytes = u64::from(head.len);
+        match assigned.kind {
+            EmissionKind::Source => flow.counters.source_bytes += bytes,
+            EmissionKind::Copy => flow.counters.copy_bytes += bytes,
+            EmissionKind::Retransmission => flow.counters.retransmitted_bytes += bytes,
+        }
+        if assigned.kind == EmissionKind::Source {
+            self.last_emission = Some((now, id, head));
+        }
+        self.observer.on(
+            now,
+            &Record::Emitted {
+                flow: id,
+                symbol: head,
+                path,
+                kind: assigned.kind,
+            },
+        );
+        Some(head.len)
+    }
+}
+
+/// Bytes of the symbol that fit `room`.
+fn data_room(send: &SendHalf, flow: FlowId, symbol: &Symbol, room: usize) -> u32 {
+    let fits = match send {
+        SendHalf::Stream(_) => Stream::data_room(flow, symbol.offset, room),
+        SendHalf::Packets(packets) => {
+            let total = packets.total(symbol);
+            if symbol.len == total {
+                let whole = Packet::data_room(flow, symbol.unit, room);
+                match whole {
+                    Some(fits) if fits >= total as usize => whole,
+                    _ => part_room(flow, symbol, total, room),
+                }
+            } else {
+                part_room(flow, symbol, total, room)
+            }
+        }
+    };
+    fits.unwrap_or(0).min(u32::MAX as usize) as u32
+}
+
+fn part_room(flow: FlowId, symbol: &Symbol, total: u32, room: usize) -> Option<usize> {
+    PacketPart::data_room(flow, symbol.unit, symbol.offset, u64::from(total), room)
+}
+
+/// Writes the symbol's frame; returns whether it ends its stream.
+fn write_frame(send: &SendHalf, flow: FlowId, symbol: &Symbol, buf: &mut Vec<u8>) -> bool {
+    let data = send.bytes(symbol);
+    match send {
+        SendHalf::Stream(stream) => {
+            let fin = stream.is_last(symbol);
+            Stream {
+                flow,
+                offset: symbol.offset,
+                fin,
+                data: &data,
+            }
+            .encode(buf);
+            fin
+        }
+        SendHalf::Packets(packets) => {
+            let total = packets.total(symbol);
+            if symbol.len == total {
+                Packet {
+                    flow,
+                    sequence: symbol.unit,
+                    data: &data,
+                }
+                .encode(buf);
+            } else {
+                PacketPart {
+                    flow,
+                    sequence: symbol.unit,
+                    offset: symbol.offset,
+                    total: u64::from(total),
+                    data: &data,
+                }
+                .encode(buf);
+            }
+            false
+        }
+    }
+}

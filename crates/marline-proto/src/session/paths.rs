@@ -1,0 +1,264 @@
+//! Paths come, go, and stand by.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use marline_base::Instant;
+
+use super::control::Control;
+use super::{MAX_PATHS, Session};
+use crate::congestion::{Params, registry};
+use crate::event::Event;
+use crate::observe::Record;
+use crate::path::{Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
+use crate::sched::PathView;
+use crate::wire::PathId;
+
+/// Why a path was not added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathError {
+    /// The session has as many paths as it may.
+    TooMany(usize),
+    /// The id is or was in use.
+    Taken(PathId),
+    /// The carrier's datagrams are too small: (their size, the smallest accepted), in bytes.
+    TooSmall(usize, usize),
+    /// There is no such path.
+    Unknown(PathId),
+    /// The session is closing.
+    Closing,
+}
+
+impl core::fmt::Display for PathError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::TooMany(limit) => write!(f, "the session has {limit} paths, as many as it may"),
+            Self::Taken(id) => write!(f, "path {} is or was in use", id.0),
+            Self::TooSmall(size, least) => write!(
+                f,
+                "the path carries datagrams of {size} bytes; at least {least} are needed"
+            ),
+            Self::Unknown(id) => write!(f, "there is no path {}", id.0),
+            Self::Closing => f.write_str("the session is closing"),
+        }
+    }
+}
+
+impl core::error::Error for PathError {}
+
+impl Session {
+    /// Adds a path under an id that both sides agreed on; the client counts up from 0.
+    ///
+    /// # Errors
+    /// As [`PathError`] says; nothing has changed then.
+    pub fn add_path(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        params: &PathParams,
+    ) -> Result<(), PathError> {
+        if self.ending.is_some() {
+            return Err(PathError::Closing);
+        }
+        if self.paths.len() >= MAX_PATHS {
+            return Err(PathError::TooMany(MAX_PATHS));
+        }
+        if params.max_datagram < MIN_DATAGRAM {
+            return Err(PathError::TooSmall(params.max_datagram, MIN_DATAGRAM));
+        }
+        if self.path_index(id).is_some() || self.abandoned.contains_key(&id) {
+            return Err(PathError::Taken(id));
+        }
+        let seed = self.rng.stream(&format!("path {}", id.0)).next_u64();
+        let congestion = Params {
+            mtu: params.max_datagram as u64,
+            rate: self.config.fixed_rate,
+            seed,
+        };
+        let Some(entry) = registry::find(self.config.congestion) else {
+            unreachable!("Config::check found the controller");
+        };
+        let path = Path::new(now, id, params, (entry.new)(now, &congestion));
+        if path.standby_local {
+            self.control.insert(Control::PathStatus(id));
+        }
+        let at = self.paths.partition_point(|p| p.id < id);
+        self.paths.insert(at, path);
+        self.next_path = self.next_path.max(id.0 + 1);
+        self.announce(now, id);
+        self.replan = true;
+        Ok(())
+    }
+
+    /// An id that no path has had yet.
+    pub fn next_path_id(&self) -> PathId {
+        PathId(self.next_path)
+    }
+
+    /// Removes a path at once: its carrier is gone or the user wants it gone. What was in flight on
+    /// it is sent again on others. The peer is told over another path.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn remove_path(&mut self, now: Instant, id: PathId) -> Result<(), PathError> {
+        let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
+        self.free_path(now, index);
+        self.paths.remove(index);
+        self.abandoned.insert(id, 0);
+        while self.abandoned.len() > 2 * MAX_PATHS {
+            self.abandoned.pop_first();
+        }
+        self.control.remove(&Control::PathStatus(id));
+        self.control.insert(Control::PathAbandon(id));
+        if let Some(ending) = &mut self.ending {
+            ending.farewells.retain(|p| *p != id);
+        }
+        self.finish_ending();
+        self.replan = true;
+        Ok(())
+    }
+
+    /// Keeps a path in reserve, or takes it back into use. The peer does the same.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn set_standby(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        standby: bool,
+    ) -> Result<(), PathError> {
+        let path = self.path_mut(id).ok_or(PathError::Unknown(id))?;
+        if path.standby_local != standby {
+            path.standby_local = standby;
+            path.reason = Reason::Borrowed(if standby {
+                "put on standby here"
+            } else {
+                "taken into use here"
+            });
+            path.status_sent += 1;
+            self.control.insert(Control::PathStatus(id));
+            self.announce(now, id);
+            self.replan = true;
+        }
+        Ok(())
+    }
+
+    /// The carrier has room again after [`path_blocked`](Self::path_blocked).
+    pub fn path_unblocked(&mut self, id: PathId) {
+        if let Some(path) = self.path_mut(id) {
+            path.blocked = false;
+        }
+    }
+
+    /// The carrier takes no datagrams for now: none are polled for the path until
+    /// [`path_unblocked`](Self::path_unblocked).
+    pub fn path_blocked(&mut self, id: PathId) {
+        if let Some(path) = self.path_mut(id) {
+            path.blocked = true;
+        }
+    }
+
+    /// Tells observers and the driver of a path's state.
+    pub(super) fn announce(&mut self, now: Instant, id: PathId) {
+        let Some(path) = self.paths.iter().find(|p| p.id == id) else {
+            return;
+        };
+        let state = path.state();
+        self.observer.on(
+            now,
+            &Record::PathState {
+                path: id,
+                state,
+                reason: &path.reason,
+            },
+        );
+        self.events.push_back(Event::PathChanged {
+            path: id,
+            state,
+            reason: String::from(&*path.reason),
+        });
+    }
+
+    /// Hands back all that a path holds: in-flight symbols are lost, queued ones unassigned.
+    pub(super) fn free_path(&mut self, now: Instant, index: usize) {
+        let id = self.paths[index].id;
+        let lost = self.paths[index].ledger.abandon();
+        for packet in lost {
+            self.on_frames_lost(now, id, packet);
+        }
+        self.unassign(id);
+    }
+
+    /// Takes back what waits for a path.
+    pub(super) fn unassign(&mut self, id: PathId) {
+        for flow in self.flows.values_mut() {
+            for assigned in flow.queues.take_path(id) {
+                match assigned.kind {
+                    crate::path::EmissionKind::Source => flow.returned.push_back(assigned.symbol),
+                    crate::path::EmissionKind::Copy => {}
+                    crate::path::EmissionKind::Retransmission => {
+                        flow.lost.push_back(assigned.symbol);
+                    }
+                }
+            }
+            flow.returned
+                .make_contiguous()
+                .sort_unstable_by_key(|s| (s.unit, s.offset));
+        }
+        self.replan = true;
+    }
+
+    /// Indices of the paths that may carry data: the active ones; if there are none, those on
+    /// standby; if there are none either, the suspect ones.
+    pub(super) fn usable(&self) -> Vec<usize> {
+        let of = |state: PathState| -> Vec<usize> {
+            let matching = self.paths.iter().enumerate();
+            matching
+                .filter(|(_, p)| p.state() == state)
+                .map(|(i, _)| i)
+                .collect()
+        };
+        [PathState::Active, PathState::Standby, PathState::Suspect]
+            .into_iter()
+            .map(of)
+            .find(|found| !found.is_empty())
+            .unwrap_or_default()
+    }
+
+    /// Views of the usable paths, for schedulers.
+    pub(super) fn views(&self) -> Vec<PathView> {
+        self.usable()
+            .into_iter()
+            .map(|i| {
+                let path = &self.paths[i];
+                path.view(self.queued_on(path.id))
+            })
+            .collect()
+    }
+
+    pub(super) fn queued_on(&self, id: PathId) -> u64 {
+        let active = self.active.iter();
+        active
+            .filter_map(|f| self.flows.get(f))
+            .map(|f| f.queues.bytes(id))
+            .sum()
+    }
+
+    /// The path for control frames and for acknowledgements that cannot go their own way: the
+    /// quickest of the usable ones that is not blocked.
+    pub(super) fn best_path(&self) -> Option<usize> {
+        let usable = self.usable();
+        usable
+            .into_iter()
+            .filter(|&i| !self.paths[i].blocked)
+            .min_by_key(|&i| self.paths[i].rtt.smoothed())
+            .or_else(|| {
+                let mut young = self.paths.iter().enumerate();
+                young
+                    .find(|(_, p)| matches!(p.health, Health::Validating) && !p.blocked)
+                    .map(|(i, _)| i)
+            })
+    }
+}

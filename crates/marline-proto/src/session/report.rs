@@ -1,0 +1,66 @@
+//! Snapshots for status and metrics.
+
+use alloc::string::String;
+
+use super::Session;
+use crate::flow::{Flow, RecvHalf, SendHalf};
+use crate::path::Path;
+use crate::stats::{FlowStats, PathStats, SessionStats};
+
+impl Session {
+    /// How the session, its paths and its flows stand now.
+    pub fn stats(&self) -> SessionStats {
+        SessionStats {
+            paths: self.paths.iter().map(|p| self.path_stats(p)).collect(),
+            flows: self.flows.values().map(flow_stats).collect(),
+            closed_flows: self.closed_flows,
+        }
+    }
+
+    fn path_stats(&self, path: &Path) -> PathStats {
+        PathStats {
+            id: path.id,
+            state: path.state(),
+            reason: String::from(&*path.reason),
+            cost: path.cost,
+            srtt: path.rtt.smoothed(),
+            rtt_var: path.rtt.variation(),
+            min_rtt: path.rtt.min(),
+            queueing: path.one_way.queueing(),
+            spacing: path.one_way.spacing(),
+            loss: path.loss.fraction(),
+            cwnd: path.controller.window(),
+            in_flight: path.ledger.in_flight(),
+            queued: self.queued_on(path.id),
+            rate: path.rate(),
+            congestion: path.controller.view().name,
+            max_datagram: path.max_datagram,
+            counters: path.counters,
+        }
+    }
+}
+
+fn flow_stats(flow: &Flow) -> FlowStats {
+    let mut counters = flow.counters;
+    if let RecvHalf::Packets(packets) = &flow.recv {
+        let (delivered, skipped, dropped) = packets.counts();
+        counters.delivered_messages = delivered;
+        counters.skipped_messages = skipped;
+        counters.dropped_messages = dropped;
+    }
+    FlowStats {
+        id: flow.id,
+        kind: flow.kind,
+        scheduler: flow.scheduler_name,
+        priority: flow.priority,
+        unsent: match &flow.send {
+            SendHalf::Stream(stream) => stream.unsent(),
+            SendHalf::Packets(packets) => packets.unsent(),
+        },
+        unread: match &flow.recv {
+            RecvHalf::Stream(stream) => stream.unread(),
+            RecvHalf::Packets(_) => 0,
+        },
+        counters,
+    }
+}

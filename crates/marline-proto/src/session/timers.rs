@@ -1,0 +1,201 @@
+//! Time passes.
+
+use marline_base::{Duration, Instant};
+
+use super::Session;
+use super::control::Control;
+use crate::event::CloseReason;
+use crate::flow::{Assigned, RecvHalf, SendHalf};
+use crate::path::{EmissionKind, PathTimer, Reason, SentFrame};
+
+/// Why a session asks to be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WakeReason {
+    /// Something can be sent at once.
+    Transmit,
+    /// A pacer lets the next datagram go.
+    Pacing,
+    /// An acknowledgement is due.
+    Ack,
+    /// A packet is lost unless it is acknowledged by then.
+    Loss,
+    /// Nothing came back from a path.
+    ProbeTimeout,
+    /// Feedback of a path is late enough to suspect it.
+    Suspicion,
+    /// A path is given up.
+    Death,
+    /// A probe of a suspect or dead path is due.
+    Trial,
+    /// A path was quiet for long.
+    KeepAlive,
+    /// A message's lifetime ends, or a receiver has waited long enough for one.
+    Lifetime,
+    /// A scheduler asked for it.
+    Scheduler,
+    /// The session has heard nothing for long.
+    Idle,
+}
+
+impl From<PathTimer> for WakeReason {
+    fn from(timer: PathTimer) -> Self {
+        match timer {
+            PathTimer::Loss => Self::Loss,
+            PathTimer::ProbeTimeout => Self::ProbeTimeout,
+            PathTimer::Suspicion => Self::Suspicion,
+            PathTimer::Death => Self::Death,
+            PathTimer::Trial => Self::Trial,
+            PathTimer::KeepAlive => Self::KeepAlive,
+            PathTimer::Ack => Self::Ack,
+        }
+    }
+}
+
+impl Session {
+    /// When [`handle_timeout`](Self::handle_timeout) must be called next, and why; `None` when the
+    /// session is over. Valid after [`poll_transmit`](Self::poll_transmit) returned `None`.
+    pub fn poll_timeout(&self, now: Instant) -> Option<(Instant, WakeReason)> {
+        if self.ending.is_some() {
+            return None;
+        }
+        let mut next = (self.last_received + self.idle_timeout(), WakeReason::Idle);
+        let mut consider = |at: Instant, reason| next = next.min((at, reason));
+        for path in &self.paths {
+            let (at, timer) = path.next_timer(
+                self.peer_ack_delay(),
+                self.config.dead_after,
+                self.keep_alive(),
+            );
+            consider(at, timer.into());
+            let open = path.ledger.in_flight() < path.controller.window();
+            if !path.blocked && open && self.has_queued(path.id) {
+                let at = path.pacer.next_send(now, path.max_datagram as u64);
+                consider(at.unwrap_or(now), WakeReason::Pacing);
+            }
+        }
+        if let Some((at, _)) = self.flow_timers.first() {
+            consider(*at, WakeReason::Lifetime);
+        }
+        let active = self.active.iter().filter_map(|f| self.flows.get(f));
+        if let Some(at) = active.filter_map(|f| f.scheduler.wake_at()).min() {
+            consider(at, WakeReason::Scheduler);
+        }
+        Some(next)
+    }
+
+    /// Acts on all timers that have run out.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.ending.is_some() {
+            return;
+        }
+        if now.since(self.last_received) >= self.idle_timeout() {
+            return self.end(CloseReason::IdleTimeout);
+        }
+        for index in 0..self.paths.len() {
+            self.on_path_timers(now, index);
+        }
+        while let Some(&(at, id)) = self.flow_timers.first() {
+            if at > now {
+                break;
+            }
+            self.flow_timers.pop_first();
+            if let Some(flow) = self.flows.get_mut(&id) {
+                flow.timer = None;
+                if let SendHalf::Packets(packets) = &mut flow.send
+                    && packets.expire(now).is_some()
+                {
+                    flow.counters.expired_messages = packets.expired();
+                    self.control.insert(Control::Forward(id));
+                }
+                if let RecvHalf::Packets(packets) = &mut flow.recv {
+                    packets.on_deadline(now);
+                }
+            }
+            self.retime(id);
+            self.after_receive(id);
+            self.notify_writable(id);
+        }
+        let mut active = self.active.iter().filter_map(|f| self.flows.get(f));
+        if active.any(|f| f.scheduler.wake_at().is_some_and(|at| at <= now)) {
+            self.replan = true;
+        }
+    }
+
+    fn on_path_timers(&mut self, now: Instant, index: usize) {
+        let ack_delay = self.peer_ack_delay();
+        let path = &mut self.paths[index];
+        if path.ledger.loss_time().is_some_and(|at| at <= now) {
+            let lost = path.ledger.detect_lost(now, &path.rtt);
+            path.on_timer_losses(now, &lost, ack_delay);
+            self.on_packets_lost(now, index, lost);
+        }
+        let path = &mut self.paths[index];
+        if path.suspicion_at(ack_delay).is_some_and(|at| at <= now) {
+            let reason = Reason::Borrowed("feedback is overdue");
+            self.suspect(now, index, reason);
+        }
+        let path = &mut self.paths[index];
+        if path.probe_timeout_at(ack_delay).is_some_and(|at| at <= now) {
+            self.on_probe_timeout(now, index);
+        }
+        let (dead_after, keep_alive) = (self.config.dead_after, self.keep_alive());
+        for _ in 0..2 {
+            let path = &mut self.paths[index];
+            match path.next_timer(ack_delay, dead_after, keep_alive) {
+                (at, PathTimer::Death) if at <= now => self.bury(now, index),
+                (at, PathTimer::Trial) if at <= now => self.probe(now, index),
+                (at, PathTimer::KeepAlive) if at <= now => {
+                    path.probes = path.probes.max(1);
+                    // The ping itself sets the timer anew, unless the carrier is blocked.
+                    path.last_eliciting_sent = now;
+                }
+                _ => break,
+            }
+        }
+    }
+
+    /// Nothing came back for long: send the oldest symbols again, on the path that should deliver
+    /// them first, and ask this path for a sign of life (RFC 9002 §6.2.4).
+    fn on_probe_timeout(&mut self, now: Instant, index: usize) {
+        let path = &mut self.paths[index];
+        path.pto_backoff += 1;
+        path.counters.probe_timeouts += 1;
+        path.probes = 2;
+        // The timer counts from the last packet sent; a blocked carrier must not make it spin.
+        path.last_eliciting_sent = now;
+        let own = path.id;
+        let oldest: alloc::vec::Vec<_> = path
+            .ledger
+            .open_packets()
+            .take(2)
+            .flat_map(|p| p.frames.iter().copied())
+            .collect();
+        let views = self.views();
+        for frame in oldest {
+            match frame {
+                SentFrame::Control(control) => {
+                    self.control.insert(control);
+                }
+                SentFrame::Data {
+                    flow: id, symbol, ..
+                } => {
+                    let best = views.iter().min_by_key(|v| v.arrival(symbol.len));
+                    let target = best.map_or(own, |v| v.id);
+                    if let Some(flow) = self.flows.get_mut(&id)
+                        && !flow.send.is_settled(&symbol)
+                        && !flow.queues.holds(&symbol)
+                    {
+                        let kind = EmissionKind::Copy;
+                        flow.queues.push_urgent(target, Assigned { symbol, kind });
+                        self.activate(id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// How long until the session would end for silence, from `now`.
+    pub fn idle_left(&self, now: Instant) -> Duration {
+        (self.last_received + self.idle_timeout()).since(now)
+    }
+}

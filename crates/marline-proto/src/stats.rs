@@ -1,0 +1,136 @@
+//! Counters and snapshots for status, metrics and statistics.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use marline_base::{Duration, Rate};
+
+use crate::path::PathState;
+use crate::wire::{FlowId, FlowKind, PathId};
+
+/// What one path has counted since it was added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCounters {
+    /// Datagrams handed to the carrier.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Datagrams received.
+    pub received_packets: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Datagrams that had arrived before.
+    pub duplicate_packets: u64,
+    /// Bytes acknowledged.
+    pub acked_bytes: u64,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+    /// Packets declared lost that arrived after all.
+    pub spurious_losses: u64,
+    /// Probe timeouts.
+    pub probe_timeouts: u64,
+    /// Times that the path came under suspicion.
+    pub suspicions: u64,
+}
+
+/// What one flow has counted since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounters {
+    /// Bytes that the application wrote.
+    pub written_bytes: u64,
+    /// Bytes sent for the first time.
+    pub source_bytes: u64,
+    /// Bytes sent again while the first copy might still arrive.
+    pub copy_bytes: u64,
+    /// Bytes sent again because they were lost.
+    pub retransmitted_bytes: u64,
+    /// Bytes that the application read.
+    pub read_bytes: u64,
+    /// Messages delivered (packets flows).
+    pub delivered_messages: u64,
+    /// Messages skipped at the receiver because they never came in time.
+    pub skipped_messages: u64,
+    /// Messages dropped at the receiver because nobody read them.
+    pub dropped_messages: u64,
+    /// Messages given up at the sender because their lifetime ended.
+    pub expired_messages: u64,
+}
+
+impl FlowCounters {
+    /// (bytes sent − source bytes) / source bytes; 0 if nothing was sent.
+    pub fn redundancy(&self) -> f64 {
+        if self.source_bytes == 0 {
+            return 0.0;
+        }
+        (self.copy_bytes + self.retransmitted_bytes) as f64 / self.source_bytes as f64
+    }
+}
+
+/// One path now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathStats {
+    /// The path.
+    pub id: PathId,
+    /// Its state.
+    pub state: PathState,
+    /// Why it is in that state.
+    pub reason: String,
+    /// Cost rank; lower is cheaper.
+    pub cost: u32,
+    /// Smoothed round-trip time.
+    pub srtt: Duration,
+    /// Mean deviation of the round-trip time.
+    pub rtt_var: Duration,
+    /// Smallest round-trip time of the last 10 to 20 s.
+    pub min_rtt: Duration,
+    /// Smoothed forward delay beyond its minimum, from arrival times at the peer.
+    pub queueing: Duration,
+    /// Smoothed time between arrivals of consecutive packets at the peer.
+    pub spacing: Option<Duration>,
+    /// Fraction of packets lost lately, 0..=1.
+    pub loss: f64,
+    /// Congestion window (bytes).
+    pub cwnd: u64,
+    /// Bytes sent and neither acknowledged nor lost.
+    pub in_flight: u64,
+    /// Bytes that wait at the sender for this path.
+    pub queued: u64,
+    /// Expected delivery rate.
+    pub rate: Rate,
+    /// Name of the congestion controller.
+    pub congestion: &'static str,
+    /// Largest datagram (bytes).
+    pub max_datagram: usize,
+    /// Counters.
+    pub counters: PathCounters,
+}
+
+/// One flow now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowStats {
+    /// The flow.
+    pub id: FlowId,
+    /// Its kind.
+    pub kind: FlowKind,
+    /// Its scheduler.
+    pub scheduler: &'static str,
+    /// Its priority, 0 (first) to 7.
+    pub priority: u8,
+    /// Bytes written that were not sent yet.
+    pub unsent: u64,
+    /// Bytes that arrived and were not read yet.
+    pub unread: u64,
+    /// Counters.
+    pub counters: FlowCounters,
+}
+
+/// The session now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionStats {
+    /// Paths, ascending by id.
+    pub paths: Vec<PathStats>,
+    /// Open flows, ascending by id.
+    pub flows: Vec<FlowStats>,
+    /// Flows that have ended.
+    pub closed_flows: u64,
+}
