@@ -31,7 +31,7 @@ impl Cycle {
         self.index
     }
 
-    const fn advance(&mut self, now: Instant) {
+    pub(super) const fn advance(&mut self, now: Instant) {
         self.index = (self.index + 1) % GAINS.len();
         self.since = now;
     }

@@ -4,7 +4,7 @@ use marline_base::Duration;
 
 use super::startup::HIGH_GAIN;
 use super::*;
-use crate::congestion::bottleneck::{Bench, Link, MTU, Point, controller, loss};
+use crate::congestion::bottleneck::{Bench, Link, MTU, Point, ack, controller, loss};
 use crate::congestion::new_reno;
 
 fn ms(millis: u64) -> Instant {
@@ -69,6 +69,8 @@ fn startup_doubles_every_round_trip_and_is_paced() {
         let before = bench.trace.iter().take_while(|p| p.now < ms(millis));
         before.last().unwrap().window
     };
+    // The initial window counts in full, however low the first samples of the rate are.
+    assert_eq!(window_at(79), 20 * MTU);
     // A paced flight spreads over most of a round trip, so its last acknowledgements come somewhat
     // after the 40 ms.
     for round in 1..4 {
@@ -160,14 +162,87 @@ fn probes_the_round_trip_time_every_ten_seconds() {
         probe.last().unwrap().now + Duration::from_nanos(1),
         probes[1],
     );
-    let lasted = after.min_by_key(|p| p.now).unwrap().now.since(shrunk.now);
+    let after = after.min_by_key(|p| p.now).unwrap();
+    let lasted = after.now.since(shrunk.now);
     assert!((200..270).contains(&lasted.as_millis()), "{lasted:?}");
+    // The window comes back at once: two products of 101 000 bytes.
+    assert!(after.window > 195_000, "{}", after.window);
     // It measured the new minimum, and the bandwidth of four packets a round trip is forgotten.
     let view = bench.controller.view();
     assert_eq!(view.min_rtt, Some(Duration::from_micros(60_500)));
     assert!(view.bandwidth.unwrap() > Rate::from_mbps(19));
     let share = bench.utilisation(ms(12_000), ms(34_000));
     assert!(share >= 0.95, "{share}");
+}
+
+#[test]
+fn rates_of_the_empty_window_do_not_enter_the_model() {
+    // At 5 ms, a probe of 200 ms lasts for more rounds than the bandwidth filter remembers, and
+    // shows no more than four packets a round trip, 7 Mb/s.
+    let short = Link {
+        rtt: Duration::from_millis(5),
+        queue: 50_000,
+        ..Link::STANDARD
+    };
+    let mut bench = Bench::new(NAME, short);
+    bench.run(ms(1_000));
+    bench.set_link(Link {
+        rtt: Duration::from_millis(8),
+        ..short
+    });
+    bench.run(ms(13_000));
+    let probed = bench
+        .trace
+        .iter()
+        .filter(|p| p.view.phase == Phase::ProbeRtt);
+    assert!(probed.count() > 50);
+    for point in bench.between(ms(2_000), ms(13_000)) {
+        assert!(
+            point.view.bandwidth.unwrap() > Rate::from_mbps(19),
+            "{point:?}"
+        );
+    }
+}
+
+#[test]
+fn a_pause_replaces_the_probe_and_ends_at_the_modelled_rate() {
+    let mut bench = Bench::new(NAME, Link::STANDARD);
+    bench.run(ms(3_000));
+    // 3 s of 20 Mb/s are 15 s of 4 Mb/s: nothing is sent until then, and the minimum expires.
+    bench.set_link(Link {
+        offered: Some(Rate::from_mbps(4)),
+        ..Link::STANDARD
+    });
+    bench.run(ms(16_000));
+    assert_eq!(bench.between(ms(3_100), ms(14_000)).count(), 0);
+    assert!(bench.between(ms(14_000), ms(16_000)).count() > 300);
+    assert!(bench.trace.iter().all(|p| p.view.phase != Phase::ProbeRtt));
+}
+
+#[test]
+fn sending_after_a_pause_does_not_probe() {
+    let mut bbr = Bbr::new(
+        Instant::ZERO,
+        &Params {
+            mtu: MTU,
+            rate: None,
+            seed: 0,
+        },
+    );
+    let mut ack = ack(MTU, Instant::ZERO, Duration::from_millis(40));
+    ack.delivery = Some(DeliverySample {
+        rate: Rate::from_mbps(20),
+        app_limited: false,
+    });
+    bbr.on_ack(ms(40), &ack);
+    bbr.enter_probe_bw(ms(40));
+    while bbr.cycle.gain() != 1.25 {
+        bbr.cycle.advance(ms(40));
+    }
+    bbr.on_sent(ms(41), MTU, 5 * MTU, false);
+    assert_ne!(bbr.pacing_rate(), Some(Rate::from_mbps(20)));
+    bbr.on_sent(ms(1_000), MTU, MTU, false);
+    assert_eq!(bbr.pacing_rate(), Some(Rate::from_mbps(20)));
 }
 
 #[test]

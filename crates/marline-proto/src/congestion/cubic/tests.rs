@@ -173,6 +173,8 @@ fn persistent_congestion_leaves_two_datagrams() {
     assert_eq!(cubic.window(), 2 * MTU);
     assert_eq!(cubic.view().phase, Phase::SlowStart);
     assert_eq!(cubic.view().ssthresh, Some(70 * MTU));
+    // RFC 9406 §4.2: HyStart++ serves the first slow start only.
+    assert!(cubic.hystart.is_none());
 }
 
 #[test]

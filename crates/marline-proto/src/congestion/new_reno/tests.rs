@@ -56,6 +56,17 @@ fn avoidance_grows_by_one_datagram_a_window() {
 }
 
 #[test]
+fn avoidance_keeps_the_remainder() {
+    let mut reno = controller(NAME);
+    reno.on_loss(ms(10), &loss(MTU, ms(0)));
+    // Credit in datagrams: 3, 6 - 5, 4, 7 - 6, 4, 7 - 7.
+    for (i, expected) in [5, 6, 6, 7, 7, 8].into_iter().enumerate() {
+        full_round(&mut *reno, ms(20 + i as u64), 3 * MTU);
+        assert_eq!(reno.window(), expected * MTU, "acknowledgement {i}");
+    }
+}
+
+#[test]
 fn unused_window_does_not_grow() {
     let mut reno = controller(NAME);
     reno.on_sent(ms(0), MTU, MTU, true);
