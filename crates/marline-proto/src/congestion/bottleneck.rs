@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant, Rate, Rng};
 
-use super::delivery::{DeliverySampler, DeliverySnapshot};
-use super::pacer::Pacer;
 use super::{Ack, Controller, Loss, Params, View, registry};
+use crate::path::delivery::{DeliverySampler, DeliverySnapshot};
+use crate::path::pacer::Pacer;
 
 pub(super) const MTU: u64 = 1_250;
 

@@ -22,14 +22,6 @@ mod window;
 
 #[cfg(test)]
 mod bottleneck;
-// The bench paces and samples as a path does; until the path module joins the crate, it brings
-// the two files itself.
-#[cfg(test)]
-#[path = "../path/delivery.rs"]
-pub mod delivery;
-#[cfg(test)]
-#[path = "../path/pacer.rs"]
-pub mod pacer;
 
 /// What one acknowledgement taught about a path, aggregated over all packets that it newly covers.
 #[derive(Clone, Copy, Debug)]

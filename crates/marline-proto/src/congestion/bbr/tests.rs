@@ -219,16 +219,14 @@ fn a_pause_replaces_the_probe_and_ends_at_the_modelled_rate() {
     assert!(bench.trace.iter().all(|p| p.view.phase != Phase::ProbeRtt));
 }
 
-#[test]
-fn sending_after_a_pause_does_not_probe() {
-    let mut bbr = Bbr::new(
-        Instant::ZERO,
-        &Params {
-            mtu: MTU,
-            rate: None,
-            seed: 0,
-        },
-    );
+/// In PROBE_BW since 40 ms with the given gain, on a path of 20 Mb/s and 40 ms: 100 000 bytes.
+fn probing(gain: f64) -> Bbr {
+    let params = Params {
+        mtu: MTU,
+        rate: None,
+        seed: 0,
+    };
+    let mut bbr = Bbr::new(Instant::ZERO, &params);
     let mut ack = ack(MTU, Instant::ZERO, Duration::from_millis(40));
     ack.delivery = Some(DeliverySample {
         rate: Rate::from_mbps(20),
@@ -236,13 +234,55 @@ fn sending_after_a_pause_does_not_probe() {
     });
     bbr.on_ack(ms(40), &ack);
     bbr.enter_probe_bw(ms(40));
-    while bbr.cycle.gain() != 1.25 {
+    while bbr.cycle.gain() != gain {
         bbr.cycle.advance(ms(40));
     }
+    bbr
+}
+
+/// The gain after an acknowledgement at `now` that found so many bytes in flight.
+fn gain_after(bbr: &mut Bbr, now: Instant, prior_in_flight: u64) -> f64 {
+    let mut ack = ack(
+        MTU,
+        now - Duration::from_millis(40),
+        Duration::from_millis(40),
+    );
+    ack.prior_in_flight = prior_in_flight;
+    ack.in_flight = prior_in_flight - MTU;
+    bbr.on_ack(now, &ack);
+    bbr.view().pacing_gain
+}
+
+#[test]
+fn sending_after_a_pause_does_not_probe() {
+    let mut bbr = probing(1.25);
     bbr.on_sent(ms(41), MTU, 5 * MTU, false);
     assert_ne!(bbr.pacing_rate(), Some(Rate::from_mbps(20)));
     bbr.on_sent(ms(1_000), MTU, MTU, false);
     assert_eq!(bbr.pacing_rate(), Some(Rate::from_mbps(20)));
+}
+
+#[test]
+fn probe_lasts_until_it_had_its_effect() {
+    // 1.25 · 100 000 bytes and three quanta of 7 211 bytes, a millisecond of 57.7 Mb/s.
+    let mut bbr = probing(1.25);
+    assert_eq!(gain_after(&mut bbr, ms(79), 150_000), 1.25);
+    assert_eq!(gain_after(&mut bbr, ms(90), 120_000), 1.25);
+    assert_eq!(gain_after(&mut bbr, ms(91), 150_000), 0.75);
+    // Or until the buffer overflows.
+    let mut bbr = probing(1.25);
+    bbr.on_loss(ms(90), &loss(MTU, ms(60)));
+    assert_eq!(gain_after(&mut bbr, ms(90), 110_000), 0.75);
+}
+
+#[test]
+fn drain_ends_when_the_queue_is_gone() {
+    let mut bbr = probing(0.75);
+    assert_eq!(gain_after(&mut bbr, ms(50), 130_000), 0.75);
+    assert_eq!(gain_after(&mut bbr, ms(51), 100_000), 1.0);
+    let mut bbr = probing(0.75);
+    assert_eq!(gain_after(&mut bbr, ms(80), 130_000), 0.75);
+    assert_eq!(gain_after(&mut bbr, ms(81), 130_000), 1.0);
 }
 
 #[test]
