@@ -1,7 +1,10 @@
 //! How many of a path's packets were lost lately.
 
 /// Outcomes remembered for suspicion.
-const RECENT: u32 = 32;
+const RECENT: u32 = 64;
+/// So many losses among them are heavy. An overflowing queue drops about half of a burst; that is
+/// congestion control's business.
+const HEAVY: u32 = 48;
 /// Weight of one packet in the loss fraction, as 1/n.
 const SMOOTHING: f64 = 256.0;
 
@@ -10,7 +13,7 @@ pub(crate) struct LossMeter {
     fraction: f64,
     samples: f64,
     /// The last outcomes, newest in bit 0; 1 is a loss.
-    recent: u32,
+    recent: u64,
     known: u32,
 }
 
@@ -18,7 +21,7 @@ impl LossMeter {
     pub(crate) fn record(&mut self, lost: bool) {
         self.samples = (self.samples + 1.0).min(SMOOTHING);
         self.fraction += (f64::from(u8::from(lost)) - self.fraction) / self.samples;
-        self.recent = self.recent << 1 | u32::from(lost);
+        self.recent = self.recent << 1 | u64::from(lost);
         self.known = (self.known + 1).min(RECENT);
     }
 
@@ -32,9 +35,9 @@ impl LossMeter {
         self.fraction
     }
 
-    /// More than half of the last 32 packets were lost.
+    /// At least 48 of the last 64 packets were lost.
     pub(crate) fn is_heavy(&self) -> bool {
-        self.known == RECENT && self.recent.count_ones() > RECENT / 2
+        self.known == RECENT && self.recent.count_ones() >= HEAVY
     }
 
     /// Forgets the recent outcomes: what comes next is judged alone.
@@ -51,7 +54,7 @@ mod tests {
     #[test]
     fn heavy_needs_a_full_window() {
         let mut meter = LossMeter::default();
-        for _ in 0..31 {
+        for _ in 0..63 {
             meter.record(true);
         }
         assert!(!meter.is_heavy());
@@ -60,7 +63,9 @@ mod tests {
         for _ in 0..16 {
             meter.record(false);
         }
-        assert!(!meter.is_heavy(), "half is not more than half");
+        assert!(meter.is_heavy(), "48 of 64");
+        meter.record(false);
+        assert!(!meter.is_heavy(), "47 of 64");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use marline_base::{Duration, Instant};
 
-use super::rtt::GRANULARITY;
 use super::{Health, Path};
 
 /// Longest time between two probe timeouts, unless the round trip is longer.
@@ -17,8 +16,8 @@ pub(crate) enum PathTimer {
     Loss,
     /// Nothing came back (RFC 9002 §6.2).
     ProbeTimeout,
-    /// Feedback is late enough to suspect the path.
-    Suspicion,
+    /// Feedback is late.
+    Overdue,
     /// A suspect path has been silent long enough to be dead.
     Death,
     /// Time for a probe of a suspect or dead path.
@@ -48,7 +47,7 @@ impl Path {
             self.probe_timeout_at(max_ack_delay),
             PathTimer::ProbeTimeout,
         );
-        consider(self.suspicion_at(max_ack_delay), PathTimer::Suspicion);
+        consider(self.overdue_at(max_ack_delay), PathTimer::Overdue);
         if let Health::Suspect(trial) = &self.health {
             consider(Some(trial.heard + dead_after), PathTimer::Death);
         }
@@ -79,15 +78,26 @@ impl Path {
         Some(self.last_eliciting_sent + timeout)
     }
 
-    /// When missing feedback makes the path suspect: the acknowledgement of the oldest packet, or
-    /// the one after the last, is overdue.
-    pub(crate) fn suspicion_at(&self, max_ack_delay: Duration) -> Option<Instant> {
+    /// When feedback is overdue: the acknowledgement of the oldest packet, or the one after the
+    /// last. After a hedge the path has a round trip to answer it.
+    pub(crate) fn overdue_at(&self, max_ack_delay: Duration) -> Option<Instant> {
         if !matches!(self.health, Health::Active) || !self.rtt.has_sample() {
             return None;
         }
-        let oldest = self.ledger.oldest_outstanding()?;
+        let oldest = self.ledger.oldest_outstanding()?.max(self.last_hedge);
         let expected = (oldest + self.rtt.smoothed()).max(self.last_progress);
-        let margin = (self.rtt.variation() * 4).max(LATENESS) + max_ack_delay;
-        Some(expected + margin.max(GRANULARITY))
+        Some(expected + self.lateness(max_ack_delay))
+    }
+
+    /// How many packets are overdue.
+    pub(crate) fn overdue(&self, now: Instant, max_ack_delay: Duration) -> usize {
+        let wait = self.rtt.smoothed() + self.lateness(max_ack_delay);
+        let open = self.ledger.open_packets();
+        open.take_while(|p| p.sent + wait <= now).count()
+    }
+
+    /// By how much feedback may be late before it is missed.
+    fn lateness(&self, max_ack_delay: Duration) -> Duration {
+        (self.rtt.variation() * 4).max(LATENESS) + max_ack_delay
     }
 }

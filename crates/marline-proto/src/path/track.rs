@@ -44,6 +44,8 @@ pub(crate) struct Path {
     pub(crate) one_way: OneWay,
     pub(crate) loss: LossMeter,
     measured_rate: f64,
+    /// Some rate sample was taken while the sender had more to send than the path took.
+    was_filled: bool,
     pub(crate) pto_backoff: u32,
     /// Ack-eliciting packets that must leave whatever the window says.
     pub(crate) probes: u32,
@@ -51,6 +53,8 @@ pub(crate) struct Path {
     pub(crate) acks_alone: u32,
     pub(crate) last_eliciting_sent: Instant,
     pub(crate) last_progress: Instant,
+    /// When late packets were last copied to other paths.
+    pub(crate) last_hedge: Instant,
     /// The carrier's queue is full; it said that it will tell when there is room.
     pub(crate) blocked: bool,
     pub(crate) counters: PathCounters,
@@ -93,12 +97,14 @@ impl Path {
             one_way: OneWay::default(),
             loss: LossMeter::default(),
             measured_rate: 0.0,
+            was_filled: false,
             pto_backoff: 0,
             // The first packet goes out at once: it validates the path and takes its time.
             probes: 1,
             acks_alone: 0,
             last_eliciting_sent: now,
             last_progress: now,
+            last_hedge: now,
             blocked: false,
             counters: PathCounters::default(),
         }
@@ -130,15 +136,16 @@ impl Path {
         (self.max_datagram - SYMBOL_OVERHEAD) as u32
     }
 
-    /// Rate by the controller's model, else as measured, else window over round-trip time.
+    /// Rate by the controller's model, else as measured. As long as the sender never filled the
+    /// path, both are lower bounds, and the window over the round-trip time is a better guess.
     pub(crate) fn rate(&self) -> Rate {
         let by_window = Rate::from_bytes_over(self.controller.window(), self.rtt.smoothed());
-        match self.controller.view().bandwidth {
-            Some(rate) if rate > Rate::ZERO => rate,
-            _ if self.measured_rate > 0.0 => {
-                Rate::from_bps(self.measured_rate as u64).min(by_window)
-            }
-            _ => by_window,
+        let measured = Rate::from_bps(self.measured_rate as u64);
+        let model = self.controller.view().bandwidth.unwrap_or(measured);
+        if self.was_filled && model > Rate::ZERO {
+            model
+        } else {
+            model.max(by_window)
         }
     }
 
@@ -211,6 +218,7 @@ impl Path {
             let report = self.sampler.sample(self.rtt.min());
             if let Some(sample) = report.and_then(|r| r.sample) {
                 let rate = sample.rate.as_bps() as f64;
+                self.was_filled |= !sample.app_limited;
                 if rate > self.measured_rate {
                     self.measured_rate = rate;
                 } else if !sample.app_limited {

@@ -11,6 +11,8 @@ use crate::wire::{FlowId, PathId};
 
 /// Symbols rescued from a path that came under suspicion, at most.
 const MAX_RESCUE: usize = 8_192;
+/// So many packets without feedback make a path suspect.
+const OVERDUE_TO_SUSPECT: usize = 3;
 /// Data sent longer ago than this is no load.
 const LOAD_MEMORY: Duration = Duration::from_millis(50);
 
@@ -31,14 +33,27 @@ impl Session {
         // Without another path there is nowhere to rescue to; loss detection does what it can.
         let others = self.usable().iter().any(|&i| self.paths[i].id != id);
         if others {
-            self.rescue(now, index);
+            self.rescue(index, MAX_RESCUE);
             self.unassign(id);
         }
         self.replan = true;
     }
 
-    fn rescue(&mut self, _now: Instant, index: usize) {
-        let symbols = self.paths[index].ledger.rescue(MAX_RESCUE);
+    /// Feedback is overdue. A few packets that are late together may be lost alone: their symbols
+    /// are copied and the path is asked. Many mean that the path itself is in doubt.
+    pub(super) fn on_overdue(&mut self, now: Instant, index: usize) {
+        let ack_delay = self.peer_ack_delay();
+        let path = &mut self.paths[index];
+        if path.overdue(now, ack_delay) >= OVERDUE_TO_SUSPECT {
+            return self.suspect(now, index, Reason::Borrowed("feedback is overdue"));
+        }
+        path.last_hedge = now;
+        path.probes = path.probes.max(1);
+        self.rescue(index, OVERDUE_TO_SUSPECT);
+    }
+
+    fn rescue(&mut self, index: usize, limit: usize) {
+        let symbols = self.paths[index].ledger.rescue(limit);
         let mut views = self.views();
         for (id, symbol) in symbols {
             let Some(flow) = self.flows.get_mut(&id) else {
@@ -109,7 +124,7 @@ impl Session {
             trial.on_lost();
         }
         if path.loss.is_heavy() {
-            let reason = Reason::Borrowed("lost more than half of its last 32 packets");
+            let reason = Reason::Borrowed("lost three of four packets lately");
             self.suspect(now, index, reason);
         }
     }

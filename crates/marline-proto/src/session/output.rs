@@ -110,7 +110,8 @@ impl Session {
                 continue;
             };
             let credit = self.send_credit - self.data_sent;
-            if flow.has_backlog(symbol.max(1), credit) {
+            let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
+            if woken || flow.has_backlog(symbol.max(1), credit) {
                 self.data_sent += flow.plan(now, &mut views, credit);
             } else if flow.queues.is_all_empty() {
                 let priority = flow.priority;
@@ -166,6 +167,9 @@ impl Session {
         let path = &mut self.paths[index];
         let in_flight = path.ledger.in_flight();
         let app_limited = !more && in_flight + (size as u64) < path.controller.window();
+        if app_limited {
+            path.sampler.mark_app_limited(in_flight);
+        }
         let delivery = path.sampler.on_sent(now, in_flight);
         let sent = SentPacket::new(now, size as u32, eliciting, delivery, frames);
         path.on_sent(now, sent, app_limited);

@@ -6,7 +6,7 @@ use super::Session;
 use super::control::Control;
 use crate::event::CloseReason;
 use crate::flow::{Assigned, RecvHalf, SendHalf};
-use crate::path::{EmissionKind, PathTimer, Reason, SentFrame};
+use crate::path::{EmissionKind, PathTimer, SentFrame};
 
 /// Why a session asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,8 +21,8 @@ pub enum WakeReason {
     Loss,
     /// Nothing came back from a path.
     ProbeTimeout,
-    /// Feedback of a path is late enough to suspect it.
-    Suspicion,
+    /// Feedback of a path is late.
+    Overdue,
     /// A path is given up.
     Death,
     /// A probe of a suspect or dead path is due.
@@ -42,7 +42,7 @@ impl From<PathTimer> for WakeReason {
         match timer {
             PathTimer::Loss => Self::Loss,
             PathTimer::ProbeTimeout => Self::ProbeTimeout,
-            PathTimer::Suspicion => Self::Suspicion,
+            PathTimer::Overdue => Self::Overdue,
             PathTimer::Death => Self::Death,
             PathTimer::Trial => Self::Trial,
             PathTimer::KeepAlive => Self::KeepAlive,
@@ -130,9 +130,8 @@ impl Session {
             self.on_packets_lost(now, index, lost);
         }
         let path = &mut self.paths[index];
-        if path.suspicion_at(ack_delay).is_some_and(|at| at <= now) {
-            let reason = Reason::Borrowed("feedback is overdue");
-            self.suspect(now, index, reason);
+        if path.overdue_at(ack_delay).is_some_and(|at| at <= now) {
+            self.on_overdue(now, index);
         }
         let path = &mut self.paths[index];
         if path.probe_timeout_at(ack_delay).is_some_and(|at| at <= now) {

@@ -1,0 +1,272 @@
+//! Two sessions, the links between them, and a clock.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use bytes::Bytes;
+use marline_base::{Instant, Rng};
+use marline_link::{Link, LinkConfig, Verdict};
+use marline_proto::path::PathParams;
+use marline_proto::wire::PathId;
+use marline_proto::{Config, Event, PathError, Session, Side, Transmit};
+
+/// Which end of the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// The session that dialled.
+    Client,
+    /// The session that was dialled.
+    Server,
+}
+
+impl End {
+    /// The other end.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// The two directions of what a path runs over.
+#[derive(Clone, Debug)]
+pub struct Cable {
+    /// From the client to the server.
+    pub up: LinkConfig,
+    /// From the server to the client.
+    pub down: LinkConfig,
+}
+
+impl Cable {
+    /// The same link in both directions.
+    pub fn symmetric(link: LinkConfig) -> Self {
+        Self {
+            up: link.clone(),
+            down: link,
+        }
+    }
+}
+
+/// What a world is made of.
+#[derive(Clone, Debug)]
+pub struct WorldConfig {
+    /// The client's session.
+    pub client: Config,
+    /// The server's session.
+    pub server: Config,
+    /// Feeds every random draw.
+    pub seed: u64,
+}
+
+#[derive(Debug)]
+struct Wire {
+    up: Link,
+    down: Link,
+}
+
+/// A datagram on its way; ordered by arrival, then by the order of sending.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Arrival {
+    at: Instant,
+    order: u64,
+    to: End,
+    path: PathId,
+    datagram: Bytes,
+}
+
+/// Two sessions and the links between them in virtual time.
+#[derive(Debug)]
+pub struct World {
+    now: Instant,
+    /// The client's session.
+    pub client: Session,
+    /// The server's session.
+    pub server: Session,
+    wires: BTreeMap<PathId, Wire>,
+    arrivals: BinaryHeap<Reverse<Arrival>>,
+    order: u64,
+    rng: Rng,
+    buf: Vec<u8>,
+}
+
+impl World {
+    /// A world without paths.
+    ///
+    /// # Panics
+    /// If a session refuses its configuration: a mistake of the experiment.
+    pub fn new(config: WorldConfig) -> Self {
+        let now = Instant::ZERO;
+        let rng = Rng::new(config.seed);
+        let session = |side, own: &Config, peer: &Config, name| {
+            let seed = rng.stream(name).next_u64();
+            Session::new(now, side, own.clone(), peer.params(), seed)
+                .unwrap_or_else(|error| panic!("the {name} session's configuration: {error}"))
+        };
+        Self {
+            now,
+            client: session(Side::Client, &config.client, &config.server, "client"),
+            server: session(Side::Server, &config.server, &config.client, "server"),
+            wires: BTreeMap::new(),
+            arrivals: BinaryHeap::new(),
+            order: 0,
+            rng,
+            buf: Vec::with_capacity(1_500),
+        }
+    }
+
+    /// The present.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The session at one end.
+    pub fn session(&mut self, end: End) -> &mut Session {
+        match end {
+            End::Client => &mut self.client,
+            End::Server => &mut self.server,
+        }
+    }
+
+    /// Lays a path between the two ends, present on both at once.
+    ///
+    /// # Errors
+    /// As [`Session::add_path`].
+    ///
+    /// # Panics
+    /// If the link refuses its configuration: a mistake of the experiment.
+    pub fn add_path(&mut self, cable: &Cable, params: &PathParams) -> Result<PathId, PathError> {
+        let id = self.client.next_path_id();
+        let link = |config: &LinkConfig, direction: &str| {
+            let seed = self.rng.stream(&format!("path {} {direction}", id.0));
+            Link::new(config.clone(), seed.clone().next_u64())
+                .unwrap_or_else(|error| panic!("the {direction} link of path {}: {error}", id.0))
+        };
+        let wire = Wire {
+            up: link(&cable.up, "up"),
+            down: link(&cable.down, "down"),
+        };
+        self.client.add_path(self.now, id, params)?;
+        self.server.add_path(self.now, id, params)?;
+        self.wires.insert(id, wire);
+        Ok(id)
+    }
+
+    /// Cuts a path's wire in one or both directions, or mends it.
+    pub fn set_dark(&mut self, path: PathId, up: bool, down: bool) {
+        if let Some(wire) = self.wires.get_mut(&path) {
+            wire.up.set_dark(self.now, up);
+            wire.down.set_dark(self.now, down);
+        }
+    }
+
+    /// Hands a datagram to one end as if it had arrived on the path.
+    pub fn inject(&mut self, to: End, path: PathId, datagram: Bytes) {
+        let now = self.now;
+        self.session(to).handle_datagram(now, path, &datagram);
+    }
+
+    /// Puts everything that the sessions want to send on the links.
+    fn flush(&mut self) {
+        for end in [End::Client, End::Server] {
+            loop {
+                let now = self.now;
+                let mut buf = std::mem::take(&mut self.buf);
+                let transmit = self.session(end).poll_transmit(now, &mut buf);
+                if let Some(transmit) = transmit {
+                    self.offer(end, transmit, &buf);
+                }
+                self.buf = buf;
+                if transmit.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn offer(&mut self, from: End, transmit: Transmit, datagram: &[u8]) {
+        let Some(wire) = self.wires.get_mut(&transmit.path) else {
+            return;
+        };
+        let link = match from {
+            End::Client => &mut wire.up,
+            End::Server => &mut wire.down,
+        };
+        if let Verdict::Delivered { at, copy, .. } = link.offer(self.now, datagram.len() as u32) {
+            let datagram = Bytes::copy_from_slice(datagram);
+            for at in std::iter::once(at).chain(copy) {
+                self.order += 1;
+                self.arrivals.push(Reverse(Arrival {
+                    at,
+                    order: self.order,
+                    to: from.other(),
+                    path: transmit.path,
+                    datagram: datagram.clone(),
+                }));
+            }
+        }
+    }
+
+    /// When something happens next, at the latest at `limit`.
+    fn next_time(&self, limit: Instant) -> Instant {
+        let timers = [&self.client, &self.server]
+            .into_iter()
+            .filter_map(|s| s.poll_timeout(self.now));
+        let arrival = self.arrivals.peek().map(|Reverse(a)| a.at);
+        timers
+            .map(|(at, _)| at)
+            .chain(arrival)
+            .min()
+            .unwrap_or(limit)
+            .max(self.now)
+            .min(limit)
+    }
+
+    /// Moves the clock to the next event (no further than `limit`) and lets the sessions act.
+    /// Returns false once the clock stands at `limit` with nothing left to do there.
+    pub fn step(&mut self, limit: Instant) -> bool {
+        self.flush();
+        let next = self.next_time(limit);
+        if next >= limit {
+            let idle = self.now >= limit;
+            self.now = limit;
+            if idle {
+                return false;
+            }
+        }
+        self.now = next.max(self.now);
+        while let Some(Reverse(first)) = self.arrivals.peek() {
+            if first.at > self.now {
+                break;
+            }
+            if let Some(Reverse(arrival)) = self.arrivals.pop() {
+                self.inject(arrival.to, arrival.path, arrival.datagram);
+            }
+        }
+        let now = self.now;
+        for end in [End::Client, End::Server] {
+            self.session(end).handle_timeout(now);
+        }
+        self.flush();
+        true
+    }
+
+    /// Runs until `limit`, handing every event of either session to `on_event`.
+    pub fn run_until(&mut self, limit: Instant, mut on_event: impl FnMut(&mut Self, End, Event)) {
+        loop {
+            let more = self.step(limit);
+            self.drain(&mut on_event);
+            if !more {
+                break;
+            }
+        }
+    }
+
+    fn drain(&mut self, on_event: &mut impl FnMut(&mut Self, End, Event)) {
+        for end in [End::Client, End::Server] {
+            while let Some(event) = self.session(end).poll_event() {
+                on_event(self, end, event);
+            }
+        }
+    }
+}

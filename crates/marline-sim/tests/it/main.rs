@@ -1,0 +1,2 @@
+//! Whole sessions over modelled links, in virtual time.
+mod smoke;
