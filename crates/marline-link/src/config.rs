@@ -57,6 +57,16 @@ impl ConfigError {
     pub fn key(&self) -> &str {
         &self.key
     }
+
+    /// What was given; empty when the rest says all.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// What is wrong with it, and what would be accepted.
+    pub fn accepted(&self) -> &str {
+        &self.accepted
+    }
 }
 
 impl fmt::Display for ConfigError {

@@ -295,10 +295,10 @@ proptest! {
 
     #[test]
     fn any_values_are_read_or_refused(
-        key in 0..super::KEYS.len(),
+        key in 0..LinkConfig::KEYS.len(),
         value in "[0-9a-zA-Z.:/+%-]{0,20}",
     ) {
-        let text = alloc::format!("{}={value}", super::KEYS[key]);
+        let text = alloc::format!("{}={value}", LinkConfig::KEYS[key].name);
         if let Ok(config) = text.parse::<LinkConfig>() {
             let _ = Link::new(config, 1);
         }

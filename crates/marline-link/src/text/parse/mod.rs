@@ -1,7 +1,7 @@
 mod capacity;
 mod rest;
 
-use super::{KEYS, units};
+use super::units;
 use crate::{ConfigError, LinkConfig, Trace};
 use alloc::format;
 use alloc::string::String;
@@ -53,7 +53,24 @@ impl LinkConfig {
         text: &str,
         read_file: impl FnOnce(&str) -> Result<String, String>,
     ) -> Result<Self, ConfigError> {
-        let mut pairs = Pairs::new(text)?;
+        let parts = text.split(',').map(str::trim).filter(|p| !p.is_empty());
+        Self::from_pairs(
+            parts.map(|part| part.split_once('=').unwrap_or((part, ""))),
+            read_file,
+        )
+    }
+
+    /// As [`parse_with`](Self::parse_with), from keys and values that have been split already;
+    /// here a value may hold a comma.
+    ///
+    /// # Errors
+    ///
+    /// As for [`parse_with`](Self::parse_with).
+    pub fn from_pairs<'a>(
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+        read_file: impl FnOnce(&str) -> Result<String, String>,
+    ) -> Result<Self, ConfigError> {
+        let mut pairs = Pairs::new(pairs)?;
         let load = |path: &str| {
             read_file(path)
                 .map_err(|why| ConfigError::new("trace", path, why))
@@ -83,16 +100,16 @@ impl LinkConfig {
 struct Pairs<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Pairs<'a> {
-    fn new(text: &'a str) -> Result<Self, ConfigError> {
+    fn new(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, ConfigError> {
         let mut pairs: Vec<(&str, &str)> = Vec::new();
-        for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        for (key, value) in given {
             let (key, value) = (key.trim(), value.trim());
-            if !KEYS.contains(&key) {
+            if !LinkConfig::KEYS.iter().any(|known| known.name == key) {
+                let known: Vec<&str> = LinkConfig::KEYS.iter().map(|known| known.name).collect();
                 return Err(ConfigError::new(
                     key,
                     value,
-                    format!("no such key; known are {}", KEYS.join(", ")),
+                    format!("no such key; known are {}", known.join(", ")),
                 ));
             }
             if key != "outage" && pairs.iter().any(|(k, _)| *k == key) {
@@ -150,6 +167,13 @@ impl<'a> Pairs<'a> {
     }
 
     fn finish(self) -> Result<(), ConfigError> {
-        self.refuse(KEYS, "cannot be combined with the other keys")
+        match self.0.first() {
+            Some((key, value)) => Err(ConfigError::new(
+                key,
+                value,
+                "cannot be combined with the other keys",
+            )),
+            None => Ok(()),
+        }
     }
 }
