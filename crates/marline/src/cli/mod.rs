@@ -4,6 +4,7 @@
 //! output early is success), 1 failure at run time, 2 wrong usage or configuration.
 
 mod error;
+mod link;
 mod logging;
 pub mod output;
 mod paths;
@@ -38,6 +39,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Link(link::Args),
     Status(status::Args),
     Paths(paths::Args),
 }
@@ -65,6 +67,7 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), CliError> {
     logging::start(&cli.log)?;
     match cli.command {
+        Command::Link(args) => link::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Paths(args) => paths::run(&args),
     }

@@ -1,0 +1,80 @@
+//! `marline link`: one emulated link as a UDP relay.
+
+mod args;
+mod report;
+
+use super::{CliError, output, runtime};
+use crate::emulate::{EmulateError, Emulator, EmulatorConfig, Stats};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+pub(super) use args::Args;
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let config = args.config()?;
+    let links = [config.up.to_string(), config.down.to_string()];
+    let (target, seed) = (config.target, config.seed);
+    let emulator = start(config)?;
+    tracing::info!("relaying {} to {target}, seed {seed}", emulator.addr());
+    for (direction, link) in ["up", "down"].iter().zip(links) {
+        tracing::info!("{direction:<4} {link}");
+    }
+    let runtime = runtime()?;
+    runtime.block_on(watch(&emulator, args.stats))?;
+    let stats = emulator.stats();
+    if args.json {
+        output::json(&report::Report::from(&stats))
+    } else {
+        output::line(report::table(&stats).trim_end())
+    }
+}
+
+fn start(config: EmulatorConfig) -> Result<Emulator, CliError> {
+    Emulator::start(config).map_err(|error| match error {
+        EmulateError::Config { direction, source } => args::refused(direction.name(), &source),
+        EmulateError::Listen { .. } => CliError::runtime(error)
+            .hint("choose a free port of this machine, or port 0 to let the system choose"),
+        EmulateError::Target { .. } => {
+            CliError::runtime(error).hint("give an address that this machine has a route to")
+        }
+        EmulateError::Thread(_) => CliError::runtime(error),
+    })
+}
+
+/// Returns when the program is asked to end; meanwhile logs a line every `every`.
+async fn watch(emulator: &Emulator, every: Option<Duration>) -> Result<(), CliError> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| CliError::runtime(format!("cannot watch signals: {error}")))
+    };
+    let (mut interrupt, mut terminate) = (
+        listen(SignalKind::interrupt())?,
+        listen(SignalKind::terminate())?,
+    );
+    let mut before = emulator.stats();
+    loop {
+        let pause = async {
+            match every {
+                Some(every) => tokio::time::sleep(every).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupt.recv() => return Ok(()),
+            _ = terminate.recv() => return Ok(()),
+            () = pause => {
+                let now = emulator.stats();
+                log(&before, &now, every.unwrap_or_default());
+                before = now;
+            }
+        }
+    }
+}
+
+fn log(before: &Stats, now: &Stats, time: Duration) {
+    tracing::info!(
+        "up {}  |  down {}  |  {} clients",
+        report::line(&before.up, &now.up, time),
+        report::line(&before.down, &now.down, time),
+        now.clients,
+    );
+}

@@ -1,0 +1,223 @@
+//! The flags of `marline link`: a link's keys three times over, made from the link's own list.
+
+use crate::cli::CliError;
+use crate::emulate::{Direction, EmulatorConfig};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
+use marline_link::{ConfigError, Key, LinkConfig};
+use std::fs;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const ABOUT: &str =
+    "Emulate one link: relay UDP with a rate, delay, jitter, loss, queue and outages";
+
+const LONG_ABOUT: &str = "\
+Emulate one link: relay UDP with a rate, delay, jitter, loss, queue and outages.
+
+Programs send to --listen instead of --to; answers come back through the emulated link. Flags such \
+as --rate hold for both directions; with --up- or --down- in front (--down-rate) they hold for \
+datagrams to or from the target only. A datagram counts with its IP and UDP headers.
+
+A link with a rate and no --queue has a queue of 200ms. Statistics are printed on SIGINT or SIGTERM.";
+
+const EXAMPLES: &str = "\
+Examples:
+  marline link --listen 127.0.0.1:5001 --to 127.0.0.1:4433 --rate 20mbit --delay 15ms --loss 1%
+  marline link --to 127.0.0.1:4433 --rate 20mbit --up-rate 5mbit --delay 30ms --jitter 5ms --stats 1s
+  marline link --to 127.0.0.1:4433 --trace lte.down --up-trace lte.up --queue 100p
+  marline link --to 127.0.0.1:4433 --rate 20mbit --outage 10s+2s --outage 30s+500ms --json";
+
+/// Given to a link that has a rate and no queue of its own: without a bound, delays grow without one.
+const DEFAULT_QUEUE: &str = "200ms";
+/// Keys that say how fast the link is; a direction's own replace all of both directions' at once.
+const CAPACITY: [&str; 9] = [
+    "rate",
+    "rate-sd",
+    "rate-min",
+    "rate-every",
+    "rate-phase",
+    "trace",
+    "service",
+    "service-sd",
+    "service-dist",
+];
+
+/// The checked flags of `marline link`.
+#[derive(Debug)]
+pub(in crate::cli) struct Args {
+    listen: SocketAddr,
+    target: SocketAddr,
+    /// Keys and values in the order of [`LinkConfig::KEYS`].
+    both: Vec<(&'static str, String)>,
+    own: [Vec<(&'static str, String)>; 2],
+    pub(super) stats: Option<Duration>,
+    pub(super) json: bool,
+}
+
+impl Args {
+    /// Reads the links' keys and traces.
+    pub(super) fn config(&self) -> Result<EmulatorConfig, CliError> {
+        let [up, down] = Direction::BOTH;
+        let mut config = EmulatorConfig::new(self.target, self.link(up)?);
+        config.down = self.link(down)?;
+        config.listen = self.listen;
+        // A seed of both directions is the emulator's, which draws one for each.
+        let seeds = [&mut config.up.seed, &mut config.down.seed];
+        for (seed, own) in seeds.into_iter().zip(&self.own) {
+            if !own.iter().any(|(key, _)| *key == "seed")
+                && let Some(seed) = seed.take()
+            {
+                config.seed = seed;
+            }
+        }
+        Ok(config)
+    }
+
+    fn link(&self, direction: Direction) -> Result<LinkConfig, CliError> {
+        let own = &self.own[direction as usize];
+        let replaced = |key: &str| {
+            let of_capacity = |key| CAPACITY.contains(&key);
+            own.iter()
+                .any(|(other, _)| *other == key || of_capacity(*other) && of_capacity(key))
+        };
+        let both = self.both.iter().filter(|(key, _)| !replaced(key));
+        let mut pairs: Vec<(&str, &str)> = own
+            .iter()
+            .chain(both)
+            .map(|(key, value)| (*key, value.as_str()))
+            .collect();
+        let given = |wanted: &[&str]| pairs.iter().any(|(key, _)| wanted.contains(key));
+        if given(&CAPACITY) && !given(&["queue"]) && !pairs.contains(&("rate", "unlimited")) {
+            pairs.push(("queue", DEFAULT_QUEUE));
+        }
+        let read = |path: &str| fs::read_to_string(path).map_err(|e| format!("cannot read: {e}"));
+        LinkConfig::from_pairs(pairs, read).map_err(|error| {
+            let own = own.iter().any(|(key, _)| *key == error.key());
+            refused(if own { direction.name() } else { "" }, &error)
+        })
+    }
+}
+
+/// A wrong value as an error of the flag, whose prefix is `up`, `down` or nothing.
+pub(super) fn refused(prefix: &str, error: &ConfigError) -> CliError {
+    let dash = if prefix.is_empty() { "" } else { "-" };
+    let blank = if error.value().is_empty() { "" } else { " " };
+    CliError::usage(format!(
+        "--{prefix}{dash}{}{blank}{}: {}",
+        error.key(),
+        error.value(),
+        error.accepted()
+    ))
+}
+
+/// Name of the flag for `key`, for which direction, if only one.
+fn flag(key: &Key, direction: Option<Direction>) -> String {
+    match direction {
+        Some(direction) => format!("{direction}-{}", key.name),
+        None => key.name.to_owned(),
+    }
+}
+
+fn arg(key: &Key, direction: Option<Direction>) -> Arg {
+    let name = flag(key, direction);
+    let arg = Arg::new(name.clone())
+        .long(name)
+        .value_name(key.value)
+        .help(key.help)
+        // Sixty flags that repeat twenty would hide them; the long text says how they are made.
+        .hide(direction.is_some())
+        .help_heading("Link");
+    match key.name {
+        "outage" => arg.action(ArgAction::Append),
+        "codel" | "overtake" => arg.num_args(0..=1).default_missing_value("yes"),
+        _ => arg,
+    }
+}
+
+impl clap::Args for Args {
+    fn augment_args(command: Command) -> Command {
+        let command = command
+            .about(ABOUT)
+            .long_about(LONG_ABOUT)
+            .after_help(EXAMPLES)
+            .arg(
+                Arg::new("listen")
+                    .long("listen")
+                    .value_name("ADDR")
+                    .value_parser(clap::value_parser!(SocketAddr))
+                    .default_value("127.0.0.1:0")
+                    .help("Where programs send to; port 0 lets the system choose"),
+            )
+            .arg(
+                Arg::new("to")
+                    .long("to")
+                    .value_name("ADDR")
+                    .value_parser(clap::value_parser!(SocketAddr))
+                    .required(true)
+                    .help("Where datagrams go"),
+            )
+            .arg(
+                Arg::new("stats")
+                    .long("stats")
+                    .value_name("TIME")
+                    .value_parser(humantime::parse_duration)
+                    .help("Log a line of statistics every so often, such as 1s"),
+            )
+            .arg(
+                Arg::new("json")
+                    .long("json")
+                    .action(ArgAction::SetTrue)
+                    .help("Print the final statistics as JSON"),
+            );
+        let directions = [None].into_iter().chain(Direction::BOTH.map(Some));
+        directions
+            .flat_map(|direction| LinkConfig::KEYS.iter().map(move |key| arg(key, direction)))
+            .fold(command, Command::arg)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Args {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let missing = |name| {
+            clap::Error::raw(
+                clap::error::ErrorKind::MissingRequiredArgument,
+                format!("--{name} is missing\n"),
+            )
+        };
+        let addr = |name| {
+            matches
+                .get_one::<SocketAddr>(name)
+                .copied()
+                .ok_or(missing(name))
+        };
+        let pairs = |direction| {
+            let values = |key: &Key| matches.get_many::<String>(&flag(key, direction));
+            let values = LinkConfig::KEYS
+                .iter()
+                .map(|key| (key.name, values(key).into_iter().flatten().cloned()));
+            values
+                .flat_map(|(key, values)| values.map(move |value| (key, value)))
+                .collect()
+        };
+        Ok(Self {
+            listen: addr("listen")?,
+            target: addr("to")?,
+            both: pairs(None),
+            own: Direction::BOTH.map(|direction| pairs(Some(direction))),
+            stats: matches.get_one::<Duration>("stats").copied(),
+            json: matches.get_flag("json"),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+mod run;
+
+use super::clients::Clients;
+use super::clock::Clock;
+use super::direction::Lane;
+use super::relay::Relay;
+use super::{Direction, EmulateError, Stats, socket};
+use marline_base::Rng;
+use marline_link::{Link, LinkConfig};
+use std::io::{self, PipeWriter};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What an emulator relays, and how.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EmulatorConfig {
+    /// Where clients send to; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// Where their datagrams go.
+    pub target: SocketAddr,
+    /// The link from the clients to the target.
+    pub up: LinkConfig,
+    /// The link from the target to the clients.
+    pub down: LinkConfig,
+    /// Seed of both links, each of which draws from a stream of its own.
+    pub seed: u64,
+    /// How many clients are served at a time; datagrams of others are dropped. Each costs a socket.
+    pub max_clients: usize,
+    /// A client without traffic for this long is forgotten.
+    pub idle: Duration,
+}
+
+impl EmulatorConfig {
+    /// Both directions alike, on a free port of the loopback interface, for up to 256 clients that
+    /// are forgotten after two minutes.
+    pub fn new(target: SocketAddr, link: LinkConfig) -> Self {
+        Self {
+            listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
+            target,
+            up: link.clone(),
+            down: link,
+            seed: 1,
+            max_clients: 256,
+            idle: Duration::from_secs(120),
+        }
+    }
+
+    fn link(&self, direction: Direction) -> Result<Link, EmulateError> {
+        let config = match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        };
+        let seed = Rng::new(self.seed).stream(direction.name()).next_u64();
+        Link::new(config.clone(), seed).map_err(|source| EmulateError::Config { direction, source })
+    }
+}
+
+/// An emulated link that runs until it is dropped.
+///
+/// Memory: at most 64 MiB of datagrams on their way in each direction, and what the two
+/// [`Link`]s hold.
+#[derive(Debug)]
+pub struct Emulator {
+    addr: SocketAddr,
+    relay: Arc<Mutex<Relay>>,
+    /// Closing it ends the thread.
+    stop: Option<PipeWriter>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Emulator {
+    /// Binds the listening socket and starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// When a link's parameters are out of range, the address is taken or not ours, the target
+    /// cannot be sent to, or the system has no thread left.
+    pub fn start(config: EmulatorConfig) -> Result<Self, EmulateError> {
+        let lanes = [
+            Lane::new(config.link(Direction::Up)?),
+            Lane::new(config.link(Direction::Down)?),
+        ];
+        let refused = |source| EmulateError::Listen {
+            addr: config.listen,
+            source,
+        };
+        let listen = Arc::new(socket::bind(config.listen).map_err(refused)?);
+        let addr = listen.local_addr().map_err(refused)?;
+        // Known now rather than with the first client.
+        socket::connect(config.target).map_err(|source| EmulateError::Target {
+            addr: config.target,
+            source,
+        })?;
+        let (stopped, stop) = io::pipe().map_err(EmulateError::Thread)?;
+        let clients = Clients::new(config.target, config.max_clients, config.idle);
+        let clock = Clock::start();
+        let relay = Relay::new(clock, Arc::clone(&listen), config.target, clients, lanes);
+        let relay = Arc::new(Mutex::new(relay));
+        let shared = Arc::clone(&relay);
+        let thread = std::thread::Builder::new()
+            .name(format!("link {}", addr.port()))
+            .spawn(move || run::run(&shared, &listen, &stopped))
+            .map_err(EmulateError::Thread)?;
+        Ok(Self {
+            addr,
+            relay,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where clients send to.
+    pub const fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Switches both directions off or on.
+    ///
+    /// While dark, what is offered is lost; going dark also loses what waits in the queues.
+    pub fn set_dark(&self, dark: bool) {
+        for direction in Direction::BOTH {
+            self.set_direction_dark(direction, dark);
+        }
+    }
+
+    /// As [`set_dark`](Self::set_dark), for one direction.
+    pub fn set_direction_dark(&self, direction: Direction, dark: bool) {
+        self.relay().set_dark(direction, dark);
+    }
+
+    /// Gives every client a new port towards the target when it sends next, as a NAT does that has
+    /// lost its table. What the target sends to the old ports is lost.
+    pub fn rebind(&self) {
+        self.relay().clients.clear();
+    }
+
+    /// What happened so far.
+    pub fn stats(&self) -> Stats {
+        self.relay().stats()
+    }
+
+    fn relay(&self) -> MutexGuard<'_, Relay> {
+        // The thread leaves the relay whole between datagrams, whatever happened to it.
+        self.relay.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the thread; datagrams on their way are lost.
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic in the thread has been reported by the thread.
+            let _ = thread.join();
+        }
+    }
+}
