@@ -6,5 +6,6 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod emulate;
+pub mod identity;
 pub mod metrics;
 pub mod proxy;
