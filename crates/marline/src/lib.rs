@@ -2,6 +2,7 @@
 //!
 //! The program `marline` is a thin shell around these modules.
 
+pub mod carrier;
 pub mod cli;
 pub mod config;
 pub mod control;

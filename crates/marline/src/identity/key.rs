@@ -2,9 +2,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use data_encoding::BASE32_NOPAD;
-use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair};
+use ring::{digest, hmac};
 use zeroize::Zeroizing;
 
 const PUBLIC_PREFIX: &str = "marline-pub:";
@@ -197,6 +197,17 @@ impl Identity {
                 prefix: SECRET_PREFIX,
             }),
         }
+    }
+
+    /// A secret for one more use, told apart by its label: HMAC-SHA256 of the label under the seed.
+    pub(crate) fn derive(&self, label: &[u8]) -> Zeroizing<[u8; 32]> {
+        let tag = hmac::sign(
+            &hmac::Key::new(hmac::HMAC_SHA256, self.seed.as_ref()),
+            label,
+        );
+        let mut secret = Zeroizing::new([0; 32]);
+        secret.copy_from_slice(tag.as_ref());
+        secret
     }
 
     /// DER of the private key (PKCS #8 version 1, RFC 8410 section 7).

@@ -1,0 +1,266 @@
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use marline_proto::wire::PathId;
+use quinn::{Connection, Endpoint, SendStream, VarInt};
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::handshake::{
+    self, Exported, MAX_PARAMS, Proof, RefuseCode, Reply, SessionId, SessionKey, WrongProof,
+};
+use super::quic::{QuicCarrier, Side, exported};
+use super::{MAX_CLOSE_REASON, cut};
+use crate::identity::PublicKey;
+
+/// How long a refused client has to take the refusal before the connection is closed on it.
+const REFUSAL_LINGER: Duration = Duration::from_secs(2);
+
+/// A client with a listed key that asks for something. Dropping it without an answer closes the
+/// connection.
+#[derive(Debug)]
+pub enum Attempt {
+    /// It asks for a new session.
+    New(NewAttempt),
+    /// It asks to add a path to a session.
+    Join(JoinAttempt),
+}
+
+/// A client that asks for a new session.
+#[derive(Debug)]
+pub struct NewAttempt {
+    pub(super) pending: Pending,
+    pub(super) path: PathId,
+    pub(super) params: Bytes,
+}
+
+/// A client that asks to add a path to a session.
+pub struct JoinAttempt {
+    pub(super) pending: Pending,
+    pub(super) path: PathId,
+    pub(super) session: SessionId,
+    pub(super) proof: Proof,
+    pub(super) export: Exported,
+}
+
+/// Why an attempt could not be accepted. The client was told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcceptError {
+    /// The proof is not of this session, connection, path number and client.
+    #[error("path {path} may not join session {session}: {source}")]
+    Proof {
+        /// The path that was to join.
+        path: PathId,
+        /// The session.
+        session: SessionId,
+        /// Why not.
+        source: WrongProof,
+    },
+    /// The client's QUIC takes no datagrams.
+    #[error("the client takes no datagrams")]
+    NoDatagrams,
+    /// The operating system or TLS gave no secret to make a session of.
+    #[error("no secret could be made for the session")]
+    NoSecret,
+    /// The transport parameters are longer than a message carries.
+    #[error("{len} bytes of transport parameters are more than the {MAX_PARAMS} that fit")]
+    Params {
+        /// Their length.
+        len: usize,
+    },
+}
+
+impl Attempt {
+    /// The client's key, which it has proved.
+    pub const fn peer(&self) -> PublicKey {
+        match self {
+            Self::New(attempt) => attempt.pending.peer,
+            Self::Join(attempt) => attempt.pending.peer,
+        }
+    }
+
+    /// The client's address.
+    pub fn remote_addr(&self) -> SocketAddr {
+        match self {
+            Self::New(attempt) => attempt.pending.connection.remote_address(),
+            Self::Join(attempt) => attempt.pending.connection.remote_address(),
+        }
+    }
+
+    /// Refuses. The client gets the code, and the reason as words to show.
+    pub fn refuse(self, code: RefuseCode, reason: impl Into<String>) {
+        match self {
+            Self::New(attempt) => attempt.refuse(code, reason),
+            Self::Join(attempt) => attempt.refuse(code, reason),
+        }
+    }
+}
+
+impl NewAttempt {
+    /// The client's key, which it has proved.
+    pub const fn peer(&self) -> PublicKey {
+        self.pending.peer
+    }
+
+    /// The client's number for the session's first path.
+    pub const fn path(&self) -> PathId {
+        self.path
+    }
+
+    /// The client's transport parameters, at most [`MAX_PARAMS`] bytes and not looked at.
+    pub const fn params(&self) -> &Bytes {
+        &self.params
+    }
+
+    /// Makes the session: gives it a name and a key, and sends the client our transport
+    /// parameters. Does not wait for the client.
+    ///
+    /// # Errors
+    /// The session cannot be made; the client is told.
+    pub fn accept(self, params: Bytes) -> Result<(QuicCarrier, SessionKey), AcceptError> {
+        if params.len() > MAX_PARAMS {
+            let len = params.len();
+            self.refuse(RefuseCode::Params, "the server's parameters are too long");
+            return Err(AcceptError::Params { len });
+        }
+        let mut id = [0; 16];
+        let session = SystemRandom::new().fill(&mut id).map(|()| SessionId(id));
+        let key = session.ok().and_then(|session| {
+            let export = exported(&self.pending.connection, session)?;
+            Some(SessionKey::new(session, self.pending.peer, &export))
+        });
+        let Some(key) = key else {
+            self.refuse(RefuseCode::Other(0), "the server could not make a secret");
+            return Err(AcceptError::NoSecret);
+        };
+        let carrier = self.pending.accept(key.session(), params)?;
+        Ok((carrier, key))
+    }
+
+    /// Refuses. The client gets the code, and the reason as words to show.
+    pub fn refuse(self, code: RefuseCode, reason: impl Into<String>) {
+        self.pending.refuse(code, reason.into());
+    }
+}
+
+impl JoinAttempt {
+    /// The client's key, which it has proved.
+    pub const fn peer(&self) -> PublicKey {
+        self.pending.peer
+    }
+
+    /// The client's number for the path.
+    pub const fn path(&self) -> PathId {
+        self.path
+    }
+
+    /// The session that the path is to join. Refuse with [`RefuseCode::UnknownSession`] when
+    /// there is none of this name.
+    pub const fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Checks that the client opened the session with this key, and adds the path to it. Does not
+    /// wait for the client.
+    ///
+    /// # Errors
+    /// The proof or the client's key is not the session's; the client is told.
+    pub fn accept(self, key: &SessionKey) -> Result<QuicCarrier, AcceptError> {
+        let checked = match self.session == key.session() {
+            true => key.check(&self.export, self.path, self.pending.peer, &self.proof),
+            false => Err(WrongProof),
+        };
+        if let Err(source) = checked {
+            let (path, session) = (self.path, self.session);
+            self.refuse(
+                RefuseCode::Proof,
+                "the proof that this path belongs to the session is wrong",
+            );
+            return Err(AcceptError::Proof {
+                path,
+                session,
+                source,
+            });
+        }
+        self.pending.accept(key.session(), Bytes::new())
+    }
+
+    /// Refuses. The client gets the code, and the reason as words to show.
+    pub fn refuse(self, code: RefuseCode, reason: impl Into<String>) {
+        self.pending.refuse(code, reason.into());
+    }
+}
+
+/// A connection that waits for an answer.
+pub(super) struct Pending {
+    pub(super) connection: Connection,
+    pub(super) endpoint: Endpoint,
+    pub(super) send: SendStream,
+    pub(super) peer: PublicKey,
+    pub(super) limit: Duration,
+    /// Counts it as half open until the answer is under way.
+    pub(super) _slot: OwnedSemaphorePermit,
+}
+
+impl Pending {
+    fn accept(mut self, session: SessionId, params: Bytes) -> Result<QuicCarrier, AcceptError> {
+        let connection = self.connection.clone();
+        let Some(carrier) = QuicCarrier::new(connection, self.endpoint.clone(), Side::Accepted)
+        else {
+            self.refuse(RefuseCode::Other(0), "the client takes no datagrams".into());
+            return Err(AcceptError::NoDatagrams);
+        };
+        // A task, since a client may give the stream no credit and let us wait.
+        tokio::spawn(async move {
+            if !self.answer(&Reply::Accept { session, params }).await {
+                let reason = b"the answer to the handshake was not taken";
+                self.connection.close(VarInt::from_u32(0), reason);
+            }
+        });
+        Ok(carrier)
+    }
+
+    /// Refuses, leaving a task that lingers until the client has taken that.
+    pub(super) fn refuse(mut self, code: RefuseCode, reason: String) {
+        tokio::spawn(async move {
+            let connection = self.connection.clone();
+            let close = cut(&reason, MAX_CLOSE_REASON).to_owned();
+            if self.answer(&Reply::Refuse { code, reason }).await {
+                let _ = timeout(REFUSAL_LINGER, connection.closed()).await;
+            }
+            connection.close(VarInt::from_u32(code.number().into()), close.as_bytes());
+        });
+    }
+
+    /// Sends the answer; false when it could not be handed to the connection in time.
+    async fn answer(&mut self, reply: &Reply) -> bool {
+        let message = reply.encode();
+        let sent = timeout(self.limit, handshake::send(&mut self.send, &message)).await;
+        // The stream has no more to say; an error here is one of the connection.
+        let _ = self.send.finish();
+        matches!(sent, Ok(Ok(())))
+    }
+}
+
+impl fmt::Debug for JoinAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinAttempt")
+            .field("pending", &self.pending)
+            .field("path", &self.path)
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending")
+            .field("remote", &self.connection.remote_address())
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::{AckFrequencyConfig, EndpointConfig, IdleTimeout, TransportConfig, VarInt};
+
+use quinn_proto::RandomConnectionIdGenerator;
+use ring::hmac;
+
+use super::transparent::Transparent;
+use crate::identity::Identity;
+
+/// Smallest [`QuicConfig::mtu`]: what QUIC asks of every path (RFC 9000 section 14).
+pub const MIN_MTU: u16 = 1200;
+
+/// Largest [`QuicConfig::mtu`]: a 9000-byte Ethernet frame less IPv6 and UDP headers.
+pub const MAX_MTU: u16 = 8952;
+
+/// quinn's own default, for which its receive buffers are made.
+const USUAL_MAX_PAYLOAD: u16 = 1472;
+
+/// Acknowledge every so many packets, or after [`ACK_DELAY`], in whatever order they came: the
+/// session's feedback is what decides anything, and these ACKs only cost.
+const ACK_EVERY: u32 = 200;
+const ACK_DELAY: Duration = Duration::from_millis(25);
+
+/// Length of a server's connection ids.
+const CID_BYTES: usize = 8;
+
+/// The one stream of a connection carries the handshake, two messages of at most 4 KiB.
+const STREAM_WINDOW: u32 = 8 << 10;
+
+/// How a QUIC carrier behaves. Both ends may differ; the smaller idle limit holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuicConfig {
+    /// UDP payload (bytes) of the largest packet, [`MIN_MTU`] to [`MAX_MTU`], default 1400: with
+    /// an IPv6 header still 1448 bytes, so it passes PPPoE and most tunnels, and leaves a
+    /// datagram of 1362 bytes. It is never searched for nor shrunk by the carrier; a path that
+    /// does not take it shows as loss to the session.
+    pub mtu: u16,
+    /// The carrier ends when nothing came from the peer for so long, default 60 s. It must be
+    /// longer than the longest outage that a path should survive; the session notices much
+    /// earlier that a path is silent.
+    pub idle_timeout: Duration,
+    /// Bytes of datagrams (each counted with about 32 more) that wait in the carrier to be sent,
+    /// 16 KiB to 1 MiB, default 128 KiB. Beyond that `send` answers `Full`; what waits here has
+    /// left the scheduler's hands, so less is better.
+    pub send_buffer: usize,
+    /// Bytes of received datagrams that wait in the carrier to be read, 64 KiB to 64 MiB, default
+    /// 4 MiB; beyond that the oldest are dropped. This is a carrier's worst-case memory together
+    /// with [`send_buffer`](Self::send_buffer).
+    pub receive_buffer: usize,
+    /// Let the kernel cut large writes into datagrams (GSO, Linux), default true.
+    pub segmentation_offload: bool,
+}
+
+impl Default for QuicConfig {
+    fn default() -> Self {
+        Self {
+            mtu: 1400,
+            idle_timeout: Duration::from_secs(60),
+            send_buffer: 128 << 10,
+            receive_buffer: 4 << 20,
+            segmentation_offload: true,
+        }
+    }
+}
+
+/// A value of [`QuicConfig`] that is out of range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key} = {value} is out of range: {least} to {most} are possible")]
+pub struct ConfigError {
+    /// Name of the field.
+    pub key: &'static str,
+    /// Its value (bytes, or milliseconds for a time).
+    pub value: u64,
+    /// Least value that is taken.
+    pub least: u64,
+    /// Greatest value that is taken.
+    pub most: u64,
+}
+
+impl QuicConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let millis = u64::try_from(self.idle_timeout.as_millis()).unwrap_or(u64::MAX);
+        for (key, value, least, most) in [
+            ("mtu", u64::from(self.mtu), MIN_MTU.into(), MAX_MTU.into()),
+            ("idle_timeout", millis, 1_000, 86_400_000),
+            ("send_buffer", self.send_buffer as u64, 16 << 10, 1 << 20),
+            (
+                "receive_buffer",
+                self.receive_buffer as u64,
+                64 << 10,
+                64 << 20,
+            ),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(ConfigError {
+                    key,
+                    value,
+                    least,
+                    most,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn transport(&self) -> Result<Arc<TransportConfig>, ConfigError> {
+        self.check()?;
+        let idle = IdleTimeout::try_from(self.idle_timeout).ok();
+        let mut acks = AckFrequencyConfig::default();
+        acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY))
+            .max_ack_delay(Some(ACK_DELAY))
+            .reordering_threshold(VarInt::from_u32(0));
+        let mut transport = TransportConfig::default();
+        transport
+            .congestion_controller_factory(Arc::new(Transparent))
+            // Black-hole detection falls back to min_mtu under plain random loss, so it must find
+            // the same value there.
+            .initial_mtu(self.mtu)
+            .min_mtu(self.mtu)
+            .mtu_discovery_config(None)
+            .ack_frequency_config(Some(acks))
+            .max_idle_timeout(idle)
+            .keep_alive_interval(None)
+            .datagram_send_buffer_size(self.send_buffer)
+            .datagram_receive_buffer_size(Some(self.receive_buffer))
+            .enable_segmentation_offload(self.segmentation_offload)
+            .max_concurrent_bidi_streams(VarInt::from_u32(1))
+            .max_concurrent_uni_streams(VarInt::from_u32(0))
+            .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+            .receive_window(VarInt::from_u32(STREAM_WINDOW))
+            .send_window(u64::from(STREAM_WINDOW));
+        Ok(Arc::new(transport))
+    }
+
+    pub(super) fn endpoint(&self) -> EndpointConfig {
+        let mut endpoint = EndpointConfig::default();
+        // Refused below 1200 and above 65527 only, and `check` has seen to that.
+        let _ = endpoint.max_udp_payload_size(self.mtu.max(USUAL_MAX_PAYLOAD));
+        endpoint
+    }
+
+    /// As [`endpoint`](Self::endpoint), for a server: with resets (RFC 9000 section 10.3) that a
+    /// restarted server can still sign, so that clients learn at their next packet that their
+    /// sessions are gone, not after the idle limit.
+    pub(super) fn listening_endpoint(&self, identity: &Identity) -> EndpointConfig {
+        let key = identity.derive(b"marline stateless reset");
+        let mut endpoint = self.endpoint();
+        endpoint
+            .reset_key(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref())))
+            // Fully random, since with a lasting reset key no id may come twice; quinn's default
+            // has 24 random bits.
+            .cid_generator(|| Box::new(RandomConnectionIdGenerator::new(CID_BYTES)));
+        endpoint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_out_of_range_are_named_with_their_limits() {
+        QuicConfig::default().transport().unwrap();
+        let error = QuicConfig {
+            mtu: 1199,
+            ..QuicConfig::default()
+        }
+        .transport()
+        .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "mtu = 1199 is out of range: 1200 to 8952 are possible"
+        );
+        let error = QuicConfig {
+            idle_timeout: Duration::from_millis(999),
+            ..QuicConfig::default()
+        }
+        .transport()
+        .unwrap_err();
+        assert_eq!((error.key, error.least), ("idle_timeout", 1_000));
+    }
+}

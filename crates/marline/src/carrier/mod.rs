@@ -1,0 +1,159 @@
+//! Carriers: what brings authenticated, encrypted datagrams over one path and back.
+//!
+//! A session has one carrier a path and never sees a socket. The carrier neither paces nor
+//! windows nor judges whether the path is alive: the session does, for all its paths alike.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `config.rs` | [`QuicConfig`]: datagram size, idle limit, buffers |
+//! | `socket.rs` | [`SocketSpec`]: a UDP socket on an interface or a source address |
+//! | `dial.rs` | [`Dial`]: the client's side of a new carrier |
+//! | `listen.rs` | [`Listener`]: the server's sockets, and what strangers may cost |
+//! | `attempt.rs` | [`Attempt`]: a client that asks, and how it is answered |
+//! | `handshake/` | who may open or join a session (`docs/CARRIER.md`) |
+//! | `quic.rs` | [`QuicCarrier`]: one QUIC connection (RFC 9000, RFC 9221) |
+//! | `memory.rs` | [`MemoryCarrier`]: two ends within one process, for tests |
+//! | `tls.rs`, `transparent.rs` | TLS by raw public keys; a congestion controller that controls nothing |
+
+mod attempt;
+mod config;
+mod dial;
+pub mod handshake;
+mod listen;
+mod memory;
+mod quic;
+mod socket;
+mod tls;
+mod transparent;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+pub use attempt::{AcceptError, Attempt, JoinAttempt, NewAttempt};
+pub use config::{ConfigError, MAX_MTU, MIN_MTU, QuicConfig};
+pub use dial::{Dial, DialError, Dialled, Opened};
+pub use listen::{ListenConfig, ListenError, Listener};
+pub use memory::{MemoryCarrier, MemoryConfig};
+pub use quic::QuicCarrier;
+pub use socket::{Bind, SocketError, SocketSpec};
+
+/// Most bytes of the reason that [`Carrier::close`] hands over; more is cut off between two
+/// characters.
+pub const MAX_CLOSE_REASON: usize = 256;
+
+/// What brings datagrams over one path.
+///
+/// Calling contract, on one task: on every turn call [`poll_recv`](Self::poll_recv) until it is
+/// pending, then [`send`](Self::send) what there is to send. After `send` has returned
+/// [`SendError::Full`], call [`poll_writable`](Self::poll_writable) and send again once it is
+/// ready. Nothing leaves the host before the task has yielded to the runtime. Dropping a carrier
+/// closes it with code 0.
+pub trait Carrier: Debug + Send {
+    /// Receives at most `limit` datagrams, appending them to `out` in the order of arrival, and
+    /// returns how many (at least one).
+    ///
+    /// # Errors
+    /// Why the carrier has ended, after the last datagram was handed over; and again whenever it
+    /// is called after that.
+    fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<Bytes>,
+        limit: usize,
+    ) -> Poll<Result<usize, CarrierEnd>>;
+
+    /// Queues a datagram of at most [`max_datagram`](Self::max_datagram) bytes. Never waits, and
+    /// never drops what was queued before.
+    ///
+    /// # Errors
+    /// The datagram is not queued when there is no room, when it is too large, or when the
+    /// carrier has ended.
+    fn send(&mut self, datagram: Bytes) -> Result<(), SendError>;
+
+    /// Ready as soon as [`send`](Self::send) has room for a datagram again, and when the carrier
+    /// has ended.
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Longest datagram (bytes) that [`send`](Self::send) takes. It stays the same while the
+    /// carrier lives, unless `send` answers [`SendError::TooLarge`].
+    fn max_datagram(&self) -> usize;
+
+    /// The peer's address now. At a server it changes when the client's NAT gives the path a new
+    /// address; nothing needs to be done about that.
+    fn remote_addr(&self) -> SocketAddr;
+
+    /// This end's address, as far as it is known; the IP address is unspecified otherwise.
+    fn local_addr(&self) -> SocketAddr;
+
+    /// Ends the carrier and tells the peer a code and a reason in words (at most
+    /// [`MAX_CLOSE_REASON`] bytes). What is queued and not yet sent is lost.
+    fn close(&mut self, code: u32, reason: &str);
+}
+
+/// Why [`Carrier::send`] did not take a datagram.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// No room; here is the datagram back.
+    #[error("the carrier's send buffer is full")]
+    Full(Bytes),
+    /// The datagram is longer than the path takes.
+    #[error("a datagram of {len} bytes is longer than the {max} that the path takes")]
+    TooLarge {
+        /// Its length in bytes.
+        len: usize,
+        /// The most that [`Carrier::max_datagram`] now allows.
+        max: usize,
+    },
+    /// The carrier has ended.
+    #[error(transparent)]
+    Ended(CarrierEnd),
+}
+
+/// Why a carrier has ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CarrierEnd {
+    /// This end closed it.
+    #[error("closed at this end")]
+    Local,
+    /// The peer closed it.
+    #[error("closed by the peer: {reason} (code {code})")]
+    Peer {
+        /// The peer's code.
+        code: u64,
+        /// The peer's words, with control characters replaced.
+        reason: String,
+    },
+    /// Nothing came from the peer for the whole idle limit.
+    #[error("nothing came from the peer for the whole idle limit")]
+    Idle,
+    /// The peer no longer knows this carrier: it was restarted, or has ended it.
+    #[error("the peer was restarted, or has given this path up")]
+    Reset,
+    /// The peer or the network broke the rules of the carrier's protocol.
+    #[error("the carrier's protocol failed: {0}")]
+    Protocol(String),
+}
+
+/// At most `max` bytes of `text`, cut between two characters.
+fn cut(text: &str, max: usize) -> &str {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Words from a peer, fit to be shown: at most `max` bytes, no control characters.
+fn printable(bytes: &[u8], max: usize) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(max)]);
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}

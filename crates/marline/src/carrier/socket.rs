@@ -1,0 +1,382 @@
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// What a path's socket is bound to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Bind {
+    /// Nothing: the routing table decides.
+    #[default]
+    Any,
+    /// A network interface by its name, whatever addresses it has or gets.
+    Interface(String),
+    /// A source address, which decides the route only where policy routing says so.
+    Address(IpAddr),
+}
+
+impl fmt::Display for Bind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any interface"),
+            Self::Interface(name) => write!(f, "interface {name}"),
+            Self::Address(ip) => write!(f, "source address {ip}"),
+        }
+    }
+}
+
+/// How to open the UDP socket of one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketSpec {
+    /// What it is bound to.
+    pub bind: Bind,
+    /// Its UDP port; 0, the default, lets the system choose.
+    pub port: u16,
+    /// Kernel buffer to ask for in each direction (bytes), default 4 MiB. The system may grant
+    /// less (`net.core.rmem_max`), which is no error.
+    pub buffer: usize,
+}
+
+impl Default for SocketSpec {
+    fn default() -> Self {
+        Self {
+            bind: Bind::Any,
+            port: 0,
+            buffer: 4 << 20,
+        }
+    }
+}
+
+/// Why a socket could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SocketError {
+    /// There is no interface of this name.
+    #[error("there is no network interface `{name}`; there are {}", known.join(", "))]
+    BadInterface {
+        /// The name asked for.
+        name: String,
+        /// The names of the interfaces that have an address.
+        known: Vec<String>,
+    },
+    /// The interface has no address of the family that the remote address needs.
+    #[error(
+        "interface `{name}` has no {} address to reach {remote} from",
+        if remote.is_ipv4() { "IPv4" } else { "IPv6" }
+    )]
+    NoAddress {
+        /// The interface.
+        name: String,
+        /// Where the path leads.
+        remote: SocketAddr,
+    },
+    /// The address is none of this host's.
+    #[error("{address} is no address of this host; it has {}", join(known))]
+    NotLocal {
+        /// The address asked for.
+        address: IpAddr,
+        /// The addresses that there are.
+        known: Vec<IpAddr>,
+    },
+    /// Source and remote address are of different families.
+    #[error("source address {source_ip} cannot reach {remote}: one is IPv4, the other IPv6")]
+    Family {
+        /// The address asked for.
+        source_ip: IpAddr,
+        /// Where the path leads.
+        remote: SocketAddr,
+    },
+    /// The port is taken.
+    #[error("UDP {address} is in use by another program; choose another port or stop that one")]
+    Busy {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// The system knows no way to the remote address.
+    #[error("there is no route to {remote} by {bind}: {source}")]
+    NoRoute {
+        /// Where the path leads.
+        remote: SocketAddr,
+        /// What the socket is bound to.
+        bind: Bind,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The carrier shares its socket with others, as a server's do.
+    #[error("only a carrier that was dialled has a socket of its own to be rebound")]
+    Shared,
+    /// Anything else.
+    #[error("UDP socket on {bind}: {source}")]
+    Io {
+        /// What the socket is bound to.
+        bind: Bind,
+        /// What the operating system says.
+        source: io::Error,
+    },
+}
+
+fn join(addresses: &[IpAddr]) -> String {
+    let texts: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
+    texts.join(", ")
+}
+
+/// A socket, and the source address that the routing table picks for it.
+#[derive(Debug)]
+pub(super) struct PathSocket {
+    pub(super) socket: UdpSocket,
+    pub(super) source: IpAddr,
+}
+
+impl SocketSpec {
+    /// Opens and binds a socket that can send to `remote`.
+    pub(super) fn open(&self, remote: SocketAddr) -> Result<PathSocket, SocketError> {
+        let socket = self.bound(remote, self.port)?;
+        set_buffers(&socket, self.buffer);
+        // A second socket, bound alike and connected, asks the routing table without sending:
+        // no route is an error now instead of silence until the time-out.
+        let probe = self.bound(remote, 0)?;
+        let source = probe
+            .connect(&remote.into())
+            .and_then(|()| probe.local_addr())
+            .map_err(|source| SocketError::NoRoute {
+                remote,
+                bind: self.bind.clone(),
+                source,
+            })?;
+        Ok(PathSocket {
+            socket: socket.into(),
+            source: source
+                .as_socket()
+                .map_or_else(|| unspecified(remote), |a| a.ip()),
+        })
+    }
+
+    fn bound(&self, remote: SocketAddr, port: u16) -> Result<Socket, SocketError> {
+        let io = |source| SocketError::Io {
+            bind: self.bind.clone(),
+            source,
+        };
+        let socket = Socket::new(
+            Domain::for_address(remote),
+            Type::DGRAM,
+            Some(Protocol::UDP),
+        )
+        .map_err(io)?;
+        let ip = match &self.bind {
+            Bind::Any => unspecified(remote),
+            Bind::Address(ip) if ip.is_ipv4() == remote.is_ipv4() => *ip,
+            Bind::Address(ip) => {
+                return Err(SocketError::Family {
+                    source_ip: *ip,
+                    remote,
+                });
+            }
+            Bind::Interface(name) => {
+                if bind_device(&socket, name)? {
+                    unspecified(remote)
+                } else {
+                    let ip = interface_address(name, remote)?;
+                    tracing::info!(
+                        "interface {name}: binding to its address {ip}, since this system does \
+                         not let this program bind to the interface itself"
+                    );
+                    ip
+                }
+            }
+        };
+        bind(&socket, SocketAddr::new(ip, port), &self.bind)?;
+        Ok(socket)
+    }
+}
+
+/// Opens a server's socket. With `dual` an unspecified IPv6 address takes IPv4 too.
+pub(super) fn listen(
+    address: SocketAddr,
+    dual: bool,
+    buffer: usize,
+) -> Result<UdpSocket, SocketError> {
+    let shown = Bind::Address(address.ip());
+    let io = |source| SocketError::Io {
+        bind: shown.clone(),
+        source,
+    };
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::DGRAM,
+        Some(Protocol::UDP),
+    )
+    .map_err(io)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(!dual).map_err(io)?;
+    }
+    bind(&socket, address, &shown)?;
+    set_buffers(&socket, buffer);
+    Ok(socket.into())
+}
+
+fn bind(socket: &Socket, address: SocketAddr, shown: &Bind) -> Result<(), SocketError> {
+    socket
+        .bind(&address.into())
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => SocketError::Busy { address },
+            io::ErrorKind::AddrNotAvailable => SocketError::NotLocal {
+                address: address.ip(),
+                known: interfaces().into_iter().map(|(_, ip)| ip).collect(),
+            },
+            _ => SocketError::Io {
+                bind: shown.clone(),
+                source,
+            },
+        })
+}
+
+const fn unspecified(like: SocketAddr) -> IpAddr {
+    match like {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    }
+}
+
+/// Best effort: the system's limit may be lower, and a small buffer loses more under bursts.
+fn set_buffers(socket: &Socket, bytes: usize) {
+    let result = socket
+        .set_recv_buffer_size(bytes)
+        .and_then(|()| socket.set_send_buffer_size(bytes));
+    if let Err(error) = result {
+        tracing::debug!("socket buffers of {bytes} bytes: {error}");
+    }
+}
+
+/// Binds to the interface itself; false when this system or user cannot.
+#[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+fn bind_device(socket: &Socket, name: &str) -> Result<bool, SocketError> {
+    let Err(source) = socket.bind_device(Some(name.as_bytes())) else {
+        return Ok(true);
+    };
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => Ok(false),
+        // ENODEV, which has no kind of its own, and names too long for an interface.
+        _ if !interfaces().iter().any(|(known, _)| known == name) => Err(bad_interface(name)),
+        _ => Err(SocketError::Io {
+            bind: Bind::Interface(name.to_owned()),
+            source,
+        }),
+    }
+}
+
+#[cfg(not(any(target_os = "android", target_os = "fuchsia", target_os = "linux")))]
+fn bind_device(_: &Socket, _: &str) -> Result<bool, SocketError> {
+    Ok(false)
+}
+
+/// An address of the interface in the family of `remote`, a routable one if it has any.
+fn interface_address(name: &str, remote: SocketAddr) -> Result<IpAddr, SocketError> {
+    let all = interfaces();
+    if !all.iter().any(|(known, _)| known == name) {
+        return Err(bad_interface(name));
+    }
+    all.into_iter()
+        .filter(|(known, ip)| known == name && ip.is_ipv4() == remote.is_ipv4())
+        .map(|(_, ip)| ip)
+        .min_by_key(|ip| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local()))
+        .ok_or_else(|| SocketError::NoAddress {
+            name: name.to_owned(),
+            remote,
+        })
+}
+
+fn bad_interface(name: &str) -> SocketError {
+    let known: BTreeSet<_> = interfaces().into_iter().map(|(name, _)| name).collect();
+    SocketError::BadInterface {
+        name: name.to_owned(),
+        known: known.into_iter().collect(),
+    }
+}
+
+/// Interfaces with their addresses; none when the system does not tell.
+fn interfaces() -> Vec<(String, IpAddr)> {
+    let all = if_addrs::get_if_addrs().unwrap_or_default();
+    all.into_iter()
+        .map(|interface| (interface.name.clone(), interface.ip()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REMOTE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
+
+    fn spec(bind: Bind) -> SocketSpec {
+        SocketSpec {
+            bind,
+            ..SocketSpec::default()
+        }
+    }
+
+    /// The loopback interface, whatever it is called here.
+    fn loopback() -> String {
+        let all = interfaces();
+        all.into_iter()
+            .find(|(_, ip)| *ip == IpAddr::V4(Ipv4Addr::LOCALHOST))
+            .expect("this host has a loopback interface")
+            .0
+    }
+
+    #[test]
+    fn a_socket_is_bound_as_told() {
+        for bind in [
+            Bind::Any,
+            Bind::Address(Ipv4Addr::LOCALHOST.into()),
+            Bind::Interface(loopback()),
+        ] {
+            let path = spec(bind).open(REMOTE).unwrap();
+            assert_eq!(path.source, IpAddr::V4(Ipv4Addr::LOCALHOST));
+            assert_ne!(path.socket.local_addr().unwrap().port(), 0);
+        }
+    }
+
+    #[test]
+    fn the_fallback_finds_the_address_of_the_interface() {
+        assert_eq!(
+            interface_address(&loopback(), REMOTE).unwrap(),
+            IpAddr::V4(Ipv4Addr::LOCALHOST)
+        );
+        assert!(matches!(
+            interface_address("no-such-if", REMOTE),
+            Err(SocketError::BadInterface { .. })
+        ));
+    }
+
+    #[test]
+    fn an_unknown_interface_is_answered_with_those_that_exist() {
+        let name = "no-such-if".to_owned();
+        let error = spec(Bind::Interface(name)).open(REMOTE).unwrap_err();
+        let SocketError::BadInterface { known, .. } = &error else {
+            panic!("{error}");
+        };
+        assert!(known.contains(&loopback()), "{error}");
+    }
+
+    #[test]
+    fn foreign_addresses_other_families_and_busy_ports_are_told_apart() {
+        let documentation = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+        assert!(matches!(
+            spec(Bind::Address(documentation)).open(REMOTE),
+            Err(SocketError::NotLocal { address, known })
+                if address == documentation && known.contains(&REMOTE.ip())
+        ));
+        assert!(matches!(
+            spec(Bind::Address(Ipv6Addr::LOCALHOST.into())).open(REMOTE),
+            Err(SocketError::Family { .. })
+        ));
+        let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        assert!(matches!(
+            listen(address, false, 1 << 20),
+            Err(SocketError::Busy { address: busy }) if busy == address
+        ));
+    }
+}
