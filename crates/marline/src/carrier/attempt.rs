@@ -6,13 +6,13 @@ use bytes::Bytes;
 use marline_proto::wire::PathId;
 use quinn::{Connection, Endpoint, SendStream, VarInt};
 use ring::rand::{SecureRandom, SystemRandom};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::handshake::{
     self, Exported, MAX_PARAMS, Proof, RefuseCode, Reply, SessionId, SessionKey, WrongProof,
 };
-use super::quic::{QuicCarrier, Side, exported};
+use super::quic::{QuicCarrier, Side, exported, remote_addr};
+use super::slots::Slot;
 use super::{MAX_CLOSE_REASON, cut};
 use crate::identity::PublicKey;
 
@@ -85,10 +85,11 @@ impl Attempt {
 
     /// The client's address.
     pub fn remote_addr(&self) -> SocketAddr {
-        match self {
-            Self::New(attempt) => attempt.pending.connection.remote_address(),
-            Self::Join(attempt) => attempt.pending.connection.remote_address(),
-        }
+        let connection = match self {
+            Self::New(attempt) => &attempt.pending.connection,
+            Self::Join(attempt) => &attempt.pending.connection,
+        };
+        remote_addr(connection)
     }
 
     /// Refuses. The client gets the code, and the reason as words to show.
@@ -203,7 +204,7 @@ pub(super) struct Pending {
     pub(super) peer: PublicKey,
     pub(super) limit: Duration,
     /// Counts it as half open until the answer is under way.
-    pub(super) _slot: OwnedSemaphorePermit,
+    pub(super) _slot: Slot,
 }
 
 impl Pending {

@@ -58,6 +58,17 @@ pub enum DialError {
         /// How long was waited.
         after: Duration,
     },
+    /// The server proved its key, and then did not answer.
+    #[error(
+        "the server at {addr} is there, but did not answer within {:.1} s; it may be overloaded",
+        after.as_secs_f64()
+    )]
+    Silent {
+        /// The server's address.
+        addr: SocketAddr,
+        /// How long was waited.
+        after: Duration,
+    },
     /// The server has another key than the one pinned.
     #[error(
         "the server at {addr} has the key {found}, but {expected} is expected: use the connection \
@@ -140,7 +151,7 @@ pub struct Dialled {
     source: IpAddr,
     client: PublicKey,
     remote: SocketAddr,
-    timeout: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// A new session, with its first path.
@@ -300,7 +311,7 @@ impl Dialled {
         };
         let message = timeout_at(Instant::now() + self.timeout, exchange)
             .await
-            .map_err(|_| DialError::Unreachable {
+            .map_err(|_| DialError::Silent {
                 addr: self.remote,
                 after: self.timeout,
             })??;

@@ -7,13 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use quinn::{Endpoint, Incoming, RecvStream, TokioRuntime, VarInt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::attempt::{Attempt, JoinAttempt, NewAttempt, Pending};
 use super::handshake::{self, DecodeError, Hello, RefuseCode, VERSION};
 use super::quic::exported;
+use super::slots::{Slot, Slots};
 use super::{CarrierEnd, ConfigError, MAX_CLOSE_REASON, QuicConfig, SocketError, cut, socket, tls};
 use crate::identity::{AllowList, Identity};
 
@@ -35,6 +35,8 @@ pub struct ListenConfig {
     /// Connections that may be within their handshake at once, default 256; each costs some
     /// 50 KiB. More are refused.
     pub max_half_open: usize,
+    /// How many of them one address (IPv4, or an IPv6 /64) may have, default 32.
+    pub max_half_open_per_address: usize,
     /// With more than so many of them, an address must first prove that it receives what is sent
     /// to it (Retry, RFC 9000 section 8.1.2), default 64; 0 asks that of everybody.
     pub retry_above: usize,
@@ -49,6 +51,7 @@ impl ListenConfig {
             buffer: 4 << 20,
             handshake_timeout: Duration::from_secs(10),
             max_half_open: 256,
+            max_half_open_per_address: 32,
             retry_above: 64,
         }
     }
@@ -83,7 +86,7 @@ pub struct Listener {
     endpoints: Vec<Endpoint>,
     waiting: Vec<Waiting>,
     handshakes: JoinSet<Result<Attempt, Rejected>>,
-    slots: Arc<Semaphore>,
+    slots: Slots,
     allowed: AllowList,
     config: ListenConfig,
     log: QuietLog,
@@ -161,7 +164,7 @@ impl Listener {
             waiting: endpoints.iter().map(Waiting::at).collect(),
             endpoints,
             handshakes: JoinSet::new(),
-            slots: Arc::new(Semaphore::new(config.max_half_open.max(1))),
+            slots: Slots::new(config.max_half_open, config.max_half_open_per_address),
             allowed,
             config,
             log: QuietLog::default(),
@@ -176,8 +179,9 @@ impl Listener {
 
     /// The next client that asks for a session or a path. May be cancelled and called again.
     ///
-    /// Handshakes go on only while this is awaited or called again soon. Answer each attempt
-    /// promptly: until then it counts as half open.
+    /// Connections are taken in only while this is awaited or called again soon. Answer each
+    /// attempt promptly: until then it counts as half open. After [`close`](Self::close) it never
+    /// yields again.
     pub async fn accept(&mut self) -> Attempt {
         poll_fn(|cx| self.poll_accept(cx)).await
     }
@@ -207,16 +211,16 @@ impl Listener {
 
     /// Starts a handshake, or does the least that turns the attempt away.
     fn admit(&mut self, incoming: Incoming, index: usize) {
-        let half_open = self.config.max_half_open.max(1) - self.slots.available_permits();
+        let half_open = self.slots.len();
         if half_open >= self.config.retry_above && !incoming.remote_address_validated() {
             // Stateless: whoever gives a false address is never heard of again.
             let _ = incoming.retry();
             return;
         }
-        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+        let Some(slot) = self.slots.take(incoming.remote_address().ip()) else {
             self.log.warn(&Rejected {
                 remote: incoming.remote_address(),
-                why: format!("{half_open} other handshakes are going on"),
+                why: format!("{half_open} handshakes are going on, its own or others"),
             });
             incoming.refuse();
             return;
@@ -259,7 +263,7 @@ struct Handshake {
     allowed: AllowList,
     deadline: Instant,
     limit: Duration,
-    slot: OwnedSemaphorePermit,
+    slot: Slot,
 }
 
 impl Handshake {

@@ -9,6 +9,7 @@
 //! | `socket.rs` | [`SocketSpec`]: a UDP socket on an interface or a source address |
 //! | `dial.rs` | [`Dial`]: the client's side of a new carrier |
 //! | `listen.rs` | [`Listener`]: the server's sockets, and what strangers may cost |
+//! | `slots.rs` | places for connections within their handshake |
 //! | `attempt.rs` | [`Attempt`]: a client that asks, and how it is answered |
 //! | `handshake/` | who may open or join a session (`docs/CARRIER.md`) |
 //! | `quic.rs` | [`QuicCarrier`]: one QUIC connection (RFC 9000, RFC 9221) |
@@ -22,6 +23,7 @@ pub mod handshake;
 mod listen;
 mod memory;
 mod quic;
+mod slots;
 mod socket;
 mod tls;
 mod transparent;

@@ -233,8 +233,7 @@ impl Carrier for QuicCarrier {
     }
 
     fn remote_addr(&self) -> SocketAddr {
-        let remote = self.connection.remote_address();
-        SocketAddr::new(remote.ip().to_canonical(), remote.port())
+        remote_addr(&self.connection)
     }
 
     fn local_addr(&self) -> SocketAddr {
@@ -259,6 +258,12 @@ impl Drop for QuicCarrier {
         // The futures hold connections of their own, which would keep this one open.
         self.close(0, "");
     }
+}
+
+/// The peer's address, an IPv4 one as such even where the socket is an IPv6 one.
+pub(super) fn remote_addr(connection: &Connection) -> SocketAddr {
+    let remote = connection.remote_address();
+    SocketAddr::new(remote.ip().to_canonical(), remote.port())
 }
 
 /// What this connection's TLS exports for a session (RFC 8446 section 7.5); `None` never, by

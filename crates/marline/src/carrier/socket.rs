@@ -132,11 +132,17 @@ pub(super) struct PathSocket {
 impl SocketSpec {
     /// Opens and binds a socket that can send to `remote`.
     pub(super) fn open(&self, remote: SocketAddr) -> Result<PathSocket, SocketError> {
-        let socket = self.bound(remote, self.port)?;
+        let (socket, fallback) = self.bound(remote, self.port)?;
         set_buffers(&socket, self.buffer);
+        if let (Some(ip), bind) = (fallback, &self.bind) {
+            tracing::info!(
+                "{bind}: binding to its address {ip}, since this system does not let this program \
+                 bind to the interface itself"
+            );
+        }
         // A second socket, bound alike and connected, asks the routing table without sending:
         // no route is an error now instead of silence until the time-out.
-        let probe = self.bound(remote, 0)?;
+        let (probe, _) = self.bound(remote, 0)?;
         let source = probe
             .connect(&remote.into())
             .and_then(|()| probe.local_addr())
@@ -153,7 +159,12 @@ impl SocketSpec {
         })
     }
 
-    fn bound(&self, remote: SocketAddr, port: u16) -> Result<Socket, SocketError> {
+    /// A bound socket, and the interface's address where that had to stand for the interface.
+    fn bound(
+        &self,
+        remote: SocketAddr,
+        port: u16,
+    ) -> Result<(Socket, Option<IpAddr>), SocketError> {
         let io = |source| SocketError::Io {
             bind: self.bind.clone(),
             source,
@@ -164,6 +175,7 @@ impl SocketSpec {
             Some(Protocol::UDP),
         )
         .map_err(io)?;
+        let mut fallback = None;
         let ip = match &self.bind {
             Bind::Any => unspecified(remote),
             Bind::Address(ip) if ip.is_ipv4() == remote.is_ipv4() => *ip,
@@ -174,20 +186,14 @@ impl SocketSpec {
                 });
             }
             Bind::Interface(name) => {
-                if bind_device(&socket, name)? {
-                    unspecified(remote)
-                } else {
-                    let ip = interface_address(name, remote)?;
-                    tracing::info!(
-                        "interface {name}: binding to its address {ip}, since this system does \
-                         not let this program bind to the interface itself"
-                    );
-                    ip
+                if !bind_device(&socket, name)? {
+                    fallback = Some(interface_address(name, remote)?);
                 }
+                fallback.unwrap_or_else(|| unspecified(remote))
             }
         };
         bind(&socket, SocketAddr::new(ip, port), &self.bind)?;
-        Ok(socket)
+        Ok((socket, fallback))
     }
 }
 

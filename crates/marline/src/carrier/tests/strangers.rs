@@ -159,6 +159,34 @@ async fn half_open_handshakes_are_bounded_and_end() {
 }
 
 #[tokio::test]
+async fn one_address_has_its_share_of_the_half_open() {
+    let mut hosts = Hosts::with(|c| c.max_half_open_per_address = 1);
+    let dial = hosts.dial();
+    let stall = async {
+        let _one = dial.connect(&hosts.client).await.unwrap();
+        dial.connect(&hosts.client).await.unwrap_err()
+    };
+    let error = tokio::select! {
+        error = soon(stall) => error,
+        attempt = hosts.listener.accept() => panic!("{attempt:?}"),
+    };
+    assert!(matches!(error, DialError::Busy { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_proves_its_key_and_does_not_answer_is_told_apart() {
+    let mut hosts = Hosts::new();
+    let dial = hosts.dial();
+    let asked = async {
+        let mut dialled = dial.connect(&hosts.client).await.unwrap();
+        dialled.timeout = Duration::from_millis(100);
+        dialled.open(PathId(0), Bytes::new()).await.unwrap_err()
+    };
+    let (error, _unanswered) = soon(async { tokio::join!(asked, hosts.listener.accept()) }).await;
+    assert!(matches!(error, DialError::Silent { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn a_session_that_lives_takes_no_place_among_the_half_open() {
     let mut hosts = Hosts::with(|c| c.max_half_open = 1);
     let dial = hosts.dial();
