@@ -39,6 +39,7 @@ impl core::error::Error for SendError {}
 #[derive(Debug)]
 struct Message {
     data: Bytes,
+    written: Instant,
     /// It is not sent (again) after this.
     expires: Instant,
     /// Bytes cut into symbols.
@@ -99,6 +100,7 @@ impl PacketsSend {
         self.unsent += data.len() as u64;
         self.messages.push_back(Message {
             data,
+            written: now,
             expires: self.lifetime.map_or(Instant::FAR_FUTURE, |l| now + l),
             cut: 0,
             cut_whole: false,
@@ -179,22 +181,25 @@ impl PacketsSend {
             .unwrap_or_default()
     }
 
-    /// Notes an acknowledged symbol; returns how many bytes were not acknowledged before.
-    pub(crate) fn on_acked(&mut self, symbol: &Symbol) -> u64 {
+    /// Notes an acknowledged symbol; returns how many bytes were not acknowledged before, and the
+    /// age of its message if the peer has all of it now.
+    pub(crate) fn on_acked(&mut self, now: Instant, symbol: &Symbol) -> (u64, Option<Duration>) {
         let Some(index) = symbol.unit.checked_sub(self.base) else {
-            return 0;
+            return (0, None);
         };
         let Some(message) = self.messages.get_mut(index as usize) else {
-            return 0;
+            return (0, None);
         };
         if message.done {
-            return 0;
+            return (0, None);
         }
         let new = message.acked.insert(symbol.range());
-        if message.acked.covers(&(0..message.data.len() as u64)) {
-            self.settle(index as usize);
+        if !message.acked.covers(&(0..message.data.len() as u64)) {
+            return (new, None);
         }
-        new
+        let age = now.since(message.written);
+        self.settle(index as usize);
+        (new, Some(age))
     }
 
     fn settle(&mut self, index: usize) {
@@ -289,7 +294,7 @@ mod tests {
         }
         assert_eq!(symbols, [(0, 0, 4), (0, 4, 1), (1, 0, 0), (2, 0, 3)]);
         for (unit, offset, len) in [(2, 0, 3), (0, 4, 1), (1, 0, 0), (0, 0, 4)] {
-            send.on_acked(&Symbol { unit, offset, len });
+            send.on_acked(Instant::ZERO, &Symbol { unit, offset, len });
         }
         assert_eq!((send.base(), send.held, send.unsent()), (3, 0, 0));
     }

@@ -2,7 +2,10 @@
 
 use alloc::borrow::Cow;
 
+use marline_base::Instant;
+
 use super::{PacketsSend, StreamSend, Symbol};
+use crate::stats::Delays;
 
 #[derive(Debug)]
 pub(crate) enum SendHalf {
@@ -54,11 +57,30 @@ impl SendHalf {
         }
     }
 
-    /// Returns how many bytes were not acknowledged before.
-    pub(crate) fn on_acked(&mut self, symbol: &Symbol, fin: bool) -> u64 {
+    /// Returns how many bytes were not acknowledged before, and records the delays of what is
+    /// delivered with that.
+    pub(crate) fn on_acked(
+        &mut self,
+        now: Instant,
+        symbol: &Symbol,
+        fin: bool,
+        delays: &mut Delays,
+    ) -> u64 {
         match self {
-            Self::Stream(s) => s.on_acked(symbol, fin),
-            Self::Packets(p) => p.on_acked(symbol),
+            Self::Stream(s) => {
+                let new = s.on_acked(symbol, fin);
+                while let Some(delay) = s.next_delay(now) {
+                    delays.record(delay);
+                }
+                new
+            }
+            Self::Packets(p) => {
+                let (new, delay) = p.on_acked(now, symbol);
+                if let Some(delay) = delay {
+                    delays.record(delay);
+                }
+                new
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use marline_base::{Duration, Instant};
 use super::{Assigned, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::EmissionKind;
 use crate::sched::{PathView, Plan, Scheduler, SymbolSource};
-use crate::stats::FlowCounters;
+use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
 
 /// What both sides know of a flow from its opening.
@@ -60,6 +60,7 @@ pub(crate) struct Flow {
     pub(crate) timer: Option<Instant>,
     /// Bytes of send opportunity left in this round (deficit round robin).
     pub(crate) deficit: u64,
+    pub(crate) delays: Box<Delays>,
     pub(crate) counters: FlowCounters,
 }
 

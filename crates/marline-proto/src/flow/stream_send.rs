@@ -1,8 +1,10 @@
 //! The sending half of a stream: what is unsent, in flight, lost, acknowledged.
 
 use alloc::borrow::Cow;
+use alloc::collections::VecDeque;
 
 use bytes::Bytes;
+use marline_base::{Duration, Instant};
 
 use super::Symbol;
 use super::buffer::SendBuffer;
@@ -28,7 +30,12 @@ pub(crate) struct StreamSend {
     /// The peer's credit: bytes from here on may not be sent yet.
     credit: u64,
     fin: Fin,
+    /// When the bytes up to an offset were written, oldest first; thinned out when there are many.
+    written: VecDeque<(u64, Instant)>,
 }
+
+/// Times of writes remembered; further ones are counted with the one before.
+const MAX_WRITES: usize = 1_024;
 
 impl StreamSend {
     pub(crate) fn new(credit: u64) -> Self {
@@ -39,12 +46,25 @@ impl StreamSend {
             base: 0,
             credit,
             fin: Fin::Open,
+            written: VecDeque::new(),
         }
     }
 
-    pub(crate) fn write(&mut self, data: Bytes) {
+    pub(crate) fn write(&mut self, now: Instant, data: Bytes) {
         debug_assert_eq!(self.fin, Fin::Open);
         self.buffer.push(data);
+        if self.written.len() < MAX_WRITES {
+            self.written.push_back((self.buffer.end(), now));
+        }
+    }
+
+    /// The next write that the peer has whole and in order, by the time since it was made.
+    pub(crate) fn next_delay(&mut self, now: Instant) -> Option<Duration> {
+        let &(end, at) = self.written.front()?;
+        (end <= self.base).then(|| {
+            self.written.pop_front();
+            now.since(at)
+        })
     }
 
     pub(crate) fn finish(&mut self) {
@@ -145,6 +165,7 @@ impl StreamSend {
     /// Forgets everything: the flow was reset.
     pub(crate) fn abandon(&mut self) {
         self.buffer.clear();
+        self.written.clear();
         self.base = self.buffer.end();
         self.next = self.next.max(self.base);
         self.fin = Fin::Acked;
@@ -163,7 +184,7 @@ mod tests {
 
     fn stream(data: &'static str, credit: u64) -> StreamSend {
         let mut send = StreamSend::new(credit);
-        send.write(Bytes::from_static(data.as_bytes()));
+        send.write(Instant::ZERO, Bytes::from_static(data.as_bytes()));
         send
     }
 

@@ -108,7 +108,8 @@ impl Session {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
-        if flow.send.on_acked(&symbol, fin) > 0 {
+        let delays = &mut flow.delays;
+        if flow.send.on_acked(now, &symbol, fin, delays) > 0 {
             let feedback = Feedback {
                 symbol,
                 path,

@@ -1,5 +1,6 @@
 //! What an application does with flows.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use crate::flow::{
     StreamRecv, StreamSend,
 };
 use crate::sched::registry as sched;
-use crate::stats::FlowCounters;
+use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, LEAST_PRIORITY, MAX_TARGET};
 
 /// Unsent bytes that a stream may always hold, however small the windows are.
@@ -207,6 +208,7 @@ impl Session {
             final_size: 0,
             deficit: 0,
             timer: None,
+            delays: Box::new(Delays::default()),
             counters: FlowCounters::default(),
         };
         self.flows.insert(id, flow);
@@ -267,7 +269,7 @@ impl Session {
     ///
     /// # Errors
     /// [`WriteError::Blocked`] if none fit now, [`WriteError::Closed`] if none ever will.
-    pub fn write(&mut self, id: FlowId, data: &Bytes) -> Result<usize, WriteError> {
+    pub fn write(&mut self, now: Instant, id: FlowId, data: &Bytes) -> Result<usize, WriteError> {
         let room = self.writable(id);
         let closing = self.ending.is_some();
         let Some(flow) = self.flows.get_mut(&id) else {
@@ -287,7 +289,7 @@ impl Session {
             flow.was_blocked = true;
             return Err(WriteError::Blocked);
         }
-        stream.write(data.slice(..len));
+        stream.write(now, data.slice(..len));
         flow.counters.written_bytes += len as u64;
         self.activate(id);
         Ok(len)
@@ -448,6 +450,11 @@ impl Session {
             }
         }
         self.renew_credit(id);
+    }
+
+    /// Flows that are not over yet on both sides.
+    pub fn open_flows(&self) -> usize {
+        self.flows.len()
     }
 
     /// The flow has, or may have, something to send.

@@ -61,6 +61,7 @@ fn flow_stats(flow: &Flow) -> FlowStats {
             RecvHalf::Stream(stream) => stream.unread(),
             RecvHalf::Packets(_) => 0,
         },
+        delays: flow.delays.clone(),
         counters,
     }
 }

@@ -1,5 +1,10 @@
 //! Counters and snapshots for status, metrics and statistics.
 
+mod delay;
+
+pub use delay::Delays;
+
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -120,6 +125,9 @@ pub struct FlowStats {
     pub unsent: u64,
     /// Bytes that arrived and were not read yet.
     pub unread: u64,
+    /// From a write until the peer had it and all before it, as this side knows by the
+    /// acknowledgement (so a way back is included); messages of an unordered flow count alone.
+    pub delays: Box<Delays>,
     /// Counters.
     pub counters: FlowCounters,
 }
