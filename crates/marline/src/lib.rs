@@ -7,6 +7,7 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod emulate;
+pub mod endpoint;
 pub mod identity;
 pub mod metrics;
 pub mod proxy;

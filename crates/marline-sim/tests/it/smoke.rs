@@ -48,9 +48,10 @@ fn bulk() {
         let t = std::time::Instant::now();
         while world.now() < Instant::from_millis(60_000) && done_at.is_none() {
             while sent < total {
+                let now = world.now();
                 match world
                     .client
-                    .write(flow, &data.slice(..data.len().min(total - sent)))
+                    .write(now, flow, &data.slice(..data.len().min(total - sent)))
                 {
                     Ok(n) => sent += n,
                     Err(_) => break,

@@ -1,0 +1,199 @@
+//! A handle on a running session.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use marline_proto::path::PathParams;
+use marline_proto::stats::SessionStats;
+use marline_proto::wire::{FlowKind, PathId};
+use marline_proto::{FlowInfo, FlowOptions, OpenError, PathError};
+use tokio::sync::mpsc;
+
+use super::driver::Command;
+use super::packets::Packets;
+use super::shared::{Closed, Shared};
+use super::stream::Stream;
+use crate::carrier::Carrier;
+
+/// Opens and accepts flows of one session, and adds and removes its paths. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    commands: mpsc::UnboundedSender<Command>,
+}
+
+/// A flow that the peer opened.
+#[derive(Debug)]
+pub enum Accepted {
+    /// A stream of bytes.
+    Stream(Stream),
+    /// Messages.
+    Packets(Packets),
+}
+
+impl Handle {
+    pub(super) fn new(shared: Arc<Shared>, commands: mpsc::UnboundedSender<Command>) -> Self {
+        Self { shared, commands }
+    }
+
+    fn open(&self, options: &FlowOptions) -> Result<marline_proto::wire::FlowId, OpenError> {
+        let mut state = self.shared.lock();
+        let flow = state.session.open_flow(options)?;
+        state.wake_driver();
+        Ok(flow)
+    }
+
+    /// Opens a stream.
+    ///
+    /// # Errors
+    /// As [`marline_proto::Session::open_flow`].
+    pub fn open_stream(&self, mut options: FlowOptions) -> Result<Stream, OpenError> {
+        options.kind = FlowKind::Stream;
+        let flow = self.open(&options)?;
+        Ok(Stream::new(Arc::clone(&self.shared), flow))
+    }
+
+    /// Opens a flow of messages.
+    ///
+    /// # Errors
+    /// As [`marline_proto::Session::open_flow`].
+    pub fn open_packets(&self, mut options: FlowOptions) -> Result<Packets, OpenError> {
+        options.kind = FlowKind::Packets;
+        let flow = self.open(&options)?;
+        Ok(Packets::new(Arc::clone(&self.shared), flow))
+    }
+
+    /// The next flow that the peer opens, with what it was opened for.
+    ///
+    /// # Errors
+    /// The session is over.
+    pub async fn accept(&self) -> Result<(FlowInfo, Accepted), Closed> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            while let Some(flow) = state.incoming.pop_front() {
+                let Some(info) = state.session.flow_info(flow) else {
+                    continue;
+                };
+                let shared = Arc::clone(&self.shared);
+                let accepted = match info.kind {
+                    FlowKind::Stream => Accepted::Stream(Stream::new(shared, flow)),
+                    FlowKind::Packets => Accepted::Packets(Packets::new(shared, flow)),
+                };
+                return Poll::Ready(Ok((info, accepted)));
+            }
+            if let Some(closed) = &state.closed {
+                return Poll::Ready(Err(closed.clone()));
+            }
+            state.wait_to_accept(cx);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// An id that no path of the session has had.
+    pub fn next_path_id(&self) -> PathId {
+        self.shared.lock().session.next_path_id()
+    }
+
+    /// Adds a path with its carrier.
+    ///
+    /// # Errors
+    /// As [`marline_proto::Session::add_path`]; the carrier is closed then.
+    pub fn add_path(
+        &self,
+        path: PathId,
+        params: &PathParams,
+        mut carrier: Box<dyn Carrier>,
+    ) -> Result<(), PathError> {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        if let Err(error) = state.session.add_path(now, path, params) {
+            carrier.close(0, &error.to_string());
+            return Err(error);
+        }
+        // The driver is gone only when the session is over, and then the carrier may go too.
+        let _ = self.commands.send(Command::Attach(path, carrier));
+        state.wake_driver();
+        Ok(())
+    }
+
+    /// Removes a path and closes its carrier.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn remove_path(&self, path: PathId) -> Result<(), PathError> {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        state.session.remove_path(now, path)?;
+        let _ = self.commands.send(Command::Detach(path));
+        state.wake_driver();
+        Ok(())
+    }
+
+    /// Keeps a path in reserve, or takes it back into use.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn set_standby(&self, path: PathId, standby: bool) -> Result<(), PathError> {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        state.session.set_standby(now, path, standby)?;
+        state.wake_driver();
+        Ok(())
+    }
+
+    /// How the session stands now.
+    pub fn stats(&self) -> SessionStats {
+        self.shared.lock().session.stats()
+    }
+
+    /// Ends the session; the peer is told the code and the reason.
+    pub fn close(&self, code: u64, reason: &str) {
+        let mut state = self.shared.lock();
+        state.session.close(code, reason);
+        state.wake_driver();
+    }
+
+    /// Waits until no flow is open, or the session is over.
+    pub async fn idle(&self) {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if state.closed.is_some() || state.session.open_flows() == 0 {
+                return Poll::Ready(());
+            }
+            state.wait(cx);
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Waits for the end of the session and says why it ended.
+    pub async fn closed(&self) -> Closed {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            match &state.closed {
+                Some(closed) => Poll::Ready(closed.clone()),
+                None => {
+                    state.wait(cx);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// Why the session is over, if it is.
+    pub fn is_closed(&self) -> Option<Closed> {
+        self.shared.lock().closed.clone()
+    }
+
+    /// Flow options for a target, with defaults for the rest.
+    pub fn options(kind: FlowKind, target: Bytes) -> FlowOptions {
+        FlowOptions {
+            target,
+            ..FlowOptions::new(kind)
+        }
+    }
+}
