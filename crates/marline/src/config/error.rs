@@ -6,7 +6,8 @@ use std::path::PathBuf;
 /// A refused configuration: file and line or flag, the key, the value, and the mend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    place: Place,
+    /// Boxed, so that a `Result` stays small.
+    place: Box<Place>,
     problem: Problem,
 }
 
@@ -62,7 +63,7 @@ impl Problem {
     #[must_use]
     pub fn at(self, place: Place) -> ConfigError {
         ConfigError {
-            place,
+            place: Box::new(place),
             problem: self,
         }
     }

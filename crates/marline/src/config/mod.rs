@@ -1,8 +1,22 @@
-//! Configuration: what the user wrote (`raw`), and what the program accepts (`checked`).
+//! Configuration: what the user wrote (`raw`), where (`source`), and what the program accepts (`checked`).
 
+mod checked;
 mod error;
+mod forward;
+mod names;
 mod path;
+mod raw;
+mod reload;
+mod source;
+#[cfg(test)]
+mod tests;
 pub mod text;
 
+pub use checked::{ClientConfig, CommonConfig, ServerConfig, SocksLogin, default_identity};
 pub use error::{ConfigError, Place, Problem};
+pub use forward::Forward;
+pub use names::{AUTO, Schedulers};
 pub use path::{Local, PathSpec};
+pub use raw::{RawClient, RawServer};
+pub use reload::{PathChange, path_changes};
+pub use source::{Raw, Source, Written};

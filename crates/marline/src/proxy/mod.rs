@@ -1,1 +1,18 @@
-//! Proxies.
+//! Proxies: how programs that know nothing of Marline use a session.
+
+mod associations;
+mod idle;
+pub mod policy;
+mod relay;
+pub mod reply;
+pub mod server;
+pub mod socks5;
+mod target;
+mod tasks;
+pub mod tcp;
+mod tunnel;
+pub mod udp;
+
+pub use target::{Host, Protocol, Target, TargetError};
+pub use tasks::Tasks;
+pub use tunnel::{Accept, Incoming, IncomingFlow, OpenError, OpenOptions, PacketFlow, Tunnel};

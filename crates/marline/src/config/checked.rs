@@ -1,0 +1,359 @@
+//! The configuration as the program accepts it: every value parsed, every contradiction refused.
+
+use super::error::{ConfigError, Problem};
+use super::names::{self, Schedulers};
+use super::raw::{RawClient, RawServer};
+use super::source::{Raw, Source, Written};
+use super::text::{duration, listen_address};
+use super::{Forward, PathSpec};
+use crate::control;
+use crate::control::status::Role;
+use crate::proxy::policy::{Policy, Rule};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The SOCKS5 proxy's address when none is given.
+const SOCKS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
+/// The server's port when none is given.
+const PORT: u16 = 4433;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+const IDLE_RANGE: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+const MAX_FLOWS: usize = 1024;
+/// Longest SOCKS user name or password (RFC 1929 section 2).
+const MAX_CREDENTIAL: usize = 255;
+/// Most paths, as the wire numbers them.
+const MAX_PATHS: usize = 64;
+
+/// What a client does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientConfig {
+    /// Connection string: the server's address and key.
+    pub server: String,
+    /// Key file.
+    pub identity: PathBuf,
+    /// Paths, at least one, with different names.
+    pub paths: Vec<PathSpec>,
+    /// Where the SOCKS5 proxy listens, if it is wanted.
+    pub socks: Option<SocketAddr>,
+    /// What the SOCKS5 proxy demands of its users.
+    pub socks_login: Option<SocksLogin>,
+    /// TCP and UDP forwards, with different listen addresses for each protocol.
+    pub forwards: Vec<Forward>,
+    /// What both ends have in common.
+    pub common: CommonConfig,
+}
+
+/// What a server does.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    /// Addresses to listen on, at least one.
+    pub listen: Vec<SocketAddr>,
+    /// Key file.
+    pub identity: PathBuf,
+    /// Public keys of the clients that are let in.
+    pub allow_clients: Vec<String>,
+    /// File with more of them.
+    pub allow_clients_file: Option<PathBuf>,
+    /// What clients may reach.
+    pub targets: Policy,
+    /// Most flows that one client may have open at a time.
+    pub max_flows: usize,
+    /// What both ends have in common.
+    pub common: CommonConfig,
+}
+
+/// What clients and servers have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommonConfig {
+    /// Schedulers of flows that name none.
+    pub schedulers: Schedulers,
+    /// Congestion controller of every path.
+    pub congestion: String,
+    /// Where metrics are served, if they are wanted.
+    pub metrics: Option<SocketAddr>,
+    /// The control socket, if it is wanted.
+    pub control: Option<PathBuf>,
+    /// A session ends after this long without any working path.
+    pub idle_timeout: Duration,
+}
+
+/// User name and password of the SOCKS5 proxy (RFC 1929).
+#[derive(Clone, PartialEq, Eq)]
+pub struct SocksLogin {
+    /// 1 to 255 bytes.
+    pub user: String,
+    /// 1 to 255 bytes.
+    pub password: String,
+}
+
+impl std::fmt::Debug for SocksLogin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SocksLogin")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ClientConfig {
+    /// Checks what was written.
+    ///
+    /// # Errors
+    /// The first value that cannot be accepted, with its place and the mend.
+    pub fn check(source: &Source<RawClient>) -> Result<Self, ConfigError> {
+        let raw = &source.raw;
+        let server = raw.server.as_ref().ok_or_else(|| {
+            Problem::new("no server is given")
+                .hint("`marline server` prints a connection string: give it as --server STRING")
+                .at(source.missing("server"))
+        })?;
+        let socks = match &raw.socks {
+            Some(value) if value.text == "off" => None,
+            Some(value) => Some(source.read("socks", value, listen_address)?),
+            None => Some(SOCKS),
+        };
+        Ok(ClientConfig {
+            server: server.text.clone(),
+            identity: identity(source, raw.identity.as_ref())?,
+            paths: paths(source)?,
+            socks,
+            socks_login: socks_login(source)?,
+            forwards: forwards(source)?,
+            common: CommonConfig {
+                schedulers: Schedulers::read(source, &raw.scheduler)?,
+                congestion: congestion(source, raw.congestion.as_ref())?,
+                metrics: metrics(source, raw.metrics.as_ref())?,
+                control: control_path(source, raw.control.as_ref(), Role::Client),
+                idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
+            },
+        })
+    }
+}
+
+impl ServerConfig {
+    /// Checks what was written.
+    ///
+    /// # Errors
+    /// The first value that cannot be accepted, with its place and the mend.
+    pub fn check(source: &Source<RawServer>) -> Result<Self, ConfigError> {
+        let raw = &source.raw;
+        let mut listen = Vec::new();
+        for value in &raw.listen {
+            let address = source.read("listen", value, |text| {
+                let address = listen_address(text)?;
+                if listen.contains(&address) {
+                    return Err(Problem::new(format!("`{address}` is given twice")));
+                }
+                Ok(address)
+            })?;
+            listen.push(address);
+        }
+        if listen.is_empty() {
+            listen = vec![
+                (Ipv4Addr::UNSPECIFIED, PORT).into(),
+                (Ipv6Addr::UNSPECIFIED, PORT).into(),
+            ];
+        }
+        if raw.allow_client.is_empty() && raw.allow_clients_file.is_none() {
+            return Err(Problem::new("no client would be let in")
+                .hint("`marline identity show` on the client prints its key: give it as --allow-client KEY")
+                .at(source.missing("allow-client")));
+        }
+        let rules = |key, values: &[Written]| -> Result<Vec<Rule>, ConfigError> {
+            values
+                .iter()
+                .map(|value| source.read(key, value, str::parse))
+                .collect()
+        };
+        let max_flows = match &raw.max_flows {
+            Some(value) => source.read("max-flows", value, |text| match text.parse::<usize>() {
+                Ok(count) if count > 0 => Ok(count),
+                _ => Err(Problem::new(format!("`{text}` is not a count from 1"))),
+            })?,
+            None => MAX_FLOWS,
+        };
+        Ok(ServerConfig {
+            listen,
+            identity: identity(source, raw.identity.as_ref())?,
+            allow_clients: raw
+                .allow_client
+                .iter()
+                .map(|value| value.text.clone())
+                .collect(),
+            allow_clients_file: raw
+                .allow_clients_file
+                .as_ref()
+                .map(|value| source.resolve(value)),
+            targets: Policy::new(
+                rules("allow-target", &raw.allow_target)?,
+                rules("deny-target", &raw.deny_target)?,
+            ),
+            max_flows,
+            common: CommonConfig {
+                schedulers: Schedulers::read(source, &raw.scheduler)?,
+                congestion: congestion(source, raw.congestion.as_ref())?,
+                metrics: metrics(source, raw.metrics.as_ref())?,
+                control: control_path(source, raw.control.as_ref(), Role::Server),
+                idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
+            },
+        })
+    }
+}
+
+fn paths(source: &Source<RawClient>) -> Result<Vec<PathSpec>, ConfigError> {
+    let mut paths: Vec<PathSpec> = Vec::new();
+    for value in &source.raw.path {
+        let path = source.read("path", value, |text| {
+            let path: PathSpec = text.parse()?;
+            if let Some(other) = paths
+                .iter()
+                .find(|other| other.local == path.local && other.server == path.server)
+            {
+                return Err(Problem::new(format!(
+                    "the same path is already given as `{other}`"
+                )));
+            }
+            if paths.iter().any(|other| other.name == path.name) {
+                return Err(
+                    Problem::new(format!("another path has the name `{}`", path.name))
+                        .hint("add `,name=NAME` to one of them"),
+                );
+            }
+            if paths.len() == MAX_PATHS {
+                return Err(Problem::new(format!(
+                    "a session has at most {MAX_PATHS} paths"
+                )));
+            }
+            Ok(path)
+        })?;
+        paths.push(path);
+    }
+    if paths.is_empty() {
+        paths.push(PathSpec::default());
+    }
+    Ok(paths)
+}
+
+fn forwards(source: &Source<RawClient>) -> Result<Vec<Forward>, ConfigError> {
+    let mut forwards: Vec<Forward> = Vec::new();
+    for value in &source.raw.forward {
+        let forward = source.read("forward", value, |text| {
+            let forward: Forward = text.parse()?;
+            let clash = |other: &&Forward| {
+                other.listen == forward.listen
+                    && other.kind() == forward.kind()
+                    && forward.listen.port() != 0
+            };
+            match forwards.iter().find(clash) {
+                Some(other) => Err(Problem::new(format!(
+                    "{} already listens there, for {}",
+                    other.listen, other.target
+                ))),
+                None => Ok(forward),
+            }
+        })?;
+        forwards.push(forward);
+    }
+    Ok(forwards)
+}
+
+fn socks_login(source: &Source<RawClient>) -> Result<Option<SocksLogin>, ConfigError> {
+    let (user, file) = match (&source.raw.socks_user, &source.raw.socks_password_file) {
+        (None, None) => return Ok(None),
+        (Some(user), Some(file)) => (user, file),
+        (Some(_), None) => {
+            return Err(
+                Problem::new("`socks-user` needs it").at(source.missing("socks-password-file"))
+            );
+        }
+        (None, Some(_)) => {
+            return Err(
+                Problem::new("`socks-password-file` needs it").at(source.missing("socks-user"))
+            );
+        }
+    };
+    let length = |what: &str, text: &str| match text.len() {
+        1..=MAX_CREDENTIAL => Ok(text.to_owned()),
+        length => Err(Problem::new(format!(
+            "the {what} has {length} bytes, SOCKS allows 1 to {MAX_CREDENTIAL}"
+        ))),
+    };
+    let user = source.read("socks-user", user, |text| length("user name", text))?;
+    let path = source.resolve(file);
+    let password = source.read("socks-password-file", file, |_| {
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Problem::new(format!("cannot read the file: {error}")))?;
+        length("password", text.lines().next().unwrap_or_default())
+    })?;
+    Ok(Some(SocksLogin { user, password }))
+}
+
+fn identity<R: Raw>(source: &Source<R>, value: Option<&Written>) -> Result<PathBuf, ConfigError> {
+    match value {
+        Some(value) => Ok(source.resolve(value)),
+        None => default_identity().ok_or_else(|| {
+            Problem::new(
+                "there is no place to look for it: neither XDG_CONFIG_HOME nor HOME is set",
+            )
+            .hint("name the key file: --identity FILE")
+            .at(source.missing("identity"))
+        }),
+    }
+}
+
+/// The key file when none is named: `$XDG_CONFIG_HOME/marline/identity`. `None` without a home.
+pub fn default_identity() -> Option<PathBuf> {
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;
+    Some(folder.join("marline/identity"))
+}
+
+fn congestion<R: Raw>(source: &Source<R>, value: Option<&Written>) -> Result<String, ConfigError> {
+    match value {
+        Some(value) => source.read("congestion", value, names::congestion),
+        None => Ok("bbr".to_owned()),
+    }
+}
+
+fn metrics<R: Raw>(
+    source: &Source<R>,
+    value: Option<&Written>,
+) -> Result<Option<SocketAddr>, ConfigError> {
+    value
+        .map(|value| source.read("metrics", value, listen_address))
+        .transpose()
+}
+
+fn control_path<R: Raw>(
+    source: &Source<R>,
+    value: Option<&Written>,
+    role: Role,
+) -> Option<PathBuf> {
+    match value {
+        Some(value) if value.text == "off" => None,
+        Some(value) => Some(source.resolve(value)),
+        None => Some(control::default_path(role)),
+    }
+}
+
+fn idle_timeout<R: Raw>(
+    source: &Source<R>,
+    value: Option<&Written>,
+) -> Result<Duration, ConfigError> {
+    let Some(value) = value else {
+        return Ok(IDLE_TIMEOUT);
+    };
+    source.read("idle-timeout", value, |text| {
+        let timeout = duration(text)?;
+        if IDLE_RANGE.contains(&timeout) {
+            Ok(timeout)
+        } else {
+            Err(Problem::new(format!("`{text}` is not between 1s and 24h")))
+        }
+    })
+}

@@ -1,0 +1,149 @@
+//! The configuration as the user wrote it: one struct a subcommand, filled from flags and TOML under the same names.
+
+use super::source::{Raw, Written, keys};
+use serde::Deserialize;
+
+/// Configuration of `marline client` as it was written.
+#[derive(Debug, Default, Clone, Deserialize, clap::Args)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RawClient {
+    /// Connection string that `marline server` prints: the server's address and key.
+    #[arg(long, value_name = "STRING", value_parser = Written::flag)]
+    pub server: Option<Written>,
+    /// Key file of this client, made by `marline identity new`
+    /// [default: $XDG_CONFIG_HOME/marline/identity].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub identity: Option<Written>,
+    /// A path: LOCAL[,standby][,cost=N][,server=HOST:PORT][,name=NAME], where LOCAL is an interface, a source address
+    /// or `any`. Give it once for each path [default: any].
+    #[arg(long, value_name = "PATH", value_parser = Written::flag)]
+    pub path: Vec<Written>,
+    /// Address of the SOCKS5 proxy, or `off` [default: 127.0.0.1:1080].
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub socks: Option<Written>,
+    /// User name that the SOCKS5 proxy demands.
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub socks_user: Option<Written>,
+    /// File whose first line is the password that the SOCKS5 proxy demands.
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub socks_password_file: Option<Written>,
+    /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=NAME][,priority=0..7][,lifetime=TIME][,ordered]. Give it once for
+    /// each forward.
+    #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
+    pub forward: Vec<Written>,
+    /// Scheduler of flows that name none: NAME, or stream=NAME or packets=NAME for one kind of flow [default: auto].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub scheduler: Vec<Written>,
+    /// Congestion controller of every path [default: bbr].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub congestion: Option<Written>,
+    /// Serve Prometheus metrics at this address.
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub metrics: Option<Written>,
+    /// Control socket for `marline status` and `marline paths`, or `off`
+    /// [default: $XDG_RUNTIME_DIR/marline/client.sock].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub control: Option<Written>,
+    /// End the session after this long without any working path [default: 60s].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub idle_timeout: Option<Written>,
+}
+
+/// Configuration of `marline server` as it was written.
+#[derive(Debug, Default, Clone, Deserialize, clap::Args)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RawServer {
+    /// Address to listen on, UDP. Give it once for each address [default: 0.0.0.0:4433 and [::]:4433].
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub listen: Vec<Written>,
+    /// Key file of this server, made by `marline identity new`
+    /// [default: $XDG_CONFIG_HOME/marline/identity].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub identity: Option<Written>,
+    /// Public key of a client that is let in. Give it once for each client.
+    #[arg(long, value_name = "KEY", value_parser = Written::flag)]
+    pub allow_client: Vec<Written>,
+    /// File with the public keys of clients that are let in, one a line; read again on SIGHUP.
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub allow_clients_file: Option<Written>,
+    /// Target that clients may reach: *, HOST, *.DOMAIN, IP or CIDR, each with [:PORT[-PORT]]. Only an address rule
+    /// within a private range opens that range [default: *, which is every public address].
+    #[arg(long, value_name = "RULE", value_parser = Written::flag)]
+    pub allow_target: Vec<Written>,
+    /// Target that clients may not reach, whatever is allowed; written as for --allow-target.
+    #[arg(long, value_name = "RULE", value_parser = Written::flag)]
+    pub deny_target: Vec<Written>,
+    /// Most flows that one client may have open at a time [default: 1024].
+    #[arg(long, value_name = "COUNT", value_parser = Written::flag)]
+    pub max_flows: Option<Written>,
+    /// Scheduler of what is sent to clients: NAME, or stream=NAME or packets=NAME for one kind of flow [default: auto].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub scheduler: Vec<Written>,
+    /// Congestion controller of every path [default: bbr].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub congestion: Option<Written>,
+    /// Serve Prometheus metrics at this address.
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub metrics: Option<Written>,
+    /// Control socket for `marline status`, or `off` [default: $XDG_RUNTIME_DIR/marline/server.sock].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub control: Option<Written>,
+    /// End a session after this long without any working path [default: 60s].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub idle_timeout: Option<Written>,
+}
+
+/// Flags win over the file; a list that is given replaces the file's.
+fn list(flags: Vec<Written>, file: Vec<Written>) -> Vec<Written> {
+    if flags.is_empty() { file } else { flags }
+}
+
+impl Raw for RawClient {
+    const SUBCOMMAND: &'static str = "client";
+
+    fn over(self, file: Self) -> Self {
+        RawClient {
+            server: self.server.or(file.server),
+            identity: self.identity.or(file.identity),
+            path: list(self.path, file.path),
+            socks: self.socks.or(file.socks),
+            socks_user: self.socks_user.or(file.socks_user),
+            socks_password_file: self.socks_password_file.or(file.socks_password_file),
+            forward: list(self.forward, file.forward),
+            scheduler: list(self.scheduler, file.scheduler),
+            congestion: self.congestion.or(file.congestion),
+            metrics: self.metrics.or(file.metrics),
+            control: self.control.or(file.control),
+            idle_timeout: self.idle_timeout.or(file.idle_timeout),
+        }
+    }
+
+    fn other() -> (&'static str, Vec<String>) {
+        (RawServer::SUBCOMMAND, keys::<RawServer>())
+    }
+}
+
+impl Raw for RawServer {
+    const SUBCOMMAND: &'static str = "server";
+
+    fn over(self, file: Self) -> Self {
+        RawServer {
+            listen: list(self.listen, file.listen),
+            identity: self.identity.or(file.identity),
+            allow_client: list(self.allow_client, file.allow_client),
+            allow_clients_file: self.allow_clients_file.or(file.allow_clients_file),
+            allow_target: list(self.allow_target, file.allow_target),
+            deny_target: list(self.deny_target, file.deny_target),
+            max_flows: self.max_flows.or(file.max_flows),
+            scheduler: list(self.scheduler, file.scheduler),
+            congestion: self.congestion.or(file.congestion),
+            metrics: self.metrics.or(file.metrics),
+            control: self.control.or(file.control),
+            idle_timeout: self.idle_timeout.or(file.idle_timeout),
+        }
+    }
+
+    fn other() -> (&'static str, Vec<String>) {
+        (RawClient::SUBCOMMAND, keys::<RawClient>())
+    }
+}

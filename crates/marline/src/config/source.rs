@@ -1,0 +1,247 @@
+//! Where values come from: the command line or a file, remembered with each value so that an error can name the place.
+
+use super::error::{ConfigError, Place, Problem};
+use super::text::nearest;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use std::convert::Infallible;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Largest configuration file that is read, bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// A value as it was written, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The text.
+    pub text: String,
+    /// Bytes of the file that hold it; `None` for a flag.
+    span: Option<Range<usize>>,
+}
+
+impl Written {
+    /// A value from the command line, in the form that clap wants of a parser.
+    ///
+    /// # Errors
+    /// None: what the text means is judged later, together with that of files.
+    pub fn flag(text: &str) -> Result<Self, Infallible> {
+        Ok(Written {
+            text: text.to_owned(),
+            span: None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = toml::Spanned::<String>::deserialize(deserializer)?;
+        Ok(Written {
+            span: Some(spanned.span()),
+            text: spanned.into_inner(),
+        })
+    }
+}
+
+/// A raw configuration: the same struct is filled from flags and from a file.
+pub trait Raw: clap::Args + DeserializeOwned + Default {
+    /// The subcommand that takes it, for messages.
+    const SUBCOMMAND: &'static str;
+
+    /// These values, completed by those of `file`. A list that is given replaces the file's list.
+    #[must_use]
+    fn over(self, file: Self) -> Self;
+
+    /// Keys of the other subcommand and its name, to tell a misplaced key from a misspelt one.
+    fn other() -> (&'static str, Vec<String>);
+}
+
+/// Names of the keys of `R`, which are those of its flags.
+pub(super) fn keys<R: Raw>() -> Vec<String> {
+    R::augment_args(clap::Command::new("keys"))
+        .get_arguments()
+        .filter_map(|argument| argument.get_long().map(str::to_owned))
+        .collect()
+}
+
+/// Raw values and the file behind them, ready to be checked.
+#[derive(Debug)]
+pub struct Source<R> {
+    /// Flags over file.
+    pub raw: R,
+    file: Option<File>,
+}
+
+#[derive(Debug)]
+struct File {
+    path: PathBuf,
+    text: String,
+}
+
+impl<R: Raw> Source<R> {
+    /// Flags alone.
+    pub fn flags(raw: R) -> Self {
+        Source { raw, file: None }
+    }
+
+    /// Flags, completed by the file where one is named.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is not TOML, or holds an unknown key or a value of the wrong type.
+    pub fn load(flags: R, file: Option<&Path>) -> Result<Self, ConfigError> {
+        let Some(path) = file else {
+            return Ok(Source::flags(flags));
+        };
+        let whole = |message: String| {
+            Problem::new(message).at(Place::File {
+                file: path.to_owned(),
+                line: None,
+                key: None,
+                value: String::new(),
+            })
+        };
+        let size = std::fs::metadata(path)
+            .map_err(|error| whole(format!("cannot read the configuration: {error}")))?
+            .len();
+        if size > MAX_FILE {
+            return Err(whole(format!(
+                "a configuration has at most {MAX_FILE} bytes, this has {size}"
+            )));
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| whole(format!("cannot read the configuration: {error}")))?;
+        let file = File {
+            path: path.to_owned(),
+            text,
+        };
+        let raw: R = file.parse()?;
+        Ok(Source {
+            raw: flags.over(raw),
+            file: Some(file),
+        })
+    }
+
+    /// Where `value` of `key` was written.
+    pub fn place(&self, key: &str, value: &Written) -> Place {
+        match (&value.span, &self.file) {
+            (Some(span), Some(file)) => Place::File {
+                file: file.path.clone(),
+                line: Some(file.line(span.start)),
+                key: Some(key.to_owned()),
+                value: value.text.clone(),
+            },
+            _ => Place::Flag {
+                key: key.to_owned(),
+                value: value.text.clone(),
+            },
+        }
+    }
+
+    /// Reads `value` of `key` with `parse`, and names the place when it refuses.
+    ///
+    /// # Errors
+    /// That of `parse`.
+    pub fn read<T>(
+        &self,
+        key: &str,
+        value: &Written,
+        parse: impl FnOnce(&str) -> Result<T, Problem>,
+    ) -> Result<T, ConfigError> {
+        parse(&value.text).map_err(|problem| problem.at(self.place(key, value)))
+    }
+
+    /// A path named by `value`: one in a configuration file is relative to the file's folder.
+    pub fn resolve(&self, value: &Written) -> PathBuf {
+        match (&value.span, &self.file) {
+            (Some(_), Some(file)) => file
+                .path
+                .parent()
+                .unwrap_or(Path::new(""))
+                .join(&value.text),
+            _ => PathBuf::from(&value.text),
+        }
+    }
+
+    /// The place to blame for a key that is missing altogether.
+    pub fn missing(&self, key: &str) -> Place {
+        match &self.file {
+            Some(file) => Place::File {
+                file: file.path.clone(),
+                line: None,
+                key: Some(key.to_owned()),
+                value: String::new(),
+            },
+            None => Place::Flag {
+                key: key.to_owned(),
+                value: String::new(),
+            },
+        }
+    }
+}
+
+impl File {
+    /// Line of the byte at `offset`, counted from 1.
+    fn line(&self, offset: usize) -> usize {
+        let before = self
+            .text
+            .as_bytes()
+            .get(..offset)
+            .unwrap_or(self.text.as_bytes());
+        1 + before.iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    fn place(&self, span: Option<Range<usize>>, key: Option<&str>) -> Place {
+        Place::File {
+            file: self.path.clone(),
+            line: span.map(|span| self.line(span.start)),
+            key: key.map(str::to_owned),
+            value: String::new(),
+        }
+    }
+
+    fn parse<R: Raw>(&self) -> Result<R, ConfigError> {
+        let error = |error: toml::de::Error, key: Option<&str>| {
+            let problem = Problem::new(error.message().to_owned());
+            let problem = if error.message().contains("expected a sequence") {
+                problem.hint("write a list: `key = [\"...\"]`")
+            } else if error.message().contains("expected a string") {
+                problem.hint("write every value as text in quotes")
+            } else {
+                problem
+            };
+            problem.at(self.place(error.span(), key))
+        };
+        let table = toml::de::DeTable::parse(&self.text).map_err(|e| error(e, None))?;
+        let known = keys::<R>();
+        for key in table.get_ref().keys() {
+            let name: &str = key.get_ref();
+            if !known.iter().any(|candidate| candidate == name) {
+                return Err(unknown_key::<R>(name, &known).at(self.place(Some(key.span()), None)));
+            }
+        }
+        R::deserialize(toml::Deserializer::from(table)).map_err(|e| {
+            let key = e.span().and_then(|span| self.key_at(span.start));
+            error(e, key)
+        })
+    }
+
+    /// The key whose line holds `offset`, for errors of type, which name none.
+    fn key_at(&self, offset: usize) -> Option<&str> {
+        let line = self.text.lines().nth(self.line(offset) - 1)?;
+        let (key, _) = line.split_once('=')?;
+        Some(key.trim())
+    }
+}
+
+fn unknown_key<R: Raw>(name: &str, known: &[String]) -> Problem {
+    let (other, others) = R::other();
+    let problem = Problem::new(format!("unknown key `{name}`"));
+    if others.iter().any(|key| key == name) {
+        return problem.hint(format!(
+            "`{name}` is a key of `marline {other}`, not of `marline {}`",
+            R::SUBCOMMAND
+        ));
+    }
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    problem.hint(nearest(name, &known, "key"))
+}

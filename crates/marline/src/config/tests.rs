@@ -1,0 +1,333 @@
+use super::*;
+use std::fs;
+
+fn flags<R: Raw>(words: &[&str]) -> R {
+    let command = R::augment_args(clap::Command::new("marline").no_binary_name(true));
+    R::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
+}
+
+/// Flags and a file, checked as a client's.
+fn client(words: &[&str], file: Option<&str>) -> Result<ClientConfig, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("marline.toml");
+    if let Some(text) = file {
+        fs::write(&path, text).unwrap();
+    }
+    let source = Source::load(flags::<RawClient>(words), file.map(|_| path.as_path()))?;
+    ClientConfig::check(&source)
+}
+
+fn server(words: &[&str]) -> Result<ServerConfig, ConfigError> {
+    ServerConfig::check(&Source::flags(flags::<RawServer>(words)))
+}
+
+/// The error with the folder of the test taken off.
+fn shown(error: &ConfigError) -> String {
+    let text = error.to_string();
+    match text.find("marline.toml") {
+        Some(start) => text[start..].to_owned(),
+        None => text,
+    }
+}
+
+#[test]
+fn flags_and_a_file_with_the_same_names_mean_the_same() {
+    let by_flags = client(
+        &[
+            "--server",
+            "S",
+            "--identity",
+            "/key",
+            "--path",
+            "wlan0",
+            "--path",
+            "wwan0,standby,cost=2",
+            "--socks",
+            "127.0.0.1:9",
+            "--forward",
+            "udp:127.0.0.1:53=dns:53,lifetime=200ms",
+            "--scheduler",
+            "stream=edpf",
+            "--congestion",
+            "cubic",
+            "--metrics",
+            "127.0.0.1:9900",
+            "--control",
+            "/c.sock",
+            "--idle-timeout",
+            "2m",
+        ],
+        None,
+    )
+    .unwrap();
+    let by_file = client(
+        &[],
+        Some(
+            r#"
+            server = "S"
+            identity = "/key"
+            path = ["wlan0", "wwan0,standby,cost=2"]
+            socks = "127.0.0.1:9"
+            forward = ["udp:127.0.0.1:53=dns:53,lifetime=200ms"]
+            scheduler = ["stream=edpf"]
+            congestion = "cubic"
+            metrics = "127.0.0.1:9900"
+            control = "/c.sock"
+            idle-timeout = "2m"
+            "#,
+        ),
+    )
+    .unwrap();
+    assert_eq!(by_flags, by_file);
+    assert_eq!(
+        by_flags.common.schedulers,
+        Schedulers {
+            stream: "edpf".into(),
+            packets: "auto".into()
+        }
+    );
+}
+
+#[test]
+fn flags_win_and_a_given_list_replaces_the_files() {
+    let config = client(
+        &["--server", "flag", "--path", "eth0"],
+        Some("server = \"file\"\npath = [\"wlan0\", \"wwan0\"]\ncongestion = \"cubic\"\n"),
+    )
+    .unwrap();
+    assert_eq!(config.server, "flag");
+    assert_eq!(config.paths.len(), 1);
+    assert_eq!(config.paths[0].name, "eth0");
+    assert_eq!(config.common.congestion, "cubic");
+}
+
+#[test]
+fn defaults_are_those_that_the_help_promises() {
+    let config = client(&["--server", "S"], None).unwrap();
+    assert_eq!(config.socks, Some("127.0.0.1:1080".parse().unwrap()));
+    assert_eq!(config.paths, [PathSpec::default()]);
+    assert_eq!(config.common.congestion, "bbr");
+    assert_eq!(config.common.idle_timeout.as_secs(), 60);
+    assert_eq!(config.common.metrics, None);
+    let config = server(&["--allow-client", "K"]).unwrap();
+    assert_eq!(
+        config.listen,
+        [
+            "0.0.0.0:4433".parse().unwrap(),
+            "[::]:4433".parse().unwrap()
+        ]
+    );
+    assert_eq!(config.max_flows, 1024);
+    assert_eq!(
+        client(&["--server", "S", "--socks", "off"], None)
+            .unwrap()
+            .socks,
+        None
+    );
+    assert_eq!(
+        client(&["--server", "S", "--control", "off"], None)
+            .unwrap()
+            .common
+            .control,
+        None
+    );
+}
+
+#[test]
+fn errors_in_a_file_name_line_key_value_and_mend() {
+    for (text, message, hint) in [
+        (
+            "server = \"S\"\nsocs = \"127.0.0.1:1\"\n",
+            "marline.toml:2: unknown key `socs`",
+            "`socks`",
+        ),
+        (
+            "listen = [\"0.0.0.0:1\"]\n",
+            "marline.toml:1: unknown key `listen`",
+            "marline server",
+        ),
+        (
+            "server = \"S\"\n\npath = \"wlan0\"\n",
+            "marline.toml:3: key `path`: invalid type",
+            "write a list",
+        ),
+        (
+            "server = \"S\"\nidle-timeout = 5\n",
+            "marline.toml:2: key `idle-timeout`: invalid type",
+            "in quotes",
+        ),
+        (
+            "server = \"S\"\npath = [\n  \"wlan0\",\n  \"wlan0\",\n]\n",
+            "marline.toml:4: key `path`: \"wlan0\": the same path",
+            "",
+        ),
+        (
+            "server = \"S\"\nscheduler = [\"fastest\"]\n",
+            "marline.toml:2: key `scheduler`: \"fastest\": unknown scheduler `fastest`",
+            "known schedulers: auto, edpf, min-rtt, redundant, round-robin",
+        ),
+        (
+            "server = \"S\"\nserver = \"T\"\n",
+            "marline.toml:2: duplicate key",
+            "",
+        ),
+        (
+            "socks = \"127.0.0.1:1\"\n",
+            "marline.toml: key `server`: no server is given",
+            "--server",
+        ),
+    ] {
+        let error = client(&[], Some(text)).unwrap_err();
+        assert!(
+            shown(&error).starts_with(message),
+            "{message}\nis not the start of\n{}",
+            shown(&error)
+        );
+        let found = error.hint().unwrap_or_default();
+        assert!(
+            found.contains(hint),
+            "{hint} is not in {found:?} for {text}"
+        );
+    }
+}
+
+#[test]
+fn errors_in_flags_name_the_flag_and_the_value() {
+    for (words, message) in [
+        (vec![], "--server: no server is given"),
+        (
+            vec!["--socks", "localhost:1080"],
+            "--socks localhost:1080: `localhost:1080` is not an address",
+        ),
+        (
+            vec!["--congestion", "vegas"],
+            "--congestion vegas: unknown congestion controller",
+        ),
+        (
+            vec!["--idle-timeout", "0s"],
+            "--idle-timeout 0s: `0s` is not between",
+        ),
+        (
+            vec!["--socks-user", "u"],
+            "--socks-password-file: `socks-user` needs it",
+        ),
+        (
+            vec![
+                "--socks-user",
+                "u",
+                "--socks-password-file",
+                "/nowhere/at/all",
+            ],
+            "--socks-password-file /nowhere",
+        ),
+        (
+            vec!["--path", "a,name=x", "--path", "b,name=x"],
+            "--path b,name=x: another path has the name `x`",
+        ),
+        (
+            vec!["--scheduler", "edpf", "--scheduler", "stream=edpf"],
+            "--scheduler stream=edpf: a scheduler for stream",
+        ),
+        (
+            vec!["--scheduler", "blocks=edpf"],
+            "--scheduler blocks=edpf: unknown kind of flow",
+        ),
+        (
+            vec![
+                "--forward",
+                "tcp:127.0.0.1:1=a:1",
+                "--forward",
+                "tcp:127.0.0.1:1=b:1",
+            ],
+            "--forward tcp:127.0.0.1:1=b:1: 127.0.0.1:1 already listens",
+        ),
+    ] {
+        let mut all = words.clone();
+        if !words.is_empty() {
+            all.extend(["--server", "S"]);
+        }
+        let error = client(&all, None).unwrap_err();
+        assert!(
+            error.to_string().starts_with(message),
+            "{message}\nis not the start of\n{error}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_would_let_nobody_in_is_refused() {
+    let error = server(&[]).unwrap_err();
+    assert!(
+        error.to_string().contains("no client would be let in"),
+        "{error}"
+    );
+    assert!(server(&["--allow-clients-file", "f"]).is_ok());
+    let error = server(&["--allow-client", "K", "--allow-target", "10.0.0.0/40"]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("--allow-target 10.0.0.0/40: "),
+        "{error}"
+    );
+    let error = server(&["--allow-client", "K", "--max-flows", "0"]).unwrap_err();
+    assert!(error.to_string().starts_with("--max-flows 0: "), "{error}");
+    let error = server(&[
+        "--allow-client",
+        "K",
+        "--listen",
+        "[::]:1",
+        "--listen",
+        "[::]:1",
+    ])
+    .unwrap_err();
+    assert!(error.to_string().contains("twice"), "{error}");
+}
+
+#[test]
+fn the_same_port_serves_tcp_and_udp() {
+    let words = [
+        "--server",
+        "S",
+        "--forward",
+        "tcp:127.0.0.1:53=d:53",
+        "--forward",
+        "udp:127.0.0.1:53=d:53",
+    ];
+    assert_eq!(client(&words, None).unwrap().forwards.len(), 2);
+}
+
+#[test]
+fn files_named_in_a_file_are_relative_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("marline.toml");
+    fs::write(
+        &path,
+        "server = \"S\"\nidentity = \"key\"\nsocks-user = \"u\"\nsocks-password-file = \"pw\"\n",
+    )
+    .unwrap();
+    fs::write(folder.path().join("pw"), "secret\nsecond line\n").unwrap();
+    let source = Source::load(RawClient::default(), Some(&path)).unwrap();
+    let config = ClientConfig::check(&source).unwrap();
+    assert_eq!(config.identity, folder.path().join("key"));
+    let login = config.socks_login.unwrap();
+    assert_eq!(
+        login,
+        SocksLogin {
+            user: "u".into(),
+            password: "secret".into()
+        }
+    );
+    assert!(!format!("{login:?}").contains("secret"));
+}
+
+#[test]
+fn a_missing_or_binary_file_is_named() {
+    let error =
+        Source::load(RawClient::default(), Some("/nowhere/marline.toml".as_ref())).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("/nowhere/marline.toml: cannot read"),
+        "{error}"
+    );
+}

@@ -1,0 +1,167 @@
+//! A bounded table of message flows, one for each local peer or destination, that opens on the first datagram and
+//! forgets what has gone quiet.
+
+use super::idle::Idle;
+use super::{OpenOptions, PacketFlow, Tasks, Tunnel};
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// Most flows of one table. The one that has been quiet longest makes room for a new one.
+const MAX_FLOWS: usize = 1024;
+/// Datagrams that wait for the session, for each flow; more are dropped, as UDP does.
+const MAX_WAITING: usize = 64;
+/// A flow without a datagram in either direction for this long is closed. RFC 4787 REQ-5 asks for two minutes or more.
+const IDLE: Duration = Duration::from_secs(120);
+/// How long a flow that the server closed stays closed: a refused target is not asked for again with every datagram.
+const REFUSED: Duration = Duration::from_secs(1);
+
+/// Where the answers of a flow go.
+#[derive(Debug, Clone)]
+pub(super) struct ReturnPath {
+    /// The socket that the local program talks to.
+    pub(super) socket: Arc<UdpSocket>,
+    /// The local program.
+    pub(super) peer: SocketAddr,
+    /// Put before every answer.
+    pub(super) header: Bytes,
+}
+
+/// Flows by `K`.
+#[derive(Debug)]
+pub(super) struct Associations<K, T> {
+    tunnel: T,
+    tasks: Tasks,
+    flows: HashMap<K, Flow>,
+}
+
+#[derive(Debug)]
+struct Flow {
+    outgoing: mpsc::Sender<Bytes>,
+    used: Instant,
+}
+
+impl<K: Hash + Eq + Clone, T: Tunnel> Associations<K, T> {
+    pub(super) fn new(tunnel: T, tasks: Tasks) -> Self {
+        Associations {
+            tunnel,
+            tasks,
+            flows: HashMap::new(),
+        }
+    }
+
+    /// Sends `datagram` on the flow of `key`, which is opened as `describe` says if there is none.
+    pub(super) fn send(
+        &mut self,
+        key: &K,
+        datagram: Bytes,
+        describe: impl FnOnce() -> (OpenOptions, ReturnPath),
+    ) {
+        match self.flows.get_mut(key) {
+            Some(flow) if !flow.outgoing.is_closed() => flow.used = Instant::now(),
+            _ => self.open(key.clone(), describe),
+        }
+        let Some(flow) = self.flows.get(key) else {
+            return;
+        };
+        if flow.outgoing.try_send(datagram).is_err() {
+            tracing::trace!("a datagram was dropped: its flow takes no more for now");
+        }
+    }
+
+    fn open(&mut self, key: K, describe: impl FnOnce() -> (OpenOptions, ReturnPath)) {
+        self.flows.retain(|_, flow| !flow.outgoing.is_closed());
+        if self.flows.len() >= MAX_FLOWS {
+            let quietest = self.flows.iter().min_by_key(|(_, flow)| flow.used);
+            if let Some(key) = quietest.map(|(key, _)| key.clone()) {
+                self.flows.remove(&key);
+            }
+        }
+        let (options, back) = describe();
+        let (outgoing, waiting) = mpsc::channel(MAX_WAITING);
+        self.flows.insert(
+            key,
+            Flow {
+                outgoing,
+                used: Instant::now(),
+            },
+        );
+        let tunnel = self.tunnel.clone();
+        let tasks = self.tasks.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                // Datagrams promise nothing: there is no end to wait for.
+                () = tasks.draining() => {}
+                () = carry(tunnel, options, waiting, back) => {}
+            }
+        });
+    }
+}
+
+async fn carry<T: Tunnel>(
+    tunnel: T,
+    options: OpenOptions,
+    mut waiting: mpsc::Receiver<Bytes>,
+    back: ReturnPath,
+) {
+    let flow = match tunnel.open_packets(options).await {
+        Ok(flow) => flow,
+        Err(error) => {
+            tracing::debug!(%error, "cannot open a flow for datagrams");
+            tokio::time::sleep(REFUSED).await;
+            return;
+        }
+    };
+    let idle = Idle::new(IDLE);
+    let outgoing = async {
+        while let Some(datagram) = waiting.recv().await {
+            idle.touch();
+            send(&flow, datagram).await?;
+        }
+        io::Result::Ok(false)
+    };
+    let incoming = async {
+        let mut packet = Vec::from(&back.header[..]);
+        while let Some(message) = flow.recv().await {
+            idle.touch();
+            packet.truncate(back.header.len());
+            packet.extend_from_slice(&message);
+            if let Err(error) = back.socket.send_to(&packet, back.peer).await {
+                tracing::trace!(%error, "a datagram could not be handed to the local program");
+            }
+        }
+        io::Result::Ok(true)
+    };
+    let closed_by_server = tokio::select! {
+        result = outgoing => result,
+        result = incoming => result,
+        () = idle.expired() => Ok(false),
+    };
+    drop(flow);
+    if closed_by_server.unwrap_or(true) {
+        tracing::debug!("the server closed a flow of datagrams");
+        tokio::time::sleep(REFUSED).await;
+    }
+}
+
+/// Sends one message; one that is too large is dropped as a network would.
+///
+/// # Errors
+/// When the flow is over.
+pub(super) async fn send<P: PacketFlow>(flow: &P, message: Bytes) -> io::Result<()> {
+    let length = message.len();
+    match flow.send(message).await {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            tracing::debug!(length, %error, "a datagram was dropped");
+            Ok(())
+        }
+        result => result,
+    }
+}

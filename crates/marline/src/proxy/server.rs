@@ -1,0 +1,258 @@
+//! The server's side: takes flows, judges their targets, resolves names, connects, relays.
+
+use super::associations::send;
+use super::idle::Idle;
+use super::policy::Policy;
+use super::relay::{ResetOnDrop, relay};
+use super::reply::{self, Refusal};
+use super::udp::MAX_DATAGRAM;
+use super::{Accept, Host, Incoming, IncomingFlow, PacketFlow, Protocol, Target, Tasks};
+use bytes::Bytes;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket, lookup_host};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// How long a name may take to resolve.
+const RESOLVE: Duration = Duration::from_secs(5);
+/// How long all addresses of a target together may take to connect.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long one address may take while there are others.
+const CONNECT_ONE: Duration = Duration::from_secs(3);
+/// How long a refused client may take to close its end.
+const REFUSED: Duration = Duration::from_secs(5);
+/// Most addresses of a name that are tried.
+const MAX_ADDRESSES: usize = 8;
+/// A UDP flow without a datagram in either direction for this long is closed; longer than the client's own limit.
+const UDP_IDLE: Duration = Duration::from_secs(150);
+
+/// What a server lets its clients do.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// Which targets they may reach.
+    pub policy: Policy,
+    /// Most flows of one client at a time.
+    pub max_flows: usize,
+}
+
+/// Serves the flows of one session until it is over or the tasks drain.
+pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tasks: Tasks) {
+    let slots = Arc::new(Semaphore::new(settings.max_flows));
+    loop {
+        let incoming = tokio::select! {
+            () = tasks.draining() => return,
+            incoming = session.accept() => incoming,
+        };
+        let Some(Incoming { target, flow }) = incoming else {
+            return;
+        };
+        let slot = Arc::clone(&slots).try_acquire_owned();
+        let settings = Arc::clone(&settings);
+        let draining = tasks.clone();
+        tasks.spawn(async move {
+            let slot = slot.map_err(|_| Refusal::TooManyFlows);
+            match flow {
+                IncomingFlow::Stream(flow) => {
+                    let target = slot.as_ref().map_err(|refusal| *refusal).map(|_| target);
+                    stream(flow, target, &settings.policy).await;
+                }
+                IncomingFlow::Packets(flow) if slot.is_ok() => {
+                    tokio::select! {
+                        () = draining.draining() => {}
+                        () = packets(flow, &target, &settings.policy) => {}
+                    }
+                }
+                IncomingFlow::Packets(_) => {
+                    tracing::debug!("a flow was refused: too many are open")
+                }
+            }
+        });
+    }
+}
+
+/// Decodes and resolves a target, and keeps the addresses that the rules allow.
+async fn addresses(
+    bytes: &[u8],
+    protocol: Protocol,
+    policy: &Policy,
+) -> Result<(Target, Vec<SocketAddr>), Refusal> {
+    let target = Target::decode(bytes).map_err(|error| {
+        tracing::debug!(%error, "a client asked for something that is no target");
+        Refusal::BadTarget
+    })?;
+    if target.protocol() != protocol {
+        tracing::debug!(%target, "a client opened the wrong kind of flow for its target");
+        return Err(Refusal::BadTarget);
+    }
+    let mut found: Vec<SocketAddr> = match target.host() {
+        Host::Ip(address) => vec![(*address, target.port()).into()],
+        Host::Name(name) => {
+            match timeout(RESOLVE, lookup_host((name.as_str(), target.port()))).await {
+                Ok(Ok(addresses)) => addresses.take(MAX_ADDRESSES).collect(),
+                Ok(Err(error)) => {
+                    tracing::debug!(%target, %error, "cannot resolve");
+                    return Err(Refusal::NameNotFound);
+                }
+                Err(_) => return Err(Refusal::NameNotFound),
+            }
+        }
+    };
+    if found.is_empty() {
+        return Err(Refusal::NameNotFound);
+    }
+    found.retain_mut(|address| {
+        // Judged and connected in the same form: an IPv4-mapped address reaches the IPv4 host.
+        address.set_ip(address.ip().to_canonical());
+        match policy.check(target.host(), *address) {
+            Ok(()) => true,
+            Err(denied) => {
+                tracing::info!(%target, %address, %denied, "a target is not allowed");
+                false
+            }
+        }
+    });
+    if found.is_empty() {
+        Err(Refusal::NotAllowed)
+    } else {
+        Ok((target, found))
+    }
+}
+
+async fn stream<S>(flow: S, target: Result<Bytes, Refusal>, policy: &Policy)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let connected = match target {
+        Ok(bytes) => match addresses(&bytes, Protocol::Tcp, policy).await {
+            Ok((target, addresses)) => connect(&target, &addresses).await,
+            Err(refusal) => Err(refusal),
+        },
+        Err(refusal) => Err(refusal),
+    };
+    let result = match connected {
+        Ok((connection, bound)) => answer_and_relay(flow, connection, bound).await,
+        Err(refusal) => refuse(flow, refusal).await,
+    };
+    if let Err(error) = result {
+        tracing::debug!(%error, "a stream ended early");
+    }
+}
+
+async fn refuse<S>(mut flow: S, refusal: Refusal) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    flow.write_all(&reply::encode(Err(refusal))).await?;
+    flow.shutdown().await?;
+    // Dropped now, the flow would be reset, and the reset might overtake the answer.
+    let mut ignored = tokio::io::sink();
+    let gone = tokio::io::copy(&mut flow, &mut ignored);
+    let _ = timeout(REFUSED, gone).await;
+    Ok(())
+}
+
+async fn answer_and_relay<S>(
+    mut flow: S,
+    connection: ResetOnDrop,
+    bound: SocketAddr,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    flow.write_all(&reply::encode(Ok(bound))).await?;
+    relay(connection, &mut flow).await?;
+    Ok(())
+}
+
+/// Connects to the first of `addresses` that answers.
+async fn connect(
+    target: &Target,
+    addresses: &[SocketAddr],
+) -> Result<(ResetOnDrop, SocketAddr), Refusal> {
+    let attempts = async {
+        let mut refusal = Refusal::Failed;
+        for (index, address) in addresses.iter().enumerate() {
+            let patience = if index + 1 == addresses.len() {
+                CONNECT
+            } else {
+                CONNECT_ONE
+            };
+            match timeout(patience, TcpStream::connect(address)).await {
+                Ok(Ok(connection)) => {
+                    let bound = connection.local_addr().map_err(|_| Refusal::Failed)?;
+                    return Ok((
+                        ResetOnDrop::new(connection).map_err(|_| Refusal::Failed)?,
+                        bound,
+                    ));
+                }
+                Ok(Err(error)) => {
+                    tracing::debug!(%target, %address, %error, "cannot connect");
+                    refusal = Refusal::of_connect(&error);
+                }
+                Err(_) => refusal = Refusal::TimedOut,
+            }
+        }
+        Err(refusal)
+    };
+    timeout(CONNECT, attempts)
+        .await
+        .unwrap_or(Err(Refusal::TimedOut))
+}
+
+async fn packets<P: PacketFlow>(flow: P, target: &[u8], policy: &Policy) {
+    // A flow of messages has no first answer: refused ones are closed, and the reason is in the log.
+    let Ok((target, addresses)) = addresses(target, Protocol::Udp, policy).await else {
+        return;
+    };
+    let Some(address) = addresses.first() else {
+        return;
+    };
+    if let Err(error) = exchange(&flow, *address).await {
+        tracing::debug!(%target, %error, "a flow of datagrams ended early");
+    }
+}
+
+async fn exchange<P: PacketFlow>(flow: &P, address: SocketAddr) -> io::Result<()> {
+    let any: IpAddr = match address.ip() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).await?;
+    // Connected: the kernel drops what comes from anybody else.
+    socket.connect(address).await?;
+    let idle = Idle::new(UDP_IDLE);
+    let outgoing = async {
+        while let Some(message) = flow.recv().await {
+            idle.touch();
+            if let Err(error) = socket.send(&message).await {
+                tracing::trace!(%error, "a datagram could not be sent");
+            }
+        }
+        io::Result::Ok(())
+    };
+    let incoming = async {
+        let mut buffer = vec![0; MAX_DATAGRAM];
+        loop {
+            match socket.recv(&mut buffer).await {
+                Ok(length) => {
+                    idle.touch();
+                    send(flow, Bytes::copy_from_slice(&buffer[..length])).await?;
+                }
+                // An ICMP error about an earlier datagram; later ones may arrive.
+                Err(error) => {
+                    tracing::trace!(%error, "a datagram was not delivered");
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        result = outgoing => result,
+        result = incoming => result,
+        () = idle.expired() => Ok(()),
+    }
+}

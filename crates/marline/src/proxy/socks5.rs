@@ -1,0 +1,289 @@
+//! The SOCKS5 proxy (RFC 1928, RFC 1929): CONNECT and UDP ASSOCIATE. Host names go to the server unresolved.
+
+use super::associations::{Associations, ReturnPath};
+use super::relay::{ResetOnDrop, relay};
+use super::reply::{self, Refusal};
+use super::tcp::accept_each;
+use super::udp::MAX_DATAGRAM;
+use super::{Host, OpenError, OpenOptions, Protocol, Target, Tasks, Tunnel};
+use crate::config::SocksLogin;
+use bytes::Bytes;
+use fast_socks5::server::{Socks5ServerProtocol, SocksServerError, states};
+use fast_socks5::util::target_addr::TargetAddr;
+use fast_socks5::{ReplyError, Socks5Command, new_udp_header, parse_udp_request};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::time::timeout;
+
+/// How long a client may take to say what it wants.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How the proxy opens flows and whom it serves.
+#[derive(Debug, Clone)]
+pub struct SocksSettings {
+    /// What it demands of its users; `None` lets everybody in who reaches the port.
+    pub login: Option<SocksLogin>,
+    /// Scheduler of CONNECT; `None` for `auto`.
+    pub stream_scheduler: Option<String>,
+    /// Scheduler of UDP ASSOCIATE; `None` for `auto`.
+    pub packets_scheduler: Option<String>,
+}
+
+/// Why a connection of the proxy ended early.
+#[derive(Debug, thiserror::Error)]
+enum SocksError {
+    #[error(transparent)]
+    Protocol(#[from] SocksServerError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("{target}: {refusal}")]
+    Refused { target: Target, refusal: Refusal },
+    #[error("the client took too long to say what it wants")]
+    Slow,
+    #[error(transparent)]
+    Target(#[from] super::TargetError),
+    #[error("BIND is not supported")]
+    Bind,
+}
+
+type Commanded = Socks5ServerProtocol<TcpStream, states::CommandRead>;
+
+/// Serves `listener` until the tasks drain.
+pub async fn serve<T: Tunnel>(
+    listener: TcpListener,
+    tunnel: T,
+    settings: SocksSettings,
+    tasks: Tasks,
+) {
+    let settings = Arc::new(settings);
+    accept_each(listener, &tasks, |connection| {
+        let (tunnel, settings, tasks) = (tunnel.clone(), Arc::clone(&settings), tasks.clone());
+        async move {
+            if let Err(error) = connection_task(connection, tunnel, &settings, tasks).await {
+                tracing::debug!(%error, "a SOCKS connection ended early");
+            }
+        }
+    })
+    .await;
+}
+
+async fn connection_task<T: Tunnel>(
+    connection: TcpStream,
+    tunnel: T,
+    settings: &SocksSettings,
+    tasks: Tasks,
+) -> Result<(), SocksError> {
+    connection.set_nodelay(true)?;
+    let local = connection.local_addr()?.ip().to_canonical();
+    let peer = connection.peer_addr()?.ip();
+    let handshake = timeout(HANDSHAKE, handshake(connection, settings.login.as_ref()));
+    let (protocol, command, address) = handshake.await.map_err(|_| SocksError::Slow)??;
+    match command {
+        Socks5Command::TCPConnect => connect(protocol, address, &tunnel, settings).await,
+        Socks5Command::UDPAssociate => {
+            let socket = match UdpSocket::bind((local, 0)).await {
+                Ok(socket) => socket,
+                Err(error) => {
+                    protocol.reply_error(&ReplyError::GeneralFailure).await?;
+                    return Err(error.into());
+                }
+            };
+            let control = protocol.reply_success(socket.local_addr()?).await?;
+            let asked = AskedSource::new(peer, &address);
+            associate(control, socket, asked, tunnel, settings, tasks).await?;
+            Ok(())
+        }
+        Socks5Command::TCPBind => {
+            protocol
+                .reply_error(&ReplyError::CommandNotSupported)
+                .await?;
+            Err(SocksError::Bind)
+        }
+    }
+}
+
+async fn handshake(
+    connection: TcpStream,
+    login: Option<&SocksLogin>,
+) -> Result<(Commanded, Socks5Command, TargetAddr), SocksServerError> {
+    let authenticated = match login {
+        None => Socks5ServerProtocol::accept_no_auth(connection).await?,
+        Some(login) => {
+            let check = |user: String, password: String| {
+                // Both are compared in full, so that the time taken tells nothing of where they differ.
+                same(&user, &login.user) & same(&password, &login.password)
+            };
+            Socks5ServerProtocol::accept_password_auth(connection, check)
+                .await?
+                .0
+        }
+    };
+    authenticated.read_command().await
+}
+
+/// Compares in time that depends on lengths only.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len()
+        && a.bytes()
+            .zip(b.bytes())
+            .fold(0, |differ, (a, b)| differ | (a ^ b))
+            == 0
+}
+
+async fn connect<T: Tunnel>(
+    protocol: Commanded,
+    address: TargetAddr,
+    tunnel: &T,
+    settings: &SocksSettings,
+) -> Result<(), SocksError> {
+    let target = match target(Protocol::Tcp, address) {
+        Ok(target) => target,
+        Err(error) => {
+            protocol.reply_error(&ReplyError::HostUnreachable).await?;
+            return Err(error.into());
+        }
+    };
+    let mut options = OpenOptions::new(target.encode());
+    options.scheduler.clone_from(&settings.stream_scheduler);
+    let mut flow = match tunnel.open_stream(options).await {
+        Ok(flow) => flow,
+        Err(error) => {
+            let reply = match error {
+                OpenError::NoSession(_) => ReplyError::NetworkUnreachable,
+                OpenError::TooManyFlows | OpenError::Refused(_) => ReplyError::GeneralFailure,
+            };
+            protocol.reply_error(&reply).await?;
+            return Err(error.into());
+        }
+    };
+    match reply::read(&mut flow).await {
+        Ok(Ok(bound)) => {
+            let connection = ResetOnDrop::new(protocol.reply_success(bound).await?)?;
+            relay(connection, &mut flow).await?;
+            Ok(())
+        }
+        Ok(Err(refusal)) => {
+            protocol.reply_error(&socks_reply(refusal)).await?;
+            Err(SocksError::Refused { target, refusal })
+        }
+        // The session ended while we waited.
+        Err(error) => {
+            protocol
+                .reply_error(&ReplyError::NetworkUnreachable)
+                .await?;
+            Err(error.into())
+        }
+    }
+}
+
+fn socks_reply(refusal: Refusal) -> ReplyError {
+    match refusal {
+        Refusal::NotAllowed => ReplyError::ConnectionNotAllowed,
+        Refusal::NetworkUnreachable => ReplyError::NetworkUnreachable,
+        Refusal::HostUnreachable | Refusal::NameNotFound => ReplyError::HostUnreachable,
+        Refusal::ConnectionRefused => ReplyError::ConnectionRefused,
+        Refusal::TimedOut => ReplyError::TtlExpired,
+        Refusal::Failed | Refusal::TooManyFlows | Refusal::BadTarget => ReplyError::GeneralFailure,
+    }
+}
+
+fn target(protocol: Protocol, address: TargetAddr) -> Result<Target, super::TargetError> {
+    match address {
+        TargetAddr::Ip(address) => Target::new(protocol, Host::Ip(address.ip()), address.port()),
+        TargetAddr::Domain(name, port) => Target::new(protocol, Host::Name(name), port),
+    }
+}
+
+/// Whose datagrams an association takes: those of the host that opened it, and of the port that it announced (RFC 1928
+/// section 7) or else of the first port that sends.
+struct AskedSource {
+    ip: IpAddr,
+    port: Option<u16>,
+}
+
+impl AskedSource {
+    fn new(peer: IpAddr, announced: &TargetAddr) -> Self {
+        let port = match announced {
+            TargetAddr::Ip(address) => Some(address.port()).filter(|port| *port != 0),
+            TargetAddr::Domain(..) => None,
+        };
+        AskedSource {
+            ip: peer.to_canonical(),
+            port,
+        }
+    }
+
+    fn takes(&mut self, from: SocketAddr) -> bool {
+        from.ip().to_canonical() == self.ip && *self.port.get_or_insert(from.port()) == from.port()
+    }
+}
+
+/// Carries the datagrams of one association until its control connection ends or the tasks drain.
+async fn associate<T: Tunnel>(
+    mut control: TcpStream,
+    socket: UdpSocket,
+    mut asked: AskedSource,
+    tunnel: T,
+    settings: &SocksSettings,
+    tasks: Tasks,
+) -> io::Result<()> {
+    let socket = Arc::new(socket);
+    let mut flows: Associations<Target, T> = Associations::new(tunnel, tasks.clone());
+    let ended = async {
+        // Nothing is said on it any more: anything but data is the end, and data is ignored.
+        let mut ignored = [0; 64];
+        while control.read(&mut ignored).await.is_ok_and(|read| read > 0) {}
+    };
+    tokio::pin!(ended);
+    let mut buffer = vec![0; MAX_DATAGRAM];
+    loop {
+        let received = tokio::select! {
+            () = tasks.draining() => return Ok(()),
+            () = &mut ended => return Ok(()),
+            received = socket.recv_from(&mut buffer) => received,
+        };
+        let (length, peer) = match received {
+            Ok(received) => received,
+            Err(error) => {
+                tracing::debug!(%error, "cannot receive a datagram");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        let Some((target, header, payload)) = unwrap(&buffer[..length]).await else {
+            tracing::debug!(%peer, "not a SOCKS datagram that this proxy carries");
+            continue;
+        };
+        if !asked.takes(peer) {
+            tracing::debug!(%peer, "a datagram of a stranger was dropped");
+            continue;
+        }
+        flows.send(&target, payload, || {
+            let mut options = OpenOptions::new(target.encode());
+            options.scheduler.clone_from(&settings.packets_scheduler);
+            let back = ReturnPath {
+                socket: Arc::clone(&socket),
+                peer,
+                header: header.into(),
+            };
+            (options, back)
+        });
+    }
+}
+
+/// Target, header of the answers, and payload. Fragments are dropped, as RFC 1928 section 7 allows.
+async fn unwrap(datagram: &[u8]) -> Option<(Target, Vec<u8>, Bytes)> {
+    let (fragment, address, payload) = parse_udp_request(datagram).await.ok()?;
+    if fragment != 0 {
+        return None;
+    }
+    let header = new_udp_header(address.clone()).ok()?;
+    let target = target(Protocol::Udp, address).ok()?;
+    Some((target, header, Bytes::copy_from_slice(payload)))
+}

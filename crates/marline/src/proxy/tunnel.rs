@@ -1,0 +1,116 @@
+//! What the proxies need of a session: open flows at one end, accept them at the other.
+
+use bytes::Bytes;
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// How a flow is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// What the flow is for, at most 512 bytes, opaque to the session. The proxies put a [`Target`](super::Target) here.
+    pub target: Bytes,
+    /// 0 (served first) to 7.
+    pub priority: u8,
+    /// Name of the scheduler; `None` for `auto`.
+    pub scheduler: Option<String>,
+    /// How long a message is worth sending; `None` for as long as the flow lives.
+    pub lifetime: Option<Duration>,
+    /// Messages are delivered in order. Streams always are.
+    pub ordered: bool,
+}
+
+impl OpenOptions {
+    /// Priority of a flow that asks for none.
+    pub const MIDDLE_PRIORITY: u8 = 3;
+
+    /// Everything but the target by default.
+    pub fn new(target: Bytes) -> Self {
+        OpenOptions {
+            target,
+            priority: Self::MIDDLE_PRIORITY,
+            scheduler: None,
+            lifetime: None,
+            ordered: false,
+        }
+    }
+}
+
+/// Why a flow could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The session is over, or not there yet.
+    #[error("no session with the server: {0}")]
+    NoSession(String),
+    /// The other end accepts no more flows at present.
+    #[error("too many open flows")]
+    TooManyFlows,
+    /// The options are not acceptable.
+    #[error("cannot open such a flow: {0}")]
+    Refused(String),
+}
+
+/// A handle on a running session that opens flows. Cheap to clone.
+pub trait Tunnel: Clone + Send + Sync + 'static {
+    /// A reliable stream of bytes. `shutdown` finishes the sending half; dropping it before resets both halves, which the
+    /// other end reads as an error of the kind [`io::ErrorKind::ConnectionReset`].
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+    /// A flow of messages.
+    type Packets: PacketFlow;
+
+    /// Opens a stream.
+    fn open_stream(
+        &self,
+        options: OpenOptions,
+    ) -> impl Future<Output = Result<Self::Stream, OpenError>> + Send;
+
+    /// Opens a flow of messages.
+    fn open_packets(
+        &self,
+        options: OpenOptions,
+    ) -> impl Future<Output = Result<Self::Packets, OpenError>> + Send;
+}
+
+/// A flow of messages whose boundaries are kept. Dropping it closes it.
+pub trait PacketFlow: Send + Sync + 'static {
+    /// Sends one message; waits while the session has no room for it.
+    ///
+    /// An error of the kind [`io::ErrorKind::InvalidInput`] means that this message is too large and the flow lives on;
+    /// any other error that the flow is over.
+    fn send(&self, message: Bytes) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// The next message, or `None` when the flow is over.
+    fn recv(&self) -> impl Future<Output = Option<Bytes>> + Send;
+}
+
+/// The accepting end of one session.
+pub trait Accept: Send + 'static {
+    /// See [`Tunnel::Stream`].
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+    /// See [`Tunnel::Packets`].
+    type Packets: PacketFlow;
+
+    /// The next flow that the other end opened, or `None` when the session is over.
+    fn accept(
+        &mut self,
+    ) -> impl Future<Output = Option<Incoming<Self::Stream, Self::Packets>>> + Send;
+}
+
+/// A flow that the other end opened.
+#[derive(Debug)]
+pub struct Incoming<S, P> {
+    /// What it is for, as the other end wrote it: to be trusted no further than any input.
+    pub target: Bytes,
+    /// The flow.
+    pub flow: IncomingFlow<S, P>,
+}
+
+/// An incoming flow by its kind.
+#[derive(Debug)]
+pub enum IncomingFlow<S, P> {
+    /// A stream of bytes.
+    Stream(S),
+    /// Messages.
+    Packets(P),
+}

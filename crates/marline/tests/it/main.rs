@@ -1,0 +1,9 @@
+//! The program and its proxies from outside: real sockets on loopback, real processes.
+
+mod cli;
+mod memory;
+mod proxy_resets;
+mod proxy_socks;
+mod proxy_stop;
+mod proxy_udp;
+mod world;
