@@ -133,11 +133,12 @@ fn push_session(text: &mut String, session: &SessionStatus) {
         "worst ms",
         "redundancy %",
         "retransmitted",
+        "lost",
     ]);
     for flow in flows {
         table.add_row(flow_row(flow));
     }
-    align(&mut table, 3..=9);
+    align(&mut table, 3..=10);
     let _ = writeln!(text, "{table}");
 }
 
@@ -198,7 +199,8 @@ fn flow_row(flow: &FlowStatus) -> Vec<String> {
         delay(|delay| delay.p99),
         delay(|delay| delay.worst),
         format!("{:.1}", flow.redundancy * 100.0),
-        flow.retransmissions.to_string(),
+        bytes(flow.retransmitted_bytes),
+        flow.lost_messages.to_string(),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! The configuration as the program accepts it: every value parsed, every contradiction refused.
 
 use super::error::{ConfigError, Problem};
-use super::names::{self, Schedulers};
+use super::names::{self, Congestion, Schedulers};
 use super::raw::{RawClient, RawServer};
 use super::source::{Raw, Source, Written};
 use super::text::{duration, listen_address};
@@ -9,6 +9,7 @@ use super::{Forward, PathSpec};
 use crate::control;
 use crate::control::status::Role;
 use crate::proxy::policy::{Policy, Rule};
+use marline_proto::Config as SessionConfig;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,8 +24,8 @@ const IDLE_RANGE: std::ops::RangeInclusive<Duration> =
 const MAX_FLOWS: usize = 1024;
 /// Longest SOCKS user name or password (RFC 1929 section 2).
 const MAX_CREDENTIAL: usize = 255;
-/// Most paths, as the wire numbers them.
-const MAX_PATHS: usize = 64;
+/// Most paths that a session has at once.
+const MAX_PATHS: usize = 16;
 
 /// What a client does.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +71,7 @@ pub struct CommonConfig {
     /// Schedulers of flows that name none.
     pub schedulers: Schedulers,
     /// Congestion controller of every path.
-    pub congestion: String,
+    pub congestion: Congestion,
     /// Where metrics are served, if they are wanted.
     pub metrics: Option<SocketAddr>,
     /// The control socket, if it is wanted.
@@ -93,6 +94,21 @@ impl std::fmt::Debug for SocksLogin {
         f.debug_struct("SocksLogin")
             .field("user", &self.user)
             .finish_non_exhaustive()
+    }
+}
+
+impl CommonConfig {
+    /// The session's part of it.
+    pub fn session(&self) -> SessionConfig {
+        SessionConfig {
+            // At most 24 hours: the nanoseconds fit.
+            idle_timeout: marline_base::Duration::from_nanos(self.idle_timeout.as_nanos() as u64),
+            congestion: self.congestion.name,
+            fixed_rate: self.congestion.rate,
+            stream_scheduler: self.schedulers.stream,
+            packets_scheduler: self.schedulers.packets,
+            ..SessionConfig::default()
+        }
     }
 }
 
@@ -313,10 +329,16 @@ pub fn default_identity() -> Option<PathBuf> {
     Some(folder.join("marline/identity"))
 }
 
-fn congestion<R: Raw>(source: &Source<R>, value: Option<&Written>) -> Result<String, ConfigError> {
+fn congestion<R: Raw>(
+    source: &Source<R>,
+    value: Option<&Written>,
+) -> Result<Congestion, ConfigError> {
     match value {
         Some(value) => source.read("congestion", value, names::congestion),
-        None => Ok("bbr".to_owned()),
+        None => Ok(Congestion {
+            name: SessionConfig::default().congestion,
+            rate: None,
+        }),
     }
 }
 

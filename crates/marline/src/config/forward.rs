@@ -3,7 +3,7 @@
 use super::error::Problem;
 use super::names;
 use super::text::{duration, listen_address, nearest};
-use crate::proxy::{Protocol, Target};
+use crate::proxy::{OpenOptions, Protocol, Target};
 use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -19,10 +19,10 @@ pub struct Forward {
     /// What the server connects to.
     pub target: Target,
     /// Scheduler of its flows; `None` for the default of their kind.
-    pub scheduler: Option<String>,
+    pub scheduler: Option<&'static str>,
     /// 0 (served first) to 7; `None` for the middle.
     pub priority: Option<u8>,
-    /// How long a datagram is worth sending; UDP only. `None` for as long as the flow lives.
+    /// How long a datagram is worth sending; UDP only. `None` for [`OpenOptions::DATAGRAM_LIFETIME`].
     pub lifetime: Option<Duration>,
     /// Datagrams are delivered in order; UDP only.
     pub ordered: bool,
@@ -35,6 +35,20 @@ impl Forward {
             Protocol::Tcp => FlowKind::Stream,
             Protocol::Udp => FlowKind::Packets,
         }
+    }
+
+    /// How its flows are opened.
+    pub fn options(&self) -> OpenOptions {
+        let target = self.target.encode();
+        let mut options = match self.target.protocol() {
+            Protocol::Tcp => OpenOptions::new(target),
+            Protocol::Udp => OpenOptions::datagrams(target),
+        };
+        options.scheduler = self.scheduler;
+        options.ordered = self.ordered;
+        options.priority = self.priority.unwrap_or(options.priority);
+        options.lifetime = self.lifetime.or(options.lifetime);
+        options
     }
 }
 
@@ -83,7 +97,7 @@ impl FromStr for Forward {
             seen.push(key);
             match (key, value) {
                 ("scheduler", Some(name)) => {
-                    forward.scheduler = Some(names::scheduler(name, forward.kind())?);
+                    forward.scheduler = names::scheduler(name, forward.kind())?;
                 }
                 ("priority", Some(value)) => {
                     forward.priority = Some(priority(value)?);
@@ -143,7 +157,7 @@ mod tests {
         let tcp = parse("tcp:127.0.0.1:8080=host:80,scheduler=min-rtt,priority=7");
         assert_eq!(tcp.kind(), FlowKind::Stream);
         assert_eq!(tcp.target.to_string(), "tcp:host:80");
-        assert_eq!(tcp.scheduler.as_deref(), Some("min-rtt"));
+        assert_eq!(tcp.scheduler, Some("min-rtt"));
         assert_eq!(tcp.priority, Some(7));
         let udp =
             parse("udp:[::1]:5353=[2001:db8::1]:53,scheduler=redundant,lifetime=200ms,ordered");
@@ -151,6 +165,13 @@ mod tests {
         assert_eq!(udp.listen, "[::1]:5353".parse().unwrap());
         assert_eq!(udp.lifetime, Some(Duration::from_millis(200)));
         assert!(udp.ordered);
+        let options = udp.options();
+        assert_eq!(options.target, udp.target.encode());
+        assert_eq!((options.priority, options.ordered), (3, true));
+        assert_eq!(options.lifetime, udp.lifetime);
+        let plain = parse("udp:127.0.0.1:1=h:1").options();
+        assert_eq!(plain.lifetime, Some(OpenOptions::DATAGRAM_LIFETIME));
+        assert_eq!(tcp.options().lifetime, None);
     }
 
     #[test]

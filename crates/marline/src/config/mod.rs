@@ -15,7 +15,7 @@ pub mod text;
 pub use checked::{ClientConfig, CommonConfig, ServerConfig, SocksLogin, default_identity};
 pub use error::{ConfigError, Place, Problem};
 pub use forward::Forward;
-pub use names::{AUTO, Schedulers};
+pub use names::{AUTO, Congestion, Schedulers, scheduler};
 pub use path::{Local, PathSpec};
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, path_changes};

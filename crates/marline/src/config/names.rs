@@ -3,83 +3,48 @@
 use super::ConfigError;
 use super::error::Problem;
 use super::source::{Raw, Source, Written};
-use super::text::nearest;
+use super::text::{nearest, rate};
+use marline_base::Rate;
+use marline_proto::congestion::registry::CONTROLLERS;
+use marline_proto::sched::registry::{SCHEDULERS, default_for};
 use marline_proto::wire::FlowKind;
 
-/// The scheduler that the session chooses and changes by itself.
+/// Leaves the choice of the scheduler to the session.
 pub const AUTO: &str = "auto";
 
-/// A scheduler that can be named, and the kinds of flow that it serves.
-struct Known {
-    name: &'static str,
-    kinds: &'static [FlowKind],
-}
+const KINDS: [FlowKind; 2] = [FlowKind::Stream, FlowKind::Packets];
 
-const BOTH: &[FlowKind] = &[FlowKind::Stream, FlowKind::Packets];
-
-const SCHEDULERS: &[Known] = &[
-    Known {
-        name: AUTO,
-        kinds: BOTH,
-    },
-    Known {
-        name: "edpf",
-        kinds: BOTH,
-    },
-    Known {
-        name: "min-rtt",
-        kinds: BOTH,
-    },
-    Known {
-        name: "redundant",
-        kinds: BOTH,
-    },
-    Known {
-        name: "round-robin",
-        kinds: BOTH,
-    },
-];
-
-const CONTROLLERS: &[&str] = &["bbr", "cubic", "new-reno", "none"];
-
-/// The scheduler of flows that name none, for each kind.
+/// The scheduler of flows that name none, for each kind. The names are those of the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedulers {
     /// For streams.
-    pub stream: String,
+    pub stream: &'static str,
     /// For packets.
-    pub packets: String,
+    pub packets: &'static str,
 }
 
 impl Default for Schedulers {
+    /// What `auto` stands for.
     fn default() -> Self {
         Schedulers {
-            stream: AUTO.to_owned(),
-            packets: AUTO.to_owned(),
+            stream: default_for(FlowKind::Stream),
+            packets: default_for(FlowKind::Packets),
         }
     }
 }
 
 impl Schedulers {
-    /// The scheduler for flows of `kind`.
-    pub fn of(&self, kind: FlowKind) -> &str {
-        match kind {
-            FlowKind::Stream => &self.stream,
-            FlowKind::Packets => &self.packets,
-        }
-    }
-
     /// Reads the list of `scheduler` values.
     pub(super) fn read<R: Raw>(
         source: &Source<R>,
         values: &[Written],
     ) -> Result<Self, ConfigError> {
-        let mut stream = None;
-        let mut packets = None;
+        let mut schedulers = Schedulers::default();
+        let mut given: Vec<FlowKind> = Vec::new();
         for value in values {
             source.read("scheduler", value, |text| {
                 let (kinds, name): (&[FlowKind], &str) = match text.split_once('=') {
-                    None => (BOTH, text),
+                    None => (&KINDS, text),
                     Some(("stream", name)) => (&[FlowKind::Stream], name),
                     Some(("packets", name)) => (&[FlowKind::Packets], name),
                     Some((kind, _)) => {
@@ -88,39 +53,44 @@ impl Schedulers {
                     }
                 };
                 for kind in kinds {
-                    let slot = match kind {
-                        FlowKind::Stream => &mut stream,
-                        FlowKind::Packets => &mut packets,
-                    };
-                    if slot.is_some() {
+                    if given.contains(kind) {
                         return Err(Problem::new(format!(
                             "a scheduler for {} flows is already given",
                             word(*kind)
                         )));
                     }
-                    *slot = Some(scheduler(name, *kind)?);
+                    given.push(*kind);
+                    let name = scheduler(name, *kind)?.unwrap_or(default_for(*kind));
+                    match kind {
+                        FlowKind::Stream => schedulers.stream = name,
+                        FlowKind::Packets => schedulers.packets = name,
+                    }
                 }
                 Ok(())
             })?;
         }
-        let auto = || AUTO.to_owned();
-        Ok(Schedulers {
-            stream: stream.unwrap_or_else(auto),
-            packets: packets.unwrap_or_else(auto),
-        })
+        Ok(schedulers)
     }
 }
 
-/// The scheduler called `name`, which must serve flows of `kind`.
-pub(super) fn scheduler(name: &str, kind: FlowKind) -> Result<String, Problem> {
-    let fit = |known: &&Known| known.kinds.contains(&kind);
-    let names: Vec<&str> = SCHEDULERS
-        .iter()
-        .filter(fit)
-        .map(|known| known.name)
+/// The scheduler called `name`, which must serve flows of `kind`; `None` for [`AUTO`].
+///
+/// # Errors
+/// When there is none, or it does not serve that kind; with a list of those that do.
+pub fn scheduler(name: &str, kind: FlowKind) -> Result<Option<&'static str>, Problem> {
+    if name == AUTO {
+        return Ok(None);
+    }
+    let names: Vec<&str> = std::iter::once(AUTO)
+        .chain(
+            SCHEDULERS
+                .iter()
+                .filter(|entry| entry.kinds.contains(&kind))
+                .map(|entry| entry.name),
+        )
         .collect();
-    match SCHEDULERS.iter().find(|known| known.name == name) {
-        Some(known) if fit(&known) => Ok(name.to_owned()),
+    match SCHEDULERS.iter().find(|entry| entry.name == name) {
+        Some(entry) if entry.kinds.contains(&kind) => Ok(Some(entry.name)),
         Some(_) => Err(Problem::new(format!(
             "scheduler `{name}` does not serve {} flows",
             word(kind)
@@ -131,18 +101,40 @@ pub(super) fn scheduler(name: &str, kind: FlowKind) -> Result<String, Problem> {
     }
 }
 
-/// The congestion controller called `name`.
-pub(super) fn congestion(name: &str) -> Result<String, Problem> {
-    if CONTROLLERS.contains(&name) {
-        return Ok(name.to_owned());
+/// A congestion controller: its name, and the rate that `fixed` holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Congestion {
+    /// Name in the registry.
+    pub name: &'static str,
+    /// For controllers that need one.
+    pub rate: Option<Rate>,
+}
+
+/// `NAME`, or `NAME=RATE` for a controller that needs a rate.
+pub(super) fn congestion(text: &str) -> Result<Congestion, Problem> {
+    let (name, given) = match text.split_once('=') {
+        Some((name, given)) => (name, Some(rate(given)?)),
+        None => (text, None),
+    };
+    let Some(entry) = CONTROLLERS.iter().find(|entry| entry.name == name) else {
+        let names: Vec<&str> = CONTROLLERS.iter().map(|entry| entry.name).collect();
+        return Err(
+            Problem::new(format!("unknown congestion controller `{name}`")).hint(nearest(
+                name,
+                &names,
+                "congestion controller",
+            )),
+        );
+    };
+    match (entry.needs_rate, given) {
+        (true, None) => Err(Problem::new(format!("`{name}` needs a rate"))
+            .hint(format!("write `{name}=20Mbit`, the rate of each path"))),
+        (false, Some(_)) => Err(Problem::new(format!("`{name}` takes no rate"))),
+        (_, rate) => Ok(Congestion {
+            name: entry.name,
+            rate,
+        }),
     }
-    Err(
-        Problem::new(format!("unknown congestion controller `{name}`")).hint(nearest(
-            name,
-            CONTROLLERS,
-            "congestion controller",
-        )),
-    )
 }
 
 fn word(kind: FlowKind) -> &'static str {

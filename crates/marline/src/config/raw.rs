@@ -27,14 +27,15 @@ pub struct RawClient {
     /// File whose first line is the password that the SOCKS5 proxy demands.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub socks_password_file: Option<Written>,
-    /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=NAME][,priority=0..7][,lifetime=TIME][,ordered]. Give it once for
-    /// each forward.
+    /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=NAME][,priority=0..7][,lifetime=TIME][,ordered]. TIME
+    /// is how long a datagram is worth sending, 3s by default. Give it once for each forward.
     #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
     pub forward: Vec<Written>,
     /// Scheduler of flows that name none: NAME, or stream=NAME or packets=NAME for one kind of flow [default: auto].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
-    /// Congestion controller of every path [default: bbr].
+    /// Congestion controller of every path: bbr, cubic, new-reno, none, or fixed=RATE
+    /// [default: bbr].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
     /// Serve Prometheus metrics at this address.
@@ -79,7 +80,8 @@ pub struct RawServer {
     /// Scheduler of what is sent to clients: NAME, or stream=NAME or packets=NAME for one kind of flow [default: auto].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
-    /// Congestion controller of every path [default: bbr].
+    /// Congestion controller of every path: bbr, cubic, new-reno, none, or fixed=RATE
+    /// [default: bbr].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
     /// Serve Prometheus metrics at this address.

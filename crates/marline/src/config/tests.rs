@@ -47,7 +47,7 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
             "--forward",
             "udp:127.0.0.1:53=dns:53,lifetime=200ms",
             "--scheduler",
-            "stream=edpf",
+            "stream=min-rtt",
             "--congestion",
             "cubic",
             "--metrics",
@@ -69,7 +69,7 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
             path = ["wlan0", "wwan0,standby,cost=2"]
             socks = "127.0.0.1:9"
             forward = ["udp:127.0.0.1:53=dns:53,lifetime=200ms"]
-            scheduler = ["stream=edpf"]
+            scheduler = ["stream=min-rtt"]
             congestion = "cubic"
             metrics = "127.0.0.1:9900"
             control = "/c.sock"
@@ -82,8 +82,8 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
     assert_eq!(
         by_flags.common.schedulers,
         Schedulers {
-            stream: "edpf".into(),
-            packets: "auto".into()
+            stream: "min-rtt",
+            packets: Schedulers::default().packets
         }
     );
 }
@@ -98,7 +98,7 @@ fn flags_win_and_a_given_list_replaces_the_files() {
     assert_eq!(config.server, "flag");
     assert_eq!(config.paths.len(), 1);
     assert_eq!(config.paths[0].name, "eth0");
-    assert_eq!(config.common.congestion, "cubic");
+    assert_eq!(config.common.congestion.name, "cubic");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn defaults_are_those_that_the_help_promises() {
     let config = client(&["--server", "S"], None).unwrap();
     assert_eq!(config.socks, Some("127.0.0.1:1080".parse().unwrap()));
     assert_eq!(config.paths, [PathSpec::default()]);
-    assert_eq!(config.common.congestion, "bbr");
+    assert_eq!(config.common.congestion.name, "bbr");
     assert_eq!(config.common.idle_timeout.as_secs(), 60);
     assert_eq!(config.common.metrics, None);
     let config = server(&["--allow-client", "K"]).unwrap();

@@ -1,6 +1,7 @@
 //! Small readers of text that several keys share.
 
 use super::error::Problem;
+use marline_base::Rate;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -91,9 +92,44 @@ pub fn duration(text: &str) -> Result<Duration, Problem> {
     })
 }
 
+/// A rate in bits per second with its unit, `64kbit`, `20Mbit` or `1Gbit`; more than 0.
+///
+/// # Errors
+/// What is wrong with the text, and how to write it.
+pub fn rate(text: &str) -> Result<Rate, Problem> {
+    let wrong = || {
+        Problem::new(format!("`{text}` is not a rate"))
+            .hint("write a number and its unit: `64kbit`, `20Mbit` or `1Gbit`")
+    };
+    let lower = text.trim().to_ascii_lowercase();
+    let lower = lower.strip_suffix("/s").unwrap_or(&lower);
+    let units = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
+    let (number, unit) = units
+        .iter()
+        .find_map(|(unit, size)| Some((lower.strip_suffix(unit)?, size)))
+        .ok_or_else(wrong)?;
+    let bps = number.trim().parse::<f64>().map_err(|_| wrong())? * unit;
+    if (1.0..1e15).contains(&bps) {
+        Ok(Rate::from_bps(bps as u64))
+    } else {
+        Err(wrong())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_need_a_unit() {
+        assert_eq!(rate("20Mbit"), Ok(Rate::from_mbps(20)));
+        assert_eq!(rate("1.5 gbit/s"), Ok(Rate::from_mbps(1500)));
+        for wrong in [
+            "20", "Mbit", "-1kbit", "0kbit", "NaNkbit", "infGbit", "20MB",
+        ] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn hosts_and_ports() {

@@ -86,7 +86,7 @@ impl PathState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathStatus {
     /// Number of the path in its session.
-    pub id: u32,
+    pub id: u64,
     /// Name from the configuration; on a server, the name that this end gave it.
     pub name: String,
     /// What the session thinks of it.
@@ -94,7 +94,7 @@ pub struct PathStatus {
     /// Why it is in that state, in words.
     pub reason: String,
     /// Cost rank, 0 is cheapest.
-    pub cost: u8,
+    pub cost: u32,
     /// Smoothed round-trip time, milliseconds; `None` before the first sample.
     pub rtt_ms: Option<f64>,
     /// Smallest round-trip time seen, milliseconds; `None` before the first sample.
@@ -140,8 +140,10 @@ pub struct FlowStatus {
     pub delay_ms: Option<Quantiles>,
     /// (symbols sent - source symbols) / source symbols.
     pub redundancy: f64,
-    /// Source symbols sent again after a loss.
-    pub retransmissions: u64,
+    /// Sent again because it was lost, bytes.
+    pub retransmitted_bytes: u64,
+    /// Messages that this end gave up because their lifetime ended, and that the other end never sent in time.
+    pub lost_messages: u64,
 }
 
 /// Quantiles of a delay.
@@ -224,7 +226,8 @@ pub(crate) mod tests {
                         worst: 60.0,
                     }),
                     redundancy: 0.125,
-                    retransmissions: 12,
+                    retransmitted_bytes: 12_000,
+                    lost_messages: 2,
                 }],
                 flows_opened: 5,
             }],

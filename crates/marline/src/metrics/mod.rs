@@ -1,1 +1,7 @@
-//! Metrics.
+//! Metrics in Prometheus' text format over HTTP, from the same snapshot as `marline status`.
+
+mod http;
+mod text;
+
+pub use http::serve;
+pub use text::{CONTENT_TYPE, render};

@@ -22,17 +22,6 @@ use tokio::time::timeout;
 /// How long a client may take to say what it wants.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How the proxy opens flows and whom it serves.
-#[derive(Debug, Clone)]
-pub struct SocksSettings {
-    /// What it demands of its users; `None` lets everybody in who reaches the port.
-    pub login: Option<SocksLogin>,
-    /// Scheduler of CONNECT; `None` for `auto`.
-    pub stream_scheduler: Option<String>,
-    /// Scheduler of UDP ASSOCIATE; `None` for `auto`.
-    pub packets_scheduler: Option<String>,
-}
-
 /// Why a connection of the proxy ended early.
 #[derive(Debug, thiserror::Error)]
 enum SocksError {
@@ -54,18 +43,21 @@ enum SocksError {
 
 type Commanded = Socks5ServerProtocol<TcpStream, states::CommandRead>;
 
-/// Serves `listener` until the tasks drain.
+/// Serves `listener` until the tasks drain. With a `login` it demands that of its users; without, it serves everybody who
+/// reaches the port.
 pub async fn serve<T: Tunnel>(
     listener: TcpListener,
     tunnel: T,
-    settings: SocksSettings,
+    login: Option<SocksLogin>,
     tasks: Tasks,
 ) {
-    let settings = Arc::new(settings);
+    let login = Arc::new(login);
     accept_each(listener, &tasks, |connection| {
-        let (tunnel, settings, tasks) = (tunnel.clone(), Arc::clone(&settings), tasks.clone());
+        let (tunnel, login, tasks) = (tunnel.clone(), Arc::clone(&login), tasks.clone());
         async move {
-            if let Err(error) = connection_task(connection, tunnel, &settings, tasks).await {
+            if let Err(error) =
+                connection_task(connection, tunnel, login.as_ref().as_ref(), tasks).await
+            {
                 tracing::debug!(%error, "a SOCKS connection ended early");
             }
         }
@@ -76,16 +68,16 @@ pub async fn serve<T: Tunnel>(
 async fn connection_task<T: Tunnel>(
     connection: TcpStream,
     tunnel: T,
-    settings: &SocksSettings,
+    login: Option<&SocksLogin>,
     tasks: Tasks,
 ) -> Result<(), SocksError> {
     connection.set_nodelay(true)?;
     let local = connection.local_addr()?.ip().to_canonical();
     let peer = connection.peer_addr()?.ip();
-    let handshake = timeout(HANDSHAKE, handshake(connection, settings.login.as_ref()));
+    let handshake = timeout(HANDSHAKE, handshake(connection, login));
     let (protocol, command, address) = handshake.await.map_err(|_| SocksError::Slow)??;
     match command {
-        Socks5Command::TCPConnect => connect(protocol, address, &tunnel, settings).await,
+        Socks5Command::TCPConnect => connect(protocol, address, &tunnel).await,
         Socks5Command::UDPAssociate => {
             let socket = match UdpSocket::bind((local, 0)).await {
                 Ok(socket) => socket,
@@ -96,7 +88,7 @@ async fn connection_task<T: Tunnel>(
             };
             let control = protocol.reply_success(socket.local_addr()?).await?;
             let asked = AskedSource::new(peer, &address);
-            associate(control, socket, asked, tunnel, settings, tasks).await?;
+            associate(control, socket, asked, tunnel, tasks).await?;
             Ok(())
         }
         Socks5Command::TCPBind => {
@@ -140,7 +132,6 @@ async fn connect<T: Tunnel>(
     protocol: Commanded,
     address: TargetAddr,
     tunnel: &T,
-    settings: &SocksSettings,
 ) -> Result<(), SocksError> {
     let target = match target(Protocol::Tcp, address) {
         Ok(target) => target,
@@ -149,9 +140,7 @@ async fn connect<T: Tunnel>(
             return Err(error.into());
         }
     };
-    let mut options = OpenOptions::new(target.encode());
-    options.scheduler.clone_from(&settings.stream_scheduler);
-    let mut flow = match tunnel.open_stream(options).await {
+    let mut flow = match tunnel.open_stream(OpenOptions::new(target.encode())).await {
         Ok(flow) => flow,
         Err(error) => {
             let reply = match error {
@@ -230,7 +219,6 @@ async fn associate<T: Tunnel>(
     socket: UdpSocket,
     mut asked: AskedSource,
     tunnel: T,
-    settings: &SocksSettings,
     tasks: Tasks,
 ) -> io::Result<()> {
     let socket = Arc::new(socket);
@@ -265,8 +253,7 @@ async fn associate<T: Tunnel>(
             continue;
         }
         flows.send(&target, payload, || {
-            let mut options = OpenOptions::new(target.encode());
-            options.scheduler.clone_from(&settings.packets_scheduler);
+            let options = OpenOptions::datagrams(target.encode());
             let back = ReturnPath {
                 socket: Arc::clone(&socket),
                 peer,

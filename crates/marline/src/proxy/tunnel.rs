@@ -13,8 +13,8 @@ pub struct OpenOptions {
     pub target: Bytes,
     /// 0 (served first) to 7.
     pub priority: u8,
-    /// Name of the scheduler; `None` for `auto`.
-    pub scheduler: Option<String>,
+    /// Name of the scheduler in the registry; `None` for the session's default.
+    pub scheduler: Option<&'static str>,
     /// How long a message is worth sending; `None` for as long as the flow lives.
     pub lifetime: Option<Duration>,
     /// Messages are delivered in order. Streams always are.
@@ -24,6 +24,18 @@ pub struct OpenOptions {
 impl OpenOptions {
     /// Priority of a flow that asks for none.
     pub const MIDDLE_PRIORITY: u8 = 3;
+
+    /// Lifetime of datagrams that belong to a program which knows nothing of lifetimes. After an outage of every path, a
+    /// program that sends datagrams is better served by new ones than by a backlog of old ones.
+    pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(3);
+
+    /// For a program's datagrams: given up after [`DATAGRAM_LIFETIME`](Self::DATAGRAM_LIFETIME), the rest by default.
+    pub fn datagrams(target: Bytes) -> Self {
+        OpenOptions {
+            lifetime: Some(Self::DATAGRAM_LIFETIME),
+            ..Self::new(target)
+        }
+    }
 
     /// Everything but the target by default.
     pub fn new(target: Bytes) -> Self {

@@ -4,7 +4,7 @@ use crate::memory::{MemoryTunnel, tunnel};
 use marline::config::SocksLogin;
 use marline::proxy::policy::Policy;
 use marline::proxy::server::{ServerSettings, serve};
-use marline::proxy::socks5::{self, SocksSettings};
+use marline::proxy::socks5;
 use marline::proxy::{OpenOptions, Protocol, Target, Tasks, tcp, udp};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,15 +46,10 @@ impl World {
     pub(crate) async fn socks(&self, login: Option<SocksLogin>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let settings = SocksSettings {
-            login,
-            stream_scheduler: None,
-            packets_scheduler: None,
-        };
         self.client.spawn(socks5::serve(
             listener,
             self.tunnel.clone(),
-            settings,
+            login,
             self.client.clone(),
         ));
         address
