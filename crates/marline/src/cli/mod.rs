@@ -3,11 +3,15 @@
 //! Standard output carries data; everything else goes to standard error. Exit codes: 0 success (a reader that closes our
 //! output early is success), 1 failure at run time, 2 wrong usage or configuration.
 
+pub mod client;
 mod error;
 mod link;
 mod logging;
 pub mod output;
 mod paths;
+pub mod server;
+mod service;
+mod signals;
 mod status;
 
 pub use error::CliError;

@@ -31,9 +31,6 @@ pub trait Manage: Send + Sync + 'static {
         name: &str,
         standby: bool,
     ) -> impl Future<Output = Result<(), ManageError>> + Send;
-
-    /// Begins a graceful stop, as the first SIGTERM does.
-    fn stop(&self);
 }
 
 /// Why a change was refused.

@@ -10,16 +10,17 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 /// Most connections at a time; more wait in the socket's own queue.
 const MAX_CONNECTIONS: usize = 16;
 /// A connection that asks nothing for this long is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Answers requests at `socket` until the future is dropped.
+/// Answers requests at `socket` until the future is dropped. A request to stop cancels `stop`.
 ///
 /// Memory is bounded by 16 connections of [`MAX_REQUEST`] bytes and one snapshot each.
-pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>) {
+pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>, stop: CancellationToken) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -28,10 +29,10 @@ pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>) {
         };
         match socket.listener.accept().await {
             Ok((stream, _)) => {
-                let managed = Arc::clone(&managed);
+                let (managed, stop) = (Arc::clone(&managed), stop.clone());
                 connections.spawn(async move {
                     let _slot = slot;
-                    if let Err(error) = connection(stream, managed.as_ref()).await {
+                    if let Err(error) = connection(stream, managed.as_ref(), &stop).await {
                         tracing::debug!(%error, "a control connection failed");
                     }
                 });
@@ -45,7 +46,11 @@ pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>) {
     }
 }
 
-async fn connection<M: Manage>(stream: UnixStream, managed: &M) -> io::Result<()> {
+async fn connection<M: Manage>(
+    stream: UnixStream,
+    managed: &M,
+    stop: &CancellationToken,
+) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
@@ -62,7 +67,7 @@ async fn connection<M: Manage>(stream: UnixStream, managed: &M) -> io::Result<()
         let whole = line.last() == Some(&b'\n');
         let outcome = if whole || line.len() < MAX_REQUEST {
             match parse_request(&line) {
-                Ok(request) => answer(request, managed).await,
+                Ok(request) => answer(request, managed, stop).await,
                 Err(message) => Outcome::Error {
                     message,
                     hint: None,
@@ -83,7 +88,7 @@ async fn connection<M: Manage>(stream: UnixStream, managed: &M) -> io::Result<()
     }
 }
 
-async fn answer<M: Manage>(request: Request, managed: &M) -> Outcome {
+async fn answer<M: Manage>(request: Request, managed: &M, stop: &CancellationToken) -> Outcome {
     let result = match request {
         Request::Status => {
             return Outcome::Status {
@@ -100,7 +105,7 @@ async fn answer<M: Manage>(request: Request, managed: &M) -> Outcome {
         Request::PathsRemove { path } => managed.remove_path(&path).await,
         Request::PathsStandby { path, standby } => managed.set_standby(&path, standby).await,
         Request::Stop => {
-            managed.stop();
+            stop.cancel();
             Ok(())
         }
     };

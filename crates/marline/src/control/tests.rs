@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio_util::sync::CancellationToken;
 
 /// Writes down what it is told.
 #[derive(Default)]
@@ -34,9 +35,6 @@ impl Manage for Recorder {
         self.note(format!("standby {name} {standby}"));
         Ok(())
     }
-    fn stop(&self) {
-        self.note("stop".into());
-    }
 }
 
 #[tokio::test]
@@ -45,7 +43,8 @@ async fn requests_reach_the_session_and_answers_come_back() {
     let path = folder.path().join("run/control.sock");
     let socket = ControlSocket::bind(&path).await.unwrap();
     let recorder = Arc::new(Recorder::default());
-    let server = tokio::spawn(server::serve(socket, Arc::clone(&recorder)));
+    let stop = CancellationToken::new();
+    let server = tokio::spawn(server::serve(socket, Arc::clone(&recorder), stop.clone()));
 
     let status = client::ask(&path, Request::Status).await.unwrap();
     assert_eq!(
@@ -84,8 +83,9 @@ async fn requests_reach_the_session_and_answers_come_back() {
     );
     assert_eq!(
         *recorder.0.lock().unwrap(),
-        ["add wlan0,standby", "standby 0 false", "stop"]
+        ["add wlan0,standby", "standby 0 false"]
     );
+    assert!(stop.is_cancelled());
     server.abort();
 }
 
@@ -94,7 +94,11 @@ async fn many_lines_on_one_connection_and_rubbish_between_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("control.sock");
     let socket = ControlSocket::bind(&path).await.unwrap();
-    let server = tokio::spawn(server::serve(socket, Arc::new(Recorder::default())));
+    let server = tokio::spawn(server::serve(
+        socket,
+        Arc::new(Recorder::default()),
+        CancellationToken::new(),
+    ));
 
     let mut stream = UnixStream::connect(&path).await.unwrap();
     stream

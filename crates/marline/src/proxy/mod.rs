@@ -1,6 +1,7 @@
 //! Proxies: how programs that know nothing of Marline use a session.
 
 mod associations;
+pub mod front;
 mod idle;
 pub mod policy;
 mod relay;
@@ -15,4 +16,6 @@ pub mod udp;
 
 pub use target::{Host, Protocol, Target, TargetError};
 pub use tasks::Tasks;
-pub use tunnel::{Accept, Incoming, IncomingFlow, OpenError, OpenOptions, PacketFlow, Tunnel};
+pub use tunnel::{
+    Accept, Incoming, IncomingFlow, Listen, OpenError, OpenOptions, PacketFlow, Tunnel,
+};

@@ -65,8 +65,9 @@ pub enum OpenError {
 
 /// A handle on a running session that opens flows. Cheap to clone.
 pub trait Tunnel: Clone + Send + Sync + 'static {
-    /// A reliable stream of bytes. `shutdown` finishes the sending half; dropping it before resets both halves, which the
-    /// other end reads as an error of the kind [`io::ErrorKind::ConnectionReset`].
+    /// A reliable stream of bytes. `shutdown` finishes the sending half: what was written is delivered, also when the
+    /// stream is dropped right after. Dropping it before resets both halves, which the other end reads as an error of the
+    /// kind [`io::ErrorKind::ConnectionReset`].
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
     /// A flow of messages.
     type Packets: PacketFlow;
@@ -86,7 +87,7 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
 
 /// A flow of messages whose boundaries are kept. Dropping it closes it.
 pub trait PacketFlow: Send + Sync + 'static {
-    /// Sends one message; waits while the session has no room for it.
+    /// Sends one message; waits while the session has no room for it. `send` and `recv` may wait at the same time.
     ///
     /// An error of the kind [`io::ErrorKind::InvalidInput`] means that this message is too large and the flow lives on;
     /// any other error that the flow is over.
@@ -96,14 +97,23 @@ pub trait PacketFlow: Send + Sync + 'static {
     fn recv(&self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
-/// The accepting end of one session.
+/// A server's endpoint, which lets clients in.
+pub trait Listen: Send + Sync + 'static {
+    /// The accepting end of a client's session.
+    type Session: Accept;
+
+    /// The next session, or `None` when no more can come. Cancel safe.
+    fn accept(&self) -> impl Future<Output = Option<Self::Session>> + Send;
+}
+
+/// The accepting end of one session. Dropping it resets flows that are opened later; accepted ones live on.
 pub trait Accept: Send + 'static {
     /// See [`Tunnel::Stream`].
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
     /// See [`Tunnel::Packets`].
     type Packets: PacketFlow;
 
-    /// The next flow that the other end opened, or `None` when the session is over.
+    /// The next flow that the other end opened, or `None` when the session is over. Cancel safe.
     fn accept(
         &mut self,
     ) -> impl Future<Output = Option<Incoming<Self::Stream, Self::Packets>>> + Send;

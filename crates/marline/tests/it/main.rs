@@ -1,6 +1,7 @@
 //! The program and its proxies from outside: real sockets on loopback, real processes.
 
 mod cli;
+mod client_program;
 mod memory;
 mod proxy_resets;
 mod proxy_socks;

@@ -42,6 +42,11 @@ impl World {
         world
     }
 
+    /// The client's end of the session.
+    pub(crate) fn tunnel(&self) -> MemoryTunnel {
+        self.tunnel.clone()
+    }
+
     /// Starts a SOCKS proxy.
     pub(crate) async fn socks(&self, login: Option<SocksLogin>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,0 +1,138 @@
+//! `marline client`: local proxies over a session with a server.
+
+use super::CliError;
+use super::service::Service;
+use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
+use crate::control::Manage;
+use crate::proxy::front::Front;
+use crate::proxy::{Tasks, Tunnel};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Carry local programs' traffic over several links to a server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  One laptop, two links, a SOCKS5 proxy at 127.0.0.1:1080:
+    marline client --server 'marline://...' --path wlan0 --path wwan0
+    curl --proxy socks5h://127.0.0.1:1080 https://example.com/
+
+  A mobile modem that is used only when the cable is down:
+    marline client --server 'marline://...' --path eth0 --path wwan0,standby,cost=2
+
+  A game's datagrams on every link at once, for the lowest delay; nothing older than 200 ms:
+    marline client --server 'marline://...' --path wlan0 --path wwan0 --socks off \\
+      --forward udp:127.0.0.1:5000=game.example:5000,scheduler=redundant,lifetime=200ms
+
+  From a file, where the keys are the names of the flags; SIGHUP reads its paths again:
+    marline client --config client.toml
+
+    server = \"marline://...\"
+    path = [\"wlan0\", \"wwan0,standby,cost=2\"]
+    forward = [\"tcp:127.0.0.1:8080=intranet.example:80\"]")]
+pub struct Args {
+    /// Read the configuration from this TOML file; flags win over it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    raw: RawClient,
+}
+
+/// What a client listens on, bound before anything is dialled.
+#[derive(Debug)]
+pub struct Client {
+    args: Args,
+    config: ClientConfig,
+    front: Front,
+    service: Service,
+}
+
+impl Client {
+    /// Checks the configuration and binds what it asks for.
+    ///
+    /// # Errors
+    /// Wrong configuration, a busy port, another instance at the control socket.
+    pub async fn bind(args: Args) -> Result<Self, CliError> {
+        let config = args.load()?;
+        let service = Service::bind(&config.common).await?;
+        let front = Front::bind(&config).await?;
+        Ok(Client {
+            args,
+            config,
+            front,
+            service,
+        })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
+    /// Serves local programs over `session` until a signal, a request to stop, or the end of the session for good, which
+    /// `ended` tells with its reason.
+    ///
+    /// # Errors
+    /// What `ended` tells.
+    pub async fn serve<S: Tunnel + Manage>(
+        self,
+        session: S,
+        ended: impl Future<Output = CliError>,
+    ) -> Result<(), CliError> {
+        let Client {
+            args,
+            mut config,
+            front,
+            service,
+        } = self;
+        let tasks = Tasks::new();
+        front.serve(&session, &tasks);
+        let managed = Arc::new(session);
+        let reload = async || reload(&args, &mut config, managed.as_ref()).await;
+        service
+            .run(Arc::clone(&managed), tasks, reload, ended)
+            .await
+    }
+}
+
+impl Args {
+    fn load(&self) -> Result<ClientConfig, ConfigError> {
+        ClientConfig::check(&Source::load(self.raw.clone(), self.config.as_deref())?)
+    }
+}
+
+/// Reads the configuration again and changes the paths of the running session. Whatever is wrong with the new
+/// configuration, the session goes on as it is.
+async fn reload<M: Manage>(args: &Args, current: &mut ClientConfig, managed: &M) {
+    let new = match args.load() {
+        Ok(new) => new,
+        Err(error) => {
+            tracing::error!("the configuration was not reloaded: {error}");
+            return;
+        }
+    };
+    for change in path_changes(&current.paths, &new.paths) {
+        let (what, result) = match change {
+            PathChange::Add(path) => (format!("add {path}"), managed.add_path(path).await),
+            PathChange::Remove(name) => {
+                (format!("remove {name}"), managed.remove_path(&name).await)
+            }
+            PathChange::Standby(name, standby) => {
+                let result = managed.set_standby(&name, standby).await;
+                (format!("standby {name} {standby}"), result)
+            }
+        };
+        match result {
+            Ok(()) => tracing::info!("reload: {what}"),
+            Err(error) => tracing::error!("reload: {what}: {error}"),
+        }
+    }
+    let rest = ClientConfig {
+        paths: current.paths.clone(),
+        ..new.clone()
+    };
+    if rest != *current {
+        tracing::warn!("only paths change by a reload; other changes need a restart");
+    }
+    current.paths = new.paths;
+}

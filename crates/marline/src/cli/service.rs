@@ -1,0 +1,104 @@
+//! What the long-running subcommands have in common: metrics, control socket, signals, the graceful stop.
+
+use super::CliError;
+use super::signals::{Signal, Signals};
+use crate::config::CommonConfig;
+use crate::control::{self, ControlSocket, Manage};
+use crate::metrics;
+use crate::proxy::Tasks;
+use crate::proxy::front::{ListenError, listen_tcp};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How long running flows may take to finish after the first signal.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Metrics and control, bound and not yet served.
+#[derive(Debug)]
+pub(super) struct Service {
+    metrics: Option<TcpListener>,
+    control: Option<ControlSocket>,
+}
+
+impl From<ListenError> for CliError {
+    fn from(error: ListenError) -> Self {
+        let hint = error.hint();
+        CliError::runtime(error).hint(hint)
+    }
+}
+
+impl Service {
+    pub(super) async fn bind(config: &CommonConfig) -> Result<Self, CliError> {
+        let control = match &config.control {
+            Some(path) => Some(ControlSocket::bind(path).await.map_err(|error| {
+                let hint = error.hint();
+                CliError::runtime(error).hint(hint)
+            })?),
+            None => None,
+        };
+        let metrics = match config.metrics {
+            Some(address) => Some(listen_tcp("metrics", address).await?),
+            None => None,
+        };
+        Ok(Service { metrics, control })
+    }
+
+    /// Serves until a signal or a request to stop, then lets `tasks` finish. SIGHUP calls `reload`. `ended` completes
+    /// with the reason when there is nothing left to serve.
+    pub(super) async fn run<M: Manage>(
+        self,
+        managed: Arc<M>,
+        tasks: Tasks,
+        mut reload: impl AsyncFnMut(),
+        ended: impl Future<Output = CliError>,
+    ) -> Result<(), CliError> {
+        let mut signals = Signals::new()?;
+        let stop = CancellationToken::new();
+        let mut sides = JoinSet::new();
+        if let Some(listener) = self.metrics {
+            if let Ok(address) = listener.local_addr() {
+                tracing::info!("metrics at http://{address}/metrics");
+            }
+            sides.spawn(metrics::serve(listener, Arc::clone(&managed)));
+        }
+        if let Some(socket) = self.control {
+            tracing::info!("control socket at {}", socket.path().display());
+            sides.spawn(control::server::serve(socket, managed, stop.clone()));
+        }
+        tokio::pin!(ended);
+        loop {
+            tokio::select! {
+                signal = signals.next() => match signal {
+                    Signal::Reload => reload().await,
+                    Signal::Stop => break,
+                },
+                () = stop.cancelled() => break,
+                reason = &mut ended => {
+                    tasks.cut();
+                    sides.shutdown().await;
+                    return Err(reason);
+                }
+            }
+        }
+        tracing::info!(
+            "stopping: open connections may finish within {} s; a second signal ends them at once",
+            PATIENCE.as_secs()
+        );
+        tokio::select! {
+            left = tasks.finish(PATIENCE) => match left {
+                0 => tracing::info!("stopped"),
+                left => tracing::warn!("stopped; {left} connections did not finish and were reset"),
+            },
+            () = signals.stop() => {
+                tasks.finish(Duration::ZERO).await;
+                tracing::warn!("stopped at once; open connections were reset");
+            }
+        }
+        // Waited for, so that the control socket's file is gone when we are.
+        sides.shutdown().await;
+        Ok(())
+    }
+}

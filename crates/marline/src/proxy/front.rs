@@ -1,0 +1,149 @@
+//! The listening side of a client: the SOCKS5 proxy and all forwards, bound first and served later, so that a busy port
+//! is an error before anything is dialled.
+
+use super::{Protocol, Tasks, Tunnel, socks5, tcp, udp};
+use crate::config::{ClientConfig, Forward, SocksLogin};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use tokio::net::{TcpListener, UdpSocket};
+
+/// Bound and not yet served.
+#[derive(Debug)]
+pub struct Front {
+    socks: Option<(TcpListener, Option<SocksLogin>)>,
+    tcp: Vec<(TcpListener, Forward)>,
+    udp: Vec<(UdpSocket, Forward)>,
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("--{key} {address}: cannot listen there: {error}")]
+pub struct ListenError {
+    /// The key that asks for it.
+    pub key: &'static str,
+    /// The address.
+    pub address: SocketAddr,
+    /// What the system said.
+    pub error: io::Error,
+}
+
+impl ListenError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        let key = self.key;
+        match self.error.kind() {
+            io::ErrorKind::AddrInUse => {
+                format!("another program has that port: stop it, or choose another with --{key}")
+            }
+            io::ErrorKind::AddrNotAvailable => {
+                format!("{} is not an address of this host", self.address.ip())
+            }
+            io::ErrorKind::PermissionDenied => {
+                "ports below 1024 need more rights: choose a higher one".to_owned()
+            }
+            _ => format!("choose another address with --{key}"),
+        }
+    }
+}
+
+impl Front {
+    /// Binds everything that `config` asks for.
+    ///
+    /// # Errors
+    /// The first address that cannot be listened on.
+    pub async fn bind(config: &ClientConfig) -> Result<Self, ListenError> {
+        let mut front = Front {
+            socks: None,
+            tcp: Vec::new(),
+            udp: Vec::new(),
+        };
+        if let Some(address) = config.socks {
+            front.socks = Some((
+                listen_tcp("socks", address).await?,
+                config.socks_login.clone(),
+            ));
+        }
+        for forward in &config.forwards {
+            let (key, address) = ("forward", forward.listen);
+            match forward.target.protocol() {
+                Protocol::Tcp => {
+                    front
+                        .tcp
+                        .push((listen_tcp(key, address).await?, forward.clone()));
+                }
+                Protocol::Udp => {
+                    let socket = UdpSocket::bind(address)
+                        .await
+                        .map_err(|error| ListenError {
+                            key,
+                            address,
+                            error,
+                        })?;
+                    front.udp.push((socket, forward.clone()));
+                }
+            }
+        }
+        Ok(front)
+    }
+
+    /// Serves everything over `tunnel`, as tasks.
+    pub fn serve<T: Tunnel>(self, tunnel: &T, tasks: &Tasks) {
+        if let Some((listener, login)) = self.socks {
+            tracing::info!("SOCKS5 proxy at {}", shown(listener.local_addr()));
+            tasks.spawn(socks5::serve(
+                listener,
+                tunnel.clone(),
+                login,
+                tasks.clone(),
+            ));
+        }
+        for (listener, forward) in self.tcp {
+            tracing::info!(
+                "{} is carried to {}",
+                shown(listener.local_addr()),
+                forward.target
+            );
+            tasks.spawn(tcp::forward(
+                listener,
+                tunnel.clone(),
+                forward.options(),
+                tasks.clone(),
+            ));
+        }
+        for (socket, forward) in self.udp {
+            tracing::info!(
+                "{} is carried to {}",
+                shown(socket.local_addr()),
+                forward.target
+            );
+            tasks.spawn(udp::forward(
+                socket,
+                tunnel.clone(),
+                forward.options(),
+                tasks.clone(),
+            ));
+        }
+    }
+}
+
+/// Listens on `address` for TCP; `key` is the one that asks for it.
+///
+/// # Errors
+/// When the system refuses.
+pub async fn listen_tcp(
+    key: &'static str,
+    address: SocketAddr,
+) -> Result<TcpListener, ListenError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| ListenError {
+            key,
+            address,
+            error,
+        })
+}
+
+fn shown(address: io::Result<SocketAddr>) -> impl fmt::Display {
+    address.map_or_else(|error| error.to_string(), |address| address.to_string())
+}
