@@ -4,6 +4,7 @@ use super::CliError;
 use super::service::Service;
 use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
 use crate::control::Manage;
+use crate::identity::Identity;
 use crate::proxy::front::Front;
 use crate::proxy::{Tasks, Tunnel};
 use std::path::PathBuf;
@@ -43,22 +44,25 @@ pub struct Args {
 pub struct Client {
     args: Args,
     config: ClientConfig,
+    identity: Identity,
     front: Front,
     service: Service,
 }
 
 impl Client {
-    /// Checks the configuration and binds what it asks for.
+    /// Checks the configuration, reads the key, and binds what is asked for.
     ///
     /// # Errors
-    /// Wrong configuration, a busy port, another instance at the control socket.
+    /// Wrong configuration, an unusable key file, a busy port, another instance at the control socket.
     pub async fn bind(args: Args) -> Result<Self, CliError> {
         let config = args.load()?;
+        let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
         let service = Service::bind(&config.common).await?;
         let front = Front::bind(&config).await?;
         Ok(Client {
             args,
             config,
+            identity,
             front,
             service,
         })
@@ -67,6 +71,11 @@ impl Client {
     /// The configuration.
     pub fn config(&self) -> &ClientConfig {
         &self.config
+    }
+
+    /// The key pair.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// Serves local programs over `session` until a signal, a request to stop, or the end of the session for good, which
@@ -84,6 +93,7 @@ impl Client {
             mut config,
             front,
             service,
+            ..
         } = self;
         let tasks = Tasks::new();
         front.serve(&session, &tasks);

@@ -5,6 +5,7 @@
 
 pub mod client;
 mod error;
+mod identity;
 mod link;
 mod logging;
 pub mod output;
@@ -43,6 +44,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Identity(identity::Args),
     Link(link::Args),
     Status(status::Args),
     Paths(paths::Args),
@@ -71,6 +73,7 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), CliError> {
     logging::start(&cli.log)?;
     match cli.command {
+        Command::Identity(args) => identity::run(args),
         Command::Link(args) => link::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Paths(args) => paths::run(&args),

@@ -4,6 +4,7 @@ use super::CliError;
 use super::service::Service;
 use crate::config::{RawServer, ServerConfig, Source};
 use crate::control::Manage;
+use crate::identity::Identity;
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Tasks};
 use std::path::PathBuf;
@@ -14,13 +15,13 @@ use std::sync::Arc;
 #[command(after_help = "\
 Examples:
   A cloud host for one client, whose key `marline identity show` printed on the client:
-    marline server --allow-client marline-key:...
+    marline server --allow-client marline-pub:...
 
   Many clients, one key a line; SIGHUP reads the list again:
     marline server --allow-clients-file /etc/marline/clients
 
   Clients may reach the web and one private network, but no mail server:
-    marline server --allow-client marline-key:... --allow-target '*' \\
+    marline server --allow-client marline-pub:... --allow-target '*' \\
       --allow-target 10.1.0.0/16:443 --deny-target '*:25'
 
   From a file, where the keys are the names of the flags:
@@ -44,24 +45,35 @@ pub struct Args {
 #[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
+    identity: Identity,
     service: Service,
 }
 
 impl Server {
-    /// Checks the configuration and binds the local sockets that it asks for.
+    /// Checks the configuration, reads the key, and binds the local sockets that it asks for.
     ///
     /// # Errors
-    /// Wrong configuration, a busy port, another instance at the control socket.
+    /// Wrong configuration, an unusable key file, a busy port, another instance at the control socket.
     pub async fn bind(args: Args) -> Result<Self, CliError> {
         let source = Source::load(args.raw, args.config.as_deref())?;
         let config = ServerConfig::check(&source)?;
+        let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
         let service = Service::bind(&config.common).await?;
-        Ok(Server { config, service })
+        Ok(Server {
+            config,
+            identity,
+            service,
+        })
     }
 
     /// The configuration.
     pub fn config(&self) -> &ServerConfig {
         &self.config
+    }
+
+    /// The key pair.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// Serves the clients that `endpoint` lets in until a signal or a request to stop. SIGHUP calls `reload`.
@@ -73,7 +85,9 @@ impl Server {
         endpoint: E,
         reload: impl AsyncFnMut(),
     ) -> Result<(), CliError> {
-        let Server { config, service } = self;
+        let Server {
+            config, service, ..
+        } = self;
         let settings = Arc::new(ServerSettings {
             policy: config.targets,
             max_flows: config.max_flows,

@@ -8,6 +8,9 @@ use super::text::{duration, listen_address};
 use super::{Forward, PathSpec};
 use crate::control;
 use crate::control::status::Role;
+use crate::identity::{
+    AllowList, ConnectionString, DEFAULT_PORT, HostPort, KeyTextError, PublicKey,
+};
 use crate::proxy::policy::{Policy, Rule};
 use marline_proto::Config as SessionConfig;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -16,8 +19,6 @@ use std::time::Duration;
 
 /// The SOCKS5 proxy's address when none is given.
 const SOCKS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
-/// The server's port when none is given.
-const PORT: u16 = 4433;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const IDLE_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
@@ -30,8 +31,8 @@ const MAX_PATHS: usize = 16;
 /// What a client does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientConfig {
-    /// Connection string: the server's address and key.
-    pub server: String,
+    /// The server's addresses and key.
+    pub server: ConnectionString,
     /// Key file.
     pub identity: PathBuf,
     /// Paths, at least one, with different names.
@@ -53,10 +54,10 @@ pub struct ServerConfig {
     pub listen: Vec<SocketAddr>,
     /// Key file.
     pub identity: PathBuf,
-    /// Public keys of the clients that are let in.
-    pub allow_clients: Vec<String>,
-    /// File with more of them.
-    pub allow_clients_file: Option<PathBuf>,
+    /// Addresses at which clients reach it, for the connection string that it prints; empty when it has to guess.
+    pub advertise: Vec<HostPort>,
+    /// Clients that are let in.
+    pub allow_clients: AllowList,
     /// What clients may reach.
     pub targets: Policy,
     /// Most flows that one client may have open at a time.
@@ -124,13 +125,17 @@ impl ClientConfig {
                 .hint("`marline server` prints a connection string: give it as --server STRING")
                 .at(source.missing("server"))
         })?;
+        let server = source.read("server", server, |text| {
+            text.parse::<ConnectionString>()
+                .map_err(|error| Problem::new(error.to_string()))
+        })?;
         let socks = match &raw.socks {
             Some(value) if value.text == "off" => None,
             Some(value) => Some(source.read("socks", value, listen_address)?),
             None => Some(SOCKS),
         };
         Ok(ClientConfig {
-            server: server.text.clone(),
+            server,
             identity: identity(source, raw.identity.as_ref())?,
             paths: paths(source)?,
             socks,
@@ -167,14 +172,9 @@ impl ServerConfig {
         }
         if listen.is_empty() {
             listen = vec![
-                (Ipv4Addr::UNSPECIFIED, PORT).into(),
-                (Ipv6Addr::UNSPECIFIED, PORT).into(),
+                (Ipv4Addr::UNSPECIFIED, DEFAULT_PORT).into(),
+                (Ipv6Addr::UNSPECIFIED, DEFAULT_PORT).into(),
             ];
-        }
-        if raw.allow_client.is_empty() && raw.allow_clients_file.is_none() {
-            return Err(Problem::new("no client would be let in")
-                .hint("`marline identity show` on the client prints its key: give it as --allow-client KEY")
-                .at(source.missing("allow-client")));
         }
         let rules = |key, values: &[Written]| -> Result<Vec<Rule>, ConfigError> {
             values
@@ -192,15 +192,8 @@ impl ServerConfig {
         Ok(ServerConfig {
             listen,
             identity: identity(source, raw.identity.as_ref())?,
-            allow_clients: raw
-                .allow_client
-                .iter()
-                .map(|value| value.text.clone())
-                .collect(),
-            allow_clients_file: raw
-                .allow_clients_file
-                .as_ref()
-                .map(|value| source.resolve(value)),
+            advertise: advertise(source)?,
+            allow_clients: allow_clients(source)?,
             targets: Policy::new(
                 rules("allow-target", &raw.allow_target)?,
                 rules("deny-target", &raw.deny_target)?,
@@ -214,6 +207,43 @@ impl ServerConfig {
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
             },
         })
+    }
+}
+
+fn advertise(source: &Source<RawServer>) -> Result<Vec<HostPort>, ConfigError> {
+    let read = |value| {
+        source.read("advertise", value, |text| {
+            text.parse::<HostPort>()
+                .map_err(|error| Problem::new(error.to_string()))
+        })
+    };
+    source.raw.advertise.iter().map(read).collect()
+}
+
+fn allow_clients(source: &Source<RawServer>) -> Result<AllowList, ConfigError> {
+    let raw = &source.raw;
+    let problem = |error: &dyn std::error::Error| Problem::new(error.to_string());
+    match (&raw.allow_client[..], &raw.allow_clients_file) {
+        ([], None) => Err(Problem::new("no client would be let in")
+            .hint("`marline identity show` on the client prints its key: give it as --allow-client KEY")
+            .at(source.missing("allow-client"))),
+        ([], Some(file)) => source.read("allow-clients-file", file, |_| {
+            AllowList::load(&source.resolve(file)).map_err(|error| problem(&error))
+        }),
+        ([first, ..], Some(_)) => Err(Problem::new("`allow-clients-file` is given too")
+            .hint("give one of the two: the key can stand in the file")
+            .at(source.place("allow-client", first))),
+        (values, None) => {
+            let keys: Result<Vec<PublicKey>, ConfigError> = values
+                .iter()
+                .map(|value| {
+                    source.read("allow-client", value, |text| {
+                        text.parse().map_err(|error: KeyTextError| problem(&error))
+                    })
+                })
+                .collect();
+            Ok(AllowList::from_keys(keys?))
+        }
     }
 }
 

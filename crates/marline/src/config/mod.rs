@@ -16,7 +16,7 @@ pub use checked::{ClientConfig, CommonConfig, ServerConfig, SocksLogin, default_
 pub use error::{ConfigError, Place, Problem};
 pub use forward::Forward;
 pub use names::{AUTO, Congestion, Schedulers, scheduler};
-pub use path::{Local, PathSpec};
+pub use path::PathSpec;
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, path_changes};
 pub use source::{Raw, Source, Written};

@@ -1,7 +1,9 @@
 //! One path as it is configured: `LOCAL[,standby][,cost=N][,server=HOST:PORT][,name=NAME]`.
 
 use super::error::Problem;
-use super::text::{host_port, nearest};
+use super::text::nearest;
+use crate::carrier::Bind;
+use crate::identity::HostPort;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -12,30 +14,19 @@ const MAX_INTERFACE: usize = 15;
 const MAX_NAME: usize = 64;
 const OPTIONS: [&str; 4] = ["standby", "cost", "server", "name"];
 
-/// What a path's socket is bound to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Local {
-    /// Nothing: the routing table decides. Written `any`.
-    Any,
-    /// A network interface, for example `wlan0`.
-    Interface(String),
-    /// A source address.
-    Address(IpAddr),
-}
-
 /// A path as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathSpec {
     /// The name that `marline status` shows and `marline paths` takes. Unique within a session.
     pub name: String,
     /// What the path's socket is bound to.
-    pub local: Local,
+    pub local: Bind,
     /// Used only when no path that is not on standby works.
     pub standby: bool,
     /// Cost rank, 0 is cheapest; a scheduler that minds cost prefers lower ranks.
     pub cost: u8,
-    /// Address of the server over this path, `HOST:PORT`, where it differs from the one in the connection string.
-    pub server: Option<String>,
+    /// Address of the server over this path, where it differs from those in the connection string.
+    pub server: Option<HostPort>,
 }
 
 impl Default for PathSpec {
@@ -43,7 +34,7 @@ impl Default for PathSpec {
     fn default() -> Self {
         PathSpec {
             name: "any".to_owned(),
-            local: Local::Any,
+            local: Bind::Any,
             standby: false,
             cost: 0,
             server: None,
@@ -51,19 +42,9 @@ impl Default for PathSpec {
     }
 }
 
-impl fmt::Display for Local {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Local::Any => f.write_str("any"),
-            Local::Interface(name) => f.write_str(name),
-            Local::Address(address) => write!(f, "{address}"),
-        }
-    }
-}
-
 impl fmt::Display for PathSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.local)?;
+        f.write_str(&local_text(&self.local))?;
         if self.standby {
             f.write_str(",standby")?;
         }
@@ -73,53 +54,63 @@ impl fmt::Display for PathSpec {
         if let Some(server) = &self.server {
             write!(f, ",server={server}")?;
         }
-        if self.name != default_name(&self.local, self.server.as_deref()) {
+        if self.name != default_name(&self.local, self.server.as_ref()) {
             write!(f, ",name={}", self.name)?;
         }
         Ok(())
     }
 }
 
-fn default_name(local: &Local, server: Option<&str>) -> String {
+/// As `--path` takes it.
+fn local_text(local: &Bind) -> String {
+    match local {
+        Bind::Any => "any".to_owned(),
+        Bind::Interface(name) => name.clone(),
+        Bind::Address(address) => address.to_string(),
+    }
+}
+
+fn default_name(local: &Bind, server: Option<&HostPort>) -> String {
+    let local = local_text(local);
     match server {
-        None => local.to_string(),
+        None => local,
         // Two paths may leave by the same local address to different relays; their names must differ too.
         Some(server) => format!("{local}/{server}"),
     }
 }
 
-impl FromStr for Local {
-    type Err = Problem;
-
-    fn from_str(text: &str) -> Result<Self, Problem> {
-        if text == "any" {
-            return Ok(Local::Any);
-        }
-        if let Ok(address) = text.parse::<IpAddr>() {
-            return match address {
-                address if address.is_unspecified() => Ok(Local::Any),
-                address if address.is_multicast() => {
-                    Err(Problem::new(format!("`{address}` is a multicast address"))
-                        .hint("give an address of this host, or the name of an interface"))
-                }
-                address => Ok(Local::Address(address)),
-            };
-        }
-        let plausible = !text.is_empty()
-            && text.len() <= MAX_INTERFACE
-            && text
-                .chars()
-                .all(|c| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '='))
-            && text != "."
-            && text != "..";
-        // Four numbers with dots are meant as an address even when they are not one.
-        let numeric = text.contains('.') && text.chars().all(|c| c.is_ascii_digit() || c == '.');
-        if !plausible || numeric {
-            return Err(Problem::new(format!("`{text}` is neither an interface name nor an IP address"))
-                .hint("write an interface such as `wlan0`, a source address such as `192.168.1.7`, or `any`"));
-        }
-        Ok(Local::Interface(text.to_owned()))
+fn local(text: &str) -> Result<Bind, Problem> {
+    if text == "any" {
+        return Ok(Bind::Any);
     }
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return match address {
+            address if address.is_unspecified() => Ok(Bind::Any),
+            address if address.is_multicast() => {
+                Err(Problem::new(format!("`{address}` is a multicast address"))
+                    .hint("give an address of this host, or the name of an interface"))
+            }
+            address => Ok(Bind::Address(address)),
+        };
+    }
+    let plausible = !text.is_empty()
+        && text.len() <= MAX_INTERFACE
+        && text
+            .chars()
+            .all(|c| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '='))
+        && text != "."
+        && text != "..";
+    // Four numbers with dots are meant as an address even when they are not one.
+    let numeric = text.contains('.') && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    if !plausible || numeric {
+        return Err(Problem::new(format!(
+            "`{text}` is neither an interface name nor an IP address"
+        ))
+        .hint(
+            "write an interface such as `wlan0`, a source address such as `192.168.1.7`, or `any`",
+        ));
+    }
+    Ok(Bind::Interface(text.to_owned()))
 }
 
 impl FromStr for PathSpec {
@@ -127,7 +118,7 @@ impl FromStr for PathSpec {
 
     fn from_str(text: &str) -> Result<Self, Problem> {
         let mut words = text.split(',').map(str::trim);
-        let local: Local = words.next().unwrap_or_default().parse()?;
+        let local = local(words.next().unwrap_or_default())?;
         let mut spec = PathSpec {
             local,
             name: String::new(),
@@ -150,7 +141,10 @@ impl FromStr for PathSpec {
                         Problem::new(format!("cost `{value}` is not a number from 0 to 255"))
                     })?;
                 }
-                ("server", Some(value)) => spec.server = Some(host_port(value)?),
+                ("server", Some(value)) => {
+                    let server = value.parse::<HostPort>();
+                    spec.server = Some(server.map_err(|error| Problem::new(error.to_string()))?);
+                }
                 ("name", Some(value)) => spec.name = name(value)?,
                 ("standby", Some(_)) => {
                     return Err(Problem::new("option `standby` takes no value"));
@@ -167,7 +161,7 @@ impl FromStr for PathSpec {
             }
         }
         if spec.name.is_empty() {
-            spec.name = default_name(&spec.local, spec.server.as_deref());
+            spec.name = default_name(&spec.local, spec.server.as_ref());
         }
         Ok(spec)
     }
@@ -199,10 +193,10 @@ mod tests {
     #[test]
     fn reads_every_option() {
         let spec = parse("wwan0,standby,cost=2,server=[2001:db8::1]:4433,name=modem");
-        assert_eq!(spec.local, Local::Interface("wwan0".into()));
+        assert_eq!(spec.local, Bind::Interface("wwan0".into()));
         assert!(spec.standby);
         assert_eq!(spec.cost, 2);
-        assert_eq!(spec.server.as_deref(), Some("[2001:db8::1]:4433"));
+        assert_eq!(spec.server, Some("[2001:db8::1]:4433".parse().unwrap()));
         assert_eq!(spec.name, "modem");
     }
 
@@ -242,7 +236,7 @@ mod tests {
             ("wlan0,standby=yes", "takes no value"),
             ("wlan0,standby,standby", "twice"),
             ("wlan0,stanby", "unknown option `stanby`"),
-            ("wlan0,server=host", "port"),
+            ("wlan0,server=host:port", "port"),
             ("wlan0,name=a b", "not usable"),
         ] {
             let problem = text.parse::<PathSpec>().expect_err(text);

@@ -57,6 +57,10 @@ pub struct RawServer {
     /// Address to listen on, UDP. Give it once for each address [default: 0.0.0.0:4433 and [::]:4433].
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub listen: Vec<Written>,
+    /// HOST[:PORT] at which clients reach this server, for the connection string that it prints. Give it once for each
+    /// address [default: a guess].
+    #[arg(long, value_name = "HOST", value_parser = Written::flag)]
+    pub advertise: Vec<Written>,
     /// Key file of this server, made by `marline identity new`
     /// [default: $XDG_CONFIG_HOME/marline/identity].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
@@ -64,7 +68,8 @@ pub struct RawServer {
     /// Public key of a client that is let in. Give it once for each client.
     #[arg(long, value_name = "KEY", value_parser = Written::flag)]
     pub allow_client: Vec<Written>,
-    /// File with the public keys of clients that are let in, one a line; read again on SIGHUP.
+    /// File with the public keys of clients that are let in, one a line, instead of --allow-client; read again on
+    /// SIGHUP.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub allow_clients_file: Option<Written>,
     /// Target that clients may reach: *, HOST, *.DOMAIN, IP or CIDR, each with [:PORT[-PORT]]. Only an address rule
@@ -131,6 +136,7 @@ impl Raw for RawServer {
     fn over(self, file: Self) -> Self {
         RawServer {
             listen: list(self.listen, file.listen),
+            advertise: list(self.advertise, file.advertise),
             identity: self.identity.or(file.identity),
             allow_client: list(self.allow_client, file.allow_client),
             allow_clients_file: self.allow_clients_file.or(file.allow_clients_file),

@@ -91,7 +91,7 @@ mod tests {
                 .into_iter()
                 .map(|(number, (standby, cost))| PathSpec {
                     name: format!("p{number}"),
-                    local: crate::config::Local::Interface(format!("if{number}")),
+                    local: crate::carrier::Bind::Interface(format!("if{number}")),
                     standby,
                     cost,
                     server: None,

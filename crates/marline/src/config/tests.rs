@@ -1,4 +1,5 @@
 use super::*;
+use crate::identity::{ConnectionString, PublicKey};
 use std::fs;
 
 fn flags<R: Raw>(words: &[&str]) -> R {
@@ -6,19 +7,44 @@ fn flags<R: Raw>(words: &[&str]) -> R {
     R::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
 }
 
+/// Connection strings for the words `S` and `T`, a key for `K`: the tests are about everything else.
+fn spelt_out(word: &str) -> String {
+    let key = PublicKey::from_bytes([9; 32]);
+    let at = |host: &str| {
+        ConnectionString::new(key, vec![host.parse().unwrap()])
+            .unwrap()
+            .to_string()
+    };
+    match word {
+        "S" => at("s.example"),
+        "T" => at("t.example"),
+        "K" => key.to_string(),
+        other => other.to_owned(),
+    }
+}
+
 /// Flags and a file, checked as a client's.
 fn client(words: &[&str], file: Option<&str>) -> Result<ClientConfig, ConfigError> {
+    let words: Vec<String> = words.iter().map(|word| spelt_out(word)).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let file = file.map(|text| {
+        text.replace("\"S\"", &format!("\"{}\"", spelt_out("S")))
+            .replace("\"T\"", &format!("\"{}\"", spelt_out("T")))
+    });
+    let file = file.as_deref();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("marline.toml");
     if let Some(text) = file {
         fs::write(&path, text).unwrap();
     }
-    let source = Source::load(flags::<RawClient>(words), file.map(|_| path.as_path()))?;
+    let source = Source::load(flags::<RawClient>(&words), file.map(|_| path.as_path()))?;
     ClientConfig::check(&source)
 }
 
 fn server(words: &[&str]) -> Result<ServerConfig, ConfigError> {
-    ServerConfig::check(&Source::flags(flags::<RawServer>(words)))
+    let words: Vec<String> = words.iter().map(|word| spelt_out(word)).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    ServerConfig::check(&Source::flags(flags::<RawServer>(&words)))
 }
 
 /// The error with the folder of the test taken off.
@@ -91,11 +117,11 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
 #[test]
 fn flags_win_and_a_given_list_replaces_the_files() {
     let config = client(
-        &["--server", "flag", "--path", "eth0"],
-        Some("server = \"file\"\npath = [\"wlan0\", \"wwan0\"]\ncongestion = \"cubic\"\n"),
+        &["--server", "S", "--path", "eth0"],
+        Some("server = \"T\"\npath = [\"wlan0\", \"wwan0\"]\ncongestion = \"cubic\"\n"),
     )
     .unwrap();
-    assert_eq!(config.server, "flag");
+    assert_eq!(config.server.to_string(), spelt_out("S"));
     assert_eq!(config.paths.len(), 1);
     assert_eq!(config.paths[0].name, "eth0");
     assert_eq!(config.common.congestion.name, "cubic");
@@ -195,6 +221,7 @@ fn errors_in_a_file_name_line_key_value_and_mend() {
 fn errors_in_flags_name_the_flag_and_the_value() {
     for (words, message) in [
         (vec![], "--server: no server is given"),
+        (vec!["--path", "a,server=h:0"], "--path a,server=h:0: "),
         (
             vec!["--socks", "localhost:1080"],
             "--socks localhost:1080: `localhost:1080` is not an address",
@@ -261,7 +288,29 @@ fn a_server_that_would_let_nobody_in_is_refused() {
         error.to_string().contains("no client would be let in"),
         "{error}"
     );
-    assert!(server(&["--allow-clients-file", "f"]).is_ok());
+    let error = server(&["--allow-clients-file", "/nowhere/clients"]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("--allow-clients-file /nowhere/clients: "),
+        "{error}"
+    );
+    let error = server(&["--allow-client", "K", "--allow-clients-file", "f"]).unwrap_err();
+    assert!(error.to_string().contains("is given too"), "{error}");
+    let error = server(&["--allow-client", "marline-pub:abc"]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("--allow-client marline-pub:abc: "),
+        "{error}"
+    );
+    assert_eq!(
+        server(&["--allow-client", "K"])
+            .unwrap()
+            .allow_clients
+            .len(),
+        1
+    );
     let error = server(&["--allow-client", "K", "--allow-target", "10.0.0.0/40"]).unwrap_err();
     assert!(
         error
@@ -300,11 +349,8 @@ fn the_same_port_serves_tcp_and_udp() {
 fn files_named_in_a_file_are_relative_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("marline.toml");
-    fs::write(
-        &path,
-        "server = \"S\"\nidentity = \"key\"\nsocks-user = \"u\"\nsocks-password-file = \"pw\"\n",
-    )
-    .unwrap();
+    let keys = "identity = \"key\"\nsocks-user = \"u\"\nsocks-password-file = \"pw\"\n";
+    fs::write(&path, format!("server = \"{}\"\n{keys}", spelt_out("S"))).unwrap();
     fs::write(folder.path().join("pw"), "secret\nsecond line\n").unwrap();
     let source = Source::load(RawClient::default(), Some(&path)).unwrap();
     let config = ClientConfig::check(&source).unwrap();

@@ -24,14 +24,6 @@ pub fn nearest(word: &str, known: &[&str], what: &str) -> String {
     }
 }
 
-/// `HOST:PORT`, where HOST is a name, an IPv4 address or an IPv6 address in brackets. The port is not 0.
-///
-/// # Errors
-/// What is wrong with the text, and how to write it.
-pub fn host_port(text: &str) -> Result<String, Problem> {
-    split_host_port(text).map(|_| text.to_owned())
-}
-
 /// Splits `HOST:PORT`; the brackets of an IPv6 address are taken off.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ use marline::control::client::ask;
 use marline::control::protocol::{Outcome, Request};
 use marline::control::status::{Role, Status};
 use marline::control::{Manage, ManageError};
+use marline::identity::{ConnectionString, Identity};
 use marline::proxy::{OpenError, OpenOptions, Tunnel};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -61,6 +62,16 @@ fn args(words: &[&str]) -> Args {
     Args::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
 }
 
+/// A connection string, and a key file in `folder`.
+fn identities(folder: &Path) -> (String, String) {
+    let identity = Identity::generate().unwrap();
+    let key = folder.join("identity");
+    identity.save_new(&key).unwrap();
+    let address = vec!["127.0.0.1".parse().unwrap()];
+    let server = ConnectionString::new(identity.public_key(), address).unwrap();
+    (server.to_string(), key.to_str().unwrap().to_owned())
+}
+
 /// Ports that were free a moment ago.
 fn free_ports() -> [SocketAddr; 2] {
     let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
@@ -79,11 +90,14 @@ async fn http(address: SocketAddr, request: &str) -> String {
 async fn it_serves_all_that_its_flags_ask_for_and_stops_when_asked() {
     let folder = tempfile::tempdir().unwrap();
     let control = folder.path().join("control.sock");
+    let (server, key) = identities(folder.path());
     let [socks, metrics] = free_ports();
     let (socks_text, metrics_text) = (socks.to_string(), metrics.to_string());
     let client = Client::bind(args(&[
         "--server",
-        "unused",
+        &server,
+        "--identity",
+        &key,
         "--socks",
         &socks_text,
         "--metrics",
@@ -145,16 +159,35 @@ async fn a_busy_port_and_a_second_instance_are_named_before_anything_is_dialled(
     let folder = tempfile::tempdir().unwrap();
     let control = folder.path().join("control.sock");
     let control = control.to_str().unwrap();
+    let (server, key) = identities(folder.path());
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let busy = args(&["--server", "s", "--control", "off", "--socks", &taken]);
+    let busy = args(&[
+        "--server",
+        &server,
+        "--identity",
+        &key,
+        "--control",
+        "off",
+        "--socks",
+        &taken,
+    ]);
     let error = format!("{:?}", Client::bind(busy).await.unwrap_err());
     assert!(
         error.contains(&format!("--socks {taken}: cannot listen there")),
         "{error}"
     );
 
-    let words = ["--server", "s", "--control", control, "--socks", "off"];
+    let words = [
+        "--server",
+        &server,
+        "--identity",
+        &key,
+        "--control",
+        control,
+        "--socks",
+        "off",
+    ];
     let _first = Client::bind(args(&words)).await.unwrap();
     let error = format!("{:?}", Client::bind(args(&words)).await.unwrap_err());
     assert!(error.contains("another instance is running"), "{error}");
