@@ -3,6 +3,7 @@
 //! It sleeps in `ppoll`, whose time limit has nanoseconds. Linux lets ordinary threads oversleep by
 //! up to 50 µs to save wake-ups; the thread gives up this slack. It does not spin: at some thousand
 //! datagrams a second that would take a core from the programs under test.
+//! Where it may, it raises its own priority.
 
 use crate::emulate::relay::Relay;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,11 +17,14 @@ use std::time::Duration;
 
 /// Datagrams taken from one socket before the others, and what is due, have their turn.
 const BATCH: usize = 32;
+/// Nice value to ask for: ahead of ordinary programs.
+#[cfg(target_os = "linux")]
+const PRIORITY: i32 = -10;
 /// How often idle clients are looked for.
 const EXPIRY: Duration = Duration::from_secs(1);
 
 pub(super) fn run(relay: &Mutex<Relay>, listen: &UdpSocket, stopped: &PipeReader) {
-    give_up_timer_slack();
+    be_punctual();
     let mut buffer = vec![0; usize::from(u16::MAX)];
     let mut upstreams = Upstreams::default();
     let clock = lock(relay).clock();
@@ -136,10 +140,18 @@ fn receive(buffer: &mut [u8], mut one: impl FnMut(&mut [u8]) -> io::Result<()>) 
     }
 }
 
-fn give_up_timer_slack() {
+/// Asks the system to wake this thread in time; where it refuses, timing is coarser.
+fn be_punctual() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN)) {
-        tracing::debug!("timers of the emulated link are 50 µs coarse: {error}");
+    {
+        if let Err(error) = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN)) {
+            tracing::debug!("timers of the emulated link are 50 µs coarse: {error}");
+        }
+        // A link does not slow down because the computer is busy. On Linux this is the thread's
+        // own priority; it takes the right to raise one (root, or CAP_SYS_NICE).
+        if let Err(error) = rustix::process::setpriority_process(None, PRIORITY) {
+            tracing::debug!("the emulated link keeps its ordinary priority: {error}");
+        }
     }
 }
 
