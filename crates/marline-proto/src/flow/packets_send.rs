@@ -7,9 +7,10 @@ use marline_base::{Duration, Instant};
 
 use super::Symbol;
 use crate::ranges::RangeSet;
+use crate::sched::{Refusal, Unit};
 
 /// Why a message was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SendError {
     /// There is no such flow, or it takes no messages (any more).
     Closed,
@@ -17,6 +18,8 @@ pub enum SendError {
     TooLong(usize, usize),
     /// The flow holds as many bytes as it may; try again after an event tells of room.
     Full,
+    /// The flow's scheduler cannot deliver it as asked.
+    Refused(Refusal),
 }
 
 impl core::fmt::Display for SendError {
@@ -30,6 +33,7 @@ impl core::fmt::Display for SendError {
                 )
             }
             Self::Full => f.write_str("the flow's send buffer is full"),
+            Self::Refused(refusal) => write!(f, "{refusal}"),
         }
     }
 }
@@ -86,6 +90,15 @@ impl PacketsSend {
         }
     }
 
+    /// A message of `len` bytes that would be written now, as a scheduler may judge it.
+    pub(crate) fn offered(&self, now: Instant, len: usize) -> Unit {
+        Unit {
+            id: self.count(),
+            len: len as u64,
+            deadline: self.lifetime.map(|l| now + l),
+        }
+    }
+
     /// Takes a message and returns its sequence number.
     pub(crate) fn push(&mut self, now: Instant, data: Bytes) -> Result<u64, SendError> {
         if self.finished {
@@ -127,6 +140,22 @@ impl PacketsSend {
     pub(crate) fn next_len(&self, max: u32) -> Option<u32> {
         let message = self.message(self.next)?;
         Some((message.data.len() as u32 - message.cut).min(max))
+    }
+
+    /// What is left of message `id` from `offset` on.
+    pub(crate) fn unit(&self, id: u64, offset: u64) -> Option<Unit> {
+        let message = self.message(id)?;
+        Some(Unit {
+            id,
+            len: (message.data.len() as u64).saturating_sub(offset),
+            deadline: (message.expires != Instant::FAR_FUTURE).then_some(message.expires),
+        })
+    }
+
+    /// What is left of the message that is cut next.
+    pub(crate) fn next_unit(&self) -> Option<Unit> {
+        let cut = self.message(self.next)?.cut;
+        self.unit(self.next, u64::from(cut))
     }
 
     pub(crate) fn unsent(&self) -> u64 {
@@ -305,6 +334,9 @@ mod tests {
         send.push(Instant::ZERO, bytes(5)).unwrap();
         send.push(Instant::from_millis(5), bytes(5)).unwrap();
         let symbol = send.cut(3).unwrap();
+        let unit = send.next_unit().unwrap();
+        let deadline = Some(Instant::from_millis(10));
+        assert_eq!((unit.id, unit.len, unit.deadline), (0, 2, deadline));
         assert_eq!(send.next_expiry(), Some(Instant::from_millis(10)));
         assert_eq!(send.expire(Instant::from_millis(10)), Some(1));
         assert!(send.is_settled(&symbol));

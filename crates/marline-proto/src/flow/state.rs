@@ -9,7 +9,7 @@ use marline_base::{Duration, Instant};
 
 use super::{Assigned, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::EmissionKind;
-use crate::sched::{PathView, Plan, Scheduler, SymbolSource};
+use crate::sched::{PathView, Plan, Scheduler, SymbolSource, Unit};
 use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
 
@@ -137,6 +137,14 @@ impl SymbolSource for Backlog<'_> {
     fn unsent(&self) -> u64 {
         let returned: u64 = self.returned.iter().map(|s| u64::from(s.len)).sum();
         returned + self.send.unsent(self.credit - self.spent)
+    }
+
+    fn unit(&self) -> Option<Unit> {
+        match (self.returned.front(), &*self.send) {
+            (_, SendHalf::Stream(_)) => None,
+            (Some(symbol), SendHalf::Packets(packets)) => packets.unit(symbol.unit, symbol.offset),
+            (None, SendHalf::Packets(packets)) => packets.next_unit(),
+        }
     }
 
     fn send(&mut self, index: usize, max: u32) -> Symbol {

@@ -161,6 +161,8 @@ impl Path {
             min_rtt: self.rtt.min(),
             rate: self.rate(),
             loss: self.loss.fraction(),
+            queueing: self.one_way.queueing(),
+            spacing: self.one_way.spacing(),
             symbol: self.symbol(),
             cost: self.cost,
             congestion: self.controller.view(),

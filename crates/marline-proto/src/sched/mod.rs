@@ -31,6 +31,39 @@ pub use view::PathView;
 #[cfg(test)]
 pub(crate) mod tests;
 
+/// A unit that an application hands over: what a scheduler may judge before it is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Its number in its flow; the session counts.
+    pub id: u64,
+    /// Its length (bytes). In a [`Plan`]: what is left of it to emit.
+    pub len: u64,
+    /// After this it is worth nothing; `None` if it always is.
+    pub deadline: Option<Instant>,
+}
+
+/// Why a scheduler will not take a unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refusal {
+    /// It cannot arrive by its deadline as surely as asked; `best` is the highest probability of
+    /// being on time that any schedule has now (HOP §IV).
+    Late {
+        /// Probability, 0..=1.
+        best: f64,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Late { best } => write!(
+                f,
+                "it cannot arrive in time as surely as asked; the best probability is {best:.3}"
+            ),
+        }
+    }
+}
+
 /// What became of an emission of this flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
@@ -64,6 +97,16 @@ pub struct Feedback {
 /// may emit what fits the paths' windows, or, for schedulers that queue ahead, what they bound
 /// themselves.
 pub trait Scheduler: fmt::Debug + Send {
+    /// May the unit be written? Asked before it is taken, so that the application can change it;
+    /// schedulers that promise nothing take everything.
+    ///
+    /// # Errors
+    /// Why not.
+    fn admit(&mut self, now: Instant, paths: &[PathView], unit: &Unit) -> Result<(), Refusal> {
+        let _ = (now, paths, unit);
+        Ok(())
+    }
+
     /// Emits what should be sent now.
     fn plan(&mut self, plan: &mut Plan<'_>);
 

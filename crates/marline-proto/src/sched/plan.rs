@@ -3,7 +3,7 @@ use core::fmt;
 
 use marline_base::Instant;
 
-use super::PathView;
+use super::{PathView, Unit};
 use crate::flow::Symbol;
 
 /// The backlog of a flow: cuts symbols and takes emissions.
@@ -15,6 +15,8 @@ pub trait SymbolSource {
     fn next_len(&self, max: u32) -> Option<u32>;
     /// Bytes that could be cut into symbols now.
     fn unsent(&self) -> u64;
+    /// The unit that the next symbol belongs to; `None` in a stream, which is all one.
+    fn unit(&self) -> Option<Unit>;
     /// Cuts the next symbol and queues it for the path at `index`.
     fn send(&mut self, index: usize, max: u32) -> Symbol;
     /// Queues another copy of a symbol for the path at `index`.
@@ -66,6 +68,12 @@ impl<'a> Plan<'a> {
     /// Bytes that could be sent now, were there room.
     pub fn unsent(&self) -> u64 {
         self.source.unsent()
+    }
+
+    /// The unit that the next symbol belongs to and what is left of it, for schedulers that plan a
+    /// unit as a whole; `None` in a stream and when there is nothing to send.
+    pub fn unit(&self) -> Option<Unit> {
+        self.source.unit()
     }
 
     /// Emits the next source symbol on the path at `index` of [`Plan::paths`]. Must follow a

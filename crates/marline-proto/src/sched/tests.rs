@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Rate};
 
-use super::{PathView, SymbolSource};
+use super::{PathView, SymbolSource, Unit};
 use crate::congestion::{Phase, View};
 use crate::flow::Symbol;
 use crate::wire::PathId;
@@ -24,6 +24,8 @@ pub(crate) fn path(id: u64) -> PathView {
         min_rtt: Duration::from_millis(20 + id),
         rate: Rate::from_mbps(10),
         loss: 0.0,
+        queueing: Duration::ZERO,
+        spacing: None,
         symbol: SYMBOL,
         cost: 0,
         congestion: View {
@@ -72,6 +74,10 @@ impl SymbolSource for Backlog {
 
     fn unsent(&self) -> u64 {
         self.left * u64::from(SYMBOL)
+    }
+
+    fn unit(&self) -> Option<Unit> {
+        None
     }
 
     fn send(&mut self, index: usize, max: u32) -> Symbol {

@@ -28,6 +28,10 @@ pub struct PathView {
     pub rate: Rate,
     /// Fraction of packets lost lately, 0..=1.
     pub loss: f64,
+    /// Smoothed forward delay beyond its minimum, from arrival times at the peer.
+    pub queueing: Duration,
+    /// Smoothed time between arrivals of consecutive packets at the peer.
+    pub spacing: Option<Duration>,
     /// Largest symbol that fits one datagram (bytes).
     pub symbol: u32,
     /// Cost rank that the user gave; lower is cheaper.

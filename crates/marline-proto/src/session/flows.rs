@@ -302,6 +302,7 @@ impl Session {
     pub fn send(&mut self, now: Instant, id: FlowId, message: Bytes) -> Result<u64, SendError> {
         let limit = self.peer.max_message as usize;
         let closing = self.ending.is_some();
+        let views = self.views();
         let Some(flow) = self.flows.get_mut(&id) else {
             return Err(SendError::Closed);
         };
@@ -314,6 +315,9 @@ impl Session {
         if message.len() > limit {
             return Err(SendError::TooLong(message.len(), limit));
         }
+        let unit = packets.offered(now, message.len());
+        let admitted = flow.scheduler.admit(now, &views, &unit);
+        admitted.map_err(SendError::Refused)?;
         let len = message.len() as u64;
         match packets.push(now, message) {
             Ok(sequence) => {

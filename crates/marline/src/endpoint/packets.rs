@@ -45,8 +45,8 @@ impl Packets {
     /// Sends a message, waiting while the flow has no room.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] if the message is too long; any other kind if the flow is
-    /// over.
+    /// [`io::ErrorKind::InvalidInput`] if this message is too long or the scheduler refuses it; any
+    /// other kind if the flow is over.
     pub async fn send(&self, message: Bytes) -> io::Result<()> {
         poll_fn(|cx| {
             let now = self.shared.clock.now();
@@ -63,7 +63,7 @@ impl Packets {
                     state.wait_to_write(self.flow, cx);
                     Poll::Pending
                 }
-                Err(error @ SendError::TooLong(..)) => {
+                Err(error @ (SendError::TooLong(..) | SendError::Refused(_))) => {
                     Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, error)))
                 }
                 Err(error @ SendError::Closed) => {
