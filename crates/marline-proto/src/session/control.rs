@@ -17,3 +17,18 @@ pub(crate) enum Control {
     PathStatus(PathId),
     PathAbandon(PathId),
 }
+
+impl Control {
+    /// The flow that the frame is about.
+    pub(crate) fn flow(self) -> Option<FlowId> {
+        match self {
+            Self::OpenFlow(flow)
+            | Self::ResetFlow(flow)
+            | Self::StopSending(flow)
+            | Self::Forward(flow)
+            | Self::Finish(flow)
+            | Self::MaxFlowData(flow) => Some(flow),
+            Self::MaxData | Self::MaxFlows | Self::PathStatus(_) | Self::PathAbandon(_) => None,
+        }
+    }
+}

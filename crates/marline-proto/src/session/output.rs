@@ -245,18 +245,47 @@ impl Session {
     fn write_control(&mut self, draft: &mut Draft<'_>) {
         let due: SmallVec<[Control; 8]> = self.control.iter().copied().take(64).collect();
         for control in due {
-            let Some(frame) = self.control_frame(control) else {
+            let Some(len) = self.control_frame(control).map(|f| f.encoded_len()) else {
                 self.control.remove(&control);
                 continue;
             };
-            if frame.encoded_len() > draft.room() {
-                break;
+            if let Some(flow) = control.flow()
+                && !self.open_first(flow, len, draft)
+            {
+                return;
             }
-            frame.encode(draft.buf);
-            draft.eliciting = true;
-            draft.frames.push(SentFrame::Control(control));
+            let written = draft.frames.contains(&SentFrame::Control(control));
+            if !written && len > draft.room() {
+                return;
+            }
+            if !written && let Some(frame) = self.control_frame(control) {
+                frame.encode(draft.buf);
+                draft.eliciting = true;
+                draft.frames.push(SentFrame::Control(control));
+            }
             self.control.remove(&control);
         }
+    }
+
+    /// Until the peer knows a flow, its opening precedes whatever is said of it in a datagram, so
+    /// that nothing arrives for an unknown flow. False if that and `more` bytes do not fit.
+    fn open_first(&mut self, id: FlowId, more: usize, draft: &mut Draft<'_>) -> bool {
+        let control = SentFrame::Control(Control::OpenFlow(id));
+        let known = self.flows.get(&id).is_none_or(|f| f.announced);
+        if known || draft.frames.contains(&control) {
+            return true;
+        }
+        let Some(open) = self.open_frame(id).map(Frame::OpenFlow) else {
+            return true;
+        };
+        if open.encoded_len() + more > draft.room() {
+            return false;
+        }
+        open.encode(draft.buf);
+        draft.eliciting = true;
+        draft.frames.push(control);
+        self.control.remove(&Control::OpenFlow(id));
+        true
     }
 
     /// The frame that says how things stand now; `None` if there is nothing left to say.
@@ -374,32 +403,9 @@ impl Session {
         assigned: Assigned,
         draft: &mut Draft<'_>,
     ) -> Option<u32> {
-        let before = draft.buf.len();
-        let flow = self.flows.get(&id)?;
-        let mut announced = flow.announced;
-        if !announced {
-            let open = Frame::OpenFlow(self.open_frame(id)?);
-            let twice = draft
-                .frames
-                .contains(&SentFrame::Control(Control::OpenFlow(id)));
-            if !twice {
-                if open.encoded_len() + LEAST_ROOM < draft.room() {
-                    open.encode(draft.buf);
-                } else {
-                    announced = true;
-                }
-            }
-            if announced {
-                // There is no room to say what flow this is, so its data waits for the next one.
-                self.flows.get_mut(&id)?.queues.unpop(path, assigned);
-                return None;
-            }
-            if !twice {
-                let control = Control::OpenFlow(id);
-                draft.frames.push(SentFrame::Control(control));
-                draft.eliciting = true;
-                self.control.remove(&control);
-            }
+        if !self.open_first(id, LEAST_ROOM, draft) {
+            self.flows.get_mut(&id)?.queues.unpop(path, assigned);
+            return None;
         }
         let flow = self.flows.get_mut(&id)?;
         let symbol = assigned.symbol;
@@ -411,10 +417,6 @@ impl Session {
             (head, Some(tail))
         } else {
             flow.queues.unpop(path, assigned);
-            if draft.buf.len() > before && !draft.has_data {
-                // The opening alone is worth its datagram.
-                draft.has_data = true;
-            }
             return None;
         };
         if let Some(symbol) = tail {

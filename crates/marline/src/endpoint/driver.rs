@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use marline_base::Instant;
@@ -21,6 +22,9 @@ use crate::carrier::{Carrier, SendError};
 const BATCH: usize = 64;
 /// Turns before the task yields to the runtime.
 const TURNS: usize = 8;
+
+/// Time for the session's last datagrams to leave before the carriers are closed.
+const FAREWELL: Duration = Duration::from_millis(20);
 
 /// A path's carrier has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +64,7 @@ pub struct Driver {
     timer: Pin<Box<Sleep>>,
     received: Vec<Bytes>,
     buf: Vec<u8>,
+    parting: bool,
 }
 
 impl Driver {
@@ -78,9 +83,10 @@ impl Driver {
             commands,
             ends,
             attached: Vec::new(),
-            timer: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
+            timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
             received: Vec::new(),
             buf: Vec::new(),
+            parting: false,
         };
         Ok((driver, handle, ended))
     }
@@ -209,6 +215,23 @@ impl Driver {
         received || sent
     }
 
+    /// Closes the carriers, a moment after the session's last datagrams were queued there: closing
+    /// drops what is queued.
+    fn part(&mut self, cx: &mut Context<'_>, reason: &str) -> Poll<()> {
+        if !self.parting {
+            self.parting = true;
+            let moment = tokio::time::Instant::now() + FAREWELL;
+            self.timer.as_mut().reset(moment);
+        }
+        if self.timer.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        for mut attached in self.attached.drain(..) {
+            attached.carrier.close(close_code::NONE as u32, reason);
+        }
+        Poll::Ready(())
+    }
+
     /// Waits for the session's next timer; false if it has run out already.
     fn set_timer(&mut self, cx: &mut Context<'_>, state: &State) -> bool {
         let now = self.shared.clock.now();
@@ -234,11 +257,7 @@ impl Future for Driver {
         for _ in 0..TURNS {
             let busy = this.turn(cx, &mut state);
             if let Some(closed) = &state.closed {
-                let reason = closed.to_string();
-                for mut attached in this.attached.drain(..) {
-                    attached.carrier.close(close_code::NONE as u32, &reason);
-                }
-                return Poll::Ready(());
+                return this.part(cx, &closed.to_string());
             }
             if !busy && this.set_timer(cx, &state) {
                 return Poll::Pending;

@@ -2,6 +2,7 @@
 
 mod cli;
 mod client_program;
+mod layering;
 mod memory;
 mod proxy_resets;
 mod proxy_socks;
