@@ -143,6 +143,11 @@ impl Ledger {
         self.outstanding > 0
     }
 
+    /// Ack-eliciting packets whose fate is open.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
     /// When the oldest outstanding packet is lost for certain, if later ones were acknowledged.
     pub(crate) fn loss_time(&self) -> Option<Instant> {
         self.loss_time
@@ -277,13 +282,15 @@ impl Ledger {
     }
 
     /// Gives up everything in flight: the path is dead or gone.
-    pub(crate) fn abandon(&mut self) -> Vec<Settled> {
+    pub(crate) fn abandon(&mut self, now: Instant, rtt: &Rtt) -> Vec<Settled> {
         self.loss_time = None;
         let open: Vec<u64> = (self.first..self.next_number())
             .filter(|n| self.packets[(n - self.first) as usize].fate == Fate::Outstanding)
             .collect();
         self.scan_from = self.next_number();
-        open.into_iter().map(|n| self.declare_lost(n)).collect()
+        let lost = open.into_iter().map(|n| self.declare_lost(n)).collect();
+        self.forget(now, rtt);
+        lost
     }
 
     /// Drops settled packets at the front; lost ones stay a while, to notice that they arrive.

@@ -13,6 +13,8 @@ use crate::wire::{FlowId, PathId};
 const MAX_RESCUE: usize = 8_192;
 /// So many packets without feedback make a path suspect.
 const OVERDUE_TO_SUSPECT: usize = 3;
+/// Unanswered probes of a dead path that are remembered.
+const MAX_UNANSWERED: u64 = 16;
 /// Data sent longer ago than this is no load.
 const LOAD_MEMORY: Duration = Duration::from_millis(50);
 
@@ -153,6 +155,10 @@ impl Session {
             trial.on_probe(now, dead);
         }
         path.probes = path.probes.max(1);
+        if dead && path.ledger.outstanding() >= MAX_UNANSWERED {
+            // Probes of a dead path that nobody will answer any more.
+            path.ledger.abandon(now, &path.rtt);
+        }
         if let Some((flow, symbol)) = self.load(now)
             && let Some(flow) = self.flows.get_mut(&flow)
             && flow.queues.is_empty(id)

@@ -183,8 +183,9 @@ impl Session {
 
     /// Hands back all that a path holds: in-flight symbols are lost, queued ones unassigned.
     pub(super) fn free_path(&mut self, now: Instant, index: usize) {
-        let id = self.paths[index].id;
-        let lost = self.paths[index].ledger.abandon();
+        let path = &mut self.paths[index];
+        let id = path.id;
+        let lost = path.ledger.abandon(now, &path.rtt);
         for packet in lost {
             self.on_frames_lost(now, id, packet);
         }
