@@ -146,3 +146,69 @@ async fn reload<M: Manage>(args: &Args, current: &mut ClientConfig, managed: &M)
     }
     current.paths = new.paths;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::PathSpec;
+    use crate::control::{ManageError, Status};
+    use crate::identity::{ConnectionString, PublicKey};
+    use std::fs;
+    use std::sync::Mutex;
+
+    /// Writes down what it is told.
+    #[derive(Default)]
+    struct Recorder(Mutex<Vec<String>>);
+
+    impl Recorder {
+        fn note(&self, text: String) -> Result<(), ManageError> {
+            self.0.lock().unwrap().push(text);
+            Ok(())
+        }
+    }
+
+    impl Manage for Recorder {
+        async fn status(&self) -> Status {
+            crate::control::status::tests::example()
+        }
+        async fn add_path(&self, path: PathSpec) -> Result<(), ManageError> {
+            self.note(format!("add {path}"))
+        }
+        async fn remove_path(&self, name: &str) -> Result<(), ManageError> {
+            self.note(format!("remove {name}"))
+        }
+        async fn set_standby(&self, name: &str, standby: bool) -> Result<(), ManageError> {
+            self.note(format!("standby {name} {standby}"))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reload_changes_paths_and_survives_a_wrong_file() {
+        let key = PublicKey::from_bytes([1; 32]);
+        let server = ConnectionString::new(key, vec!["host".parse().unwrap()]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("client.toml");
+        let write = |paths: &str| {
+            fs::write(&file, format!("server = \"{server}\"\npath = {paths}\n")).unwrap();
+        };
+        write(r#"["wlan0", "eth0"]"#);
+        let args = Args {
+            config: Some(file.clone()),
+            raw: RawClient::default(),
+        };
+        let mut config = args.load().unwrap();
+        let recorder = Recorder::default();
+
+        write("wlan0");
+        reload(&args, &mut config, &recorder).await;
+        assert!(recorder.0.lock().unwrap().is_empty());
+
+        write(r#"["wlan0,standby", "wwan0"]"#);
+        reload(&args, &mut config, &recorder).await;
+        let told = ["standby wlan0 true", "add wwan0", "remove eth0"];
+        assert_eq!(*recorder.0.lock().unwrap(), told);
+        // What was done is not done again.
+        reload(&args, &mut config, &recorder).await;
+        assert_eq!(recorder.0.lock().unwrap().len(), told.len());
+    }
+}

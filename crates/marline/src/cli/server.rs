@@ -4,9 +4,10 @@ use super::CliError;
 use super::service::Service;
 use crate::config::{RawServer, ServerConfig, Source};
 use crate::control::Manage;
-use crate::identity::Identity;
+use crate::identity::{ConnectionString, Host, HostPort, Identity};
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Tasks};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -76,6 +77,32 @@ impl Server {
         &self.identity
     }
 
+    /// The line with which clients reach this server, which listens at `bound`: at the addresses that the configuration
+    /// advertises, or else at those bound. For the unspecified address, that of the route to the public network stands in;
+    /// behind address translation this guess is wrong, which is what `advertise` is for.
+    ///
+    /// # Errors
+    /// When there is no address at all, or there are too many.
+    pub fn connection_string(&self, bound: &[SocketAddr]) -> Result<ConnectionString, CliError> {
+        let mut addresses = self.config.advertise.clone();
+        if addresses.is_empty() {
+            for address in bound {
+                let ip = match address.ip() {
+                    ip if ip.is_unspecified() => outward(ip),
+                    ip => Some(ip),
+                };
+                let address = ip.map(|ip| HostPort {
+                    host: Host::Ip(ip),
+                    port: address.port(),
+                });
+                addresses.extend(address.filter(|address| !addresses.contains(address)));
+            }
+        }
+        ConnectionString::new(self.identity.public_key(), addresses).map_err(|error| {
+            CliError::runtime(error).hint("name this host's addresses with --advertise HOST")
+        })
+    }
+
     /// Serves the clients that `endpoint` lets in until a signal or a request to stop. SIGHUP calls `reload`.
     ///
     /// # Errors
@@ -103,5 +130,64 @@ impl Server {
             }
         };
         service.run(endpoint, tasks, reload, accepting).await
+    }
+}
+
+/// The address of this host that a packet to the public network would have, of the family of `any`. Nothing is sent.
+fn outward(any: IpAddr) -> Option<IpAddr> {
+    let public: IpAddr = match any {
+        IpAddr::V4(_) => Ipv4Addr::new(1, 0, 0, 1).into(),
+        IpAddr::V6(_) => Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0, 0, 1).into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((public, 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::FromArgMatches as _;
+
+    async fn server(words: &[&str]) -> (Server, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = Identity::generate().unwrap();
+        let file = folder.path().join("identity");
+        identity.save_new(&file).unwrap();
+        let (file, key) = (file.to_str().unwrap(), identity.public_key().to_string());
+        let command =
+            <Args as clap::Args>::augment_args(clap::Command::new("server").no_binary_name(true));
+        let fixed = [
+            "--identity",
+            file,
+            "--allow-client",
+            &key,
+            "--control",
+            "off",
+        ];
+        let matches = command
+            .try_get_matches_from(fixed.iter().chain(words))
+            .unwrap();
+        let args = Args::from_arg_matches(&matches).unwrap();
+        (Server::bind(args).await.unwrap(), folder)
+    }
+
+    #[tokio::test]
+    async fn clients_are_told_what_is_advertised_or_else_what_is_bound() {
+        let bound = [
+            "127.0.0.1:7001".parse().unwrap(),
+            "[::1]:7002".parse().unwrap(),
+        ];
+        let (plain, _folder) = server(&[]).await;
+        let string = plain.connection_string(&bound).unwrap().to_string();
+        assert!(string.ends_with("@127.0.0.1:7001,[::1]:7002"), "{string}");
+        assert!(plain.connection_string(&[]).is_err());
+        let (named, _folder) = server(&["--advertise", "vpn.example.com"]).await;
+        let string = named.connection_string(&bound).unwrap();
+        assert!(
+            string.to_string().ends_with("@vpn.example.com:4433"),
+            "{string}"
+        );
+        assert_eq!(string.server(), named.identity().public_key());
     }
 }

@@ -23,6 +23,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const IDLE_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
 const MAX_FLOWS: usize = 1024;
+const FLOWS_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 20;
 /// Longest SOCKS user name or password (RFC 1929 section 2).
 const MAX_CREDENTIAL: usize = 255;
 /// Most paths that a session has at once.
@@ -153,6 +154,14 @@ impl ClientConfig {
 }
 
 impl ServerConfig {
+    /// The session's part of it.
+    pub fn session(&self) -> SessionConfig {
+        SessionConfig {
+            max_flows: self.max_flows as u64,
+            ..self.common.session()
+        }
+    }
+
     /// Checks what was written.
     ///
     /// # Errors
@@ -184,8 +193,12 @@ impl ServerConfig {
         };
         let max_flows = match &raw.max_flows {
             Some(value) => source.read("max-flows", value, |text| match text.parse::<usize>() {
-                Ok(count) if count > 0 => Ok(count),
-                _ => Err(Problem::new(format!("`{text}` is not a count from 1"))),
+                Ok(count) if FLOWS_RANGE.contains(&count) => Ok(count),
+                _ => Err(Problem::new(format!(
+                    "`{text}` is not a count from {} to {}",
+                    FLOWS_RANGE.start(),
+                    FLOWS_RANGE.end()
+                ))),
             })?,
             None => MAX_FLOWS,
         };
