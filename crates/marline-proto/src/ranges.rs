@@ -77,8 +77,7 @@ impl RangeSet {
     }
 
     pub(crate) fn contains(&self, value: u64) -> bool {
-        let i = self.ranges.partition_point(|r| r.end <= value);
-        self.ranges.get(i).is_some_and(|r| r.start <= value)
+        self.end_of(value).is_some()
     }
 
     /// True if every member of `range` is in the set.
@@ -90,6 +89,15 @@ impl RangeSet {
         self.ranges
             .get(i)
             .is_some_and(|r| r.start <= range.start && range.end <= r.end)
+    }
+
+    /// The end of the range that `value` is in.
+    pub(crate) fn end_of(&self, value: u64) -> Option<u64> {
+        let i = self.ranges.partition_point(|r| r.end <= value);
+        self.ranges
+            .get(i)
+            .filter(|r| r.start <= value)
+            .map(|r| r.end)
     }
 
     pub(crate) fn first(&self) -> Option<&Range<u64>> {

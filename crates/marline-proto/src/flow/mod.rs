@@ -46,10 +46,11 @@ impl Symbol {
         self.offset..self.offset + u64::from(self.len)
     }
 
-    pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        self.unit == other.unit
-            && (self == other
-                || (self.offset < other.range().end && other.offset < self.range().end))
+    /// Does it bring all that `other` brings? Of an empty symbol only the like of it does: what
+    /// ends at the end of a stream may have been sent before the end was known.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let within = self.offset <= other.offset && other.range().end <= self.range().end;
+        self.unit == other.unit && (self == other || (within && other.len > 0))
     }
 
     /// Parts the symbol after `len` bytes, if it is longer.

@@ -11,11 +11,11 @@ use crate::ranges::RangeSet;
 use crate::wire::DeliveryOrder;
 
 /// Ranges of sequence numbers remembered to tell duplicates; older numbers count as seen.
-const MAX_SEEN_RANGES: usize = 256;
-/// Messages that may be incomplete at once; the oldest is given up for a further one.
-const MAX_PARTIAL: usize = 64;
+const MAX_SEEN_RANGES: usize = 4_096;
 /// What a message costs besides its bytes, so that empty ones are bounded too.
 const MESSAGE_COST: u64 = 64;
+/// What an incomplete message costs besides its bytes.
+const PARTIAL_COST: u64 = 256;
 /// Messages held out of order, at most.
 const MAX_HELD: usize = 16_384;
 
@@ -42,13 +42,15 @@ pub(crate) struct PacketsRecv {
     /// Whole messages that wait for earlier ones.
     held: BTreeMap<u64, Bytes>,
     ready: VecDeque<Bytes>,
-    /// Bytes in `held`, `ready` and `partial`, with [`MESSAGE_COST`] each.
+    /// Bytes in `held`, `ready` and `partial`, with [`MESSAGE_COST`] or [`PARTIAL_COST`] each.
     bytes: u64,
     limit: u64,
     gap_since: Option<Instant>,
     /// Count of messages, once the peer finished.
     end: Option<u64>,
     reset: Option<u64>,
+    /// Nobody will read: parts are not put together any more.
+    discarding: bool,
     delivered: u64,
     skipped: u64,
     dropped: u64,
@@ -70,6 +72,7 @@ impl PacketsRecv {
             gap_since: None,
             end: None,
             reset: None,
+            discarding: false,
             delivered: 0,
             skipped: 0,
             dropped: 0,
@@ -100,15 +103,12 @@ impl PacketsRecv {
         if self.is_seen(sequence) {
             return Ok(());
         }
+        if self.discarding {
+            self.mark_seen(sequence);
+            return Ok(());
+        }
         if !self.partial.contains_key(&sequence) {
-            if self.partial.len() >= MAX_PARTIAL
-                && let Some((&oldest, _)) = self.partial.first_key_value()
-            {
-                self.drop_partial(oldest);
-                self.dropped += 1;
-                self.mark_seen(oldest);
-            }
-            self.bytes += total + MESSAGE_COST;
+            self.bytes += total + PARTIAL_COST;
             self.partial.insert(
                 sequence,
                 Partial {
@@ -129,16 +129,16 @@ impl PacketsRecv {
         if partial.have.covers(&(0..total))
             && let Some(whole) = self.partial.remove(&sequence)
         {
-            self.bytes -= total + MESSAGE_COST;
+            self.bytes -= total + PARTIAL_COST;
             self.complete(now, sequence, Bytes::from(whole.data));
         }
-        self.shed();
+        self.shed(now);
         Ok(())
     }
 
     fn drop_partial(&mut self, sequence: u64) {
         if let Some(partial) = self.partial.remove(&sequence) {
-            self.bytes -= partial.data.len() as u64 + MESSAGE_COST;
+            self.bytes -= partial.data.len() as u64 + PARTIAL_COST;
         }
     }
 
@@ -160,7 +160,7 @@ impl PacketsRecv {
                 self.release(now);
             }
         }
-        self.shed();
+        self.shed(now);
     }
 
     fn deliver(&mut self, data: Bytes) {
@@ -168,16 +168,24 @@ impl PacketsRecv {
         self.ready.push_back(data);
     }
 
-    /// Delivers what is next in order and notes whether something waits for a gap.
+    /// Delivers what is next in order and notes whether something waits for a gap. What was
+    /// dropped here, or is too old to be taken, is no gap: it will not come again.
     fn release(&mut self, now: Instant) {
-        while let Some(entry) = self.held.first_entry() {
-            let sequence = *entry.key();
-            if sequence > self.next {
+        loop {
+            let held = self.held.first_key_value().map(|(&s, _)| s);
+            let before = held.unwrap_or(u64::MAX);
+            if before <= self.next {
+                if let Some((sequence, data)) = self.held.pop_first() {
+                    self.next = sequence + 1;
+                    self.deliver(data);
+                }
+            } else if self.next < self.floor {
+                self.skip_to(self.floor.min(before));
+            } else if let Some(end) = self.seen.end_of(self.next) {
+                self.next = end.min(before);
+            } else {
                 break;
             }
-            let data = entry.remove();
-            self.next = sequence + 1;
-            self.deliver(data);
             self.gap_since = None;
         }
         if self.held.is_empty() {
@@ -233,19 +241,21 @@ impl PacketsRecv {
         }
     }
 
-    /// Keeps memory within the limit: skips gaps first, then drops the oldest unread message.
-    fn shed(&mut self) {
+    /// Keeps memory within the limit: drops what is oldest first, be it unread, behind a gap or
+    /// incomplete.
+    fn shed(&mut self, now: Instant) {
         while self.bytes > self.limit || self.held.len() > MAX_HELD {
             if let Some(data) = self.ready.pop_front() {
                 self.bytes -= data.len() as u64 + MESSAGE_COST;
                 self.dropped += 1;
             } else if let Some((&first, _)) = self.held.first_key_value() {
                 self.skip_to(first);
-                self.release(Instant::ZERO);
+                self.release(now);
             } else if let Some((&oldest, _)) = self.partial.first_key_value() {
                 self.drop_partial(oldest);
                 self.mark_seen(oldest);
                 self.dropped += 1;
+                self.release(now);
             } else {
                 break;
             }
@@ -256,6 +266,11 @@ impl PacketsRecv {
         let data = self.ready.pop_front()?;
         self.bytes -= data.len() as u64 + MESSAGE_COST;
         Some(data)
+    }
+
+    /// Bytes of messages, whole or not, that were not read, with what each costs besides.
+    pub(crate) fn held(&self) -> u64 {
+        self.bytes
     }
 
     pub(crate) fn is_readable(&self) -> bool {
@@ -315,11 +330,16 @@ impl PacketsRecv {
         (self.delivered, self.skipped, self.dropped)
     }
 
-    /// The application wants no more: drops what arrived.
+    /// The application wants no more: drops what arrived. Order no longer matters, so that the end
+    /// is reached when every message has come, whether those dropped here were next or not.
     pub(crate) fn discard(&mut self) {
+        self.discarding = true;
+        self.order = DeliveryOrder::AsTheyCome;
         self.ready.clear();
         self.held.clear();
-        self.partial.clear();
+        while let Some((sequence, _)) = self.partial.pop_first() {
+            self.mark_seen(sequence);
+        }
         self.bytes = 0;
         self.gap_since = None;
     }

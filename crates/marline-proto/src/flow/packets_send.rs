@@ -72,6 +72,9 @@ pub(crate) struct PacketsSend {
     finish_acked: bool,
     /// Messages given up at the end of their lifetime.
     expired: u64,
+    /// The receiver must learn that nothing below it will come; it knows of what was acknowledged.
+    forward: u64,
+    forward_acked: u64,
 }
 
 impl PacketsSend {
@@ -87,6 +90,8 @@ impl PacketsSend {
             finished: false,
             finish_acked: false,
             expired: 0,
+            forward: 0,
+            forward_acked: 0,
         }
     }
 
@@ -126,6 +131,11 @@ impl PacketsSend {
     /// Messages ever written.
     pub(crate) fn count(&self) -> u64 {
         self.base + self.messages.len() as u64
+    }
+
+    /// Bytes of messages that are not settled, with what each costs besides.
+    pub(crate) fn held(&self) -> u64 {
+        self.held
     }
 
     pub(crate) fn has_room(&self) -> bool {
@@ -262,7 +272,20 @@ impl PacketsSend {
             self.expired += 1;
             self.settle(0);
         }
-        (self.expired > before).then_some(self.base)
+        (self.expired > before).then(|| {
+            self.forward = self.base;
+            self.base
+        })
+    }
+
+    /// The receiver knows that nothing below `sequence` will come.
+    pub(crate) fn on_forward_acked(&mut self, sequence: u64) {
+        self.forward_acked = self.forward_acked.max(sequence);
+    }
+
+    /// Messages were given up and the receiver may not know.
+    pub(crate) fn must_forward(&self) -> bool {
+        self.forward > self.forward_acked
     }
 
     /// First sequence number that may still come.
@@ -288,7 +311,7 @@ impl PacketsSend {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.finish_acked && self.messages.is_empty()
+        self.finish_acked && self.messages.is_empty() && !self.must_forward()
     }
 
     pub(crate) fn abandon(&mut self) {
@@ -299,6 +322,7 @@ impl PacketsSend {
         self.unsent = 0;
         self.finished = true;
         self.finish_acked = true;
+        self.forward = 0;
     }
 }
 

@@ -121,7 +121,23 @@ impl Queues {
     pub(crate) fn holds(&self, symbol: &Symbol) -> bool {
         self.queues
             .iter()
-            .any(|(_, q)| q.waiting.iter().any(|a| a.symbol.overlaps(symbol)))
+            .any(|(_, q)| q.waiting.iter().any(|a| a.symbol.covers(symbol)))
+    }
+
+    /// Nothing but what waits can bring the symbol any more: if a copy of it waits, that is no
+    /// longer a copy, which might be dropped. Returns whether the symbol waits.
+    pub(crate) fn rely_on(&mut self, symbol: &Symbol) -> bool {
+        for (_, queue) in &mut self.queues {
+            let mut waiting = queue.waiting.iter_mut();
+            if let Some(found) = waiting.find(|a| a.symbol.covers(symbol)) {
+                if found.kind == EmissionKind::Copy {
+                    found.kind = EmissionKind::Retransmission;
+                    queue.copies -= 1;
+                }
+                return true;
+            }
+        }
+        false
     }
 
     /// Takes everything that waits for a path, oldest first, and forgets the path.

@@ -49,6 +49,15 @@ impl SendHalf {
         }
     }
 
+    /// The part of an unsettled symbol that is still held: another transmission, cut otherwise, may
+    /// have brought its beginning.
+    pub(crate) fn trim(&self, symbol: Symbol) -> Symbol {
+        match self {
+            Self::Stream(s) => s.trim(symbol),
+            Self::Packets(_) => symbol,
+        }
+    }
+
     /// The symbol's bytes; copied only if they were written in several pieces.
     pub(crate) fn bytes(&self, symbol: &Symbol) -> Cow<'_, [u8]> {
         match self {

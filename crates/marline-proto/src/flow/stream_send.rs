@@ -122,6 +122,17 @@ impl StreamSend {
         self.fin >= Fin::Sent && symbol.range().end == self.buffer.end()
     }
 
+    /// What of the symbol is not acknowledged together with all before it.
+    pub(crate) fn trim(&self, symbol: Symbol) -> Symbol {
+        let range = symbol.range();
+        let offset = range.start.max(self.base.min(range.end));
+        Symbol {
+            offset,
+            len: (range.end - offset) as u32,
+            ..symbol
+        }
+    }
+
     pub(crate) fn bytes(&self, symbol: &Symbol) -> Cow<'_, [u8]> {
         self.buffer.get(symbol.range())
     }
@@ -216,6 +227,19 @@ mod tests {
         assert!(!send.is_acked(&end));
         send.on_acked(&end, true);
         assert!(send.is_done());
+    }
+
+    #[test]
+    fn a_symbol_whose_beginning_is_acknowledged_shrinks() {
+        let mut send = stream("abcdef", 10);
+        let whole = send.cut(6);
+        let (head, _) = whole.split(4).unwrap();
+        send.on_acked(&head, false);
+        let rest = send.trim(whole);
+        assert_eq!(rest.range(), 4..6);
+        assert_eq!(send.trim(rest), rest);
+        assert_eq!(*send.bytes(&rest), *b"ef");
+        assert!(!send.is_acked(&whole));
     }
 
     #[test]

@@ -47,6 +47,11 @@ pub(crate) enum SentFrame {
         symbol: Symbol,
         fin: bool,
     },
+    /// FORWARD with what it said: only its newest word settles the matter.
+    Forward {
+        flow: FlowId,
+        sequence: u64,
+    },
     Control(Control),
 }
 
@@ -341,19 +346,19 @@ impl Ledger {
             packet.rescued = true;
             found.extend(packet.frames.iter().filter_map(|frame| match frame {
                 SentFrame::Data { flow, symbol, .. } => Some((*flow, *symbol)),
-                SentFrame::Control(_) => None,
+                SentFrame::Forward { .. } | SentFrame::Control(_) => None,
             }));
         }
         found
     }
 
-    /// Is any part of the symbol in a packet whose fate is open and that was not given up?
+    /// Is all of the symbol in a packet whose fate is open and that was not given up?
     pub(crate) fn holds(&self, flow: FlowId, symbol: &Symbol) -> bool {
         self.open_packets().any(|p| {
             !p.rescued
                 && p.frames.iter().any(|frame| {
                     matches!(frame, SentFrame::Data { flow: f, symbol: s, .. }
-                        if *f == flow && s.overlaps(symbol))
+                        if *f == flow && s.covers(symbol))
                 })
         })
     }

@@ -30,7 +30,12 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Notes a packet; false if it is a duplicate (or too old to tell).
+    /// Did the packet arrive before (or is it too old to tell)?
+    pub(crate) fn is_duplicate(&self, packet: u64) -> bool {
+        packet < self.floor || self.ranges.contains(packet)
+    }
+
+    /// Notes a packet; false if it is a duplicate.
     pub(crate) fn insert(&mut self, packet: u64, now: Instant) -> bool {
         if packet < self.floor || self.ranges.insert(packet..packet + 1) == 0 {
             return false;

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use super::{Ending, Session};
 use crate::event::{CloseReason, Event};
-use crate::wire::{Close, MAX_REASON, close_code};
+use crate::wire::{Close, MAX_REASON, PathId, close_code};
 
 impl Session {
     /// Ends the session: the peer is told once on every path, and [`Event::Closed`] follows when
@@ -38,6 +38,18 @@ impl Session {
         self.control.clear();
         self.flow_timers.clear();
         self.finish_ending();
+    }
+
+    /// The peer goes on sending: it has not heard that the session is over.
+    pub(super) fn say_farewell_again(&mut self, id: PathId) {
+        let known = self.path_index(id).is_some();
+        if let Some(ending) = &mut self.ending
+            && !matches!(ending.reason, CloseReason::Peer { .. })
+            && !ending.farewells.contains(&id)
+            && known
+        {
+            ending.farewells.push(id);
+        }
     }
 
     /// Reports the end once nothing more has to leave.

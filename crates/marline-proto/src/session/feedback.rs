@@ -10,7 +10,7 @@ use super::control::Control;
 use crate::event::Event;
 use crate::flow::{SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{SentFrame, Settled};
+use crate::path::{Health, Path, SentFrame, Settled};
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{Ack, FlowId, PathId, close_code};
 
@@ -91,6 +91,14 @@ impl Session {
             match frame {
                 SentFrame::Data { flow, symbol, fin } => {
                     self.on_symbol_acked(now, path, flow, symbol, fin);
+                }
+                SentFrame::Forward { flow: id, sequence } => {
+                    if let Some(flow) = self.flows.get_mut(&id)
+                        && let SendHalf::Packets(packets) = &mut flow.send
+                    {
+                        packets.on_forward_acked(sequence);
+                    }
+                    self.reap(id);
                 }
                 SentFrame::Control(control) => self.on_control_acked(control),
             }
@@ -173,11 +181,8 @@ impl Session {
                     self.on_symbol_lost(now, path, flow, symbol, packet.rescued);
                 }
                 // Written from the state of the moment, so sending it twice does no harm.
-                SentFrame::Control(control) => {
-                    if self.is_wanted(control) {
-                        self.control.insert(control);
-                    }
-                }
+                SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
+                SentFrame::Control(control) => self.say_again(control),
             }
         }
     }
@@ -203,10 +208,12 @@ impl Session {
         };
         flow.scheduler.on_feedback(now, &feedback);
         // Another copy that waits or flies decides; its loss would come here too.
-        let waits = flow.queues.holds(&symbol);
+        let waits = flow.queues.rely_on(&symbol);
         let elsewhere = || {
-            let paths = self.paths.iter().filter(|p| p.id != path);
-            paths.clone().any(|p| p.ledger.holds(id, &symbol))
+            // A path in doubt is nobody's only hope.
+            let trusted = |p: &&Path| p.id != path && matches!(p.health, Health::Active);
+            let mut others = self.paths.iter().filter(trusted);
+            others.any(|p| p.ledger.holds(id, &symbol))
         };
         // A rescued packet's symbols were copied when the path fell, and most arrived.
         if waits || ((rescued || self.paths.len() > 1) && elsewhere()) {
@@ -214,6 +221,12 @@ impl Session {
         }
         flow.lost.push_back(symbol);
         self.activate(id);
+    }
+
+    pub(super) fn say_again(&mut self, control: Control) {
+        if self.is_wanted(control) {
+            self.control.insert(control);
+        }
     }
 
     /// Would the control frame still tell the peer something?
@@ -224,7 +237,11 @@ impl Session {
             Control::StopSending(id) | Control::MaxFlowData(id) => {
                 self.flows.get(&id).is_some_and(|f| !f.recv.is_complete())
             }
-            Control::Forward(id) | Control::Finish(id) => self.flows.contains_key(&id),
+            Control::Forward(id) => match self.flows.get(&id).map(|f| &f.send) {
+                Some(SendHalf::Packets(packets)) => packets.must_forward(),
+                _ => false,
+            },
+            Control::Finish(id) => self.flows.get(&id).is_some_and(|f| f.reset.is_none()),
             Control::MaxData | Control::MaxFlows => true,
             Control::PathStatus(id) => self.path_index(id).is_some(),
             Control::PathAbandon(id) => self.abandoned.contains_key(&id),

@@ -285,8 +285,8 @@ impl Session {
             return Ok(0);
         }
         let len = room.min(data.len() as u64) as usize;
+        flow.was_blocked |= len < data.len();
         if len == 0 {
-            flow.was_blocked = true;
             return Err(WriteError::Blocked);
         }
         stream.write(now, data.slice(..len));
@@ -512,6 +512,7 @@ impl Session {
             self.flow_timers.remove(&(at, id));
         }
         self.flows.remove(&id);
+        self.starved.remove(&id);
         if self.active.remove(&id) {
             self.share.remove(id, priority);
         }

@@ -157,7 +157,10 @@ impl Session {
         path.probes = path.probes.max(1);
         if dead && path.ledger.outstanding() >= MAX_UNANSWERED {
             // Probes of a dead path that nobody will answer any more.
-            path.ledger.abandon(now, &path.rtt);
+            let lost = path.ledger.abandon(now, &path.rtt);
+            for packet in lost {
+                self.on_frames_lost(now, id, packet);
+            }
         }
         if let Some((flow, symbol)) = self.load(now)
             && let Some(flow) = self.flows.get_mut(&flow)

@@ -24,7 +24,7 @@ impl Session {
     /// dropped.
     pub fn handle_datagram(&mut self, now: Instant, id: PathId, datagram: &Bytes) {
         if self.ending.is_some() {
-            return;
+            return self.say_farewell_again(id);
         }
         let Some(index) = self.path_index(id) else {
             return;
@@ -37,7 +37,7 @@ impl Session {
             }
         };
         let path = &mut self.paths[index];
-        let fresh = path.received.insert(header.packet, now);
+        let fresh = !path.received.is_duplicate(header.packet);
         path.counters.received_packets += 1;
         path.counters.received_bytes += datagram.len() as u64;
         path.counters.duplicate_packets += u64::from(!fresh);
@@ -58,6 +58,10 @@ impl Session {
         for frame in frames {
             match frame {
                 Ok(frame) => {
+                    // As if it were lost: it comes again after the flow's opening.
+                    if self.is_early(&frame) {
+                        return;
+                    }
                     eliciting |= frame.is_ack_eliciting();
                     self.on_frame(now, datagram, frame);
                 }
@@ -67,12 +71,29 @@ impl Session {
                 return;
             }
         }
-        if eliciting {
-            let delay = self.config.max_ack_delay;
-            if let Some(path) = self.path_mut(id) {
+        let delay = self.config.max_ack_delay;
+        if let Some(path) = self.path_mut(id) {
+            path.received.insert(header.packet, now);
+            if eliciting {
                 path.received.on_eliciting(header.packet, now, delay);
             }
         }
+    }
+
+    /// Is the frame about a flow that the peer may open and has not opened?
+    fn is_early(&self, frame: &Frame<'_>) -> bool {
+        let id = match frame {
+            Frame::Stream(f) => f.flow,
+            Frame::Packet(f) => f.flow,
+            Frame::PacketPart(f) => f.flow,
+            Frame::ResetFlow(f) => f.flow,
+            Frame::StopSending(f) => f.flow,
+            Frame::Forward(f) => f.flow,
+            Frame::Finish(f) => f.flow,
+            Frame::MaxFlowData(f) => f.flow,
+            _ => return false,
+        };
+        !self.flows.contains_key(&id) && !self.is_ours(id) && !self.peer_flows.contains(id.index())
     }
 
     fn on_frame(&mut self, now: Instant, datagram: &Bytes, frame: Frame<'_>) {
@@ -121,14 +142,19 @@ impl Session {
                 if let Some(flow) = self.receiving(finish.flow, FlowKind::Packets)
                     && let RecvHalf::Packets(recv) = &mut self.flow(flow).recv
                 {
-                    let result = recv.finish(finish.sequence);
-                    self.after_packet(flow, result);
+                    if recv.finish(finish.sequence).is_err() {
+                        let reason = format!("flow {} changed its end", finish.flow.0);
+                        return self.fail(close_code::FINAL_SIZE, reason);
+                    }
+                    self.after_packet(flow, Ok(()));
                 }
             }
             Frame::MaxData(credit) => {
                 if credit.max > self.send_credit {
                     self.send_credit = credit.max;
-                    self.replan = true;
+                    for flow in core::mem::take(&mut self.starved) {
+                        self.activate(flow);
+                    }
                 }
             }
             Frame::MaxFlowData(credit) => {
@@ -172,12 +198,7 @@ impl Session {
                 None
             }
             None => {
-                let known = if self.is_ours(id) {
-                    id.index() < self.next_flow
-                } else {
-                    self.peer_flows.contains(id.index())
-                };
-                if !known {
+                if self.is_ours(id) && id.index() >= self.next_flow {
                     let reason = format!("data for flow {}, which was never opened", id.0);
                     self.fail(close_code::PROTOCOL, reason);
                 }
@@ -232,6 +253,7 @@ impl Session {
                     self.data_read += unread + rise;
                 }
                 self.after_stream(reset.flow, result);
+                self.renew_credit(reset.flow);
             }
             RecvHalf::Packets(recv) => {
                 recv.reset(reset.code);

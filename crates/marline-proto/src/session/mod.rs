@@ -89,6 +89,8 @@ pub struct Session {
     share: Share,
     /// Flows in `share`.
     active: BTreeSet<FlowId>,
+    /// Flows that wait for the session's credit alone.
+    starved: BTreeSet<FlowId>,
     control: BTreeSet<Control>,
     /// Session credit: what we may send in all, and sent; what the peer may send, sent and was read.
     send_credit: u64,
@@ -148,6 +150,7 @@ impl Session {
             closed_flows: 0,
             share: Share::default(),
             active: BTreeSet::new(),
+            starved: BTreeSet::new(),
             control: BTreeSet::new(),
             send_credit: peer.max_data,
             data_sent: 0,

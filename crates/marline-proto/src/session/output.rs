@@ -10,7 +10,7 @@ use super::control::Control;
 use super::share::QUANTUM;
 use crate::flow::{Assigned, SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, PathState, SentFrame, SentPacket};
+use crate::path::{EmissionKind, Path, PathState, SentFrame, SentPacket};
 use crate::wire::{
     Availability, Finish, FlowId, Forward, Frame, Header, MaxData, MaxFlowData, MaxFlows, OpenFlow,
     Packet, PacketPart, PathAbandon, PathId, PathStatus, ResetFlow, StopSending, Stream,
@@ -111,9 +111,12 @@ impl Session {
             };
             let credit = self.send_credit - self.data_sent;
             let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
-            if woken || flow.has_backlog(symbol.max(1), credit) {
+            if flow.reset.is_none() && (woken || flow.has_backlog(symbol.max(1), credit)) {
                 self.data_sent += flow.plan(now, &mut views, credit);
             } else if flow.queues.is_all_empty() {
+                if flow.has_backlog(symbol.max(1), u64::MAX) {
+                    self.starved.insert(id);
+                }
                 let priority = flow.priority;
                 self.active.remove(&id);
                 self.share.remove(id, priority);
@@ -197,17 +200,22 @@ impl Session {
         if path.probes > 0 {
             return true;
         }
-        match path.state() {
-            PathState::Validating | PathState::Dead => return false,
-            // Its probes carry copies; it carries more only where nothing better is left.
-            PathState::Suspect if self.has_active_path() => return false,
-            _ => {}
-        }
-        path.ledger.in_flight() < path.controller.window()
+        self.carries_data(path)
+            && path.ledger.in_flight() < path.controller.window()
             && path
                 .pacer
                 .next_send(now, path.max_datagram as u64)
                 .is_none()
+    }
+
+    /// Is the path in a state to carry data without being asked for a probe?
+    pub(super) fn carries_data(&self, path: &Path) -> bool {
+        match path.state() {
+            PathState::Active | PathState::Standby => true,
+            PathState::Validating | PathState::Dead => false,
+            // Its probes carry copies; it carries more only where nothing better is left.
+            PathState::Suspect => !self.has_active_path(),
+        }
     }
 
     fn write_acks(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
@@ -259,9 +267,15 @@ impl Session {
                 return;
             }
             if !written && let Some(frame) = self.control_frame(control) {
+                let sent = match frame {
+                    Frame::Forward(Forward { flow, sequence }) => {
+                        SentFrame::Forward { flow, sequence }
+                    }
+                    _ => SentFrame::Control(control),
+                };
                 frame.encode(draft.buf);
                 draft.eliciting = true;
-                draft.frames.push(SentFrame::Control(control));
+                draft.frames.push(sent);
             }
             self.control.remove(&control);
         }
@@ -378,6 +392,8 @@ impl Session {
             if flow.send.is_settled(&assigned.symbol) {
                 continue;
             }
+            let symbol = flow.send.trim(assigned.symbol);
+            let assigned = Assigned { symbol, ..assigned };
             let Some(written) = self.write_symbol(now, path, id, assigned, draft) else {
                 return;
             };

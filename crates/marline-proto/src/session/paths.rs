@@ -179,6 +179,19 @@ impl Session {
             state,
             reason: String::from(&*path.reason),
         });
+        if self.has_active_path() {
+            self.relieve_suspects();
+        }
+    }
+
+    /// Takes back what waits for suspect paths: others can carry it.
+    fn relieve_suspects(&mut self) {
+        for index in 0..self.paths.len() {
+            let path = &self.paths[index];
+            if path.state() == PathState::Suspect && self.has_queued(path.id) {
+                self.unassign(path.id);
+            }
+        }
     }
 
     /// Hands back all that a path holds: in-flight symbols are lost, queued ones unassigned.

@@ -5,12 +5,16 @@ use alloc::string::String;
 use super::Session;
 use crate::flow::{Flow, RecvHalf, SendHalf};
 use crate::path::Path;
-use crate::stats::{FlowStats, PathStats, SessionStats};
+use crate::stats::{Credit, FlowStats, PathStats, SessionStats};
 
 impl Session {
     /// How the session, its paths and its flows stand now.
     pub fn stats(&self) -> SessionStats {
         SessionStats {
+            credit: Credit {
+                send: (self.send_credit, self.data_sent),
+                receive: (self.recv_credit, self.data_received, self.data_read),
+            },
             paths: self.paths.iter().map(|p| self.path_stats(p)).collect(),
             flows: self.flows.values().map(flow_stats).collect(),
             closed_flows: self.closed_flows,
@@ -57,9 +61,13 @@ fn flow_stats(flow: &Flow) -> FlowStats {
             SendHalf::Stream(stream) => stream.unsent(),
             SendHalf::Packets(packets) => packets.unsent(),
         },
+        unacked: match &flow.send {
+            SendHalf::Stream(stream) => stream.unacked(),
+            SendHalf::Packets(packets) => packets.held(),
+        },
         unread: match &flow.recv {
             RecvHalf::Stream(stream) => stream.unread(),
-            RecvHalf::Packets(_) => 0,
+            RecvHalf::Packets(packets) => packets.held(),
         },
         delays: flow.delays.clone(),
         counters,

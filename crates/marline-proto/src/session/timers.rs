@@ -68,7 +68,8 @@ impl Session {
             );
             consider(at, timer.into());
             let open = path.ledger.in_flight() < path.controller.window();
-            if !path.blocked && open && self.has_queued(path.id) {
+            let sends = !path.blocked && open && self.carries_data(path);
+            if sends && self.has_queued(path.id) {
                 let at = path.pacer.next_send(now, path.max_datagram as u64);
                 consider(at.unwrap_or(now), WakeReason::Pacing);
             }
@@ -76,8 +77,7 @@ impl Session {
         if let Some((at, _)) = self.flow_timers.first() {
             consider(*at, WakeReason::Lifetime);
         }
-        let active = self.active.iter().filter_map(|f| self.flows.get(f));
-        if let Some(at) = active.filter_map(|f| f.scheduler.wake_at()).min() {
+        if let Some(at) = self.scheduler_wakes() {
             consider(at, WakeReason::Scheduler);
         }
         Some(next)
@@ -115,10 +115,16 @@ impl Session {
             self.after_receive(id);
             self.notify_writable(id);
         }
-        let mut active = self.active.iter().filter_map(|f| self.flows.get(f));
-        if active.any(|f| f.scheduler.wake_at().is_some_and(|at| at <= now)) {
-            self.replan = true;
-        }
+        self.replan |= self.scheduler_wakes().is_some_and(|at| at <= now);
+    }
+
+    /// When the first scheduler wants to plan although nothing happened; never while no path could
+    /// take what it plans.
+    fn scheduler_wakes(&self) -> Option<Instant> {
+        let active = self.active.iter().filter_map(|f| self.flows.get(f));
+        let wishes = active.filter(|f| f.reset.is_none());
+        let at = wishes.filter_map(|f| f.scheduler.wake_at()).min()?;
+        (!self.usable().is_empty()).then_some(at)
     }
 
     fn on_path_timers(&mut self, now: Instant, index: usize) {
@@ -172,9 +178,8 @@ impl Session {
         let views = self.views();
         for frame in oldest {
             match frame {
-                SentFrame::Control(control) => {
-                    self.control.insert(control);
-                }
+                SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
+                SentFrame::Control(control) => self.say_again(control),
                 SentFrame::Data {
                     flow: id, symbol, ..
                 } => {

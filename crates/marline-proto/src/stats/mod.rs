@@ -123,7 +123,10 @@ pub struct FlowStats {
     pub priority: u8,
     /// Bytes written that were not sent yet.
     pub unsent: u64,
-    /// Bytes that arrived and were not read yet.
+    /// Bytes written that the peer has not acknowledged, with what each message costs besides its
+    /// bytes.
+    pub unacked: u64,
+    /// Bytes that arrived and were not read yet, with what each message costs besides its bytes.
     pub unread: u64,
     /// From a write until the peer had it and all before it, as this side knows by the
     /// acknowledgement (so a way back is included); messages of an unordered flow count alone.
@@ -132,9 +135,20 @@ pub struct FlowStats {
     pub counters: FlowCounters,
 }
 
+/// Credit of all streams together (bytes since the start).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Credit {
+    /// What the peer allows to be sent, and what was cut into symbols.
+    pub send: (u64, u64),
+    /// What the peer may send, what it did send, and what of it was read.
+    pub receive: (u64, u64, u64),
+}
+
 /// The session now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionStats {
+    /// Credit of all streams together.
+    pub credit: Credit,
     /// Paths, ascending by id.
     pub paths: Vec<PathStats>,
     /// Open flows, ascending by id.
