@@ -65,6 +65,15 @@ struct Wire {
     down: Link,
 }
 
+impl Wire {
+    fn from(&mut self, end: End) -> &mut Link {
+        match end {
+            End::Client => &mut self.up,
+            End::Server => &mut self.down,
+        }
+    }
+}
+
 /// A datagram on its way; ordered by arrival, then by the order of sending.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrival {
@@ -72,8 +81,13 @@ struct Arrival {
     order: u64,
     to: End,
     path: PathId,
+    /// When it leaves the link's queue; until then an outage takes it.
+    departs: Instant,
     datagram: Bytes,
 }
+
+/// So many steps at one instant are a loop that lets no time pass.
+const MAX_STEPS_AT_ONCE: u32 = 10_000;
 
 /// Two sessions and the links between them in virtual time.
 #[derive(Debug)]
@@ -86,8 +100,13 @@ pub struct World {
     wires: BTreeMap<PathId, Wire>,
     arrivals: BinaryHeap<Reverse<Arrival>>,
     order: u64,
+    /// Times that each path got new links, for seeds that differ.
+    rewired: u64,
     rng: Rng,
     buf: Vec<u8>,
+    steps: u64,
+    steps_at_once: u32,
+    offered: u64,
 }
 
 impl World {
@@ -110,8 +129,12 @@ impl World {
             wires: BTreeMap::new(),
             arrivals: BinaryHeap::new(),
             order: 0,
+            rewired: 0,
             rng,
             buf: Vec::with_capacity(1_500),
+            steps: 0,
+            steps_at_once: 0,
+            offered: 0,
         }
     }
 
@@ -136,28 +159,63 @@ impl World {
     /// # Panics
     /// If the link refuses its configuration: a mistake of the experiment.
     pub fn add_path(&mut self, cable: &Cable, params: &PathParams) -> Result<PathId, PathError> {
-        let id = self.client.next_path_id();
-        let link = |config: &LinkConfig, direction: &str| {
-            let seed = self.rng.stream(&format!("path {} {direction}", id.0));
-            Link::new(config.clone(), seed.clone().next_u64())
-                .unwrap_or_else(|error| panic!("the {direction} link of path {}: {error}", id.0))
-        };
-        let wire = Wire {
-            up: link(&cable.up, "up"),
-            down: link(&cable.down, "down"),
-        };
+        let id = self.client.next_path_id().max(self.server.next_path_id());
+        let wire = self.wire(id, cable);
         self.client.add_path(self.now, id, params)?;
         self.server.add_path(self.now, id, params)?;
         self.wires.insert(id, wire);
         Ok(id)
     }
 
-    /// Cuts a path's wire in one or both directions, or mends it.
-    pub fn set_dark(&mut self, path: PathId, up: bool, down: bool) {
-        if let Some(wire) = self.wires.get_mut(&path) {
-            wire.up.set_dark(self.now, up);
-            wire.down.set_dark(self.now, down);
+    fn wire(&self, id: PathId, cable: &Cable) -> Wire {
+        let link = |config: &LinkConfig, direction: &str| {
+            let name = format!("path {} {direction} {}", id.0, self.rewired);
+            Link::new(config.clone(), self.rng.stream(&name).next_u64())
+                .unwrap_or_else(|error| panic!("the {direction} link of path {}: {error}", id.0))
+        };
+        Wire {
+            up: link(&cable.up, "up"),
+            down: link(&cable.down, "down"),
         }
+    }
+
+    /// Lets a path run over other links from now on, as after a change of network beneath its
+    /// carrier. What is on its way still arrives unless `lose` says otherwise.
+    ///
+    /// # Panics
+    /// As [`World::add_path`].
+    pub fn rewire(&mut self, path: PathId, cable: &Cable, lose: bool) {
+        self.rewired += 1;
+        let wire = self.wire(path, cable);
+        self.wires.insert(path, wire);
+        if lose {
+            self.arrivals.retain(|Reverse(a)| a.path != path);
+        }
+    }
+
+    /// Cuts a path's wire in one or both directions, or mends it. What waits in the queue of a
+    /// link that is cut is lost; what has left it arrives.
+    pub fn set_dark(&mut self, path: PathId, up: bool, down: bool) {
+        let now = self.now;
+        let Some(wire) = self.wires.get_mut(&path) else {
+            return;
+        };
+        wire.up.set_dark(now, up);
+        wire.down.set_dark(now, down);
+        self.arrivals.retain(|Reverse(a)| {
+            let cut = if a.to == End::Server { up } else { down };
+            !(cut && a.path == path && a.departs > now)
+        });
+    }
+
+    /// Steps taken so far; each handles one instant's events.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Datagrams that the sessions have sent so far.
+    pub fn datagrams(&self) -> u64 {
+        self.offered
     }
 
     /// Hands a datagram to one end as if it had arrived on the path.
@@ -188,11 +246,9 @@ impl World {
         let Some(wire) = self.wires.get_mut(&transmit.path) else {
             return;
         };
-        let link = match from {
-            End::Client => &mut wire.up,
-            End::Server => &mut wire.down,
-        };
-        if let Verdict::Delivered { at, copy, .. } = link.offer(self.now, datagram.len() as u32) {
+        self.offered += 1;
+        let verdict = wire.from(from).offer(self.now, datagram.len() as u32);
+        if let Verdict::Delivered { at, departs, copy } = verdict {
             let datagram = Bytes::copy_from_slice(datagram);
             for at in std::iter::once(at).chain(copy) {
                 self.order += 1;
@@ -201,6 +257,7 @@ impl World {
                     order: self.order,
                     to: from.other(),
                     path: transmit.path,
+                    departs,
                     datagram: datagram.clone(),
                 }));
             }
@@ -224,9 +281,25 @@ impl World {
 
     /// Moves the clock to the next event (no further than `limit`) and lets the sessions act.
     /// Returns false once the clock stands at `limit` with nothing left to do there.
+    ///
+    /// # Panics
+    /// If the sessions' timers let no time pass: they ask for the same instant again and again.
     pub fn step(&mut self, limit: Instant) -> bool {
         self.flush();
         let next = self.next_time(limit);
+        self.steps += 1;
+        self.steps_at_once = if next > self.now {
+            0
+        } else {
+            self.steps_at_once + 1
+        };
+        if self.steps_at_once > MAX_STEPS_AT_ONCE {
+            let timers = [&self.client, &self.server].map(|s| s.poll_timeout(self.now));
+            panic!(
+                "time stands still at {:?}: client and server wait for {timers:?}",
+                self.now
+            );
+        }
         if next >= limit {
             let idle = self.now >= limit;
             self.now = limit;

@@ -1,2 +1,4 @@
 //! Whole sessions over modelled links, in virtual time.
-mod smoke;
+#[allow(dead_code, reason = "a kit has more tools than any one job needs")]
+mod kit;
+mod random;

@@ -1,0 +1,17 @@
+//! The test kit: a world whose applications write patterns and check what they read.
+
+mod inbox;
+mod lab;
+mod outbox;
+mod trace;
+
+pub(crate) use inbox::Inbox;
+pub(crate) use lab::{Lab, ms, secs};
+pub(crate) use outbox::{Messages, Outbox};
+#[expect(unused_imports, reason = "a kit has more tools than any one job needs")]
+pub(crate) use trace::{Logged, Trace};
+
+/// Byte `offset` of a stream, or of message number `tag`.
+pub(crate) fn pattern(tag: u64, offset: u64) -> u8 {
+    (offset ^ (offset >> 8) ^ (offset >> 16) ^ tag.wrapping_mul(0x9d)) as u8
+}

@@ -1,0 +1,168 @@
+//! What an application writes on one flow.
+
+use bytes::{Bytes, BytesMut};
+use marline_proto::flow::SendError;
+use marline_proto::wire::FlowId;
+use marline_proto::{Session, WriteError};
+use marline_sim::{Duration, Instant};
+
+use super::pattern;
+
+/// Messages with a number, a time and a pattern.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Messages {
+    /// Bytes of each; from `size` to `size_max` in turn.
+    pub(crate) size: usize,
+    pub(crate) size_max: usize,
+    pub(crate) count: u64,
+    pub(crate) every: Duration,
+}
+
+#[derive(Debug)]
+enum Work {
+    Stream { total: u64 },
+    Messages { plan: Messages, next_at: Instant },
+}
+
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    work: Work,
+    /// Bytes or messages written.
+    pub(crate) written: u64,
+    /// The session had no room; an event will tell.
+    blocked: bool,
+    /// Finish when all is written.
+    pub(crate) finish: bool,
+    pub(crate) finished: bool,
+    /// Reset here or stopped by the peer: nothing is expected of it.
+    pub(crate) cut_short: bool,
+    /// Messages that found the buffer full (they are tried again).
+    pub(crate) refused: u64,
+}
+
+impl Outbox {
+    fn new(work: Work) -> Self {
+        Self {
+            work,
+            written: 0,
+            blocked: false,
+            finish: true,
+            finished: false,
+            cut_short: false,
+            refused: 0,
+        }
+    }
+
+    pub(crate) fn stream(total: u64) -> Self {
+        Self::new(Work::Stream { total })
+    }
+
+    pub(crate) fn messages(start: Instant, plan: Messages) -> Self {
+        Self::new(Work::Messages {
+            plan,
+            next_at: start,
+        })
+    }
+
+    /// Everything was handed to the session.
+    pub(crate) fn is_written(&self) -> bool {
+        match &self.work {
+            Work::Stream { total } => self.written == *total,
+            Work::Messages { plan, .. } => self.written == plan.count,
+        }
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self.work, Work::Stream { .. })
+    }
+
+    pub(crate) fn unblock(&mut self) {
+        self.blocked = false;
+    }
+
+    /// When it wants to write next, if not as soon as there is room.
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        match &self.work {
+            Work::Messages { next_at, .. } => {
+                let writes = !self.blocked && !self.cut_short && !self.is_written();
+                writes.then_some(*next_at)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn pump(&mut self, now: Instant, session: &mut Session, flow: FlowId) {
+        if self.cut_short || self.finished {
+            return;
+        }
+        while !self.blocked && !self.is_written() {
+            let more = match self.work {
+                Work::Stream { total } => self.write(now, session, flow, total),
+                Work::Messages { plan, next_at } => {
+                    next_at <= now && self.send(now, session, flow, plan, next_at)
+                }
+            };
+            if !more {
+                break;
+            }
+        }
+        if self.is_written() && self.finish && !self.finished {
+            session.finish(flow);
+            self.finished = true;
+        }
+    }
+
+    fn write(&mut self, now: Instant, session: &mut Session, flow: FlowId, total: u64) -> bool {
+        let len = (total - self.written).min(16_384);
+        let chunk: Bytes = (self.written..self.written + len)
+            .map(|offset| pattern(flow.0, offset))
+            .collect();
+        match session.write(now, flow, &chunk) {
+            Ok(taken) => self.written += taken as u64,
+            Err(WriteError::Blocked) => self.blocked = true,
+            Err(WriteError::Closed) => self.cut_short = true,
+        }
+        !self.cut_short
+    }
+
+    fn send(
+        &mut self,
+        now: Instant,
+        session: &mut Session,
+        flow: FlowId,
+        plan: Messages,
+        due: Instant,
+    ) -> bool {
+        let span = (plan.size_max - plan.size) as u64 + 1;
+        let size = plan.size + (self.written.wrapping_mul(7_919) % span) as usize;
+        match session.send(now, flow, message(self.written, now, size)) {
+            Ok(sequence) => {
+                assert_eq!(sequence, self.written, "sequence numbers count messages");
+                self.written += 1;
+                if let Work::Messages { next_at, .. } = &mut self.work {
+                    *next_at = due.max(now - plan.every) + plan.every;
+                }
+            }
+            Err(SendError::Full) => {
+                self.refused += 1;
+                self.blocked = true;
+            }
+            Err(SendError::Closed) => self.cut_short = true,
+            Err(error) => panic!("a message of {size} bytes: {error}"),
+        }
+        !self.cut_short
+    }
+}
+
+/// Header of a message: its number and when it was written. Shorter messages have none.
+pub(crate) const HEADER: usize = 16;
+
+fn message(number: u64, now: Instant, size: usize) -> Bytes {
+    let mut out = BytesMut::with_capacity(size);
+    if size >= HEADER {
+        out.extend_from_slice(&number.to_be_bytes());
+        out.extend_from_slice(&now.as_nanos().to_be_bytes());
+    }
+    out.extend((out.len()..size).map(|offset| pattern(number, offset as u64)));
+    out.freeze()
+}

@@ -1,0 +1,151 @@
+//! What a seed stands for.
+
+use marline_proto::congestion::registry::CONTROLLERS;
+use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::wire::FlowKind;
+use marline_proto::{Config, FlowOptions};
+use marline_sim::{Duration, End, Instant, Rate, Rng};
+
+use crate::kit::{Messages, Outbox, ms};
+
+pub(super) fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
+    from[rng.below(from.len() as u64) as usize]
+}
+
+fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
+    low + rng.below(high - low + 1)
+}
+
+pub(super) fn scheduler(rng: &mut Rng) -> &'static str {
+    SCHEDULERS[rng.below(SCHEDULERS.len() as u64) as usize].name
+}
+
+pub(super) fn config(rng: &mut Rng) -> Config {
+    let congestion = CONTROLLERS[rng.below(CONTROLLERS.len() as u64) as usize].name;
+    Config {
+        idle_timeout: ms(between(rng, 8_000, 30_000)),
+        keep_alive: ms(between(rng, 500, 5_000)),
+        dead_after: ms(between(rng, 300, 3_000)),
+        max_ack_delay: ms(pick(rng, &[0, 1, 5, 25])),
+        flow_window: pick(rng, &[1_024, 3_000, 20_000, 300_000, 8 << 20]),
+        session_window: pick(rng, &[1_024, 5_000, 60_000, 32 << 20]),
+        send_buffer: pick(rng, &[1_024, 10_000, 100_000, 8 << 20]),
+        max_flows: pick(rng, &[8, 16, 1_024]),
+        congestion,
+        fixed_rate: (congestion == "fixed").then(|| Rate::from_kbps(between(rng, 500, 8_000))),
+        stream_scheduler: scheduler(rng),
+        packets_scheduler: scheduler(rng),
+    }
+}
+
+/// A link that may be bad in every way, but not for ever.
+pub(super) fn link(rng: &mut Rng) -> String {
+    let rate = pick(rng, &[1, 3, 10, 30, 100]);
+    let delay = pick(rng, &[0, 2, 10, 40, 150]);
+    let queue = pick(rng, &[30, 100, 300]);
+    let mut text = format!("rate={rate}mbit,delay={delay}ms,queue={queue}ms");
+    if rng.chance(0.4) {
+        text += &format!(",jitter={}ms", between(rng, 1, 1 + delay / 2));
+        if rng.chance(0.6) {
+            text += ",overtake=yes";
+        }
+    }
+    if rng.chance(0.5) {
+        text += &format!(",loss={}%", pick(rng, &[1, 3, 10, 25]));
+    }
+    if rng.chance(0.3) {
+        text += &format!(",dup={}%", pick(rng, &[1, 10, 50]));
+    }
+    if rng.chance(0.2) {
+        text += pick(
+            rng,
+            &[
+                ",outage=random:2s+150ms",
+                ",outage=random:1s+1s",
+                ",outage=300ms+2500ms",
+                ",outage=500ms+400ms,outage-mode=hold",
+            ],
+        );
+    }
+    text
+}
+
+pub(super) fn end(rng: &mut Rng) -> End {
+    pick(rng, &[End::Client, End::Server])
+}
+
+pub(super) fn flow(rng: &mut Rng) -> FlowOptions {
+    let kind = pick(rng, &[FlowKind::Stream, FlowKind::Packets]);
+    FlowOptions {
+        ordered: rng.chance(0.7),
+        priority: rng.below(8) as u8,
+        lifetime: rng.chance(0.4).then(|| ms(between(rng, 5, 400))),
+        scheduler: rng.chance(0.5).then(|| scheduler(rng)),
+        target: vec![b'x'; pick(rng, &[0, 9, 512])].into(),
+        ..FlowOptions::new(kind)
+    }
+}
+
+/// What an application writes; small enough for the smallest buffer.
+pub(super) fn outbox(rng: &mut Rng, now: Instant, kind: FlowKind, buffer: u64) -> Outbox {
+    match kind {
+        FlowKind::Stream => Outbox::stream(pick(rng, &[0, 1, 700, 30_000, 250_000])),
+        FlowKind::Packets => {
+            let largest = buffer.saturating_sub(64);
+            let mut size = || pick(rng, &[0, 16, 100, 1_000, 1_190, 3_000, 65_535]).min(largest);
+            let (a, b) = (size() as usize, size() as usize);
+            let mean = (a + b) as u64 / 2;
+            let count = between(rng, 0, (150_000 / (mean + 100)).min(300));
+            Outbox::messages(
+                now,
+                Messages {
+                    size: a.min(b),
+                    size_max: a.max(b),
+                    count,
+                    every: Duration::from_micros(between(rng, 100, 20_000)),
+                },
+            )
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Action {
+    AddPath,
+    RemovePath,
+    Standby(bool),
+    Dark,
+    HalfDark,
+    Lit,
+    Rewire,
+    Reset,
+    Stop,
+    Pause,
+    Resume,
+    OpenFlow,
+}
+
+pub(super) fn actions(rng: &mut Rng) -> Vec<(Instant, Action)> {
+    use Action::*;
+    let all = [
+        AddPath,
+        AddPath,
+        RemovePath,
+        Standby(true),
+        Standby(false),
+        Dark,
+        HalfDark,
+        Lit,
+        Rewire,
+        Reset,
+        Stop,
+        Pause,
+        Resume,
+        OpenFlow,
+    ];
+    let mut list: Vec<_> = (0..rng.below(14))
+        .map(|_| (Instant::from_micros(rng.below(4_000_000)), pick(rng, &all)))
+        .collect();
+    list.sort_by_key(|(at, _)| *at);
+    list
+}
