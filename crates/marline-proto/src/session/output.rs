@@ -257,8 +257,9 @@ impl Session {
                 self.control.remove(&control);
                 continue;
             };
+            let opens = matches!(control, Control::OpenFlow(_));
             if let Some(flow) = control.flow()
-                && !self.open_first(flow, len, draft)
+                && !self.open_first(flow, if opens { 0 } else { len }, draft)
             {
                 return;
             }
