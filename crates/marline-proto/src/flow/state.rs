@@ -79,9 +79,6 @@ impl Flow {
         if views.is_empty() || self.reset.is_some() {
             return 0;
         }
-        for view in views.iter_mut() {
-            view.queued_own = self.queues.bytes(view.id);
-        }
         while let Some(symbol) = self.lost.pop_front() {
             if self.send.is_settled(&symbol) {
                 continue;

@@ -14,7 +14,8 @@ pub struct PathView {
     pub window: u64,
     /// Bytes sent and neither acknowledged nor lost.
     pub in_flight: u64,
-    /// Bytes of all flows that wait for this path at the sender, this flow's included.
+    /// Bytes that wait at the sender and leave on this path before a symbol of this flow that is
+    /// queued now: its own, the more urgent, and its equals' as far as their turn comes first.
     pub queued: u64,
     /// Bytes of this flow that wait for this path at the sender.
     pub queued_own: u64,

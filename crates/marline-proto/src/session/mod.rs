@@ -15,6 +15,7 @@ use crate::path::Path;
 use crate::ranges::RangeSet;
 use crate::wire::{FlowId, Params, PathId};
 
+mod ahead;
 mod close;
 pub(crate) mod control;
 mod feedback;

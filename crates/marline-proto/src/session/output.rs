@@ -6,6 +6,7 @@ use marline_base::Instant;
 use smallvec::SmallVec;
 
 use super::Session;
+use super::ahead::Ahead;
 use super::control::Control;
 use super::share::QUANTUM;
 use crate::flow::{Assigned, SendHalf, Symbol};
@@ -105,6 +106,12 @@ impl Session {
         let mut views = self.views();
         let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0);
         let turn: Vec<FlowId> = self.share.iter().collect();
+        let mut ahead = Ahead::new(views.len());
+        for flow in turn.iter().filter_map(|id| self.flows.get(id)) {
+            for (i, view) in views.iter().enumerate() {
+                ahead.update(i, flow.priority, 0, flow.queues.bytes(view.id));
+            }
+        }
         for id in turn {
             let Some(flow) = self.flows.get_mut(&id) else {
                 continue;
@@ -112,7 +119,16 @@ impl Session {
             let credit = self.send_credit - self.data_sent;
             let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
             if flow.reset.is_none() && (woken || flow.has_backlog(symbol.max(1), credit)) {
+                for (i, view) in views.iter_mut().enumerate() {
+                    view.queued_own = flow.queues.bytes(view.id);
+                    view.queued = ahead.of(i, flow.priority, view.queued_own);
+                }
+                let before: SmallVec<[u64; 4]> = views.iter().map(|v| v.queued_own).collect();
                 self.data_sent += flow.plan(now, &mut views, credit);
+                for (i, before) in before.into_iter().enumerate() {
+                    let after = flow.queues.bytes(views[i].id);
+                    ahead.update(i, flow.priority, before, after);
+                }
             } else if flow.queues.is_all_empty() {
                 if flow.has_backlog(symbol.max(1), u64::MAX) {
                     self.starved.insert(id);
