@@ -280,7 +280,7 @@ mod ours {
 
     fn session(side: Side, params: &[u8]) -> Result<(Driver, Handle), Failure> {
         let peer = Params::decode(params)?;
-        let (driver, handle, _) =
+        let (driver, handle) =
             Driver::new(|now| Session::new(now, side, Config::default(), peer, 1))?;
         Ok((driver, handle))
     }
@@ -298,7 +298,7 @@ mod ours {
             rtt: Some(carrier.rtt()),
             ..PathParams::default()
         };
-        Ok(handle.add_path(path, &params, Box::new(carrier))?)
+        Ok(handle.add_path(path, "bench", &params, Box::new(carrier))?)
     }
 
     pub(super) fn receive(

@@ -247,7 +247,7 @@ impl Listener {
 
     /// Waits, after [`close`](Self::close), until all peers have been told, or until `limit` is
     /// over.
-    pub async fn drained(&self, limit: Duration) {
+    pub async fn drained(&mut self, limit: Duration) {
         let _ = timeout(limit, async {
             for endpoint in &self.endpoints {
                 endpoint.wait_idle().await;

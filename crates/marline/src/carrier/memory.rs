@@ -165,6 +165,10 @@ impl Carrier for MemoryCarrier {
             waker.into_iter().flatten().for_each(Waker::wake);
         }
     }
+
+    fn poll_drained(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
 }
 
 impl Drop for MemoryCarrier {

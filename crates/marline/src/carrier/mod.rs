@@ -49,6 +49,9 @@ pub use socket::{Bind, SocketError, SocketSpec};
 /// characters.
 pub const MAX_CLOSE_REASON: usize = 256;
 
+/// The code of [`Carrier::close`] that says that the whole session is over, not only the path.
+pub const SESSION_OVER: u32 = 1;
+
 /// What brings datagrams over one path.
 ///
 /// Calling contract, on one task: on every turn call [`poll_recv`](Self::poll_recv) until it is
@@ -96,6 +99,11 @@ pub trait Carrier: Debug + Send {
     /// Ends the carrier and tells the peer a code and a reason in words (at most
     /// [`MAX_CLOSE_REASON`] bytes). What is queued and not yet sent is lost.
     fn close(&mut self, code: u32, reason: &str);
+
+    /// Ready once a closed carrier has told the peer so, and has seen its last late packets. To be
+    /// awaited, with a limit, before the runtime ends; else the peer may learn of the end only by
+    /// its idle limit. A carrier that shares its socket with others is ready at once.
+    fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
 /// Why [`Carrier::send`] did not take a datagram.

@@ -37,6 +37,8 @@ pub struct QuicCarrier {
     reading: Option<Boxed<Result<Bytes, ConnectionError>>>,
     /// The task that polled last.
     waker: Waker,
+    /// Waits until the socket has no connection left.
+    draining: Option<Boxed<()>>,
 }
 
 /// Who owns the socket.
@@ -72,6 +74,7 @@ impl QuicCarrier {
             parked: None,
             reading: None,
             waker: Waker::noop().clone(),
+            draining: None,
         })
     }
 
@@ -93,15 +96,6 @@ impl QuicCarrier {
             })?;
         *source = new.source;
         Ok(())
-    }
-
-    /// Waits until a carrier that was dialled and then closed has told the peer so and has seen
-    /// the last late packets, or until `limit` is over. Awaited before the runtime ends; else the
-    /// peer may learn of the end only by its idle limit.
-    pub async fn drained(&self, limit: Duration) {
-        if matches!(self.side, Side::Dialled(_)) {
-            let _ = tokio::time::timeout(limit, self.endpoint.wait_idle()).await;
-        }
     }
 
     /// QUIC's smoothed round-trip time. It counts ACKs that are delayed by up to 25 ms, so it is
@@ -250,6 +244,17 @@ impl Carrier for QuicCarrier {
         let reason = cut(reason, MAX_CLOSE_REASON);
         self.connection
             .close(VarInt::from_u32(code), reason.as_bytes());
+    }
+
+    fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if matches!(self.side, Side::Accepted) {
+            return Poll::Ready(());
+        }
+        let endpoint = self.endpoint.clone();
+        let draining = self
+            .draining
+            .get_or_insert_with(|| Box::pin(async move { endpoint.wait_idle().await }));
+        draining.as_mut().poll(cx)
     }
 }
 

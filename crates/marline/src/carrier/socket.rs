@@ -130,6 +130,38 @@ pub(super) struct PathSocket {
 }
 
 impl SocketSpec {
+    /// Checks that this host has the interface or the source address now.
+    ///
+    /// # Errors
+    /// It has not, with a list of those that it has.
+    pub fn check(&self) -> Result<(), SocketError> {
+        let known = interfaces();
+        match &self.bind {
+            Bind::Any => Ok(()),
+            Bind::Interface(name) if known.iter().any(|(known, _)| known == name) => Ok(()),
+            Bind::Interface(name) => {
+                // An interface without any address is not in the list, but may be bound to.
+                let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).map_err(
+                    |source| SocketError::Io {
+                        bind: self.bind.clone(),
+                        source,
+                    },
+                )?;
+                match bind_device(&socket, name)? {
+                    true => Ok(()),
+                    false => Err(bad_interface(name)),
+                }
+            }
+            Bind::Address(ip) if known.iter().any(|(_, known)| known == ip) => Ok(()),
+            // All of 127.0.0.0/8 is this host's, though only one of them is listed.
+            Bind::Address(ip) if ip.is_loopback() => Ok(()),
+            Bind::Address(ip) => Err(SocketError::NotLocal {
+                address: *ip,
+                known: known.into_iter().map(|(_, ip)| ip).collect(),
+            }),
+        }
+    }
+
     /// Opens and binds a socket that can send to `remote`.
     pub(super) fn open(&self, remote: SocketAddr) -> Result<PathSocket, SocketError> {
         let (socket, fallback) = self.bound(remote, self.port)?;

@@ -1,14 +1,20 @@
 //! `marline client`: local proxies over a session with a server.
 
-use super::CliError;
 use super::service::Service;
+use super::{CliError, runtime};
 use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
 use crate::control::Manage;
+use crate::endpoint::client::FailureKind;
+use crate::endpoint::{self, ClientOptions, ConnectError};
 use crate::identity::Identity;
 use crate::proxy::front::Front;
 use crate::proxy::{Tasks, Tunnel};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a client tries to reach its server before it gives up. Once it has had a session it never does.
+const CONNECT: Duration = Duration::from_secs(12);
 
 /// Carry local programs' traffic over several links to a server.
 #[derive(Debug, clap::Args)]
@@ -102,6 +108,46 @@ impl Client {
         service
             .run(Arc::clone(&managed), tasks, reload, ended)
             .await
+    }
+}
+
+pub(super) fn run(args: Args) -> Result<(), CliError> {
+    let runtime = runtime()?;
+    let result = runtime.block_on(start(args));
+    // The look-up of a name may still hang in a thread of its own.
+    runtime.shutdown_background();
+    result
+}
+
+async fn start(args: Args) -> Result<(), CliError> {
+    let program = Client::bind(args).await?;
+    let config = program.config();
+    let (identity, paths) = (program.identity().clone(), config.paths.clone());
+    let options = ClientOptions {
+        session: config.common.session(),
+        ..ClientOptions::new(&config.server, identity, paths)
+    };
+    let client = endpoint::Client::start(options).map_err(CliError::usage)?;
+    let ended = async {
+        if let Err(error) = client.ready(CONNECT).await {
+            return unconnected(&error);
+        }
+        client.closed().await;
+        CliError::runtime("the client was stopped")
+    };
+    let result = program.serve(client.clone(), ended).await;
+    client.stop("the client stops").await;
+    result
+}
+
+fn unconnected(error: &ConnectError) -> CliError {
+    let cli = match error.worst().map(|failure| failure.kind) {
+        Some(FailureKind::Configuration) => CliError::usage(error),
+        _ => CliError::runtime(error),
+    };
+    match error.hint() {
+        Some(hint) => cli.hint(hint),
+        None => cli,
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Client(client::Args),
+    Server(server::Args),
     Identity(identity::Args),
     Link(link::Args),
     Status(status::Args),
@@ -73,6 +75,8 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), CliError> {
     logging::start(&cli.log)?;
     match cli.command {
+        Command::Client(args) => client::run(args),
+        Command::Server(args) => server::run(args),
         Command::Identity(args) => identity::run(args),
         Command::Link(args) => link::run(&args),
         Command::Status(args) => status::run(&args),

@@ -1,9 +1,12 @@
 //! `marline server`: lets clients in and connects their flows to their targets.
 
-use super::CliError;
 use super::service::Service;
+use super::{CliError, output, runtime};
+use crate::carrier::{ListenError, SocketError};
 use crate::config::{RawServer, ServerConfig, Source};
 use crate::control::Manage;
+use crate::endpoint::server::BindError;
+use crate::endpoint::{self, ServerOptions};
 use crate::identity::{ConnectionString, Host, HostPort, Identity};
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Tasks};
@@ -31,6 +34,8 @@ Examples:
     listen = [\"0.0.0.0:4433\"]
     allow-clients-file = \"clients\"
     metrics = \"127.0.0.1:9900\"
+
+Prints its connection string, one line, to standard output: what a client gives as --server.
 
 Without rules, clients reach every public address, and none that is loopback, link-local, private,
 shared by carriers, multicast or for documentation.")]
@@ -131,6 +136,62 @@ impl Server {
         };
         service.run(endpoint, tasks, reload, accepting).await
     }
+}
+
+pub(super) fn run(args: Args) -> Result<(), CliError> {
+    let runtime = runtime()?;
+    let result = runtime.block_on(start(args));
+    // The look-up of a name may still hang in a thread of its own.
+    runtime.shutdown_background();
+    result
+}
+
+async fn start(args: Args) -> Result<(), CliError> {
+    let program = Server::bind(args).await?;
+    let config = program.config();
+    let (identity, allow) = (program.identity().clone(), config.allow_clients.clone());
+    let options = ServerOptions {
+        session: config.session(),
+        ..ServerOptions::new(config.listen.clone(), identity, allow.clone())
+    };
+    let server = endpoint::Server::bind(options).map_err(unbound)?;
+    for address in server.local_addrs() {
+        tracing::info!("listening at UDP {address}");
+    }
+    match allow.len() {
+        0 => tracing::warn!("the list of clients is empty: nobody is let in"),
+        count => tracing::info!("clients that are let in: {count}"),
+    }
+    let string = program.connection_string(server.local_addrs())?;
+    // Whoever started the server may have closed its end of this; it serves all the same.
+    if output::line(&string.to_string()).is_err() {
+        tracing::warn!("standard output is closed; the connection string is {string}");
+    }
+    let reload = async || match server.reload() {
+        Ok(change) => tracing::info!(
+            "the list of clients was read again: {} added, {} removed",
+            change.added.len(),
+            change.removed.len()
+        ),
+        Err(error) => tracing::error!("the list of clients stays as it was: {error}"),
+    };
+    let result = program.serve(server.clone(), reload).await;
+    server.stop("the server stops").await;
+    result
+}
+
+fn unbound(error: BindError) -> CliError {
+    let hint = match &error {
+        BindError::Listen(ListenError::Socket { source, .. }) => match source {
+            SocketError::Busy { .. } => {
+                "another program, perhaps another `marline server`, has that port: stop it, or choose another with --listen"
+            }
+            _ => "choose an address of this host with --listen, or 0.0.0.0 for all",
+        },
+        BindError::Listen(_) => "check --listen and --identity",
+        BindError::Config(_) => return CliError::usage(error),
+    };
+    CliError::runtime(error).hint(hint)
 }
 
 /// The address of this host that a packet to the public network would have, of the family of `any`. Nothing is sent.

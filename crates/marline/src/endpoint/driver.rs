@@ -9,31 +9,24 @@ use std::time::Duration;
 use bytes::Bytes;
 use marline_base::Instant;
 use marline_proto::wire::{PathId, close_code};
-use marline_proto::{Event, Session};
+use marline_proto::{CloseReason, Event, Session};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
 use super::clock::Clock;
 use super::handle::Handle;
 use super::shared::{Shared, State};
-use crate::carrier::{Carrier, SendError};
+use crate::carrier::{Carrier, CarrierEnd, SESSION_OVER, SendError};
 
 /// Datagrams taken from one carrier, and sent in all, before the other side has its turn.
 const BATCH: usize = 64;
 /// Turns before the task yields to the runtime.
 const TURNS: usize = 8;
-
-/// Time for the session's last datagrams to leave before the carriers are closed.
-const FAREWELL: Duration = Duration::from_millis(20);
-
-/// A path's carrier has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathEnd {
-    /// The path, which the session no longer has.
-    pub path: PathId,
-    /// Why, in words.
-    pub reason: String,
-}
+/// Time for the session's last datagrams to leave before the carriers are closed: closing drops
+/// what is queued.
+const MOMENT: Duration = Duration::from_millis(20);
+/// Longest wait, after that, for the carriers to tell the peer so.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// What a [`Handle`] asks of the driver.
 #[derive(Debug)]
@@ -59,36 +52,41 @@ struct Attached {
 pub struct Driver {
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<Command>,
-    ends: mpsc::UnboundedSender<PathEnd>,
     attached: Vec<Attached>,
     timer: Pin<Box<Sleep>>,
     received: Vec<Bytes>,
     buf: Vec<u8>,
-    parting: bool,
+    stage: Stage,
+}
+
+/// How far the driver is.
+#[derive(Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    /// The session is over and its last datagrams are with the carriers.
+    Over,
+    /// The carriers are closed, and tell their peers.
+    Farewell,
 }
 
 impl Driver {
-    /// A driver for a session that `make` creates at the driver's own time zero, a handle on it,
-    /// and the news of carriers that ended.
-    pub fn new<E>(
-        make: impl FnOnce(Instant) -> Result<Session, E>,
-    ) -> Result<(Self, Handle, mpsc::UnboundedReceiver<PathEnd>), E> {
+    /// A driver for a session that `make` creates at the driver's own time zero, and a handle on
+    /// it.
+    pub fn new<E>(make: impl FnOnce(Instant) -> Result<Session, E>) -> Result<(Self, Handle), E> {
         let clock = Clock::new();
         let shared = Shared::new(make(clock.now())?, clock);
         let (asked, commands) = mpsc::unbounded_channel();
-        let (ends, ended) = mpsc::unbounded_channel();
         let handle = Handle::new(Arc::clone(&shared), asked);
         let driver = Self {
             shared,
             commands,
-            ends,
             attached: Vec::new(),
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
             received: Vec::new(),
             buf: Vec::new(),
-            parting: false,
+            stage: Stage::Running,
         };
-        Ok((driver, handle, ended))
+        Ok((driver, handle))
     }
 
     fn take_commands(&mut self, cx: &mut Context<'_>) {
@@ -127,23 +125,28 @@ impl Driver {
                         state.session.handle_datagram(now, attached.path, &datagram);
                     }
                 }
-                Poll::Ready(Err(end)) => ended.push((attached.path, end.to_string())),
+                Poll::Ready(Err(end)) => ended.push((attached.path, end)),
             }
         }
-        for (path, reason) in ended {
-            self.on_ended(state, path, reason);
+        for (path, end) in ended {
+            self.on_ended(state, path, &end);
         }
         more
     }
 
-    fn on_ended(&mut self, state: &mut State, path: PathId, reason: String) {
+    fn on_ended(&mut self, state: &mut State, path: PathId, end: &CarrierEnd) {
         self.attached.retain(|a| a.path != path);
         let now = self.shared.clock.now();
         // The peer may have abandoned it already, and then the session does not know it any more.
         let _ = state.session.remove_path(now, path);
-        tracing::info!(path = path.0, reason, "a path's carrier ended");
-        // Nobody listens on a server: clients redial.
-        let _ = self.ends.send(PathEnd { path, reason });
+        state.path_ended(path, &end.to_string());
+        // Unlike the session's own CLOSE this is not lost with a datagram.
+        if let CarrierEnd::Peer { code, reason } = end
+            && *code == u64::from(SESSION_OVER)
+        {
+            let (code, reason) = (close_code::NONE, reason.clone());
+            state.end(CloseReason::Peer { code, reason });
+        }
     }
 
     /// Sends a batch; true if there may be more.
@@ -179,11 +182,11 @@ impl Driver {
                 Err(error @ SendError::TooLarge { .. }) => {
                     tracing::warn!(path = attached.path.0, %error, "datagram dropped");
                 }
-                Err(SendError::Ended(end)) => ended.push((attached.path, end.to_string())),
+                Err(SendError::Ended(end)) => ended.push((attached.path, end)),
             }
         }
-        for (path, reason) in ended {
-            self.on_ended(state, path, reason);
+        for (path, end) in ended {
+            self.on_ended(state, path, &end);
         }
         for attached in &mut self.attached {
             // If there is room again already, the next turn sends what is pending.
@@ -199,8 +202,6 @@ impl Driver {
         while let Some(event) = state.session.poll_event() {
             if let Event::PathAbandoned(path) = event {
                 self.detach(path, "given up by the peer");
-                let reason = String::from("given up by the peer");
-                let _ = self.ends.send(PathEnd { path, reason });
             }
             state.on_event(event);
         }
@@ -215,23 +216,6 @@ impl Driver {
         received || sent
     }
 
-    /// Closes the carriers, a moment after the session's last datagrams were queued there: closing
-    /// drops what is queued.
-    fn part(&mut self, cx: &mut Context<'_>, reason: &str) -> Poll<()> {
-        if !self.parting {
-            self.parting = true;
-            let moment = tokio::time::Instant::now() + FAREWELL;
-            self.timer.as_mut().reset(moment);
-        }
-        if self.timer.as_mut().poll(cx).is_pending() {
-            return Poll::Pending;
-        }
-        for mut attached in self.attached.drain(..) {
-            attached.carrier.close(close_code::NONE as u32, reason);
-        }
-        Poll::Ready(())
-    }
-
     /// Waits for the session's next timer; false if it has run out already.
     fn set_timer(&mut self, cx: &mut Context<'_>, state: &State) -> bool {
         let now = self.shared.clock.now();
@@ -244,6 +228,42 @@ impl Driver {
         }
         self.timer.as_mut().poll(cx).is_pending()
     }
+
+    /// Sees the carriers through their end.
+    fn finish(&mut self, cx: &mut Context<'_>, reason: &str) -> Poll<()> {
+        match self.stage {
+            Stage::Running => {
+                self.set_limit(MOMENT);
+                self.stage = Stage::Over;
+            }
+            Stage::Over if self.timer.as_mut().poll(cx).is_ready() => {
+                for attached in &mut self.attached {
+                    attached.carrier.close(SESSION_OVER, reason);
+                }
+                self.set_limit(FAREWELL);
+                self.stage = Stage::Farewell;
+            }
+            Stage::Over => return Poll::Pending,
+            Stage::Farewell => {
+                let carriers = &mut self.attached;
+                carriers.retain_mut(|a| a.carrier.poll_drained(cx).is_pending());
+                let late = self.timer.as_mut().poll(cx).is_ready();
+                if late || self.attached.is_empty() {
+                    self.attached.clear();
+                    return Poll::Ready(());
+                }
+                return Poll::Pending;
+            }
+        }
+        // The next stage has to register for what it waits for.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn set_limit(&mut self, after: Duration) {
+        let at = tokio::time::Instant::now() + after;
+        self.timer.as_mut().reset(at);
+    }
 }
 
 impl Future for Driver {
@@ -255,9 +275,13 @@ impl Future for Driver {
         let mut state = shared.lock();
         state.wait_as_driver(cx);
         for _ in 0..TURNS {
+            let over = |state: &State| state.closed.as_ref().map(|closed| closed.0.to_string());
+            if this.stage != Stage::Running {
+                return this.finish(cx, &over(&state).unwrap_or_default());
+            }
             let busy = this.turn(cx, &mut state);
-            if let Some(closed) = &state.closed {
-                return this.part(cx, &closed.to_string());
+            if let Some(reason) = over(&state) {
+                return this.finish(cx, &reason);
             }
             if !busy && this.set_timer(cx, &state) {
                 return Poll::Pending;

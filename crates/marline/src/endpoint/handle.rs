@@ -1,19 +1,20 @@
 //! A handle on a running session.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use marline_proto::path::PathParams;
+use marline_proto::path::{PathParams, PathState};
 use marline_proto::stats::SessionStats;
 use marline_proto::wire::{FlowKind, PathId};
-use marline_proto::{FlowInfo, FlowOptions, OpenError, PathError};
+use marline_proto::{CloseReason, FlowInfo, FlowOptions, OpenError, PathError};
 use tokio::sync::mpsc;
 
 use super::driver::Command;
 use super::packets::Packets;
-use super::shared::{Closed, Shared};
+use super::shared::{Closed, PathNote, Shared};
 use super::stream::Stream;
 use crate::carrier::Carrier;
 
@@ -97,13 +98,14 @@ impl Handle {
         self.shared.lock().session.next_path_id()
     }
 
-    /// Adds a path with its carrier.
+    /// Adds a path with its carrier, under the name that people see in logs.
     ///
     /// # Errors
     /// As [`marline_proto::Session::add_path`]; the carrier is closed then.
     pub fn add_path(
         &self,
         path: PathId,
+        name: &str,
         params: &PathParams,
         mut carrier: Box<dyn Carrier>,
     ) -> Result<(), PathError> {
@@ -113,6 +115,12 @@ impl Handle {
             carrier.close(0, &error.to_string());
             return Err(error);
         }
+        // The session's own first word about the path is still in its queue of events.
+        let note = PathNote {
+            name: name.to_owned(),
+            state: PathState::Validating,
+        };
+        state.paths.insert(path, note);
         // The driver is gone only when the session is over, and then the carrier may go too.
         let _ = self.commands.send(Command::Attach(path, carrier));
         state.wake_driver();
@@ -127,6 +135,7 @@ impl Handle {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();
         state.session.remove_path(now, path)?;
+        state.path_ended(path, "removed at this end");
         let _ = self.commands.send(Command::Detach(path));
         state.wake_driver();
         Ok(())
@@ -147,6 +156,66 @@ impl Handle {
     /// How the session stands now.
     pub fn stats(&self) -> SessionStats {
         self.shared.lock().session.stats()
+    }
+
+    /// The names of the session's paths.
+    pub fn path_names(&self) -> BTreeMap<PathId, String> {
+        let state = self.shared.lock();
+        let names = state.paths.iter();
+        names.map(|(id, note)| (*id, note.name.clone())).collect()
+    }
+
+    /// What the session thinks of a path; `None` when it does not have it.
+    pub fn path_state(&self, path: PathId) -> Option<PathState> {
+        self.shared.lock().paths.get(&path).map(|note| note.state)
+    }
+
+    /// Has the session a path that carries data, or could at once?
+    pub fn has_working_path(&self) -> bool {
+        let state = self.shared.lock();
+        let mut states = state.paths.values().map(|note| note.state);
+        states.any(|state| !matches!(state, PathState::Dead | PathState::Validating))
+    }
+
+    /// Waits until the session no longer has the path, and says why.
+    pub async fn path_ended(&self, path: PathId) -> String {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            match state.path_end(path) {
+                Some(reason) => Poll::Ready(reason),
+                None => {
+                    state.wait(cx);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// Waits until a path that the session has is dead (or, with `false`, is not).
+    pub async fn path_dead(&self, path: PathId, dead: bool) {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            let known = state.paths.get(&path);
+            match known.is_some_and(|note| (note.state == PathState::Dead) == dead) {
+                true => Poll::Ready(()),
+                false => {
+                    state.wait(cx);
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Resets the flows that the peer opens from now on, and those that wait to be accepted.
+    pub fn refuse_flows(&self) {
+        self.shared.lock().refuse_flows();
+    }
+
+    /// Ends the session for a reason that was learned outside it.
+    pub(super) fn end(&self, reason: CloseReason) {
+        self.shared.lock().end(reason);
     }
 
     /// Ends the session; the peer is told the code and the reason.

@@ -2,21 +2,59 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | `client/` | [`Client`]: one session with one server, kept up over all paths |
+//! | `server/` | [`Server`]: many sessions with many clients |
+//! | `tunnel.rs` | flows as the proxies use them |
+//! | `status.rs` | a session's figures in the words of `marline status` |
 //! | `clock.rs` | real time as the session counts it |
 //! | `shared.rs` | the session behind its lock, and who waits for what |
 //! | `driver.rs` | the task that moves datagrams and time |
 //! | `handle.rs` | [`Handle`]: open and accept flows, add and remove paths |
 //! | `stream.rs`, `packets.rs` | flows as tokio knows streams, and as messages |
 
+pub mod client;
 mod clock;
 mod driver;
 mod handle;
 mod packets;
+pub mod server;
 mod shared;
+mod status;
 mod stream;
+mod tunnel;
 
-pub use driver::{Driver, PathEnd};
+use std::time::Duration;
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::carrier::QuicConfig;
+
+pub use client::{Client, ClientOptions, ConnectError};
+pub use driver::Driver;
 pub use handle::{Accepted, Handle};
 pub use packets::Packets;
+pub use server::{Server, ServerOptions};
 pub use shared::Closed;
 pub use stream::Stream;
+pub use tunnel::Incomings;
+
+/// A seed for what needs no secrecy but should differ from run to run.
+fn seed() -> u64 {
+    let mut bytes = [0; 8];
+    // Without randomness TLS fails anyway, and with a message.
+    let _ = SystemRandom::new().fill(&mut bytes);
+    u64::from_le_bytes(bytes)
+}
+
+/// Carriers whose idle limit lies beyond the session's, which is the one that counts.
+fn outliving(quic: QuicConfig, session: &marline_proto::Config) -> QuicConfig {
+    const BEYOND: Duration = Duration::from_secs(10);
+    const LONGEST: Duration = Duration::from_secs(86_400);
+    QuicConfig {
+        idle_timeout: quic
+            .idle_timeout
+            .max(session.idle_timeout + BEYOND)
+            .min(LONGEST),
+        ..quic
+    }
+}

@@ -5,7 +5,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Waker};
 
-use marline_proto::wire::FlowId;
+use marline_proto::path::PathState;
+use marline_proto::wire::{FlowId, PathId, close_code};
 use marline_proto::{CloseReason, Event, Session};
 
 use super::clock::Clock;
@@ -27,10 +28,27 @@ struct Waiting {
     write: Option<Waker>,
 }
 
+/// Ends of paths that are remembered for those who have not asked yet.
+const ENDS: usize = 64;
+
+/// A path that the session has.
+#[derive(Debug)]
+pub(super) struct PathNote {
+    /// What people call it.
+    pub(super) name: String,
+    pub(super) state: PathState,
+}
+
 /// What the lock guards.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) session: Session,
+    /// The session's paths.
+    pub(super) paths: BTreeMap<PathId, PathNote>,
+    /// Why paths ended, the latest [`ENDS`] of them.
+    ends: BTreeMap<PathId, String>,
+    /// Flows that the peer opens are reset.
+    pub(super) refuses: bool,
     /// Flows that the peer opened and nobody accepted yet; the session bounds their number.
     pub(super) incoming: VecDeque<FlowId>,
     pub(super) closed: Option<Closed>,
@@ -52,6 +70,9 @@ impl Shared {
         Arc::new(Self {
             state: Mutex::new(State {
                 session,
+                paths: BTreeMap::new(),
+                ends: BTreeMap::new(),
+                refuses: false,
                 incoming: VecDeque::new(),
                 closed: None,
                 flows: BTreeMap::new(),
@@ -106,6 +127,51 @@ impl State {
         self.flows.remove(&flow);
     }
 
+    /// Why a path is no more; `None` while the session has it.
+    pub(super) fn path_end(&self, path: PathId) -> Option<String> {
+        if let Some(closed) = &self.closed {
+            return Some(closed.to_string());
+        }
+        if self.paths.contains_key(&path) {
+            return None;
+        }
+        let known = self.ends.get(&path).cloned();
+        Some(known.unwrap_or_else(|| String::from("the session does not have it")))
+    }
+
+    /// Forgets a path that the session no longer has.
+    pub(super) fn path_ended(&mut self, path: PathId, reason: &str) {
+        if let Some(note) = self.paths.remove(&path) {
+            tracing::info!(path = note.name, number = path.0, reason, "a path ended");
+            self.ends.insert(path, reason.to_owned());
+            while self.ends.len() > ENDS {
+                self.ends.pop_first();
+            }
+            self.wake_others();
+        }
+    }
+
+    /// Ends the session because of what was learned outside it.
+    pub(super) fn end(&mut self, reason: CloseReason) {
+        self.session.close(close_code::NONE, &reason.to_string());
+        self.on_event(Event::Closed(reason));
+        self.wake_driver();
+    }
+
+    /// Resets the flows that the peer opened and nobody accepted, and those that it will open.
+    pub(super) fn refuse_flows(&mut self) {
+        self.refuses = true;
+        while let Some(flow) = self.incoming.pop_front() {
+            self.refuse(flow);
+        }
+        self.wake_driver();
+    }
+
+    fn refuse(&mut self, flow: FlowId) {
+        self.session.reset(flow, 0);
+        self.session.stop(flow, 0);
+    }
+
     fn wake_others(&mut self) {
         for waker in self.others.drain(..) {
             waker.wake();
@@ -115,6 +181,10 @@ impl State {
     /// Wakes whom an event concerns.
     pub(super) fn on_event(&mut self, event: Event) {
         match event {
+            Event::FlowOpened(flow) if self.refuses => {
+                self.refuse(flow);
+                self.wake_driver();
+            }
             Event::FlowOpened(flow) => {
                 self.incoming.push_back(flow);
                 if let Some(waker) = self.accept.take() {
@@ -146,11 +216,18 @@ impl State {
                 state,
                 reason,
             } => {
-                tracing::info!(path = path.0, state = state.name(), reason, "path");
+                if let Some(note) = self.paths.get_mut(&path)
+                    && note.state != state
+                {
+                    note.state = state;
+                    let (name, number) = (&note.name, path.0);
+                    tracing::info!(path = name, number, reason, "a path is {}", state.name());
+                    self.wake_others();
+                }
             }
-            Event::PathAbandoned(path) => {
-                tracing::info!(path = path.0, "the peer gave the path up");
-            }
+            Event::PathAbandoned(path) => self.path_ended(path, "given up by the peer"),
+            // Whoever ended it from outside knows better than the session why.
+            Event::Closed(_) if self.closed.is_some() => {}
             Event::Closed(reason) => {
                 self.closed = Some(Closed(reason));
                 for (_, waiting) in std::mem::take(&mut self.flows) {

@@ -1,0 +1,112 @@
+//! One path's way to the server: look names up, and let all addresses race.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::ClientOptions;
+use super::error::PathFailure;
+use crate::carrier::{Bind, Dial, Dialled, SocketSpec};
+use crate::config::PathSpec;
+use crate::identity::{Host, HostPort};
+
+/// Head start of an address over the next one (RFC 8305 section 5 recommends 250 ms).
+const HEAD_START: Duration = Duration::from_millis(250);
+/// Most addresses that are tried.
+const MAX_ADDRESSES: usize = 16;
+/// How long a connection may take to come up.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The socket of a path.
+pub(super) fn socket(spec: &PathSpec) -> SocketSpec {
+    SocketSpec {
+        bind: spec.local.clone(),
+        ..SocketSpec::default()
+    }
+}
+
+/// Connects by the first address that answers. `favourite` is the one that answered last time.
+///
+/// # Errors
+/// When none does: the failure that tells most.
+pub(super) async fn dial(
+    options: &ClientOptions,
+    spec: &PathSpec,
+    favourite: Option<SocketAddr>,
+) -> Result<(Dialled, SocketAddr), PathFailure> {
+    let mut addresses = resolve(options, spec).await?;
+    // Stable: the others keep their order.
+    addresses.sort_by_key(|address| Some(*address) != favourite);
+    let mut race = JoinSet::new();
+    for (index, remote) in addresses.into_iter().enumerate() {
+        let dial = Dial {
+            socket: socket(spec),
+            quic: options.quic.clone(),
+            timeout: TIMEOUT,
+            ..Dial::new(remote, options.server)
+        };
+        let identity = options.identity.clone();
+        race.spawn(async move {
+            sleep(HEAD_START * index as u32).await;
+            dial.connect(&identity).await.map(|it| (it, remote))
+        });
+    }
+    let client = options.identity.public_key();
+    let mut worst: Option<PathFailure> = None;
+    while let Some(done) = race.join_next().await {
+        let failure = match done {
+            Ok(Ok(dialled)) => return Ok(dialled),
+            Ok(Err(error)) => PathFailure::of(&error, client),
+            Err(error) => PathFailure::passing(error.to_string()),
+        };
+        if worst.as_ref().is_none_or(|worst| worst.kind < failure.kind) {
+            worst = Some(failure);
+        }
+    }
+    Err(worst.unwrap_or_else(|| PathFailure::passing("the server has no address".into())))
+}
+
+/// All addresses of the server that this path can lead to, names looked up by this host.
+async fn resolve(options: &ClientOptions, spec: &PathSpec) -> Result<Vec<SocketAddr>, PathFailure> {
+    let hosts: &[HostPort] = match &spec.server {
+        Some(host) => std::slice::from_ref(host),
+        None => &options.addresses,
+    };
+    let mut found: Vec<SocketAddr> = Vec::new();
+    let mut failure = None;
+    for host in hosts {
+        match &host.host {
+            Host::Ip(ip) => found.push((*ip, host.port).into()),
+            Host::Name(name) => match tokio::net::lookup_host((name.as_str(), host.port)).await {
+                Ok(addresses) => found.extend(addresses),
+                Err(error) => {
+                    failure = Some(PathFailure {
+                        hint: Some("check the name, and this host's network".into()),
+                        ..PathFailure::passing(format!(
+                            "the server's name `{name}` cannot be looked up: {error}"
+                        ))
+                    });
+                }
+            },
+        }
+    }
+    if let Bind::Address(source) = spec.local {
+        let usable = |address: &SocketAddr| address.is_ipv4() == source.is_ipv4();
+        // If none fits, they stay, and dialling says why.
+        if found.iter().any(usable) {
+            found.retain(usable);
+        }
+    }
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in found {
+        if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
+            addresses.push(address);
+        }
+    }
+    match failure {
+        Some(failure) if addresses.is_empty() => Err(failure),
+        _ => Ok(addresses),
+    }
+}

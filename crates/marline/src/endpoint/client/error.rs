@@ -1,0 +1,133 @@
+//! Why no session came up.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::carrier::handshake::RefuseCode;
+use crate::carrier::{DialError, SocketError};
+use crate::identity::PublicKey;
+
+/// Why a path could not be dialled, in words, and whether trying again may help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathFailure {
+    /// What is wrong, and where.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// What kind of failure it is.
+    pub kind: FailureKind,
+}
+
+/// What a failure means for trying again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// It may work later.
+    Passing,
+    /// The configuration does not fit this host: an interface or address that it does not have.
+    Configuration,
+    /// The server answers and will not have this client, or is not the server that is meant.
+    Refused,
+}
+
+impl PathFailure {
+    pub(super) fn passing(message: String) -> Self {
+        Self {
+            message,
+            hint: None,
+            kind: FailureKind::Passing,
+        }
+    }
+
+    pub(super) fn of(error: &DialError, client: PublicKey) -> Self {
+        let kind = match error {
+            DialError::Socket(
+                SocketError::BadInterface { .. }
+                | SocketError::NotLocal { .. }
+                | SocketError::Family { .. },
+            )
+            | DialError::Config(_)
+            | DialError::Tls(_)
+            | DialError::Params { .. } => FailureKind::Configuration,
+            DialError::WrongKey { .. }
+            | DialError::NotMarline { .. }
+            | DialError::Version { .. }
+            | DialError::Malformed { .. } => FailureKind::Refused,
+            DialError::Refused { code, .. } => match code {
+                RefuseCode::Full | RefuseCode::Stopping | RefuseCode::UnknownSession => {
+                    FailureKind::Passing
+                }
+                _ => FailureKind::Refused,
+            },
+            _ => FailureKind::Passing,
+        };
+        let hint = match error {
+            DialError::Refused {
+                code: RefuseCode::UnknownClient,
+                ..
+            } => Some(format!(
+                "start the server with `--allow-client {client}`, or add that key to its \
+                 `--allow-clients-file` and send it SIGHUP"
+            )),
+            DialError::Socket(SocketError::BadInterface { .. } | SocketError::NotLocal { .. }) => {
+                Some("correct `--path`, or plug the interface in".to_owned())
+            }
+            _ => None,
+        };
+        Self {
+            message: error.to_string(),
+            hint,
+            kind,
+        }
+    }
+}
+
+/// No session with the server came up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectError {
+    /// Each path's name with why it failed; `None` while it is still being dialled.
+    pub paths: Vec<(String, Option<PathFailure>)>,
+    /// How long was tried.
+    pub after: Duration,
+}
+
+impl ConnectError {
+    /// The failure that tells most: a refusal before a wrong configuration before the rest.
+    pub fn worst(&self) -> Option<&PathFailure> {
+        let failures = self
+            .paths
+            .iter()
+            .filter_map(|(_, failure)| failure.as_ref());
+        failures.max_by_key(|failure| failure.kind)
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&str> {
+        self.worst()?.hint.as_deref()
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = |failure: &Option<PathFailure>| match failure {
+            Some(failure) => failure.message.clone(),
+            None => format!("no answer within {:.1} s", self.after.as_secs_f64()),
+        };
+        match &self.paths[..] {
+            [] => f.write_str("no session with the server: there is no path to dial"),
+            [(name, failure)] => write!(
+                f,
+                "no session with the server: path {name}: {}",
+                words(failure)
+            ),
+            paths => {
+                f.write_str("no session with the server over any path")?;
+                for (name, failure) in paths {
+                    write!(f, "\n  path {name}: {}", words(failure))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConnectError {}

@@ -1,0 +1,211 @@
+//! A client: one session with one server over all configured paths, kept up for ever.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `slot.rs` | the configured paths, and how each stands |
+//! | `path.rs` | the task that keeps one path up |
+//! | `dial.rs`, `backoff.rs` | a path's way to the server; when to try again |
+//! | `session.rs` | the first connection opens the session, the others join |
+//! | `manage.rs` | status; paths added, removed and rested at run time |
+//! | `error.rs` | why no session came up |
+
+mod backoff;
+mod dial;
+mod error;
+mod manage;
+mod path;
+mod session;
+mod slot;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use marline_proto::wire::{FlowKind, close_code};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use error::{ConnectError, FailureKind, PathFailure};
+
+use super::{Packets, Stream, tunnel};
+use crate::carrier::QuicConfig;
+use crate::config::PathSpec;
+use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
+use crate::proxy::{OpenError, OpenOptions, Tunnel};
+use session::Current;
+use slot::Slots;
+
+/// Most that a graceful stop waits for the peer to be told.
+const STOP: Duration = Duration::from_secs(2);
+
+/// What a client is started with.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// The server's key; nobody with another one is talked to.
+    pub server: PublicKey,
+    /// Where the server is, for paths that do not say otherwise. Names are looked up anew for
+    /// each dial, and all addresses are tried.
+    pub addresses: Vec<HostPort>,
+    /// This client's key.
+    pub identity: Identity,
+    /// The paths, with different names. All are dialled at once.
+    pub paths: Vec<PathSpec>,
+    /// The session's configuration.
+    pub session: marline_proto::Config,
+    /// The carriers'; their idle limit is raised above the session's where it is not.
+    pub quic: QuicConfig,
+}
+
+impl ClientOptions {
+    /// Of the server that a connection string names, with defaults for the rest.
+    pub fn new(server: &ConnectionString, identity: Identity, paths: Vec<PathSpec>) -> Self {
+        Self {
+            server: server.server(),
+            addresses: server.addresses().to_vec(),
+            identity,
+            paths,
+            session: marline_proto::Config::default(),
+            quic: QuicConfig::default(),
+        }
+    }
+}
+
+/// A running client. Cheap to clone; it runs until [`stop`](Self::stop) or the end of the runtime.
+///
+/// When its session ends, whatever the reason, flows end with an error, new ones are refused with
+/// [`OpenError::NoSession`], and the client goes on dialling until there is a session again.
+#[derive(Clone, Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: ClientOptions,
+    started: Instant,
+    /// Changes whenever a session comes or goes, and whenever a path's failure does.
+    current: watch::Sender<Current>,
+    /// Held by whoever opens a session, so that only one does.
+    opening: tokio::sync::Mutex<()>,
+    slots: Mutex<Slots>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Shared {
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Client {
+    /// Starts to dial. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// A session configuration that [`marline_proto::Config::check`] refuses.
+    pub fn start(mut options: ClientOptions) -> Result<Self, marline_proto::ConfigError> {
+        options.session.check()?;
+        options.quic = super::outliving(options.quic, &options.session);
+        let paths = std::mem::take(&mut options.paths);
+        let client = Self {
+            shared: Arc::new(Shared {
+                options,
+                started: Instant::now(),
+                current: watch::Sender::new(Current::default()),
+                opening: tokio::sync::Mutex::new(()),
+                slots: Mutex::new(Slots::default()),
+                stop: CancellationToken::new(),
+                tasks: TaskTracker::new(),
+            }),
+        };
+        for spec in paths {
+            client.start_path(spec);
+        }
+        Ok(client)
+    }
+
+    fn start_path(&self, spec: PathSpec) {
+        let gone = self.shared.stop.child_token();
+        let number = self.shared.slots().add(spec, gone.clone());
+        let task = path::keep(Arc::clone(&self.shared), number, gone);
+        self.shared.tasks.spawn(task);
+    }
+
+    /// Waits until there is a session, at most for `limit`.
+    ///
+    /// # Errors
+    /// The limit is over, or there is no use in waiting: every path was refused, or is not one of
+    /// this host's. The client goes on trying all the same.
+    pub async fn ready(&self, limit: Duration) -> Result<(), ConnectError> {
+        let mut current = self.shared.current.subscribe();
+        let start = Instant::now();
+        loop {
+            if current.borrow_and_update().live().is_some() {
+                return Ok(());
+            }
+            let paths = self.shared.slots().failures();
+            let hopeless = |(_, failure): &(String, Option<PathFailure>)| {
+                let kind = failure.as_ref().map(|failure| failure.kind);
+                kind.is_some_and(|kind| kind != FailureKind::Passing)
+            };
+            if paths.iter().all(hopeless)
+                || timeout_at(start + limit, current.changed()).await.is_err()
+            {
+                let after = start.elapsed();
+                return Err(ConnectError { paths, after });
+            }
+        }
+    }
+
+    /// Waits until [`stop`](Self::stop) has been called.
+    pub async fn closed(&self) {
+        self.shared.stop.cancelled().await;
+    }
+
+    /// Ends the session, telling the server the reason, and dials no more. Takes 2 s at most.
+    pub async fn stop(&self, reason: &str) {
+        self.shared.stop.cancel();
+        let live = self.shared.current.borrow().live();
+        if let Some(live) = live {
+            live.handle.close(close_code::NONE, reason);
+        }
+        self.shared.tasks.close();
+        if timeout(STOP, self.shared.tasks.wait()).await.is_err() {
+            tracing::debug!("the carriers did not end in time");
+        }
+    }
+
+    /// The session's handle, if there is a session.
+    pub fn session(&self) -> Option<super::Handle> {
+        let live = self.shared.current.borrow().live()?;
+        Some(live.handle.clone())
+    }
+
+    fn live(&self) -> Result<Arc<session::Live>, OpenError> {
+        let current = self.shared.current.borrow();
+        match current.live() {
+            Some(live) => Ok(live),
+            None => Err(OpenError::NoSession(current.why_none())),
+        }
+    }
+}
+
+impl Tunnel for Client {
+    type Stream = Stream;
+    type Packets = Packets;
+
+    async fn open_stream(&self, options: OpenOptions) -> Result<Stream, OpenError> {
+        let handle = &self.live()?.handle;
+        let options = tunnel::flow_options(FlowKind::Stream, options);
+        let stream = handle.open_stream(options);
+        stream.map_err(|error| tunnel::refused(handle, &error))
+    }
+
+    async fn open_packets(&self, options: OpenOptions) -> Result<Packets, OpenError> {
+        let handle = &self.live()?.handle;
+        let options = tunnel::flow_options(FlowKind::Packets, options);
+        let packets = handle.open_packets(options);
+        packets.map_err(|error| tunnel::refused(handle, &error))
+    }
+}

@@ -1,0 +1,195 @@
+//! Who may open a session, and who may join one.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use marline_proto::path::PathParams;
+use marline_proto::wire::{Params, close_code};
+use marline_proto::{Session, Side};
+
+use super::Shared;
+use super::registry::{Entry, UsedPaths};
+use crate::carrier::handshake::RefuseCode;
+use crate::carrier::{Attempt, Carrier, JoinAttempt, NewAttempt, QuicCarrier};
+use crate::endpoint::tunnel::Incomings;
+use crate::endpoint::{Driver, Handle};
+use crate::identity::PublicKey;
+
+pub(super) fn admit(shared: &Arc<Shared>, attempt: Attempt) {
+    if shared.stop.is_cancelled() {
+        attempt.refuse(RefuseCode::Stopping, "the server is about to stop");
+        return;
+    }
+    match attempt {
+        Attempt::New(attempt) => open(shared, attempt),
+        Attempt::Join(attempt) => join(shared, attempt),
+    }
+}
+
+fn params(carrier: &QuicCarrier) -> PathParams {
+    PathParams {
+        max_datagram: carrier.max_datagram(),
+        rtt: Some(carrier.rtt()),
+        ..PathParams::default()
+    }
+}
+
+/// Makes room for one more session of this client, if it can be had.
+fn room(shared: &Shared, peer: PublicKey) -> Result<(), &'static str> {
+    let registry = shared.registry();
+    if registry.len() >= shared.max_sessions {
+        return Err("the server has as many sessions as it takes; try later");
+    }
+    if registry.of(peer).count() < shared.max_sessions_per_client {
+        return Ok(());
+    }
+    // Left behind by a client that was killed.
+    let orphan = registry
+        .of(peer)
+        .find(|entry| !entry.handle.has_working_path());
+    match orphan {
+        Some(entry) => {
+            let reason = "the client has newer sessions, and this one no working path";
+            entry.handle.close(close_code::NONE, reason);
+            Ok(())
+        }
+        None => Err("this client has as many sessions as it may; end another one"),
+    }
+}
+
+fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
+    let (peer, path) = (attempt.peer(), attempt.path());
+    if let Err(reason) = room(shared, peer) {
+        tracing::warn!("a session was refused to {}: {reason}", name(shared, peer));
+        attempt.refuse(RefuseCode::Full, reason);
+        return;
+    }
+    let theirs = match Params::decode(attempt.params()) {
+        Ok(theirs) => theirs,
+        Err(error) => {
+            attempt.refuse(
+                RefuseCode::Params,
+                format!("the client's parameters: {error}"),
+            );
+            return;
+        }
+    };
+    let mut ours = Vec::new();
+    shared.config.params().encode(&mut ours);
+    let (carrier, key) = match attempt.accept(Bytes::from(ours)) {
+        Ok(accepted) => accepted,
+        Err(error) => {
+            tracing::warn!("a session with {} failed: {error}", name(shared, peer));
+            return;
+        }
+    };
+    let (config, seed) = (shared.config.clone(), crate::endpoint::seed());
+    let made = Driver::new(|now| Session::new(now, Side::Server, config, theirs, seed));
+    let (driver, handle) = match made {
+        Ok(made) => made,
+        Err(error) => {
+            tracing::error!("no session can be made: {error}");
+            return;
+        }
+    };
+    let remote = carrier.remote_addr();
+    let path_name = remote.to_string();
+    if let Err(error) = handle.add_path(path, &path_name, &params(&carrier), Box::new(carrier)) {
+        tracing::warn!("a session with {} failed: {error}", name(shared, peer));
+        return;
+    }
+    let mut used = UsedPaths::default();
+    used.take(path);
+    let session = key.session();
+    let number = {
+        let mut registry = shared.registry();
+        let number = registry.number();
+        registry.insert(Entry {
+            number,
+            peer,
+            handle: handle.clone(),
+            key,
+            used,
+        });
+        number
+    };
+    tracing::info!(
+        "session {number} with {} from {remote} is open",
+        name(shared, peer)
+    );
+    if shared
+        .opened
+        .try_send(Incomings::new(handle.clone()))
+        .is_err()
+    {
+        // As many wait to be served as there may be sessions.
+        handle.close(close_code::INTERNAL, "the server is overloaded");
+    }
+    shared
+        .drivers
+        .spawn(drive(Arc::clone(shared), driver, handle, number, session));
+}
+
+async fn drive(
+    shared: Arc<Shared>,
+    driver: Driver,
+    handle: Handle,
+    number: u64,
+    session: crate::carrier::handshake::SessionId,
+) {
+    driver.await;
+    shared.registry().remove(session);
+    let reason = handle.closed().await.0;
+    tracing::info!("session {number} is over: {reason}");
+}
+
+fn join(shared: &Arc<Shared>, attempt: JoinAttempt) {
+    let (path, peer) = (attempt.path(), attempt.peer());
+    let mut registry = shared.registry();
+    let found = registry.get(attempt.session());
+    let Some(entry) = found.filter(|entry| entry.handle.is_closed().is_none()) else {
+        let reason = "there is no such session: it has ended, or the server was restarted";
+        attempt.refuse(RefuseCode::UnknownSession, reason);
+        return;
+    };
+    let carrier = match attempt.accept(&entry.key) {
+        Ok(carrier) => carrier,
+        Err(error) => {
+            tracing::warn!("{} was refused: {error}", name(shared, peer));
+            return;
+        }
+    };
+    // After the proof: nobody else may use numbers up.
+    if !entry.used.take(path) {
+        close(carrier, "the path's number was used before");
+        return;
+    }
+    let remote = carrier.remote_addr();
+    let added = entry.handle.add_path(
+        path,
+        &remote.to_string(),
+        &params(&carrier),
+        Box::new(carrier),
+    );
+    match added {
+        Ok(()) => tracing::info!(
+            number = path.0,
+            "session {}: a path from {remote}",
+            entry.number
+        ),
+        Err(error) => tracing::warn!("session {}: path {path}: {error}", entry.number),
+    }
+}
+
+fn close(mut carrier: QuicCarrier, reason: &str) {
+    tracing::warn!(
+        "a path from {} was refused: {reason}",
+        carrier.remote_addr()
+    );
+    carrier.close(RefuseCode::Path.number().into(), reason);
+}
+
+/// A client in the log: its name in the list, or its key.
+pub(super) fn name(shared: &Shared, peer: PublicKey) -> String {
+    shared.allow.name(&peer).unwrap_or_else(|| peer.to_string())
+}

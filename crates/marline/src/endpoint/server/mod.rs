@@ -1,0 +1,193 @@
+//! A server: lets listed clients open sessions, and their further paths join them.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `admit.rs` | who may open and who may join |
+//! | `registry.rs` | the sessions there are |
+//! | `manage.rs` | status; the list of clients read again |
+
+mod admit;
+mod manage;
+mod registry;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use marline_proto::wire::close_code;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::tunnel::Incomings;
+use crate::carrier::{self, ListenConfig, Listener, SESSION_OVER};
+use crate::identity::{AllowList, Identity, PublicKey};
+use crate::proxy::Listen;
+use registry::Registry;
+
+/// Most that a graceful stop waits for the clients to be told.
+const STOP: Duration = Duration::from_secs(2);
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Addresses to listen at, and what strangers may cost. The carriers' idle limit is raised
+    /// above the sessions' where it is not.
+    pub listen: ListenConfig,
+    /// This server's key.
+    pub identity: Identity,
+    /// The clients that are let in.
+    pub allow: AllowList,
+    /// The sessions' configuration.
+    pub session: marline_proto::Config,
+    /// Sessions that one client may have at once, default 16: old ones of a client that was
+    /// killed last until their idle limit.
+    pub max_sessions_per_client: usize,
+    /// Sessions at once, default 1024. Their memory is bounded by the session's configuration.
+    pub max_sessions: usize,
+}
+
+impl ServerOptions {
+    /// Listening at these addresses, with defaults for the rest.
+    pub fn new(addresses: Vec<SocketAddr>, identity: Identity, allow: AllowList) -> Self {
+        Self {
+            listen: ListenConfig::new(addresses),
+            identity,
+            allow,
+            session: marline_proto::Config::default(),
+            max_sessions_per_client: 16,
+            max_sessions: 1024,
+        }
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// It cannot listen.
+    #[error(transparent)]
+    Listen(#[from] carrier::ListenError),
+    /// The session's configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] marline_proto::ConfigError),
+}
+
+/// A running server. Cheap to clone; it runs until [`stop`](Self::stop) or the end of the runtime.
+#[derive(Clone, Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    key: PublicKey,
+    addrs: Vec<SocketAddr>,
+    allow: AllowList,
+    config: marline_proto::Config,
+    max_sessions_per_client: usize,
+    max_sessions: usize,
+    started: Instant,
+    registry: Mutex<Registry>,
+    /// Sessions that wait to be served.
+    opened: mpsc::Sender<Incomings>,
+    waiting: tokio::sync::Mutex<mpsc::Receiver<Incomings>>,
+    stop: CancellationToken,
+    stopped: CancellationToken,
+    drivers: TaskTracker,
+}
+
+impl Shared {
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    /// Opens the sockets and starts to let clients in. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// A socket that cannot be opened, or a value out of range.
+    pub fn bind(options: ServerOptions) -> Result<Self, BindError> {
+        let ServerOptions {
+            mut listen,
+            identity,
+            allow,
+            session,
+            max_sessions_per_client,
+            max_sessions,
+        } = options;
+        session.check()?;
+        listen.quic = super::outliving(listen.quic, &session);
+        let listener = Listener::bind(listen, &identity, allow.clone())?;
+        let (opened, waiting) = mpsc::channel(max_sessions.max(1));
+        let server = Self {
+            shared: Arc::new(Shared {
+                key: identity.public_key(),
+                addrs: listener.local_addrs(),
+                allow,
+                config: session,
+                max_sessions_per_client,
+                max_sessions,
+                started: Instant::now(),
+                registry: Mutex::new(Registry::default()),
+                opened,
+                waiting: tokio::sync::Mutex::new(waiting),
+                stop: CancellationToken::new(),
+                stopped: CancellationToken::new(),
+                drivers: TaskTracker::new(),
+            }),
+        };
+        tokio::spawn(run(listener, Arc::clone(&server.shared)));
+        Ok(server)
+    }
+
+    /// The server's key.
+    pub fn public_key(&self) -> PublicKey {
+        self.shared.key
+    }
+
+    /// Where it listens, in the order configured, with the ports that the system chose for 0.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.shared.addrs
+    }
+
+    /// Ends all sessions, telling the clients the reason, and lets no more in. Takes 4 s at most.
+    pub async fn stop(&self, reason: &str) {
+        self.shared.stop.cancel();
+        for session in self.shared.registry().iter() {
+            session.handle.close(close_code::NONE, reason);
+        }
+        self.shared.stopped.cancelled().await;
+    }
+}
+
+impl Listen for Server {
+    type Session = Incomings;
+
+    async fn accept(&self) -> Option<Incomings> {
+        let mut waiting = self.shared.waiting.lock().await;
+        tokio::select! {
+            session = waiting.recv() => session,
+            () = self.shared.stop.cancelled() => None,
+        }
+    }
+}
+
+/// Answers those who ask, until the server stops.
+async fn run(mut listener: Listener, shared: Arc<Shared>) {
+    loop {
+        tokio::select! {
+            attempt = listener.accept() => admit::admit(&shared, attempt),
+            () = shared.stop.cancelled() => break,
+        }
+    }
+    shared.drivers.close();
+    // Their sockets are the listener's, so their last words are said below.
+    if timeout(STOP, shared.drivers.wait()).await.is_err() {
+        tracing::debug!("the sessions did not end in time");
+    }
+    listener.close(SESSION_OVER, "the server stops");
+    listener.drained(STOP).await;
+    shared.stopped.cancel();
+}

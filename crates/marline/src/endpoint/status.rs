@@ -1,0 +1,133 @@
+//! A session's own figures in the words of `marline status`.
+
+use std::time::Duration;
+
+use marline_proto::stats::{Delays, FlowStats, PathStats, SessionStats};
+use marline_proto::wire::FlowKind;
+
+use super::Handle;
+use crate::control::status::{FlowStatus, PathState, PathStatus, Quantiles, SessionStatus};
+
+/// Milliseconds.
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+fn path_state(state: marline_proto::path::PathState) -> PathState {
+    use marline_proto::path::PathState as Proto;
+    match state {
+        Proto::Validating => PathState::Validating,
+        Proto::Active => PathState::Active,
+        Proto::Standby => PathState::Standby,
+        Proto::Suspect => PathState::Suspect,
+        Proto::Dead => PathState::Dead,
+    }
+}
+
+/// A path under the number and name that this end gives it.
+pub(super) fn path(number: u64, name: &str, path: &PathStats) -> PathStatus {
+    // Before anything was acknowledged the session's figures are what it assumes.
+    let measured = path.counters.acked_bytes > 0;
+    PathStatus {
+        id: number,
+        name: name.to_owned(),
+        state: path_state(path.state),
+        reason: path.reason.clone(),
+        cost: path.cost,
+        rtt_ms: measured.then(|| ms(path.srtt)),
+        rtt_min_ms: measured.then(|| ms(path.min_rtt)),
+        loss: measured.then_some(path.loss),
+        cwnd_bytes: path.cwnd,
+        in_flight_bytes: path.in_flight,
+        queue_bytes: path.queued,
+        rate_bps: measured.then(|| path.rate.as_bps()),
+        sent_bytes: path.counters.sent_bytes,
+        received_bytes: path.counters.received_bytes,
+        sent_packets: path.counters.sent_packets,
+        lost_packets: path.counters.lost_packets,
+    }
+}
+
+/// A path that the session does not have, and why.
+pub(super) fn absent_path(
+    number: u64,
+    name: &str,
+    cost: u32,
+    state: PathState,
+    reason: &str,
+) -> PathStatus {
+    PathStatus {
+        id: number,
+        name: name.to_owned(),
+        state,
+        reason: reason.to_owned(),
+        cost,
+        rtt_ms: None,
+        rtt_min_ms: None,
+        loss: None,
+        cwnd_bytes: 0,
+        in_flight_bytes: 0,
+        queue_bytes: 0,
+        rate_bps: None,
+        sent_bytes: 0,
+        received_bytes: 0,
+        sent_packets: 0,
+        lost_packets: 0,
+    }
+}
+
+fn quantiles(delays: &Delays) -> Option<Quantiles> {
+    let at = |q| delays.quantile(q).map(ms);
+    Some(Quantiles {
+        p50: at(0.5)?,
+        p95: at(0.95)?,
+        p99: at(0.99)?,
+        worst: ms(delays.worst()),
+    })
+}
+
+fn flow(flow: &FlowStats) -> FlowStatus {
+    let counters = &flow.counters;
+    FlowStatus {
+        id: flow.id.0,
+        kind: match flow.kind {
+            FlowKind::Stream => "stream",
+            FlowKind::Packets => "packets",
+        }
+        .to_owned(),
+        scheduler: flow.scheduler.to_owned(),
+        priority: flow.priority,
+        sent_bytes: counters.written_bytes,
+        delivered_bytes: counters.read_bytes,
+        backlog_bytes: flow.unsent,
+        delay_ms: quantiles(&flow.delays),
+        redundancy: counters.redundancy(),
+        retransmitted_bytes: counters.retransmitted_bytes,
+        lost_messages: counters.expired_messages
+            + counters.skipped_messages
+            + counters.dropped_messages,
+    }
+}
+
+/// A session with the given paths.
+pub(super) fn session(
+    number: u64,
+    peer: String,
+    handle: &Handle,
+    stats: &SessionStats,
+    paths: Vec<PathStatus>,
+) -> SessionStatus {
+    let state = match (handle.is_closed(), handle.has_working_path()) {
+        (Some(_), _) => "closing",
+        (None, true) => "established",
+        (None, false) => "stalled",
+    };
+    SessionStatus {
+        id: number,
+        peer,
+        state: state.to_owned(),
+        paths,
+        flows: stats.flows.iter().map(flow).collect(),
+        flows_opened: stats.closed_flows + stats.flows.len() as u64,
+    }
+}

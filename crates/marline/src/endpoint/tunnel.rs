@@ -1,0 +1,82 @@
+//! How the proxies use flows: the traits of [`crate::proxy`] for sessions over real carriers.
+
+use std::io;
+
+use bytes::Bytes;
+use marline_proto::FlowOptions;
+use marline_proto::wire::FlowKind;
+
+use super::{Accepted, Handle, Packets, Stream};
+use crate::proxy::{self, Accept, Incoming, IncomingFlow, OpenOptions, PacketFlow};
+
+impl PacketFlow for Packets {
+    async fn send(&self, message: Bytes) -> io::Result<()> {
+        Packets::send(self, message).await
+    }
+
+    async fn recv(&self) -> Option<Bytes> {
+        Packets::recv(self).await
+    }
+}
+
+/// What a session is asked for a proxy's flow.
+pub(super) fn flow_options(kind: FlowKind, options: OpenOptions) -> FlowOptions {
+    FlowOptions {
+        kind,
+        ordered: options.ordered || kind == FlowKind::Stream,
+        priority: options.priority,
+        lifetime: options.lifetime,
+        scheduler: options.scheduler,
+        target: options.target,
+    }
+}
+
+/// A session's refusal in the proxies' words.
+pub(super) fn refused(handle: &Handle, error: &marline_proto::OpenError) -> proxy::OpenError {
+    match error {
+        marline_proto::OpenError::TooManyFlows => proxy::OpenError::TooManyFlows,
+        marline_proto::OpenError::Closing => {
+            let why = handle.is_closed().map(|closed| closed.0.to_string());
+            proxy::OpenError::NoSession(why.unwrap_or_else(|| "it is about to end".into()))
+        }
+        error => proxy::OpenError::Refused(error.to_string()),
+    }
+}
+
+/// The accepting end of a session, for the server's proxy.
+#[derive(Debug)]
+pub struct Incomings(Handle);
+
+impl Incomings {
+    /// Of this session; nobody else should accept its flows.
+    pub fn new(handle: Handle) -> Self {
+        Self(handle)
+    }
+
+    /// The session.
+    pub fn handle(&self) -> &Handle {
+        &self.0
+    }
+}
+
+impl Accept for Incomings {
+    type Stream = Stream;
+    type Packets = Packets;
+
+    async fn accept(&mut self) -> Option<Incoming<Stream, Packets>> {
+        let (info, flow) = self.0.accept().await.ok()?;
+        Some(Incoming {
+            target: info.target,
+            flow: match flow {
+                Accepted::Stream(stream) => IncomingFlow::Stream(stream),
+                Accepted::Packets(packets) => IncomingFlow::Packets(packets),
+            },
+        })
+    }
+}
+
+impl Drop for Incomings {
+    fn drop(&mut self) {
+        self.0.refuse_flows();
+    }
+}
