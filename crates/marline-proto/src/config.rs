@@ -50,7 +50,7 @@ impl Default for Config {
             session_window: 32 << 20,
             send_buffer: 8 << 20,
             max_flows: 1024,
-            congestion: "bbr",
+            congestion: "bbr-gentle",
             fixed_rate: None,
             stream_scheduler: sched::default_for(FlowKind::Stream),
             packets_scheduler: sched::default_for(FlowKind::Packets),

@@ -27,6 +27,13 @@ pub static CONTROLLERS: &[Entry] = &[
         new: bbr::new,
     },
     Entry {
+        name: bbr::GENTLE,
+        publication: "BBR version 1 with the min-RTT probe of draft-cardwell-iccrg-bbr-congestion-control-02 (version 2)",
+        help: "As bbr, but keeps half of the pipe full while it probes, and probes only a full pipe.",
+        needs_rate: false,
+        new: bbr::new_gentle,
+    },
+    Entry {
         name: cubic::NAME,
         publication: "RFC 9438 with RFC 9406 (HyStart++)",
         help: "Loss-based; grows along a cubic curve, independent of the round-trip time.",

@@ -35,8 +35,9 @@ impl Rtt {
         }
     }
 
-    /// Takes a sample; `ack_delay` is what the peer says it waited, at most its promise.
-    pub(crate) fn sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) {
+    /// Takes a sample; `ack_delay` is what the peer says it waited, at most its promise. Returns
+    /// the sample without that delay.
+    pub(crate) fn sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) -> Duration {
         if now.since(self.window_start) > MIN_WINDOW {
             self.min = [Duration::MAX, self.min[0]];
             self.window_start = now;
@@ -57,6 +58,7 @@ impl Rtt {
             self.smoothed = adjusted;
             self.variation = adjusted / 2;
         }
+        adjusted
     }
 
     pub(crate) fn smoothed(&self) -> Duration {

@@ -149,6 +149,11 @@ impl Path {
         }
     }
 
+    /// Did the sender ever have more to send than the path took, so that its capacity is known?
+    pub(crate) fn was_filled(&self) -> bool {
+        self.was_filled
+    }
+
     pub(crate) fn view(&self, queued: u64) -> PathView {
         PathView {
             id: self.id,

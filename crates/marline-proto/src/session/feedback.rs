@@ -38,11 +38,11 @@ impl Session {
         // RFC 9002 §5.1: a sample only if the largest is newly acknowledged and eliciting counts.
         let eliciting = acked.iter().any(|p| p.eliciting);
         let largest = acked.iter().find(|p| Some(p.number) == ack.largest());
-        let rtt = largest.filter(|_| eliciting).map(|p| now.since(p.sent));
-        if let Some(rtt) = rtt {
+        let sample = largest.filter(|_| eliciting).map(|p| now.since(p.sent));
+        let rtt = sample.map(|rtt| {
             let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
-            path.rtt.sample(now, rtt, delay);
-        }
+            path.rtt.sample(now, rtt, delay)
+        });
         for arrival in ack.arrivals.iter().rev() {
             if let Some(packet) = acked.iter().find(|p| p.number == arrival.packet) {
                 path.one_way

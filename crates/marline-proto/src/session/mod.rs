@@ -27,9 +27,11 @@ mod paths;
 mod report;
 mod share;
 mod timers;
+mod warm;
 
 use control::Control;
 use share::Share;
+use warm::Load;
 
 pub use flows::{FlowInfo, FlowOptions, OpenError, WriteError};
 pub use output::Transmit;
@@ -104,6 +106,7 @@ pub struct Session {
     last_received: Instant,
     /// The data symbol that left last.
     last_emission: Option<(Instant, FlowId, Symbol)>,
+    load: Load,
     /// Something changed that may change what schedulers decide.
     replan: bool,
     /// Path that is asked first for the next datagram.
@@ -162,6 +165,7 @@ impl Session {
             events: VecDeque::with_capacity(LARGEST_INITIAL_EVENTS),
             last_received: now,
             last_emission: None,
+            load: Load::default(),
             replan: false,
             turn: 0,
             ending: None,

@@ -477,6 +477,7 @@ impl Session {
         }
         if assigned.kind == EmissionKind::Source {
             self.last_emission = Some((now, id, head));
+            self.warm_up(now, path, id, head);
         }
         self.observer.on(
             now,

@@ -35,7 +35,7 @@ pub struct RawClient {
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
     /// Congestion controller of every path: bbr, cubic, new-reno, none, or fixed=RATE
-    /// [default: bbr].
+    /// [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
     /// Serve Prometheus metrics at this address.
@@ -86,7 +86,7 @@ pub struct RawServer {
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
     /// Congestion controller of every path: bbr, cubic, new-reno, none, or fixed=RATE
-    /// [default: bbr].
+    /// [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
     /// Serve Prometheus metrics at this address.

@@ -132,7 +132,7 @@ fn defaults_are_those_that_the_help_promises() {
     let config = client(&["--server", "S"], None).unwrap();
     assert_eq!(config.socks, Some("127.0.0.1:1080".parse().unwrap()));
     assert_eq!(config.paths, [PathSpec::default()]);
-    assert_eq!(config.common.congestion.name, "bbr");
+    assert_eq!(config.common.congestion.name, "bbr-gentle");
     assert_eq!(config.common.idle_timeout.as_secs(), 60);
     assert_eq!(config.common.metrics, None);
     let config = server(&["--allow-client", "K"]).unwrap();

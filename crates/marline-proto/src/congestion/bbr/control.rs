@@ -141,7 +141,7 @@ impl Bbr {
             control.window = control.window.max(control.min_pipe());
         }
         if self.phase == Phase::ProbeRtt {
-            self.control.window = self.control.window.min(self.control.min_pipe());
+            self.control.window = self.control.window.min(self.probe_window());
         }
     }
 }

@@ -9,6 +9,8 @@
 //! | `probe_bw.rs` | PROBE_BW: the cycle of gains (§4.3.4) |
 //! | `probe_rtt.rs` | PROBE_RTT: the window of four packets every ten seconds (§4.3.5) |
 //!
+//! `bbr-gentle` differs in PROBE_RTT alone ([`Manner`]).
+//!
 //! The full-pipe test ignores app-limited samples, as the draft says, so a path that is never
 //! filled stays in STARTUP with a window of 2.89 bandwidth-delay products.
 
@@ -29,11 +31,12 @@ mod startup;
 use control::Control;
 use filters::Model;
 use probe_bw::Cycle;
-use probe_rtt::ProbeRtt;
+use probe_rtt::{Manner, ProbeRtt};
 use recovery::Recovery;
 use startup::FullPipe;
 
 pub(super) const NAME: &str = "bbr";
+pub(super) const GENTLE: &str = "bbr-gentle";
 
 /// What an acknowledgement and the losses since the one before amount to.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +53,7 @@ struct Event {
 
 #[derive(Debug)]
 struct Bbr {
+    manner: Manner,
     phase: Phase,
     rounds: Rounds,
     /// Bytes delivered so far.
@@ -68,12 +72,17 @@ struct Bbr {
 }
 
 pub(super) fn new(now: Instant, params: &Params) -> Box<dyn Controller> {
-    Box::new(Bbr::new(now, params))
+    Box::new(Bbr::new(now, params, Manner::FourPackets))
+}
+
+pub(super) fn new_gentle(now: Instant, params: &Params) -> Box<dyn Controller> {
+    Box::new(Bbr::new(now, params, Manner::HalfPipe))
 }
 
 impl Bbr {
-    fn new(now: Instant, params: &Params) -> Self {
+    fn new(now: Instant, params: &Params, manner: Manner) -> Self {
         Self {
+            manner,
             phase: Phase::Startup,
             rounds: Rounds::default(),
             delivered: 0,
@@ -146,7 +155,10 @@ impl Controller for Bbr {
 
     fn view(&self) -> View {
         View {
-            name: NAME,
+            name: match self.manner {
+                Manner::FourPackets => NAME,
+                Manner::HalfPipe => GENTLE,
+            },
             phase: self.phase,
             window_gain: self.window_gain(),
             pacing_gain: self.pacing_gain(),

@@ -8,6 +8,20 @@ use super::{Ack, Bbr, Event, Phase};
 /// §4.3.5 `ProbeRTTDuration`.
 const DURATION: Duration = Duration::from_millis(200);
 
+/// How the smallest round-trip time is probed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// With four packets, as the draft says: a live stream waits for 200 ms every ten seconds.
+    FourPackets,
+    /// With half of the bandwidth-delay product (as BBR version 2), which drains a queue of up to
+    /// half of it too, and not at all while the application leaves the path room: it has no queue
+    /// of ours then, and any sample will do.
+    HalfPipe,
+}
+
+/// Part of the bandwidth-delay product in flight during a [`Manner::HalfPipe`] probe.
+const HALF: f64 = 0.5;
+
 #[derive(Debug, Default)]
 pub(super) struct ProbeRtt {
     /// When the probe may end; set once the flight has shrunk to the window.
@@ -31,7 +45,9 @@ impl ProbeRtt {
 impl Bbr {
     /// §4.3.5 `BBRCheckProbeRTT`. A pause in sending has drained the queue as well as a probe.
     pub(super) fn check_probe_rtt(&mut self, event: &Event, expired: bool) {
-        if self.phase != Phase::ProbeRtt && expired && !self.idle_restart {
+        let roomy =
+            self.manner == Manner::HalfPipe && event.sample.is_none_or(|sample| sample.app_limited);
+        if self.phase != Phase::ProbeRtt && expired && !self.idle_restart && !roomy {
             self.save_window();
             self.phase = Phase::ProbeRtt;
             self.probe_rtt = ProbeRtt {
@@ -46,6 +62,18 @@ impl Bbr {
         self.idle_restart = false;
     }
 
+    /// Window during the probe (bytes).
+    pub(super) fn probe_window(&self) -> u64 {
+        let least = self.control.min_pipe();
+        match self.manner {
+            Manner::FourPackets => least,
+            Manner::HalfPipe => self
+                .model
+                .flight(HALF)
+                .map_or(least, |half| half.max(least)),
+        }
+    }
+
     /// §4.3.5 `BBRHandleProbeRTT`.
     fn handle_probe_rtt(&mut self, event: &Event) {
         let in_flight = event.ack.in_flight;
@@ -53,7 +81,7 @@ impl Bbr {
             *to = self.delivered.saturating_add(in_flight);
         }
         match self.probe_rtt.done_at {
-            None if in_flight <= self.control.min_pipe() => {
+            None if in_flight <= self.probe_window() => {
                 self.probe_rtt.done_at = Some(event.now + DURATION);
                 self.probe_rtt.round_done = false;
                 self.rounds.restart(self.delivered);

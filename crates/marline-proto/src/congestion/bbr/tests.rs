@@ -226,7 +226,7 @@ fn probing(gain: f64) -> Bbr {
         rate: None,
         seed: 0,
     };
-    let mut bbr = Bbr::new(Instant::ZERO, &params);
+    let mut bbr = Bbr::new(Instant::ZERO, &params, Manner::FourPackets);
     let mut ack = ack(MTU, Instant::ZERO, Duration::from_millis(40));
     ack.delivery = Some(DeliverySample {
         rate: Rate::from_mbps(20),
@@ -416,6 +416,7 @@ fn pacing_starts_from_the_guess_or_a_nominal_millisecond() {
             rate: Some(Rate::from_mbps(10)),
             seed: 0,
         },
+        Manner::FourPackets,
     );
     let rate = guess.pacing_rate().unwrap().as_mbps_f64();
     assert!((28.8..28.9).contains(&rate), "{rate}");
@@ -430,12 +431,55 @@ fn flows_start_their_cycles_in_different_phases_but_never_draining() {
             rate: None,
             seed,
         };
-        let mut bbr = Bbr::new(Instant::ZERO, &params);
+        let mut bbr = Bbr::new(Instant::ZERO, &params, Manner::FourPackets);
         bbr.enter_probe_bw(Instant::ZERO);
         starts[bbr.cycle.index()] += 1;
     }
     assert_eq!(starts[1], 0);
     for (index, &count) in starts.iter().enumerate().filter(|&(i, _)| i != 1) {
         assert!((60..140).contains(&count), "{index}: {count}");
+    }
+}
+
+#[test]
+fn the_gentle_probe_keeps_half_of_the_pipe_and_finds_the_same_minimum() {
+    let mut bench = Bench::new(GENTLE, Link::STANDARD);
+    bench.run(ms(1_000));
+    bench.set_link(Link {
+        rtt: Duration::from_millis(60),
+        ..Link::STANDARD
+    });
+    bench.run(ms(34_000));
+    let probe: Vec<&Point> = bench
+        .trace
+        .iter()
+        .filter(|p| p.view.phase == Phase::ProbeRtt)
+        .collect();
+    // 20 Mb/s over 60.5 ms are 151 kB; before the new minimum is known, over 40.5 ms 101 kB.
+    let kept = probe.iter().map(|p| p.window).min().unwrap();
+    assert!((45_000..80_000).contains(&kept), "{kept}");
+    let view = bench.controller.view();
+    assert_eq!(view.min_rtt, Some(Duration::from_micros(60_500)));
+    assert!(bench.utilisation(ms(12_000), ms(34_000)) >= 0.97);
+}
+
+#[test]
+fn the_gentle_manner_does_not_probe_a_path_that_is_never_filled() {
+    for (name, probes) in [(GENTLE, false), (NAME, true)] {
+        let half = Link {
+            offered: Some(Rate::from_mbps(8)),
+            ..Link::STANDARD
+        };
+        let mut bench = Bench::new(name, half);
+        bench.run(ms(1_000));
+        bench.set_link(Link {
+            rtt: Duration::from_millis(60),
+            ..half
+        });
+        bench.run(ms(25_000));
+        let probed = bench.trace.iter().any(|p| p.view.phase == Phase::ProbeRtt);
+        assert_eq!(probed, probes, "{name}");
+        let learnt = bench.controller.view().min_rtt;
+        assert_eq!(learnt, Some(Duration::from_micros(60_500)), "{name}");
     }
 }

@@ -1,0 +1,77 @@
+//! Warming up: a path that never carried load cannot take a load over.
+//!
+//! Its window is still the initial one, and slow start at the moment of a handover costs several
+//! round trips. So a path whose capacity is unknown gets copies of what is sent elsewhere until its
+//! window would carry the present load twice, or until the copies have filled it and its capacity
+//! is known. That costs some windows of data once in a path's life.
+
+use marline_base::{Duration, Instant, Rate};
+
+use super::Session;
+use crate::flow::{Assigned, Symbol};
+use crate::path::{EmissionKind, PathState};
+use crate::wire::{FlowId, PathId};
+
+/// Over which time the load is counted.
+const SPAN: Duration = Duration::from_millis(100);
+/// A taker of the load gets it on top of what it must repair.
+const HEADROOM: u64 = 2;
+
+/// Rate at which flows send fresh data, all paths together.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    since: Instant,
+    bytes: u64,
+    rate: Rate,
+}
+
+impl Load {
+    fn on_sent(&mut self, now: Instant, bytes: u64) {
+        self.bytes += bytes;
+        let span = now.since(self.since);
+        if span >= SPAN {
+            self.rate = Rate::from_bytes_over(self.bytes, span);
+            self.bytes = 0;
+            self.since = now;
+        }
+    }
+}
+
+impl Session {
+    /// A fresh symbol left on a path: copy it to paths that have to be warmed up.
+    pub(super) fn warm_up(&mut self, now: Instant, sent_on: PathId, id: FlowId, symbol: Symbol) {
+        self.load.on_sent(now, u64::from(symbol.len));
+        let rate = self.load.rate;
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        for path in &mut self.paths {
+            if path.id == sent_on || path.was_filled() || path.state() != PathState::Active {
+                continue;
+            }
+            let window = path.controller.window();
+            let needed = HEADROOM * rate.bytes_in(path.rtt.smoothed());
+            let taken = path.ledger.in_flight() + flow.queues.bytes(path.id);
+            if window < needed && taken + u64::from(symbol.len) <= window {
+                let kind = EmissionKind::Copy;
+                flow.queues.push(path.id, Assigned { symbol, kind });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_is_the_rate_of_the_last_whole_span() {
+        let mut load = Load::default();
+        for n in 1..=200 {
+            load.on_sent(Instant::from_millis(n), 1_000);
+        }
+        assert_eq!(load.rate, Rate::from_mbps(8));
+        load.on_sent(Instant::from_millis(1_200), 0);
+        assert_eq!(load.rate, Rate::ZERO);
+    }
+}
