@@ -318,9 +318,9 @@ impl Ledger {
         self.scan_from = self.scan_from.max(self.first);
     }
 
-    /// When the oldest packet whose fate is open was sent.
-    pub(crate) fn oldest_outstanding(&self) -> Option<Instant> {
-        self.open_packets().next().map(|p| p.sent)
+    /// When the oldest packet was sent whose fate is open and that was not rescued.
+    pub(crate) fn oldest_unrescued(&self) -> Option<Instant> {
+        self.open_packets().find(|p| !p.rescued).map(|p| p.sent)
     }
 
     /// Ack-eliciting packets whose fate is open, oldest first.
@@ -332,17 +332,13 @@ impl Ledger {
             .filter(|p| p.fate == Fate::Outstanding && p.eliciting)
     }
 
-    /// Data frames of open packets that were not rescued yet, marking them rescued.
+    /// Data frames of the oldest `limit` open packets that were not rescued yet, marking them
+    /// rescued.
     pub(crate) fn rescue(&mut self, limit: usize) -> Vec<(FlowId, Symbol)> {
         let skip = (self.scan_from.saturating_sub(self.first)) as usize;
         let mut found = Vec::new();
-        for packet in self.packets.iter_mut().skip(skip) {
-            if found.len() >= limit {
-                break;
-            }
-            if packet.fate != Fate::Outstanding || packet.rescued {
-                continue;
-            }
+        let open = |p: &&mut SentPacket| p.fate == Fate::Outstanding && p.eliciting && !p.rescued;
+        for packet in self.packets.iter_mut().skip(skip).filter(open).take(limit) {
             packet.rescued = true;
             found.extend(packet.frames.iter().filter_map(|frame| match frame {
                 SentFrame::Data { flow, symbol, .. } => Some((*flow, *symbol)),

@@ -78,13 +78,13 @@ impl Path {
         Some(self.last_eliciting_sent + timeout)
     }
 
-    /// When feedback is overdue: the acknowledgement of the oldest packet, or the one after the
-    /// last. After a hedge the path has a round trip to answer it.
+    /// When feedback is overdue: the acknowledgement of the oldest packet that was not rescued yet,
+    /// or the one after the last.
     pub(crate) fn overdue_at(&self, max_ack_delay: Duration) -> Option<Instant> {
         if !matches!(self.health, Health::Active) || !self.rtt.has_sample() {
             return None;
         }
-        let oldest = self.ledger.oldest_outstanding()?.max(self.last_hedge);
+        let oldest = self.ledger.oldest_unrescued()?;
         let expected = (oldest + self.rtt.smoothed()).max(self.last_progress);
         Some(expected + self.lateness(max_ack_delay))
     }

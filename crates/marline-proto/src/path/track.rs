@@ -53,8 +53,6 @@ pub(crate) struct Path {
     pub(crate) acks_alone: u32,
     pub(crate) last_eliciting_sent: Instant,
     pub(crate) last_progress: Instant,
-    /// When late packets were last copied to other paths.
-    pub(crate) last_hedge: Instant,
     /// The carrier's queue is full; it said that it will tell when there is room.
     pub(crate) blocked: bool,
     pub(crate) counters: PathCounters,
@@ -104,7 +102,6 @@ impl Path {
             acks_alone: 0,
             last_eliciting_sent: now,
             last_progress: now,
-            last_hedge: now,
             blocked: false,
             counters: PathCounters::default(),
         }
@@ -143,7 +140,11 @@ impl Path {
         let measured = Rate::from_bps(self.measured_rate as u64);
         let model = self.controller.view().bandwidth.unwrap_or(measured);
         if self.was_filled && model > Rate::ZERO {
-            model
+            // No more than a window a round trip leaves, as while BBR probes the round-trip time.
+            model.min(Rate::from_bytes_over(
+                self.controller.window(),
+                self.rtt.min(),
+            ))
         } else {
             model.max(by_window)
         }

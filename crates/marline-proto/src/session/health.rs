@@ -3,6 +3,7 @@
 use alloc::format;
 
 use marline_base::{Duration, Instant};
+use smallvec::SmallVec;
 
 use super::Session;
 use crate::flow::{Assigned, Symbol};
@@ -35,8 +36,9 @@ impl Session {
         // Without another path there is nowhere to rescue to; loss detection does what it can.
         let others = self.usable().iter().any(|&i| self.paths[i].id != id);
         if others {
-            self.rescue(index, MAX_RESCUE);
+            let rescued = self.rescue(index, MAX_RESCUE);
             self.unassign(id);
+            self.hurry(&rescued);
         }
         self.replan = true;
     }
@@ -46,17 +48,32 @@ impl Session {
     pub(super) fn on_overdue(&mut self, now: Instant, index: usize) {
         let ack_delay = self.peer_ack_delay();
         let path = &mut self.paths[index];
-        if path.overdue(now, ack_delay) >= OVERDUE_TO_SUSPECT {
+        let overdue = path.overdue(now, ack_delay);
+        if overdue >= OVERDUE_TO_SUSPECT {
             return self.suspect(now, index, Reason::Borrowed("feedback is overdue"));
         }
-        path.last_hedge = now;
         path.probes = path.probes.max(1);
-        self.rescue(index, OVERDUE_TO_SUSPECT);
+        self.rescue(index, overdue.max(1));
     }
 
-    fn rescue(&mut self, index: usize, limit: usize) {
+    /// A path that was never filled has shown only how little was asked of it: pacing by that would
+    /// hold up what it takes over, so that much leaves unpaced, as far as its window reaches.
+    fn hurry(&mut self, rescued: &[(PathId, u64)]) {
+        for &(id, bytes) in rescued {
+            if let Some(path) = self.path_mut(id)
+                && !path.was_filled()
+            {
+                path.pacer.waive(bytes);
+            }
+        }
+    }
+
+    /// Copies what up to `limit` packets in flight hold to the paths that deliver it first; returns
+    /// how many bytes went to which path.
+    fn rescue(&mut self, index: usize, limit: usize) -> SmallVec<[(PathId, u64); 4]> {
         let symbols = self.paths[index].ledger.rescue(limit);
         let mut views = self.views();
+        let mut given: SmallVec<[_; 4]> = views.iter().map(|v| (v.id, 0)).collect();
         for (id, symbol) in symbols {
             let Some(flow) = self.flows.get_mut(&id) else {
                 continue;
@@ -64,13 +81,16 @@ impl Session {
             if flow.send.is_settled(&symbol) || flow.queues.holds(&symbol) {
                 continue;
             }
-            if let Some(view) = views.iter_mut().min_by_key(|v| v.arrival(symbol.len)) {
+            let earliest = views.iter_mut().zip(&mut given);
+            if let Some((view, (_, bytes))) = earliest.min_by_key(|(v, _)| v.arrival(symbol.len)) {
+                *bytes += u64::from(symbol.len);
                 view.queued += u64::from(symbol.len);
                 let kind = EmissionKind::Copy;
                 flow.queues.push_urgent(view.id, Assigned { symbol, kind });
             }
             self.activate(id);
         }
+        given
     }
 
     /// Packets were acknowledged on a path: it is alive, and perhaps cleared of suspicion.
