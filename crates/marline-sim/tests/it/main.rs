@@ -1,4 +1,5 @@
 //! Whole sessions over modelled links, in virtual time.
+mod handover;
 #[allow(dead_code, reason = "a kit has more tools than any one job needs")]
 mod kit;
 mod random;

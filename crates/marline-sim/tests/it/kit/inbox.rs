@@ -26,6 +26,8 @@ pub(crate) struct Inbox {
     pub(crate) paused: bool,
     /// Delay of each message with a header, from write to read.
     pub(crate) delays: Vec<(Instant, Duration)>,
+    /// How far a stream was read, and when.
+    pub(crate) progress: Vec<(Instant, u64)>,
     pub(crate) first_at: Option<Instant>,
     pub(crate) last_at: Instant,
     /// Longest time between two reads that brought something.
@@ -60,6 +62,7 @@ impl Inbox {
             stopped: false,
             paused: false,
             delays: Vec::new(),
+            progress: Vec::new(),
             first_at: None,
             last_at: Instant::ZERO,
             silence: Duration::ZERO,
@@ -101,7 +104,10 @@ impl Inbox {
 
     fn take(&mut self, now: Instant, flow: FlowId, data: &Bytes) {
         match self.kind {
-            FlowKind::Stream => self.check_stream(flow, data),
+            FlowKind::Stream => {
+                self.check_stream(flow, data);
+                self.progress.push((now, self.read));
+            }
             FlowKind::Packets => self.check_message(now, data),
         }
         if self.first_at.is_none() {

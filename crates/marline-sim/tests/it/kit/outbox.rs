@@ -20,8 +20,20 @@ pub(crate) struct Messages {
 
 #[derive(Debug)]
 enum Work {
-    Stream { total: u64 },
-    Messages { plan: Messages, next_at: Instant },
+    Stream {
+        total: u64,
+    },
+    /// A stream that grows by `chunk` bytes every so often.
+    Trickle {
+        total: u64,
+        chunk: u64,
+        every: Duration,
+        next_at: Instant,
+    },
+    Messages {
+        plan: Messages,
+        next_at: Instant,
+    },
 }
 
 #[derive(Debug)]
@@ -57,6 +69,16 @@ impl Outbox {
         Self::new(Work::Stream { total })
     }
 
+    /// A live stream: `chunk` bytes every so often, from `start` on.
+    pub(crate) fn trickle(start: Instant, total: u64, chunk: u64, every: Duration) -> Self {
+        Self::new(Work::Trickle {
+            total,
+            chunk,
+            every,
+            next_at: start,
+        })
+    }
+
     pub(crate) fn messages(start: Instant, plan: Messages) -> Self {
         Self::new(Work::Messages {
             plan,
@@ -67,13 +89,13 @@ impl Outbox {
     /// Everything was handed to the session.
     pub(crate) fn is_written(&self) -> bool {
         match &self.work {
-            Work::Stream { total } => self.written == *total,
+            Work::Stream { total } | Work::Trickle { total, .. } => self.written == *total,
             Work::Messages { plan, .. } => self.written == plan.count,
         }
     }
 
     pub(crate) fn is_stream(&self) -> bool {
-        matches!(self.work, Work::Stream { .. })
+        !matches!(self.work, Work::Messages { .. })
     }
 
     pub(crate) fn unblock(&mut self) {
@@ -83,11 +105,11 @@ impl Outbox {
     /// When it wants to write next, if not as soon as there is room.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         match &self.work {
-            Work::Messages { next_at, .. } => {
+            Work::Messages { next_at, .. } | Work::Trickle { next_at, .. } => {
                 let writes = !self.blocked && !self.cut_short && !self.is_written();
                 writes.then_some(*next_at)
             }
-            _ => None,
+            Work::Stream { .. } => None,
         }
     }
 
@@ -98,6 +120,9 @@ impl Outbox {
         while !self.blocked && !self.is_written() {
             let more = match self.work {
                 Work::Stream { total } => self.write(now, session, flow, total),
+                Work::Trickle { chunk, next_at, .. } => {
+                    next_at <= now && self.trickle_on(now, session, flow, chunk)
+                }
                 Work::Messages { plan, next_at } => {
                     next_at <= now && self.send(now, session, flow, plan, next_at)
                 }
@@ -110,6 +135,18 @@ impl Outbox {
             session.finish(flow);
             self.finished = true;
         }
+    }
+
+    fn trickle_on(&mut self, now: Instant, session: &mut Session, flow: FlowId, n: u64) -> bool {
+        // A piece that found no room is finished before the next is due.
+        let end = (self.written / n + 1) * n;
+        let more = self.write(now, session, flow, end);
+        if self.written == end
+            && let Work::Trickle { every, next_at, .. } = &mut self.work
+        {
+            *next_at += *every;
+        }
+        more
     }
 
     fn write(&mut self, now: Instant, session: &mut Session, flow: FlowId, total: u64) -> bool {
