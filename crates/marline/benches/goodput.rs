@@ -3,7 +3,8 @@
 //!
 //! Both run in this process, sender and receiver on a thread and a runtime each, interleaved pair
 //! by pair, so that drift of the machine hits both alike. What counts is goodput per CPU second of
-//! both ends together. Goal: at least 60 % of the bare library's.
+//! both ends together. Goal: at least 60 % of the bare library's. With `ours` among the arguments
+//! only Marline runs, for a profiler.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
@@ -385,11 +386,26 @@ fn main() -> Result<(), Failure> {
     let numbers: Vec<f64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let span = Duration::from_secs_f64(numbers.first().copied().unwrap_or(2.0));
     let pairs = numbers.get(1).map_or(5, |&n| n as usize).max(1);
-    let certificate = bare::Certificate::new()?;
     let (server, client) = (
         Arc::new(Identity::generate()?),
         Arc::new(Identity::generate()?),
     );
+    let run_ours = || {
+        let keys = [(); 2].map(|()| (Arc::clone(&server), Arc::clone(&client)));
+        let [a, b] = keys;
+        measure(
+            span,
+            move |addr, shared| ours::send((&a.0, &a.1), addr, &shared),
+            move |tell, shared| ours::receive((&b.0, &b.1), &tell, &shared),
+        )
+    };
+    if std::env::args().any(|a| a == "ours") {
+        let ours = run_ours()?;
+        let (gbps, per_cpu) = (ours.gbps(), ours.gbit_per_cpu_second());
+        println!("marline alone: {gbps:.2} Gb/s, {per_cpu:.2} Gb per CPU second");
+        return Ok(());
+    }
+    let certificate = bare::Certificate::new()?;
     println!("{PATHS} unshaped loopback paths, {pairs} interleaved pairs of {span:?}");
     println!("                bare quinn            marline               ratio per CPU second");
     let mut ratios = Vec::new();
@@ -401,13 +417,7 @@ fn main() -> Result<(), Failure> {
             move |addr, shared| bare::send(&a, addr, &shared),
             move |tell, shared| bare::receive(&b, &tell, &shared),
         )?;
-        let keys = [(); 2].map(|()| (Arc::clone(&server), Arc::clone(&client)));
-        let [a, b] = keys;
-        let ours = measure(
-            span,
-            move |addr, shared| ours::send((&a.0, &a.1), addr, &shared),
-            move |tell, shared| ours::receive((&b.0, &b.1), &tell, &shared),
-        )?;
+        let ours = run_ours()?;
         let ratio = ours.gbit_per_cpu_second() / bare.gbit_per_cpu_second();
         println!(
             "                {:5.2} Gb/s {:5.2} Gb/CPU-s  {:5.2} Gb/s {:5.2} Gb/CPU-s  {:.2}",
