@@ -2,4 +2,5 @@
 mod handover;
 #[allow(dead_code, reason = "a kit has more tools than any one job needs")]
 mod kit;
+mod paths;
 mod random;

@@ -8,7 +8,7 @@ mod trace;
 pub(crate) use inbox::Inbox;
 pub(crate) use lab::{Lab, ms, secs};
 pub(crate) use outbox::{Messages, Outbox};
-#[expect(unused_imports, reason = "a kit has more tools than any one job needs")]
+
 pub(crate) use trace::{Logged, Trace};
 
 /// Byte `offset` of a stream, or of message number `tag`.
