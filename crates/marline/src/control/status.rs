@@ -30,13 +30,13 @@ pub enum Role {
 /// All paths and flows between one client and one server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionStatus {
-    /// Number of the session in this process, counted from 0.
+    /// Number of the session in this process, counted from 0. While a client is connecting, that of the session to come.
     pub id: u64,
     /// Public key of the other end, as `marline identity show` prints it.
     pub peer: String,
     /// `connecting`, `established`, `stalled` (no path works) or `closing`.
     pub state: String,
-    /// Every path, dead ones included.
+    /// Every path, dead ones included, and on a client those that are being dialled.
     pub paths: Vec<PathStatus>,
     /// Flows that are open now.
     pub flows: Vec<FlowStatus>,
@@ -85,9 +85,10 @@ impl PathState {
 /// One path of a session. Everything about sending is this end's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathStatus {
-    /// Number of the path in its session.
+    /// Number of the path. On a client it counts the configured paths and stays the same when one is dialled anew; on a
+    /// server it is the session's own.
     pub id: u64,
-    /// Name from the configuration; on a server, the name that this end gave it.
+    /// Name from the configuration; on a server, the client's address when the path came up.
     pub name: String,
     /// What the session thinks of it.
     pub state: PathState,
@@ -134,9 +135,10 @@ pub struct FlowStatus {
     pub sent_bytes: u64,
     /// Handed to the application by this end, bytes.
     pub delivered_bytes: u64,
-    /// Taken from the application and not yet delivered at the other end, bytes.
+    /// Taken from the application and not yet sent for the first time, bytes.
     pub backlog_bytes: u64,
-    /// In-order delay of what this end delivered, milliseconds; `None` before anything was delivered.
+    /// From a write at this end until this end knows that the peer has it in order, milliseconds; `None` before anything
+    /// was acknowledged. Messages of an unordered flow count alone.
     pub delay_ms: Option<Quantiles>,
     /// (symbols sent - source symbols) / source symbols.
     pub redundancy: f64,

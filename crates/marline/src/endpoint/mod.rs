@@ -23,6 +23,9 @@ mod status;
 mod stream;
 mod tunnel;
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use ring::rand::{SecureRandom, SystemRandom};

@@ -290,7 +290,7 @@ impl Metrics {
         );
         all.register_with_unit(
             "flow_delay",
-            "In-order delay of what this end delivered",
+            "From a write until this end knows that the peer has it in order",
             Unit::Seconds,
             self.flow_delay,
         );

@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::Handle;
 use super::tunnel::Incomings;
 use crate::carrier::{self, ListenConfig, Listener, SESSION_OVER};
 use crate::identity::{AllowList, Identity, PublicKey};
@@ -150,6 +151,12 @@ impl Server {
     /// Where it listens, in the order configured, with the ports that the system chose for 0.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.shared.addrs
+    }
+
+    /// The handles of all sessions, in no particular order.
+    pub fn handles(&self) -> Vec<Handle> {
+        let registry = self.shared.registry();
+        registry.iter().map(|entry| entry.handle.clone()).collect()
     }
 
     /// Ends all sessions, telling the clients the reason, and lets no more in. Takes 4 s at most.

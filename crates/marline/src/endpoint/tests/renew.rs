@@ -1,0 +1,187 @@
+//! Sessions that end, and clients that get another.
+
+use super::*;
+use std::io;
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// A server in a thread and runtime of its own, which can be killed.
+struct Process {
+    addr: SocketAddr,
+    kill: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Process {
+    async fn start(identity: &Identity, client: &Identity, addr: SocketAddr) -> Self {
+        let allow = AllowList::from_keys([client.public_key()]);
+        let options = ServerOptions::new(vec![addr], identity.clone(), allow);
+        let (kill, killed) = oneshot::channel();
+        let (bound, listening) = oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let server = Server::bind(options).unwrap();
+                bound.send(server.local_addrs()[0]).unwrap();
+                tokio::spawn(echo(server));
+                let _ = killed.await;
+            });
+            // Dropped with all its tasks: nobody says goodbye.
+        });
+        Self {
+            addr: listening.await.unwrap(),
+            kill: Some(kill),
+            thread: Some(thread),
+        }
+    }
+
+    fn kill(mut self) {
+        drop(self.kill.take());
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+/// Reads until the stream fails, and says how.
+async fn end_of(stream: &mut Stream) -> io::Error {
+    let mut sink = Vec::new();
+    soon(stream.read_to_end(&mut sink)).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_restarted_server_ends_the_old_session_at_once_and_gets_a_new_one() {
+    let (identity, key) = (key(), key());
+    let server = Process::start(&identity, &key, LOOPBACK).await;
+    let addr = server.addr;
+    let mut options = options(&identity, &key, addr, &["any,name=a", "any,name=b"]);
+    // Far beyond the test's patience: the restart must be noticed, not waited for.
+    options.session.idle_timeout = Duration::from_secs(3600);
+    options.session.keep_alive = Duration::from_millis(50);
+    let client = Client::start(options).unwrap();
+    ready(&client).await;
+    let mut stream = open(&client).await;
+    ping(&mut stream).await;
+    server.kill();
+    let _server = Process::start(&identity, &key, addr).await;
+    let error = end_of(&mut stream).await;
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
+    assert!(error.to_string().contains("no such session"), "{error}");
+    until("there is a new session", async || {
+        client.session().is_some()
+    })
+    .await;
+    round_trip(&client, 1, 100_000).await;
+    active(&client, "a").await;
+    active(&client, "b").await;
+    assert!(status(&client).await.id > 0);
+}
+
+#[tokio::test]
+async fn a_killed_server_is_a_clear_error_within_the_idle_limit_and_found_again_later() {
+    let (identity, key) = (key(), key());
+    let server = Process::start(&identity, &key, LOOPBACK).await;
+    let addr = server.addr;
+    let mut options = options(&identity, &key, addr, &["any"]);
+    options.session.idle_timeout = Duration::from_millis(500);
+    options.session.keep_alive = Duration::from_millis(50);
+    let client = Client::start(options).unwrap();
+    ready(&client).await;
+    let mut stream = open(&client).await;
+    ping(&mut stream).await;
+    server.kill();
+    let error = end_of(&mut stream).await;
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
+    assert!(error.to_string().contains("idle timeout"), "{error}");
+    let refused = client.open_stream(target()).await.unwrap_err();
+    let OpenError::NoSession(reason) = refused else {
+        panic!("{refused}");
+    };
+    assert!(reason.contains("idle timeout"), "{reason}");
+    assert_eq!(status(&client).await.state, "connecting");
+    let _server = Process::start(&identity, &key, addr).await;
+    until("there is a new session", async || {
+        client.session().is_some()
+    })
+    .await;
+    round_trip(&client, 2, 1000).await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_says_so() {
+    let world = World::start();
+    let client = world.connect(&["any,name=a", "any,name=b"]);
+    ready(&client).await;
+    let mut stream = open(&client).await;
+    ping(&mut stream).await;
+    world.server.stop("for maintenance").await;
+    let error = end_of(&mut stream).await;
+    assert!(error.to_string().contains("for maintenance"), "{error}");
+    assert!(soon(world.server.accept()).await.is_none());
+    client.stop("done").await;
+}
+
+#[tokio::test]
+async fn a_client_that_stops_says_so() {
+    let world = World::start();
+    let client = world.connect(&["any,name=a", "any,name=b"]);
+    ready(&client).await;
+    let mut stream = open(&client).await;
+    ping(&mut stream).await;
+    soon(client.stop("enough for today")).await;
+    soon(client.closed()).await;
+    until("the server knows", async || {
+        world.server.status().await.sessions.is_empty()
+    })
+    .await;
+    assert!(end_of(&mut stream).await.to_string().contains("enough"));
+    assert!(client.open_stream(target()).await.is_err());
+}
+
+#[tokio::test]
+async fn a_client_that_is_taken_from_the_list_loses_its_session_and_gets_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("clients");
+    let (identity, leaver, stayer) = (key(), key(), key());
+    let write = |keys: &[&Identity]| {
+        let lines = keys.iter().map(|key| format!("{}\n", key.public_key()));
+        std::fs::write(&file, lines.collect::<String>()).unwrap();
+    };
+    write(&[&leaver, &stayer]);
+    let allow = AllowList::load(&file).unwrap();
+    let server = Server::bind(ServerOptions::new(vec![LOOPBACK], identity.clone(), allow)).unwrap();
+    tokio::spawn(echo(server.clone()));
+    let addr = server.local_addrs()[0];
+    let clients = [&leaver, &stayer]
+        .map(|key| Client::start(options(&identity, key, addr, &["any"])).unwrap());
+    let mut streams = Vec::new();
+    for client in &clients {
+        ready(client).await;
+        let mut stream = open(client).await;
+        ping(&mut stream).await;
+        streams.push(stream);
+    }
+    write(&[&stayer]);
+    let change = server.reload().unwrap();
+    assert_eq!(change.removed, [leaver.public_key()]);
+    let error = end_of(&mut streams[0]).await;
+    assert!(
+        error.to_string().contains("removed from the server's list"),
+        "{error}"
+    );
+    ping(&mut streams[1]).await;
+    until("the refusal shows", async || {
+        path(&clients[0], "any")
+            .await
+            .reason
+            .contains("--allow-client")
+    })
+    .await;
+    write(&[&stayer, &leaver]);
+    server.reload().unwrap();
+    until("it is let in again", async || {
+        clients[0].session().is_some()
+    })
+    .await;
+}
