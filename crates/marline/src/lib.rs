@@ -6,6 +6,7 @@ pub mod carrier;
 pub mod cli;
 pub mod config;
 pub mod control;
+pub mod demo;
 pub mod emulate;
 pub mod endpoint;
 pub mod identity;

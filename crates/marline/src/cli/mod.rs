@@ -4,6 +4,7 @@
 //! output early is success), 1 failure at run time, 2 wrong usage or configuration.
 
 pub mod client;
+mod demo;
 mod error;
 mod identity;
 mod link;
@@ -29,21 +30,17 @@ use std::process::ExitCode;
     propagate_version = true
 )]
 pub struct Cli {
-    /// What to log to standard error: error, warn, info, debug, trace, or a list of directives.
-    #[arg(
-        long,
-        global = true,
-        env = "MARLINE_LOG",
-        default_value = "info",
-        value_name = "LEVEL"
-    )]
-    log: String,
+    /// What to log to standard error: error, warn, info, debug, trace, or a list of directives
+    /// [default: info; demo: warn]
+    #[arg(long, global = true, env = "MARLINE_LOG", value_name = "LEVEL")]
+    log: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Args),
     Client(client::Args),
     Server(server::Args),
     Identity(identity::Args),
@@ -73,8 +70,14 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), CliError> {
-    logging::start(&cli.log)?;
+    let default_log = match cli.command {
+        // Its links go dark on purpose, and it shows its progress otherwise.
+        Command::Demo(_) => "warn",
+        _ => "info",
+    };
+    logging::start(cli.log.as_deref().unwrap_or(default_log))?;
     match cli.command {
+        Command::Demo(args) => demo::run(&args),
         Command::Client(args) => client::run(args),
         Command::Server(args) => server::run(args),
         Command::Identity(args) => identity::run(args),

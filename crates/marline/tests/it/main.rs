@@ -2,6 +2,7 @@
 
 mod cli;
 mod client_program;
+mod demo;
 mod layering;
 mod memory;
 mod proxy_resets;

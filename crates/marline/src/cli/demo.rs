@@ -1,0 +1,229 @@
+//! `marline demo`: the main job in one command.
+
+use super::signals::Signals;
+use super::{CliError, output, runtime};
+use crate::demo::report::RunReport;
+use crate::demo::{self, DEFAULT_LINKS, Options, Plan, Progress, Report, RunPlan, Watch, table};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use indicatif::{ProgressBar, ProgressStyle};
+use marline_link::LinkConfig;
+use marline_proto::sched::registry;
+use std::io::{self, Write};
+use std::time::Duration;
+
+const ABOUT: &str = "Show what bonding two links does, here and now: no root, no configuration";
+
+const LONG_ABOUT: &str = "\
+Show what bonding two links does, here and now: no root, no configuration, about a minute.
+
+Starts a server, a client and two emulated links on loopback, and runs real traffic through real \
+sockets: an HTTP download through the SOCKS5 proxy, its SHA-256 checked, and at the same time a \
+live stream of 4 Mb/s through a UDP forward. In the middle of each run the better link goes dark \
+for two seconds. It does so over each link alone and over both with each scheduler, and ends with \
+a table and a sentence that says what bonding gained and what it cost.
+
+Exit code 1 when a run fails or anything arrives that is not what was sent.";
+
+const EXAMPLES: &str = "\
+Examples:
+  marline demo
+  marline demo --schedulers min-rtt,redundant --seconds 20
+  marline demo --json > demo.json
+  marline demo --link-a rate=40mbit,delay=35ms,jitter=8ms --link-b rate=20mbit,delay=320ms
+  marline demo --link-b trace=lte.down,delay=30ms,queue=100p --seed 7
+
+A link is written as KEY=VALUE,...; the keys are the flags of `marline link --help`. A link with a
+rate and no queue has a queue of 200ms.";
+
+/// The flags of `marline demo`.
+#[derive(Debug, clap::Args)]
+#[command(about = ABOUT, long_about = LONG_ABOUT, after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Schedulers to bond with, separated by commas [default: all]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        value_parser = scheduler_names(),
+        hide_possible_values = true
+    )]
+    schedulers: Vec<&'static str>,
+    /// Length of each run in seconds, 2 to 600 [default: so that all take about a minute]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=600))]
+    seconds: Option<u64>,
+    /// Seed of everything random in the links and the download
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// The first link, the same in both directions
+    #[arg(long, value_name = "LINK", default_value = DEFAULT_LINKS[0])]
+    link_a: String,
+    /// The second link, the same in both directions
+    #[arg(long, value_name = "LINK", default_value = DEFAULT_LINKS[1])]
+    link_b: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn scheduler_names() -> impl TypedValueParser<Value = &'static str> {
+    let values = demo::schedulers().map(|entry| PossibleValue::new(entry.name).help(entry.help));
+    PossibleValuesParser::new(values)
+        .try_map(|name| registry::find(&name).map_or(Err("no such scheduler"), |e| Ok(e.name)))
+}
+
+impl Args {
+    fn plan(&self) -> Result<Plan, CliError> {
+        let mut schedulers: Vec<&'static str> = Vec::new();
+        for name in &self.schedulers {
+            if !schedulers.contains(name) {
+                schedulers.push(name);
+            }
+        }
+        if schedulers.is_empty() {
+            schedulers = demo::schedulers().map(|entry| entry.name).collect();
+        }
+        let time = match self.seconds {
+            Some(seconds) => Duration::from_secs(seconds),
+            None => Options::default_time(schedulers.len()),
+        };
+        Ok(Plan::new(Options {
+            links: [link("link-a", &self.link_a)?, link("link-b", &self.link_b)?],
+            schedulers,
+            time,
+            seed: self.seed,
+        }))
+    }
+}
+
+fn link(flag: &str, text: &str) -> Result<LinkConfig, CliError> {
+    demo::parse_link(text).map_err(|error| {
+        CliError::usage(format!("--{flag} {text}: {error}"))
+            .hint("write KEY=VALUE,... with the keys of `marline link --help`")
+    })
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let plan = args.plan()?;
+    let report = runtime()?.block_on(async {
+        let mut signals = Signals::new()?;
+        let mut display = Display::new(&plan);
+        tokio::select! {
+            report = demo::run(&plan, &mut display) => Ok(report),
+            () = signals.stop() => Err(CliError::runtime("stopped before the end")),
+        }
+    })?;
+    if args.json {
+        output::json(&report)?;
+    } else {
+        output::line(&table::text(&report))?;
+    }
+    failures(&report)
+}
+
+fn failures(report: &Report) -> Result<(), CliError> {
+    let failed: Vec<String> = report
+        .runs
+        .iter()
+        .filter_map(|run| Some(format!("{}: {}", run.name, run.failure()?)))
+        .collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let (count, of) = (failed.len(), report.runs.len());
+    Err(CliError::runtime(format!(
+        "{count} of {of} runs failed: {}",
+        failed.join("; ")
+    ))
+    .hint("run it again with --log debug to see why"))
+}
+
+/// The progress on standard error: a bar if that is a terminal, and a line for each run that has ended in any case.
+#[derive(Debug)]
+struct Display {
+    bar: ProgressBar,
+    time: Duration,
+    begun: u64,
+    runs: usize,
+    before: Option<Progress>,
+}
+
+impl Display {
+    fn new(plan: &Plan) -> Self {
+        let (time, runs) = (plan.options.time, plan.runs.len());
+        let all = time.as_millis() as u64 * runs as u64;
+        let bar = ProgressBar::new(all);
+        if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:24}] {percent:>3} % {msg}")
+        {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        let display = Display {
+            bar,
+            time,
+            begun: 0,
+            runs,
+            before: None,
+        };
+        display.line(&format!("{runs} runs of {} s each", time.as_secs()));
+        display
+    }
+
+    fn position(&self, elapsed: Duration) -> u64 {
+        let each = self.time.as_millis() as u64;
+        self.begun.saturating_sub(1) * each + (elapsed.as_millis() as u64).min(each)
+    }
+
+    fn line(&self, text: &str) {
+        self.bar.suspend(|| {
+            // Without standard error there is nobody to tell.
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        });
+    }
+}
+
+impl Watch for Display {
+    fn begin(&mut self, run: &RunPlan) {
+        self.begun += 1;
+        self.before = None;
+        let prefix = format!("{}/{} {}", self.begun, self.runs, run.name);
+        self.bar.set_prefix(format!("{prefix:<24}"));
+        self.bar.set_message("connecting");
+        self.bar.set_position(self.position(Duration::ZERO));
+    }
+
+    fn progress(&mut self, now: &Progress) {
+        let before = self.before.replace(*now);
+        let (bytes, time) = before.map_or((0, Duration::ZERO), |b| (b.downloaded, b.elapsed));
+        let mbps = (now.downloaded - bytes) as f64 * 8.0
+            / 1e6
+            / (now.elapsed - time).as_secs_f64().max(1e-3);
+        let delay = now.delay.as_secs_f64() * 1e3;
+        let dark = if now.dark { ", better link dark" } else { "" };
+        self.bar.set_position(self.position(now.elapsed));
+        self.bar
+            .set_message(format!("{mbps:4.1} Mb/s, live delay {delay:4.0} ms{dark}"));
+    }
+
+    fn end(&mut self, run: &RunReport) {
+        let text = match (&run.figures, run.failure()) {
+            (_, Some(failure)) => format!("failed: {failure}"),
+            (Some(figures), None) => format!(
+                "{:5.1} Mb/s, live p99 {}, longest stall {:.0} ms",
+                figures.download.goodput_mbps,
+                figures
+                    .live
+                    .delay_ms
+                    .map_or("-".to_owned(), |delays| format!("{:.0} ms", delays.p99)),
+                figures.live.longest_stall_ms,
+            ),
+            (None, None) => "nothing measured".to_owned(),
+        };
+        let prefix = format!("{}/{} {}", self.begun, self.runs, run.name);
+        self.line(&format!("{prefix:<24} {text}"));
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

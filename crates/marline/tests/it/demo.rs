@@ -1,0 +1,75 @@
+//! `marline demo` as a process: what it prints for programs, and how it stops.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+fn demo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
+    command.arg("demo").args(arguments).stdin(Stdio::null());
+    command.env_remove("MARLINE_LOG");
+    command
+}
+
+#[test]
+fn a_short_demo_reports_every_run_in_json() {
+    let arguments = ["--seconds", "2", "--schedulers", "edpf,min-rtt", "--json"];
+    let output = demo(&arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["version"], 1);
+    assert_eq!(report["seed"], 1);
+    assert_eq!(report["seconds"], 2.0);
+    assert_eq!(report["dark"]["link"], "A");
+    assert_eq!(report["dark"]["for_s"], 0.5);
+    assert_eq!(report["links"].as_array().unwrap().len(), 2);
+    let runs = report["runs"].as_array().unwrap();
+    let shape: Vec<_> = runs
+        .iter()
+        .map(|run| (run["links"].clone(), run["scheduler"].as_str().unwrap()))
+        .collect();
+    let (a, b, both) = (["A"].into(), ["B"].into(), ["A", "B"].into());
+    let expected: [(Value, &str); 4] = [
+        (a, "edpf"),
+        (b, "edpf"),
+        (Value::clone(&both), "edpf"),
+        (both, "min-rtt"),
+    ];
+    assert_eq!(shape, expected);
+    for run in runs {
+        assert_eq!(run["error"], Value::Null, "{run}");
+        let figures = &run["figures"];
+        let (download, live) = (&figures["download"], &figures["live"]);
+        assert_eq!(download["sha256_ok"], true, "{run}");
+        assert!(download["bytes"].as_u64().unwrap() > 0, "{run}");
+        let count = |name: &str| live[name].as_u64().unwrap();
+        assert!(count("sent") > 0 && count("received") > 0, "{run}");
+        assert_eq!(count("sent"), count("received") + count("lost"), "{run}");
+        assert_eq!(count("damaged"), 0, "{run}");
+        let delay = |name: &str| live["delay_ms"][name].as_f64().unwrap();
+        let ascending = [delay("p50"), delay("p95"), delay("p99"), delay("worst")];
+        assert!(ascending.is_sorted(), "{run}");
+        assert!(live["longest_stall_ms"].is_f64(), "{run}");
+        assert!(figures["redundancy"].is_f64(), "{run}");
+    }
+    let sentence = report["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("Bonding with edpf"), "{sentence}");
+}
+
+#[test]
+fn an_interrupt_ends_it_with_a_word() {
+    let mut child = demo(&["--seconds", "600"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    // Signals are listened to before the first word.
+    assert!(lines.next().unwrap().unwrap().contains("runs of 600 s"));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let said: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(said, ["error: stopped before the end"]);
+}
