@@ -7,6 +7,23 @@ use crate::sched::registry as sched;
 use crate::wire::{FlowKind, Params};
 
 /// Configuration of one side of a session; [`Config::default`] suits access links.
+///
+/// # Bounds
+///
+/// Whatever the peer sends, a session holds at most, besides constant state:
+///
+/// | what | bytes |
+/// | --- | --- |
+/// | streams received and not read | [`flow_window`](Self::flow_window) each, [`session_window`](Self::session_window) together, and as much again for the datagrams that pieces keep alive |
+/// | packets flow received and not read | `flow_window` and one message (64 KiB); sequence numbers seen, 64 KiB |
+/// | data to be sent or not acknowledged | [`send_buffer`](Self::send_buffer) a flow |
+/// | flows that the peer opened | [`max_flows`](Self::max_flows) of about 4 KiB |
+/// | packets sent on a path | some 120 bytes for each in flight, and at most 2¹⁷ of those that only acknowledge |
+/// | packet numbers and arrival times received on a path | 8 KiB |
+/// | paths | 16 at once; the ids of the last 32 that were removed |
+///
+/// Events are bounded by what datagrams bring between two calls of
+/// [`poll_event`](crate::Session::poll_event).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The session ends when nothing arrives on any path for so long; the smaller value of both

@@ -4,6 +4,7 @@
 //! from event to event; ties are broken by insertion order, so a run is a function of its inputs
 //! and its seed.
 
+pub mod hostile;
 mod world;
 
 pub use marline_base::{Duration, Instant, Rate, Rng};

@@ -107,6 +107,8 @@ pub struct World {
     steps: u64,
     steps_at_once: u32,
     offered: u64,
+    /// Let the sessions act after each datagram and not after all of an instant.
+    one_by_one: bool,
 }
 
 impl World {
@@ -135,6 +137,7 @@ impl World {
             steps: 0,
             steps_at_once: 0,
             offered: 0,
+            one_by_one: false,
         }
     }
 
@@ -206,6 +209,12 @@ impl World {
             let cut = if a.to == End::Server { up } else { down };
             !(cut && a.path == path && a.departs > now)
         });
+    }
+
+    /// Lets the sessions send after each datagram that they receive, and not only when all that
+    /// arrive at an instant were handed over.
+    pub fn set_one_by_one(&mut self, one_by_one: bool) {
+        self.one_by_one = one_by_one;
     }
 
     /// Steps taken so far; each handles one instant's events.
@@ -314,6 +323,9 @@ impl World {
             }
             if let Some(Reverse(arrival)) = self.arrivals.pop() {
                 self.inject(arrival.to, arrival.path, arrival.datagram);
+                if self.one_by_one {
+                    self.flush();
+                }
             }
         }
         let now = self.now;

@@ -36,6 +36,7 @@ impl Session {
             cwnd: path.controller.window(),
             in_flight: path.ledger.in_flight(),
             queued: self.queued_on(path.id),
+            tracked: path.ledger.tracked(),
             rate: path.rate(),
             congestion: path.controller.view().name,
             max_datagram: path.max_datagram,

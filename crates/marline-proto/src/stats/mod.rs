@@ -100,6 +100,8 @@ pub struct PathStats {
     pub in_flight: u64,
     /// Bytes that wait at the sender for this path.
     pub queued: u64,
+    /// Packets remembered: in flight, or settled lately.
+    pub tracked: usize,
     /// Expected delivery rate.
     pub rate: Rate,
     /// Name of the congestion controller.

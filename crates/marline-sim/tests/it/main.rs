@@ -1,5 +1,7 @@
 //! Whole sessions over modelled links, in virtual time.
+mod batch;
 mod handover;
+mod hostile;
 #[allow(dead_code, reason = "a kit has more tools than any one job needs")]
 mod kit;
 mod paths;
