@@ -70,6 +70,18 @@ impl SendBuffer {
     }
 }
 
+/// Pieces shorter than this (bytes) are copied.
+const COPY_BELOW: usize = 512;
+
+/// A received piece that does not keep a whole datagram alive for a few bytes.
+pub(crate) fn compact(piece: Bytes) -> Bytes {
+    if piece.len() < COPY_BELOW {
+        Bytes::copy_from_slice(&piece)
+    } else {
+        piece
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

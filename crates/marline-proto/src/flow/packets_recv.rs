@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
+use super::buffer::compact;
 use crate::ranges::RangeSet;
 use crate::wire::DeliveryOrder;
 
@@ -16,8 +17,6 @@ const MAX_SEEN_RANGES: usize = 4_096;
 const MESSAGE_COST: u64 = 64;
 /// What an incomplete message costs besides its bytes.
 const PARTIAL_COST: u64 = 256;
-/// Messages held out of order, at most.
-const MAX_HELD: usize = 16_384;
 
 #[derive(Debug)]
 struct Partial {
@@ -87,7 +86,7 @@ impl PacketsRecv {
     pub(crate) fn receive(&mut self, now: Instant, sequence: u64, data: Bytes) {
         if !self.is_seen(sequence) {
             self.drop_partial(sequence);
-            self.complete(now, sequence, data);
+            self.complete(now, sequence, compact(data));
         }
     }
 
@@ -244,7 +243,7 @@ impl PacketsRecv {
     /// Keeps memory within the limit: drops what is oldest first, be it unread, behind a gap or
     /// incomplete.
     fn shed(&mut self, now: Instant) {
-        while self.bytes > self.limit || self.held.len() > MAX_HELD {
+        while self.bytes > self.limit {
             if let Some(data) = self.ready.pop_front() {
                 self.bytes -= data.len() as u64 + MESSAGE_COST;
                 self.dropped += 1;

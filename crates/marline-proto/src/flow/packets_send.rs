@@ -40,6 +40,10 @@ impl core::fmt::Display for SendError {
 
 impl core::error::Error for SendError {}
 
+/// What a message costs besides its bytes until all before it are settled too, so that empty ones
+/// are bounded.
+const MESSAGE_COST: u64 = 64;
+
 #[derive(Debug)]
 struct Message {
     data: Bytes,
@@ -109,12 +113,11 @@ impl PacketsSend {
         if self.finished {
             return Err(SendError::Closed);
         }
-        // The constant is what an empty message costs, so that they are bounded too.
-        if self.held + data.len() as u64 + 64 > self.limit {
+        if self.held + data.len() as u64 + MESSAGE_COST > self.limit {
             return Err(SendError::Full);
         }
         let sequence = self.count();
-        self.held += data.len() as u64 + 64;
+        self.held += data.len() as u64 + MESSAGE_COST;
         self.unsent += data.len() as u64;
         self.messages.push_back(Message {
             data,
@@ -136,6 +139,11 @@ impl PacketsSend {
     /// Bytes of messages that are not settled, with what each costs besides.
     pub(crate) fn held(&self) -> u64 {
         self.held
+    }
+
+    /// Longest message that is ever taken (bytes).
+    pub(crate) fn longest(&self) -> u64 {
+        self.limit.saturating_sub(MESSAGE_COST)
     }
 
     pub(crate) fn has_room(&self) -> bool {
@@ -244,7 +252,7 @@ impl PacketsSend {
     fn settle(&mut self, index: usize) {
         let message = &mut self.messages[index];
         message.done = true;
-        self.held -= message.data.len() as u64 + 64;
+        self.held -= message.data.len() as u64;
         self.unsent -= message.data.len() as u64 - u64::from(message.cut);
         message.cut = message.data.len() as u32;
         message.data = Bytes::new();
@@ -252,6 +260,7 @@ impl PacketsSend {
         while self.messages.front().is_some_and(|m| m.done) {
             self.messages.pop_front();
             self.base += 1;
+            self.held -= MESSAGE_COST;
         }
     }
 

@@ -4,8 +4,8 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
-/// Pieces shorter than this are copied, so that none keeps a whole datagram alive.
-const COPY_BELOW: usize = 512;
+use super::buffer::compact;
+
 /// Most pieces that wait for earlier bytes, for each 256 bytes of window.
 const WINDOW_PER_PIECE: u64 = 256;
 
@@ -225,14 +225,6 @@ impl StreamRecv {
         self.waiting.clear();
         self.received = self.received.max(self.highest);
         freed
-    }
-}
-
-fn compact(piece: Bytes) -> Bytes {
-    if piece.len() < COPY_BELOW {
-        Bytes::copy_from_slice(&piece)
-    } else {
-        piece
     }
 }
 

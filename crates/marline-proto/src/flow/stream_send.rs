@@ -30,11 +30,11 @@ pub(crate) struct StreamSend {
     /// The peer's credit: bytes from here on may not be sent yet.
     credit: u64,
     fin: Fin,
-    /// When the bytes up to an offset were written, oldest first; thinned out when there are many.
+    /// When the bytes up to an offset were written, oldest first.
     written: VecDeque<(u64, Instant)>,
 }
 
-/// Times of writes remembered; further ones are counted with the one before.
+/// Times of writes remembered; the delays of further ones are not measured.
 const MAX_WRITES: usize = 1_024;
 
 impl StreamSend {

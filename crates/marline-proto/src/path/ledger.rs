@@ -36,7 +36,7 @@ pub enum EmissionKind {
     Source,
     /// Again, while the first copy may still arrive.
     Copy,
-    /// Again, because every earlier copy was lost.
+    /// Again, because every earlier copy was lost or is on a path in doubt.
     Retransmission,
 }
 

@@ -13,6 +13,8 @@ const ELICITING_PER_ACK: u32 = 8;
 const EAGER: u64 = 16;
 /// Ranges of packet numbers remembered; older packets count as duplicates.
 const MAX_RANGES: usize = 64;
+/// Ranges in one acknowledgement: older ones stood in many before it.
+const RANGES_REPORTED: usize = 32;
 /// Arrival times kept until the next acknowledgement; further ones are acknowledged without time.
 const MAX_ARRIVALS: usize = 256;
 
@@ -105,6 +107,7 @@ impl Received {
             ranges: self
                 .ranges
                 .iter_descending()
+                .take(RANGES_REPORTED)
                 .map(|r| r.start..=r.end - 1)
                 .collect(),
             arrivals,

@@ -17,6 +17,8 @@ pub(crate) struct Rtt {
     smoothed: Duration,
     variation: Duration,
     sampled: bool,
+    /// Sampled, or measured by the carrier's handshake.
+    known: bool,
     /// Smallest sample of the running window and of the one before it.
     min: [Duration; 2],
     window_start: Instant,
@@ -30,6 +32,7 @@ impl Rtt {
             smoothed: rtt,
             variation: rtt / 2,
             sampled: false,
+            known: initial.is_some(),
             min: [Duration::MAX; 2],
             window_start: Instant::ZERO,
         }
@@ -55,6 +58,7 @@ impl Rtt {
             self.smoothed = (self.smoothed * 7 + adjusted) / 8;
         } else {
             self.sampled = true;
+            self.known = true;
             self.smoothed = adjusted;
             self.variation = adjusted / 2;
         }
@@ -85,6 +89,11 @@ impl Rtt {
 
     pub(crate) fn has_sample(&self) -> bool {
         self.sampled
+    }
+
+    /// There is more than a guess.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known
     }
 
     /// Probe timeout before backoff (RFC 9002 §6.2.1).

@@ -37,7 +37,7 @@ impl PathState {
 const ACKS_UNDER_LOAD: u32 = 8;
 /// Acknowledged probes that do so when there is nothing to copy.
 const ACKS_WHEN_IDLE: u32 = 3;
-/// Probe interval right after the suspicion and after any answer.
+/// Probe interval right after the suspicion; a quarter of it after any answer.
 const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest probe interval of a suspect path: it bounds how late a return is noticed.
 const SUSPECT_INTERVAL: Duration = Duration::from_millis(200);

@@ -48,8 +48,11 @@ impl Path {
             PathTimer::ProbeTimeout,
         );
         consider(self.overdue_at(max_ack_delay), PathTimer::Overdue);
-        if let Health::Suspect(trial) = &self.health {
-            consider(Some(trial.heard + dead_after), PathTimer::Death);
+        match &self.health {
+            Health::Suspect(trial) => consider(Some(trial.heard + dead_after), PathTimer::Death),
+            // The peer never answered on it.
+            Health::Validating => consider(Some(self.last_progress + dead_after), PathTimer::Death),
+            Health::Active | Health::Dead(_) => {}
         }
         if let Health::Suspect(trial) | Health::Dead(trial) = &self.health {
             consider(Some(trial.next_probe), PathTimer::Trial);
@@ -81,7 +84,7 @@ impl Path {
     /// When feedback is overdue: the acknowledgement of the oldest packet that was not rescued yet,
     /// or the one after the last.
     pub(crate) fn overdue_at(&self, max_ack_delay: Duration) -> Option<Instant> {
-        if !matches!(self.health, Health::Active) || !self.rtt.has_sample() {
+        if !matches!(self.health, Health::Active) || !self.rtt.is_known() {
             return None;
         }
         let oldest = self.ledger.oldest_unrescued()?;

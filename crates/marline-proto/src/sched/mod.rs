@@ -92,8 +92,8 @@ pub struct Feedback {
 ///
 /// [`Scheduler::plan`] is called whenever something changed that could change the answer: new
 /// backlog, acknowledgements, losses, a path's state, or the time that [`Scheduler::wake_at`]
-/// named. It sees only paths that may carry data now, in ascending order of [`PathView::id`]; a
-/// path that is suspect, dead or on standby is not among them. It must come to an end: each call
+/// named. It sees only paths that may carry data now, in ascending order of [`PathView::id`]: the
+/// active ones; those on standby if there are none; suspect ones if there is nothing else. It must come to an end: each call
 /// may emit what fits the paths' windows, or, for schedulers that queue ahead, what they bound
 /// themselves.
 pub trait Scheduler: fmt::Debug + Send {

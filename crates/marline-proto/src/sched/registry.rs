@@ -95,8 +95,8 @@ mod tests {
         }
     }
 
-    /// What every scheduler owes: it terminates, sends a symbol when some path is idle, sends
-    /// nothing without paths, and never skips the head of the backlog.
+    /// What every scheduler owes: it terminates, sends a symbol when some path is idle, and sends
+    /// nothing without paths.
     #[test]
     fn every_scheduler_keeps_the_contract() {
         for entry in SCHEDULERS {

@@ -42,15 +42,14 @@ pub struct PathView {
 }
 
 impl PathView {
-    /// Bytes that the window still takes beyond what this flow has queued already (other flows'
-    /// queues are left out: the session shares the path among flows).
+    /// Bytes that the window still takes after what is in flight and what leaves first.
     pub fn room(&self) -> u64 {
         self.window
             .saturating_sub(self.in_flight)
-            .saturating_sub(self.queued_own)
+            .saturating_sub(self.queued)
     }
 
-    /// May `len` bytes be queued within the window? As with TCP, any room lets one symbol go.
+    /// Has the window room for a whole symbol? (For half a window, if symbols are longer.)
     pub fn has_room(&self) -> bool {
         self.room() >= u64::from(self.symbol).min(self.window / 2).max(1)
     }

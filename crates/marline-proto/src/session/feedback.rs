@@ -15,7 +15,7 @@ use crate::sched::{Feedback, Outcome};
 use crate::wire::{Ack, FlowId, PathId, close_code};
 
 impl Session {
-    pub(super) fn on_ack(&mut self, now: Instant, ack: &Ack) {
+    pub(super) fn on_ack(&mut self, now: Instant, via: PathId, ack: &Ack) {
         let max_ack_delay = self.peer_ack_delay();
         // An acknowledgement may outlive its path.
         let Some(index) = self.path_index(ack.path) else {
@@ -38,7 +38,11 @@ impl Session {
         // RFC 9002 §5.1: a sample only if the largest is newly acknowledged and eliciting counts.
         let eliciting = acked.iter().any(|p| p.eliciting);
         let largest = acked.iter().find(|p| Some(p.number) == ack.largest());
-        let sample = largest.filter(|_| eliciting).map(|p| now.since(p.sent));
+        // Round trips over another path's way back are not this path's, but better than a guess.
+        let own = via == ack.path || !path.rtt.is_known();
+        let sample = largest
+            .filter(|_| eliciting && own)
+            .map(|p| now.since(p.sent));
         let rtt = sample.map(|rtt| {
             let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
             path.rtt.sample(now, rtt, delay)

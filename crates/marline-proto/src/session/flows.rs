@@ -226,22 +226,6 @@ impl Session {
         })
     }
 
-    /// Chooses the scheduler of a flow anew; what waits in queues is planned anew with it.
-    ///
-    /// # Errors
-    /// The scheduler is unknown or cannot serve the flow's kind.
-    pub fn set_scheduler(&mut self, id: FlowId, name: &'static str) -> Result<(), ConfigError> {
-        let Some(flow) = self.flows.get_mut(&id) else {
-            return Ok(());
-        };
-        check_scheduler(name, flow.kind)?;
-        if let Some(entry) = sched::find(name) {
-            flow.scheduler = (entry.new)();
-            flow.scheduler_name = entry.name;
-        }
-        Ok(())
-    }
-
     /// Bytes that a stream would take now.
     pub(super) fn writable(&self, id: FlowId) -> u64 {
         let Some(flow) = self.flows.get(&id) else {
@@ -300,7 +284,6 @@ impl Session {
     /// # Errors
     /// As [`SendError`] says; the message was not taken then.
     pub fn send(&mut self, now: Instant, id: FlowId, message: Bytes) -> Result<u64, SendError> {
-        let limit = self.peer.max_message as usize;
         let closing = self.ending.is_some();
         let views = self.views();
         let Some(flow) = self.flows.get_mut(&id) else {
@@ -312,6 +295,7 @@ impl Session {
         if closing || flow.reset.is_some() {
             return Err(SendError::Closed);
         }
+        let limit = self.peer.max_message.min(packets.longest()) as usize;
         if message.len() > limit {
             return Err(SendError::TooLong(message.len(), limit));
         }

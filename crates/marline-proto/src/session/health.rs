@@ -34,9 +34,8 @@ impl Session {
         let id = path.id;
         self.announce(now, id);
         // Without another path there is nowhere to rescue to; loss detection does what it can.
-        let others = self.usable().iter().any(|&i| self.paths[i].id != id);
-        if others {
-            let rescued = self.rescue(index, MAX_RESCUE);
+        if self.has_active_path() {
+            let rescued = self.rescue(index, MAX_RESCUE, EmissionKind::Retransmission);
             self.unassign(id);
             self.hurry(&rescued);
         }
@@ -53,7 +52,7 @@ impl Session {
             return self.suspect(now, index, Reason::Borrowed("feedback is overdue"));
         }
         path.probes = path.probes.max(1);
-        self.rescue(index, overdue.max(1));
+        self.rescue(index, overdue.max(1), EmissionKind::Copy);
     }
 
     /// A path that was never filled has shown only how little was asked of it: pacing by that would
@@ -68,11 +67,21 @@ impl Session {
         }
     }
 
-    /// Copies what up to `limit` packets in flight hold to the paths that deliver it first; returns
-    /// how many bytes went to which path.
-    fn rescue(&mut self, index: usize, limit: usize) -> SmallVec<[(PathId, u64); 4]> {
+    /// Sends what up to `limit` packets in flight hold again, on the other paths that deliver it
+    /// first; returns how many bytes went to which path. As copies they may be dropped when their
+    /// path falls too; as retransmissions they count on nothing else to arrive.
+    fn rescue(
+        &mut self,
+        index: usize,
+        limit: usize,
+        kind: EmissionKind,
+    ) -> SmallVec<[(PathId, u64); 4]> {
+        let own = self.paths[index].id;
         let symbols = self.paths[index].ledger.rescue(limit);
         let mut views = self.views();
+        if views.len() > 1 {
+            views.retain(|v| v.id != own);
+        }
         let mut given: SmallVec<[_; 4]> = views.iter().map(|v| (v.id, 0)).collect();
         for (id, symbol) in symbols {
             let Some(flow) = self.flows.get_mut(&id) else {
@@ -85,7 +94,6 @@ impl Session {
             if let Some((view, (_, bytes))) = earliest.min_by_key(|(v, _)| v.arrival(symbol.len)) {
                 *bytes += u64::from(symbol.len);
                 view.queued += u64::from(symbol.len);
-                let kind = EmissionKind::Copy;
                 flow.queues.push_urgent(view.id, Assigned { symbol, kind });
             }
             self.activate(id);
@@ -154,11 +162,13 @@ impl Session {
     /// A suspect path stayed silent: what it holds is free, and probes grow rare.
     pub(super) fn bury(&mut self, now: Instant, index: usize) {
         let path = &mut self.paths[index];
-        let Health::Suspect(trial) = &path.health else {
-            return;
+        let trial = match &path.health {
+            Health::Suspect(trial) => *trial,
+            Health::Validating => Trial::new(now),
+            Health::Active | Health::Dead(_) => return,
         };
-        let silent = now.since(trial.heard);
-        path.health = Health::Dead(*trial);
+        let silent = now.since(trial.heard.min(path.last_progress));
+        path.health = Health::Dead(trial);
         path.reason = Reason::Owned(format!("silent for {} ms", silent.as_millis()));
         let id = path.id;
         self.announce(now, id);
@@ -196,7 +206,8 @@ impl Session {
     /// The symbol sent last, if that was recent enough to call it load.
     fn load(&self, now: Instant) -> Option<(FlowId, Symbol)> {
         let (at, flow, symbol) = self.last_emission?;
-        (now.since(at) < LOAD_MEMORY).then_some((flow, symbol))
+        let wanted = !self.flows.get(&flow)?.send.is_settled(&symbol);
+        (wanted && now.since(at) < LOAD_MEMORY).then_some((flow, symbol))
     }
 
     /// The peer wants the path in reserve, or back in use.

@@ -63,7 +63,7 @@ impl Session {
                         return;
                     }
                     eliciting |= frame.is_ack_eliciting();
-                    self.on_frame(now, datagram, frame);
+                    self.on_frame(now, id, datagram, frame);
                 }
                 Err(error) => self.fail(close_code::MALFORMED, format!("{error}")),
             }
@@ -96,10 +96,10 @@ impl Session {
         !self.flows.contains_key(&id) && !self.is_ours(id) && !self.peer_flows.contains(id.index())
     }
 
-    fn on_frame(&mut self, now: Instant, datagram: &Bytes, frame: Frame<'_>) {
+    fn on_frame(&mut self, now: Instant, via: PathId, datagram: &Bytes, frame: Frame<'_>) {
         match frame {
             Frame::Padding { .. } | Frame::Ping => {}
-            Frame::Ack(ack) => self.on_ack(now, &ack),
+            Frame::Ack(ack) => self.on_ack(now, via, &ack),
             Frame::OpenFlow(open) => self.on_open_flow(&open),
             Frame::ResetFlow(reset) => self.on_reset(reset),
             Frame::StopSending(stop) => self.on_stop_sending(stop),
@@ -288,7 +288,7 @@ impl Session {
                 let (code, what) = match error {
                     RecvError::Credit => (close_code::FLOW_CONTROL, "sent more than its credit"),
                     RecvError::FinalSize => (close_code::FINAL_SIZE, "changed its end"),
-                    RecvError::Fragments => (close_code::PROTOCOL, "came in too many pieces"),
+                    RecvError::Fragments => (close_code::FLOW_CONTROL, "came in too many pieces"),
                 };
                 self.fail(code, format!("flow {} {what}", id.0));
             }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
@@ -12,10 +12,11 @@ use super::share::QUANTUM;
 use crate::flow::{Assigned, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::path::{EmissionKind, Path, PathState, SentFrame, SentPacket};
+use crate::sched::{Feedback, Outcome};
 use crate::wire::{
     Availability, Finish, FlowId, Forward, Frame, Header, MaxData, MaxFlowData, MaxFlows, OpenFlow,
     Packet, PacketPart, PathAbandon, PathId, PathStatus, ResetFlow, StopSending, Stream,
-    close_code,
+    close_code, varint,
 };
 
 /// A symbol is parted only if at least so much of it fits the datagram.
@@ -56,7 +57,7 @@ impl Session {
     /// `None` when nothing may.
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         if self.ending.is_some() {
-            return self.farewell(buf);
+            return self.farewell(now, buf);
         }
         if self.replan {
             self.plan(now);
@@ -74,7 +75,7 @@ impl Session {
         None
     }
 
-    fn farewell(&mut self, buf: &mut Vec<u8>) -> Option<Transmit> {
+    fn farewell(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         loop {
             let path = self.ending.as_mut()?.farewells.pop();
             let Some(id) = path else {
@@ -93,6 +94,12 @@ impl Session {
             let frame = self.close_frame()?;
             frame.encode(buf);
             let size = buf.len();
+            if let Some(path) = self.path_mut(id) {
+                // A number is used once, also for the last words.
+                let delivery = path.sampler.on_sent(now, path.ledger.in_flight());
+                let sent = SentPacket::new(now, size as u32, false, delivery, SmallVec::new());
+                path.on_sent(now, sent, true);
+            }
             if self.ending.as_ref().is_some_and(|e| e.farewells.is_empty()) {
                 self.finish_ending();
             }
@@ -185,8 +192,10 @@ impl Session {
         let more = self.has_queued(id);
         let path = &mut self.paths[index];
         let in_flight = path.ledger.in_flight();
-        let app_limited = !more && in_flight + (size as u64) < path.controller.window();
-        if app_limited {
+        // A window with no room for another symbol is full: schedulers queue no part of one.
+        let full = in_flight + size as u64 + u64::from(path.symbol()) > path.controller.window();
+        let app_limited = !more && !full;
+        if app_limited && eliciting {
             path.sampler.mark_app_limited(in_flight);
         }
         let delivery = path.sampler.on_sent(now, in_flight);
@@ -391,7 +400,7 @@ impl Session {
             kind: flow.kind,
             order: flow.order,
             priority: flow.priority,
-            lifetime_us: flow.lifetime.map_or(0, |l| (l.as_micros() as u64).max(1)),
+            lifetime_us: flow.lifetime.map_or(0, lifetime_us),
             target: &flow.target,
         })
     }
@@ -479,6 +488,12 @@ impl Session {
             EmissionKind::Copy => flow.counters.copy_bytes += bytes,
             EmissionKind::Retransmission => flow.counters.retransmitted_bytes += bytes,
         }
+        let feedback = Feedback {
+            symbol: head,
+            path,
+            outcome: Outcome::Sent,
+        };
+        flow.scheduler.on_feedback(now, &feedback);
         if assigned.kind == EmissionKind::Source {
             self.last_emission = Some((now, id, head));
             self.warm_up(now, path, id, head);
@@ -494,6 +509,11 @@ impl Session {
         );
         Some(head.len)
     }
+}
+
+/// A lifetime as the wire has it: at least 1 µs (0 would be for ever), at most what a varint takes.
+fn lifetime_us(lifetime: Duration) -> u64 {
+    lifetime.as_micros().clamp(1, u128::from(varint::MAX)) as u64
 }
 
 /// Bytes of the symbol that fit `room`.

@@ -11,8 +11,6 @@ use crate::path::{EmissionKind, PathTimer, SentFrame};
 /// Why a session asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WakeReason {
-    /// Something can be sent at once.
-    Transmit,
     /// A pacer lets the next datagram go.
     Pacing,
     /// An acknowledgement is due.

@@ -9,7 +9,7 @@ use marline_base::{Duration, Instant, Rate};
 
 use super::Session;
 use crate::flow::{Assigned, Symbol};
-use crate::path::{EmissionKind, PathState};
+use crate::path::{EmissionKind, Path, PathState};
 use crate::wire::{FlowId, PathId};
 
 /// Over which time the load is counted.
@@ -42,16 +42,18 @@ impl Session {
     pub(super) fn warm_up(&mut self, now: Instant, sent_on: PathId, id: FlowId, symbol: Symbol) {
         self.load.on_sent(now, u64::from(symbol.len));
         let rate = self.load.rate;
+        let cold = |p: &&Path| p.id != sent_on && !p.was_filled() && p.state() == PathState::Active;
+        let Some(id_cold) = self.paths.iter().find(cold).map(|p| p.id) else {
+            return;
+        };
+        let waiting = self.queued_on(id_cold);
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
-        for path in &mut self.paths {
-            if path.id == sent_on || path.was_filled() || path.state() != PathState::Active {
-                continue;
-            }
+        if let Some(path) = self.paths.iter().find(|p| p.id == id_cold) {
             let window = path.controller.window();
             let needed = HEADROOM * rate.bytes_in(path.rtt.smoothed());
-            let taken = path.ledger.in_flight() + flow.queues.bytes(path.id);
+            let taken = path.ledger.in_flight() + waiting;
             if window < needed && taken + u64::from(symbol.len) <= window {
                 let kind = EmissionKind::Copy;
                 flow.queues.push(path.id, Assigned { symbol, kind });
