@@ -95,15 +95,15 @@ fn unknown(name: &str, known: Vec<String>) -> ManageError {
 
 impl Client {
     fn session_status(&self) -> SessionStatus {
-        let (live, ended) = {
+        let (live, next) = {
             let current = self.shared.current.borrow();
-            (current.live(), current.ended())
+            (current.live(), current.next())
         };
         let peer = self.shared.options.server.to_string();
         let Some(live) = live else {
             let slots = self.shared.slots();
             return SessionStatus {
-                id: ended,
+                id: next,
                 peer,
                 state: "connecting".into(),
                 paths: slots.iter().map(absent).collect(),

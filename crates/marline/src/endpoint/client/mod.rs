@@ -126,6 +126,7 @@ impl Client {
     }
 
     fn start_path(&self, spec: PathSpec) {
+        tracing::info!("path {}: dialling", spec.name);
         let gone = self.shared.stop.child_token();
         let number = self.shared.slots().add(spec, gone.clone());
         let task = path::keep(Arc::clone(&self.shared), number, gone);

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::Shared;
 use super::backoff::Backoff;
 use super::dial::dial;
-use super::error::{FailureKind, PathFailure};
+use super::error::PathFailure;
 use super::session::Live;
 
 /// A path that is dead for so long is dialled anew beside it: the network may be back with other
@@ -136,18 +136,11 @@ impl Keeper {
     fn failed(&self, failure: PathFailure) {
         if let Some(slot) = self.shared.slots().get(self.number) {
             let news = slot.failure.as_ref().map(|old| &old.message) != Some(&failure.message);
-            let name = &slot.spec.name;
-            match (news, failure.kind) {
-                (false, _) => tracing::debug!("path {name}: {}", failure.message),
-                (true, FailureKind::Passing) => {
-                    tracing::warn!("path {name}: {}; dialling again", failure.message);
-                }
-                (true, _) => {
-                    let hint = failure.hint.as_deref().unwrap_or("dialling again");
-                    tracing::error!("path {name}: {}; {hint}", failure.message);
-                }
-            }
             slot.failure = Some(failure);
+            // Before the first session `ready` tells of failures, all at once.
+            if news && self.shared.current.borrow().was_up() {
+                slot.complain();
+            }
         }
         // Whoever waits for a session learns that this path has failed.
         self.shared.current.send_modify(|_| ());

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::Shared;
 use super::error::PathFailure;
+use super::slot::Slot;
 use crate::carrier::handshake::{RefuseCode, SessionKey};
 use crate::carrier::{Carrier, DialError, Dialled, QuicCarrier};
 use crate::config::PathSpec;
@@ -34,8 +35,8 @@ pub(super) struct Live {
 #[derive(Debug, Default)]
 pub(super) struct Current {
     live: Option<Arc<Live>>,
-    /// Sessions that there were before.
-    ended: u64,
+    /// Sessions that were opened so far.
+    opened: u64,
     /// Why the last one ended.
     last_end: Option<String>,
 }
@@ -57,8 +58,14 @@ impl Current {
         }
     }
 
-    pub(super) fn ended(&self) -> u64 {
-        self.ended
+    /// Is there a session, or was there one?
+    pub(super) fn was_up(&self) -> bool {
+        self.opened > 0
+    }
+
+    /// The number of the session to come.
+    pub(super) fn next(&self) -> u64 {
+        self.opened
     }
 }
 
@@ -146,7 +153,7 @@ impl Shared {
             )
             .map_err(|error| PathFailure::passing(error.to_string()))?;
         let live = Arc::new(Live {
-            number: self.current.borrow().ended,
+            number: self.current.borrow().next(),
             handle,
             key: opened.key,
             next_path: AtomicU64::new(1),
@@ -156,8 +163,15 @@ impl Shared {
             live.number,
             self.options.server
         );
-        self.current
-            .send_modify(|current| current.live = Some(Arc::clone(&live)));
+        if live.number == 0 {
+            let slots = self.slots();
+            let others = slots.iter().filter(|slot| slot.spec.name != spec.name);
+            others.for_each(Slot::complain);
+        }
+        self.current.send_modify(|current| {
+            current.live = Some(Arc::clone(&live));
+            current.opened = live.number + 1;
+        });
         self.tasks.spawn(watch(Arc::clone(self), Arc::clone(&live)));
         self.tasks.spawn(driver);
         // Since it was asked to stop, the client may have looked for a session in vain.
@@ -180,8 +194,11 @@ async fn watch(shared: Arc<Shared>, live: Arc<Live>) {
         );
     }
     shared.current.send_modify(|current| {
-        current.live = None;
-        current.ended = live.number + 1;
+        // There may be a new one already.
+        let same = |other: &Arc<Live>| Arc::ptr_eq(other, &live);
+        if current.live.as_ref().is_some_and(same) {
+            current.live = None;
+        }
         current.last_end = Some(reason);
     });
 }

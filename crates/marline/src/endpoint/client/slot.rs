@@ -23,6 +23,16 @@ pub(super) struct Slot {
     pub(super) gone: CancellationToken,
 }
 
+impl Slot {
+    /// Logs why the path is not up, if it is not.
+    pub(super) fn complain(&self) {
+        if let Some(failure) = &self.failure {
+            let then = failure.hint.as_deref().unwrap_or("dialling again");
+            tracing::warn!("path {}: {}; {then}", self.spec.name, failure.message);
+        }
+    }
+}
+
 /// All configured paths, in the order in which they were added.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
