@@ -115,7 +115,10 @@ mod tests {
     fn degenerate_rates_are_defined() {
         assert_eq!(Rate::ZERO.time_for(1), Duration::MAX);
         assert_eq!(Rate::from_bytes_over(1, Duration::ZERO), Rate::ZERO);
-        assert_eq!(Rate::from_bps(3).time_for(1), Duration::from_nanos(2_666_666_667));
+        assert_eq!(
+            Rate::from_bps(3).time_for(1),
+            Duration::from_nanos(2_666_666_667)
+        );
         assert_eq!(Rate::from_mbps(20).to_string(), "20.0 Mb/s");
     }
 }

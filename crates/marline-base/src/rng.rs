@@ -46,10 +46,7 @@ impl Rng {
     /// 64 uniform bits.
     pub const fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
-        let result = s[0]
-            .wrapping_add(s[3])
-            .rotate_left(23)
-            .wrapping_add(s[0]);
+        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
         let t = s[1] << 17;
         s[2] ^= s[0];
         s[3] ^= s[1];
@@ -153,8 +150,14 @@ mod tests {
         let mut used = Rng::new(7);
         used.next_u64();
         let fresh = Rng::new(7);
-        assert_eq!(used.stream("loss").next_u64(), fresh.stream("loss").next_u64());
-        assert_ne!(fresh.stream("loss").next_u64(), fresh.stream("delay").next_u64());
+        assert_eq!(
+            used.stream("loss").next_u64(),
+            fresh.stream("loss").next_u64()
+        );
+        assert_ne!(
+            fresh.stream("loss").next_u64(),
+            fresh.stream("delay").next_u64()
+        );
         assert_ne!(
             fresh.stream("loss").next_u64(),
             Rng::new(8).stream("loss").next_u64()

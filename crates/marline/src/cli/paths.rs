@@ -1,5 +1,10 @@
 //! `marline paths`: changes the paths of a running client.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "comments here are the flags' help, where brackets mean that a part may be left out"
+)]
+
 use super::{CliError, output, status};
 use crate::config::PathSpec;
 use crate::control::protocol::{Outcome, Request};

@@ -1,5 +1,10 @@
 //! The configuration as the user wrote it: one struct a subcommand, filled from flags and TOML under the same names.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "comments here are the flags' help, where brackets mean that a part may be left out"
+)]
+
 use super::source::{Raw, Written, keys};
 use serde::Deserialize;
 

@@ -16,8 +16,9 @@ use tokio::time::Instant;
 
 /// Most flows of one table. The one that has been quiet longest makes room for a new one.
 const MAX_FLOWS: usize = 1024;
-/// Datagrams that wait for the session, for each flow; more are dropped, as UDP does.
-const MAX_WAITING: usize = 64;
+/// Datagrams that wait for the session, for each flow; more are dropped, as UDP does. More than the
+/// runtime lets a socket hand over before other tasks have their turn.
+const MAX_WAITING: usize = 256;
 /// A flow without a datagram in either direction for this long is closed. RFC 4787 REQ-5 asks for two minutes or more.
 const IDLE: Duration = Duration::from_secs(120);
 /// How long a flow that the server closed stays closed: a refused target is not asked for again with every datagram.
