@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 
 use marline_base::{Duration, Instant};
 
-use super::{Plan, Scheduler};
+use super::{PathView, Plan, Scheduler};
 
 /// How far ahead of a path's window symbols may be queued, in time at its rate. It bounds the
 /// difference of delays that can be evened out.
@@ -40,6 +40,11 @@ impl Scheduler for Edpf {
             self.ahead = false;
         }
         while let Some(len) = plan.next_len() {
+            // Symbols are queued beyond a window only to find those that a path with room should
+            // take out of turn. Without such a path, later is early enough.
+            if !plan.paths().iter().any(PathView::has_room) {
+                return;
+            }
             let arrivals = plan.paths().iter().map(|p| p.arrival(len));
             let Some((best, _)) = arrivals.enumerate().min_by_key(|(_, at)| *at) else {
                 return;
@@ -79,6 +84,18 @@ mod tests {
         Edpf::default().plan(&mut Plan::new(Instant::ZERO, &mut paths, &mut backlog));
         // 11 12 13 14 15 16 17 | 17 (tie goes to path 0 first) 18 19 …
         assert_eq!(backlog.sent_on(), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn queues_nothing_ahead_when_no_path_has_room() {
+        let mut paths = [path(0), path(1)];
+        paths[0].window = 2 * 1_200;
+        paths[1].window = 2 * 1_200;
+        let mut backlog = Backlog::of(100);
+        let mut edpf = Edpf::default();
+        edpf.plan(&mut Plan::new(Instant::ZERO, &mut paths, &mut backlog));
+        assert_eq!(backlog.sent_on().len(), 4);
+        assert_eq!(edpf.wake_at(), None);
     }
 
     #[test]
