@@ -152,9 +152,12 @@ impl StreamRecv {
             return Err(RecvError::Credit);
         }
         let rise = final_size - self.highest;
+        // Whoever has read the end has read the end. Without an end, a reset at the very byte that was read up to is
+        // still a reset: taken for an end, it would make what came so far look like the whole.
+        let was_read_up = self.is_read_up();
         self.highest = final_size;
         self.end = Some(final_size);
-        if self.reset.is_none() && !self.is_read_up() {
+        if self.reset.is_none() && !was_read_up {
             self.reset = Some(code);
             self.ready.clear();
             self.waiting.clear();
@@ -274,6 +277,17 @@ mod tests {
         assert_eq!(recv.receive(4, bytes(1), false), Err(RecvError::FinalSize));
         assert_eq!(recv.receive(0, bytes(3), true), Err(RecvError::FinalSize));
         assert_eq!(recv.on_reset(1, 5), Err(RecvError::FinalSize));
+    }
+
+    #[test]
+    fn a_reset_is_an_end_only_to_those_who_have_read_one() {
+        for (fin, then) in [(false, Chunk::Reset(7)), (true, Chunk::Finished)] {
+            let mut recv = StreamRecv::new(10);
+            recv.receive(0, Bytes::from_static(b"hello"), fin).unwrap();
+            assert_eq!(drain(&mut recv), b"hello");
+            assert_eq!(recv.on_reset(7, 5), Ok(0));
+            assert_eq!(recv.read(1), then);
+        }
     }
 
     #[test]
