@@ -127,8 +127,11 @@ impl ClientConfig {
                 .at(source.missing("server"))
         })?;
         let server = source.read("server", server, |text| {
-            text.parse::<ConnectionString>()
-                .map_err(|error| Problem::new(error.to_string()))
+            text.parse::<ConnectionString>().map_err(|error| {
+                Problem::new(error.to_string()).hint(
+                    "copy the whole line that `marline server` prints: marline://KEY@HOST:PORT",
+                )
+            })
         })?;
         let socks = match &raw.socks {
             Some(value) if value.text == "off" => None,
@@ -251,7 +254,9 @@ fn allow_clients(source: &Source<RawServer>) -> Result<AllowList, ConfigError> {
                 .iter()
                 .map(|value| {
                     source.read("allow-client", value, |text| {
-                        text.parse().map_err(|error: KeyTextError| problem(&error))
+                        text.parse().map_err(|error: KeyTextError| {
+                            problem(&error).hint("`marline identity show` on the client prints its key")
+                        })
                     })
                 })
                 .collect();
