@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::Instant;
 
 /// Most flows of one table. The one that has been quiet longest makes room for a new one.
@@ -59,7 +59,7 @@ impl<K: Hash + Eq + Clone, T: Tunnel> Associations<K, T> {
     }
 
     /// Sends `datagram` on the flow of `key`, which is opened as `describe` says if there is none.
-    pub(super) fn send(
+    pub(super) async fn send(
         &mut self,
         key: &K,
         datagram: Bytes,
@@ -72,6 +72,11 @@ impl<K: Hash + Eq + Clone, T: Tunnel> Associations<K, T> {
         let Some(flow) = self.flows.get(key) else {
             return;
         };
+        let Err(TrySendError::Full(datagram)) = flow.outgoing.try_send(datagram) else {
+            return;
+        };
+        // After a pause of this process a burst may wait at the socket, and the flow's own task had no turn yet.
+        tokio::task::yield_now().await;
         if flow.outgoing.try_send(datagram).is_err() {
             tracing::trace!("a datagram was dropped: its flow takes no more for now");
         }

@@ -5,7 +5,7 @@ use super::idle::Idle;
 use super::policy::Policy;
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
-use super::udp::MAX_DATAGRAM;
+use super::udp::{MAX_DATAGRAM, roomy};
 use super::{Accept, Host, Incoming, IncomingFlow, PacketFlow, Protocol, Target, Tasks};
 use bytes::Bytes;
 use std::io;
@@ -224,6 +224,7 @@ async fn exchange<P: PacketFlow>(flow: &P, address: SocketAddr) -> io::Result<()
     let socket = UdpSocket::bind((any, 0)).await?;
     // Connected: the kernel drops what comes from anybody else.
     socket.connect(address).await?;
+    roomy(&socket);
     let idle = Idle::new(UDP_IDLE);
     let outgoing = async {
         while let Some(message) = flow.recv().await {

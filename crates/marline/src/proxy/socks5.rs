@@ -4,7 +4,7 @@ use super::associations::{Associations, ReturnPath};
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::tcp::accept_each;
-use super::udp::MAX_DATAGRAM;
+use super::udp::{MAX_DATAGRAM, roomy};
 use super::{Host, OpenError, OpenOptions, Protocol, Target, Tasks, Tunnel};
 use crate::config::SocksLogin;
 use bytes::Bytes;
@@ -221,6 +221,7 @@ async fn associate<T: Tunnel>(
     tunnel: T,
     tasks: Tasks,
 ) -> io::Result<()> {
+    roomy(&socket);
     let socket = Arc::new(socket);
     let mut flows: Associations<Target, T> = Associations::new(tunnel, tasks.clone());
     let ended = async {
@@ -252,15 +253,17 @@ async fn associate<T: Tunnel>(
             tracing::debug!(%peer, "a datagram of a stranger was dropped");
             continue;
         }
-        flows.send(&target, payload, || {
-            let options = OpenOptions::datagrams(target.encode());
-            let back = ReturnPath {
-                socket: Arc::clone(&socket),
-                peer,
-                header: header.into(),
-            };
-            (options, back)
-        });
+        flows
+            .send(&target, payload, || {
+                let options = OpenOptions::datagrams(target.encode());
+                let back = ReturnPath {
+                    socket: Arc::clone(&socket),
+                    peer,
+                    header: header.into(),
+                };
+                (options, back)
+            })
+            .await;
     }
 }
 

@@ -11,10 +11,22 @@ use tokio::net::UdpSocket;
 /// Largest UDP payload, bytes.
 pub(super) const MAX_DATAGRAM: usize = 65_535;
 
+/// Receive buffer of a socket that local programs or targets send to. The usual default holds less than a hundred
+/// datagrams of full size, fewer than arrive while a busy machine lets this process wait.
+const RECV_BUFFER: usize = 1 << 20;
+
+/// Gives `socket` room for a burst, as far as the system grants it.
+pub(super) fn roomy(socket: &UdpSocket) {
+    if let Err(error) = socket2::SockRef::from(socket).set_recv_buffer_size(RECV_BUFFER) {
+        tracing::debug!(%error, "cannot enlarge a socket's receive buffer");
+    }
+}
+
 /// Carries every datagram to `socket` over flows opened with `options`, and the answers back, until the tasks drain.
 ///
 /// At most 1024 local addresses have a flow at a time; one that is quiet for two minutes is closed.
 pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: OpenOptions, tasks: Tasks) {
+    roomy(&socket);
     let socket = Arc::new(socket);
     let mut flows: Associations<SocketAddr, T> = Associations::new(tunnel, tasks.clone());
     let mut buffer = vec![0; MAX_DATAGRAM];
@@ -25,14 +37,16 @@ pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: OpenOptio
         };
         match received {
             Ok((length, peer)) => {
-                flows.send(&peer, Bytes::copy_from_slice(&buffer[..length]), || {
-                    let back = ReturnPath {
-                        socket: Arc::clone(&socket),
-                        peer,
-                        header: Bytes::new(),
-                    };
-                    (options.clone(), back)
-                });
+                flows
+                    .send(&peer, Bytes::copy_from_slice(&buffer[..length]), || {
+                        let back = ReturnPath {
+                            socket: Arc::clone(&socket),
+                            peer,
+                            header: Bytes::new(),
+                        };
+                        (options.clone(), back)
+                    })
+                    .await;
             }
             Err(error) => {
                 tracing::debug!(%error, "cannot receive a datagram");
