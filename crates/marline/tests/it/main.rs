@@ -9,4 +9,5 @@ mod proxy_resets;
 mod proxy_socks;
 mod proxy_stop;
 mod proxy_udp;
+mod real;
 mod world;

@@ -1,0 +1,45 @@
+//! What the tests by real processes have in common: the program as a child process, keys, emulated links, applications.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `program.rs` | a child process: its output as it comes, signals, exit; killed when dropped |
+//! | `site.rs` | a folder with keys; servers and clients started from it, and asked for their status |
+//! | `socks.rs` | a SOCKS5 client for one connection |
+//! | `target.rs` | what clients talk to behind the server |
+//! | `pattern.rs` | bytes that are known without being kept, and their digests |
+//! | `handover.rs` | timestamped messages while the better link goes dark |
+
+mod handover;
+mod pattern;
+mod program;
+mod site;
+mod socks;
+mod target;
+
+pub(crate) use handover::{Figures, HandoverPlan, handover};
+pub(crate) use pattern::{Digest, pattern};
+pub(crate) use program::marline;
+pub(crate) use site::{ClientProgram, ServerProgram, Site, client_of, link, path};
+pub(crate) use socks::{socks_connect, socks_reply};
+pub(crate) use target::{http_server, tcp_echo, udp_echo};
+
+use std::time::{Duration, Instant};
+
+/// How long anything that must happen may take. It is no measure of speed: what happens ends the wait at once, and the
+/// machine may be busy with other things.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(40);
+
+/// Asks `poll` until it has an answer.
+///
+/// # Panics
+/// After [`DEADLINE`], with `what` was waited for.
+pub(crate) fn until<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + DEADLINE;
+    loop {
+        if let Some(answer) = poll() {
+            return answer;
+        }
+        assert!(Instant::now() < end, "waited {DEADLINE:?} for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

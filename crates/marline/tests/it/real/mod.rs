@@ -1,0 +1,32 @@
+//! Real processes over loopback: the program as client and server, emulated links between them, ordinary applications.
+//!
+//! | file | what it proves |
+//! | --- | --- |
+//! | `bulk.rs` | a download outlives the paths that it began on |
+//! | `connections.rs` | 200 connections at once, each with its own bytes and half-close |
+//! | `datagrams.rs` | a UDP forward keeps message boundaries |
+//! | `handover.rs` | nothing is lost when the better link goes dark |
+//! | `many.rs` | one server serves many clients |
+//! | `observe.rs` | metrics and status |
+//! | `outages.rs` | dead first path; all paths dark, shorter and longer than the idle limit |
+//! | `refusals.rs` | whatever is wrong is named, with the mend and the right exit code |
+//! | `server_killed.rs` | a server that crashes and comes back |
+//! | `signals.rs` | SIGINT, SIGTERM, SIGHUP |
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "figures and logs of processes are shown with a failed test"
+)]
+
+mod bulk;
+mod connections;
+mod datagrams;
+mod handover;
+pub(crate) mod harness;
+mod many;
+mod observe;
+mod outages;
+mod refusals;
+mod server_killed;
+mod signals;
