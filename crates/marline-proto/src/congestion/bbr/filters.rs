@@ -5,12 +5,16 @@ use alloc::collections::VecDeque;
 use marline_base::{Duration, Instant, Rate};
 
 use super::Event;
+use super::probe_rtt::Manner;
 
 /// §4.1.1.2 `BtlBwFilterLen`, in packet-timed round trips.
 const BANDWIDTH_ROUNDS: u64 = 10;
 
 /// §4.1.2.1 `RTpropFilterLen`.
 const MIN_RTT_TIME: Duration = Duration::from_secs(10);
+
+/// Samples of the round-trip time whose mean is worth something.
+const LEAST_SAMPLES: u32 = 16;
 
 /// Windowed maximum: the samples that no later one exceeds, oldest and highest first. At most one
 /// a round is kept, so no more than eleven in all.
@@ -55,14 +59,23 @@ pub(super) struct Model {
     min_rtt: Option<Duration>,
     /// When the smallest round-trip time was last measured or confirmed.
     min_rtt_at: Instant,
+    /// Sum and count of the samples since the last mean, if the smallest mean is sought.
+    mean: Option<(Duration, u32)>,
+    /// The smallest round-trip time is a mean already.
+    averaged: bool,
 }
 
 impl Model {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant, manner: Manner) -> Self {
         Self {
             max_bandwidth: MaxBandwidth::default(),
             min_rtt: None,
             min_rtt_at: now,
+            mean: match manner {
+                Manner::FourPackets => None,
+                Manner::HalfPipe => Some((Duration::ZERO, 0)),
+            },
+            averaged: false,
         }
     }
 
@@ -88,10 +101,34 @@ impl Model {
         }
     }
 
+    /// The sample of the round-trip time that this acknowledgement brings. Where packets are
+    /// delayed at random, the luckiest of thousands says little about the others, and a window made
+    /// of it starves the path; the mean of a round (or of several, if they are short) does not, and
+    /// rounds without a queue are found by taking the smallest.
+    fn rtt_sample(&mut self, event: &Event) -> Option<Duration> {
+        let Some((sum, count)) = &mut self.mean else {
+            return event.ack.rtt;
+        };
+        let mean = (event.round_start && *count >= LEAST_SAMPLES).then(|| *sum / *count);
+        if mean.is_some() {
+            (*sum, *count) = (Duration::ZERO, 0);
+        }
+        if let Some(rtt) = event.ack.rtt {
+            *sum += rtt;
+            *count += 1;
+        }
+        if mean.is_some() && !self.averaged {
+            // What stood in for it was one sample.
+            self.averaged = true;
+            self.min_rtt = None;
+        }
+        mean.or(event.ack.rtt.filter(|_| self.min_rtt.is_none()))
+    }
+
     /// §4.1.2.3 `BBRUpdateRTprop`. True if the estimate had not been confirmed for ten seconds.
     pub(super) fn update_min_rtt(&mut self, event: &Event) -> bool {
         let expired = event.now > self.min_rtt_at + MIN_RTT_TIME;
-        if let Some(rtt) = event.ack.rtt
+        if let Some(rtt) = self.rtt_sample(event)
             && (expired || self.min_rtt.is_none_or(|min_rtt| rtt <= min_rtt))
         {
             self.min_rtt = Some(rtt);
@@ -134,6 +171,36 @@ mod tests {
         filter.update(13, mbps(30));
         assert_eq!(filter.get(), Some(mbps(30)));
         assert_eq!(filter.candidates.len(), 1);
+    }
+
+    fn event(now: Instant, rtt: u64, round_start: bool) -> Event {
+        let rtt = Duration::from_millis(rtt);
+        Event {
+            now,
+            ack: super::super::super::bottleneck::ack(1_250, now, rtt),
+            sample: None,
+            lost: 0,
+            round_start,
+        }
+    }
+
+    #[test]
+    fn a_gentle_model_seeks_the_smallest_mean_and_not_the_luckiest_packet() {
+        let mut models =
+            [Manner::FourPackets, Manner::HalfPipe].map(|m| Model::new(Instant::ZERO, m));
+        for n in 0..200 {
+            // 20 to 60 ms, and 100 ms more while there is a queue; rounds of 20 packets.
+            let queue = if n >= 100 { 100 } else { 0 };
+            let rtt = 20 + (n * 7) % 41 + queue;
+            let event = event(Instant::from_millis(n), rtt, n % 20 == 0);
+            for model in &mut models {
+                model.update_min_rtt(&event);
+            }
+        }
+        let found = models.map(|m| m.min_rtt().unwrap());
+        assert_eq!(found[0], Duration::from_millis(20));
+        let mean = found[1].as_secs_f64() * 1e3;
+        assert!((35.0..45.0).contains(&mean), "{mean}");
     }
 
     #[test]
