@@ -360,14 +360,16 @@ impl Ledger {
         found
     }
 
-    /// Is all of the symbol in a packet whose fate is open and that was not given up?
-    pub(crate) fn holds(&self, flow: FlowId, symbol: &Symbol) -> bool {
-        self.open_packets().any(|p| {
+    /// When the oldest packet was sent that holds all of the symbol, whose fate is open and that
+    /// was not rescued.
+    pub(crate) fn first_sent(&self, flow: FlowId, symbol: &Symbol) -> Option<Instant> {
+        let holds = |p: &&SentPacket| {
             !p.rescued
                 && p.frames.iter().any(|frame| {
                     matches!(frame, SentFrame::Data { flow: f, symbol: s, .. }
                         if *f == flow && s.covers(symbol))
                 })
-        })
+        };
+        self.open_packets().find(holds).map(|p| p.sent)
     }
 }

@@ -31,8 +31,6 @@ pub struct Pacer {
     /// Credit at `updated`; negative when overdrawn.
     credit: i128,
     updated: Instant,
-    /// Bytes that may leave without credit.
-    waived: u64,
 }
 
 impl Pacer {
@@ -44,7 +42,6 @@ impl Pacer {
             burst: None,
             credit: 0,
             updated: now,
-            waived: 0,
         };
         pacer.credit = pacer.capacity();
         pacer
@@ -99,17 +96,8 @@ impl Pacer {
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
-    /// Lets `bytes` leave unpaced: what another path held that has failed.
-    pub fn waive(&mut self, bytes: u64) {
-        self.waived = bytes;
-    }
-
     /// `bytes` leave at `now`, whether the budget covers them or not.
     pub fn on_sent(&mut self, now: Instant, bytes: u64) {
-        if self.waived > 0 {
-            self.waived = self.waived.saturating_sub(bytes);
-            return;
-        }
         self.accrue(now);
         self.credit = self.credit.saturating_sub(units(bytes));
     }
@@ -119,9 +107,6 @@ impl Pacer {
     ///
     /// A packet larger than the burst waits for a full bucket, not for ever.
     pub fn next_send(&self, now: Instant, bytes: u64) -> Option<Instant> {
-        if self.waived > 0 {
-            return None;
-        }
         let missing = units(bytes).min(self.capacity()) - self.credit_at(now);
         if missing <= 0 {
             return None;

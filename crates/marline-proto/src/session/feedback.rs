@@ -10,7 +10,7 @@ use super::control::Control;
 use crate::event::Event;
 use crate::flow::{SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{Health, Path, SentFrame, Settled};
+use crate::path::{Health, SentFrame, Settled};
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{Ack, FlowId, PathId, close_code};
 
@@ -213,18 +213,31 @@ impl Session {
         flow.scheduler.on_feedback(now, &feedback);
         // Another copy that waits or flies decides; its loss would come here too.
         let waits = flow.queues.rely_on(&symbol);
-        let elsewhere = || {
-            // A path in doubt is nobody's only hope.
-            let trusted = |p: &&Path| p.id != path && matches!(p.health, Health::Active);
-            let mut others = self.paths.iter().filter(trusted);
-            others.any(|p| p.ledger.holds(id, &symbol))
-        };
         // A rescued packet's symbols were copied when the path fell, and most arrived.
-        if waits || ((rescued || self.paths.len() > 1) && elsewhere()) {
+        if waits || ((rescued || self.paths.len() > 1) && self.comes_soon(now, id, &symbol)) {
             return;
         }
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
         flow.lost.push_back(symbol);
         self.activate(id);
+    }
+
+    /// Is a copy of the symbol on its way that arrives before a retransmission would? A path in
+    /// doubt is nobody's only hope.
+    fn comes_soon(&self, now: Instant, flow: FlowId, symbol: &Symbol) -> bool {
+        let trusted = self.paths.iter();
+        let trusted = trusted.filter(|p| matches!(p.health, Health::Active));
+        let copies = trusted.filter_map(|p| {
+            let sent = p.ledger.first_sent(flow, symbol)?;
+            Some(sent + p.rtt.smoothed() / 2)
+        });
+        copies.min().is_some_and(|copy| {
+            let views = self.views();
+            let again = views.iter().map(|v| v.arrival(symbol.len)).min();
+            again.is_none_or(|again| copy <= now + again)
+        })
     }
 
     pub(super) fn say_again(&mut self, control: Control) {

@@ -3,11 +3,11 @@
 use alloc::format;
 
 use marline_base::{Duration, Instant};
-use smallvec::SmallVec;
 
 use super::Session;
 use crate::flow::{Assigned, Symbol};
 use crate::path::{EmissionKind, Health, PathState, Reason, Trial};
+use crate::sched::PathView;
 use crate::wire::{FlowId, PathId};
 
 /// Symbols rescued from a path that came under suspicion, at most.
@@ -35,9 +35,8 @@ impl Session {
         self.announce(now, id);
         // Without another path there is nowhere to rescue to; loss detection does what it can.
         if self.has_active_path() {
-            let rescued = self.rescue(index, MAX_RESCUE, EmissionKind::Retransmission);
+            self.rescue(index, MAX_RESCUE, EmissionKind::Retransmission);
             self.unassign(id);
-            self.hurry(&rescued);
         }
         self.replan = true;
     }
@@ -55,34 +54,22 @@ impl Session {
         self.rescue(index, overdue.max(1), EmissionKind::Copy);
     }
 
-    /// A path that was never filled has shown only how little was asked of it: pacing by that would
-    /// hold up what it takes over, so that much leaves unpaced, as far as its window reaches.
-    fn hurry(&mut self, rescued: &[(PathId, u64)]) {
-        for &(id, bytes) in rescued {
-            if let Some(path) = self.path_mut(id)
-                && !path.was_filled()
-            {
-                path.pacer.waive(bytes);
-            }
-        }
-    }
-
-    /// Sends what up to `limit` packets in flight hold again, on the other paths that deliver it
-    /// first; returns how many bytes went to which path. As copies they may be dropped when their
-    /// path falls too; as retransmissions they count on nothing else to arrive.
-    fn rescue(
-        &mut self,
-        index: usize,
-        limit: usize,
-        kind: EmissionKind,
-    ) -> SmallVec<[(PathId, u64); 4]> {
+    /// Sends what up to `limit` packets in flight hold again, on the paths that should deliver it
+    /// first. As copies they may be dropped when their path falls too; as retransmissions they
+    /// count on nothing else to arrive.
+    fn rescue(&mut self, index: usize, limit: usize, kind: EmissionKind) {
         let own = self.paths[index].id;
         let symbols = self.paths[index].ledger.rescue(limit);
         let mut views = self.views();
-        if views.len() > 1 {
-            views.retain(|v| v.id != own);
-        }
-        let mut given: SmallVec<[_; 4]> = views.iter().map(|v| (v.id, 0)).collect();
+        // The path itself is the last to turn to, but far better than one that is much slower.
+        let arrival = |view: &PathView, len| {
+            let doubt = if view.id == own {
+                view.srtt
+            } else {
+                Duration::ZERO
+            };
+            view.arrival(len) + doubt
+        };
         for (id, symbol) in symbols {
             let Some(flow) = self.flows.get_mut(&id) else {
                 continue;
@@ -90,15 +77,12 @@ impl Session {
             if flow.send.is_settled(&symbol) || flow.queues.holds(&symbol) {
                 continue;
             }
-            let earliest = views.iter_mut().zip(&mut given);
-            if let Some((view, (_, bytes))) = earliest.min_by_key(|(v, _)| v.arrival(symbol.len)) {
-                *bytes += u64::from(symbol.len);
+            if let Some(view) = views.iter_mut().min_by_key(|v| arrival(v, symbol.len)) {
                 view.queued += u64::from(symbol.len);
                 flow.queues.push_urgent(view.id, Assigned { symbol, kind });
             }
             self.activate(id);
         }
-        given
     }
 
     /// Packets were acknowledged on a path: it is alive, and perhaps cleared of suspicion.

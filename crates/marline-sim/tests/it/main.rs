@@ -1,4 +1,5 @@
 //! Whole sessions over modelled links, in virtual time.
+mod ablation;
 mod batch;
 mod handover;
 mod hostile;
