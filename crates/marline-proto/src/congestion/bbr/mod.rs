@@ -9,8 +9,8 @@
 //! | `probe_bw.rs` | PROBE_BW: the cycle of gains (§4.3.4) |
 //! | `probe_rtt.rs` | PROBE_RTT: the window of four packets every ten seconds (§4.3.5) |
 //!
-//! `bbr-gentle` differs in PROBE_RTT ([`Manner`]) and in that the smallest round-trip time is that
-//! of a whole round's mean (`filters.rs`).
+//! `bbr-gentle` differs in PROBE_RTT ([`Manner`]), in that the smallest round-trip time is that of a
+//! whole round's mean (`filters.rs`), and in its patience in STARTUP.
 //!
 //! The full-pipe test ignores app-limited samples, as the draft says, so a path that is never
 //! filled stays in STARTUP with a window of 2.89 bandwidth-delay products.
@@ -93,7 +93,7 @@ impl Bbr {
             model: Model::new(now, manner),
             control: Control::new(params),
             recovery: Recovery::default(),
-            full_pipe: FullPipe::default(),
+            full_pipe: FullPipe::new(manner),
             cycle: Cycle::new(now),
             probe_rtt: ProbeRtt::default(),
         }

@@ -2,6 +2,7 @@
 
 use marline_base::Rate;
 
+use super::probe_rtt::Manner;
 use super::{Bbr, Event, Phase};
 
 /// §4.3.2.1 `BBRHighGain`, 2/ln 2: the smallest gain that doubles the rate every round trip.
@@ -10,20 +11,36 @@ pub(super) const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
 /// §4.3.2.2: bandwidth that grows by less than a quarter in a round ...
 const GROWTH: f64 = 1.25;
 
-/// ... and does so three times in a row has reached the pipe's.
-const ROUNDS: u32 = 3;
+/// ... and does so so many times in a row has reached the pipe's: three as the draft says, five to
+/// be sure where random delays make a round look poor.
+const fn rounds(manner: Manner) -> u32 {
+    match manner {
+        Manner::FourPackets => 3,
+        Manner::HalfPipe => 5,
+    }
+}
 
 /// Estimator of whether STARTUP has filled the pipe.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct FullPipe {
     /// Bandwidth that the next round has to exceed by [`GROWTH`].
     bandwidth: Rate,
-    rounds: u32,
+    /// Rounds without growth that are still missing.
+    left: u32,
+    patience: u32,
 }
 
 impl FullPipe {
+    pub(super) const fn new(manner: Manner) -> Self {
+        Self {
+            bandwidth: Rate::ZERO,
+            left: rounds(manner),
+            patience: rounds(manner),
+        }
+    }
+
     pub(super) const fn filled(&self) -> bool {
-        self.rounds >= ROUNDS
+        self.left == 0
     }
 
     /// §4.3.2.2 `BBRCheckFullPipe`. A sample that is app-limited, or none at all, says nothing.
@@ -36,9 +53,9 @@ impl FullPipe {
         }
         if bandwidth >= self.bandwidth.scaled(GROWTH) {
             self.bandwidth = bandwidth;
-            self.rounds = 0;
+            self.left = self.patience;
         } else {
-            self.rounds += 1;
+            self.left -= 1;
         }
     }
 }
