@@ -330,6 +330,11 @@ impl Ledger {
         self.scan_from = self.scan_from.max(self.first);
     }
 
+    /// When the oldest packet was sent whose fate is open.
+    pub(crate) fn oldest_open(&self) -> Option<Instant> {
+        self.open_packets().next().map(|p| p.sent)
+    }
+
     /// When the oldest packet was sent whose fate is open and that was not rescued.
     pub(crate) fn oldest_unrescued(&self) -> Option<Instant> {
         self.open_packets().find(|p| !p.rescued).map(|p| p.sent)

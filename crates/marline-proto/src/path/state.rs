@@ -52,6 +52,7 @@ pub(crate) struct Trial {
     pub(crate) heard: Instant,
     acked: u32,
     copies_acked: u32,
+    founded: bool,
     interval: Duration,
     pub(crate) next_probe: Instant,
 }
@@ -63,6 +64,7 @@ impl Trial {
             heard: now,
             acked: 0,
             copies_acked: 0,
+            founded: false,
             interval: FIRST_INTERVAL,
             next_probe: now,
         }
@@ -94,10 +96,19 @@ impl Trial {
         }
     }
 
-    /// A packet sent during the trial was lost: what was shown does not count.
-    pub(crate) fn on_lost(&mut self) {
-        self.acked = 0;
-        self.copies_acked = 0;
+    /// Packets were lost, the newest of them sent at `newest`. If that was during the trial, what
+    /// was shown does not count.
+    pub(crate) fn on_lost(&mut self, newest: Instant) {
+        self.founded = true;
+        if newest > self.since {
+            self.acked = 0;
+            self.copies_acked = 0;
+        }
+    }
+
+    /// Something was lost, so that the path was not only late.
+    pub(crate) fn is_founded(&self) -> bool {
+        self.founded
     }
 }
 
@@ -123,7 +134,7 @@ mod tests {
         let mut trial = Trial::new(now);
         assert!(!trial.on_acked(now, false, false));
         assert!(!trial.on_acked(now, false, false));
-        trial.on_lost();
+        trial.on_lost(now + FIRST_INTERVAL);
         assert!(!trial.on_acked(now, false, false));
         assert!(!trial.on_acked(now, false, false));
         assert!(trial.on_acked(now, false, false));

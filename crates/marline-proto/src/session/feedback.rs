@@ -58,9 +58,12 @@ impl Session {
         let is_data = |p: &&Settled| {
             p.eliciting && p.frames.iter().any(|f| matches!(f, SentFrame::Data { .. }))
         };
-        let packets = acked.iter().filter(|p| p.eliciting).count() as u32;
-        let with_data = acked.iter().filter(is_data).count() as u32;
-        if packets > 0 {
+        if acked.iter().any(|p| p.eliciting) {
+            // What was sent before the doubt may only be acknowledged late: it clears nothing.
+            let since = path.trial().map_or(Instant::ZERO, |trial| trial.since);
+            let on_trial = || acked.iter().filter(|p| p.sent >= since);
+            let packets = on_trial().filter(|p| p.eliciting).count() as u32;
+            let with_data = on_trial().filter(is_data).count() as u32;
             self.on_alive(now, index, packets, with_data);
         }
         let id = ack.path;
@@ -68,6 +71,7 @@ impl Session {
             self.on_packet_acked(now, id, packet);
         }
         self.on_packets_lost(now, index, lost);
+        self.clear_if_only_late(now, index);
         self.replan = true;
     }
 

@@ -85,7 +85,8 @@ impl Session {
         }
     }
 
-    /// Packets were acknowledged on a path: it is alive, and perhaps cleared of suspicion.
+    /// Packets were acknowledged on a path: it is alive, and perhaps cleared of suspicion. Of those
+    /// sent during its trial there are `packets`, `with_data` of them with data.
     pub(super) fn on_alive(&mut self, now: Instant, index: usize, packets: u32, with_data: u32) {
         let load = self.load(now).is_some();
         let path = &mut self.paths[index];
@@ -109,6 +110,7 @@ impl Session {
             }
             Health::Suspect(trial) => {
                 let mut cleared = false;
+                trial.heard = now;
                 for n in 0..packets {
                     cleared |= trial.on_acked(now, n < with_data, load);
                 }
@@ -121,21 +123,39 @@ impl Session {
             }
         };
         if cleared {
-            path.health = Health::Active;
-            path.loss.restart();
-            let id = path.id;
-            self.announce(now, id);
-            self.replan = true;
+            self.readmit(now, index);
+        }
+    }
+
+    fn readmit(&mut self, now: Instant, index: usize) {
+        let path = &mut self.paths[index];
+        path.health = Health::Active;
+        path.loss.restart();
+        let id = path.id;
+        self.announce(now, id);
+        self.replan = true;
+    }
+
+    /// Everything that was in flight when a path came under suspicion has arrived after all.
+    pub(super) fn clear_if_only_late(&mut self, now: Instant, index: usize) {
+        let path = &mut self.paths[index];
+        if let Health::Suspect(trial) = &path.health
+            && !trial.is_founded()
+            && path
+                .ledger
+                .oldest_open()
+                .is_none_or(|sent| sent >= trial.since)
+        {
+            path.reason = Reason::Borrowed("was only late");
+            self.readmit(now, index);
         }
     }
 
     /// Packets were declared lost on a path.
     pub(super) fn on_losses(&mut self, now: Instant, index: usize, newest_sent: Instant) {
         let path = &mut self.paths[index];
-        if let Health::Suspect(trial) = &mut path.health
-            && newest_sent > trial.since
-        {
-            trial.on_lost();
+        if let Health::Suspect(trial) = &mut path.health {
+            trial.on_lost(newest_sent);
         }
         if path.loss.is_heavy() {
             let reason = Reason::Borrowed("lost three of four packets lately");

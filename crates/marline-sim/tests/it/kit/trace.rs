@@ -11,7 +11,8 @@ use marline_sim::{End, Instant};
 /// What tests look at afterwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Logged {
-    Sent(PathId, usize),
+    /// With its packet number and size.
+    Sent(PathId, u64, usize),
     Emitted(PathId, FlowId, Symbol, EmissionKind),
     Lost(PathId, u64),
     Acked(PathId, u64, bool),
@@ -76,7 +77,7 @@ impl Observer for Tap {
                 [1, path.0, packet, size as u64, in_flight]
                     .into_iter()
                     .for_each(&mut mix);
-                Some(Logged::Sent(path, size))
+                Some(Logged::Sent(path, packet, size))
             }
             Record::Emitted {
                 flow,
