@@ -18,7 +18,7 @@ use crate::wire::{FlowKind, Params};
 /// | packets flow received and not read | `flow_window` and one message (64 KiB); sequence numbers seen, 64 KiB |
 /// | data to be sent or not acknowledged | [`send_buffer`](Self::send_buffer) a flow |
 /// | flows that the peer opened | [`max_flows`](Self::max_flows) of about 4 KiB |
-/// | packets sent on a path | some 120 bytes for each in flight, and at most 2¹⁷ of those that only acknowledge |
+/// | packets sent on a path | some 120 bytes for each in flight and since; a path that answers none is dead after [`dead_after`](Self::dead_after) and forgets them |
 /// | packet numbers and arrival times received on a path | 8 KiB |
 /// | paths | 16 at once; the ids of the last 32 that were removed |
 ///

@@ -24,8 +24,6 @@ const PACKET_THRESHOLD: u64 = 3;
 const REORDERING_MEMORY: Duration = Duration::from_secs(30);
 /// Most eighths of a round-trip time that reordering may add to the time threshold.
 const MAX_EXTRA_EIGHTHS: u32 = 8;
-/// Packets remembered before acknowledgements are withheld: 150 MB in flight in full packets.
-const MAX_TRACKED: usize = 1 << 17;
 /// Lost packets are remembered for so many round-trip times, to learn that a loss was spurious.
 const SPURIOUS_MEMORY: u32 = 3;
 
@@ -140,11 +138,6 @@ struct Reordering {
 impl Ledger {
     pub(crate) fn next_number(&self) -> u64 {
         self.first + self.packets.len() as u64
-    }
-
-    /// No more packets are remembered that only acknowledge: the peer answers nothing.
-    pub(crate) fn is_full(&self) -> bool {
-        self.packets.len() >= MAX_TRACKED
     }
 
     /// Packets remembered.

@@ -252,10 +252,6 @@ impl Session {
             if self.ack_carrier(owner) != Some(index) {
                 continue;
             }
-            if self.paths[index].ledger.is_full() {
-                self.paths[owner].received.on_ack_sent();
-                continue;
-            }
             let path = &mut self.paths[owner];
             if let Some(ack) = path.received.ack(path.id, now)
                 && ack.encode_within(draft.room(), draft.buf).is_some()

@@ -21,6 +21,7 @@ pub(super) fn run(seed: u64) -> (u64, u64) {
         rng: rng.stream("actions"),
         configs,
         paths: Vec::new(),
+        reliable: Vec::new(),
     };
     trial.lab.read_max = plan::pick(&mut trial.rng, &[1, 100, 5_000, 1 << 20]).max(100);
     for _ in 0..1 + trial.rng.below(3) {
@@ -42,7 +43,12 @@ struct Trial {
     rng: Rng,
     configs: [Config; 2],
     paths: Vec<PathId>,
+    /// Flows whose messages must all arrive, whoever writes them.
+    reliable: Vec<FlowId>,
 }
+
+/// A receiver with such a window holds all that a flow of this test ever sends.
+const AMPLE: u64 = 300_000;
 
 impl Trial {
     fn config(&self, end: End) -> &Config {
@@ -203,6 +209,10 @@ impl Trial {
         let buffer = self.config(end).send_buffer;
         let outbox = plan::outbox(&mut self.rng, now, options.kind, buffer);
         let flow = self.lab.open(end, &options, outbox);
+        let ample = self.configs.iter().all(|c| c.flow_window >= AMPLE);
+        if options.kind == FlowKind::Packets && options.lifetime.is_none() && ample {
+            self.reliable.push(flow);
+        }
         if self.rng.chance(0.4) {
             let buffer = self.config(end.other()).send_buffer;
             let reply = plan::outbox(&mut self.rng, now, options.kind, buffer);
@@ -228,6 +238,18 @@ impl Trial {
         let lab = &self.lab;
         assert!(lab.closed.is_empty(), "the session ended by itself\n{lab}");
         lab.assert_complete();
+        for flow in &self.reliable {
+            for end in [End::Client, End::Server] {
+                let (outbox, inbox) = (lab.outbox(end, *flow), lab.inbox(end.other(), *flow));
+                if !outbox.is_stream() && !outbox.cut_short && !inbox.stopped {
+                    assert_eq!(
+                        inbox.read, outbox.written,
+                        "flow {} of {end:?}\n{lab}",
+                        flow.0
+                    );
+                }
+            }
+        }
         assert!(lab.is_quiet(), "flows are left over\n{lab}");
         self.check_bounds();
         let end = plan::end(&mut self.rng);
