@@ -40,8 +40,6 @@ pub use timers::WakeReason;
 
 /// Most paths that a session has at once.
 const MAX_PATHS: usize = 16;
-/// Most events that wait for the driver, beyond which readable and writable news is merged anyway.
-const LARGEST_INITIAL_EVENTS: usize = 64;
 
 /// Which side of the session this is; flow ids depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +160,7 @@ impl Session {
             data_received: 0,
             data_read: 0,
             flow_timers: BTreeSet::new(),
-            events: VecDeque::with_capacity(LARGEST_INITIAL_EVENTS),
+            events: VecDeque::new(),
             last_received: now,
             last_emission: None,
             load: Load::default(),

@@ -1,6 +1,6 @@
 //! Time passes.
 
-use marline_base::{Duration, Instant};
+use marline_base::Instant;
 
 use super::Session;
 use super::control::Control;
@@ -194,10 +194,5 @@ impl Session {
                 }
             }
         }
-    }
-
-    /// How long until the session would end for silence, from `now`.
-    pub fn idle_left(&self, now: Instant) -> Duration {
-        (self.last_received + self.idle_timeout()).since(now)
     }
 }

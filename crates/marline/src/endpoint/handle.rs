@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use bytes::Bytes;
 use marline_proto::path::{PathParams, PathState};
 use marline_proto::stats::SessionStats;
 use marline_proto::wire::{FlowKind, PathId};
@@ -256,13 +255,5 @@ impl Handle {
     /// Why the session is over, if it is.
     pub fn is_closed(&self) -> Option<Closed> {
         self.shared.lock().closed.clone()
-    }
-
-    /// Flow options for a target, with defaults for the rest.
-    pub fn options(kind: FlowKind, target: Bytes) -> FlowOptions {
-        FlowOptions {
-            target,
-            ..FlowOptions::new(kind)
-        }
     }
 }
