@@ -5,6 +5,8 @@
 //! and its seed.
 
 pub mod hostile;
+pub mod results;
+pub mod scenario;
 mod world;
 
 pub use marline_base::{Duration, Instant, Rate, Rng};

@@ -1,0 +1,301 @@
+use std::sync::Arc;
+
+use marline_base::{Duration, Instant, Rate};
+use marline_link::LinkConfig;
+use marline_proto::Config;
+use marline_proto::wire::FlowKind;
+
+use crate::End;
+
+/// A checked experiment with every axis set: what one run needs besides its scheduler and seed.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// A few words for tables and plots.
+    pub title: String,
+    /// What it shows, in sentences.
+    pub about: String,
+    /// Virtual time that a run lasts.
+    pub duration: Duration,
+    /// Left out of the measures at the start of each run.
+    pub warmup: Duration,
+    /// Schedulers to compare, as the registry writes them (`name` or `name:key=value`).
+    pub schedulers: Vec<String>,
+    /// Seeds of the repeats.
+    pub seeds: Vec<u64>,
+    /// The links; plans refer to them by index.
+    pub links: Vec<LinkPlan>,
+    /// The sessions that use them.
+    pub sessions: Vec<SessionPlan>,
+    /// Traffic on the links that belongs to no session.
+    pub cross: Vec<CrossPlan>,
+    /// What happens to links and paths on the way, ascending by time.
+    pub changes: Vec<Change>,
+    /// Bounds that the results are held against.
+    pub expectations: Vec<Expectation>,
+}
+
+/// A link in both directions.
+#[derive(Clone, Debug)]
+pub struct LinkPlan {
+    /// Its name in the scenario, in tables and in plots.
+    pub name: String,
+    /// From clients to servers.
+    pub up: LinkConfig,
+    /// From servers to clients.
+    pub down: LinkConfig,
+    /// Bytes that the network adds to each datagram of a session (IP, UDP, carrier).
+    pub overhead: u32,
+}
+
+/// One client, one server, their paths and what they carry.
+#[derive(Clone, Debug)]
+pub struct SessionPlan {
+    /// Its name; `main` if the scenario has only one.
+    pub name: String,
+    /// Configuration of both ends, without the scheduler that a run compares.
+    pub config: Config,
+    /// Its paths.
+    pub paths: Vec<PathPlan>,
+    /// What it carries.
+    pub workloads: Vec<WorkloadPlan>,
+    /// Use this scheduler whatever the run compares.
+    pub scheduler: Option<String>,
+}
+
+/// One path of a session.
+#[derive(Clone, Debug)]
+pub struct PathPlan {
+    /// Index of its link in [`Scenario::links`].
+    pub link: usize,
+    /// Cost rank; lower is cheaper.
+    pub cost: u32,
+    /// Kept in reserve.
+    pub standby: bool,
+    /// When it joins.
+    pub joins: Instant,
+    /// When it is removed, if ever.
+    pub leaves: Option<Instant>,
+}
+
+/// An application.
+#[derive(Clone, Debug)]
+pub struct WorkloadPlan {
+    /// Its name in the measures.
+    pub name: String,
+    /// When it begins.
+    pub starts: Instant,
+    /// When it stops producing, if before the end.
+    pub stops: Option<Instant>,
+    /// Which end sends (the requests, for those that ask and answer).
+    pub from: End,
+    /// Which flow carries it.
+    pub flow: FlowPlan,
+    /// What it sends.
+    pub load: Load,
+}
+
+/// The flow of a workload.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// Stream or packets.
+    pub kind: FlowKind,
+    /// Deliver in order.
+    pub ordered: bool,
+    /// 0 (first) to 7.
+    pub priority: u8,
+    /// How long a message is worth sending.
+    pub lifetime: Option<Duration>,
+    /// Use this scheduler whatever the run compares.
+    pub scheduler: Option<String>,
+}
+
+/// A distribution of sizes (bytes).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SizeLaw {
+    /// Always the same.
+    Constant(u64),
+    /// Uniform in the range, ends included.
+    Uniform(u64, u64),
+    /// Log-normal with this mean and standard deviation.
+    LogNormal(f64, f64),
+    /// Exponential with this mean.
+    Exponential(f64),
+}
+
+/// What a workload sends.
+#[derive(Clone, Debug)]
+pub enum Load {
+    /// Units of one size at a constant rate.
+    Constant {
+        /// Rate of the payload.
+        rate: Rate,
+        /// Size of a unit (bytes).
+        size: u32,
+    },
+    /// As much as the session takes.
+    Backlogged {
+        /// Size of a write (bytes).
+        size: u32,
+        /// Ends after so many bytes.
+        bytes: Option<u64>,
+    },
+    /// Bursts of requests, each answered: an offload.
+    Bursts {
+        /// Size of a request.
+        request: SizeLaw,
+        /// Size of a reply.
+        reply: SizeLaw,
+        /// Mean requests in a burst (geometric).
+        burst: f64,
+        /// From the start of a request to the next within a burst.
+        every: Duration,
+        /// Mean silence between bursts (exponential).
+        pause: Duration,
+    },
+    /// Blocks of one size at fixed intervals, each with a deadline.
+    Blocks {
+        /// Size of a block (bytes).
+        size: u64,
+        /// Interval.
+        every: Duration,
+        /// Worth nothing when delivered later than this after it was written.
+        deadline: Duration,
+        /// Offset of the first block from the workload's start; `None` draws it in a run.
+        phase: Option<Duration>,
+    },
+    /// Objects at fixed or random intervals.
+    Objects {
+        /// Size.
+        size: SizeLaw,
+        /// Mean interval.
+        every: Duration,
+        /// Exponential intervals, not fixed ones.
+        random: bool,
+    },
+    /// Video frames of these sizes (bytes), repeated from the start when they end.
+    Video {
+        /// Time of each frame from the first, and its size (bytes).
+        frames: Arc<[(Duration, u32)]>,
+        /// Period after which the frames repeat.
+        period: Duration,
+        /// A frame that is delivered later than this after it was captured is discarded.
+        playout: Duration,
+    },
+    /// A closed loop: the next request waits for the reply.
+    Offload {
+        /// Request and reply sizes (bytes) and think time before each request.
+        steps: Arc<[(u64, u64, Duration)]>,
+    },
+    /// End-to-end TCP flows inside the session.
+    Tcp {
+        /// Name of the congestion controller of the endpoints.
+        congestion: String,
+        /// Each stops after so many bytes; `None` is greedy.
+        bytes: Option<u64>,
+    },
+}
+
+/// Traffic of others on one link.
+#[derive(Clone, Debug)]
+pub struct CrossPlan {
+    /// Its name in the measures.
+    pub name: String,
+    /// Index of the link in [`Scenario::links`].
+    pub link: usize,
+    /// Which end of the link sends.
+    pub from: End,
+    /// When it begins.
+    pub starts: Instant,
+    /// When it stops, if before the end.
+    pub stops: Option<Instant>,
+    /// What it is.
+    pub source: CrossSource,
+}
+
+/// Kinds of cross traffic.
+#[derive(Clone, Debug)]
+pub enum CrossSource {
+    /// Packets of one size at fixed intervals.
+    Constant {
+        /// Rate on the link.
+        rate: Rate,
+        /// Size (bytes).
+        size: u32,
+    },
+    /// Packets of one size at exponential intervals.
+    Poisson {
+        /// Mean rate on the link.
+        rate: Rate,
+        /// Size (bytes).
+        size: u32,
+    },
+    /// Constant rate during exponential on-times, silence in between.
+    OnOff {
+        /// Rate while on.
+        rate: Rate,
+        /// Size (bytes).
+        size: u32,
+        /// Mean time on.
+        on: Duration,
+        /// Mean time off.
+        off: Duration,
+    },
+    /// A TCP flow.
+    Tcp {
+        /// Name of its congestion controller.
+        congestion: String,
+        /// Stops after so many bytes; `None` is greedy.
+        bytes: Option<u64>,
+    },
+}
+
+/// Something that happens at a time.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// When.
+    pub at: Instant,
+    /// Index of the link in [`Scenario::links`].
+    pub link: usize,
+    /// What becomes of it.
+    pub setting: Setting,
+}
+
+/// What a [`Change`] does to a link.
+#[derive(Clone, Debug)]
+pub enum Setting {
+    /// Cuts it (true) or mends it, upwards and downwards.
+    Dark {
+        /// Upwards.
+        up: bool,
+        /// Downwards.
+        down: bool,
+    },
+    /// Gives it other parameters; what waits in its queues stays.
+    Link {
+        /// Upwards.
+        up: Box<LinkConfig>,
+        /// Downwards.
+        down: Box<LinkConfig>,
+    },
+}
+
+/// A bound that a scenario sets to its own results, beside what was published.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    /// The figure or table of the publication, or a few words.
+    pub figure: String,
+    /// Holds for this scheduler.
+    pub scheduler: String,
+    /// Holds for the cells whose axes have these values (as written); empty for all.
+    pub cell: Vec<(String, String)>,
+    /// The measure, as in [`crate::results::Run::values`].
+    pub measure: String,
+    /// What the publication reports, if it does.
+    pub published: Option<f64>,
+    /// Another scheduler whose mean the value is divided by before it is compared.
+    pub relative_to: Option<String>,
+    /// Smallest mean that passes.
+    pub least: Option<f64>,
+    /// Largest mean that passes.
+    pub most: Option<f64>,
+}
