@@ -298,4 +298,6 @@ pub struct Expectation {
     pub least: Option<f64>,
     /// Largest mean that passes.
     pub most: Option<f64>,
+    /// Where the bound comes from, or why it is missed; shown beside the verdict.
+    pub note: Option<String>,
 }
