@@ -1,5 +1,5 @@
 use crate::capacity::packets_within;
-use crate::{Capacity, Codel, Delay, Loss, OutageMode, Outages, QueueLimit, ServiceTime};
+use crate::{Capacity, Codel, Delay, Loss, OutageMode, Outages, QueueLimit, Redraw, ServiceTime};
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -15,6 +15,8 @@ pub struct LinkConfig {
     pub capacity: Capacity,
     /// Propagation delay.
     pub delay: Delay,
+    /// When a random delay is drawn anew.
+    pub redraw: Redraw,
     /// Lets a packet arrive before one that left earlier. By default arrival times never decrease:
     /// a packet whose delay was drawn too short arrives together with its predecessor.
     pub overtaking: bool,
@@ -121,7 +123,7 @@ impl LinkConfig {
 
     fn check_capacity(&self) -> Result<(), ConfigError> {
         match &self.capacity {
-            Capacity::Unlimited | Capacity::Trace(_) => Ok(()),
+            Capacity::Unlimited | Capacity::Trace(_) | Capacity::Rates(_) => Ok(()),
             Capacity::Constant(rate) => at_least("rate", *rate, LEAST_RATE),
             Capacity::Varying(varying) => {
                 at_least("rate", varying.mean, LEAST_RATE)?;
@@ -148,6 +150,9 @@ impl LinkConfig {
     }
 
     fn check_delay(&self) -> Result<(), ConfigError> {
+        if let Redraw::Every(time) = self.redraw {
+            positive("jitter-hold", time)?;
+        }
         match self.delay {
             Delay::Constant(delay) => longest("delay", delay),
             Delay::Normal { mean, sd, min } => {

@@ -1,5 +1,6 @@
+use crate::slots::PerSlot;
 use core::time::Duration;
-use marline_base::Rng;
+use marline_base::{Instant, Rng};
 
 /// The propagation delay: what a packet needs after its last byte has left the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,11 +41,27 @@ impl Default for Delay {
     }
 }
 
+/// When a random [`Delay`] is drawn anew.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Redraw {
+    /// For each packet.
+    #[default]
+    EachPacket,
+    /// At every whole multiple of this time (more than zero), for the packets that leave the queue
+    /// until the next one: jitter that is held, as a radio holds a route or a rate.
+    Every(Duration),
+    /// At the end of each [outage](crate::Outages): outages are handovers to a cell with a delay of
+    /// its own.
+    AfterOutage,
+}
+
 /// [`Delay`] at work.
 #[derive(Clone, Debug)]
 pub(crate) struct Propagation {
     delay: Delay,
+    redraw: Redraw,
     rng: Rng,
+    held: PerSlot<Duration>,
 }
 
 /// Whole nanoseconds as a duration; negative and NaN count as none.
@@ -57,21 +74,46 @@ pub(crate) fn nanos_f64(duration: Duration) -> f64 {
 }
 
 impl Propagation {
-    pub(crate) fn new(delay: Delay, rng: Rng) -> Self {
-        Self { delay, rng }
+    pub(crate) fn new(delay: Delay, redraw: Redraw, rng: Rng) -> Self {
+        Self {
+            delay,
+            redraw,
+            held: PerSlot::new(rng.stream("held")),
+            rng,
+        }
     }
 
-    pub(crate) fn draw(&mut self) -> Duration {
-        let rng = &mut self.rng;
-        match self.delay {
-            Delay::Constant(delay) => delay,
-            Delay::Normal { mean, sd, min } => {
+    /// The delay of a packet that leaves the queue at `departs`, after `outages` outages.
+    pub(crate) fn draw(&mut self, departs: Instant, outages: impl FnOnce() -> u64) -> Duration {
+        let slot = match self.redraw {
+            Redraw::EachPacket => return self.delay.draw(&mut self.rng),
+            Redraw::Every(time) => departs.as_nanos() / time.as_nanos() as u64,
+            Redraw::AfterOutage => outages(),
+        };
+        let delay = self.delay;
+        self.held.get(slot, |rng| delay.draw(rng))
+    }
+
+    /// The delay of a second copy of a packet whose own is `first`: the same when it is held.
+    pub(crate) fn draw_again(&self, first: Duration, rng: &mut Rng) -> Duration {
+        match self.redraw {
+            Redraw::EachPacket => self.delay.draw(rng),
+            Redraw::Every(_) | Redraw::AfterOutage => first,
+        }
+    }
+}
+
+impl Delay {
+    fn draw(self, rng: &mut Rng) -> Duration {
+        match self {
+            Self::Constant(delay) => delay,
+            Self::Normal { mean, sd, min } => {
                 from_nanos_f64(nanos_f64(mean) + nanos_f64(sd) * rng.normal()).max(min)
             }
-            Delay::Uniform { min, max } => {
+            Self::Uniform { min, max } => {
                 min + from_nanos_f64(nanos_f64(max - min) * rng.uniform())
             }
-            Delay::Gamma { mean, sd, min } => {
+            Self::Gamma { mean, sd, min } => {
                 let (mean, sd) = (nanos_f64(mean - min), nanos_f64(sd));
                 let (shape, scale) = gamma_shape_and_scale(mean, sd);
                 min + from_nanos_f64(rng.gamma(shape) * scale)
@@ -93,10 +135,10 @@ mod tests {
 
     /// Mean and standard deviation in milliseconds.
     fn moments(delay: Delay) -> (f64, f64, f64) {
-        let mut process = Propagation::new(delay, Rng::new(5).stream("delay"));
+        let mut rng = Rng::new(5).stream("delay");
         let (mut sum, mut squares, mut least) = (0.0, 0.0, f64::MAX);
         for _ in 0..N {
-            let x = nanos_f64(process.draw()) * 1e-6;
+            let x = nanos_f64(delay.draw(&mut rng)) * 1e-6;
             sum += x;
             squares += x * x;
             least = least.min(x);

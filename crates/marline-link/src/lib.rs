@@ -38,12 +38,13 @@ mod link;
 mod loss;
 mod outage;
 mod queue;
+mod slots;
 mod text;
 mod verdict;
 
-pub use capacity::{Capacity, ServiceTime, Trace, TraceError, VaryingRate};
+pub use capacity::{Capacity, RateTrace, ServiceTime, Trace, TraceError, VaryingRate};
 pub use config::{ConfigError, LinkConfig};
-pub use delay::Delay;
+pub use delay::{Delay, Redraw};
 pub use link::Link;
 pub use loss::Loss;
 pub use outage::{Outage, OutageMode, Outages};

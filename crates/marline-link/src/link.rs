@@ -1,3 +1,4 @@
+mod change;
 #[cfg(test)]
 mod tests;
 
@@ -20,10 +21,10 @@ use marline_base::{Instant, Rng};
 /// [`QueueLimit::MAX_PACKETS`](crate::QueueLimit::MAX_PACKETS), and the trace, if there is one.
 #[derive(Clone, Debug)]
 pub struct Link {
-    mtu: u32,
-    overtaking: bool,
-    mode: OutageMode,
-    duplicate: f64,
+    config: LinkConfig,
+    /// Where the components' streams come from.
+    rng: Rng,
+    changes: u64,
     server: Server,
     propagation: Propagation,
     loss: Lottery,
@@ -33,7 +34,7 @@ pub struct Link {
     outages: Outages,
     switched_dark: bool,
     copies: Rng,
-    copy_propagation: Propagation,
+    copy_delays: Rng,
     now: Instant,
     last_arrival: Instant,
     counters: Counters,
@@ -48,6 +49,20 @@ struct Outages {
     cut: Instant,
 }
 
+impl Outages {
+    fn new(config: &LinkConfig, rng: Rng) -> Self {
+        let present = Cursor::new(&config.outages, rng);
+        Self {
+            server: match config.outage_mode {
+                OutageMode::Drop => Cursor::never(),
+                OutageMode::Hold => present.clone(),
+            },
+            present,
+            cut: Instant::ZERO,
+        }
+    }
+}
+
 impl Link {
     /// A link that is empty at time zero.
     ///
@@ -57,33 +72,29 @@ impl Link {
     pub fn new(config: LinkConfig, seed: u64) -> Result<Self, ConfigError> {
         let (max_bytes, max_packets) = config.check()?;
         let rng = Rng::new(config.seed.unwrap_or(seed));
-        let present = Cursor::new(&config.outages, rng.stream("outage"));
         let copies = rng.stream("duplicate");
         Ok(Self {
-            mtu: config.mtu.unwrap_or(LinkConfig::MAX_MTU),
-            overtaking: config.overtaking,
-            mode: config.outage_mode,
-            duplicate: config.duplicate,
-            server: Server::new(&config.capacity, rng.stream("capacity")),
-            propagation: Propagation::new(config.delay, rng.stream("delay")),
+            server: Server::new(&config.capacity, rng.stream("capacity"), Instant::ZERO),
+            propagation: Propagation::new(config.delay, config.redraw, rng.stream("delay")),
             loss: Lottery::new(config.loss, rng.stream("loss")),
             codel: config.codel.map(Control::new),
             backlog: Backlog::new(max_bytes, max_packets),
-            outages: Outages {
-                server: match config.outage_mode {
-                    OutageMode::Drop => Cursor::never(),
-                    OutageMode::Hold => present.clone(),
-                },
-                present,
-                cut: Instant::ZERO,
-            },
+            outages: Outages::new(&config, rng.stream("outage")),
             switched_dark: false,
-            copy_propagation: Propagation::new(config.delay, copies.stream("delay")),
+            copy_delays: copies.stream("delay"),
             copies,
             now: Instant::ZERO,
             last_arrival: Instant::ZERO,
             counters: Counters::default(),
+            config,
+            rng,
+            changes: 0,
         })
+    }
+
+    /// The parameters that hold now.
+    pub const fn config(&self) -> &LinkConfig {
+        &self.config
     }
 
     /// Offers a packet of `size` bytes at `now`.
@@ -115,7 +126,7 @@ impl Link {
         if dark && !self.switched_dark {
             self.last_arrival = self.backlog.clear();
             self.server.flush(now);
-            self.outages.server = match self.mode {
+            self.outages.server = match self.config.outage_mode {
                 OutageMode::Drop => Cursor::never(),
                 OutageMode::Hold => self.outages.present.clone(),
             };
@@ -152,7 +163,7 @@ impl Link {
     }
 
     fn judge(&mut self, now: Instant, size: u32) -> Verdict {
-        if size > self.mtu {
+        if size > self.config.mtu.unwrap_or(LinkConfig::MAX_MTU) {
             return Verdict::Dropped(Reason::TooBig);
         }
         if self.switched_dark {
@@ -192,12 +203,15 @@ impl Link {
     /// Sends off a packet that leaves the queue at `departs`.
     fn propagate(&mut self, size: u32, departs: Instant) -> Verdict {
         // Drawn for lost packets too, so that the loss process does not shift delays or copies.
-        let at = departs + self.propagation.draw();
-        let at = self.ordered(at);
-        let copy = self
-            .copies
-            .chance(self.duplicate)
-            .then(|| departs + self.copy_propagation.draw());
+        let outages = || match self.config.outage_mode {
+            OutageMode::Drop => self.outages.present.passed(),
+            OutageMode::Hold => self.outages.server.passed(),
+        };
+        let delay = self.propagation.draw(departs, outages);
+        let at = self.ordered(departs + delay);
+        let is_copied = self.config.duplicate > 0.0 && self.copies.chance(self.config.duplicate);
+        let copy =
+            is_copied.then(|| departs + self.propagation.draw_again(delay, &mut self.copy_delays));
         if self.loss.draw() {
             self.backlog.push(size, departs, Instant::ZERO);
             return Verdict::Dropped(Reason::Loss);
@@ -210,7 +224,7 @@ impl Link {
     }
 
     fn ordered(&self, arrival: Instant) -> Instant {
-        if self.overtaking {
+        if self.config.overtaking {
             arrival
         } else {
             arrival.max(self.last_arrival)
@@ -219,7 +233,7 @@ impl Link {
 
     /// In [`OutageMode::Drop`], the start of the outage at `now` or after it.
     fn next_cut(&mut self, now: Instant) -> Option<Instant> {
-        if self.mode == OutageMode::Hold {
+        if self.config.outage_mode == OutageMode::Hold {
             return None;
         }
         let (start, end) = self.outages.present.at_or_after(now);

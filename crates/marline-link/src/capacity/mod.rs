@@ -3,8 +3,11 @@
 //! Except for [`ServiceTime`], capacity is a function of time and seed alone: what was sent
 //! before does not change what the link can carry later.
 
+mod rates;
 mod service;
+mod steps;
 mod trace;
+mod trace_error;
 mod varying;
 
 use crate::delay::nanos_f64;
@@ -12,8 +15,10 @@ use crate::outage::Cursor;
 use core::time::Duration;
 use marline_base::{Instant, Rate, Rng};
 
+pub use rates::RateTrace;
 pub use service::ServiceTime;
-pub use trace::{Trace, TraceError};
+pub use trace::Trace;
+pub use trace_error::TraceError;
 pub use varying::VaryingRate;
 
 /// The capacity process of a link.
@@ -30,6 +35,8 @@ pub enum Capacity {
     Service(ServiceTime),
     /// Delivery opportunities of 1500 bytes, recorded by Mahimahi or a program like it.
     Trace(Trace),
+    /// Rates that were recorded together with the times at which they changed.
+    Rates(RateTrace),
 }
 
 impl Capacity {
@@ -41,6 +48,7 @@ impl Capacity {
             Self::Constant(rate) => Some(*rate),
             Self::Varying(varying) => Some(varying.mean),
             Self::Trace(trace) => Some(trace.mean_rate()),
+            Self::Rates(trace) => Some(trace.mean_rate()),
         }
     }
 }
@@ -62,19 +70,22 @@ enum Kind {
     Varying(varying::Slots),
     Service(service::Times),
     Trace(trace::Replay),
+    Rates(rates::Player),
 }
 
 impl Server {
-    pub(crate) fn new(capacity: &Capacity, rng: Rng) -> Self {
+    /// A server that is busy until `free`.
+    pub(crate) fn new(capacity: &Capacity, rng: Rng, free: Instant) -> Self {
         Self {
             kind: match capacity {
                 Capacity::Unlimited => Kind::Unlimited,
                 Capacity::Constant(rate) => Kind::Constant(*rate),
                 Capacity::Varying(varying) => Kind::Varying(varying::Slots::new(*varying, rng)),
                 Capacity::Service(times) => Kind::Service(service::Times::new(*times, rng)),
-                Capacity::Trace(trace) => Kind::Trace(trace::Replay::new(trace.clone())),
+                Capacity::Trace(trace) => Kind::Trace(trace::Replay::new(trace.clone(), free)),
+                Capacity::Rates(trace) => Kind::Rates(rates::Player::new(trace.clone())),
             },
-            free: Instant::ZERO,
+            free,
         }
     }
 
@@ -96,10 +107,16 @@ impl Server {
         self.free = match &mut self.kind {
             Kind::Unlimited => start,
             Kind::Constant(rate) => dark.after(start, rate.time_for(size.into())),
-            Kind::Varying(slots) => slots.after(start, size, dark),
+            Kind::Varying(slots) => steps::carry(slots, start, size, dark),
+            Kind::Rates(player) => steps::carry(player, start, size, dark),
             Kind::Service(times) => dark.after(start, times.draw()),
             Kind::Trace(replay) => replay.take(now, size, dark),
         };
+        self.free
+    }
+
+    /// When the last packet taken up has left.
+    pub(crate) const fn free(&self) -> Instant {
         self.free
     }
 

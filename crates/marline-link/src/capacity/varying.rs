@@ -1,4 +1,5 @@
-use crate::outage::Cursor;
+use super::steps::Steps;
+use crate::slots::PerSlot;
 use core::time::Duration;
 use marline_base::{Instant, Rate, Rng};
 
@@ -24,17 +25,14 @@ pub struct VaryingRate {
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     varying: VaryingRate,
-    seed: u64,
-    /// The last slot asked for, and its rate.
-    drawn: Option<(u64, Rate)>,
+    rates: PerSlot<Rate>,
 }
 
 impl Slots {
-    pub(super) fn new(varying: VaryingRate, mut rng: Rng) -> Self {
+    pub(super) const fn new(varying: VaryingRate, rng: Rng) -> Self {
         Self {
             varying,
-            seed: rng.next_u64(),
-            drawn: None,
+            rates: PerSlot::new(rng),
         }
     }
 
@@ -50,47 +48,27 @@ impl Slots {
         Instant::from_nanos((slot + 1).saturating_mul(self.every())) - self.varying.phase
     }
 
-    /// Every slot has a generator of its own, so that a rate depends on nothing but the slot,
-    /// and idle hours cost nothing.
     fn rate(&mut self, slot: u64) -> Rate {
-        if let Some((drawn, rate)) = self.drawn
-            && drawn == slot
-        {
-            return rate;
-        }
-        // An odd factor other than the one inside the seeding keeps the slots' states apart.
-        let mut rng = Rng::new(self.seed ^ slot.wrapping_mul(0xd134_2543_de82_ef95));
-        let bps =
-            self.varying.mean.as_bps() as f64 + self.varying.sd.as_bps() as f64 * rng.normal();
-        let rate = Rate::from_bps(bps as u64).max(self.varying.min);
-        self.drawn = Some((slot, rate));
-        rate
+        let VaryingRate { mean, sd, min, .. } = self.varying;
+        self.rates.get(slot, |rng| {
+            let bps = mean.as_bps() as f64 + sd.as_bps() as f64 * rng.normal();
+            Rate::from_bps(bps as u64).max(min)
+        })
     }
+}
 
-    /// When `size` bytes have left that begin at `start`.
-    pub(super) fn after(&mut self, start: Instant, size: u32, dark: &mut Cursor) -> Instant {
-        // Work is counted in bit·ns, in which all quantities are whole.
-        let mut left = u128::from(size) * 8_000_000_000;
-        let mut time = start;
-        while left > 0 && time != Instant::FAR_FUTURE {
-            time = dark.lit_from(time);
-            let slot = self.slot(time);
-            let until = self.slot_end(slot).min(dark.at_or_after(time).0);
-            let bps = u128::from(self.rate(slot).as_bps());
-            let work = bps * until.since(time).as_nanos();
-            if work >= left {
-                return time + Duration::from_nanos(left.div_ceil(bps) as u64);
-            }
-            left -= work;
-            time = until;
-        }
-        time
+impl Steps for Slots {
+    fn at(&mut self, time: Instant) -> (Rate, Instant) {
+        let slot = self.slot(time);
+        (self.rate(slot), self.slot_end(slot))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::steps::carry;
     use super::*;
+    use crate::outage::Cursor;
     use alloc::vec::Vec;
 
     fn slots(phase: Duration) -> Slots {
@@ -141,9 +119,38 @@ mod tests {
         let bytes = 100_000_u32;
         let in_first = first * 0.01875;
         let expected = 0.01875 + (f64::from(bytes) * 8.0 - in_first) / second;
-        let mut dark = Cursor::never();
-        let got = slots.after(Instant::ZERO, bytes, &mut dark).as_secs_f64();
+        let got = carry(&mut slots, Instant::ZERO, bytes, &mut Cursor::never()).as_secs_f64();
         assert!(libm::fabs(got - expected) < 2e-9, "{got} {expected}");
+    }
+
+    #[test]
+    fn a_rate_holds_for_its_interval_and_no_longer() {
+        let mut slots = slots(Duration::from_millis(10));
+        // The first interval has run for 10 of its 25 ms at time zero.
+        for (slot, from, to) in [(0, 0, 15), (1, 15, 40), (2, 40, 65)] {
+            let rate = slots.rate(slot);
+            let expected = (rate, Instant::from_millis(to));
+            assert_eq!(slots.at(Instant::from_millis(from)), expected);
+            let last = Instant::from_millis(to) - Duration::from_nanos(1);
+            assert_eq!(slots.at(last), expected);
+        }
+    }
+
+    #[test]
+    fn the_floor_holds_what_lies_below_it() {
+        let mut slots = slots(Duration::ZERO);
+        slots.varying.min = Rate::from_mbps(36);
+        let draws: Vec<f64> = (0..100_000)
+            .map(|slot| slots.rate(slot).as_mbps_f64())
+            .collect();
+        let n = draws.len() as f64;
+        let at_floor = draws.iter().filter(|rate| **rate <= 36.0).count() as f64 / n;
+        let mean = draws.iter().sum::<f64>() / n;
+        // With α = (36 − 40)/8 = −1/2: P = Φ(α) = 0.30854, and the censored mean is
+        // 36·Φ(α) + 40·(1 − Φ(α)) + 8·φ(α) = 41.5824. Six standard errors are 0.0088 and 0.13.
+        assert!(draws.iter().all(|rate| *rate >= 36.0));
+        assert!(libm::fabs(at_floor - 0.30854) < 0.0088, "{at_floor}");
+        assert!(libm::fabs(mean - 41.5824) < 0.13, "{mean}");
     }
 
     #[test]

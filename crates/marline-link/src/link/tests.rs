@@ -1,5 +1,7 @@
 mod behaviour;
+mod change;
 mod codel;
+mod held;
 mod laws;
 mod properties;
 

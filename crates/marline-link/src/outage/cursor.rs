@@ -14,6 +14,8 @@ pub(crate) struct Cursor {
     /// The earliest outage that had not ended at the last question.
     start: Instant,
     end: Instant,
+    /// How many outages had ended at the last question.
+    passed: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -40,6 +42,7 @@ impl Cursor {
             source: Source::Never,
             start: Instant::FAR_FUTURE,
             end: Instant::FAR_FUTURE,
+            passed: 0,
         }
     }
 
@@ -64,9 +67,16 @@ impl Cursor {
             source,
             start: Instant::ZERO,
             end: Instant::ZERO,
+            passed: 0,
         };
         cursor.step(Instant::ZERO);
+        cursor.passed = 0;
         cursor
+    }
+
+    /// How many outages had ended at the last question.
+    pub(crate) const fn passed(&self) -> u64 {
+        self.passed
     }
 
     /// Start and end of the outage at `time`, or else of the next one; [`Instant::FAR_FUTURE`]
@@ -106,6 +116,7 @@ impl Cursor {
     }
 
     fn step(&mut self, time: Instant) {
+        self.passed += 1;
         let never = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
         (self.start, self.end) = match &mut self.source {
             Source::Never => never,
@@ -121,6 +132,7 @@ impl Cursor {
                     0 if time < first.start + first.length => 0,
                     over => over / every.as_nanos() + 1,
                 };
+                self.passed = u64::try_from(periods).unwrap_or(u64::MAX);
                 let shift = periods.saturating_mul(every.as_nanos());
                 let shift = Duration::from_nanos(u64::try_from(shift).unwrap_or(u64::MAX));
                 let start = first.start + shift;

@@ -59,6 +59,12 @@ impl Backlog {
         }
     }
 
+    /// Limits what is taken from now on.
+    pub(crate) fn set_limits(&mut self, max_bytes: u64, max_packets: u32) {
+        self.max_bytes = max_bytes;
+        self.max_packets = max_packets.min(QueueLimit::MAX_PACKETS) as usize;
+    }
+
     /// Lets go of what has left by `now`.
     pub(crate) fn advance(&mut self, now: Instant) {
         while let Some(first) = self.packets.front()

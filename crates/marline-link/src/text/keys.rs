@@ -42,7 +42,12 @@ impl LinkConfig {
         key(
             "trace",
             "FILE",
-            "Mahimahi trace of delivery opportunities, instead of a rate",
+            "Recorded capacity instead of a rate: a Mahimahi trace, or a table of rates as FILE.csv#COLUMN",
+        ),
+        key(
+            "trace-scale",
+            "FACTOR",
+            "Multiply the rates of a table, such as 0.1",
         ),
         key(
             "service",
@@ -73,6 +78,11 @@ impl LinkConfig {
             "jitter-dist",
             "NAME",
             "Distribution of the delay: normal, uniform, gamma",
+        ),
+        key(
+            "jitter-hold",
+            "TIME",
+            "Hold a drawn delay for this time, or until an outage has passed (outage)",
         ),
         key("delay-min", "TIME", "Least delay"),
         key(

@@ -1,18 +1,24 @@
 use super::units::{show_rate, show_share, show_size, show_time};
 use crate::{
-    Capacity, Delay, LinkConfig, Loss, Outage, OutageMode, Outages, QueueLimit, ServiceTime,
+    Capacity, Delay, LinkConfig, Loss, Outage, OutageMode, Outages, QueueLimit, Redraw, ServiceTime,
 };
 use core::fmt::{self, Display, Write};
 use core::time::Duration;
 use marline_base::{Instant, Rate};
 
 /// The text form, which reads back as the same configuration, provided that a uniform delay is a
-/// whole even number of nanoseconds wide and a trace's name holds no comma.
+/// whole even number of nanoseconds wide, a constant delay is not held, and a trace's name holds no
+/// comma.
 impl Display for LinkConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = Pairs { f, first: true };
         capacity(&mut out, &self.capacity)?;
         delay(&mut out, self.delay)?;
+        match self.redraw {
+            Redraw::EachPacket => {}
+            Redraw::Every(time) => out.pair("jitter-hold", show_time(time))?,
+            Redraw::AfterOutage => out.pair("jitter-hold", "outage")?,
+        }
         if self.overtaking {
             out.pair("overtake", "yes")?;
         }
@@ -92,6 +98,14 @@ fn capacity(out: &mut Pairs<'_, '_>, capacity: &Capacity) -> fmt::Result {
             }
         }
         Capacity::Trace(trace) => out.pair("trace", trace.name()),
+        Capacity::Rates(trace) => {
+            let (name, column) = (trace.name(), trace.column());
+            out.pair("trace", format_args!("{name}#{column}"))?;
+            if trace.scale() == 1.0 {
+                return Ok(());
+            }
+            out.pair("trace-scale", trace.scale())
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::{
     Capacity, Codel, Delay, Link, LinkConfig, Loss, Outage, OutageMode, Outages, QueueLimit,
-    ServiceTime, VaryingRate,
+    Redraw, ServiceTime, VaryingRate,
 };
 use alloc::string::{String, ToString};
 use core::time::Duration;
@@ -38,6 +38,7 @@ fn every_key_means_what_it_says() {
                 sd: ms(3),
                 min: Duration::ZERO
             },
+            redraw: Redraw::EachPacket,
             overtaking: true,
             loss: Loss::Independent(0.01),
             queue: QueueLimit::Time(ms(200)),
@@ -86,6 +87,12 @@ fn every_key_means_what_it_says() {
         }
     );
     assert_eq!(config.loss, Loss::in_bursts(0.02, 5.0));
+    let held = |text: &str| text.parse::<LinkConfig>().unwrap().redraw;
+    assert_eq!(
+        held("delay=80ms,jitter=40ms,jitter-dist=uniform,jitter-hold=200ms"),
+        Redraw::Every(ms(200))
+    );
+    assert_eq!(held("jitter=1ms,jitter-hold=outage"), Redraw::AfterOutage);
     assert_eq!("".parse(), Ok(LinkConfig::default()));
 }
 
@@ -114,6 +121,32 @@ fn traces_come_from_the_callers_reader() {
 }
 
 #[test]
+fn tables_of_rates_come_from_a_column_and_a_scale() {
+    let read = |path: &str| {
+        assert_eq!(path, "a#b/drive.CSV");
+        Ok("t_ms,nr_kbps,lte_kbps\n0,100,20\n100,300,40\n".into())
+    };
+    let parse = |text| LinkConfig::parse_with(text, read);
+    let config = parse("trace=a#b/drive.CSV#lte,trace-scale=0.5,queue=1s").unwrap();
+    assert_eq!(config.capacity.mean_rate(), Some(Rate::from_kbps(15)));
+    let shown = config.to_string();
+    assert_eq!(
+        shown,
+        "trace=a#b/drive.CSV#lte_kbps,trace-scale=0.5,queue=1s"
+    );
+    assert_eq!(parse(&shown), Ok(config));
+    let error = |text| parse(text).unwrap_err().to_string();
+    assert!(error("trace=a#b/drive.CSV").contains("line 1: several columns of rates"));
+    let scale = error("trace=a#b/drive.CSV#nr,trace-scale=0");
+    assert!(scale.contains("trace-scale=0: give a factor above 0"));
+    let opportunities = LinkConfig::parse_with("trace=a.down,trace-scale=2", |_| Ok("1".into()));
+    assert_eq!(
+        opportunities.unwrap_err().to_string(),
+        "trace-scale=2: needs a trace of rates, such as trace=link.csv#down"
+    );
+}
+
+#[test]
 fn errors_name_key_value_and_mend() {
     for (text, parts) in [
         ("rat=1mbit", ["rat=1mbit", "known are rate, rate-sd"]),
@@ -135,6 +168,16 @@ fn errors_name_key_value_and_mend() {
         ("delay=1e3s", ["delay=1e3s", "such as 15ms"]),
         ("delay=9999999s", ["delay=", "at most a day"]),
         ("delay-min=1ms", ["delay-min=1ms", "needs jitter"]),
+        ("jitter-hold=1ms", ["jitter-hold=1ms", "needs jitter"]),
+        (
+            "jitter=1ms,jitter-hold=long",
+            ["jitter-hold=long", "such as 200ms, or outage"],
+        ),
+        (
+            "jitter=1ms,jitter-hold=0",
+            ["jitter-hold=0", "more than zero"],
+        ),
+        ("trace-scale=2", ["trace-scale=2", "needs a trace of rates"]),
         (
             "jitter=1ms,jitter-dist=odd",
             ["jitter-dist=odd", "uniform or gamma"],
@@ -219,6 +262,14 @@ fn delay() -> impl Strategy<Value = Delay> {
     ]
 }
 
+fn redraw() -> impl Strategy<Value = Redraw> {
+    prop_oneof![
+        Just(Redraw::EachPacket),
+        Just(Redraw::AfterOutage),
+        time().prop_map(Redraw::Every),
+    ]
+}
+
 fn loss() -> impl Strategy<Value = Loss> {
     prop_oneof![
         Just(Loss::None),
@@ -268,6 +319,7 @@ proptest! {
     #[test]
     fn configurations_read_back_the_same(
         (capacity, delay, overtaking, loss) in (capacity(), delay(), any::<bool>(), loss()),
+        redraw in redraw(),
         (queue, codel, outages) in (queue(), proptest::option::of((time(), time())), outages()),
         (hold, duplicate) in (any::<bool>(), 0.0..1.0),
         (mtu, seed) in (any::<Option<u32>>(), any::<Option<u64>>()),
@@ -275,6 +327,10 @@ proptest! {
         let config = LinkConfig {
             capacity,
             delay,
+            redraw: match delay {
+                Delay::Constant(_) => Redraw::EachPacket,
+                _ => redraw,
+            },
             overtaking,
             loss,
             queue,

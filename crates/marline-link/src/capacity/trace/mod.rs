@@ -3,7 +3,9 @@
 
 mod replay;
 
-use alloc::string::{String, ToString};
+use super::trace_error::{TraceError, excerpt};
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -34,32 +36,48 @@ impl Trace {
     ///
     /// When the text is not what `mm-link` takes; the error has the line's number.
     pub fn parse(name: &str, text: &str) -> Result<Self, TraceError> {
-        let fail = |line, problem| TraceError {
-            name: name.to_string(),
-            line,
-            problem,
-        };
+        let fail = |line, problem: String| TraceError::new(name, line, problem);
         let mut millis: Vec<u32> = Vec::new();
         for (i, line) in text.trim_end().lines().enumerate() {
             let line = line.trim();
             let problem = match line.parse::<u32>() {
                 Ok(ms) => match millis.last() {
-                    Some(&previous) if ms < previous => Problem::Backwards { ms, previous },
-                    _ if millis.len() == Self::MAX_OPPORTUNITIES => Problem::TooLong,
+                    Some(&previous) if ms < previous => format!(
+                        "time {ms} comes after {previous}; times must not decrease, sort the file"
+                    ),
+                    _ if millis.len() == Self::MAX_OPPORTUNITIES => format!(
+                        "more than {} delivery times; shorten the file",
+                        Self::MAX_OPPORTUNITIES
+                    ),
                     _ => {
                         millis.push(ms);
                         continue;
                     }
                 },
-                Err(_) if line.is_empty() => Problem::Blank,
-                Err(_) if line.starts_with(['#', '/', ';']) => Problem::Comment,
-                Err(_) => Problem::NotANumber(line.chars().take(40).collect()),
+                Err(_) if line.is_empty() => "blank line; remove it".into(),
+                Err(_) if line.starts_with(['#', '/', ';']) => {
+                    "comments are not part of the Mahimahi format; remove the line".into()
+                }
+                Err(_) => format!(
+                    "\"{}\" is not a whole number of milliseconds from 0 to {}",
+                    excerpt(line),
+                    u32::MAX
+                ),
             };
             return Err(fail(i + 1, problem));
         }
         match millis.last() {
-            None => Err(fail(1, Problem::Empty)),
-            Some(0) => Err(fail(millis.len(), Problem::NoPeriod)),
+            None => Err(fail(
+                1,
+                "the file holds no delivery times; give one whole number of milliseconds a line"
+                    .into(),
+            )),
+            Some(0) => Err(fail(
+                millis.len(),
+                "the last time is 0, so the trace would repeat without end in no time; \
+                 end it with a time above 0"
+                    .into(),
+            )),
             Some(_) => Ok(Self {
                 name: name.into(),
                 millis: millis.into(),
@@ -124,70 +142,10 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// A trace that cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TraceError {
-    name: String,
-    line: usize,
-    problem: Problem,
-}
-
-impl TraceError {
-    /// The line at fault, counted from one.
-    pub const fn line(&self) -> usize {
-        self.line
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Problem {
-    Empty,
-    Blank,
-    Comment,
-    NotANumber(String),
-    Backwards { ms: u32, previous: u32 },
-    NoPeriod,
-    TooLong,
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "trace {}, line {}: ", self.name, self.line)?;
-        match &self.problem {
-            Problem::Empty => f.write_str(
-                "the file holds no delivery times; give one whole number of milliseconds a line",
-            ),
-            Problem::Blank => f.write_str("blank line; remove it"),
-            Problem::Comment => {
-                f.write_str("comments are not part of the Mahimahi format; remove the line")
-            }
-            Problem::NotANumber(found) => write!(
-                f,
-                "\"{found}\" is not a whole number of milliseconds from 0 to {}",
-                u32::MAX
-            ),
-            Problem::Backwards { ms, previous } => write!(
-                f,
-                "time {ms} comes after {previous}; times must not decrease, sort the file"
-            ),
-            Problem::NoPeriod => f.write_str(
-                "the last time is 0, so the trace would repeat without end in no time; \
-                 end it with a time above 0",
-            ),
-            Problem::TooLong => write!(
-                f,
-                "more than {} delivery times; shorten the file",
-                Trace::MAX_OPPORTUNITIES
-            ),
-        }
-    }
-}
-
-impl core::error::Error for TraceError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     fn error(text: &str) -> String {
         Trace::parse("t.down", text).unwrap_err().to_string()

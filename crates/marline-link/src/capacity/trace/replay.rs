@@ -20,11 +20,13 @@ pub(in crate::capacity) struct Replay {
 }
 
 impl Replay {
-    pub(in crate::capacity) fn new(trace: Trace) -> Self {
-        let time = trace.time(0);
+    /// Begins with the first opportunity after `free`.
+    pub(in crate::capacity) fn new(trace: Trace, free: Instant) -> Self {
+        let number = trace.first_after(free);
+        let time = trace.time(number);
         Self {
             trace,
-            number: 0,
+            number,
             time,
             left: Trace::OPPORTUNITY,
         }
@@ -102,7 +104,7 @@ mod tests {
     use marline_base::Rng;
 
     fn replay() -> Replay {
-        Replay::new(Trace::parse("t", "2\n5\n5\n10").unwrap())
+        Replay::new(Trace::parse("t", "2\n5\n5\n10").unwrap(), Instant::ZERO)
     }
 
     fn take(replay: &mut Replay, now_us: u64, size: u32) -> u64 {

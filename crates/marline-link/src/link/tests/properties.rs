@@ -5,7 +5,7 @@ use crate::Reason;
 use alloc::string::String;
 use proptest::prelude::*;
 
-const CAPACITIES: [&str; 7] = [
+const CAPACITIES: [&str; 8] = [
     "rate=unlimited",
     "rate=10mbit",
     "rate=300kbit",
@@ -13,12 +13,15 @@ const CAPACITIES: [&str; 7] = [
     "service=2ms,service-sd=1ms",
     "service=2ms,service-sd=4ms,service-dist=lognormal",
     "trace=t",
+    "trace=t.csv,trace-scale=1.5",
 ];
-const DELAYS: [&str; 5] = [
+const DELAYS: [&str; 7] = [
     "delay=0",
     "delay=15ms",
     "delay=15ms,jitter=10ms",
     "delay=15ms,jitter=14ms,jitter-dist=uniform",
+    "delay=15ms,jitter=14ms,jitter-dist=uniform,jitter-hold=20ms",
+    "delay=15ms,jitter=14ms,jitter-dist=gamma,jitter-hold=outage",
     "delay=15ms,jitter=30ms,jitter-dist=gamma,delay-min=5ms",
 ];
 const LOSSES: [&str; 3] = ["loss=0%", "loss=20%", "loss=20%,burst=4"];
@@ -61,7 +64,11 @@ fn offers() -> impl Strategy<Value = Vec<(u64, u32)>> {
 }
 
 fn make(text: &str, seed: u64) -> Link {
-    let config = LinkConfig::parse_with(text, |_| Ok("1\n1\n4\n9\n30".into())).unwrap();
+    let read = |path: &str| match path {
+        "t" => Ok("1\n1\n4\n9\n30".into()),
+        _ => Ok("t_ms,a_kbps\n0,9000\n7,0\n20,400\n50,30000\n52,1".into()),
+    };
+    let config = LinkConfig::parse_with(text, read).unwrap();
     Link::new(config, seed).unwrap()
 }
 

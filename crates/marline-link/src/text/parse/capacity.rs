@@ -1,16 +1,17 @@
 use super::{Pairs, units};
-use crate::{Capacity, ConfigError, ServiceTime, Trace, VaryingRate};
+use crate::{Capacity, ConfigError, RateTrace, ServiceTime, Trace, VaryingRate};
+use alloc::string::String;
 use core::time::Duration;
 use marline_base::Rate;
 
 pub(super) fn capacity(
     pairs: &mut Pairs<'_>,
-    load: impl FnOnce(&str) -> Result<Trace, ConfigError>,
+    read_file: impl FnOnce(&str) -> Result<String, String>,
 ) -> Result<Capacity, ConfigError> {
     let one = "give only one of rate, trace and service";
-    let capacity = if let Some(path) = pairs.take("trace") {
+    let capacity = if let Some(value) = pairs.take("trace") {
         pairs.refuse(&["rate", "service"], one)?;
-        Capacity::Trace(load(path)?)
+        recorded(pairs, value, read_file)?
     } else if let Some(mean) = pairs.time("service")? {
         pairs.refuse(&["rate"], one)?;
         Capacity::Service(service(pairs, mean)?)
@@ -29,7 +30,40 @@ pub(super) fn capacity(
         "needs rate and rate-every (and no trace or service)",
     )?;
     pairs.refuse(&["service-sd", "service-dist"], "needs service")?;
+    pairs.refuse(
+        &["trace-scale"],
+        "needs a trace of rates, such as trace=link.csv#down",
+    )?;
     Ok(capacity)
+}
+
+/// A table of rates if the file's name ends with `.csv`, otherwise delivery opportunities.
+fn recorded(
+    pairs: &mut Pairs<'_>,
+    value: &str,
+    read_file: impl FnOnce(&str) -> Result<String, String>,
+) -> Result<Capacity, ConfigError> {
+    let is_table = |path: &str| path.to_ascii_lowercase().ends_with(".csv");
+    let (path, column) = match value.rsplit_once('#') {
+        Some((path, column)) if is_table(path) => (path, Some(column)),
+        _ => (value, None),
+    };
+    let read = || read_file(path).map_err(|why| ConfigError::new("trace", value, why));
+    let refused = |error| ConfigError::new("trace", "", error);
+    if !is_table(path) {
+        let trace = Trace::parse(path, &read()?).map_err(refused)?;
+        return Ok(Capacity::Trace(trace));
+    }
+    let scale = pairs.take_as(
+        "trace-scale",
+        |value| {
+            let factor: f64 = value.parse().ok()?;
+            (factor.is_finite() && factor > 0.0).then_some(factor)
+        },
+        "give a factor above 0, such as 0.1",
+    )?;
+    let trace = RateTrace::parse(path, column, scale.unwrap_or(1.0), &read()?).map_err(refused)?;
+    Ok(Capacity::Rates(trace))
 }
 
 fn rate_process(pairs: &mut Pairs<'_>, mean: Rate) -> Result<Capacity, ConfigError> {

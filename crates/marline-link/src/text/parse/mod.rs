@@ -1,8 +1,9 @@
 mod capacity;
+mod delay;
 mod rest;
 
 use super::units;
-use crate::{ConfigError, LinkConfig, Trace};
+use crate::{ConfigError, LinkConfig};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -27,10 +28,12 @@ impl LinkConfig {
     /// | --- | --- |
     /// | `rate` | `20mbit` (bit, kbit, mbit, gbit) or `unlimited` |
     /// | `rate-sd`, `rate-every`, `rate-min`, `rate-phase` | the rate is drawn anew every `rate-every` from a normal distribution with mean `rate`, and is at least `rate-min` |
-    /// | `trace` | path of a Mahimahi trace, instead of `rate` |
+    /// | `trace` | path of a Mahimahi trace, or of a table of rates as `FILE.csv#COLUMN`, instead of `rate` |
+    /// | `trace-scale` | multiplies the rates of a table |
     /// | `service`, `service-sd`, `service-dist` | time for each packet, instead of `rate`; `normal`, `gamma` or `lognormal` |
     /// | `delay` | propagation delay, `15ms` (ns, us, ms, s, min) |
     /// | `jitter`, `jitter-dist` | standard deviation around `delay`, `normal` (default) or `gamma`; with `uniform` the half-width |
+    /// | `jitter-hold` | time for which a drawn delay holds, `200ms`, or `outage`: until an outage has passed; a new one for each packet by default |
     /// | `delay-min` | least delay; what is drawn below becomes this (normal), or the tail starts there (gamma) |
     /// | `overtake` | `yes` lets packets overtake each other; `no` |
     /// | `loss` | `1%` or `0.01`, or Gilbert–Elliott `ge:TO_BAD/TO_GOOD/LOSS_IN_BAD/LOSS_IN_GOOD` |
@@ -71,16 +74,10 @@ impl LinkConfig {
         read_file: impl FnOnce(&str) -> Result<String, String>,
     ) -> Result<Self, ConfigError> {
         let mut pairs = Pairs::new(pairs)?;
-        let load = |path: &str| {
-            read_file(path)
-                .map_err(|why| ConfigError::new("trace", path, why))
-                .and_then(|text| {
-                    Trace::parse(path, &text).map_err(|e| ConfigError::new("trace", "", e))
-                })
-        };
         let config = Self {
-            capacity: capacity::capacity(&mut pairs, load)?,
-            delay: rest::delay(&mut pairs)?,
+            capacity: capacity::capacity(&mut pairs, read_file)?,
+            redraw: delay::redraw(&mut pairs)?,
+            delay: delay::delay(&mut pairs)?,
             overtaking: pairs.yes_or_no("overtake")?.unwrap_or(false),
             loss: rest::loss(&mut pairs)?,
             queue: rest::queue(&mut pairs)?,
@@ -118,6 +115,10 @@ impl<'a> Pairs<'a> {
             pairs.push((key, value));
         }
         Ok(Self(pairs))
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(k, _)| *k == key)
     }
 
     fn take(&mut self, key: &str) -> Option<&'a str> {

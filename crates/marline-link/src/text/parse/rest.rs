@@ -1,38 +1,7 @@
 use super::{Pairs, units};
-use crate::{Codel, ConfigError, Delay, Loss, Outage, OutageMode, Outages, QueueLimit};
+use crate::{Codel, ConfigError, Loss, Outage, OutageMode, Outages, QueueLimit};
 use alloc::vec::Vec;
-use core::time::Duration;
 use marline_base::Instant;
-
-pub(super) fn delay(pairs: &mut Pairs<'_>) -> Result<Delay, ConfigError> {
-    let mean = pairs.time("delay")?.unwrap_or(Duration::ZERO);
-    let Some(sd) = pairs.time("jitter")? else {
-        pairs.refuse(&["jitter-dist", "delay-min"], "needs jitter")?;
-        return Ok(Delay::Constant(mean));
-    };
-    let min = pairs.time("delay-min")?;
-    match pairs.take("jitter-dist").unwrap_or("normal") {
-        "normal" => Ok(Delay::Normal {
-            mean,
-            sd,
-            min: min.unwrap_or(Duration::ZERO),
-        }),
-        "gamma" => Ok(Delay::Gamma {
-            mean,
-            sd,
-            min: min.unwrap_or(Duration::ZERO),
-        }),
-        "uniform" => Ok(Delay::Uniform {
-            min: mean.saturating_sub(sd).max(min.unwrap_or(Duration::ZERO)),
-            max: mean.saturating_add(sd),
-        }),
-        other => Err(ConfigError::new(
-            "jitter-dist",
-            other,
-            "give normal, uniform or gamma",
-        )),
-    }
-}
 
 pub(super) fn loss(pairs: &mut Pairs<'_>) -> Result<Loss, ConfigError> {
     let Some(value) = pairs.take("loss") else {

@@ -25,18 +25,21 @@ Examples:
   marline link --listen 127.0.0.1:5001 --to 127.0.0.1:4433 --rate 20mbit --delay 15ms --loss 1%
   marline link --to 127.0.0.1:4433 --rate 20mbit --up-rate 5mbit --delay 30ms --jitter 5ms --stats 1s
   marline link --to 127.0.0.1:4433 --trace lte.down --up-trace lte.up --queue 100p
+  marline link --to 127.0.0.1:4433 --trace walk.csv#starlink --trace-scale 0.1 --delay 25ms
+  marline link --to 127.0.0.1:4433 --delay 80ms --jitter 40ms --jitter-dist uniform --jitter-hold 200ms
   marline link --to 127.0.0.1:4433 --rate 20mbit --outage 10s+2s --outage 30s+500ms --json";
 
 /// Given to a link that has a rate and no queue of its own: without a bound, delays grow without one.
 const DEFAULT_QUEUE: &str = "200ms";
 /// Keys that say how fast the link is; a direction's own replace all of both directions' at once.
-const CAPACITY: [&str; 9] = [
+const CAPACITY: [&str; 10] = [
     "rate",
     "rate-sd",
     "rate-min",
     "rate-every",
     "rate-phase",
     "trace",
+    "trace-scale",
     "service",
     "service-sd",
     "service-dist",
