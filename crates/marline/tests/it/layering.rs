@@ -5,8 +5,9 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Lowest first; a crate may use those before it.
-const LAYERS: [&str; 5] = [
+const LAYERS: [&str; 6] = [
     "marline-base",
+    "marline-fec",
     "marline-link",
     "marline-proto",
     "marline-sim",

@@ -1,0 +1,365 @@
+//! x86-64: byte shuffles (SSSE3, AVX2) and affine transformations (GFNI with AVX-512).
+//!
+//! A product with a constant is linear over GF(2). Shuffles look it up nibble by nibble, 16 or 32
+//! bytes at a time; GF2P8AFFINEQB applies its bit matrix to 64 bytes at once.
+
+#![allow(unsafe_code, reason = "vector instructions load and store by pointer")]
+
+use core::arch::x86_64::*;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use super::Kernel;
+use super::tables::{MATRICES, NIBBLES};
+
+/// What CPU and operating system support together.
+#[derive(Clone, Copy)]
+struct Features(u8);
+
+impl Features {
+    const SSSE3: u8 = 1;
+    const AVX2: u8 = 2;
+    /// GFNI with AVX-512 F and BW.
+    const GFNI: u8 = 4;
+    /// Marks a remembered answer.
+    const KNOWN: u8 = 0x80;
+
+    /// Whether all of `wanted` is there. Asks the CPU once: CPUID is slow in a virtual machine.
+    fn has(wanted: u8) -> bool {
+        static FOUND: AtomicU8 = AtomicU8::new(0);
+        let mut found = FOUND.load(Ordering::Relaxed);
+        if found == 0 {
+            // Two threads may both ask; they find the same.
+            found = Self::read().0 | Self::KNOWN;
+            FOUND.store(found, Ordering::Relaxed);
+        }
+        found & wanted == wanted
+    }
+
+    fn read() -> Self {
+        let bit = |word: u32, n: u32| word >> n & 1 == 1;
+        // Leaves beyond the highest one answer with those of another.
+        let ([highest, ..], [_, _, one, _]) = (cpuid(0), cpuid(1));
+        let [_, seven_b, seven_c, _] = if highest >= 7 { cpuid(7) } else { [0; 4] };
+        // The operating system saves wide registers only if it says so in XCR0.
+        let saved = if bit(one, 27) {
+            // SAFETY: the bit above (OSXSAVE) says that XGETBV is enabled.
+            unsafe { xcr0() }
+        } else {
+            0
+        };
+        let (ymm, zmm) = (saved & 0x06 == 0x06, saved & 0xe6 == 0xe6);
+        let mut found = 0;
+        if bit(one, 9) {
+            found |= Self::SSSE3;
+        }
+        if ymm && bit(one, 28) && bit(seven_b, 5) {
+            found |= Self::AVX2;
+        }
+        if zmm && bit(seven_b, 16) && bit(seven_b, 30) && bit(seven_c, 8) {
+            found |= Self::GFNI;
+        }
+        Self(found)
+    }
+}
+
+/// Registers A to D of a leaf of CPUID.
+fn cpuid(leaf: u32) -> [u32; 4] {
+    #[allow(unused_unsafe, reason = "newer compilers call it safe")]
+    // SAFETY: every x86-64 CPU has the instruction.
+    let leaf = unsafe { __cpuid_count(leaf, 0) };
+    [leaf.eax, leaf.ebx, leaf.ecx, leaf.edx]
+}
+
+/// # Safety
+///
+/// XGETBV must be enabled (OSXSAVE).
+#[target_feature(enable = "xsave")]
+unsafe fn xcr0() -> u64 {
+    // SAFETY: the caller promises it; register 0 exists wherever the instruction does.
+    unsafe { _xgetbv(0) }
+}
+
+/// A kernel of shuffles: `$width` bytes a step, and what is left in a padded copy.
+macro_rules! shuffles {
+    ($(#[$doc:meta])* $kernel:ident, $name:literal, $feature:literal, $flag:ident,
+     $vector:ty, $width:literal, $load:ident, $store:ident, $tables:expr, $mask:expr,
+     $shuffle:ident, $shift:ident, $and:ident, $xor:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $kernel(());
+
+        impl $kernel {
+            /// The kernel, if this machine can run it.
+            pub fn detect() -> Option<&'static Self> {
+                static KERNEL: $kernel = $kernel(());
+                Features::has(Features::$flag).then_some(&KERNEL)
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn tables(c: u8) -> ($vector, $vector) {
+                let [low, high] = &NIBBLES[usize::from(c)];
+                let table = $tables;
+                (table(low), table(high))
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn product(x: $vector, (low, high): ($vector, $vector)) -> $vector {
+                let mask = $mask;
+                let of_low = $shuffle(low, $and(x, mask));
+                let of_high = $shuffle(high, $and($shift::<4>(x), mask));
+                $xor(of_low, of_high)
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn load(from: &[u8; $width]) -> $vector {
+                // SAFETY: the array has as many bytes as the vector; any alignment will do.
+                unsafe { $load(from.as_ptr().cast()) }
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn store(to: &mut [u8; $width], x: $vector) {
+                // SAFETY: the array has as many bytes as the vector; any alignment will do.
+                unsafe { $store(to.as_mut_ptr().cast(), x) }
+            }
+
+            #[target_feature(enable = $feature)]
+            fn mad_region(dst: &mut [u8], src: &[u8], c: u8) {
+                let tables = Self::tables(c);
+                let len = dst.len().min(src.len());
+                let (dst, dst_rest) = dst[..len].as_chunks_mut::<$width>();
+                let (src, src_rest) = src[..len].as_chunks::<$width>();
+                for (d, s) in dst.iter_mut().zip(src) {
+                    let sum = $xor(Self::load(d), Self::product(Self::load(s), tables));
+                    Self::store(d, sum);
+                }
+                if !src_rest.is_empty() {
+                    let mut padded = [0; $width];
+                    padded[..src_rest.len()].copy_from_slice(src_rest);
+                    let product = Self::product(Self::load(&padded), tables);
+                    Self::store(&mut padded, product);
+                    for (d, p) in dst_rest.iter_mut().zip(&padded) {
+                        *d ^= p;
+                    }
+                }
+            }
+
+            #[target_feature(enable = $feature)]
+            fn scale_region(dst: &mut [u8], c: u8) {
+                let tables = Self::tables(c);
+                let (dst, rest) = dst.as_chunks_mut::<$width>();
+                for d in dst {
+                    let product = Self::product(Self::load(d), tables);
+                    Self::store(d, product);
+                }
+                let mut padded = [0; $width];
+                padded[..rest.len()].copy_from_slice(rest);
+                let product = Self::product(Self::load(&padded), tables);
+                Self::store(&mut padded, product);
+                rest.copy_from_slice(&padded[..rest.len()]);
+            }
+        }
+
+        impl Kernel for $kernel {
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn mad(&self, dst: &mut [u8], src: &[u8], c: u8) {
+                // SAFETY: a value of this type exists only where `detect` found the feature.
+                unsafe { Self::mad_region(dst, src, c) }
+            }
+
+            fn scale(&self, dst: &mut [u8], c: u8) {
+                // SAFETY: a value of this type exists only where `detect` found the feature.
+                unsafe { Self::scale_region(dst, c) }
+            }
+        }
+    };
+}
+
+shuffles!(
+    /// Shuffles of 16 bytes (SSSE3).
+    Ssse3, "ssse3", "ssse3", SSSE3, __m128i, 16, _mm_loadu_si128, _mm_storeu_si128,
+    |table| Self::load(table), _mm_set1_epi8(0x0f),
+    _mm_shuffle_epi8, _mm_srli_epi64, _mm_and_si128, _mm_xor_si128
+);
+
+shuffles!(
+    /// Shuffles of 32 bytes (AVX2).
+    Avx2, "avx2", "avx2", AVX2, __m256i, 32, _mm256_loadu_si256, _mm256_storeu_si256,
+    |table: &[u8; 16]| {
+        // SAFETY: the array has 16 bytes; any alignment will do.
+        _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
+    },
+    _mm256_set1_epi8(0x0f),
+    _mm256_shuffle_epi8, _mm256_srli_epi64, _mm256_and_si256, _mm256_xor_si256
+);
+
+/// Affine transformations of 64 bytes (GFNI with AVX-512), and sums that stay in registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Gfni(());
+
+/// Bytes in a vector of AVX-512.
+const WIDE: usize = 64;
+/// Bytes of a destination that are summed in registers at a time: eight vectors.
+const STRIPE: usize = 8 * WIDE;
+
+impl Gfni {
+    /// The kernel, if this machine can run it.
+    pub fn detect() -> Option<&'static Self> {
+        static KERNEL: Gfni = Gfni(());
+        Features::has(Features::GFNI).then_some(&KERNEL)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn matrix(c: u8) -> __m512i {
+        _mm512_set1_epi64(MATRICES[usize::from(c)].cast_signed())
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn product(x: __m512i, matrix: __m512i) -> __m512i {
+        _mm512_gf2p8affine_epi64_epi8::<0>(x, matrix)
+    }
+
+    /// The first 64 bytes of `from`, or all of it followed by zeros.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn load(from: &[u8]) -> __m512i {
+        // SAFETY: bytes beyond the end are masked off, and not read.
+        unsafe { _mm512_maskz_loadu_epi8(Self::mask(from.len()), from.as_ptr().cast()) }
+    }
+
+    /// Writes the first 64 bytes of `to`, or all of it.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn store(to: &mut [u8], x: __m512i) {
+        // SAFETY: bytes beyond the end are masked off, and not written.
+        unsafe { _mm512_mask_storeu_epi8(to.as_mut_ptr().cast(), Self::mask(to.len()), x) }
+    }
+
+    /// One bit for each of the first 64 of `len` bytes.
+    #[inline]
+    fn mask(len: usize) -> u64 {
+        if len >= WIDE { !0 } else { !(!0 << len) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn mad_region(dst: &mut [u8], src: &[u8], c: u8) {
+        let matrix = Self::matrix(c);
+        let len = dst.len().min(src.len());
+        let (dst, dst_rest) = dst[..len].as_chunks_mut::<WIDE>();
+        let (src, src_rest) = src[..len].as_chunks::<WIDE>();
+        for (d, s) in dst.iter_mut().zip(src) {
+            let sum = _mm512_xor_si512(Self::load(d), Self::product(Self::load(s), matrix));
+            Self::store(d, sum);
+        }
+        let product = Self::product(Self::load(src_rest), matrix);
+        Self::store(dst_rest, _mm512_xor_si512(Self::load(dst_rest), product));
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn scale_region(dst: &mut [u8], c: u8) {
+        let matrix = Self::matrix(c);
+        for d in dst.chunks_mut(WIDE) {
+            Self::store(d, Self::product(Self::load(d), matrix));
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn dot_region(dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        for (index, stripe) in dst.chunks_mut(STRIPE).enumerate() {
+            let at = index * STRIPE;
+            // As many registers as the stripe needs, known to the compiler.
+            match stripe.len().div_ceil(WIDE) {
+                1 => Self::dot_stripe::<1>(stripe, at, terms),
+                2 => Self::dot_stripe::<2>(stripe, at, terms),
+                3 => Self::dot_stripe::<3>(stripe, at, terms),
+                4 => Self::dot_stripe::<4>(stripe, at, terms),
+                5 => Self::dot_stripe::<5>(stripe, at, terms),
+                6 => Self::dot_stripe::<6>(stripe, at, terms),
+                7 => Self::dot_stripe::<7>(stripe, at, terms),
+                _ => Self::dot_stripe::<8>(stripe, at, terms),
+            }
+        }
+    }
+
+    /// Adds to `stripe`, of more than `N − 1` and at most `N` vectors, what the terms have from
+    /// `at` on.
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn dot_stripe<const N: usize>(stripe: &mut [u8], at: usize, terms: &[(u8, &[u8])]) {
+        let len = stripe.len();
+        let last = Self::mask(len - (N - 1) * WIDE);
+        let mut sums = [_mm512_setzero_si512(); N];
+        for (c, src) in terms {
+            let matrix = Self::matrix(*c);
+            let Some(src) = src.get(at..) else { continue };
+            if src.len() >= len {
+                for (lane, sum) in sums.iter_mut().enumerate() {
+                    let mask = if lane == N - 1 { last } else { !0 };
+                    let from = src[lane * WIDE..].as_ptr();
+                    // SAFETY: `src` has at least `len` bytes, and the bits of the last lane's mask
+                    // end with them.
+                    let x = unsafe { _mm512_maskz_loadu_epi8(mask, from.cast()) };
+                    *sum = _mm512_xor_si512(*sum, Self::product(x, matrix));
+                }
+            } else {
+                for (sum, chunk) in sums.iter_mut().zip(src.chunks(WIDE)) {
+                    let x = Self::load(chunk);
+                    *sum = _mm512_xor_si512(*sum, Self::product(x, matrix));
+                }
+            }
+        }
+        for (sum, d) in sums.into_iter().zip(stripe.chunks_mut(WIDE)) {
+            Self::store(d, _mm512_xor_si512(Self::load(d), sum));
+        }
+    }
+}
+
+impl Kernel for Gfni {
+    fn name(&self) -> &'static str {
+        "gfni"
+    }
+
+    fn mad(&self, dst: &mut [u8], src: &[u8], c: u8) {
+        // SAFETY: a value of this type exists only where `detect` found the features.
+        unsafe { Self::mad_region(dst, src, c) }
+    }
+
+    fn scale(&self, dst: &mut [u8], c: u8) {
+        // SAFETY: a value of this type exists only where `detect` found the features.
+        unsafe { Self::scale_region(dst, c) }
+    }
+
+    fn dot(&self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        // SAFETY: a value of this type exists only where `detect` found the features.
+        unsafe { Self::dot_region(dst, terms) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Features;
+
+    #[test]
+    fn finds_what_the_standard_library_finds() {
+        extern crate std;
+        for (flag, expected) in [
+            (Features::SSSE3, std::is_x86_feature_detected!("ssse3")),
+            (Features::AVX2, std::is_x86_feature_detected!("avx2")),
+            (
+                Features::GFNI,
+                std::is_x86_feature_detected!("gfni")
+                    && std::is_x86_feature_detected!("avx512f")
+                    && std::is_x86_feature_detected!("avx512bw"),
+            ),
+        ] {
+            assert_eq!(Features::has(flag), expected, "flag {flag}");
+        }
+    }
+}
