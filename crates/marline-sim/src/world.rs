@@ -89,6 +89,9 @@ struct Arrival {
 /// So many steps at one instant are a loop that lets no time pass.
 const MAX_STEPS_AT_ONCE: u32 = 10_000;
 
+/// Datagrams shorter than this (bytes) are copied out of the buffer that they were written in.
+const COPY_BELOW: usize = 512;
+
 /// Two sessions and the links between them in virtual time.
 #[derive(Debug)]
 pub struct World {
@@ -104,6 +107,10 @@ pub struct World {
     rewired: u64,
     rng: Rng,
     buf: Vec<u8>,
+    /// When each end must be woken; valid for ends that are not `touched`.
+    wake: [Instant; 2],
+    /// Ends that took an input since their outputs were drained.
+    touched: [bool; 2],
     steps: u64,
     steps_at_once: u32,
     offered: u64,
@@ -134,6 +141,8 @@ impl World {
             rewired: 0,
             rng,
             buf: Vec::with_capacity(1_500),
+            wake: [Instant::ZERO; 2],
+            touched: [true; 2],
             steps: 0,
             steps_at_once: 0,
             offered: 0,
@@ -230,35 +239,42 @@ impl World {
     /// Hands a datagram to one end as if it had arrived on the path.
     pub fn inject(&mut self, to: End, path: PathId, datagram: Bytes) {
         let now = self.now;
+        self.touched[to as usize] = true;
         self.session(to).handle_datagram(now, path, &datagram);
     }
 
-    /// Puts everything that the sessions want to send on the links.
+    /// Puts everything that the sessions want to send on the links. Only sessions that took an
+    /// input are asked: the others have nothing new to say.
     fn flush(&mut self) {
+        let now = self.now;
         for end in [End::Client, End::Server] {
-            loop {
-                let now = self.now;
-                let mut buf = std::mem::take(&mut self.buf);
-                let transmit = self.session(end).poll_transmit(now, &mut buf);
-                if let Some(transmit) = transmit {
-                    self.offer(end, transmit, &buf);
-                }
-                self.buf = buf;
-                if transmit.is_none() {
-                    break;
-                }
+            if !std::mem::take(&mut self.touched[end as usize]) {
+                continue;
             }
+            let mut buf = std::mem::take(&mut self.buf);
+            while let Some(transmit) = self.session(end).poll_transmit(now, &mut buf) {
+                self.offer(end, transmit, &mut buf);
+            }
+            self.buf = buf;
+            let wake = self.session(end).poll_timeout(now);
+            self.wake[end as usize] = wake.map_or(Instant::FAR_FUTURE, |(at, _)| at);
         }
     }
 
-    fn offer(&mut self, from: End, transmit: Transmit, datagram: &[u8]) {
+    fn offer(&mut self, from: End, transmit: Transmit, datagram: &mut Vec<u8>) {
         let Some(wire) = self.wires.get_mut(&transmit.path) else {
             return;
         };
         self.offered += 1;
         let verdict = wire.from(from).offer(self.now, datagram.len() as u32);
         if let Verdict::Delivered { at, departs, copy } = verdict {
-            let datagram = Bytes::copy_from_slice(datagram);
+            // A long datagram is handed over with its buffer, a short one copied out of it.
+            let datagram = if datagram.len() < COPY_BELOW {
+                Bytes::copy_from_slice(datagram)
+            } else {
+                let next = Vec::with_capacity(datagram.capacity());
+                Bytes::from(std::mem::replace(datagram, next))
+            };
             for at in std::iter::once(at).chain(copy) {
                 self.order += 1;
                 self.arrivals.push(Reverse(Arrival {
@@ -275,17 +291,9 @@ impl World {
 
     /// When something happens next, at the latest at `limit`.
     fn next_time(&self, limit: Instant) -> Instant {
-        let timers = [&self.client, &self.server]
-            .into_iter()
-            .filter_map(|s| s.poll_timeout(self.now));
         let arrival = self.arrivals.peek().map(|Reverse(a)| a.at);
-        timers
-            .map(|(at, _)| at)
-            .chain(arrival)
-            .min()
-            .unwrap_or(limit)
-            .max(self.now)
-            .min(limit)
+        let wake = self.wake[0].min(self.wake[1]);
+        wake.min(arrival.unwrap_or(limit)).max(self.now).min(limit)
     }
 
     /// Moves the clock to the next event (no further than `limit`) and lets the sessions act.
@@ -294,6 +302,12 @@ impl World {
     /// # Panics
     /// If the sessions' timers let no time pass: they ask for the same instant again and again.
     pub fn step(&mut self, limit: Instant) -> bool {
+        // The caller may have used either session.
+        self.touched = [true; 2];
+        self.advance(limit)
+    }
+
+    fn advance(&mut self, limit: Instant) -> bool {
         self.flush();
         let next = self.next_time(limit);
         self.steps += 1;
@@ -330,7 +344,10 @@ impl World {
         }
         let now = self.now;
         for end in [End::Client, End::Server] {
-            self.session(end).handle_timeout(now);
+            if self.wake[end as usize] <= now {
+                self.touched[end as usize] = true;
+                self.session(end).handle_timeout(now);
+            }
         }
         self.flush();
         true
@@ -338,8 +355,9 @@ impl World {
 
     /// Runs until `limit`, handing every event of either session to `on_event`.
     pub fn run_until(&mut self, limit: Instant, mut on_event: impl FnMut(&mut Self, End, Event)) {
+        self.touched = [true; 2];
         loop {
-            let more = self.step(limit);
+            let more = self.advance(limit);
             self.drain(&mut on_event);
             if !more {
                 break;
@@ -350,6 +368,8 @@ impl World {
     fn drain(&mut self, on_event: &mut impl FnMut(&mut Self, End, Event)) {
         for end in [End::Client, End::Server] {
             while let Some(event) = self.session(end).poll_event() {
+                // Whoever hears of it may use either session.
+                self.touched = [true; 2];
                 on_event(self, end, event);
             }
         }
