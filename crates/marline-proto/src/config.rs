@@ -3,7 +3,7 @@
 use marline_base::{Duration, Rate};
 
 use crate::congestion::registry as congestion;
-use crate::sched::registry as sched;
+use crate::sched::{Choice, registry as sched};
 use crate::wire::{FlowKind, Params};
 
 /// Configuration of one side of a session; [`Config::default`] suits access links.
@@ -50,10 +50,10 @@ pub struct Config {
     pub congestion: &'static str,
     /// Rate for the `fixed` controller.
     pub fixed_rate: Option<Rate>,
-    /// Name of the scheduler of streams that do not name one ([`crate::sched::registry`]).
-    pub stream_scheduler: &'static str,
-    /// Name of the scheduler of packets flows that do not name one.
-    pub packets_scheduler: &'static str,
+    /// The scheduler of streams that choose none ([`crate::sched::registry`]).
+    pub stream_scheduler: Choice,
+    /// The scheduler of packets flows that choose none.
+    pub packets_scheduler: Choice,
 }
 
 impl Default for Config {
@@ -80,8 +80,6 @@ impl Default for Config {
 pub enum ConfigError {
     /// No congestion controller of that name.
     UnknownCongestion(&'static str),
-    /// No scheduler of that name.
-    UnknownScheduler(&'static str),
     /// The scheduler cannot serve that kind of flow.
     UnfitScheduler(&'static str, FlowKind),
     /// A key's value lies outside its range: key, lowest and highest accepted.
@@ -101,10 +99,6 @@ impl core::fmt::Display for ConfigError {
             Self::UnknownCongestion(name) => {
                 write!(f, "unknown congestion controller '{name}'; known: ")?;
                 list(f, &mut congestion::CONTROLLERS.iter().map(|e| e.name))
-            }
-            Self::UnknownScheduler(name) => {
-                write!(f, "unknown scheduler '{name}'; known: ")?;
-                list(f, &mut sched::SCHEDULERS.iter().map(|e| e.name))
             }
             Self::UnfitScheduler(name, kind) => {
                 write!(f, "scheduler '{name}' does not serve {kind:?} flows")
@@ -127,11 +121,11 @@ impl Config {
         if congestion::find(self.congestion).is_none() {
             return Err(ConfigError::UnknownCongestion(self.congestion));
         }
-        for (name, kind) in [
+        for (choice, kind) in [
             (self.stream_scheduler, FlowKind::Stream),
             (self.packets_scheduler, FlowKind::Packets),
         ] {
-            check_scheduler(name, kind)?;
+            check_scheduler(choice, kind)?;
         }
         let millis = |d: Duration| d.as_millis().min(u128::from(u64::MAX)) as u64;
         let ranges = [
@@ -170,10 +164,10 @@ impl Config {
     }
 }
 
-pub(crate) fn check_scheduler(name: &'static str, kind: FlowKind) -> Result<(), ConfigError> {
-    match sched::find(name) {
-        None => Err(ConfigError::UnknownScheduler(name)),
-        Some(entry) if !entry.kinds.contains(&kind) => Err(ConfigError::UnfitScheduler(name, kind)),
-        Some(_) => Ok(()),
+pub(crate) fn check_scheduler(choice: Choice, kind: FlowKind) -> Result<(), ConfigError> {
+    let entry = choice.entry();
+    if entry.kinds.contains(&kind) {
+        return Ok(());
     }
+    Err(ConfigError::UnfitScheduler(entry.name, kind))
 }

@@ -129,8 +129,8 @@ struct Measured {
 impl Case {
     fn world(&self) -> World {
         let config = Config {
-            stream_scheduler: self.scheduler,
-            packets_scheduler: self.scheduler,
+            stream_scheduler: self.scheduler.parse().expect("a scheduler"),
+            packets_scheduler: self.scheduler.parse().expect("a scheduler"),
             ..Config::default()
         };
         World::new(WorldConfig {

@@ -139,7 +139,9 @@ fn goodput(config: &Config, links: &[&str]) -> Result<f64, Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1).map(|a| &*a.leak());
     let mut config = Config::default();
-    config.stream_scheduler = args.next().unwrap_or(config.stream_scheduler);
+    if let Some(scheduler) = args.next() {
+        config.stream_scheduler = scheduler.parse()?;
+    }
     config.congestion = args.next().unwrap_or(config.congestion);
     let only = args.next();
     println!(

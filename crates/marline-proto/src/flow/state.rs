@@ -9,7 +9,7 @@ use marline_base::{Duration, Instant};
 
 use super::{Assigned, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::EmissionKind;
-use crate::sched::{PathView, Plan, Scheduler, SymbolSource, Unit};
+use crate::sched::{Choice, PathView, Plan, Scheduler, SymbolSource, Unit};
 use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
 
@@ -32,7 +32,8 @@ pub(crate) struct Flow {
     pub(crate) lifetime: Option<Duration>,
     pub(crate) target: Bytes,
     pub(crate) scheduler: Box<dyn Scheduler>,
-    pub(crate) scheduler_name: &'static str,
+    /// What the scheduler was made from.
+    pub(crate) choice: Choice,
     pub(crate) send: SendHalf,
     pub(crate) recv: RecvHalf,
     pub(crate) queues: Queues,

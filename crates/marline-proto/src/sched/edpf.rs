@@ -13,28 +13,61 @@ use alloc::boxed::Box;
 
 use marline_base::{Duration, Instant};
 
-use super::{PathView, Plan, Scheduler};
+use super::registry::{Entry, PACKET_WISE};
+use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 
-/// How far ahead of a path's window symbols may be queued, in time at its rate. It bounds the
-/// difference of delays that can be evened out.
-const HORIZON: Duration = Duration::from_millis(500);
-/// How often what waits is planned anew.
-const REVISE: Duration = Duration::from_millis(10);
+const OPTIONS: &[OptionSpec] = &[
+    // It bounds the difference of delays that can be evened out.
+    OptionSpec::time(
+        "horizon",
+        Duration::from_millis(500),
+        (Duration::ZERO, Duration::from_secs(10)),
+        "how far ahead of a path's window packets may be queued, in time at its rate",
+    ),
+    OptionSpec::time(
+        "revise",
+        Duration::from_millis(10),
+        (Duration::from_millis(1), Duration::from_secs(1)),
+        "how often what waits is planned anew",
+    ),
+];
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Edpf {
+    horizon: Duration,
+    revise: Duration,
     revised: Instant,
     /// Something was queued beyond a window.
     ahead: bool,
 }
 
-pub(super) fn new() -> Box<dyn Scheduler> {
-    Box::new(Edpf::default())
+pub(super) const ENTRY: Entry = Entry {
+    name: "edpf",
+    publication: "Chebrolu and Rao, IEEE TMC 2006",
+    help: "the path where the packet is expected to arrive first",
+    kinds: PACKET_WISE,
+    options: OPTIONS,
+    new,
+};
+
+fn new(choice: &Choice) -> Box<dyn Scheduler> {
+    Box::new(Edpf::new(choice))
+}
+
+impl Edpf {
+    fn new(choice: &Choice) -> Self {
+        Self {
+            horizon: choice.time("horizon"),
+            revise: choice.time("revise"),
+            revised: Instant::ZERO,
+            ahead: false,
+        }
+    }
 }
 
 impl Scheduler for Edpf {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        if self.ahead && plan.now().since(self.revised) >= REVISE {
+        if self.ahead && plan.now().since(self.revised) >= self.revise {
             plan.take_back();
             self.revised = plan.now();
             self.ahead = false;
@@ -51,7 +84,7 @@ impl Scheduler for Edpf {
             };
             let path = &plan.paths()[best];
             if !path.has_room() {
-                if path.queued_own > path.rate.bytes_in(HORIZON) {
+                if path.queued_own > path.rate.bytes_in(self.horizon) {
                     return;
                 }
                 self.ahead = true;
@@ -61,7 +94,7 @@ impl Scheduler for Edpf {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        self.ahead.then(|| self.revised + REVISE)
+        self.ahead.then(|| self.revised + self.revise)
     }
 }
 
@@ -81,7 +114,11 @@ mod tests {
         paths[1].rate = Rate::from_kbps(4_800);
         paths[1].min_rtt = Duration::from_millis(30);
         let mut backlog = Backlog::of(10);
-        Edpf::default().plan(&mut Plan::new(Instant::ZERO, &mut paths, &mut backlog));
+        Edpf::new(&Choice::from(&ENTRY)).plan(&mut Plan::new(
+            Instant::ZERO,
+            &mut paths,
+            &mut backlog,
+        ));
         // 11 12 13 14 15 16 17 | 17 (tie goes to path 0 first) 18 19 …
         assert_eq!(backlog.sent_on(), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
     }
@@ -92,7 +129,7 @@ mod tests {
         paths[0].window = 2 * 1_200;
         paths[1].window = 2 * 1_200;
         let mut backlog = Backlog::of(100);
-        let mut edpf = Edpf::default();
+        let mut edpf = Edpf::new(&Choice::from(&ENTRY));
         edpf.plan(&mut Plan::new(Instant::ZERO, &mut paths, &mut backlog));
         assert_eq!(backlog.sent_on().len(), 4);
         assert_eq!(edpf.wake_at(), None);
@@ -107,11 +144,11 @@ mod tests {
         paths[1].rate = Rate::from_kbps(9_600);
         paths[1].min_rtt = Duration::from_millis(4_000);
         let mut backlog = Backlog::of(1_000);
-        let mut edpf = Edpf::default();
+        let mut edpf = Edpf::new(&Choice::from(&ENTRY));
         edpf.plan(&mut Plan::new(Instant::ZERO, &mut paths, &mut backlog));
         // 500 ms at 1 ms a symbol, and the one that crosses the line.
         assert_eq!(backlog.sent_on().len(), 501);
         assert!(backlog.sent_on().iter().all(|&p| p == 0));
-        assert_eq!(edpf.wake_at(), Some(Instant::ZERO + REVISE));
+        assert_eq!(edpf.wake_at(), Some(Instant::from_millis(10)));
     }
 }

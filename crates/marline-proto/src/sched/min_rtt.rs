@@ -5,12 +5,22 @@
 
 use alloc::boxed::Box;
 
-use super::{Plan, Scheduler};
+use super::registry::{Entry, PACKET_WISE};
+use super::{Choice, Plan, Scheduler};
 
 #[derive(Debug)]
 struct MinRtt;
 
-pub(super) fn new() -> Box<dyn Scheduler> {
+pub(super) const ENTRY: Entry = Entry {
+    name: "min-rtt",
+    publication: "Paasch et al., CSWS 2014",
+    help: "the path with the smallest round-trip time that has room",
+    kinds: PACKET_WISE,
+    options: &[],
+    new,
+};
+
+fn new(_: &Choice) -> Box<dyn Scheduler> {
     Box::new(MinRtt)
 }
 

@@ -17,14 +17,18 @@ use marline_base::Instant;
 use crate::flow::Symbol;
 use crate::wire::PathId;
 
+mod choice;
 mod edpf;
 mod min_rtt;
+mod options;
 mod plan;
 mod redundant;
 pub mod registry;
 mod round_robin;
 mod view;
 
+pub use choice::{Choice, ChoiceError};
+pub use options::{Accepts, OptionSpec, Value};
 pub use plan::{Plan, SymbolSource};
 pub use view::PathView;
 
@@ -121,5 +125,5 @@ pub trait Scheduler: fmt::Debug + Send {
     }
 }
 
-/// A new scheduler.
-pub type Constructor = fn() -> Box<dyn Scheduler>;
+/// Makes a scheduler as chosen.
+pub type Constructor = fn(&Choice) -> Box<dyn Scheduler>;

@@ -7,12 +7,22 @@
 
 use alloc::boxed::Box;
 
-use super::{Plan, Scheduler};
+use super::registry::{Entry, PACKET_WISE};
+use super::{Choice, Plan, Scheduler};
 
 #[derive(Debug)]
 struct Redundant;
 
-pub(super) fn new() -> Box<dyn Scheduler> {
+pub(super) const ENTRY: Entry = Entry {
+    name: "redundant",
+    publication: "Frömmgen et al., ICC 2016",
+    help: "every packet on every path; the first copy wins",
+    kinds: PACKET_WISE,
+    options: &[],
+    new,
+};
+
+fn new(_: &Choice) -> Box<dyn Scheduler> {
     Box::new(Redundant)
 }
 

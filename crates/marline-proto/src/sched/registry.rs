@@ -1,6 +1,6 @@
-//! The schedulers by name. Adding one is a file and a line here.
+//! The schedulers by name. Each file declares its entry; adding one is a file and a line here.
 
-use super::{Constructor, edpf, min_rtt, redundant, round_robin};
+use super::{Choice, Constructor, OptionSpec, edpf, min_rtt, redundant, round_robin};
 use crate::wire::FlowKind;
 
 /// A scheduler that can be chosen by name.
@@ -14,48 +14,27 @@ pub struct Entry {
     pub help: &'static str,
     /// Flow kinds that it can serve.
     pub kinds: &'static [FlowKind],
-    /// Makes one.
+    /// What it can be told besides its name.
+    pub options: &'static [OptionSpec],
+    /// Makes one; [`Choice::make`] calls it.
     pub new: Constructor,
 }
 
-const PACKET_WISE: &[FlowKind] = &[FlowKind::Stream, FlowKind::Packets];
+/// Schedulers that look at one symbol at a time serve these.
+pub(super) const PACKET_WISE: &[FlowKind] = &[FlowKind::Stream, FlowKind::Packets];
 
-/// All schedulers.
+/// All schedulers, sorted by name.
 pub const SCHEDULERS: &[Entry] = &[
-    Entry {
-        name: "edpf",
-        publication: "Chebrolu and Rao, IEEE TMC 2006",
-        help: "the path where the packet is expected to arrive first",
-        kinds: PACKET_WISE,
-        new: edpf::new,
-    },
-    Entry {
-        name: "min-rtt",
-        publication: "Paasch et al., CSWS 2014",
-        help: "the path with the smallest round-trip time that has room",
-        kinds: PACKET_WISE,
-        new: min_rtt::new,
-    },
-    Entry {
-        name: "redundant",
-        publication: "Frömmgen et al., ICC 2016",
-        help: "every packet on every path; the first copy wins",
-        kinds: PACKET_WISE,
-        new: redundant::new,
-    },
-    Entry {
-        name: "round-robin",
-        publication: "Paasch et al., CSWS 2014",
-        help: "each path with room in turn",
-        kinds: PACKET_WISE,
-        new: round_robin::new,
-    },
+    edpf::ENTRY,
+    min_rtt::ENTRY,
+    redundant::ENTRY,
+    round_robin::ENTRY,
 ];
 
 /// The scheduler that a flow of this kind gets when none was chosen.
-pub const fn default_for(kind: FlowKind) -> &'static str {
+pub fn default_for(kind: FlowKind) -> Choice {
     match kind {
-        FlowKind::Stream | FlowKind::Packets => "edpf",
+        FlowKind::Stream | FlowKind::Packets => Choice::from(&edpf::ENTRY),
     }
 }
 
@@ -67,8 +46,12 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::Plan;
+    use crate::sched::choice::MAX_OPTIONS;
     use crate::sched::tests::{Backlog, path};
+    use crate::sched::{Accepts, Plan, Value};
+    use alloc::format;
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
     use marline_base::{Duration, Instant, Rng};
 
     #[test]
@@ -88,21 +71,55 @@ mod tests {
             );
             assert!(!entry.help.is_empty() && !entry.publication.is_empty());
             assert!(!entry.kinds.is_empty());
+            assert!(entry.options.len() <= MAX_OPTIONS);
+            for (i, option) in entry.options.iter().enumerate() {
+                let key = option.key;
+                assert!(key.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'));
+                assert!(entry.options[..i].iter().all(|o| o.key != key), "{key}");
+                assert!(!option.help.is_empty(), "{key}");
+                let default = option.default.to_string();
+                assert_eq!(option.read(&default), Some(option.default), "{key}");
+                let text = format!("{}:{key}={default}", entry.name);
+                assert_eq!(text.parse(), Ok(Choice::from(entry)));
+            }
         }
         for kind in [FlowKind::Stream, FlowKind::Packets] {
-            let entry = find(default_for(kind)).expect("the default exists");
-            assert!(entry.kinds.contains(&kind));
+            assert!(default_for(kind).entry().kinds.contains(&kind));
         }
+    }
+
+    /// Every scheduler with its defaults, and with each switch and word turned.
+    fn choices() -> Vec<Choice> {
+        let mut choices = Vec::new();
+        for entry in SCHEDULERS {
+            choices.push(Choice::from(entry));
+            for option in entry.options {
+                let others: Vec<_> = match option.accepts {
+                    Accepts::Switch => ["on", "off"].map(ToString::to_string).to_vec(),
+                    Accepts::Word(words) => words.iter().map(ToString::to_string).collect(),
+                    Accepts::Number(low, high) => [low, high].map(|n| n.to_string()).to_vec(),
+                    Accepts::Time(low, high) => {
+                        [low, high].map(|t| Value::Time(t).to_string()).to_vec()
+                    }
+                };
+                for value in others {
+                    let text = format!("{}:{}={value}", entry.name, option.key);
+                    choices.push(text.parse().expect("accepted"));
+                }
+            }
+        }
+        choices
     }
 
     /// What every scheduler owes: it terminates, sends a symbol when some path is idle, and sends
     /// nothing without paths.
     #[test]
     fn every_scheduler_keeps_the_contract() {
-        for entry in SCHEDULERS {
+        for choice in choices() {
+            let entry = choice.entry();
             let mut rng = Rng::new(1).stream(entry.name);
             for _ in 0..200 {
-                let mut scheduler = (entry.new)();
+                let mut scheduler = choice.make();
                 let mut paths: alloc::vec::Vec<_> = (0..rng.below(4)).map(path).collect();
                 for p in &mut paths {
                     p.srtt = Duration::from_micros(1 + rng.below(300_000));

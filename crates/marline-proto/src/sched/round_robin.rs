@@ -2,7 +2,8 @@
 
 use alloc::boxed::Box;
 
-use super::{Plan, Scheduler};
+use super::registry::{Entry, PACKET_WISE};
+use super::{Choice, Plan, Scheduler};
 use crate::wire::PathId;
 
 #[derive(Debug, Default)]
@@ -10,7 +11,16 @@ struct RoundRobin {
     last: Option<PathId>,
 }
 
-pub(super) fn new() -> Box<dyn Scheduler> {
+pub(super) const ENTRY: Entry = Entry {
+    name: "round-robin",
+    publication: "Paasch et al., CSWS 2014",
+    help: "each path with room in turn",
+    kinds: PACKET_WISE,
+    options: &[],
+    new,
+};
+
+fn new(_: &Choice) -> Box<dyn Scheduler> {
     Box::new(RoundRobin::default())
 }
 
@@ -39,7 +49,7 @@ mod tests {
         let mut backlog = Backlog::of(6);
         let mut paths = [path(0), path(1), path(2)];
         paths[1].in_flight = paths[1].window;
-        new().plan(&mut Plan::new(Default::default(), &mut paths, &mut backlog));
+        RoundRobin::default().plan(&mut Plan::new(Default::default(), &mut paths, &mut backlog));
         assert_eq!(backlog.sent_on(), [0, 2, 0, 2, 0, 2]);
     }
 
@@ -48,7 +58,7 @@ mod tests {
         let mut backlog = Backlog::of(3);
         let mut paths = [path(0)];
         paths[0].window = 2_400;
-        new().plan(&mut Plan::new(Default::default(), &mut paths, &mut backlog));
+        RoundRobin::default().plan(&mut Plan::new(Default::default(), &mut paths, &mut backlog));
         assert_eq!(backlog.sent_on(), [0, 0]);
     }
 }

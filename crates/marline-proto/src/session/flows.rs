@@ -14,7 +14,7 @@ use crate::flow::{
     Chunk, Flow, FlowSpec, PacketsRecv, PacketsSend, Queues, RecvHalf, SendError, SendHalf,
     StreamRecv, StreamSend,
 };
-use crate::sched::registry as sched;
+use crate::sched::Choice;
 use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, LEAST_PRIORITY, MAX_TARGET};
 
@@ -32,8 +32,8 @@ pub struct FlowOptions {
     pub priority: u8,
     /// Packets flows: how long a message is worth sending (again); `None` for ever.
     pub lifetime: Option<Duration>,
-    /// Name of the scheduler on this side; `None` for the configured default.
-    pub scheduler: Option<&'static str>,
+    /// The scheduler on this side; `None` for the configured default.
+    pub scheduler: Option<Choice>,
     /// Opaque to the session, handed to the peer: at most 512 bytes.
     pub target: Bytes,
 }
@@ -76,7 +76,7 @@ pub enum OpenError {
     TargetTooLong(usize),
     /// Priority beyond 7.
     Priority(u8),
-    /// The scheduler is unknown or cannot serve the kind.
+    /// The scheduler cannot serve the kind.
     Scheduler(ConfigError),
     /// The session is closing.
     Closing,
@@ -164,12 +164,9 @@ impl Session {
         &mut self,
         id: FlowId,
         spec: FlowSpec,
-        scheduler: &'static str,
+        scheduler: Choice,
         announced: bool,
     ) {
-        let Some(entry) = sched::find(scheduler) else {
-            unreachable!("the name was checked");
-        };
         let (send, recv) = match spec.kind {
             FlowKind::Stream => (
                 SendHalf::Stream(StreamSend::new(self.peer.max_flow_data)),
@@ -191,8 +188,8 @@ impl Session {
             priority: spec.priority,
             lifetime: spec.lifetime,
             target: spec.target,
-            scheduler: (entry.new)(),
-            scheduler_name: entry.name,
+            scheduler: scheduler.make(),
+            choice: scheduler,
             send,
             recv,
             queues: Queues::default(),

@@ -11,6 +11,7 @@ use super::control::Control;
 use crate::event::{CloseReason, Event};
 use crate::flow::{FlowSpec, RecvHalf, SendHalf};
 use crate::observe::Record;
+use crate::sched::Choice;
 use crate::wire::{
     self, Availability, DeliveryOrder, FlowId, FlowKind, Frame, OpenFlow, PathId, ResetFlow,
     StopSending, close_code,
@@ -316,7 +317,7 @@ impl Session {
         self.reap(id);
     }
 
-    fn default_scheduler(&self, kind: FlowKind) -> &'static str {
+    fn default_scheduler(&self, kind: FlowKind) -> Choice {
         match kind {
             FlowKind::Stream => self.config.stream_scheduler,
             FlowKind::Packets => self.config.packets_scheduler,

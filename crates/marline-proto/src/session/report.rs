@@ -56,7 +56,7 @@ fn flow_stats(flow: &Flow) -> FlowStats {
     FlowStats {
         id: flow.id,
         kind: flow.kind,
-        scheduler: flow.scheduler_name,
+        scheduler: flow.choice,
         priority: flow.priority,
         unsent: match &flow.send {
             SendHalf::Stream(stream) => stream.unsent(),

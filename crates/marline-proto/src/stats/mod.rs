@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use marline_base::{Duration, Rate};
 
 use crate::path::PathState;
+use crate::sched::Choice;
 use crate::wire::{FlowId, FlowKind, PathId};
 
 /// What one path has counted since it was added.
@@ -120,7 +121,7 @@ pub struct FlowStats {
     /// Its kind.
     pub kind: FlowKind,
     /// Its scheduler.
-    pub scheduler: &'static str,
+    pub scheduler: Choice,
     /// Its priority, 0 (first) to 7.
     pub priority: u8,
     /// Bytes written that were not sent yet.

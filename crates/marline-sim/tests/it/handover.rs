@@ -56,7 +56,7 @@ fn a_dark_link_is_not_noticed_by_live_messages() {
     for scheduler in ["edpf", "min-rtt", "redundant", "round-robin"] {
         for seed in 0..3 {
             let options = FlowOptions {
-                scheduler: Some(scheduler),
+                scheduler: Some(scheduler.parse().expect("a scheduler")),
                 ..FlowOptions::new(FlowKind::Packets)
             };
             handover(seed, &options, |lab, inbox| {
@@ -72,7 +72,7 @@ fn a_dark_link_is_not_noticed_by_a_live_stream() {
     for scheduler in ["edpf", "min-rtt", "redundant", "round-robin"] {
         for seed in 0..3 {
             let options = FlowOptions {
-                scheduler: Some(scheduler),
+                scheduler: Some(scheduler.parse().expect("a scheduler")),
                 ..FlowOptions::new(FlowKind::Stream)
             };
             handover(seed, &options, |lab, inbox| {

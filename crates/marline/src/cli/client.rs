@@ -1,7 +1,7 @@
 //! `marline client`: local proxies over a session with a server.
 
 use super::service::Service;
-use super::{CliError, runtime};
+use super::{CliError, runtime, schedulers};
 use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
 use crate::control::Manage;
 use crate::endpoint::client::FailureKind;
@@ -9,6 +9,7 @@ use crate::endpoint::{self, ClientOptions, ConnectError};
 use crate::identity::Identity;
 use crate::proxy::front::Front;
 use crate::proxy::{Tasks, Tunnel};
+use marline_proto::sched::registry::SCHEDULERS;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +17,7 @@ use std::time::Duration;
 /// How long a client tries to reach its server before it gives up. Once it has had a session it never does.
 const CONNECT: Duration = Duration::from_secs(12);
 
-/// Carry local programs' traffic over several links to a server.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+const EXAMPLES: &str = "\
 Examples:
   One laptop, two links, a SOCKS5 proxy at 127.0.0.1:1080:
     marline client --server 'marline://...' --path wlan0 --path wwan0
@@ -36,7 +35,11 @@ Examples:
 
     server = \"marline://...\"
     path = [\"wlan0\", \"wwan0,standby,cost=2\"]
-    forward = [\"tcp:127.0.0.1:8080=intranet.example:80\"]")]
+    forward = [\"tcp:127.0.0.1:8080=intranet.example:80\"]";
+
+/// Carry local programs' traffic over several links to a server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = schedulers::after(EXAMPLES, SCHEDULERS.iter()))]
 pub struct Args {
     /// Read the configuration from this TOML file; flags win over it.
     #[arg(long, value_name = "FILE")]

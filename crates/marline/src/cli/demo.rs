@@ -1,13 +1,14 @@
 //! `marline demo`: the main job in one command.
 
 use super::signals::Signals;
-use super::{CliError, output, runtime};
+use super::{CliError, output, runtime, schedulers};
 use crate::demo::report::RunReport;
-use crate::demo::{self, DEFAULT_LINKS, Options, Plan, Progress, Report, RunPlan, Watch, table};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use crate::demo::{
+    self, DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, Plan, Progress, Report, RunPlan, Watch, table,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use marline_link::LinkConfig;
-use marline_proto::sched::registry;
+use marline_proto::sched::{Choice, ChoiceError};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -37,16 +38,17 @@ rate and no queue has a queue of 200ms.";
 
 /// The flags of `marline demo`.
 #[derive(Debug, clap::Args)]
-#[command(about = ABOUT, long_about = LONG_ABOUT, after_help = EXAMPLES)]
+#[command(about = ABOUT, long_about = LONG_ABOUT, after_help = schedulers::after(EXAMPLES, demo::schedulers()))]
 pub(super) struct Args {
-    /// Schedulers to bond with, separated by commas [default: all]
+    /// Schedulers to bond with, separated by commas: NAME or NAME:KEY=VALUE:...
     #[arg(
         long,
-        value_name = "NAMES",
+        value_name = "SCHEDULERS",
         value_delimiter = ',',
-        value_parser = scheduler_names()
+        default_value = DEFAULT_SCHEDULERS,
+        value_parser = scheduler
     )]
-    schedulers: Vec<&'static str>,
+    schedulers: Vec<Choice>,
     /// Length of each run in seconds, 2 to 600 [default: so that all take about a minute]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=600))]
     seconds: Option<u64>,
@@ -64,22 +66,26 @@ pub(super) struct Args {
     json: bool,
 }
 
-fn scheduler_names() -> impl TypedValueParser<Value = &'static str> {
-    let values = demo::schedulers().map(|entry| PossibleValue::new(entry.name).help(entry.help));
-    PossibleValuesParser::new(values)
-        .try_map(|name| registry::find(&name).map_or(Err("no such scheduler"), |e| Ok(e.name)))
+fn scheduler(text: &str) -> Result<Choice, String> {
+    let choice: Choice = text
+        .parse()
+        .map_err(|error: ChoiceError| error.to_string())?;
+    if demo::schedulers().any(|entry| entry.name == choice.name()) {
+        return Ok(choice);
+    }
+    Err(format!(
+        "`{}` does not serve both kinds of flow",
+        choice.name()
+    ))
 }
 
 impl Args {
     fn plan(&self) -> Result<Plan, CliError> {
-        let mut schedulers: Vec<&'static str> = Vec::new();
-        for name in &self.schedulers {
-            if !schedulers.contains(name) {
-                schedulers.push(name);
+        let mut schedulers: Vec<Choice> = Vec::new();
+        for choice in &self.schedulers {
+            if !schedulers.contains(choice) {
+                schedulers.push(*choice);
             }
-        }
-        if schedulers.is_empty() {
-            schedulers = demo::schedulers().map(|entry| entry.name).collect();
         }
         let time = match self.seconds {
             Some(seconds) => Duration::from_secs(seconds),

@@ -11,6 +11,7 @@ mod link;
 mod logging;
 pub mod output;
 mod paths;
+mod schedulers;
 pub mod server;
 mod service;
 mod signals;

@@ -1,7 +1,7 @@
 //! `marline server`: lets clients in and connects their flows to their targets.
 
 use super::service::Service;
-use super::{CliError, output, runtime};
+use super::{CliError, output, runtime, schedulers};
 use crate::carrier::{ListenError, SocketError};
 use crate::config::{RawServer, ServerConfig, Source};
 use crate::control::Manage;
@@ -10,13 +10,12 @@ use crate::endpoint::{self, ServerOptions};
 use crate::identity::{ConnectionString, Host, HostPort, Identity};
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Tasks};
+use marline_proto::sched::registry::SCHEDULERS;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Let clients in and connect them to their targets.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+const EXAMPLES: &str = "\
 Examples:
   A cloud host for one client, whose key `marline identity show` printed on the client:
     marline server --allow-client marline-pub:...
@@ -38,7 +37,11 @@ Examples:
 Prints its connection string, one line, to standard output: what a client gives as --server.
 
 Without rules, clients reach every public address, and none that is loopback, link-local, private,
-shared by carriers, multicast or for documentation.")]
+shared by carriers, multicast or for documentation.";
+
+/// Let clients in and connect them to their targets.
+#[derive(Debug, clap::Args)]
+#[command(after_help = schedulers::after(EXAMPLES, SCHEDULERS.iter()))]
 pub struct Args {
     /// Read the configuration from this TOML file; flags win over it.
     #[arg(long, value_name = "FILE")]

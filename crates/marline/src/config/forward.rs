@@ -1,9 +1,10 @@
-//! One forward: `tcp|udp:LISTEN=HOST:PORT[,scheduler=NAME][,priority=N][,lifetime=TIME][,ordered]`.
+//! One forward: `tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered]`.
 
 use super::error::Problem;
 use super::names;
 use super::text::{duration, listen_address, nearest};
 use crate::proxy::{OpenOptions, Protocol, Target};
+use marline_proto::sched::Choice;
 use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -19,7 +20,7 @@ pub struct Forward {
     /// What the server connects to.
     pub target: Target,
     /// Scheduler of its flows; `None` for the default of their kind.
-    pub scheduler: Option<&'static str>,
+    pub scheduler: Option<Choice>,
     /// 0 (served first) to 7; `None` for the middle.
     pub priority: Option<u8>,
     /// How long a datagram is worth sending; UDP only. `None` for [`OpenOptions::DATAGRAM_LIFETIME`].
@@ -157,7 +158,13 @@ mod tests {
         let tcp = parse("tcp:127.0.0.1:8080=host:80,scheduler=min-rtt,priority=7");
         assert_eq!(tcp.kind(), FlowKind::Stream);
         assert_eq!(tcp.target.to_string(), "tcp:host:80");
-        assert_eq!(tcp.scheduler, Some("min-rtt"));
+        assert_eq!(tcp.scheduler, Some("min-rtt".parse().unwrap()));
+        let told = parse("udp:127.0.0.1:1=h:1,scheduler=edpf:horizon=1s:revise=5ms,ordered");
+        assert_eq!(
+            told.scheduler,
+            Some("edpf:horizon=1s:revise=5ms".parse().unwrap())
+        );
+        assert!(told.ordered);
         assert_eq!(tcp.priority, Some(7));
         let udp =
             parse("udp:[::1]:5353=[2001:db8::1]:53,scheduler=redundant,lifetime=200ms,ordered");
@@ -194,6 +201,10 @@ mod tests {
                 "unknown scheduler `edfp`",
             ),
             ("udp:127.0.0.1:1=h:1,shedule=edpf", "unknown option"),
+            (
+                "udp:127.0.0.1:1=h:1,scheduler=edpf:horizon=1",
+                "`horizon` does not take `1`",
+            ),
         ] {
             let problem = text.parse::<Forward>().expect_err(text);
             assert!(problem.message.contains(reason), "{text}: {problem}");

@@ -7,6 +7,7 @@ use super::text::{nearest, rate};
 use marline_base::Rate;
 use marline_proto::congestion::registry::CONTROLLERS;
 use marline_proto::sched::registry::{SCHEDULERS, default_for};
+use marline_proto::sched::{Choice, ChoiceError};
 use marline_proto::wire::FlowKind;
 
 /// Leaves the choice of the scheduler to the session.
@@ -18,9 +19,9 @@ const KINDS: [FlowKind; 2] = [FlowKind::Stream, FlowKind::Packets];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedulers {
     /// For streams.
-    pub stream: &'static str,
+    pub stream: Choice,
     /// For packets.
-    pub packets: &'static str,
+    pub packets: Choice,
 }
 
 impl Default for Schedulers {
@@ -43,7 +44,9 @@ impl Schedulers {
         let mut given: Vec<FlowKind> = Vec::new();
         for value in values {
             source.read("scheduler", value, |text| {
-                let (kinds, name): (&[FlowKind], &str) = match text.split_once('=') {
+                // `=` also stands in options, but only after a colon.
+                let split = text.split_once('=').filter(|(kind, _)| !kind.contains(':'));
+                let (kinds, name): (&[FlowKind], &str) = match split {
                     None => (&KINDS, text),
                     Some(("stream", name)) => (&[FlowKind::Stream], name),
                     Some(("packets", name)) => (&[FlowKind::Packets], name),
@@ -60,10 +63,10 @@ impl Schedulers {
                         )));
                     }
                     given.push(*kind);
-                    let name = scheduler(name, *kind)?.unwrap_or(default_for(*kind));
+                    let choice = scheduler(name, *kind)?.unwrap_or(default_for(*kind));
                     match kind {
-                        FlowKind::Stream => schedulers.stream = name,
-                        FlowKind::Packets => schedulers.packets = name,
+                        FlowKind::Stream => schedulers.stream = choice,
+                        FlowKind::Packets => schedulers.packets = choice,
                     }
                 }
                 Ok(())
@@ -73,31 +76,33 @@ impl Schedulers {
     }
 }
 
-/// The scheduler called `name`, which must serve flows of `kind`; `None` for [`AUTO`].
+/// The scheduler that `text` chooses, `NAME` or `NAME:KEY=VALUE:...`, which must serve flows of `kind`; `None` for [`AUTO`].
 ///
 /// # Errors
-/// When there is none, or it does not serve that kind; with a list of those that do.
-pub fn scheduler(name: &str, kind: FlowKind) -> Result<Option<&'static str>, Problem> {
-    if name == AUTO {
+/// When there is none, it does not serve that kind, or an option is wrong; with the mend.
+pub fn scheduler(text: &str, kind: FlowKind) -> Result<Option<Choice>, Problem> {
+    if text == AUTO {
         return Ok(None);
     }
+    let serving = SCHEDULERS
+        .iter()
+        .filter(|entry| entry.kinds.contains(&kind));
     let names: Vec<&str> = std::iter::once(AUTO)
-        .chain(
-            SCHEDULERS
-                .iter()
-                .filter(|entry| entry.kinds.contains(&kind))
-                .map(|entry| entry.name),
-        )
+        .chain(serving.map(|entry| entry.name))
         .collect();
-    match SCHEDULERS.iter().find(|entry| entry.name == name) {
-        Some(entry) if entry.kinds.contains(&kind) => Ok(Some(entry.name)),
-        Some(_) => Err(Problem::new(format!(
-            "scheduler `{name}` does not serve {} flows",
+    match text.parse::<Choice>() {
+        Ok(choice) if choice.entry().kinds.contains(&kind) => Ok(Some(choice)),
+        Ok(choice) => Err(Problem::new(format!(
+            "scheduler `{}` does not serve {} flows",
+            choice.name(),
             word(kind)
         ))
         .hint(format!("schedulers for them: {}", names.join(", ")))),
-        None => Err(Problem::new(format!("unknown scheduler `{name}`"))
-            .hint(format!("known schedulers: {}", names.join(", ")))),
+        Err(ChoiceError::Scheduler(name)) => Err(Problem::new(format!(
+            "unknown scheduler `{name}`"
+        ))
+        .hint(nearest(&name, &names, "scheduler"))),
+        Err(error) => Err(Problem::new(error.message()).hint(error.hint())),
     }
 }
 

@@ -32,12 +32,13 @@ pub struct RawClient {
     /// File whose first line is the password that the SOCKS5 proxy demands.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub socks_password_file: Option<Written>,
-    /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=NAME][,priority=0..7][,lifetime=TIME][,ordered]. TIME
-    /// is how long a datagram is worth sending, 3s by default. Give it once for each forward.
+    /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME]
+    /// [,ordered]. TIME is how long a datagram is worth sending, 3s by default. Give it once for each forward.
     #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
     pub forward: Vec<Written>,
-    /// Scheduler of flows that name none: NAME, or stream=NAME or packets=NAME for one kind of flow [default: auto].
-    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    /// Scheduler of flows that choose none: NAME or NAME:KEY=VALUE:..., with stream= or packets= before it for one kind
+    /// of flow [default: auto]. Names and keys are listed below.
+    #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
     /// Congestion controller of every path: bbr, cubic, new-reno, none, or fixed=RATE
     /// [default: bbr-gentle].
@@ -87,8 +88,9 @@ pub struct RawServer {
     /// Most flows that one client may have open at a time [default: 1024].
     #[arg(long, value_name = "COUNT", value_parser = Written::flag)]
     pub max_flows: Option<Written>,
-    /// Scheduler of what is sent to clients: NAME, or stream=NAME or packets=NAME for one kind of flow [default: auto].
-    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    /// Scheduler of what is sent to clients: NAME or NAME:KEY=VALUE:..., with stream= or packets= before it for one kind
+    /// of flow [default: auto]. Names and keys are listed below.
+    #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
     /// Congestion controller of every path: bbr, cubic, new-reno, none, or fixed=RATE
     /// [default: bbr-gentle].

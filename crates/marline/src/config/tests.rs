@@ -108,7 +108,7 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
     assert_eq!(
         by_flags.common.schedulers,
         Schedulers {
-            stream: "min-rtt",
+            stream: "min-rtt".parse().unwrap(),
             packets: Schedulers::default().packets
         }
     );
@@ -190,7 +190,7 @@ fn errors_in_a_file_name_line_key_value_and_mend() {
         (
             "server = \"S\"\nscheduler = [\"fastest\"]\n",
             "marline.toml:2: key `scheduler`: \"fastest\": unknown scheduler `fastest`",
-            "known schedulers: auto, edpf, min-rtt, redundant, round-robin",
+            "known schedulers: auto, ",
         ),
         (
             "server = \"S\"\nserver = \"T\"\n",
@@ -258,6 +258,14 @@ fn errors_in_flags_name_the_flag_and_the_value() {
         (
             vec!["--scheduler", "blocks=edpf"],
             "--scheduler blocks=edpf: unknown kind of flow",
+        ),
+        (
+            vec!["--scheduler", "stream=edpf:horizn=1s"],
+            "--scheduler stream=edpf:horizn=1s: scheduler `edpf` has no option `horizn`",
+        ),
+        (
+            vec!["--scheduler", "edpf:horizon=1h"],
+            "--scheduler edpf:horizon=1h: option `horizon` does not take `1h`",
         ),
         (
             vec![

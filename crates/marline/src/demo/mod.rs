@@ -24,7 +24,7 @@ mod verdict;
 mod worker;
 
 pub use live::{Delays, LiveFigures};
-pub use options::{DEFAULT_LINKS, Options, parse_link, schedulers};
+pub use options::{DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, parse_link, schedulers};
 pub use plan::{Plan, RunPlan};
 pub use report::Report;
 pub use run::run;

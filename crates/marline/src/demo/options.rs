@@ -1,4 +1,5 @@
 use marline_link::{Capacity, ConfigError, Link, LinkConfig, QueueLimit};
+use marline_proto::sched::Choice;
 use marline_proto::sched::registry::{self, Entry};
 use marline_proto::wire::FlowKind;
 use std::time::Duration;
@@ -8,6 +9,9 @@ pub const DEFAULT_LINKS: [&str; 2] = [
     "rate=20mbit,delay=15ms,jitter=2ms,loss=1%",
     "rate=10mbit,delay=40ms",
 ];
+
+/// The schedulers when none are given: the default and what it is most often compared with.
+pub const DEFAULT_SCHEDULERS: &str = "edpf,min-rtt,redundant,round-robin";
 
 /// Queue of a link that has a rate and no queue of its own: without a bound, delays grow without one.
 const DEFAULT_QUEUE: Duration = Duration::from_millis(200);
@@ -22,7 +26,7 @@ pub struct Options {
     /// Link A and link B, each the same in both directions.
     pub links: [LinkConfig; 2],
     /// The schedulers to bond with, from the registry.
-    pub schedulers: Vec<&'static str>,
+    pub schedulers: Vec<Choice>,
     /// How long the traffic of one run flows.
     pub time: Duration,
     /// Seed of everything random in the links and in the download's body.
@@ -98,7 +102,8 @@ mod tests {
 
     #[test]
     fn the_default_scheduler_is_among_those_offered() {
-        let name = registry::default_for(FlowKind::Stream);
+        let name = registry::default_for(FlowKind::Stream).name();
         assert!(schedulers().any(|entry| entry.name == name));
+        assert!(DEFAULT_SCHEDULERS.split(',').any(|given| given == name));
     }
 }

@@ -4,6 +4,7 @@ use super::options::Options;
 use super::report::{Dark, LinkReport};
 use marline_base::Rate;
 use marline_link::{Delay, LinkConfig};
+use marline_proto::sched::Choice;
 use marline_proto::sched::registry;
 use marline_proto::wire::FlowKind;
 use std::time::Duration;
@@ -39,7 +40,7 @@ pub struct RunPlan {
     /// Numbers of the links in use.
     pub links: Vec<usize>,
     /// The scheduler of all flows.
-    pub scheduler: &'static str,
+    pub scheduler: Choice,
 }
 
 impl Plan {
@@ -53,7 +54,7 @@ impl Plan {
         let bonded = options.schedulers.iter().map(|scheduler| RunPlan {
             name: format!("bonded, {scheduler}"),
             links: (0..NAMES.len()).collect(),
-            scheduler,
+            scheduler: *scheduler,
         });
         let dark_for = DARK.min(options.time / 4);
         Plan {
@@ -124,7 +125,7 @@ mod tests {
     fn plan(links: [&str; 2], seconds: u64) -> Plan {
         Plan::new(Options {
             links: links.map(|text| parse_link(text).unwrap()),
-            schedulers: vec!["edpf", "redundant"],
+            schedulers: ["edpf", "redundant"].map(|s| s.parse().unwrap()).to_vec(),
             time: Duration::from_secs(seconds),
             seed: 1,
         })

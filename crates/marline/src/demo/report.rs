@@ -61,7 +61,7 @@ pub struct RunReport {
     /// Names of the links in use: one, or several when bonded.
     pub links: Vec<&'static str>,
     /// The scheduler of all flows.
-    pub scheduler: &'static str,
+    pub scheduler: String,
     /// Why the run failed, if it did.
     pub error: Option<String>,
     /// What was measured; `None` if the run failed.
@@ -127,7 +127,7 @@ pub(super) mod tests {
         RunReport {
             name: links.join("+"),
             links: links.to_vec(),
-            scheduler: "edpf",
+            scheduler: "edpf".to_owned(),
             error: None,
             figures: Some(Figures {
                 download: DownloadFigures {

@@ -60,7 +60,7 @@ pub async fn run(plan: &Plan, watch: &mut impl Watch) -> Report {
         let report = RunReport {
             name: run.name.clone(),
             links: run.link_names(),
-            scheduler: run.scheduler,
+            scheduler: run.scheduler.to_string(),
             error,
             figures,
         };
@@ -77,7 +77,7 @@ pub async fn run(plan: &Plan, watch: &mut impl Watch) -> Report {
             bits_per_second: live::BITS_PER_SECOND,
             message_bytes: live::MESSAGE_BYTES,
         },
-        sentence: verdict::sentence(&runs, registry::default_for(FlowKind::Stream)),
+        sentence: verdict::sentence(&runs, registry::default_for(FlowKind::Stream).name()),
         runs,
     }
 }

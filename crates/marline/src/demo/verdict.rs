@@ -128,7 +128,7 @@ pub(super) fn sentence(runs: &[RunReport], scheduler: &str) -> String {
             Difference::None => {}
         }
     }
-    let name = run.scheduler;
+    let name = &run.scheduler;
     let against = "against the better single link in each figure";
     match (gains.is_empty(), costs.is_empty()) {
         (false, false) => format!(
@@ -225,7 +225,7 @@ mod tests {
         let mut runs = singles();
         for (scheduler, goodput) in [("min-rtt", 30.0), ("edpf", 20.0)] {
             let mut bonded = run(&["A", "B"], [goodput, 16.0, 45.0, 12.0, 0.0]);
-            bonded.scheduler = scheduler;
+            bonded.scheduler = scheduler.to_owned();
             runs.push(bonded);
         }
         assert!(sentence(&runs, "edpf").starts_with("Bonding with edpf,"));

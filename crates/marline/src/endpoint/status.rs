@@ -95,7 +95,7 @@ fn flow(flow: &FlowStats) -> FlowStatus {
             FlowKind::Packets => "packets",
         }
         .to_owned(),
-        scheduler: flow.scheduler.to_owned(),
+        scheduler: flow.scheduler.to_string(),
         priority: flow.priority,
         sent_bytes: counters.written_bytes,
         delivered_bytes: counters.read_bytes,

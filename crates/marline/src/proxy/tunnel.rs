@@ -1,6 +1,7 @@
 //! What the proxies need of a session: open flows at one end, accept them at the other.
 
 use bytes::Bytes;
+use marline_proto::sched::Choice;
 use std::future::Future;
 use std::io;
 use std::time::Duration;
@@ -13,8 +14,8 @@ pub struct OpenOptions {
     pub target: Bytes,
     /// 0 (served first) to 7.
     pub priority: u8,
-    /// Name of the scheduler in the registry; `None` for the session's default.
-    pub scheduler: Option<&'static str>,
+    /// The scheduler of what this end sends; `None` for the session's default.
+    pub scheduler: Option<Choice>,
     /// How long a message is worth sending; `None` for as long as the flow lives.
     pub lifetime: Option<Duration>,
     /// Messages are delivered in order. Streams always are.

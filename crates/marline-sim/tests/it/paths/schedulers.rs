@@ -9,7 +9,7 @@ use crate::kit::{Lab, Messages, Outbox, ms, secs};
 
 fn live(lab: &mut Lab, scheduler: &'static str) -> FlowId {
     let options = FlowOptions {
-        scheduler: Some(scheduler),
+        scheduler: Some(scheduler.parse().expect("a scheduler")),
         ordered: false,
         ..FlowOptions::new(FlowKind::Packets)
     };

@@ -2,6 +2,7 @@
 
 use marline_proto::congestion::registry::CONTROLLERS;
 use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::sched::{Accepts, Choice};
 use marline_proto::wire::FlowKind;
 use marline_proto::{Config, FlowOptions};
 use marline_sim::{Duration, End, Instant, Rate, Rng};
@@ -16,8 +17,25 @@ fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
     low + rng.below(high - low + 1)
 }
 
-pub(super) fn scheduler(rng: &mut Rng) -> &'static str {
-    SCHEDULERS[rng.below(SCHEDULERS.len() as u64) as usize].name
+/// Any scheduler; in half of the cases with any values of its options.
+pub(super) fn scheduler(rng: &mut Rng) -> Choice {
+    let entry = &SCHEDULERS[rng.below(SCHEDULERS.len() as u64) as usize];
+    let mut text = entry.name.to_owned();
+    if rng.chance(0.5) {
+        for option in entry.options {
+            let value = match option.accepts {
+                Accepts::Switch => pick(rng, &["on", "off"]).to_owned(),
+                Accepts::Word(words) => pick(rng, words).to_owned(),
+                Accepts::Number(low, high) => (low + (high - low) * rng.uniform()).to_string(),
+                Accepts::Time(low, high) => {
+                    let (low, high) = (low.as_micros() as u64, high.as_micros() as u64);
+                    format!("{}us", between(rng, low, high))
+                }
+            };
+            text += &format!(":{}={value}", option.key);
+        }
+    }
+    text.parse().expect("drawn from what is accepted")
 }
 
 pub(super) fn config(rng: &mut Rng) -> Config {

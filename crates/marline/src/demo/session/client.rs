@@ -8,6 +8,7 @@ use crate::endpoint::{self, ClientOptions, Handle};
 use crate::identity::{self, HostPort};
 use crate::proxy::{Host, OpenOptions, Protocol, Target, Tasks, socks5, udp};
 use marline_proto::path::PathState;
+use marline_proto::sched::Choice;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -44,7 +45,7 @@ impl Client {
         keys: &Keys,
         entries: &[SocketAddr],
         targets: Targets,
-        scheduler: &'static str,
+        scheduler: Choice,
     ) -> Result<Self, SessionError> {
         let path = |(index, entry): (usize, &SocketAddr)| PathSpec {
             name: format!("link-{index}"),

@@ -11,6 +11,7 @@ pub(super) use server::Server;
 use crate::endpoint::ConnectError;
 use crate::endpoint::server::BindError;
 use crate::identity::{Identity, NoRandomness};
+use marline_proto::sched::Choice;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -61,7 +62,7 @@ impl Keys {
 }
 
 /// Everything by default but the scheduler.
-fn config(scheduler: &'static str) -> marline_proto::Config {
+fn config(scheduler: Choice) -> marline_proto::Config {
     marline_proto::Config {
         stream_scheduler: scheduler,
         packets_scheduler: scheduler,

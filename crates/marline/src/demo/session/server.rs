@@ -6,6 +6,7 @@ use crate::identity::AllowList;
 use crate::proxy::policy::{Policy, Rule};
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Tasks};
+use marline_proto::sched::Choice;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -27,7 +28,7 @@ impl Server {
     pub(in crate::demo) async fn start(
         keys: &Keys,
         targets: Targets,
-        scheduler: &'static str,
+        scheduler: Choice,
     ) -> Result<Self, SessionError> {
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let mut options = ServerOptions::new(

@@ -1,0 +1,217 @@
+//! What a scheduler can be told besides its name: switches, numbers, times and words.
+
+use core::fmt;
+
+use marline_base::Duration;
+
+/// The value of an option.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// On or off.
+    Switch(bool),
+    /// A finite number.
+    Number(f64),
+    /// A duration.
+    Time(Duration),
+    /// One of a few words.
+    Word(&'static str),
+}
+
+// No number is NaN: defaults are literals, and what is read must lie in a range.
+impl Eq for Value {}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switch(on) => f.write_str(if *on { "on" } else { "off" }),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Word(word) => f.write_str(word),
+            Self::Time(time) => match time.as_nanos() {
+                0 => f.write_str("0s"),
+                n if n % 1_000_000_000 == 0 => write!(f, "{}s", n / 1_000_000_000),
+                n if n % 1_000_000 == 0 => write!(f, "{}ms", n / 1_000_000),
+                n => write!(f, "{}us", n as f64 / 1_000.0),
+            },
+        }
+    }
+}
+
+/// What an option accepts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Accepts {
+    /// `on` or `off`.
+    Switch,
+    /// A number from the first to the second.
+    Number(f64, f64),
+    /// A duration from the first to the second, written with its unit: `us`, `ms` or `s`.
+    Time(Duration, Duration),
+    /// One of these.
+    Word(&'static [&'static str]),
+}
+
+impl fmt::Display for Accepts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switch => f.write_str("`on` or `off`"),
+            Self::Number(low, high) => write!(f, "a number from {low} to {high}"),
+            Self::Time(low, high) => {
+                let (low, high) = (Value::Time(*low), Value::Time(*high));
+                write!(f, "a time from {low} to {high} with its unit (us, ms or s)")
+            }
+            Self::Word(words) => {
+                for (i, word) in words.iter().enumerate() {
+                    let before = match i {
+                        0 => "",
+                        _ if i + 1 == words.len() => " or ",
+                        _ => ", ",
+                    };
+                    write!(f, "{before}`{word}`")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// An option of a scheduler: its key, what it accepts, its default and what it does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OptionSpec {
+    /// As it is written, in kebab-case.
+    pub key: &'static str,
+    /// The values that it takes.
+    pub accepts: Accepts,
+    /// Its value when it is not given.
+    pub default: Value,
+    /// What it does, in a line.
+    pub help: &'static str,
+}
+
+impl OptionSpec {
+    /// An option that is on or off.
+    pub const fn switch(key: &'static str, default: bool, help: &'static str) -> Self {
+        Self {
+            key,
+            accepts: Accepts::Switch,
+            default: Value::Switch(default),
+            help,
+        }
+    }
+
+    /// A number within `range` (lowest, highest).
+    pub const fn number(
+        key: &'static str,
+        default: f64,
+        range: (f64, f64),
+        help: &'static str,
+    ) -> Self {
+        Self {
+            key,
+            accepts: Accepts::Number(range.0, range.1),
+            default: Value::Number(default),
+            help,
+        }
+    }
+
+    /// A duration within `range` (shortest, longest).
+    pub const fn time(
+        key: &'static str,
+        default: Duration,
+        range: (Duration, Duration),
+        help: &'static str,
+    ) -> Self {
+        Self {
+            key,
+            accepts: Accepts::Time(range.0, range.1),
+            default: Value::Time(default),
+            help,
+        }
+    }
+
+    /// One of `words`.
+    pub const fn word(
+        key: &'static str,
+        default: &'static str,
+        words: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self {
+            key,
+            accepts: Accepts::Word(words),
+            default: Value::Word(default),
+            help,
+        }
+    }
+
+    /// Reads a value; `None` if it is not what the option accepts.
+    pub fn read(&self, text: &str) -> Option<Value> {
+        match self.accepts {
+            Accepts::Switch => match text {
+                "on" => Some(Value::Switch(true)),
+                "off" => Some(Value::Switch(false)),
+                _ => None,
+            },
+            Accepts::Number(low, high) => {
+                let number = text.parse::<f64>().ok()?;
+                (low..=high)
+                    .contains(&number)
+                    .then_some(Value::Number(number))
+            }
+            Accepts::Time(low, high) => {
+                let time = time(text)?;
+                (low..=high).contains(&time).then_some(Value::Time(time))
+            }
+            Accepts::Word(words) => {
+                let word = words.iter().find(|word| **word == text)?;
+                Some(Value::Word(word))
+            }
+        }
+    }
+}
+
+fn time(text: &str) -> Option<Duration> {
+    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let (number, nanos) = units
+        .iter()
+        .find_map(|(unit, nanos)| Some((text.strip_suffix(unit)?, nanos)))?;
+    let nanos = libm::round(number.parse::<f64>().ok()? * nanos);
+    (0.0..1e18)
+        .contains(&nanos)
+        .then(|| Duration::from_nanos(nanos as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn values_are_read_back_as_written() {
+        let ms = Duration::from_millis;
+        let specs = [
+            OptionSpec::switch("a", false, "-"),
+            OptionSpec::number("b", 0.5, (0.0, 1.0), "-"),
+            OptionSpec::time("c", ms(10), (Duration::ZERO, ms(2_000)), "-"),
+            OptionSpec::word("d", "kernel", &["kernel", "user"], "-"),
+        ];
+        let texts = [
+            &["on", "off"][..],
+            &["0", "1", "0.47"],
+            &["0s", "20ms", "1500us", "2s", "0.5us"],
+            &["kernel", "user"],
+        ];
+        for (spec, texts) in specs.iter().zip(texts) {
+            for text in texts {
+                let value = spec.read(text).expect(text);
+                assert_eq!(value.to_string(), *text);
+            }
+            for wrong in [
+                "", "yes", "-1", "NaN", "inf", "1.01", "20", "2001ms", "3s", "-1ms",
+            ] {
+                assert_eq!(spec.read(wrong), None, "{} {wrong}", spec.key);
+            }
+        }
+        let time = specs[2].accepts.to_string();
+        assert_eq!(time, "a time from 0s to 2s with its unit (us, ms or s)");
+        assert_eq!(specs[3].accepts.to_string(), "`kernel` or `user`");
+    }
+}
