@@ -7,6 +7,7 @@
 pub mod hostile;
 pub mod results;
 pub mod scenario;
+pub mod traces;
 mod world;
 
 pub use marline_base::{Duration, Instant, Rate, Rng};
