@@ -127,6 +127,11 @@ impl RangeSet {
         self.ranges.len()
     }
 
+    /// How many values it holds.
+    pub(crate) fn total(&self) -> u64 {
+        self.ranges.iter().map(|r| r.end - r.start).sum()
+    }
+
     /// From the highest to the lowest.
     pub(crate) fn iter_descending(&self) -> impl Iterator<Item = &Range<u64>> {
         self.ranges.iter().rev()

@@ -1,14 +1,28 @@
 //! Marline sessions over modelled links in virtual time.
 //!
-//! [`World`] holds two real `marline-proto` sessions and the links between them. Its clock jumps
-//! from event to event; ties are broken by insertion order, so a run is a function of its inputs
-//! and its seed.
+//! | module | what |
+//! | --- | --- |
+//! | [`scenario`] | what an experiment is |
+//! | [`run`](mod@run) | one run of it, or many at once |
+//! | [`workload`] | applications, one file each |
+//! | [`measure`] | what is measured, by name |
+//! | [`results`] | what runs yield |
+//! | [`World`] | two sessions in a test's own hands |
+//!
+//! Everything runs real `marline-proto` sessions over `marline-link` links. The clock jumps from
+//! event to event; ties are broken by insertion order, so a run is a function of its inputs and
+//! its seed.
 
+mod engine;
 pub mod hostile;
+pub mod measure;
 pub mod results;
+pub mod run;
 pub mod scenario;
 pub mod traces;
+pub mod workload;
 mod world;
 
+pub use engine::{Cable, End};
 pub use marline_base::{Duration, Instant, Rate, Rng};
-pub use world::{Cable, End, World, WorldConfig};
+pub use world::{World, WorldConfig};

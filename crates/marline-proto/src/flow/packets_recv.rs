@@ -272,6 +272,13 @@ impl PacketsRecv {
         self.bytes
     }
 
+    /// Bytes of messages that wait for earlier ones, and of those that are not whole.
+    pub(crate) fn out_of_order(&self) -> u64 {
+        let held = self.held.values().map(|data| data.len() as u64);
+        let parts = self.partial.values().map(|p| p.have.total());
+        held.chain(parts).sum()
+    }
+
     pub(crate) fn is_readable(&self) -> bool {
         !self.ready.is_empty() || self.is_finished() || self.reset.is_some()
     }

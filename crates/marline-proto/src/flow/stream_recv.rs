@@ -205,6 +205,11 @@ impl StreamRecv {
         self.credit
     }
 
+    /// Bytes that wait for earlier ones.
+    pub(crate) fn out_of_order(&self) -> u64 {
+        self.waiting.values().map(|piece| piece.len() as u64).sum()
+    }
+
     /// Bytes that arrived but were not read; all of them after a reset count as read.
     pub(crate) fn unread(&self) -> u64 {
         if self.reset.is_some() {

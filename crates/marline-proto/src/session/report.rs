@@ -5,7 +5,8 @@ use alloc::string::String;
 use super::Session;
 use crate::flow::{Flow, RecvHalf, SendHalf};
 use crate::path::Path;
-use crate::stats::{Credit, FlowStats, PathStats, SessionStats};
+use crate::stats::{Credit, FlowCounters, FlowStats, PathStats, SessionStats};
+use crate::wire::{FlowId, PathId};
 
 impl Session {
     /// How the session, its paths and its flows stand now.
@@ -19,6 +20,26 @@ impl Session {
             flows: self.flows.values().map(flow_stats).collect(),
             closed_flows: self.closed_flows,
         }
+    }
+
+    /// How one path stands now, if there is one of that id.
+    pub fn path(&self, id: PathId) -> Option<PathStats> {
+        let path = self.paths.iter().find(|p| p.id == id)?;
+        Some(self.path_stats(path))
+    }
+
+    /// What an open flow has counted; `None` once it is closed.
+    pub fn flow_counters(&self, id: FlowId) -> Option<FlowCounters> {
+        self.flows.get(&id).map(flow_counters)
+    }
+
+    /// Bytes of an open flow that have arrived and wait for earlier ones, or for the rest of their
+    /// message. It takes time in proportion to the pieces that wait.
+    pub fn out_of_order(&self, id: FlowId) -> u64 {
+        self.flows.get(&id).map_or(0, |flow| match &flow.recv {
+            RecvHalf::Stream(stream) => stream.out_of_order(),
+            RecvHalf::Packets(packets) => packets.out_of_order(),
+        })
     }
 
     fn path_stats(&self, path: &Path) -> PathStats {
@@ -45,7 +66,7 @@ impl Session {
     }
 }
 
-fn flow_stats(flow: &Flow) -> FlowStats {
+fn flow_counters(flow: &Flow) -> FlowCounters {
     let mut counters = flow.counters;
     if let RecvHalf::Packets(packets) = &flow.recv {
         let (delivered, skipped, dropped) = packets.counts();
@@ -53,6 +74,10 @@ fn flow_stats(flow: &Flow) -> FlowStats {
         counters.skipped_messages = skipped;
         counters.dropped_messages = dropped;
     }
+    counters
+}
+
+fn flow_stats(flow: &Flow) -> FlowStats {
     FlowStats {
         id: flow.id,
         kind: flow.kind,
@@ -71,6 +96,6 @@ fn flow_stats(flow: &Flow) -> FlowStats {
             RecvHalf::Packets(packets) => packets.held(),
         },
         delays: flow.delays.clone(),
-        counters,
+        counters: flow_counters(flow),
     }
 }

@@ -7,3 +7,4 @@ mod hostile;
 mod kit;
 mod paths;
 mod random;
+mod sim;

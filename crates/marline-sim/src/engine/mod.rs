@@ -1,0 +1,412 @@
+//! The clock, the links, and what is on its way between sessions.
+//!
+//! The engine owns no session: whoever drives it hands them in, so that a test's two sessions and
+//! a scenario's many run on the same code. Session `2k` is the client of pair `k`, session
+//! `2k + 1` its server. Several pairs may use one link, and then share its queue.
+//!
+//! Time jumps from event to event, ties are broken by the order of insertion, and every random
+//! draw comes from a stream named after what draws: a run is a function of its inputs and seed.
+
+pub(crate) mod cross;
+mod flights;
+mod queue;
+
+use std::ops::IndexMut;
+
+use bytes::Bytes;
+use marline_base::{Instant, Rng};
+use marline_link::{ConfigError, Link, LinkConfig, Verdict};
+use marline_proto::Session;
+use marline_proto::wire::PathId;
+
+use flights::{Flight, Flights};
+pub(crate) use queue::Alarm;
+use queue::{Due, Queue};
+
+/// So many steps at one instant are a loop that lets no time pass.
+const MAX_STEPS_AT_ONCE: u32 = 10_000;
+
+/// Datagrams below this size (bytes) are copied out of the buffer that they were written in.
+const COPY_BELOW: usize = 512;
+
+/// Which end of a pair of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// The session that dialled.
+    Client,
+    /// The session that was dialled.
+    Server,
+}
+
+impl End {
+    /// The other end.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// The two directions of what a path runs over.
+#[derive(Clone, Debug)]
+pub struct Cable {
+    /// From the client to the server.
+    pub up: LinkConfig,
+    /// From the server to the client.
+    pub down: LinkConfig,
+}
+
+impl Cable {
+    /// The same link in both directions.
+    pub fn symmetric(link: LinkConfig) -> Self {
+        Self {
+            up: link.clone(),
+            down: link,
+        }
+    }
+}
+
+/// The links of a cable, at work.
+#[derive(Debug)]
+struct Wire {
+    up: Link,
+    down: Link,
+    /// Bytes that the network adds to each datagram.
+    overhead: u32,
+    /// Times that the links were replaced, for seeds that differ.
+    replaced: u32,
+}
+
+/// What the engine knows of a session.
+#[derive(Debug)]
+struct Seat {
+    /// When it must be woken; holds while it is not touched.
+    wake: Instant,
+    /// It took an input since its outputs were drained.
+    touched: bool,
+    /// Which link each of its paths runs over.
+    routes: Vec<(PathId, usize)>,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Engine {
+    now: Instant,
+    rng: Rng,
+    wires: Vec<Wire>,
+    seats: Vec<Seat>,
+    queue: Queue,
+    flights: Flights,
+    /// Sessions that are touched, in the order in which that happened.
+    touched: Vec<usize>,
+    alarms: Vec<Alarm>,
+    buf: Vec<u8>,
+    steps: u64,
+    steps_at_once: u32,
+    datagrams: u64,
+    /// Let sessions send after each datagram, not after all of an instant.
+    one_by_one: bool,
+}
+
+impl Engine {
+    /// An engine at time zero for so many pairs of sessions, without links.
+    pub(crate) fn new(pairs: usize, rng: Rng) -> Self {
+        let seat = || Seat {
+            wake: Instant::ZERO,
+            touched: false,
+            routes: Vec::new(),
+        };
+        Self {
+            now: Instant::ZERO,
+            rng,
+            wires: Vec::new(),
+            seats: (0..2 * pairs).map(|_| seat()).collect(),
+            queue: Queue::default(),
+            flights: Flights::default(),
+            touched: Vec::new(),
+            alarms: Vec::new(),
+            buf: Vec::with_capacity(1_500),
+            steps: 0,
+            steps_at_once: 0,
+            datagrams: 0,
+            one_by_one: false,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Steps taken so far; each handles one instant's events.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Datagrams that sessions have put on links so far.
+    pub(crate) fn datagrams(&self) -> u64 {
+        self.datagrams
+    }
+
+    pub(crate) fn set_one_by_one(&mut self, one_by_one: bool) {
+        self.one_by_one = one_by_one;
+    }
+
+    /// Adds a link in both directions; returns its index.
+    ///
+    /// # Errors
+    /// A parameter out of its range.
+    pub(crate) fn add_link(&mut self, cable: &Cable, overhead: u32) -> Result<usize, ConfigError> {
+        let wire = self.wire(self.wires.len(), cable, overhead, 0)?;
+        self.wires.push(wire);
+        Ok(self.wires.len() - 1)
+    }
+
+    fn wire(
+        &self,
+        index: usize,
+        cable: &Cable,
+        overhead: u32,
+        replaced: u32,
+    ) -> Result<Wire, ConfigError> {
+        let link = |config: &LinkConfig, direction: &str| {
+            let name = format!("link {index} {direction} {replaced}");
+            Link::new(config.clone(), self.rng.stream(&name).next_u64())
+        };
+        Ok(Wire {
+            up: link(&cable.up, "up")?,
+            down: link(&cable.down, "down")?,
+            overhead,
+            replaced,
+        })
+    }
+
+    /// Puts other links, with empty queues, in the place of a link; what is on its way arrives
+    /// unless `lose` says otherwise.
+    ///
+    /// # Errors
+    /// As [`Engine::add_link`].
+    pub(crate) fn replace_link(
+        &mut self,
+        index: usize,
+        cable: &Cable,
+        lose: bool,
+    ) -> Result<(), ConfigError> {
+        let Wire {
+            overhead, replaced, ..
+        } = self.wires[index];
+        self.wires[index] = self.wire(index, cable, overhead, replaced + 1)?;
+        if lose {
+            self.flights.lose(|f| f.link == index);
+        }
+        Ok(())
+    }
+
+    /// Changes a link's parameters; what waits in its queues stays.
+    ///
+    /// # Errors
+    /// As [`Engine::add_link`]; then nothing has changed upwards, or nothing downwards.
+    pub(crate) fn reconfigure(
+        &mut self,
+        index: usize,
+        up: &LinkConfig,
+        down: &LinkConfig,
+    ) -> Result<(), ConfigError> {
+        let wire = &mut self.wires[index];
+        wire.up.reconfigure(self.now, up.clone())?;
+        wire.down.reconfigure(self.now, down.clone())
+    }
+
+    /// One direction of a link: that in which `from` sends.
+    pub(crate) fn link(&mut self, index: usize, from: End) -> &mut Link {
+        match from {
+            End::Client => &mut self.wires[index].up,
+            End::Server => &mut self.wires[index].down,
+        }
+    }
+
+    /// Cuts a link in one or both directions, or mends it. What waits in the queue of a direction
+    /// that is cut is lost; what has left it arrives.
+    pub(crate) fn set_dark(&mut self, index: usize, up: bool, down: bool) {
+        let now = self.now;
+        self.wires[index].up.set_dark(now, up);
+        self.wires[index].down.set_dark(now, down);
+        self.flights.lose(|f| {
+            let cut = if f.up { up } else { down };
+            cut && f.link == index && f.departs > now
+        });
+    }
+
+    /// Lets a path of a pair of sessions run over a link.
+    pub(crate) fn connect(&mut self, pair: usize, path: PathId, link: usize) {
+        for seat in &mut self.seats[2 * pair..2 * pair + 2] {
+            seat.routes.push((path, link));
+        }
+    }
+
+    /// Ends what [`Engine::connect`] began; what is on its way arrives.
+    pub(crate) fn disconnect(&mut self, pair: usize, path: PathId) {
+        for seat in &mut self.seats[2 * pair..2 * pair + 2] {
+            seat.routes.retain(|(p, _)| *p != path);
+        }
+    }
+
+    /// The link that a path of a pair runs over.
+    pub(crate) fn link_of(&self, pair: usize, path: PathId) -> Option<usize> {
+        let routes = &self.seats[2 * pair].routes;
+        routes.iter().find(|(p, _)| *p == path).map(|(_, l)| *l)
+    }
+
+    /// Calls the driver at a time, which is not before now.
+    pub(crate) fn call_at(&mut self, at: Instant, alarm: Alarm) {
+        self.queue.push(at.max(self.now), Due::Alarm(alarm));
+    }
+
+    /// Alarms that went off in the last [`Engine::advance`], in order.
+    pub(crate) fn take_alarms(&mut self, into: &mut Vec<Alarm>) {
+        into.clear();
+        std::mem::swap(&mut self.alarms, into);
+    }
+
+    /// Somebody used the session: it may have something to send.
+    pub(crate) fn touch(&mut self, index: usize) {
+        let seat = &mut self.seats[index];
+        if !seat.touched {
+            seat.touched = true;
+            self.touched.push(index);
+        }
+    }
+
+    /// Sessions that took an input since the last [`Engine::flush`].
+    pub(crate) fn touched(&self) -> &[usize] {
+        &self.touched
+    }
+
+    /// Hands a datagram to a session as if it had arrived on the path.
+    pub(crate) fn inject<S>(&mut self, sessions: &mut S, to: usize, path: PathId, datagram: &Bytes)
+    where
+        S: IndexMut<usize, Output = Session> + ?Sized,
+    {
+        self.touch(to);
+        sessions[to].handle_datagram(self.now, path, datagram);
+    }
+
+    /// Puts everything that touched sessions want to send on the links. The others have nothing
+    /// new to say.
+    pub(crate) fn flush<S>(&mut self, sessions: &mut S)
+    where
+        S: IndexMut<usize, Output = Session> + ?Sized,
+    {
+        let now = self.now;
+        let mut touched = std::mem::take(&mut self.touched);
+        // Not the order of touching, so that it cannot matter what was handed in first.
+        touched.sort_unstable();
+        for index in touched.drain(..) {
+            let mut buf = std::mem::take(&mut self.buf);
+            while let Some(transmit) = sessions[index].poll_transmit(now, &mut buf) {
+                self.offer(index, transmit.path, &mut buf);
+            }
+            self.buf = buf;
+            let wake = sessions[index].poll_timeout(now);
+            let seat = &mut self.seats[index];
+            seat.wake = wake.map_or(Instant::FAR_FUTURE, |(at, _)| at);
+            seat.touched = false;
+        }
+        self.touched = touched;
+    }
+
+    fn offer(&mut self, from: usize, path: PathId, datagram: &mut Vec<u8>) {
+        let mut routes = self.seats[from].routes.iter();
+        let Some(&(_, index)) = routes.find(|(p, _)| *p == path) else {
+            return;
+        };
+        self.datagrams += 1;
+        let wire = &mut self.wires[index];
+        let size = datagram.len() as u32 + wire.overhead;
+        let up = from.is_multiple_of(2);
+        let link = if up { &mut wire.up } else { &mut wire.down };
+        let Verdict::Delivered { at, departs, copy } = link.offer(self.now, size) else {
+            return;
+        };
+        let flight = |datagram| Flight {
+            to: from ^ 1,
+            path,
+            link: index,
+            up,
+            departs,
+            datagram,
+        };
+        // A long datagram is handed over with its buffer, a short one copied out of it.
+        let datagram = if datagram.len() < COPY_BELOW {
+            Bytes::copy_from_slice(datagram)
+        } else {
+            let next = Vec::with_capacity(datagram.capacity());
+            Bytes::from(std::mem::replace(datagram, next))
+        };
+        let slot = self.flights.insert(flight(datagram.clone()));
+        self.queue.push(at, Due::Arrival(slot));
+        if let Some(at) = copy {
+            let slot = self.flights.insert(flight(datagram));
+            self.queue.push(at, Due::Arrival(slot));
+        }
+    }
+
+    /// When something happens next, at the latest at `limit`.
+    fn next_time(&self, limit: Instant) -> Instant {
+        let wake = self.seats.iter().map(|s| s.wake).min();
+        let next = self.queue.next_at().into_iter().chain(wake).min();
+        next.unwrap_or(limit).max(self.now).min(limit)
+    }
+
+    /// Moves the clock to the next event, no further than `limit`, and hands sessions what is due.
+    /// Returns false once the clock stands at `limit` with nothing left to do there. Sessions must
+    /// have been flushed.
+    ///
+    /// # Panics
+    /// If no time passes: sessions ask for the same instant again and again.
+    pub(crate) fn advance<S>(&mut self, sessions: &mut S, limit: Instant) -> bool
+    where
+        S: IndexMut<usize, Output = Session> + ?Sized,
+    {
+        let next = self.next_time(limit);
+        self.steps += 1;
+        self.steps_at_once = if next > self.now {
+            0
+        } else {
+            self.steps_at_once + 1
+        };
+        if self.steps_at_once > MAX_STEPS_AT_ONCE {
+            let wakes = (0..self.seats.len()).map(|i| sessions[i].poll_timeout(self.now));
+            let wakes: Vec<_> = wakes.collect();
+            panic!("time stands still at {:?}: {wakes:?}", self.now);
+        }
+        if next >= limit {
+            let idle = self.now >= limit;
+            self.now = limit;
+            if idle {
+                return false;
+            }
+        }
+        self.now = next;
+        while let Some(due) = self.queue.pop(self.now) {
+            match due {
+                Due::Alarm(alarm) => self.alarms.push(alarm),
+                Due::Arrival(slot) => {
+                    if let Some(flight) = self.flights.land(slot) {
+                        self.inject(sessions, flight.to, flight.path, &flight.datagram);
+                        if self.one_by_one {
+                            self.flush(sessions);
+                        }
+                    }
+                }
+            }
+        }
+        for index in 0..self.seats.len() {
+            if self.seats[index].wake <= self.now {
+                self.touch(index);
+                sessions[index].handle_timeout(self.now);
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,300 @@
+//! What can be measured, by name: the one table for documentation, for the check of scenario files
+//! and for those who write the values.
+//!
+//! A value's full name is what it is measured of, a dot, and the measure: `video.frame_delay.p99_ms`
+//! for the workload `video`, `path.wifi.throughput_mbps` for the path over the link `wifi`. With
+//! several sessions, their paths are `path.SESSION.LINK`; a session's second path over one link is
+//! `LINK-2`.
+
+use crate::results::Run;
+use crate::scenario::{CrossSource, Load, Scenario, SessionPlan};
+
+use super::histogram;
+
+/// What a measure is measured of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// A workload.
+    Workload,
+    /// A path of a session.
+    Path,
+    /// A link, both directions of which have measures of their own.
+    Link,
+    /// Cross traffic.
+    Cross,
+}
+
+/// In which form a measure is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A distribution of times (recorded in µs): `.mean_ms`, `.sd_ms`, `.min_ms`, `.p50_ms`,
+    /// `.p95_ms`, `.p99_ms`, `.p999_ms`, `.max_ms` and `.count`.
+    Delay,
+    /// A distribution of amounts (recorded in bytes): the same with `_kb`.
+    Amount,
+    /// A fraction, 0 to 1, reported with hits and trials.
+    Fraction,
+    /// One number, and for rates a series of the same name.
+    Number,
+    /// A series over time only: no value.
+    Series,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The measure.
+    pub measure: Measure,
+    /// Its name.
+    pub name: &'static str,
+    /// What it is measured of.
+    pub scope: Scope,
+    /// How it is reported.
+    pub form: Form,
+    /// Unit of the number or series; of distributions, that of the quantiles.
+    pub unit: &'static str,
+    /// Smaller is better.
+    pub less_is_better: bool,
+    /// What it is, in a sentence.
+    pub help: &'static str,
+}
+
+macro_rules! catalogue {
+    ($($variant:ident $name:literal $scope:ident $form:ident $unit:literal $better:ident $help:literal)*) => {
+        /// A measure of the [`CATALOGUE`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Measure {
+            $(#[doc = $help] $variant,)*
+        }
+
+        /// Every measure.
+        pub const CATALOGUE: &[Entry] = &[$(Entry {
+            measure: Measure::$variant,
+            name: $name,
+            scope: Scope::$scope,
+            form: Form::$form,
+            unit: $unit,
+            less_is_better: stringify!($better).len() == "less".len(),
+            help: $help,
+        },)*];
+    };
+}
+
+catalogue! {
+    InOrderDelay "in_order_delay" Workload Delay "ms" less
+        "From the write of a unit to its delivery with all before it, in a flow that keeps the order."
+    PacketDelay "packet_delay" Workload Delay "ms" less
+        "From the write of a unit to its delivery, in a flow that does not keep the order."
+    BlockDelay "block_delay" Workload Delay "ms" less
+        "From the write of a block to the delivery of its last byte; blocks that never came are not in it."
+    BlockLateness "block_lateness" Workload Fraction "" less
+        "Blocks that were delivered after their deadline or never."
+    ObjectDelay "object_delay" Workload Delay "ms" less
+        "From the write of an object to the delivery of its last byte."
+    ReplyDelay "reply_delay" Workload Delay "ms" less
+        "From the write of a request to the delivery of the last byte of its reply."
+    FrameDelay "frame_delay" Workload Delay "ms" less
+        "From the capture of a video frame to the delivery of its last byte."
+    FramesDiscarded "frames_discarded" Workload Fraction "" less
+        "Video frames that were delivered after their playout deadline or never."
+    PageLoadTime "page_load_time" Workload Delay "ms" less
+        "From the start of a page's navigation to the delivery of its last object."
+    PageRenderTime "page_render_time" Workload Delay "ms" less
+        "From the start of a page's navigation to the delivery of its last object that blocks rendering."
+    OutOfOrder "out_of_order" Workload Amount "kB" less
+        "Bytes that have arrived and wait for earlier ones, sampled every 0.1 s."
+    OutOfOrderWait "out_of_order_wait" Workload Delay "ms" less
+        "Time that pieces which arrived before an earlier one waited for it."
+    Goodput "goodput_mbps" Workload Number "Mb/s" more
+        "Bytes delivered to the application over time."
+    Undelivered "undelivered" Workload Fraction "" less
+        "Units that were refused, given up, or not delivered although the longest delay seen had passed."
+    Refused "refused" Workload Fraction "" less
+        "Units that the session did not take: its buffer was full, or the scheduler saw no way in time."
+    Redundancy "redundancy" Workload Number "" less
+        "(bytes of data sent − bytes sent for the first time) / bytes sent for the first time."
+    Retransmissions "retransmissions" Workload Number "" less
+        "Bytes sent again because they were taken for lost / bytes sent for the first time."
+    Throughput "throughput_mbps" Path Number "Mb/s" more
+        "Bytes of datagrams that arrived in the direction of the session's first workload."
+    ReturnThroughput "return_mbps" Path Number "Mb/s" less
+        "Bytes of datagrams that arrived in the other direction."
+    Lost "lost" Path Fraction "" less
+        "Datagrams declared lost, out of those sent in the direction of the first workload."
+    Spurious "spurious" Path Fraction "" less
+        "Datagrams declared lost that arrived after all, out of those declared lost."
+    Window "window_kb" Path Series "kB" less
+        "Congestion window of the side that sends the first workload."
+    InFlight "in_flight_kb" Path Series "kB" less
+        "Bytes sent and neither acknowledged nor declared lost."
+    RoundTrip "srtt_ms" Path Series "ms" less
+        "Smoothed round-trip time."
+    QueueUp "queue_up" Link Amount "kB" less
+        "Bytes in the link's queue from clients to servers, sampled every 0.1 s."
+    QueueDown "queue_down" Link Amount "kB" less
+        "Bytes in the link's queue from servers to clients, sampled every 0.1 s."
+    DroppedUp "dropped_up" Link Fraction "" less
+        "Packets that the link lost from clients to servers, for whatever reason."
+    DroppedDown "dropped_down" Link Fraction "" less
+        "Packets that the link lost from servers to clients, for whatever reason."
+    CrossDelay "delay" Cross Delay "ms" less
+        "From a packet's offer to the link to its arrival at the other end."
+    CrossLost "lost" Cross Fraction "" less
+        "Packets that the link lost."
+    CrossThroughput "throughput_mbps" Cross Number "Mb/s" more
+        "Bytes that the link delivered over time."
+}
+
+impl Measure {
+    /// Its row.
+    pub const fn entry(self) -> &'static Entry {
+        &CATALOGUE[self as usize]
+    }
+
+    /// How many there are.
+    pub(crate) const COUNT: usize = CATALOGUE.len();
+}
+
+impl Entry {
+    /// The names of the values that the measure yields, without what it is measured of.
+    pub fn values(&self) -> Vec<String> {
+        let name = self.name;
+        match self.form {
+            Form::Delay | Form::Amount => {
+                let unit = self.form.suffix();
+                histogram::endings(unit)
+                    .map(|e| format!("{name}{e}"))
+                    .collect()
+            }
+            Form::Fraction | Form::Number => vec![name.to_owned()],
+            Form::Series => Vec::new(),
+        }
+    }
+}
+
+impl Form {
+    /// What the names of a distribution's values end in.
+    pub(crate) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Delay => "ms",
+            Self::Amount => "kb",
+            Self::Fraction | Self::Number | Self::Series => "",
+        }
+    }
+}
+
+/// The measures that a load yields besides those of every workload.
+const fn of_load(load: &Load) -> &'static [Measure] {
+    match load {
+        Load::Constant { .. } | Load::Backlogged { .. } => {
+            &[Measure::InOrderDelay, Measure::PacketDelay]
+        }
+        Load::Bursts { .. } | Load::Offload { .. } => &[Measure::ReplyDelay],
+        Load::Blocks { .. } => &[Measure::BlockDelay, Measure::BlockLateness],
+        Load::Objects { .. } => &[Measure::ObjectDelay],
+        Load::Video { .. } => &[Measure::FrameDelay, Measure::FramesDiscarded],
+        Load::Tcp { .. } => &[],
+    }
+}
+
+/// What every workload yields.
+const OF_ALL: [Measure; 7] = [
+    Measure::OutOfOrder,
+    Measure::OutOfOrderWait,
+    Measure::Goodput,
+    Measure::Undelivered,
+    Measure::Refused,
+    Measure::Redundancy,
+    Measure::Retransmissions,
+];
+
+/// What a session's path is called in the measures.
+pub(crate) fn path_name(scenario: &Scenario, session: &SessionPlan, path: usize) -> String {
+    let link = session.paths[path].link;
+    let earlier = session.paths[..path].iter().filter(|p| p.link == link);
+    let mut name = scenario.links[link].name.clone();
+    match earlier.count() {
+        0 => {}
+        n => name = format!("{name}-{}", n + 1),
+    }
+    match scenario.sessions.len() {
+        1 => format!("path.{name}"),
+        _ => format!("path.{}.{name}", session.name),
+    }
+}
+
+/// The names of all values that runs of the scenario can yield, sorted: what an expectation may
+/// name.
+pub fn value_names(scenario: &Scenario) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut add = |what: &str, measure: Measure| {
+        let values = measure.entry().values();
+        names.extend(values.into_iter().map(|v| format!("{what}.{v}")));
+    };
+    for session in &scenario.sessions {
+        for workload in &session.workloads {
+            let all = of_load(&workload.load).iter().chain(&OF_ALL);
+            all.for_each(|m| add(&workload.name, *m));
+        }
+        for path in 0..session.paths.len() {
+            let name = path_name(scenario, session, path);
+            of_scope(Scope::Path).for_each(|m| add(&name, m));
+        }
+    }
+    for link in &scenario.links {
+        of_scope(Scope::Link).for_each(|m| add(&format!("link.{}", link.name), m));
+    }
+    for cross in &scenario.cross {
+        let name = format!("cross.{}", cross.name);
+        match cross.source {
+            CrossSource::Tcp { .. } => add(&name, Measure::CrossThroughput),
+            _ => of_scope(Scope::Cross).for_each(|m| add(&name, m)),
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn of_scope(scope: Scope) -> impl Iterator<Item = Measure> {
+    let entries = CATALOGUE.iter().filter(move |e| e.scope == scope);
+    entries.map(|e| e.measure)
+}
+
+/// Values of a run that [`value_names`] does not know: none, or the table lies.
+pub fn unknown_values(scenario: &Scenario, run: &Run) -> Vec<String> {
+    let names = value_names(scenario);
+    let unknown = run
+        .values
+        .keys()
+        .filter(|k| names.binary_search(k).is_err());
+    unknown.cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_where_their_measures_point() {
+        for (i, entry) in CATALOGUE.iter().enumerate() {
+            assert_eq!(entry.measure as usize, i);
+            assert_eq!(entry.measure.entry().name, entry.name);
+            let same = CATALOGUE
+                .iter()
+                .filter(|e| (e.scope, e.name) == (entry.scope, entry.name));
+            assert_eq!(same.count(), 1, "{} twice", entry.name);
+        }
+    }
+
+    #[test]
+    fn a_delay_is_never_a_mean_alone() {
+        let values = Measure::InOrderDelay.entry().values();
+        for ending in [
+            "mean_ms", "sd_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms", "count",
+        ] {
+            let name = format!("in_order_delay.{ending}");
+            assert!(values.contains(&name), "{name} in {values:?}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What runs measure: the [`catalogue`] of names, the meters that collect, and what samples
+//! sessions and links every tenth of a second.
+//!
+//! Memory is bounded whatever a run's length: distributions are histograms, series have at most
+//! [`sampler::MOST_SAMPLES`] values.
+
+pub mod catalogue;
+mod histogram;
+mod meter;
+mod sampler;
+
+pub use catalogue::{CATALOGUE, Entry, Form, Measure, Scope, unknown_values, value_names};
+pub use histogram::Histogram;
+pub use meter::Meter;
+pub use sampler::{EVERY, MOST_SAMPLES};
+pub(crate) use sampler::{Sampler, Timeline};

@@ -1,0 +1,232 @@
+//! From a scenario to sessions, links and alarms.
+
+use std::fmt;
+
+use marline_base::{Instant, Rng};
+use marline_proto::path::PathParams;
+use marline_proto::sched::{Choice, ChoiceError};
+use marline_proto::wire::FlowKind;
+use marline_proto::{Config, Session, Side};
+
+use super::pair::{Pair, PathWatch, Slot};
+use super::report::LinkWatch;
+use super::{Moment, Simulation};
+use crate::engine::cross::{Arrivals, Source};
+use crate::engine::{Alarm, Cable, End, Engine};
+use crate::measure::{EVERY, Meter, Sampler, catalogue};
+use crate::scenario::{CrossPlan, CrossSource, Scenario, SessionPlan};
+use crate::workload;
+
+/// Why a scenario cannot be run: what it is about, and what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunError {
+    what: String,
+    reason: String,
+}
+
+impl RunError {
+    fn new(what: impl Into<String>, reason: impl fmt::Display) -> Self {
+        Self {
+            what: what.into(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.reason)
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Every session gets a seed, links and paths from the streams of the run's generator, named after
+/// what uses them, so that schedulers are compared over the same draws.
+impl<'a> Simulation<'a> {
+    pub(super) fn new(
+        scenario: &'a Scenario,
+        scheduler: &'a str,
+        seed: u64,
+    ) -> Result<Self, RunError> {
+        let rng = Rng::new(seed);
+        let mut simulation = Self {
+            scenario,
+            scheduler,
+            seed,
+            engine: Engine::new(scenario.sessions.len(), rng.stream("links")),
+            sessions: Vec::new(),
+            pairs: Vec::new(),
+            cross: Vec::new(),
+            links: Vec::new(),
+            sampler: Sampler::new(scenario.duration),
+            moments: Vec::new(),
+        };
+        // Changes come first, so that what joins at the same time sees them.
+        for (index, change) in scenario.changes.iter().enumerate() {
+            simulation.at(change.at, Moment::Change(index));
+        }
+        for link in &scenario.links {
+            let cable = Cable {
+                up: link.up.clone(),
+                down: link.down.clone(),
+            };
+            let added = simulation.engine.add_link(&cable, link.overhead);
+            added.map_err(|e| RunError::new(format!("link {}", link.name), e))?;
+            simulation
+                .links
+                .push(LinkWatch::new(&link.name, simulation.warm_at()));
+        }
+        for (pair, plan) in scenario.sessions.iter().enumerate() {
+            simulation.add_pair(&rng, pair, plan)?;
+        }
+        for plan in &scenario.cross {
+            simulation.add_cross(&rng, plan)?;
+        }
+        simulation.at(simulation.warm_at(), Moment::Warm);
+        simulation.at(Instant::ZERO + EVERY, Moment::Sample);
+        Ok(simulation)
+    }
+
+    fn warm_at(&self) -> Instant {
+        Instant::ZERO + self.scenario.warmup
+    }
+
+    /// An alarm for a moment, not set.
+    fn alarm(&mut self, moment: Moment) -> Alarm {
+        self.moments.push(moment);
+        Alarm((self.moments.len() - 1) as u32)
+    }
+
+    fn at(&mut self, at: Instant, moment: Moment) {
+        let alarm = self.alarm(moment);
+        self.engine.call_at(at, alarm);
+    }
+
+    fn add_pair(&mut self, rng: &Rng, pair: usize, plan: &SessionPlan) -> Result<(), RunError> {
+        let name = || format!("session {}", plan.name);
+        let scheduler = plan.scheduler.as_deref().unwrap_or(self.scheduler);
+        let config =
+            with_scheduler(&plan.config, scheduler).map_err(|e| RunError::new(name(), e))?;
+        for (side, what) in [(Side::Client, "client"), (Side::Server, "server")] {
+            let seed = rng.stream(&format!("{} {what}", name())).next_u64();
+            let session = Session::new(Instant::ZERO, side, config.clone(), config.params(), seed);
+            let session = session.map_err(|e| RunError::new(name(), e))?;
+            self.sessions.push(session);
+            self.engine.touch(self.sessions.len() - 1);
+        }
+        let mut paths = Vec::new();
+        for (path, one) in plan.paths.iter().enumerate() {
+            let name = catalogue::path_name(self.scenario, plan, path);
+            paths.push(PathWatch::new(one.clone(), name));
+            self.at(one.joins, Moment::Join { pair, path });
+            if let Some(at) = one.leaves {
+                self.at(at, Moment::Leave { pair, path });
+            }
+        }
+        let mut slots = Vec::new();
+        for (workload, one) in plan.workloads.iter().enumerate() {
+            let what = || format!("workload {}", one.name);
+            if let Some(name) = &one.flow.scheduler {
+                check_scheduler(name, one.flow.kind).map_err(|e| RunError::new(what(), e))?;
+            }
+            let built = workload::build(one).map_err(|e| RunError::new(what(), e))?;
+            let alarm = self.alarm(Moment::Wake { pair, workload });
+            let meter = Meter::new(one.name.clone(), self.warm_at());
+            let rng = rng.stream(&format!("{} {}", name(), what()));
+            slots.push(Slot::new(built, meter, rng, alarm));
+            self.at(one.starts, Moment::Start { pair, workload });
+            if let Some(at) = one.stops {
+                self.at(at, Moment::Stop { pair, workload });
+            }
+        }
+        let from = plan.workloads.first().map_or(End::Client, |w| w.from);
+        self.pairs.push(Pair::new(slots, paths, from));
+        Ok(())
+    }
+
+    fn add_cross(&mut self, rng: &Rng, plan: &CrossPlan) -> Result<(), RunError> {
+        let name = format!("cross.{}", plan.name);
+        let flow = match plan.source {
+            CrossSource::Constant { rate, size } => (Arrivals::Constant, rate, size),
+            CrossSource::Poisson { rate, size } => (Arrivals::Poisson, rate, size),
+            CrossSource::OnOff {
+                rate,
+                size,
+                on,
+                off,
+            } => (Arrivals::OnOff { on, off }, rate, size),
+            CrossSource::Tcp { .. } => {
+                return Err(RunError::new(name, "TCP cross traffic cannot be run"));
+            }
+        };
+        let stops = plan.stops.unwrap_or(Instant::FAR_FUTURE);
+        let (rng, meter) = (rng.stream(&name), Meter::new(name, self.warm_at()));
+        let source = Source::new(flow, (plan.starts, stops), rng, meter);
+        let next = source.next_at();
+        self.cross.push(source);
+        let alarm = self.alarm(Moment::Cross(self.cross.len() - 1));
+        if let Some(at) = next {
+            self.engine.call_at(at, alarm);
+        }
+        Ok(())
+    }
+
+    pub(super) fn join(&mut self, pair: usize, path: usize) {
+        let now = self.engine.now();
+        let watch = &mut self.pairs[pair].paths[path];
+        let params = PathParams {
+            cost: watch.plan.cost,
+            standby: watch.plan.standby,
+            ..PathParams::default()
+        };
+        let sessions = &mut self.sessions[2 * pair..2 * pair + 2];
+        let id = sessions[0].next_path_id().max(sessions[1].next_path_id());
+        for session in sessions {
+            if let Err(error) = session.add_path(now, id, &params) {
+                panic!("{} cannot join: {error}", watch.name);
+            }
+        }
+        watch.id = Some(id);
+        self.engine.connect(pair, id, watch.plan.link);
+        self.engine.touch(2 * pair);
+        self.engine.touch(2 * pair + 1);
+    }
+
+    /// The client's host loses the path; the server hears of it.
+    pub(super) fn leave(&mut self, pair: usize, path: usize) {
+        let now = self.engine.now();
+        let Pair { paths, from, .. } = &mut self.pairs[pair];
+        let watch = &mut paths[path];
+        let sessions = &mut self.sessions[2 * pair..2 * pair + 2];
+        watch.count(sessions, *from);
+        if let Some(id) = watch.id.take() {
+            // The server may have removed it already.
+            sessions[0].remove_path(now, id).ok();
+            self.engine.disconnect(pair, id);
+            self.engine.touch(2 * pair);
+        }
+    }
+}
+
+/// The configuration with the run's scheduler for all kinds of flow that it serves.
+fn with_scheduler(config: &Config, name: &str) -> Result<Config, String> {
+    let choice: Choice = name.parse().map_err(|e: ChoiceError| e.to_string())?;
+    let mut config = config.clone();
+    for kind in choice.entry().kinds {
+        match kind {
+            FlowKind::Stream => config.stream_scheduler = choice,
+            FlowKind::Packets => config.packets_scheduler = choice,
+        }
+    }
+    Ok(config)
+}
+
+/// Can a flow of this kind have the scheduler?
+fn check_scheduler(name: &str, kind: FlowKind) -> Result<(), String> {
+    let choice: Choice = name.parse().map_err(|e: ChoiceError| e.to_string())?;
+    match choice.entry().kinds.contains(&kind) {
+        true => Ok(()),
+        false => Err(format!("scheduler '{name}' does not serve {kind:?} flows")),
+    }
+}

@@ -1,0 +1,205 @@
+//! Runs of a scenario: one, or many at once.
+
+mod build;
+mod pair;
+mod parallel;
+mod report;
+
+use marline_base::Instant;
+use marline_proto::{Event, Session};
+
+use crate::engine::cross::Source;
+use crate::engine::{Alarm, End, Engine};
+use crate::measure::{EVERY, Sampler};
+use crate::results::Run;
+use crate::scenario::{Scenario, Setting};
+use pair::Pair;
+
+pub use build::RunError;
+pub use parallel::{Job, run_all};
+
+/// One run of a scenario: a scheduler and a seed.
+///
+/// The result is a function of the arguments: the same bytes on every machine.
+///
+/// # Panics
+/// If [`check`] finds fault with the scenario or the scheduler, or the sessions let no time pass.
+pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
+    let simulation = Simulation::new(scenario, scheduler, seed);
+    let mut simulation = simulation.unwrap_or_else(|error| panic!("{error}"));
+    simulation.go();
+    simulation.report()
+}
+
+/// Can the scenario be run with the scheduler?
+///
+/// # Errors
+/// What cannot be, and why.
+pub fn check(scenario: &Scenario, scheduler: &str) -> Result<(), RunError> {
+    Simulation::new(scenario, scheduler, 0).map(drop)
+}
+
+/// What an alarm is for.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// The change at this index of the scenario.
+    Change(usize),
+    /// A path of a pair joins.
+    Join { pair: usize, path: usize },
+    /// A path of a pair is removed.
+    Leave { pair: usize, path: usize },
+    /// A workload begins.
+    Start { pair: usize, workload: usize },
+    /// A workload stops producing.
+    Stop { pair: usize, workload: usize },
+    /// A workload asked to be woken.
+    Wake { pair: usize, workload: usize },
+    /// A packet of the cross source at this index.
+    Cross(usize),
+    /// Time to look at queues.
+    Sample,
+    /// The warm-up is over.
+    Warm,
+}
+
+/// A run at work.
+#[derive(Debug)]
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    scheduler: &'a str,
+    seed: u64,
+    engine: Engine,
+    /// Client and server of each pair in turn.
+    sessions: Vec<Session>,
+    pairs: Vec<Pair>,
+    cross: Vec<Source>,
+    links: Vec<report::LinkWatch>,
+    sampler: Sampler,
+    /// What each alarm is for.
+    moments: Vec<Moment>,
+}
+
+impl Simulation<'_> {
+    fn end(&self) -> Instant {
+        Instant::ZERO + self.scenario.duration
+    }
+
+    /// Runs to the end.
+    fn go(&mut self) {
+        let end = self.end();
+        let mut alarms = Vec::new();
+        self.drain();
+        while self.engine.advance(&mut self.sessions, end) {
+            self.engine.take_alarms(&mut alarms);
+            for alarm in &alarms {
+                self.on_alarm(*alarm);
+            }
+            self.drain();
+        }
+    }
+
+    /// Hands events to workloads and datagrams to links until nothing is left to do now.
+    fn drain(&mut self) {
+        while !self.engine.touched().is_empty() {
+            for i in 0.. {
+                // Workloads that hear of an event may touch further sessions.
+                let Some(&index) = self.engine.touched().get(i) else {
+                    break;
+                };
+                self.drain_events(index);
+            }
+            let touched = self.engine.touched().to_vec();
+            self.engine.flush(&mut self.sessions);
+            for index in touched {
+                self.drain_events(index);
+            }
+        }
+    }
+
+    fn drain_events(&mut self, index: usize) {
+        let end = match index.is_multiple_of(2) {
+            true => End::Client,
+            false => End::Server,
+        };
+        while let Some(event) = self.sessions[index].poll_event() {
+            let flow = match event {
+                Event::FlowOpened(flow)
+                | Event::FlowReadable(flow)
+                | Event::FlowWritable(flow)
+                | Event::FlowStopped(flow, _)
+                | Event::FlowClosed(flow) => flow,
+                Event::PathChanged { .. } | Event::PathAbandoned(_) | Event::Closed(_) => continue,
+            };
+            let pair = index / 2;
+            if let Some(workload) = self.pairs[pair].owner(flow) {
+                self.on_workload(pair, workload, |w, cx| w.on_event(cx, end, &event));
+            }
+        }
+    }
+
+    fn on_alarm(&mut self, alarm: Alarm) {
+        match self.moments[alarm.0 as usize] {
+            Moment::Change(index) => self.change(index),
+            Moment::Join { pair, path } => self.join(pair, path),
+            Moment::Leave { pair, path } => self.leave(pair, path),
+            Moment::Start { pair, workload } => self.on_workload(pair, workload, |w, cx| {
+                let begun = w.start(cx);
+                begun.unwrap_or_else(|error| panic!("{} cannot begin: {error}", cx.meter.name()));
+            }),
+            Moment::Stop { pair, workload } => {
+                self.on_workload(pair, workload, |w, cx| w.stop(cx));
+            }
+            Moment::Wake { pair, workload } => {
+                if self.pairs[pair].is_due(workload, self.engine.now()) {
+                    self.on_workload(pair, workload, |w, cx| w.wake(cx));
+                }
+            }
+            Moment::Cross(index) => self.send_cross(index, alarm),
+            Moment::Sample => self.sample(alarm),
+            Moment::Warm => self.warm(),
+        }
+    }
+
+    fn send_cross(&mut self, index: usize, alarm: Alarm) {
+        let plan = &self.scenario.cross[index];
+        let now = self.engine.now();
+        let source = &mut self.cross[index];
+        source.send(now, self.engine.link(plan.link, plan.from));
+        if let Some(at) = source.next_at() {
+            self.engine.call_at(at, alarm);
+        }
+    }
+
+    fn change(&mut self, index: usize) {
+        let change = &self.scenario.changes[index];
+        match &change.setting {
+            Setting::Dark { up, down } => self.engine.set_dark(change.link, *up, *down),
+            Setting::Link { up, down } => {
+                let changed = self.engine.reconfigure(change.link, up, down);
+                changed.unwrap_or_else(|error| panic!("change {}: {error}", index + 1));
+            }
+        }
+    }
+
+    fn sample(&mut self, alarm: Alarm) {
+        let now = self.engine.now();
+        let keep = self.sampler.tick();
+        let step = self.sampler.step();
+        for (pair, sessions) in self.pairs.iter_mut().zip(self.sessions.chunks(2)) {
+            pair.sample(now, sessions, keep.then_some(step));
+        }
+        for (index, watch) in self.links.iter_mut().enumerate() {
+            watch.sample(now, &mut self.engine, index);
+        }
+        self.engine.call_at(now + EVERY, alarm);
+    }
+
+    fn warm(&mut self) {
+        for (pair, sessions) in self.pairs.iter_mut().zip(self.sessions.chunks(2)) {
+            pair.warm(sessions);
+        }
+        for (index, watch) in self.links.iter_mut().enumerate() {
+            watch.warm(&mut self.engine, index);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! From a run that is over to its results.
+
+use std::collections::BTreeMap;
+
+use marline_base::{Duration, Instant, Rate};
+use marline_link::Counters;
+use marline_proto::Session;
+
+use super::Simulation;
+use super::pair::{PathWatch, Slot, counters};
+use crate::engine::{End, Engine};
+use crate::measure::{Measure, Meter};
+use crate::results::Run;
+
+/// A link's queues over time.
+#[derive(Debug)]
+pub(super) struct LinkWatch {
+    meter: Meter,
+    /// Counters at the end of the warm-up: up, down.
+    before: [Counters; 2],
+}
+
+const DIRECTIONS: [(End, Measure, Measure); 2] = [
+    (End::Client, Measure::QueueUp, Measure::DroppedUp),
+    (End::Server, Measure::QueueDown, Measure::DroppedDown),
+];
+
+impl LinkWatch {
+    pub(super) fn new(name: &str, from: Instant) -> Self {
+        Self {
+            meter: Meter::new(format!("link.{name}"), from),
+            before: [Counters::default(); 2],
+        }
+    }
+
+    pub(super) fn sample(&mut self, now: Instant, engine: &mut Engine, index: usize) {
+        for (end, queue, _) in DIRECTIONS {
+            let bytes = engine.link(index, end).queued_bytes(now);
+            self.meter.amount(queue, now, bytes);
+        }
+    }
+
+    pub(super) fn warm(&mut self, engine: &mut Engine, index: usize) {
+        self.before = DIRECTIONS.map(|(end, ..)| *engine.link(index, end).counters());
+    }
+
+    fn report(mut self, now: Instant, engine: &mut Engine, index: usize, run: &mut Run) {
+        for ((end, _, dropped), before) in DIRECTIONS.into_iter().zip(self.before) {
+            let after = engine.link(index, end).counters();
+            let lost = after.dropped_total() - before.dropped_total();
+            let offered = after.offered - before.offered;
+            self.meter.fraction(dropped, lost, offered);
+        }
+        self.meter.report(now, None, run);
+    }
+}
+
+impl Simulation<'_> {
+    /// The results.
+    pub(super) fn report(mut self) -> Run {
+        let mut run = Run {
+            cell: BTreeMap::new(),
+            scheduler: self.scheduler.to_owned(),
+            seed: self.seed,
+            values: BTreeMap::new(),
+            fractions: BTreeMap::new(),
+            distributions: BTreeMap::new(),
+            series: BTreeMap::new(),
+        };
+        let (end, step) = (self.end(), self.sampler.step());
+        for pair in 0..self.pairs.len() {
+            for workload in 0..self.pairs[pair].slots.len() {
+                self.on_workload(pair, workload, |w, cx| w.finish(cx));
+            }
+        }
+        let warm = Instant::ZERO + self.scenario.warmup;
+        let pairs = std::mem::take(&mut self.pairs);
+        for (pair, sessions) in pairs.into_iter().zip(self.sessions.chunks(2)) {
+            for slot in pair.slots {
+                report_workload(slot, sessions, (end, step), &mut run);
+            }
+            for mut path in pair.paths {
+                path.count(sessions, pair.from);
+                report_path(path, warm, end, step, &mut run);
+            }
+        }
+        for (index, watch) in self.links.into_iter().enumerate() {
+            watch.report(end, &mut self.engine, index, &mut run);
+        }
+        for source in self.cross {
+            source
+                .meter
+                .report(end, Some(Measure::CrossThroughput), &mut run);
+        }
+        run
+    }
+}
+
+fn report_workload(
+    mut slot: Slot,
+    sessions: &[Session],
+    (end, step): (Instant, Duration),
+    run: &mut Run,
+) {
+    let (after, before) = (counters(&*slot.workload, sessions), slot.before);
+    let source = after.source_bytes.saturating_sub(before.source_bytes);
+    if source > 0 {
+        let again = after
+            .retransmitted_bytes
+            .saturating_sub(before.retransmitted_bytes);
+        let copies = after.copy_bytes.saturating_sub(before.copy_bytes);
+        let per_source = |bytes: u64| bytes as f64 / source as f64;
+        slot.meter
+            .number(Measure::Redundancy, per_source(again + copies));
+        slot.meter
+            .number(Measure::Retransmissions, per_source(again));
+    }
+    let goodput = Measure::Goodput.entry();
+    let name = format!("{}.{}", slot.meter.name(), goodput.name);
+    slot.delivered.report(name, goodput.unit, step, run);
+    slot.meter.report(end, Some(Measure::Goodput), run);
+}
+
+fn report_path(path: PathWatch, from: Instant, end: Instant, step: Duration, run: &mut Run) {
+    let PathWatch {
+        name, before, last, ..
+    } = path;
+    let time = end.since(from);
+    let mbps = |bytes: u64| Rate::from_bytes_over(bytes, time).as_mbps_f64();
+    let mut meter = Meter::new(name.clone(), from);
+    meter.number(Measure::Throughput, mbps(last.there - before.there));
+    meter.number(Measure::ReturnThroughput, mbps(last.back - before.back));
+    let lost = last.lost - before.lost;
+    meter.fraction(Measure::Lost, lost, last.sent - before.sent);
+    // A loss of the warm-up may turn out spurious after it.
+    let spurious = (last.spurious - before.spurious).min(lost);
+    meter.fraction(Measure::Spurious, spurious, lost);
+    meter.report(end, None, run);
+    for (line, measure) in [
+        (path.throughput, Measure::Throughput),
+        (path.window, Measure::Window),
+        (path.in_flight, Measure::InFlight),
+        (path.srtt, Measure::RoundTrip),
+    ] {
+        let entry = measure.entry();
+        line.report(format!("{name}.{}", entry.name), entry.unit, step, run);
+    }
+}

@@ -1,0 +1,68 @@
+//! Applications that use a session, and what they measure of it.
+//!
+//! # Adding one
+//!
+//! A workload is a file here that implements [`Workload`], a variant of
+//! [`Load`](crate::scenario::Load) with its parameters, and a line in [`build`]. It sends units
+//! through a [`Pipe`], which stamps them with their time of writing, copes with full buffers and
+//! says when they are delivered; it records what it learns by the [`Meter`] of its context, under
+//! a name of the [`catalogue`](crate::measure::catalogue) — a new one is a line there.
+//!
+//! ```text
+//! start ─▶ Pipe::open ─▶ Pipe::write(unit) ┄┄ session, links, session ┄┄▶ Pipe::read ─▶ Meter
+//!            ▲ wake (time asked for by Context::wake_at) · on_event (readable, writable)
+//! ```
+
+mod backlogged;
+mod constant;
+mod context;
+mod pipe;
+
+use std::fmt;
+
+use marline_proto::{Event, OpenError};
+
+use crate::engine::End;
+use crate::scenario::{Load, WorkloadPlan};
+
+pub use context::Context;
+pub use pipe::{Delivery, Pipe};
+
+/// An application on both ends of a session.
+pub trait Workload: fmt::Debug {
+    /// Its time has come: open flows, write, ask to be woken.
+    ///
+    /// # Errors
+    /// A flow that the session does not open: a mistake of the experiment.
+    fn start(&mut self, cx: &mut Context<'_>) -> Result<(), OpenError>;
+
+    /// The time that it asked for by [`Context::wake_at`] has come.
+    fn wake(&mut self, cx: &mut Context<'_>) {
+        let _ = cx;
+    }
+
+    /// A session reports something about one of its flows.
+    fn on_event(&mut self, cx: &mut Context<'_>, end: End, event: &Event);
+
+    /// Its time is over: it writes nothing more. What is on its way may still arrive.
+    fn stop(&mut self, cx: &mut Context<'_>) {
+        let _ = cx;
+    }
+
+    /// The run is over: account for what did not arrive.
+    fn finish(&mut self, cx: &mut Context<'_>);
+
+    /// Flows whose counters make up its redundancy, with the end that sends.
+    fn flows(&self) -> Vec<(marline_proto::wire::FlowId, End)>;
+}
+
+/// The workload of a plan, or why it cannot be.
+pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
+    Ok(match &plan.load {
+        Load::Constant { rate, size } => Box::new(constant::Constant::new(plan, *rate, *size)),
+        Load::Backlogged { size, bytes } => {
+            Box::new(backlogged::Backlogged::new(plan, *size, *bytes))
+        }
+        other => return Err(format!("{other:?} cannot be run")),
+    })
+}

@@ -1,0 +1,363 @@
+//! Units through one direction of a flow.
+
+use std::collections::VecDeque;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use marline_base::{Duration, Instant};
+use marline_proto::flow::{Chunk, SendError};
+use marline_proto::wire::{FlowId, FlowKind};
+use marline_proto::{FlowOptions, OpenError, WriteError};
+
+use super::Context;
+use crate::engine::End;
+use crate::measure::Measure;
+use crate::scenario::FlowPlan;
+
+/// Units that may be under way at once; the oldest counts as lost when one more comes.
+const MOST_UNITS: usize = 1 << 16;
+/// Bytes that may wait for the session to take them; beyond, units are refused.
+const MOST_WAITING: u64 = 16 << 20;
+/// A message begins with its unit's number.
+const HEADER: usize = 8;
+/// Larger units of a packets flow are sent as several messages.
+const LONGEST_MESSAGE: u64 = 60_000;
+/// What streams are filled with.
+static FILLING: [u8; 64 << 10] = [0; 64 << 10];
+
+/// A unit that left a [`Pipe`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The number that [`Pipe::write`] gave it.
+    pub unit: u64,
+    /// What [`Pipe::write`] was told to remember.
+    pub tag: u64,
+    /// Its size (bytes).
+    pub size: u64,
+    /// When it was written.
+    pub written: Instant,
+    /// It did not come and will not.
+    pub lost: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    tag: u64,
+    size: u64,
+    written: Instant,
+    /// Bytes that the session has not taken.
+    unsent: u64,
+    /// Bytes that were not delivered.
+    missing: u64,
+}
+
+/// One direction of a flow that carries units of any size: messages of a packets flow, or
+/// stretches of a stream.
+///
+/// What the session cannot take at once waits here, up to 16 MiB, as it would in an application
+/// that blocks; an application on a packets flow that does not wait loses it, as on UDP. Memory
+/// is bounded: at most 65 536 units are remembered.
+#[derive(Debug)]
+pub struct Pipe {
+    flow: FlowId,
+    from: End,
+    kind: FlowKind,
+    ordered: bool,
+    /// Units from `first` on, in the order in which they were written.
+    units: VecDeque<Unit>,
+    first: u64,
+    /// The first unit that the session has not taken whole.
+    sending: u64,
+    waiting: u64,
+    patient: bool,
+    finishing: bool,
+    /// Longest time from a write to a delivery.
+    longest: Duration,
+}
+
+/// How far the units that wait got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pumped {
+    /// None waits any more.
+    All,
+    /// The session has no room.
+    Blocked,
+    /// The session will never take the one at the head.
+    Refused,
+}
+
+impl Pipe {
+    /// Opens a flow as planned and takes its direction away from `from`.
+    ///
+    /// # Errors
+    /// As [`marline_proto::Session::open_flow`].
+    pub fn open(cx: &mut Context<'_>, from: End, plan: &FlowPlan) -> Result<Self, OpenError> {
+        let scheduler = plan.scheduler.as_deref();
+        let options = FlowOptions {
+            ordered: plan.ordered,
+            priority: plan.priority,
+            lifetime: plan.lifetime,
+            scheduler: scheduler.and_then(|name| name.parse().ok()),
+            ..FlowOptions::new(plan.kind)
+        };
+        let flow = cx.open_flow(from, &options)?;
+        Ok(Self::of(flow, from, plan))
+    }
+
+    fn of(flow: FlowId, from: End, plan: &FlowPlan) -> Self {
+        Self {
+            flow,
+            from,
+            kind: plan.kind,
+            ordered: plan.ordered || plan.kind == FlowKind::Stream,
+            units: VecDeque::new(),
+            first: 0,
+            sending: 0,
+            waiting: 0,
+            patient: plan.kind == FlowKind::Stream,
+            finishing: false,
+            longest: Duration::ZERO,
+        }
+    }
+
+    /// The other direction of the same flow. It can be written once something has arrived.
+    pub fn back(&self, plan: &FlowPlan) -> Self {
+        Self::of(self.flow, self.from.other(), plan)
+    }
+
+    /// Lets units wait for room where a packets flow would refuse them.
+    #[must_use]
+    pub fn patient(mut self) -> Self {
+        self.patient = true;
+        self
+    }
+
+    /// The flow.
+    pub fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    /// The end that writes.
+    pub fn from(&self) -> End {
+        self.from
+    }
+
+    /// Is the order of units kept?
+    pub fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
+    /// Bytes written that the session has not taken.
+    pub fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// Writes a unit of `size` bytes (at least 8 in a packets flow), to which `tag` is remembered.
+    /// Returns its number, or `None` if it was refused; the meter is told which.
+    pub fn write(&mut self, cx: &mut Context<'_>, size: u64, tag: u64) -> Option<u64> {
+        let now = cx.now();
+        let size = match self.kind {
+            FlowKind::Stream => size.max(1),
+            FlowKind::Packets => size.max(HEADER as u64),
+        };
+        if self.waiting > 0 && self.waiting + size > MOST_WAITING {
+            cx.meter.trial(Measure::Refused, now, true);
+            cx.meter.trial(Measure::Undelivered, now, true);
+            return None;
+        }
+        let number = self.first + self.units.len() as u64;
+        self.units.push_back(Unit {
+            tag,
+            size,
+            written: now,
+            unsent: size,
+            missing: size,
+        });
+        self.waiting += size;
+        let refused = self.pump(cx) == Pumped::Refused || (self.sending <= number && !self.patient);
+        cx.meter.trial(Measure::Refused, now, refused);
+        if refused {
+            self.give_up(number);
+            return None;
+        }
+        Some(number)
+    }
+
+    /// Stops sending the unit at the head: it will never be whole, and counts as lost in its turn.
+    fn give_up(&mut self, number: u64) {
+        if let Some(unit) = self.units.get_mut((number - self.first) as usize) {
+            self.waiting -= unit.unsent;
+            unit.unsent = 0;
+            self.sending = self.sending.max(number + 1);
+        }
+    }
+
+    /// No unit follows: the flow's direction ends after what was written.
+    pub fn end(&mut self, cx: &mut Context<'_>) {
+        self.finishing = true;
+        self.on_writable(cx);
+    }
+
+    /// The flow is writable: gives the session what it takes of the units that wait.
+    pub fn on_writable(&mut self, cx: &mut Context<'_>) {
+        while self.pump(cx) == Pumped::Refused {
+            self.give_up(self.sending);
+        }
+    }
+
+    fn pump(&mut self, cx: &mut Context<'_>) -> Pumped {
+        let now = cx.now();
+        while let Some(unit) = self.units.get_mut((self.sending - self.first) as usize) {
+            let session = cx.session(self.from);
+            let taken = match self.kind {
+                FlowKind::Stream => {
+                    let piece = unit.unsent.min(FILLING.len() as u64) as usize;
+                    let data = Bytes::from_static(&FILLING[..piece]);
+                    match session.write(now, self.flow, &data) {
+                        Ok(taken) => taken as u64,
+                        Err(WriteError::Blocked | WriteError::Closed) => return Pumped::Blocked,
+                    }
+                }
+                FlowKind::Packets => {
+                    let piece = message_len(unit.unsent);
+                    let data = message(self.sending, piece as usize);
+                    match session.send(now, self.flow, data) {
+                        Ok(_) => piece,
+                        Err(SendError::Full | SendError::Closed) => return Pumped::Blocked,
+                        Err(SendError::TooLong(..) | SendError::Refused(_)) => {
+                            return Pumped::Refused;
+                        }
+                    }
+                }
+            };
+            unit.unsent -= taken;
+            self.waiting -= taken;
+            if unit.unsent == 0 {
+                self.sending += 1;
+            }
+        }
+        if self.finishing {
+            cx.session(self.from).finish(self.flow);
+        }
+        Pumped::All
+    }
+
+    /// Reads what has arrived and appends the units that are whole or lost; counts bytes, and
+    /// units that were lost.
+    pub fn read(&mut self, cx: &mut Context<'_>, out: &mut Vec<Delivery>) {
+        let (now, to, before) = (cx.now(), self.from.other(), out.len());
+        loop {
+            let chunk = match self.kind {
+                FlowKind::Stream => cx.session(to).read(self.flow, usize::MAX),
+                FlowKind::Packets => cx.session(to).receive(self.flow),
+            };
+            let Chunk::Data(data) = chunk else { break };
+            cx.meter.delivered(now, data.len() as u64);
+            match self.kind {
+                FlowKind::Stream => self.take_bytes(data.len() as u64, out),
+                FlowKind::Packets => self.take_message(&data, out),
+            }
+        }
+        while self.units.len() > MOST_UNITS {
+            self.pop(out);
+        }
+        for delivery in &out[before..] {
+            if !delivery.lost {
+                self.longest = self.longest.max(now.since(delivery.written));
+            }
+            cx.meter
+                .trial(Measure::Undelivered, delivery.written, delivery.lost);
+        }
+    }
+
+    fn take_bytes(&mut self, mut bytes: u64, out: &mut Vec<Delivery>) {
+        while bytes > 0 {
+            let Some(unit) = self.units.front_mut() else {
+                return;
+            };
+            let part = bytes.min(unit.missing);
+            unit.missing -= part;
+            bytes -= part;
+            if unit.missing == 0 {
+                self.pop(out);
+            }
+        }
+    }
+
+    fn take_message(&mut self, data: &Bytes, out: &mut Vec<Delivery>) {
+        let Some(header) = data.first_chunk::<HEADER>() else {
+            return;
+        };
+        let number = u64::from_be_bytes(*header);
+        // What was written before it and has not come will not, if the order is kept.
+        while self.ordered && self.first < number && !self.units.is_empty() {
+            self.pop(out);
+        }
+        let Some(index) = number.checked_sub(self.first) else {
+            return;
+        };
+        let Some(unit) = self.units.get_mut(index as usize) else {
+            return;
+        };
+        unit.missing = unit.missing.saturating_sub(data.len() as u64);
+        if unit.missing == 0 {
+            let unit = *unit;
+            if index == 0 {
+                self.pop(out);
+            } else {
+                out.push(delivery(number, unit));
+            }
+        }
+        // Units behind it that were delivered out of turn are done with.
+        while self.units.front().is_some_and(|u| u.missing == 0) {
+            self.units.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// The oldest unit leaves, whole or not.
+    fn pop(&mut self, out: &mut Vec<Delivery>) {
+        if let Some(unit) = self.units.pop_front() {
+            self.waiting -= unit.unsent;
+            out.push(delivery(self.first, unit));
+            self.first += 1;
+            self.sending = self.sending.max(self.first);
+        }
+    }
+
+    /// The run is over: appends the units that will not come. Those that were written within the
+    /// longest delay of a delivery may still be on their way, and count neither way.
+    pub fn settle(&mut self, cx: &mut Context<'_>, out: &mut Vec<Delivery>) {
+        for (i, unit) in self.units.iter().enumerate() {
+            if unit.missing > 0 && unit.written + self.longest < cx.now() {
+                out.push(delivery(self.first + i as u64, *unit));
+                cx.meter.trial(Measure::Undelivered, unit.written, true);
+            }
+        }
+    }
+}
+
+fn delivery(number: u64, unit: Unit) -> Delivery {
+    Delivery {
+        unit: number,
+        tag: unit.tag,
+        size: unit.size,
+        written: unit.written,
+        lost: unit.missing > 0,
+    }
+}
+
+/// Length of the next message of a unit of which `left` bytes remain: parts are never shorter than
+/// a header.
+fn message_len(left: u64) -> u64 {
+    match left {
+        0..=LONGEST_MESSAGE => left,
+        _ if left < LONGEST_MESSAGE + HEADER as u64 => left - HEADER as u64,
+        _ => LONGEST_MESSAGE,
+    }
+}
+
+fn message(unit: u64, len: usize) -> Bytes {
+    let mut data = BytesMut::zeroed(len);
+    (&mut data[..HEADER]).put_u64(unit);
+    data.freeze()
+}
