@@ -10,6 +10,7 @@
 //! | [`congestion`] | congestion controllers, one file each |
 //! | [`flow`] | sending and receiving halves of flows |
 //! | [`sched`] | schedulers, one file each |
+//! | [`ranges`] | sets of numbers as ranges: bytes received, packets acknowledged |
 //! | [`observe`], [`stats`] | records and counters |
 
 #![no_std]
@@ -22,7 +23,7 @@ mod event;
 pub mod flow;
 pub mod observe;
 pub mod path;
-mod ranges;
+pub mod ranges;
 pub mod sched;
 mod session;
 pub mod stats;

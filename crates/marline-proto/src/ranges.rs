@@ -9,13 +9,13 @@ use core::ops::Range;
 /// simplest and the fastest form. The number of ranges is bounded by the caller through
 /// [`RangeSet::drop_lowest_above`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RangeSet {
+pub struct RangeSet {
     ranges: VecDeque<Range<u64>>,
 }
 
 impl RangeSet {
     /// Inserts `new` and returns how many of its members were absent before.
-    pub(crate) fn insert(&mut self, new: Range<u64>) -> u64 {
+    pub fn insert(&mut self, new: Range<u64>) -> u64 {
         if new.start >= new.end {
             return 0;
         }
@@ -58,7 +58,7 @@ impl RangeSet {
     }
 
     /// Members of `range` that are not in the set, ascending.
-    pub(crate) fn absent_in(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+    pub fn absent_in(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let first = self.ranges.partition_point(|r| r.end <= range.start);
         let mut start = range.start;
         self.ranges
@@ -76,12 +76,13 @@ impl RangeSet {
             .filter(|gap| !gap.is_empty())
     }
 
-    pub(crate) fn contains(&self, value: u64) -> bool {
+    /// Whether `value` is a member.
+    pub fn contains(&self, value: u64) -> bool {
         self.end_of(value).is_some()
     }
 
     /// True if every member of `range` is in the set.
-    pub(crate) fn covers(&self, range: &Range<u64>) -> bool {
+    pub fn covers(&self, range: &Range<u64>) -> bool {
         if range.is_empty() {
             return true;
         }
@@ -92,27 +93,30 @@ impl RangeSet {
     }
 
     /// The end of the range that `value` is in.
-    pub(crate) fn end_of(&self, value: u64) -> Option<u64> {
-        let i = self.ranges.partition_point(|r| r.end <= value);
-        self.ranges
-            .get(i)
-            .filter(|r| r.start <= value)
-            .map(|r| r.end)
+    pub fn end_of(&self, value: u64) -> Option<u64> {
+        self.range_of(value).map(|r| r.end)
     }
 
-    pub(crate) fn first(&self) -> Option<&Range<u64>> {
+    /// The lowest range.
+    pub fn first(&self) -> Option<&Range<u64>> {
         self.ranges.front()
     }
 
+    /// The range that `value` is in.
+    pub fn range_of(&self, value: u64) -> Option<&Range<u64>> {
+        let i = self.ranges.partition_point(|r| r.end <= value);
+        self.ranges.get(i).filter(|r| r.start <= value)
+    }
+
     /// Drops the lowest ranges until at most `limit` are left.
-    pub(crate) fn drop_lowest_above(&mut self, limit: usize) {
+    pub fn drop_lowest_above(&mut self, limit: usize) {
         while self.ranges.len() > limit {
             self.ranges.pop_front();
         }
     }
 
     /// Removes all members below `floor`.
-    pub(crate) fn drop_below(&mut self, floor: u64) {
+    pub fn drop_below(&mut self, floor: u64) {
         while let Some(first) = self.ranges.front_mut() {
             if first.end <= floor {
                 self.ranges.pop_front();
@@ -123,17 +127,23 @@ impl RangeSet {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Ranges, not members.
+    pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
     /// How many values it holds.
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.ranges.iter().map(|r| r.end - r.start).sum()
     }
 
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
     /// From the highest to the lowest.
-    pub(crate) fn iter_descending(&self) -> impl Iterator<Item = &Range<u64>> {
+    pub fn iter_descending(&self) -> impl Iterator<Item = &Range<u64>> {
         self.ranges.iter().rev()
     }
 }

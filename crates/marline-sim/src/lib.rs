@@ -19,6 +19,7 @@ pub mod measure;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod tcp;
 pub mod traces;
 pub mod workload;
 mod world;

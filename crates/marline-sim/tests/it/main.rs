@@ -8,3 +8,4 @@ mod kit;
 mod paths;
 mod random;
 mod sim;
+mod tcp;

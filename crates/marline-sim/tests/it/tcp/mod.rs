@@ -1,0 +1,8 @@
+//! TCP endpoints over a toy network of two links.
+
+mod delivery;
+mod fairness;
+mod law;
+mod pipe;
+mod shapes;
+mod throughput;
