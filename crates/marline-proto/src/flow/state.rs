@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, Rate};
 
 use super::{Assigned, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::EmissionKind;
@@ -34,6 +34,8 @@ pub(crate) struct Flow {
     pub(crate) scheduler: Box<dyn Scheduler>,
     /// What the scheduler was made from.
     pub(crate) choice: Choice,
+    /// Rate that the application needs, if it said so.
+    pub(crate) target_rate: Option<Rate>,
     pub(crate) send: SendHalf,
     pub(crate) recv: RecvHalf,
     pub(crate) queues: Queues,
@@ -100,6 +102,7 @@ impl Flow {
             returned: &mut self.returned,
             credit,
             spent: 0,
+            target_rate: self.target_rate,
         };
         self.scheduler.plan(&mut Plan::new(now, views, &mut source));
         source.spent
@@ -122,6 +125,7 @@ struct Backlog<'a> {
     returned: &'a mut VecDeque<Symbol>,
     credit: u64,
     spent: u64,
+    target_rate: Option<Rate>,
 }
 
 impl SymbolSource for Backlog<'_> {
@@ -143,6 +147,10 @@ impl SymbolSource for Backlog<'_> {
             (Some(symbol), SendHalf::Packets(packets)) => packets.unit(symbol.unit, symbol.offset),
             (None, SendHalf::Packets(packets)) => packets.next_unit(),
         }
+    }
+
+    fn target_rate(&self) -> Option<Rate> {
+        self.target_rate
     }
 
     fn send(&mut self, index: usize, max: u32) -> Symbol {

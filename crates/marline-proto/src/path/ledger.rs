@@ -11,6 +11,7 @@ use core::ops::RangeInclusive;
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
+use super::arrival::Beliefs;
 use super::delivery::DeliverySnapshot;
 use super::rtt::{GRANULARITY, Rtt};
 use crate::flow::Symbol;
@@ -72,6 +73,8 @@ pub(crate) struct SentPacket {
     /// Its symbols were sent again elsewhere because the path came under suspicion.
     pub(crate) rescued: bool,
     pub(crate) delivery: DeliverySnapshot,
+    /// What the path's arrival model believed when it left.
+    pub(crate) beliefs: Beliefs,
     pub(crate) frames: SmallVec<[SentFrame; 1]>,
 }
 
@@ -90,6 +93,7 @@ impl SentPacket {
             fate: Fate::Outstanding,
             rescued: false,
             delivery,
+            beliefs: Beliefs::default(),
             frames,
         }
     }
@@ -104,6 +108,7 @@ pub(crate) struct Settled {
     pub(crate) eliciting: bool,
     pub(crate) rescued: bool,
     pub(crate) delivery: DeliverySnapshot,
+    pub(crate) beliefs: Beliefs,
     pub(crate) frames: SmallVec<[SentFrame; 1]>,
     /// It had been declared lost and arrived after all.
     pub(crate) spurious: bool,
@@ -220,6 +225,7 @@ impl Ledger {
             eliciting: packet.eliciting,
             rescued: packet.rescued,
             delivery: packet.delivery,
+            beliefs: packet.beliefs,
             frames: core::mem::take(&mut packet.frames),
             spurious,
         });
@@ -286,6 +292,7 @@ impl Ledger {
             eliciting: packet.eliciting,
             rescued: packet.rescued,
             delivery: packet.delivery,
+            beliefs: packet.beliefs,
             frames: packet.frames.clone(),
             spurious: false,
         }

@@ -1,5 +1,6 @@
 //! One path: its ledger of sent packets, what it received, its estimators, its state.
 
+mod arrival;
 pub mod delivery;
 mod ledger;
 mod loss_meter;
@@ -11,6 +12,7 @@ mod state;
 mod timers;
 mod track;
 
+pub use arrival::ArrivalForecast;
 pub use ledger::EmissionKind;
 pub use state::PathState;
 

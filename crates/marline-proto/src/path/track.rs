@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use marline_base::{Duration, Instant, Rate};
 
+use super::arrival::ArrivalModel;
 use super::delivery::DeliverySampler;
 use super::ledger::{Ledger, SentPacket, Settled};
 use super::loss_meter::LossMeter;
@@ -42,6 +43,7 @@ pub(crate) struct Path {
     pub(crate) pacer: Pacer,
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) one_way: OneWay,
+    pub(crate) arrival: ArrivalModel,
     pub(crate) loss: LossMeter,
     measured_rate: f64,
     /// Some rate sample was taken while the sender had more to send than the path took.
@@ -93,6 +95,7 @@ impl Path {
             pacer: Pacer::new(now, mtu, controller.pacing_rate().unwrap_or(rate)),
             controller,
             one_way: OneWay::default(),
+            arrival: ArrivalModel::default(),
             loss: LossMeter::default(),
             measured_rate: 0.0,
             was_filled: false,
@@ -169,19 +172,21 @@ impl Path {
             loss: self.loss.fraction(),
             queueing: self.one_way.queueing(),
             spacing: self.one_way.spacing(),
+            forecast: self.arrival.forecast(),
             symbol: self.symbol(),
             cost: self.cost,
             congestion: self.controller.view(),
         }
     }
 
-    pub(crate) fn on_sent(&mut self, now: Instant, packet: SentPacket, app_limited: bool) {
+    pub(crate) fn on_sent(&mut self, now: Instant, mut packet: SentPacket, app_limited: bool) {
         let size = u64::from(packet.size);
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += size;
         if packet.eliciting {
             self.last_eliciting_sent = now;
             self.probes = self.probes.saturating_sub(1);
+            packet.beliefs = self.arrival.on_sent(now, packet.size, self.rate());
             self.ledger.on_sent(packet);
             let in_flight = self.ledger.in_flight();
             self.controller.on_sent(now, size, in_flight, app_limited);

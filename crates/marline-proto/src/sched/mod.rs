@@ -19,7 +19,9 @@ use crate::wire::PathId;
 
 mod choice;
 mod edpf;
+mod hedge;
 mod min_rtt;
+mod ols;
 mod options;
 mod plan;
 mod redundant;
@@ -86,6 +88,8 @@ pub struct Feedback {
     pub symbol: Symbol,
     /// The path that it went on.
     pub path: PathId,
+    /// When it left.
+    pub sent: Instant,
     /// What became of it.
     pub outcome: Outcome,
 }

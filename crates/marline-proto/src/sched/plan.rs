@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use marline_base::Instant;
+use marline_base::{Instant, Rate};
 
 use super::{PathView, Unit};
 use crate::flow::Symbol;
@@ -17,6 +17,10 @@ pub trait SymbolSource {
     fn unsent(&self) -> u64;
     /// The unit that the next symbol belongs to; `None` in a stream, which is all one.
     fn unit(&self) -> Option<Unit>;
+    /// Rate that the application said it needs, if it did.
+    fn target_rate(&self) -> Option<Rate> {
+        None
+    }
     /// Cuts the next symbol and queues it for the path at `index`.
     fn send(&mut self, index: usize, max: u32) -> Symbol;
     /// Queues another copy of a symbol for the path at `index`.
@@ -74,6 +78,11 @@ impl<'a> Plan<'a> {
     /// unit as a whole; `None` in a stream and when there is nothing to send.
     pub fn unit(&self) -> Option<Unit> {
         self.source.unit()
+    }
+
+    /// Rate that the application said it needs; `None` if it did not.
+    pub fn target_rate(&self) -> Option<Rate> {
+        self.source.target_rate()
     }
 
     /// Emits the next source symbol on the path at `index` of [`Plan::paths`]. Must follow a

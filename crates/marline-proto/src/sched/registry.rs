@@ -1,6 +1,6 @@
 //! The schedulers by name. Each file declares its entry; adding one is a file and a line here.
 
-use super::{Choice, Constructor, OptionSpec, edpf, min_rtt, redundant, round_robin};
+use super::{Choice, Constructor, OptionSpec, edpf, hedge, min_rtt, ols, redundant, round_robin};
 use crate::wire::FlowKind;
 
 /// A scheduler that can be chosen by name.
@@ -26,7 +26,9 @@ pub(super) const PACKET_WISE: &[FlowKind] = &[FlowKind::Stream, FlowKind::Packet
 /// All schedulers, sorted by name.
 pub const SCHEDULERS: &[Entry] = &[
     edpf::ENTRY,
+    hedge::ENTRY,
     min_rtt::ENTRY,
+    ols::ENTRY,
     redundant::ENTRY,
     round_robin::ENTRY,
 ];

@@ -26,6 +26,7 @@ pub(crate) fn path(id: u64) -> PathView {
         loss: 0.0,
         queueing: Duration::ZERO,
         spacing: None,
+        forecast: None,
         symbol: SYMBOL,
         cost: 0,
         congestion: View {

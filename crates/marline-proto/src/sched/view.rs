@@ -1,6 +1,7 @@
 use marline_base::{Duration, Rate};
 
 use crate::congestion;
+use crate::path::ArrivalForecast;
 use crate::wire::PathId;
 
 /// What a scheduler sees of one path, as a snapshot.
@@ -33,6 +34,9 @@ pub struct PathView {
     pub queueing: Duration,
     /// Smoothed time between arrivals of consecutive packets at the peer.
     pub spacing: Option<Duration>,
+    /// When a packet that leaves now would arrive, on the peer's clock, and how sure that is;
+    /// `None` before the first acknowledgement with arrival times.
+    pub forecast: Option<ArrivalForecast>,
     /// Largest symbol that fits one datagram (bytes).
     pub symbol: u32,
     /// Cost rank that the user gave; lower is cheaper.

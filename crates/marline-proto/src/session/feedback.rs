@@ -51,6 +51,10 @@ impl Session {
             if let Some(packet) = acked.iter().find(|p| p.number == arrival.packet) {
                 path.one_way
                     .on_arrival(now, arrival.packet, packet.sent, arrival.at_us);
+                if packet.eliciting {
+                    path.arrival
+                        .on_arrival(packet.sent, arrival.at_us, packet.beliefs);
+                }
             }
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);
@@ -98,7 +102,7 @@ impl Session {
         for frame in packet.frames {
             match frame {
                 SentFrame::Data { flow, symbol, fin } => {
-                    self.on_symbol_acked(now, path, flow, symbol, fin);
+                    self.on_symbol_acked(now, path, packet.sent, flow, symbol, fin);
                 }
                 SentFrame::Forward { flow: id, sequence } => {
                     if let Some(flow) = self.flows.get_mut(&id)
@@ -117,6 +121,7 @@ impl Session {
         &mut self,
         now: Instant,
         path: PathId,
+        sent: Instant,
         id: FlowId,
         symbol: Symbol,
         fin: bool,
@@ -129,6 +134,7 @@ impl Session {
             let feedback = Feedback {
                 symbol,
                 path,
+                sent,
                 outcome: Outcome::Acked,
             };
             flow.scheduler.on_feedback(now, &feedback);
@@ -183,10 +189,11 @@ impl Session {
                 packet: packet.number,
             },
         );
+        let fate = (packet.sent, packet.rescued);
         for frame in packet.frames {
             match frame {
                 SentFrame::Data { flow, symbol, .. } => {
-                    self.on_symbol_lost(now, path, flow, symbol, packet.rescued);
+                    self.on_symbol_lost(now, path, fate, flow, symbol);
                 }
                 // Written from the state of the moment, so sending it twice does no harm.
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
@@ -199,9 +206,9 @@ impl Session {
         &mut self,
         now: Instant,
         path: PathId,
+        (sent, rescued): (Instant, bool),
         id: FlowId,
         symbol: Symbol,
-        rescued: bool,
     ) {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
@@ -212,6 +219,7 @@ impl Session {
         let feedback = Feedback {
             symbol,
             path,
+            sent,
             outcome: Outcome::Lost,
         };
         flow.scheduler.on_feedback(now, &feedback);

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use bytes::Bytes;
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, Rate};
 
 use super::Session;
 use super::control::Control;
@@ -190,6 +190,7 @@ impl Session {
             target: spec.target,
             scheduler: scheduler.make(),
             choice: scheduler,
+            target_rate: None,
             send,
             recv,
             queues: Queues::default(),
@@ -209,6 +210,15 @@ impl Session {
             counters: FlowCounters::default(),
         };
         self.flows.insert(id, flow);
+    }
+
+    /// Tells the flow's scheduler the rate that the application needs, such as an encoder's bit
+    /// rate: schedulers that add redundancy spend only what is left over. `None` lets them measure
+    /// it. May change at any time; does nothing if there is no such flow.
+    pub fn set_target_rate(&mut self, id: FlowId, rate: Option<Rate>) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.target_rate = rate;
+        }
     }
 
     /// What a flow was opened with; `None` if there is no such flow (any more).

@@ -487,6 +487,7 @@ impl Session {
         let feedback = Feedback {
             symbol: head,
             path,
+            sent: now,
             outcome: Outcome::Sent,
         };
         flow.scheduler.on_feedback(now, &feedback);

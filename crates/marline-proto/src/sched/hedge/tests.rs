@@ -1,0 +1,121 @@
+use super::*;
+use crate::sched::tests::{Backlog, path};
+use alloc::vec::Vec;
+use marline_base::{Rate, Rng};
+
+/// 1200 bytes take 2 ms on either path. Clocks differ by an hour; the second path is 10 ms longer.
+fn paths(late_us: f64) -> [PathView; 2] {
+    let mut paths = [path(0), path(1)];
+    for (p, offset_us) in paths.iter_mut().zip([0.0, 10_000.0]) {
+        p.rate = Rate::from_kbps(4_800);
+        p.min_rtt = Duration::from_millis(100);
+        p.forecast = Some(ArrivalForecast {
+            offset_us: 3.6e9 + offset_us,
+            late_us,
+            free: Instant::ZERO,
+        });
+    }
+    paths
+}
+
+fn hedge(text: &str) -> Hedge {
+    let choice: Choice = text.parse().expect("a choice");
+    Hedge::new(&choice)
+}
+
+fn plan(hedge: &mut Hedge, now: Instant, paths: &mut [PathView], symbols: u64) -> Backlog {
+    let mut backlog = Backlog::of(symbols);
+    hedge.plan(&mut Plan::new(now, paths, &mut backlog));
+    backlog
+}
+
+#[test]
+fn the_forecast_says_where_a_packet_arrives_first() {
+    // 0 2 4 6 8 10 on the first path; the tie goes to it; then 10 on the second, and so on.
+    let backlog = plan(
+        &mut hedge("hedge:copies=off"),
+        Instant::from_millis(200),
+        &mut paths(0.0),
+        8,
+    );
+    assert_eq!(backlog.sent_on(), [0, 0, 0, 0, 0, 0, 1, 0]);
+}
+
+#[test]
+fn copies_go_where_the_first_path_may_be_later() {
+    for (late_us, copies) in [(9_000.0, 0), (11_000.0, 1)] {
+        let mut hedge = hedge("hedge:target=1");
+        let now = Instant::from_millis(200);
+        let backlog = plan(&mut hedge, now, &mut paths(late_us), 1);
+        assert_eq!(backlog.sent_on(), [0]);
+        assert_eq!(backlog.copied_to().len(), copies, "{late_us} µs");
+    }
+}
+
+#[test]
+fn no_copy_behind_a_long_queue() {
+    // Three packets stand before it, then four.
+    for (ahead, copies) in [(6, 1), (8, 0)] {
+        let mut hedge = hedge("hedge:target=1");
+        let now = Instant::from_millis(200);
+        let mut views = paths(40_000.0);
+        if let Some(forecast) = &mut views[1].forecast {
+            forecast.free = now + Duration::from_millis(ahead);
+        }
+        let backlog = plan(&mut hedge, now, &mut views, 1);
+        assert_eq!(backlog.copied_to().len(), copies, "{ahead} ms");
+    }
+}
+
+#[test]
+fn no_path_is_filled_beyond_its_pipe_whatever_its_window() {
+    // 4.8 Mb/s over 100 ms are 50 packets; 1.25 pipes and 3 packets are 65.
+    let mut views = paths(0.0);
+    views[1].in_flight = views[1].window;
+    views[0].window = 1_000_000;
+    let mut hedge = hedge("hedge:copies=off");
+    let backlog = plan(&mut hedge, Instant::from_millis(200), &mut views, 500);
+    let sent = backlog.sent_on().iter().filter(|&&p| p == 0).count();
+    assert_eq!(sent, 65);
+}
+
+/// The budget: over any stretch no more bytes are copied than the surplus brings, and a bucket.
+#[test]
+fn copies_never_exceed_the_surplus() {
+    for seed in 0..50 {
+        let mut rng = Rng::new(seed);
+        let mut hedge = hedge("hedge:target=6");
+        let mut copied: Vec<(Instant, f64)> = Vec::new();
+        let mut now = Instant::from_millis(1_000);
+        for _ in 0..400 {
+            now += Duration::from_micros(rng.below(5_000));
+            let mut views = paths(1e5);
+            for view in &mut views {
+                view.rate = Rate::from_kbps(4_800);
+                view.in_flight = rng.below(20) * 1_200;
+            }
+            let backlog = plan(&mut hedge, now, &mut views, rng.below(4));
+            copied.push((now, 1_200.0 * backlog.copied_to().len() as f64));
+        }
+        assert!(
+            copied.iter().any(|(_, bytes)| *bytes > 0.0),
+            "some are copied"
+        );
+        // 9.6 − 6 Mb/s are 450 kB/s.
+        for (i, (from, _)) in copied.iter().enumerate() {
+            let mut sum = 0.0;
+            for (to, bytes) in &copied[i..] {
+                sum += bytes;
+                let allowed = 450e3 * (to.since(*from).as_secs_f64() + BUCKET.as_secs_f64());
+                assert!(sum <= allowed + 1e-6, "seed {seed}: {sum} > {allowed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn below_the_target_nothing_is_copied() {
+    let mut hedge = hedge("hedge:target=20");
+    let backlog = plan(&mut hedge, Instant::from_millis(200), &mut paths(1e5), 5);
+    assert_eq!(backlog.copied_to(), []);
+}

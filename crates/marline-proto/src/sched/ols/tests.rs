@@ -1,0 +1,162 @@
+use super::*;
+use crate::flow::Symbol;
+use crate::sched::tests::{Backlog, path};
+
+const SYMBOL: u32 = 1_200;
+
+fn ols(text: &str) -> Ols {
+    let choice: Choice = text.parse().expect("a choice");
+    Ols::new(&choice)
+}
+
+/// Ten packets of window and 20 ms on the first path, 40 ms on the second: without a queue a
+/// packet takes (1/10 + 1/2) · srtt, so 12 and 24 ms.
+fn paths() -> [PathView; 2] {
+    let mut paths = [path(0), path(1)];
+    for (p, srtt) in paths.iter_mut().zip([20, 40]) {
+        p.window = 10 * u64::from(SYMBOL);
+        p.srtt = Duration::from_millis(srtt);
+    }
+    paths
+}
+
+/// Lets the first path's round trips have a median deviation of Δ: of m − Δ, m and m + Δ the
+/// distances from the median are Δ, 0 and Δ.
+fn jitter(ols: &mut Ols, delta: u64) {
+    for rtt in [100 - delta, 100, 100 + delta] {
+        let acked = Feedback {
+            symbol: Symbol {
+                unit: 0,
+                offset: 0,
+                len: SYMBOL,
+            },
+            path: PathId(0),
+            sent: Instant::ZERO,
+            outcome: Outcome::Acked,
+        };
+        ols.on_feedback(Instant::from_millis(rtt), &acked);
+    }
+}
+
+fn plan(ols: &mut Ols, paths: &mut [PathView], symbols: u64) -> Backlog {
+    let mut backlog = Backlog::of(symbols);
+    ols.plan(&mut Plan::new(Instant::ZERO, paths, &mut backlog));
+    backlog
+}
+
+#[test]
+fn equation_2_at_both_ends() {
+    let mut view = paths()[1];
+    view.queued = 5 * u64::from(SYMBOL);
+    // (5 + 1)/10 + 1/2 = 1.1 windows of 40 ms, of 50 ms with Δ = 10 ms.
+    let interval = Interval::of(&view, SYMBOL, Duration::from_millis(10));
+    assert!((interval.left - 0.044).abs() < 1e-12);
+    assert!((interval.right - 0.055).abs() < 1e-12);
+}
+
+#[test]
+fn deja_copies_where_the_intervals_overlap() {
+    // The first path's interval ends at 0.6 · (20 + Δ) ms; the second begins at 24 ms.
+    for (delta, copies) in [(0, 0), (19, 0), (21, 1)] {
+        let mut ols = ols("ols:tpa=off");
+        jitter(&mut ols, delta);
+        let backlog = plan(&mut ols, &mut paths(), 1);
+        assert_eq!(backlog.sent_on(), [0], "Δ = {delta} ms");
+        assert_eq!(backlog.copied_to().len(), copies, "Δ = {delta} ms");
+    }
+}
+
+#[test]
+fn intervals_that_only_touch_do_not_overlap_and_points_lie_inside() {
+    let first = Interval {
+        left: 1.0,
+        right: 2.0,
+    };
+    let at = |left, right| Interval { left, right };
+    assert!(!at(2.0, 3.0).overlaps(&first));
+    assert!(at(1.5, 1.5).overlaps(&first), "a point inside");
+    assert!(!at(1.0, 1.0).overlaps(&at(1.0, 1.0)), "two points");
+}
+
+#[test]
+fn without_deja_nothing_is_copied() {
+    let mut ols = ols("ols:deja=off");
+    jitter(&mut ols, 90);
+    let backlog = plan(&mut ols, &mut paths(), 20);
+    assert_eq!(backlog.copied_to(), []);
+}
+
+#[test]
+fn the_queue_moves_the_turn_to_the_other_path() {
+    // T_1 = ((q + 1)/10 + 1/2) · 20 ms grows by 2 ms a packet; T_2 is 24 ms, then 28, 32 …
+    // 12 14 16 18 20 22 24(tie: the first) | 24 on the second | 26 28(tie) | 28 …
+    let mut ols = ols("ols:deja=off");
+    let backlog = plan(&mut ols, &mut paths(), 11);
+    assert_eq!(backlog.sent_on(), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1]);
+}
+
+#[test]
+fn equation_3_reserves_what_the_others_cannot_carry() {
+    // 600 and 300 kB/s; of a target of 700 kB/s the first path leaves 100 to the second.
+    let ols = ols("ols:target=5.6");
+    let views = paths();
+    assert!((ols.budget(&views, 1) - 200e3).abs() < 1.0);
+    // 700 − 300 = 400 of the first path's 600 are reserved.
+    assert!((ols.budget(&views, 0) - 200e3).abs() < 1.0);
+    // A target beyond both: no redundancy at all.
+    let greedy = self::ols("ols:target=8");
+    assert_eq!(greedy.budget(&views, 1), 0.0);
+}
+
+#[test]
+fn tpa_lets_as_many_copies_pass_as_the_budget_has_steps() {
+    // A step is 1200 B / 40 ms = 30 kB/s; 200 kB/s let ⌈200/30⌉ − 1 = 6 pass in a window.
+    let mut ols = ols("ols:target=5.6");
+    let views = paths();
+    let allowed = (0..10).filter(|_| ols.allows(&views, 1, SYMBOL)).count();
+    assert_eq!(allowed, 6);
+    // When a window was scheduled on the path, the budget is calculated anew.
+    for _ in 0..10 {
+        assert!(!ols.allows(&views, 1, SYMBOL));
+        ols.scheduled(&views, 1, SYMBOL);
+    }
+    assert!(ols.allows(&views, 1, SYMBOL));
+}
+
+#[test]
+fn waits_when_every_window_is_full() {
+    let mut views = paths();
+    for view in &mut views {
+        view.in_flight = view.window;
+    }
+    let backlog = plan(&mut ols("ols"), &mut views, 3);
+    assert_eq!(backlog.sent_on(), []);
+}
+
+#[test]
+fn the_target_is_measured_when_nobody_says_it() {
+    let mut target = Target::new(0.0);
+    // 1250 bytes every millisecond for 3 s, sent at once: 1.25 MB/s.
+    for ms in 0..3_000 {
+        target.observe(Instant::from_millis(ms), None, 1_250);
+        target.sent(1_250);
+    }
+    let measured = target.bytes_per_second();
+    assert!((measured - 1.25e6).abs() < 0.02e6, "{measured}");
+    // A backlog counts as written although it is not sent.
+    let mut waiting = Target::new(0.0);
+    for ms in 0..3_000 {
+        waiting.observe(Instant::from_millis(ms), None, 1_250 * ms);
+    }
+    assert!((waiting.bytes_per_second() - 1.25e6).abs() < 0.02e6);
+    // What the application says counts more, and what the user says most.
+    target.observe(
+        Instant::from_millis(3_001),
+        Some(marline_base::Rate::from_mbps(8)),
+        0,
+    );
+    assert_eq!(target.bytes_per_second(), 1e6);
+    let mut given = Target::new(4.0);
+    given.observe(Instant::ZERO, Some(marline_base::Rate::from_mbps(8)), 0);
+    assert_eq!(given.bytes_per_second(), 0.5e6);
+}
