@@ -6,7 +6,10 @@
 //! | [`run`](mod@run) | one run of it, or many at once |
 //! | [`workload`] | applications, one file each |
 //! | [`measure`] | what is measured, by name |
-//! | [`results`] | what runs yield |
+//! | [`results`] | what runs yield, and summaries over seeds |
+//! | [`report`] | results as tables, CSV and pages of plots |
+//! | [`repro`] | results held against what was published |
+//! | [`experiments`] | the scenario files that come with the program |
 //! | [`World`] | two sessions in a test's own hands |
 //!
 //! Everything runs real `marline-proto` sessions over `marline-link` links. The clock jumps from
@@ -14,8 +17,11 @@
 //! its seed.
 
 mod engine;
+pub mod experiments;
 pub mod hostile;
 pub mod measure;
+pub mod report;
+pub mod repro;
 pub mod results;
 pub mod run;
 pub mod scenario;

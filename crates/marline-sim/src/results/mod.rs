@@ -1,5 +1,21 @@
 //! What runs yield: plain data that is written as JSON and CSV, summarised and plotted.
 
+#[cfg(test)]
+pub(crate) mod document;
+mod group;
+mod proportion;
+mod ratio;
+#[cfg(test)]
+pub(crate) mod sample;
+mod summary;
+mod unit;
+
+pub use group::{Estimate, Group};
+pub use proportion::Proportion;
+pub use ratio::Ratio;
+pub use summary::Summary;
+pub use unit::unit;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

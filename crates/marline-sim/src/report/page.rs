@@ -1,0 +1,360 @@
+//! The page: plots, the numbers below them, and the command that made it. One file that needs no
+//! network.
+
+use std::collections::BTreeMap;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::number::with_interval;
+use super::plot::{self, PlotError};
+use super::{cell_name, choose};
+use crate::results::{Group, Results, Run};
+
+const STYLE: &str = include_str!("page.css");
+/// Plots over time are drawn for so many schedulers of the chosen cell; more would drown the page.
+const OVER_TIME: usize = 4;
+
+/// A page.
+#[derive(Clone, Debug)]
+pub struct Page<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// The command that made it.
+    pub command: &'a str,
+    /// Its parts.
+    pub sections: Vec<Section<'a>>,
+}
+
+/// What a page says of one scenario.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// What the scenario shows, in sentences.
+    pub about: &'a str,
+    /// The results.
+    pub results: &'a Results,
+    /// The measures to plot; empty for the usual ones.
+    pub measures: Vec<String>,
+    /// The cell whose distributions and series are plotted, as far as it is said: the last cell
+    /// that has these values.
+    pub cell: BTreeMap<String, String>,
+    /// A table shown first: its header and rows.
+    pub verdicts: Option<(Vec<String>, Vec<Vec<String>>)>,
+}
+
+/// Writes the page as HTML.
+///
+/// # Errors
+/// If a plot cannot be drawn.
+pub fn page(page: &Page<'_>) -> Result<String, PlotError> {
+    let mut sections = Vec::new();
+    for part in &page.sections {
+        sections.push(section(part)?);
+    }
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (page.title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    h1 { (page.title) }
+                    p { "Made by" }
+                    pre { (page.command) }
+                    @for section in &sections { (section) }
+                }
+            }
+        }
+    };
+    Ok(markup.into_string())
+}
+
+fn section(section: &Section<'_>) -> Result<Markup, PlotError> {
+    let results = section.results;
+    let groups = results.groups();
+    let measures = match &section.measures[..] {
+        [] => choose(results, &[]).unwrap_or_default(),
+        chosen => chosen.to_vec(),
+    };
+    let chosen = chosen_cell(&groups, &section.cell);
+    let mut figures = against_axes(results, &groups, &measures)?;
+    figures.extend(distributions(&chosen)?);
+    let over_time = over_time(&chosen)?;
+    let seeds = groups
+        .iter()
+        .map(|group| group.runs.len())
+        .max()
+        .unwrap_or(0);
+    Ok(html! {
+        section {
+            h2 { (results.title) }
+            p { (section.about) }
+            p {
+                (results.file) ", marline " (results.version) ", " (seeds)
+                @if seeds == 1 { " seed: no intervals except of fractions." }
+                @else { " seeds. Error bars and ± are 95 % confidence intervals over seeds." }
+            }
+            @if let Some((header, rows)) = &section.verdicts { (grid(header, rows, 0)) }
+            (drawn(&figures))
+            @for (i, (scheduler, figures)) in over_time.iter().enumerate() {
+                details open[i == 0] {
+                    summary { (scheduler) " over time" }
+                    (drawn(figures))
+                }
+            }
+            h3 { "Numbers" }
+            (numbers(results, &groups, &measures))
+        }
+    })
+}
+
+fn drawn(figures: &Figures) -> Markup {
+    html! {
+        @for (svg, caption) in figures {
+            figure { (PreEscaped(svg)) figcaption { (caption) } }
+        }
+    }
+}
+
+/// The groups of the last cell that has the values of `wanted`.
+fn chosen_cell<'g, 'r>(
+    groups: &'g [Group<'r>],
+    wanted: &BTreeMap<String, String>,
+) -> Vec<&'g Group<'r>> {
+    let fits = |group: &&Group<'_>| {
+        wanted
+            .iter()
+            .all(|(key, value)| group.cell.get(key) == Some(value))
+    };
+    let Some(last) = groups.iter().rfind(fits) else {
+        return Vec::new();
+    };
+    groups
+        .iter()
+        .filter(|group| group.cell == last.cell)
+        .collect()
+}
+
+type Figures = Vec<(String, String)>;
+
+/// Each measure against the axis with the most values, apart for the values of the other axes; or
+/// as bars if there is no axis to speak of.
+fn against_axes(
+    results: &Results,
+    groups: &[Group<'_>],
+    measures: &[String],
+) -> Result<Figures, PlotError> {
+    let values = |axis: &str| {
+        let mut values: Vec<&String> = groups.iter().filter_map(|g| g.cell.get(axis)).collect();
+        values.sort();
+        values.dedup();
+        values.len()
+    };
+    let axes = results.axes();
+    let axis = axes
+        .iter()
+        .copied()
+        .filter(|axis| values(axis) > 1)
+        .max_by_key(|axis| values(axis));
+    let mut parts: Vec<(BTreeMap<String, String>, Vec<&Group<'_>>)> = Vec::new();
+    for group in groups {
+        let mut others = group.cell.clone();
+        others.retain(|key, _| axis != Some(key.as_str()));
+        match parts.iter_mut().find(|part| part.0 == others) {
+            Some(part) => part.1.push(group),
+            None => parts.push((others, vec![group])),
+        }
+    }
+    let mut figures = Figures::new();
+    for measure in measures {
+        for (others, part) in &parts {
+            if part.iter().all(|group| group.estimate(measure).is_none()) {
+                continue;
+            }
+            let mut title = format!("{}: {measure}", results.title);
+            if parts.len() > 1 {
+                title = format!("{measure}, {}", cell_name(others));
+            }
+            let svg = match axis {
+                Some(axis) => plot::lines(part, measure, axis, &title)?,
+                None => plot::bars(part, measure, &title)?,
+            };
+            figures.push((
+                svg,
+                format!("{measure}: mean over seeds, 95 % confidence interval."),
+            ));
+        }
+    }
+    Ok(figures)
+}
+
+fn distributions(chosen: &[&Group<'_>]) -> Result<Figures, PlotError> {
+    let mut names: Vec<&String> = Vec::new();
+    for run in chosen.iter().flat_map(|group| &group.runs) {
+        let more = run
+            .distributions
+            .iter()
+            .filter(|(_, d)| d.count > 0)
+            .map(|(name, _)| name);
+        names.extend(more);
+    }
+    names.sort();
+    names.dedup();
+    let mut figures = Figures::new();
+    for name in names {
+        let svg = plot::tail(chosen, name, &format!("{name}: how often it is exceeded"))?;
+        let caption = format!(
+            "{}Median over seeds; the band reaches from the lowest to the highest seed.",
+            at(chosen)
+        );
+        figures.push((svg, caption));
+    }
+    Ok(figures)
+}
+
+/// The plots over time of the first seed of each scheduler, which the page folds away.
+fn over_time<'r>(chosen: &[&Group<'r>]) -> Result<Vec<(&'r str, Figures)>, PlotError> {
+    let mut parts = Vec::new();
+    for group in chosen.iter().take(OVER_TIME) {
+        let Some(run): Option<&Run> = group.runs.first().copied() else {
+            continue;
+        };
+        let mut figures = Figures::new();
+        for panel in plot::panels(run) {
+            let title = format!("{}: {} over time", group.scheduler, panel.quantity);
+            let stacked = if panel.stacked {
+                " Paths are stacked."
+            } else {
+                ""
+            };
+            let caption = format!("{}One run, seed {}.{stacked}", at(chosen), run.seed);
+            figures.push((plot::time(&panel, &title)?, caption));
+        }
+        if !figures.is_empty() {
+            parts.push((group.scheduler, figures));
+        }
+    }
+    Ok(parts)
+}
+
+/// The chosen cell in words, if there are cells.
+fn at(chosen: &[&Group<'_>]) -> String {
+    match chosen.first() {
+        Some(group) if !group.cell.is_empty() => format!("At {}. ", cell_name(group.cell)),
+        _ => String::new(),
+    }
+}
+
+fn numbers(results: &Results, groups: &[Group<'_>], measures: &[String]) -> Markup {
+    let axes: Vec<&str> = results.axes().into_iter().collect();
+    let mut header: Vec<String> = axes.iter().map(|axis| (*axis).to_owned()).collect();
+    header.push("scheduler".to_owned());
+    header.extend(measures.iter().cloned());
+    let rows: Vec<Vec<String>> = groups
+        .iter()
+        .map(|group| {
+            let mut row: Vec<String> = axes
+                .iter()
+                .map(|axis| group.cell.get(*axis).cloned().unwrap_or_default())
+                .collect();
+            row.push(group.scheduler.to_owned());
+            row.extend(measures.iter().map(|measure| {
+                group
+                    .estimate(measure)
+                    .map_or_else(|| "-".to_owned(), |e| with_interval(&e))
+            }));
+            row
+        })
+        .collect();
+    grid(&header, &rows, axes.len() + 1)
+}
+
+/// A table whose columns from `numbers` on hold numbers, if any do.
+fn grid(header: &[String], rows: &[Vec<String>], numbers: usize) -> Markup {
+    html! {
+        div class="scroll" {
+            table {
+                thead { tr { @for name in header { th { (name) } } } }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            @for (i, cell) in row.iter().enumerate() {
+                                td class=[(numbers > 0 && i >= numbers).then_some("number")] { (cell) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::sample;
+
+    fn written(results: &Results) -> String {
+        page(&Page {
+            title: "Two paths",
+            command: "marline sim run two-paths.toml --plot <out>.html",
+            sections: vec![Section {
+                about: "Delays & what they cost.",
+                results,
+                measures: Vec::new(),
+                cell: BTreeMap::new(),
+                verdicts: None,
+            }],
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn the_page_needs_no_network() {
+        let page = written(&sample::results());
+        for outside in ["http", "src=", "href=", "url(", "@import", "<script"] {
+            assert!(!page.contains(outside), "{outside} is in the page");
+        }
+        assert!(page.contains("prefers-color-scheme: dark"));
+    }
+
+    #[test]
+    fn it_shows_every_kind_of_plot_the_numbers_and_the_command() {
+        let page = written(&sample::results());
+        // Two measures, one distribution, two panels for each of two schedulers.
+        assert_eq!(page.matches("<svg ").count(), 2 + 1 + 4);
+        assert!(page.contains("--plot &lt;out&gt;.html"));
+        assert!(page.contains("Delays &amp; what they cost."));
+        assert!(
+            page.contains("<td class=\"number\">161.0 ± 2.5</td>"),
+            "{page}"
+        );
+        assert!(page.contains("At links.b.rtt=160ms."));
+    }
+
+    #[test]
+    fn without_an_axis_there_are_bars() {
+        let mut results = sample::results();
+        for run in &mut results.runs {
+            run.cell.clear();
+        }
+        let page = written(&results);
+        assert!(page.contains("<rect") && !page.contains("At ."));
+        results.runs.clear();
+        assert!(!written(&results).contains("<svg "));
+    }
+
+    #[test]
+    fn the_cell_can_be_chosen() {
+        let results = sample::results();
+        let groups = results.groups();
+        let wanted = BTreeMap::from([("links.b.rtt".to_owned(), "20ms".to_owned())]);
+        let chosen = chosen_cell(&groups, &wanted);
+        assert!(chosen.len() == 2 && chosen.iter().all(|g| g.cell["links.b.rtt"] == "20ms"));
+        let wanted = BTreeMap::from([("links.b.rtt".to_owned(), "1ms".to_owned())]);
+        assert!(chosen_cell(&groups, &wanted).is_empty());
+    }
+}

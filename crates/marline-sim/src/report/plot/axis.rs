@@ -1,0 +1,299 @@
+//! An axis: what it says, how far it reaches, where its ticks stand.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+
+/// Positions are what is drawn: values, or their decimal logarithms on a logarithmic axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Axis {
+    pub(super) title: String,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    /// Position and label.
+    pub(super) ticks: Vec<(f64, String)>,
+    log: bool,
+}
+
+impl Axis {
+    /// An axis for `values`: from zero, unless all lie so close together that they would not be
+    /// told apart.
+    pub(super) fn linear(title: String, values: impl Iterator<Item = f64> + Clone) -> Self {
+        let (least, most) = reach(values);
+        let spread = most - least;
+        let close = least > 0.0 && spread < 0.4 * most;
+        let low = if close {
+            (least - 0.15 * spread).max(0.0)
+        } else {
+            least.min(0.0)
+        };
+        Self::between(title, low, most + 0.05 * (most - low))
+    }
+
+    /// An axis from `low` to `high`, widened if it has no width.
+    pub(super) fn between(title: String, low: f64, high: f64) -> Self {
+        let high = if high > low {
+            high
+        } else {
+            low + low.abs().max(1.0) * 0.1
+        };
+        let step = step((high - low) / 6.0);
+        let digits = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
+        let first = (low / step - 1e-9).ceil() as i64;
+        let last = (high / step + 1e-9).floor() as i64;
+        let ticks = (first..=last)
+            .map(|i| (i as f64 * step, format!("{:.digits$}", i as f64 * step)))
+            .collect();
+        Self {
+            title,
+            low,
+            high,
+            ticks,
+            log: false,
+        }
+    }
+
+    /// A linear axis, or a logarithmic one if positive `values` differ more than fiftyfold.
+    pub(super) fn suited(title: String, values: impl Iterator<Item = f64> + Clone) -> Self {
+        let (least, most) = reach(values.clone());
+        if least > 0.0 && most > 50.0 * least {
+            Self::log(title, least, most)
+        } else {
+            Self::linear(title, values)
+        }
+    }
+
+    /// A logarithmic axis from `least` to `most`, both positive, with ticks at 1, 2 and 5 in each
+    /// decade, or at 1 only if there are many.
+    pub(super) fn log(title: String, least: f64, most: f64) -> Self {
+        let (low, high) = (least.log10(), most.log10().max(least.log10() + 0.1));
+        let within: &[f64] = if high - low > 3.0 {
+            &[1.0]
+        } else {
+            &[1.0, 2.0, 5.0]
+        };
+        let mut ticks = Vec::new();
+        for decade in low.floor() as i32..=high.ceil() as i32 {
+            for digit in within {
+                let value = digit * 10f64.powi(decade);
+                let place = value.log10();
+                if (low - 1e-9..=high + 1e-9).contains(&place) {
+                    ticks.push((place, plain(value)));
+                }
+            }
+        }
+        Self {
+            title,
+            low,
+            high,
+            ticks,
+            log: true,
+        }
+    }
+
+    /// An axis with ticks at the values of a scenario's axis; names that are not numbers, or not
+    /// all of one unit, stand side by side at equal distances. Returns each value's position too.
+    pub(super) fn values(title: &str, values: &[&str]) -> (Self, Vec<f64>) {
+        let numbers: Option<Vec<(f64, &str)>> = values.iter().map(|value| number(value)).collect();
+        let of_one_unit = numbers.filter(|numbers| {
+            let mut places: Vec<f64> = numbers.iter().map(|number| number.0).collect();
+            places.sort_by(f64::total_cmp);
+            places.dedup();
+            places.len() == numbers.len()
+                && numbers.len() > 1
+                && numbers.iter().all(|number| number.1 == numbers[0].1)
+        });
+        let Some(numbers) = of_one_unit else {
+            let places: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
+            return (Self::names(title.to_owned(), values), places);
+        };
+        let mut places: Vec<f64> = numbers.iter().map(|number| number.0).collect();
+        let (least, most) = reach(places.iter().copied());
+        let log = least > 0.0 && most > 50.0 * least;
+        if log {
+            places.iter_mut().for_each(|place| *place = place.log10());
+        }
+        let (low, high) = reach(places.iter().copied());
+        let margin = 0.06 * (high - low);
+        let ticks = numbers
+            .iter()
+            .zip(&places)
+            .map(|(number, place)| (*place, plain(number.0)));
+        let axis = Self {
+            title: super::label(title, numbers[0].1),
+            low: low - margin,
+            high: high + margin,
+            ticks: ticks.collect(),
+            log,
+        };
+        (axis, places)
+    }
+
+    /// Names side by side, at 0, 1, 2, …
+    pub(super) fn names(title: String, names: &[&str]) -> Self {
+        Self {
+            title,
+            low: -0.6,
+            high: names.len() as f64 - 0.4,
+            ticks: names
+                .iter()
+                .enumerate()
+                .map(|(i, name)| (i as f64, (*name).to_owned()))
+                .collect(),
+            log: false,
+        }
+    }
+
+    /// Where `value` stands, held within the axis.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let place = match self.log {
+            true if value <= 0.0 => self.low,
+            true => value.log10(),
+            false => value,
+        };
+        place.clamp(self.low, self.high)
+    }
+
+    /// The label of the tick at `place`.
+    pub(super) fn tick(&self, place: f64) -> String {
+        let at = |tick: &&(f64, String)| (tick.0 - place).abs() <= 1e-9 * (1.0 + place.abs());
+        self.ticks
+            .iter()
+            .find(at)
+            .map_or_else(String::new, |tick| tick.1.clone())
+    }
+}
+
+impl Ranged for Axis {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, limit: (i32, i32)) -> i32 {
+        let share = (place - self.low) / (self.high - self.low);
+        limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() {
+            return Vec::new();
+        }
+        self.ticks.iter().map(|tick| tick.0).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.low..self.high
+    }
+}
+
+impl ValueFormatter<f64> for Axis {
+    fn format(place: &f64) -> String {
+        place.to_string()
+    }
+
+    fn format_ext(&self, place: &f64) -> String {
+        self.tick(*place)
+    }
+}
+
+fn reach(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (least, most) = values
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), v| {
+            (least.min(v), most.max(v))
+        });
+    if least <= most {
+        (least, most)
+    } else {
+        (0.0, 1.0)
+    }
+}
+
+/// The least of 1, 2, 5, 10, … × a power of ten that is not below `least`.
+fn step(least: f64) -> f64 {
+    let power = 10f64.powf(least.log10().floor());
+    let digit = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|digit| digit * power >= least * 0.999_999);
+    digit.unwrap_or(10.0) * power
+}
+
+/// A number without needless zeros.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// `20ms` as 20 and `ms`.
+fn number(text: &str) -> Option<(f64, &str)> {
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    Some((digits.parse().ok()?, unit.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis) -> Vec<&str> {
+        axis.ticks.iter().map(|tick| tick.1.as_str()).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_numbers_within_the_axis() {
+        let axis = Axis::linear(String::new(), [3.0, 47.0].into_iter());
+        assert_eq!(labels(&axis), ["0", "10", "20", "30", "40"]);
+        let axis = Axis::between(String::new(), 9.88, 10.0);
+        assert_eq!(
+            labels(&axis),
+            ["9.88", "9.90", "9.92", "9.94", "9.96", "9.98", "10.00"]
+        );
+    }
+
+    #[test]
+    fn close_values_do_not_start_at_zero() {
+        assert!(Axis::linear(String::new(), [9.6, 10.0].into_iter()).low > 9.0);
+        assert_eq!(
+            Axis::linear(String::new(), [1.0, 10.0].into_iter()).low,
+            0.0
+        );
+        let flat = Axis::linear(String::new(), [5.0, 5.0].into_iter());
+        assert!(flat.low <= 5.0 && 5.0 < flat.high);
+        let nothing = Axis::linear(String::new(), [f64::NAN].into_iter());
+        assert!(nothing.low < nothing.high);
+    }
+
+    #[test]
+    fn wide_ranges_are_logarithmic() {
+        let axis = Axis::suited(String::new(), [0.5, 400.0].into_iter());
+        assert_eq!(
+            labels(&axis),
+            ["0.5", "1", "2", "5", "10", "20", "50", "100", "200"]
+        );
+        assert_eq!(axis.place(10.0), 1.0);
+        assert_eq!(axis.tick(axis.place(100.0)), "100");
+        assert_eq!(axis.place(-1.0), axis.low);
+        let axis = Axis::log(String::new(), 0.0001, 1.0);
+        assert_eq!(labels(&axis), ["0.0001", "0.001", "0.01", "0.1", "1"]);
+    }
+
+    #[test]
+    fn an_axis_of_numbers_keeps_their_distances_and_unit() {
+        let (axis, places) = Axis::values("links.b.rtt", &["20ms", "40ms", "160ms"]);
+        assert_eq!(axis.title, "links.b.rtt (ms)");
+        assert_eq!(places, [20.0, 40.0, 160.0]);
+        assert_eq!(labels(&axis), ["20", "40", "160"]);
+    }
+
+    #[test]
+    fn names_and_mixed_units_stand_at_equal_distances() {
+        let (axis, places) = Axis::values("congestion", &["cubic", "bbr"]);
+        assert_eq!(
+            (labels(&axis), places),
+            (vec!["cubic", "bbr"], vec![0.0, 1.0])
+        );
+        let (_, places) = Axis::values("buffer", &["500kB", "1MB"]);
+        assert_eq!(places, [0.0, 1.0]);
+    }
+}

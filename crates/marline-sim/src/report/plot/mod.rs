@@ -1,0 +1,43 @@
+//! Plots of results as SVG.
+//!
+//! Colours are those of Okabe and Ito, which people with colour-blindness tell apart; markers and
+//! dashes differ too, so a plot printed in grey is still readable. Text and axes are black on
+//! nothing: a page's style sheet turns them light where the reader's screen is dark.
+
+mod axis;
+mod bars;
+mod frame;
+mod lines;
+mod palette;
+mod tail;
+mod time;
+
+pub use bars::bars;
+pub use lines::lines;
+pub use tail::tail;
+pub use time::{Panel, panels, time};
+
+use std::fmt;
+
+/// A plot could not be drawn.
+#[derive(Debug)]
+pub struct PlotError(String);
+
+impl fmt::Display for PlotError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot draw the plot: {}", self.0)
+    }
+}
+
+impl std::error::Error for PlotError {}
+
+/// An axis label: the measure and, unless its name says nothing of one, its unit.
+fn label(measure: &str, unit: &str) -> String {
+    match unit {
+        "" => measure.to_owned(),
+        _ => format!("{measure} ({unit})"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Bounds against measurements.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::results::{Group, Results, unit};
+use crate::scenario::Expectation;
+
+/// What became of a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The mean lies within.
+    Holds,
+    /// The mean lies outside, or nothing was measured.
+    Missed,
+    /// There is no bound, only a published value beside the measured one.
+    Unbounded,
+}
+
+/// A bound in one cell, judged.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The figure or table of the publication.
+    pub figure: String,
+    /// Values of the axes.
+    pub cell: BTreeMap<String, String>,
+    /// The scheduler.
+    pub scheduler: String,
+    /// The scheduler that the value is divided by.
+    pub relative_to: Option<String>,
+    /// The measure.
+    pub measure: String,
+    /// Its unit; empty for counts, fractions and ratios.
+    pub unit: &'static str,
+    /// What the publication reports.
+    pub published: Option<f64>,
+    /// The mean over seeds; `None` if nothing was measured.
+    pub measured: Option<f64>,
+    /// Its 95 % confidence interval; `None` for one seed.
+    pub interval: Option<(f64, f64)>,
+    /// Seeds behind it.
+    pub n: usize,
+    /// Smallest mean that passes.
+    pub least: Option<f64>,
+    /// Largest mean that passes.
+    pub most: Option<f64>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The interval reaches across a bound: other seeds may say otherwise.
+    pub close: bool,
+    /// Where the bound comes from, or why it is missed.
+    pub note: Option<String>,
+}
+
+/// Judges every expectation in every cell that it speaks of, in the order of the expectations.
+///
+/// An expectation that speaks of no cell of the results is missed: nothing was measured.
+pub fn judge(results: &Results, expectations: &[Expectation]) -> Vec<Verdict> {
+    let groups = results.groups();
+    let mut verdicts = Vec::new();
+    for expectation in expectations {
+        let mut fits = groups
+            .iter()
+            .filter(|group| group.scheduler == expectation.scheduler)
+            .filter(|group| {
+                let mut wanted = expectation.cell.iter();
+                wanted.all(|(key, value)| group.cell.get(key) == Some(value))
+            })
+            .peekable();
+        if fits.peek().is_none() {
+            let cell = expectation.cell.iter().cloned().collect();
+            verdicts.push(verdict(expectation, cell, None));
+        }
+        for group in fits {
+            let measured = measured(expectation, group, &groups);
+            verdicts.push(verdict(expectation, group.cell.clone(), measured));
+        }
+    }
+    verdicts
+}
+
+/// Value, interval, number of seeds.
+type Measured = (f64, Option<(f64, f64)>, usize);
+
+fn measured(
+    expectation: &Expectation,
+    group: &Group<'_>,
+    groups: &[Group<'_>],
+) -> Option<Measured> {
+    let measure = &expectation.measure;
+    let Some(other) = &expectation.relative_to else {
+        let estimate = group.estimate(measure)?;
+        return Some((estimate.value(), estimate.interval(), estimate.n()));
+    };
+    let other = groups
+        .iter()
+        .find(|known| known.scheduler == other && known.cell == group.cell)?;
+    let ratio = group.ratio(other, measure)?;
+    Some((ratio.value, ratio.interval, ratio.n))
+}
+
+fn verdict(
+    expectation: &Expectation,
+    cell: BTreeMap<String, String>,
+    measured: Option<Measured>,
+) -> Verdict {
+    let (least, most) = (expectation.least, expectation.most);
+    let outcome = match measured {
+        _ if least.is_none() && most.is_none() => Outcome::Unbounded,
+        Some((value, ..))
+            if least.is_none_or(|least| value >= least)
+                && most.is_none_or(|most| value <= most) =>
+        {
+            Outcome::Holds
+        }
+        _ => Outcome::Missed,
+    };
+    let interval = measured.and_then(|measured| measured.1);
+    let bounds = [least, most];
+    let close = interval.is_some_and(|(low, high)| {
+        let mut bounds = bounds.iter().flatten();
+        bounds.any(|bound| (low..=high).contains(bound))
+    });
+    Verdict {
+        figure: expectation.figure.clone(),
+        cell,
+        scheduler: expectation.scheduler.clone(),
+        relative_to: expectation.relative_to.clone(),
+        measure: expectation.measure.clone(),
+        unit: match expectation.relative_to {
+            Some(_) => "",
+            None => unit(&expectation.measure),
+        },
+        published: expectation.published,
+        measured: measured.map(|measured| measured.0),
+        interval,
+        n: measured.map_or(0, |measured| measured.2),
+        least,
+        most,
+        outcome,
+        close,
+        note: expectation.note.clone(),
+    }
+}
