@@ -1,0 +1,4 @@
+//! What the codes promise, against independent computations.
+
+mod random;
+mod stream;
