@@ -190,4 +190,55 @@ mod tests {
         });
         assert!((0..1_000).all(|_| !lottery.draw()));
     }
+
+    #[test]
+    fn bursts_are_geometric() {
+        let mut lottery = lottery(Loss::in_bursts(0.05, 4.0));
+        let mut lengths = [0_u32; 9];
+        let mut length = 0;
+        for _ in 0..N {
+            if lottery.draw() {
+                length += 1;
+            } else if length > 0 {
+                lengths[usize::min(length, 9) - 1] += 1;
+                length = 0;
+            }
+        }
+        // P(L = k) = ¼·(¾)^(k−1), and the last class holds what is longer: χ² with 8 degrees of
+        // freedom exceeds 26.1 once in a thousand times.
+        let bursts = f64::from(lengths.iter().sum::<u32>());
+        let chi2: f64 = (0..9)
+            .map(|k| {
+                let tail = libm::pow(0.75, f64::from(k));
+                let expected = bursts * if k == 8 { tail } else { 0.25 * tail };
+                let off = f64::from(lengths[k as usize]) - expected;
+                off * off / expected
+            })
+            .sum();
+        assert!(bursts > 4_000.0 && chi2 < 26.1, "{bursts} {chi2}");
+    }
+
+    #[test]
+    fn losses_are_stationary_from_the_first_packet() {
+        let loss = Loss::GilbertElliott {
+            to_bad: 0.01,
+            to_good: 0.03,
+            loss_in_bad: 0.9,
+            loss_in_good: 0.02,
+        };
+        // Over runs, each packet is lost with the long run's probability, 0.24, the first like the
+        // fortieth; six standard errors over 20 000 runs are 0.018.
+        let mut lost = [0_u32; 40];
+        for seed in 0..20_000 {
+            let mut lottery = Lottery::new(loss, Rng::new(seed).stream("loss"));
+            for count in &mut lost {
+                *count += u32::from(lottery.draw());
+            }
+        }
+        assert!(libm::fabs(loss.mean() - 0.24) < 1e-12);
+        for (packet, count) in lost.iter().enumerate() {
+            let share = f64::from(*count) / 20_000.0;
+            assert!(libm::fabs(share - 0.24) < 0.018, "packet {packet}: {share}");
+        }
+    }
 }

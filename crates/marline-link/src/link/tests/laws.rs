@@ -21,16 +21,40 @@ fn mean_sojourn(link: &mut Link, load: f64, service_ms: f64) -> f64 {
     sum / f64::from(N)
 }
 
+/// Mean wait before transmission (in ms) of Poisson arrivals at a link that takes 1 ms for each,
+/// over ten seconds' warm-up and a hundred seconds.
+fn mean_wait(seed: u64, load: f64) -> f64 {
+    let mut link = link("rate=12mbit");
+    let mut rng = Rng::new(seed).stream("arrivals");
+    let (mut time, mut sum, mut packets) = (0.0, 0.0, 0.0);
+    while time < 110_000.0 {
+        time += rng.exponential() / load;
+        let offered = Instant::from_nanos((time * 1e6) as u64);
+        let sojourn = departure(link.offer(offered, 1_500)).since(offered);
+        if time > 10_000.0 {
+            sum += sojourn.as_secs_f64() * 1e3 - 1.0;
+            packets += 1.0;
+        }
+    }
+    sum / packets
+}
+
 #[test]
 fn a_constant_rate_is_an_m_d_1_queue() {
-    // Pollaczek and Khinchine: W = s·(1 + ρ/(2(1 − ρ))) for a constant service time s.
-    for load in [0.3, 0.7] {
-        let expected = 1.0 + load / (2.0 * (1.0 - load));
-        let got = mean_sojourn(&mut link("rate=12mbit"), load, 1.0);
+    // Pollaczek and Khinchine for a constant service time s: W = s·ρ/(2(1 − ρ)).
+    for load in [0.3, 0.7, 0.9] {
+        let expected = load / (2.0 * (1.0 - load));
+        let waits: Vec<f64> = (0..20).map(|seed| mean_wait(seed, load)).collect();
+        let n = waits.len() as f64;
+        let mean = waits.iter().sum::<f64>() / n;
+        let squares: f64 = waits.iter().map(|w| (w - mean) * (w - mean)).sum();
+        let error = libm::sqrt(squares / (n - 1.0) / n);
+        // Student's t with 19 degrees of freedom exceeds 3.88 once in a thousand times.
         assert!(
-            libm::fabs(got / expected - 1.0) < 0.02,
-            "{load}: {got} {expected}"
+            libm::fabs(mean - expected) < 3.88 * error,
+            "load {load}: {mean} ± {error}, not {expected}"
         );
+        assert!(error < 0.03 * expected, "load {load}: {error}");
     }
 }
 
