@@ -4,6 +4,7 @@
 //! printed, the one that other programs disturbed least. Goal: below 50 ns on a constant link.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports on stdout")]
+#![allow(clippy::disallowed_types, reason = "a benchmark reads the clock")]
 
 use marline_link::{Link, LinkConfig};
 use std::hint::black_box;
