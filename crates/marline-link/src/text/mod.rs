@@ -1,9 +1,10 @@
 //! The text form of a link, such as `rate=20mbit,delay=15ms,jitter=3ms,loss=1%,queue=200ms`.
 
 mod keys;
+mod layer;
 mod parse;
 mod show;
-mod units;
+pub mod units;
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Numbers with units.
+//! Numbers with units, as the text form of a link writes them.
 
 use alloc::format;
 use alloc::string::String;
@@ -31,10 +31,13 @@ const SIZES: &Units = &[
     ("KiB", 1 << 10),
 ];
 
-pub(super) const A_TIME: &str = "not a time; give a number with ns, us, ms, s or min, such as 15ms";
-pub(super) const A_RATE: &str =
+/// What is wrong with a text that [`time`] refuses, and the mend.
+pub const A_TIME: &str = "not a time; give a number with ns, us, ms, s or min, such as 15ms";
+/// What is wrong with a text that [`rate`] refuses, and the mend.
+pub const A_RATE: &str =
     "not a rate; give a number with bit, kbit, mbit or gbit (a second), such as 20mbit";
-pub(super) const A_SHARE: &str = "not a probability; give a share such as 1% or 0.01";
+/// What is wrong with a text that [`share`] refuses, and the mend.
+pub const A_SHARE: &str = "not a probability; give a share such as 1% or 0.01";
 
 /// Splits a number from its unit.
 fn split(text: &str) -> Option<(f64, &str)> {
@@ -55,24 +58,27 @@ fn scaled(text: &str, units: &Units, fold_case: bool) -> Option<u64> {
     (value < u64::MAX as f64).then_some(value as u64)
 }
 
-/// A time; a bare 0 needs no unit.
-pub(super) fn time(text: &str) -> Option<Duration> {
+/// A time with ns, us, ms, s or min; a bare 0 needs no unit.
+pub fn time(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }
     scaled(text, TIMES, false).map(Duration::from_nanos)
 }
 
-pub(super) fn rate(text: &str) -> Option<Rate> {
+/// A rate with bit, kbit, mbit or gbit (a second), in either case.
+pub fn rate(text: &str) -> Option<Rate> {
     let text = text.strip_suffix("/s").unwrap_or(text);
     scaled(text, RATES, true).map(Rate::from_bps)
 }
 
-pub(super) fn size(text: &str) -> Option<u64> {
+/// A size in bytes with B, kB, MB, KiB or MiB.
+pub fn size(text: &str) -> Option<u64> {
     scaled(text, SIZES, false)
 }
 
-pub(super) fn share(text: &str) -> Option<f64> {
+/// A share: `1%` or `0.01`. Its range is the caller's matter.
+pub fn share(text: &str) -> Option<f64> {
     match split(text)? {
         (number, "%") => Some(number / 100.0),
         (number, "") => Some(number),
@@ -89,7 +95,7 @@ fn shown(value: u64, units: &Units) -> String {
 }
 
 /// Writes a time so that [`time`] reads the same.
-pub(super) fn show_time(time: Duration) -> String {
+pub fn show_time(time: Duration) -> String {
     if time.is_zero() {
         return "0ms".into();
     }
@@ -97,12 +103,12 @@ pub(super) fn show_time(time: Duration) -> String {
 }
 
 /// Writes a rate so that [`rate`] reads the same.
-pub(super) fn show_rate(rate: Rate) -> String {
+pub fn show_rate(rate: Rate) -> String {
     shown(rate.as_bps(), RATES)
 }
 
 /// Writes a size so that [`size`] reads the same.
-pub(super) fn show_size(bytes: u64) -> String {
+pub fn show_size(bytes: u64) -> String {
     shown(bytes, &SIZES[..3])
 }
 

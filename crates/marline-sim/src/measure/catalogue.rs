@@ -193,6 +193,7 @@ const fn of_load(load: &Load) -> &'static [Measure] {
         Load::Blocks { .. } => &[Measure::BlockDelay, Measure::BlockLateness],
         Load::Objects { .. } => &[Measure::ObjectDelay],
         Load::Video { .. } => &[Measure::FrameDelay, Measure::FramesDiscarded],
+        Load::Web { .. } => &[Measure::PageLoadTime, Measure::PageRenderTime],
         Load::Tcp { .. } => &[],
     }
 }

@@ -3,9 +3,30 @@
 //! A [`Scenario`] is checked: every name resolves, every number lies in its range. One run of it is
 //! a scheduler and a seed.
 
+mod cells;
+mod changes;
+mod checked;
+mod cross;
+mod document;
+mod dotted;
+mod expect;
+mod links;
+mod loads;
+mod mistake;
 mod plan;
+mod reader;
+mod schedulers;
+mod sessions;
+mod tree;
+mod web;
+mod workloads;
 
+pub use cells::{Axis, Cell};
+pub use document::Document;
+pub use links::{OVERHEAD, ReadFile};
+pub use loads::{KINDS, Kind};
+pub use mistake::{Mistake, Mistakes, Place};
 pub use plan::{
     Change, CrossPlan, CrossSource, Expectation, FlowPlan, LinkPlan, Load, PathPlan, Scenario,
-    SessionPlan, Setting, SizeLaw, WorkloadPlan,
+    SessionPlan, Setting, SizeLaw, WebObject, WorkloadPlan,
 };

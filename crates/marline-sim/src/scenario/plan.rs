@@ -186,6 +186,13 @@ pub enum Load {
         /// Request and reply sizes (bytes) and think time before each request.
         steps: Arc<[(u64, u64, Duration)]>,
     },
+    /// A web page, loaded again some time after it was complete.
+    Web {
+        /// Its objects; each comes after the one that asks for it.
+        page: Arc<[WebObject]>,
+        /// From a page's completion to the next load.
+        pause: Duration,
+    },
     /// End-to-end TCP flows inside the session.
     Tcp {
         /// Name of the congestion controller of the endpoints.
@@ -193,6 +200,24 @@ pub enum Load {
         /// Each stops after so many bytes; `None` is greedy.
         bytes: Option<u64>,
     },
+}
+
+/// An object of a web page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WebObject {
+    /// Its size (bytes).
+    pub size: u64,
+    /// Index of the object whose arrival makes the browser ask for this one; `None` for the
+    /// first.
+    pub after: Option<usize>,
+    /// Time that the server thinks before it answers.
+    pub think: Duration,
+    /// Number of the connection, and so of the flow, that it uses.
+    pub connection: u32,
+    /// 0 (first) to 7, as of flows.
+    pub priority: u8,
+    /// The page cannot be shown without it.
+    pub blocking: bool,
 }
 
 /// Traffic of others on one link.

@@ -7,5 +7,6 @@ mod hostile;
 mod kit;
 mod paths;
 mod random;
+mod scenario;
 mod sim;
 mod tcp;

@@ -29,22 +29,6 @@ Examples:
   marline link --to 127.0.0.1:4433 --delay 80ms --jitter 40ms --jitter-dist uniform --jitter-hold 200ms
   marline link --to 127.0.0.1:4433 --rate 20mbit --outage 10s+2s --outage 30s+500ms --json";
 
-/// Given to a link that has a rate and no queue of its own: without a bound, delays grow without one.
-const DEFAULT_QUEUE: &str = "200ms";
-/// Keys that say how fast the link is; a direction's own replace all of both directions' at once.
-const CAPACITY: [&str; 10] = [
-    "rate",
-    "rate-sd",
-    "rate-min",
-    "rate-every",
-    "rate-phase",
-    "trace",
-    "trace-scale",
-    "service",
-    "service-sd",
-    "service-dist",
-];
-
 /// The checked flags of `marline link`.
 #[derive(Debug)]
 pub(in crate::cli) struct Args {
@@ -78,21 +62,11 @@ impl Args {
 
     fn link(&self, direction: Direction) -> Result<LinkConfig, CliError> {
         let own = &self.own[direction as usize];
-        let replaced = |key: &str| {
-            let of_capacity = |key| CAPACITY.contains(&key);
-            own.iter()
-                .any(|(other, _)| *other == key || of_capacity(*other) && of_capacity(key))
-        };
-        let both = self.both.iter().filter(|(key, _)| !replaced(key));
-        let mut pairs: Vec<(&str, &str)> = own
-            .iter()
-            .chain(both)
-            .map(|(key, value)| (*key, value.as_str()))
-            .collect();
-        let given = |wanted: &[&str]| pairs.iter().any(|(key, _)| wanted.contains(key));
-        if given(&CAPACITY) && !given(&["queue"]) && !pairs.contains(&("rate", "unlimited")) {
-            pairs.push(("queue", DEFAULT_QUEUE));
-        }
+        let [own, both] = [own, &self.both].map(|pairs| {
+            let pairs = pairs.iter().map(|(key, value)| (*key, value.as_str()));
+            pairs.collect::<Vec<_>>()
+        });
+        let pairs = LinkConfig::layered(&own, &both);
         let read = |path: &str| fs::read_to_string(path).map_err(|e| format!("cannot read: {e}"));
         LinkConfig::from_pairs(pairs, read).map_err(|error| {
             let own = own.iter().any(|(key, _)| *key == error.key());

@@ -1,0 +1,94 @@
+//! Names of schedulers and congestion controllers.
+
+use marline_base::Rate;
+use marline_link::units;
+use marline_proto::congestion::registry::CONTROLLERS;
+use marline_proto::sched::Choice;
+use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::wire::FlowKind;
+
+use super::mistake::nearest;
+
+/// Stands for every scheduler that serves all flows of the scenario.
+pub(super) const ALL: &str = "all";
+
+/// The scheduler, written `NAME` or `NAME:KEY=VALUE`, as the registry writes it.
+///
+/// # Errors
+///
+/// What is wrong, and the mend.
+pub(super) fn check(text: &str) -> Result<String, (String, String)> {
+    let choice: Result<Choice, _> = text.parse();
+    choice
+        .map(|choice| choice.to_string())
+        .map_err(|error| (error.message(), error.hint()))
+}
+
+/// Does the scheduler, which exists, serve flows of this kind?
+pub(super) fn serves(text: &str, kind: FlowKind) -> bool {
+    let choice: Result<Choice, _> = text.parse();
+    choice.is_ok_and(|choice| choice.entry().kinds.contains(&kind))
+}
+
+/// What is wrong with a scheduler that does not serve a kind of flow, and the mend.
+pub(super) fn unfit(text: &str, kind: FlowKind, workload: &str) -> (String, String) {
+    let fit = SCHEDULERS
+        .iter()
+        .filter(|entry| entry.kinds.contains(&kind));
+    let fit: Vec<&str> = fit.map(|entry| entry.name).collect();
+    (
+        format!(
+            "scheduler `{text}` does not serve {} flows, which workload `{workload}` uses",
+            word(kind)
+        ),
+        format!("schedulers for them: {}", fit.join(", ")),
+    )
+}
+
+/// The name of a kind of flow in scenarios.
+pub(super) const fn word(kind: FlowKind) -> &'static str {
+    match kind {
+        FlowKind::Stream => "stream",
+        FlowKind::Packets => "packets",
+    }
+}
+
+/// All schedulers that serve these kinds.
+pub(super) fn all(kinds: &[FlowKind]) -> Vec<String> {
+    let fit = SCHEDULERS
+        .iter()
+        .filter(|entry| kinds.iter().all(|kind| entry.kinds.contains(kind)));
+    fit.map(|entry| entry.name.to_owned()).collect()
+}
+
+/// A congestion controller: `NAME`, or `NAME=RATE` for one that needs a rate.
+///
+/// # Errors
+///
+/// What is wrong, and the mend.
+pub(super) fn congestion(text: &str) -> Result<(&'static str, Option<Rate>), (String, String)> {
+    let (name, rate) = match text.split_once('=') {
+        Some((name, rate)) => (name, Some(rate)),
+        None => (text, None),
+    };
+    let Some(entry) = CONTROLLERS.iter().find(|entry| entry.name == name) else {
+        let known: Vec<&str> = CONTROLLERS.iter().map(|entry| entry.name).collect();
+        let message = format!("unknown congestion controller `{name}`");
+        return Err((message, nearest(name, &known, "congestion controller")));
+    };
+    match (entry.needs_rate, rate) {
+        (true, None) => Err((
+            format!("`{name}` needs a rate"),
+            format!("write \"{name}=20mbit\", the rate of each path"),
+        )),
+        (false, Some(_)) => Err((
+            format!("`{name}` takes no rate"),
+            format!("write \"{name}\""),
+        )),
+        (_, None) => Ok((entry.name, None)),
+        (true, Some(rate)) => match units::rate(rate) {
+            Some(rate) => Ok((entry.name, Some(rate))),
+            None => Err((format!("\"{rate}\" cannot be read"), units::A_RATE.into())),
+        },
+    }
+}
