@@ -1,4 +1,5 @@
 //! What the codes promise, against independent computations.
 
+mod block;
 mod random;
 mod stream;
