@@ -45,8 +45,9 @@ fn compare(sources: usize, repairs: usize) {
     );
 
     // The lost ones spread over the block.
-    let lost =
-        |number: usize| number % (sources / repairs) == 0 && number / (sources / repairs) < repairs;
+    let lost = |number: usize| {
+        number.is_multiple_of(sources / repairs) && number / (sources / repairs) < repairs
+    };
     let mut decoder = ReedSolomonDecoder::new(sources, repairs, LEN).expect("supported");
     let extra = encoder_extra(&encoder, repairs);
     let (a, b, ratio) = paired(

@@ -1,9 +1,10 @@
 //! Erasure codes for Marline.
 //!
-//! | module | code |
+//! | module | is |
 //! | --- | --- |
 //! | [`stream`] | repairs a stream as it flows: random combinations of a sliding window (RFC 8681) |
 //! | [`block`] | repairs a block: any k of its symbols bring it back |
+//! | [`analysis`] | what the streaming code costs and gives, in numbers |
 //! | [`gf256`] | the arithmetic under both, with kernels for what the CPU has |
 //!
 //! Codes are values without input or output: bytes go in, bytes come out, and the same calls give
@@ -12,6 +13,7 @@
 
 extern crate alloc;
 
+pub mod analysis;
 pub mod block;
 mod coefficients;
 mod equations;
