@@ -63,6 +63,17 @@ pub enum Record<'a> {
         /// It had arrived before.
         duplicate: bool,
     },
+    /// Something of a flow arrived, or its receiver stopped waiting for something.
+    Progress {
+        /// The flow.
+        flow: FlowId,
+        /// What arrived, if something did, whether or not it had arrived before.
+        symbol: Option<Symbol>,
+        /// Unit and offset below which everything was delivered or given up; a stream is unit 0.
+        /// `u64::MAX` where the order is not kept, so that nothing waits, and when the flow is
+        /// over.
+        frontier: (u64, u64),
+    },
     /// A path changed its state.
     PathState {
         /// The path.
@@ -85,6 +96,12 @@ pub trait Observer: Send {
 pub(crate) struct Observed(pub(crate) Option<Box<dyn Observer>>);
 
 impl Observed {
+    /// Does anybody listen?
+    #[inline]
+    pub(crate) fn listens(&self) -> bool {
+        self.0.is_some()
+    }
+
     #[inline]
     pub(crate) fn on(&mut self, now: Instant, record: &Record<'_>) {
         if let Some(observer) = &mut self.0 {

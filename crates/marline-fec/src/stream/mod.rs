@@ -58,6 +58,7 @@
 
 mod decoder;
 mod encoder;
+mod equations;
 mod framed;
 
 pub use decoder::{Decoder, Refusal, Status};

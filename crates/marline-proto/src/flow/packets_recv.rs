@@ -272,6 +272,14 @@ impl PacketsRecv {
         self.bytes
     }
 
+    /// Messages below it were delivered or given up; nothing waits if the order is not kept.
+    pub(crate) fn frontier(&self) -> u64 {
+        match self.order {
+            DeliveryOrder::InOrder => self.next,
+            DeliveryOrder::AsTheyCome => u64::MAX,
+        }
+    }
+
     /// Bytes of messages that wait for earlier ones, and of those that are not whole.
     pub(crate) fn out_of_order(&self) -> u64 {
         let held = self.held.values().map(|data| data.len() as u64);

@@ -205,6 +205,11 @@ impl StreamRecv {
         self.credit
     }
 
+    /// Every byte below it has arrived.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
     /// Bytes that wait for earlier ones.
     pub(crate) fn out_of_order(&self) -> u64 {
         self.waiting.values().map(|piece| piece.len() as u64).sum()

@@ -9,13 +9,36 @@ use marline_base::{Duration, Instant};
 use super::Session;
 use super::control::Control;
 use crate::event::{CloseReason, Event};
-use crate::flow::{FlowSpec, RecvHalf, SendHalf};
+use crate::flow::{FlowSpec, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::sched::Choice;
 use crate::wire::{
     self, Availability, DeliveryOrder, FlowId, FlowKind, Frame, OpenFlow, PathId, ResetFlow,
     StopSending, close_code,
 };
+
+/// What a frame brings of a flow, for observers.
+struct News {
+    flow: FlowId,
+    symbol: Option<Symbol>,
+}
+
+impl News {
+    fn of(frame: &Frame<'_>) -> Option<Self> {
+        let symbol = |unit, offset, data: &[u8]| {
+            let len = data.len() as u32;
+            Some(Symbol { unit, offset, len })
+        };
+        let (flow, symbol) = match frame {
+            Frame::Stream(f) => (f.flow, symbol(0, f.offset, f.data)),
+            Frame::Packet(f) => (f.flow, symbol(f.sequence, 0, f.data)),
+            Frame::PacketPart(f) => (f.flow, symbol(f.sequence, f.offset, f.data)),
+            Frame::Forward(f) => (f.flow, None),
+            _ => return None,
+        };
+        Some(Self { flow, symbol })
+    }
+}
 
 impl Session {
     /// Takes a datagram that the carrier authenticated.
@@ -64,7 +87,11 @@ impl Session {
                         return;
                     }
                     eliciting |= frame.is_ack_eliciting();
+                    let news = self.observer.listens().then(|| News::of(&frame)).flatten();
                     self.on_frame(now, id, datagram, frame);
+                    if let Some(News { flow, symbol }) = news {
+                        self.tell_progress(now, flow, symbol);
+                    }
                 }
                 Err(error) => self.fail(close_code::MALFORMED, format!("{error}")),
             }
@@ -79,6 +106,20 @@ impl Session {
                 path.received.on_eliciting(header.packet, now, delay);
             }
         }
+    }
+
+    /// Tells the observer how far a flow's receiver is.
+    pub(super) fn tell_progress(&mut self, now: Instant, flow: FlowId, symbol: Option<Symbol>) {
+        let frontier = self.flows.get(&flow).map(|f| match &f.recv {
+            RecvHalf::Stream(stream) => (0, stream.received()),
+            RecvHalf::Packets(packets) => (packets.frontier(), 0),
+        });
+        let record = Record::Progress {
+            flow,
+            symbol,
+            frontier: frontier.unwrap_or((u64::MAX, 0)),
+        };
+        self.observer.on(now, &record);
     }
 
     /// Is the frame about a flow that the peer may open and has not opened?

@@ -108,6 +108,9 @@ impl Session {
                 if let RecvHalf::Packets(packets) = &mut flow.recv {
                     packets.on_deadline(now);
                 }
+                if self.observer.listens() {
+                    self.tell_progress(now, id, None);
+                }
             }
             self.retime(id);
             self.after_receive(id);

@@ -8,9 +8,11 @@ pub mod catalogue;
 mod histogram;
 mod meter;
 mod sampler;
+mod waiting;
 
 pub use catalogue::{CATALOGUE, Entry, Form, Measure, Scope, unknown_values, value_names};
 pub use histogram::Histogram;
 pub use meter::Meter;
 pub use sampler::{EVERY, MOST_SAMPLES};
 pub(crate) use sampler::{Sampler, Timeline};
+pub(crate) use waiting::Waiting;

@@ -11,10 +11,10 @@ use marline_proto::{Config, Session, Side};
 use super::pair::{Pair, PathWatch, Slot};
 use super::report::LinkWatch;
 use super::{Moment, Simulation};
-use crate::engine::cross::{Arrivals, Source};
+use crate::engine::cross::Source;
 use crate::engine::{Alarm, Cable, End, Engine};
-use crate::measure::{EVERY, Meter, Sampler, catalogue};
-use crate::scenario::{CrossPlan, CrossSource, Scenario, SessionPlan};
+use crate::measure::{EVERY, Meter, Sampler, Waiting, catalogue};
+use crate::scenario::{CrossPlan, Scenario, SessionPlan};
 use crate::workload;
 
 /// Why a scenario cannot be run: what it is about, and what is wrong.
@@ -108,10 +108,13 @@ impl<'a> Simulation<'a> {
         let scheduler = plan.scheduler.as_deref().unwrap_or(self.scheduler);
         let config =
             with_scheduler(&plan.config, scheduler).map_err(|e| RunError::new(name(), e))?;
-        for (side, what) in [(Side::Client, "client"), (Side::Server, "server")] {
+        let waiting = [Waiting::default(), Waiting::default()];
+        let sides = [(Side::Client, "client"), (Side::Server, "server")];
+        for ((side, what), waiting) in sides.into_iter().zip(&waiting) {
             let seed = rng.stream(&format!("{} {what}", name())).next_u64();
             let session = Session::new(Instant::ZERO, side, config.clone(), config.params(), seed);
-            let session = session.map_err(|e| RunError::new(name(), e))?;
+            let mut session = session.map_err(|e| RunError::new(name(), e))?;
+            session.set_observer(waiting.observer());
             self.sessions.push(session);
             self.engine.touch(self.sessions.len() - 1);
         }
@@ -141,28 +144,14 @@ impl<'a> Simulation<'a> {
             }
         }
         let from = plan.workloads.first().map_or(End::Client, |w| w.from);
-        self.pairs.push(Pair::new(slots, paths, from));
+        self.pairs.push(Pair::new(slots, paths, from, waiting));
         Ok(())
     }
 
     fn add_cross(&mut self, rng: &Rng, plan: &CrossPlan) -> Result<(), RunError> {
         let name = format!("cross.{}", plan.name);
-        let flow = match plan.source {
-            CrossSource::Constant { rate, size } => (Arrivals::Constant, rate, size),
-            CrossSource::Poisson { rate, size } => (Arrivals::Poisson, rate, size),
-            CrossSource::OnOff {
-                rate,
-                size,
-                on,
-                off,
-            } => (Arrivals::OnOff { on, off }, rate, size),
-            CrossSource::Tcp { .. } => {
-                return Err(RunError::new(name, "TCP cross traffic cannot be run"));
-            }
-        };
-        let stops = plan.stops.unwrap_or(Instant::FAR_FUTURE);
-        let (rng, meter) = (rng.stream(&name), Meter::new(name, self.warm_at()));
-        let source = Source::new(flow, (plan.starts, stops), rng, meter);
+        let (rng, meter) = (rng.stream(&name), Meter::new(name.clone(), self.warm_at()));
+        let source = Source::new(plan, rng, meter).map_err(|e| RunError::new(name, e))?;
         let next = source.next_at();
         self.cross.push(source);
         let alarm = self.alarm(Moment::Cross(self.cross.len() - 1));

@@ -54,7 +54,7 @@ enum Moment {
     Stop { pair: usize, workload: usize },
     /// A workload asked to be woken.
     Wake { pair: usize, workload: usize },
-    /// A packet of the cross source at this index.
+    /// The cross source at this index acts.
     Cross(usize),
     /// Time to look at queues.
     Sample,
@@ -154,17 +154,15 @@ impl Simulation<'_> {
                     self.on_workload(pair, workload, |w, cx| w.wake(cx));
                 }
             }
-            Moment::Cross(index) => self.send_cross(index, alarm),
+            Moment::Cross(index) => self.run_cross(index, alarm),
             Moment::Sample => self.sample(alarm),
             Moment::Warm => self.warm(),
         }
     }
 
-    fn send_cross(&mut self, index: usize, alarm: Alarm) {
-        let plan = &self.scenario.cross[index];
-        let now = self.engine.now();
+    fn run_cross(&mut self, index: usize, alarm: Alarm) {
         let source = &mut self.cross[index];
-        source.send(now, self.engine.link(plan.link, plan.from));
+        source.act(&mut self.engine);
         if let Some(at) = source.next_at() {
             self.engine.call_at(at, alarm);
         }
@@ -173,7 +171,13 @@ impl Simulation<'_> {
     fn change(&mut self, index: usize) {
         let change = &self.scenario.changes[index];
         match &change.setting {
-            Setting::Dark { up, down } => self.engine.set_dark(change.link, *up, *down),
+            Setting::Dark { up, down } => {
+                let now = self.engine.now();
+                self.engine.set_dark(change.link, *up, *down);
+                for source in &mut self.cross {
+                    source.on_dark(now, change.link, *up, *down);
+                }
+            }
             Setting::Link { up, down } => {
                 let changed = self.engine.reconfigure(change.link, up, down);
                 changed.unwrap_or_else(|error| panic!("change {}: {error}", index + 1));

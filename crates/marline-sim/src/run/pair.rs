@@ -10,7 +10,7 @@ use marline_proto::wire::{FlowId, PathId};
 
 use super::Simulation;
 use crate::engine::{Alarm, End};
-use crate::measure::{Measure, Meter, Timeline};
+use crate::measure::{Measure, Meter, Timeline, Waiting};
 use crate::scenario::PathPlan;
 use crate::workload::{Context, Workload};
 
@@ -73,6 +73,8 @@ pub(super) struct Pair {
     pub(super) paths: Vec<PathWatch>,
     /// The end that sends the first workload.
     pub(super) from: End,
+    /// What the client's and the server's receivers wait for.
+    waiting: [Waiting; 2],
     owners: BTreeMap<FlowId, usize>,
 }
 
@@ -86,11 +88,17 @@ impl fmt::Debug for Pair {
 }
 
 impl Pair {
-    pub(super) fn new(slots: Vec<Slot>, paths: Vec<PathWatch>, from: End) -> Self {
+    pub(super) fn new(
+        slots: Vec<Slot>,
+        paths: Vec<PathWatch>,
+        from: End,
+        waiting: [Waiting; 2],
+    ) -> Self {
         Self {
             slots,
             paths,
             from,
+            waiting,
             owners: BTreeMap::new(),
         }
     }
@@ -105,8 +113,21 @@ impl Pair {
         self.slots[workload].wake.take_if(|at| *at <= now).is_some()
     }
 
+    /// Collects waits that are over, so that they do not pile up.
+    pub(super) fn collect_waits(&mut self) {
+        for waiting in &self.waiting {
+            waiting.take(|wait| {
+                if let Some(owner) = self.owners.get(&wait.flow) {
+                    let meter = &mut self.slots[*owner].meter;
+                    meter.delay(Measure::OutOfOrderWait, wait.from, wait.until);
+                }
+            });
+        }
+    }
+
     /// Looks at queues; `step` is given when the sample goes into series too.
     pub(super) fn sample(&mut self, now: Instant, sessions: &[Session], step: Option<Duration>) {
+        self.collect_waits();
         for slot in &mut self.slots {
             let held = slot.workload.flows().into_iter().map(|(flow, from)| {
                 let to = &sessions[from.other() as usize];

@@ -69,6 +69,7 @@ impl Simulation<'_> {
         };
         let (end, step) = (self.end(), self.sampler.step());
         for pair in 0..self.pairs.len() {
+            self.pairs[pair].collect_waits();
             for workload in 0..self.pairs[pair].slots.len() {
                 self.on_workload(pair, workload, |w, cx| w.finish(cx));
             }

@@ -81,12 +81,11 @@ impl Workload for Backlogged {
 
     fn finish(&mut self, cx: &mut Context<'_>) {
         if let Some(pipe) = &mut self.pipe {
-            pipe.settle(cx, &mut self.deliveries);
+            pipe.settle(cx, None, &mut self.deliveries);
         }
     }
 
     fn flows(&self) -> Vec<(FlowId, End)> {
-        let flow = self.pipe.iter().map(|p| (p.flow(), p.from()));
-        flow.collect()
+        self.pipe.iter().map(Pipe::sends).collect()
     }
 }

@@ -14,9 +14,18 @@
 //! ```
 
 mod backlogged;
+mod blocks;
+mod bursts;
 mod constant;
 mod context;
+mod exchange;
+mod objects;
+mod offload;
 mod pipe;
+mod size;
+mod tcp;
+mod video;
+mod web;
 
 use std::fmt;
 
@@ -63,6 +72,41 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
         Load::Backlogged { size, bytes } => {
             Box::new(backlogged::Backlogged::new(plan, *size, *bytes))
         }
-        other => return Err(format!("{other:?} cannot be run")),
+        Load::Blocks {
+            size,
+            every,
+            deadline,
+            phase,
+        } => Box::new(blocks::Blocks::new(
+            plan,
+            *size,
+            (*every, *deadline),
+            *phase,
+        )),
+        Load::Objects {
+            size,
+            every,
+            random,
+        } => Box::new(objects::Objects::new(plan, *size, *every, *random)),
+        Load::Video {
+            frames,
+            period,
+            playout,
+        } => Box::new(video::Video::new(plan, frames, *period, *playout)?),
+        Load::Bursts {
+            request,
+            reply,
+            burst,
+            every,
+            pause,
+        } => Box::new(bursts::Bursts::new(
+            plan,
+            (*request, *reply),
+            *burst,
+            (*every, *pause),
+        )),
+        Load::Offload { steps } => Box::new(offload::Offload::new(plan, steps)?),
+        Load::Web { page, pause } => Box::new(web::Web::new(plan, page, *pause)?),
+        Load::Tcp { congestion, bytes } => Box::new(tcp::Tcp::new(plan, congestion, *bytes)?),
     })
 }

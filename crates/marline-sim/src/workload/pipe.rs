@@ -141,6 +141,12 @@ impl Pipe {
         self.from
     }
 
+    /// The flow and the end that sends on it, as [`Workload::flows`](super::Workload::flows) wants
+    /// them.
+    pub fn sends(&self) -> (FlowId, End) {
+        (self.flow, self.from)
+    }
+
     /// Is the order of units kept?
     pub fn is_ordered(&self) -> bool {
         self.ordered
@@ -324,11 +330,17 @@ impl Pipe {
         }
     }
 
-    /// The run is over: appends the units that will not come. Those that were written within the
-    /// longest delay of a delivery may still be on their way, and count neither way.
-    pub fn settle(&mut self, cx: &mut Context<'_>, out: &mut Vec<Delivery>) {
+    /// The run is over: appends the units that did not come within `patience`, or else within the
+    /// longest delay of a delivery. Younger ones may still be on their way and count neither way.
+    pub fn settle(
+        &mut self,
+        cx: &mut Context<'_>,
+        patience: Option<Duration>,
+        out: &mut Vec<Delivery>,
+    ) {
+        let patience = patience.unwrap_or(self.longest);
         for (i, unit) in self.units.iter().enumerate() {
-            if unit.missing > 0 && unit.written + self.longest < cx.now() {
+            if unit.missing > 0 && unit.written + patience < cx.now() {
                 out.push(delivery(self.first + i as u64, *unit));
                 cx.meter.trial(Measure::Undelivered, unit.written, true);
             }

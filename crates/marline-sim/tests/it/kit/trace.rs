@@ -123,6 +123,12 @@ impl Observer for Tap {
                     .for_each(&mut mix);
                 None
             }
+            Record::Progress { flow, frontier, .. } => {
+                [7, flow.0, frontier.0, frontier.1]
+                    .into_iter()
+                    .for_each(&mut mix);
+                None
+            }
             Record::PathState {
                 path,
                 state,

@@ -2,7 +2,6 @@
 
 mod change;
 mod death;
-mod feedback;
 mod flows;
 mod idle;
 mod schedulers;

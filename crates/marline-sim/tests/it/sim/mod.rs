@@ -1,7 +1,10 @@
 //! Whole runs of scenarios.
 
+mod links;
+mod order;
 mod runs;
 mod shares;
+mod workloads;
 
 use marline_proto::Config;
 use marline_proto::wire::FlowKind;

@@ -1,4 +1,4 @@
-//! Packets of others on a link: they take their share of its queue and tell no session.
+//! Packets that come whatever becomes of them.
 
 use marline_base::{Duration, Instant, Rate, Rng};
 use marline_link::{Link, Verdict};
@@ -7,7 +7,7 @@ use crate::measure::{Measure, Meter};
 
 /// When the next packet comes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Arrivals {
+pub(super) enum Arrivals {
     /// At fixed intervals.
     Constant,
     /// At exponential intervals.
@@ -21,9 +21,9 @@ pub(crate) enum Arrivals {
     },
 }
 
-/// A source of packets.
+/// A source of packets of one size.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(super) struct Raw {
     arrivals: Arrivals,
     /// Time that a packet takes at the source's rate.
     every: Duration,
@@ -33,15 +33,13 @@ pub(crate) struct Source {
     /// End of the present on-time.
     on_until: Instant,
     stops: Instant,
-    pub(crate) meter: Meter,
 }
 
-impl Source {
-    pub(crate) fn new(
+impl Raw {
+    pub(super) fn new(
         (arrivals, rate, size): (Arrivals, Rate, u32),
         (starts, stops): (Instant, Instant),
         rng: Rng,
-        meter: Meter,
     ) -> Self {
         let mut source = Self {
             arrivals,
@@ -51,7 +49,6 @@ impl Source {
             next: starts,
             on_until: starts,
             stops,
-            meter,
         };
         match arrivals {
             Arrivals::Constant => {}
@@ -66,18 +63,18 @@ impl Source {
     }
 
     /// When it sends next; `None` when it has stopped.
-    pub(crate) fn next_at(&self) -> Option<Instant> {
+    pub(super) fn next_at(&self) -> Option<Instant> {
         (self.next < self.stops).then_some(self.next)
     }
 
     /// Offers the link the packet that is due.
-    pub(crate) fn send(&mut self, now: Instant, link: &mut Link) {
+    pub(super) fn send(&mut self, now: Instant, link: &mut Link, meter: &mut Meter) {
         let verdict = link.offer(now, self.size);
         let arrival = verdict.arrival();
-        self.meter.trial(Measure::CrossLost, now, arrival.is_none());
+        meter.trial(Measure::CrossLost, now, arrival.is_none());
         if let Verdict::Delivered { at, .. } = verdict {
-            self.meter.delay(Measure::CrossDelay, now, at);
-            self.meter.delivered(now, u64::from(self.size));
+            meter.delay(Measure::CrossDelay, now, at);
+            meter.delivered(now, u64::from(self.size));
         }
         let gap = match self.arrivals {
             Arrivals::Poisson => self.draw(self.every),

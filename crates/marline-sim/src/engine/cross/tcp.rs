@@ -1,0 +1,147 @@
+//! A TCP connection of others over one link.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use marline_base::Instant;
+use marline_link::Verdict;
+
+use crate::engine::{End, Engine};
+use crate::measure::Meter;
+use crate::tcp::{Ack, Segment, TcpConfig, TcpConfigError, TcpReceiver, TcpSender};
+
+/// What is on its way, with when it leaves the link's queue.
+#[derive(Debug)]
+struct Parcel {
+    departs: Instant,
+    cargo: Cargo,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Cargo {
+    Segment(Segment),
+    Ack(Ack),
+}
+
+/// Both ends of a connection, and what is between them.
+#[derive(Debug)]
+pub(super) struct Connection {
+    sender: TcpSender,
+    receiver: TcpReceiver,
+    starts: Instant,
+    stops: Instant,
+    /// By arrival, then by the order of sending; the place in `parcels`.
+    arrivals: BinaryHeap<Reverse<(Instant, u64, usize)>>,
+    parcels: Vec<Option<Parcel>>,
+    free: Vec<usize>,
+    sent: u64,
+    delivered: u64,
+}
+
+impl Connection {
+    pub(super) fn new(
+        congestion: &str,
+        bytes: Option<u64>,
+        (starts, stops): (Instant, Instant),
+        seed: u64,
+    ) -> Result<Self, TcpConfigError> {
+        let config = TcpConfig {
+            limit: bytes,
+            ..TcpConfig::new(congestion)
+        };
+        Ok(Self {
+            sender: TcpSender::new(&config, starts, seed)?,
+            receiver: TcpReceiver::new(&config)?,
+            starts,
+            stops,
+            arrivals: BinaryHeap::new(),
+            parcels: Vec::new(),
+            free: Vec::new(),
+            sent: 0,
+            delivered: 0,
+        })
+    }
+
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        if self.sent == 0 {
+            return Some(self.starts);
+        }
+        let arrival = self.arrivals.peek().map(|Reverse((at, ..))| *at);
+        let timers = [
+            self.sender.poll_timeout(),
+            self.receiver.poll_timeout(),
+            arrival,
+        ];
+        let next = timers.into_iter().flatten().min();
+        next.filter(|at| *at < self.stops)
+    }
+
+    /// Handles what is due and sends what that lets go.
+    pub(super) fn act(&mut self, engine: &mut Engine, place: (usize, End), meter: &mut Meter) {
+        let now = engine.now();
+        while let Some(&Reverse((at, _, slot))) = self.arrivals.peek()
+            && at <= now
+        {
+            self.arrivals.pop();
+            self.free.push(slot);
+            match self.parcels[slot].take().map(|p| p.cargo) {
+                Some(Cargo::Segment(segment)) => {
+                    self.receiver.handle_segment(now, &segment);
+                }
+                Some(Cargo::Ack(ack)) => self.sender.handle_ack(now, &ack),
+                None => {}
+            }
+        }
+        self.sender.handle_timeout(now);
+        self.receiver.handle_timeout(now);
+        let delivered = self.receiver.delivered();
+        meter.delivered(now, delivered - self.delivered);
+        self.delivered = delivered;
+        let (link, from) = place;
+        while let Some(ack) = self.receiver.poll_ack(now) {
+            let verdict = engine.link(link, from.other()).offer(now, ack.size);
+            self.travel(verdict, Cargo::Ack(ack));
+        }
+        while let Some(segment) = self.sender.poll_transmit(now) {
+            let verdict = engine.link(link, from).offer(now, segment.size);
+            self.travel(verdict, Cargo::Segment(segment));
+        }
+    }
+
+    fn travel(&mut self, verdict: Verdict, cargo: Cargo) {
+        self.sent += 1;
+        if let Verdict::Delivered { at, departs, copy } = verdict {
+            for at in std::iter::once(at).chain(copy) {
+                let parcel = Some(Parcel { departs, cargo });
+                let slot = match self.free.pop() {
+                    Some(slot) => {
+                        self.parcels[slot] = parcel;
+                        slot
+                    }
+                    None => {
+                        self.parcels.push(parcel);
+                        self.parcels.len() - 1
+                    }
+                };
+                self.sent += 1;
+                self.arrivals.push(Reverse((at, self.sent, slot)));
+            }
+        }
+    }
+
+    /// A direction of the link was cut: what had not left its queue never arrives.
+    pub(super) fn lose(&mut self, now: Instant, forth: bool, back: bool) {
+        for slot in &mut self.parcels {
+            let lost = slot.as_ref().is_some_and(|parcel| {
+                let cut = match parcel.cargo {
+                    Cargo::Segment(_) => forth,
+                    Cargo::Ack(_) => back,
+                };
+                cut && parcel.departs > now
+            });
+            if lost {
+                *slot = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! An end-to-end TCP connection inside the session, as users of a tunnel have it: its segments and
+//! acknowledgements are messages of one packets flow, and what the flow refuses is lost.
+
+use bytes::Bytes;
+use marline_base::Instant;
+use marline_proto::flow::Chunk;
+use marline_proto::wire::{FlowId, FlowKind};
+use marline_proto::{Event, OpenError};
+
+use super::{Context, Pipe, Workload};
+use crate::engine::End;
+use crate::scenario::WorkloadPlan;
+use crate::tcp::{Ack, Segment, TcpConfig, TcpConfigError, TcpReceiver, TcpSender};
+
+/// Payload of a segment (bytes), so that one fits a datagram of a path.
+const MSS: u32 = 1_100;
+
+#[derive(Debug)]
+pub(super) struct Tcp {
+    plan: WorkloadPlan,
+    config: TcpConfig,
+    ends: Option<Ends>,
+    delivered: u64,
+    over: bool,
+}
+
+#[derive(Debug)]
+struct Ends {
+    flow: FlowId,
+    sender: TcpSender,
+    receiver: TcpReceiver,
+}
+
+impl Tcp {
+    /// # Errors
+    /// On a stream, which would hide losses, or without a controller of that name.
+    pub(super) fn new(
+        plan: &WorkloadPlan,
+        congestion: &str,
+        bytes: Option<u64>,
+    ) -> Result<Self, String> {
+        if plan.flow.kind != FlowKind::Packets {
+            return Err("TCP needs a packets flow".to_owned());
+        }
+        let config = TcpConfig {
+            mss: MSS,
+            limit: bytes,
+            ..TcpConfig::new(congestion)
+        };
+        let check = TcpSender::new(&config, Instant::ZERO, 0).map(drop);
+        check.map_err(|error: TcpConfigError| error.to_string())?;
+        Ok(Self {
+            plan: plan.clone(),
+            config,
+            ends: None,
+            delivered: 0,
+            over: false,
+        })
+    }
+
+    /// Sends what both ends want to send, and asks to be woken for their timers.
+    fn act(&mut self, cx: &mut Context<'_>) {
+        let Some(ends) = &mut self.ends else { return };
+        let (now, from) = (cx.now(), self.plan.from);
+        ends.sender.handle_timeout(now);
+        ends.receiver.handle_timeout(now);
+        let send = |cx: &mut Context<'_>, end, message: Vec<u8>| {
+            // A full flow drops, as a network interface does: TCP finds out.
+            cx.session(end)
+                .send(now, ends.flow, Bytes::from(message))
+                .ok();
+        };
+        while let Some(segment) = ends.sender.poll_transmit(now).filter(|_| !self.over) {
+            let mut message = Vec::with_capacity(segment.size as usize);
+            segment.encode(&mut message);
+            send(cx, from, message);
+        }
+        while let Some(ack) = ends.receiver.poll_ack(now) {
+            let mut message = Vec::with_capacity(ack.size as usize);
+            ack.encode(&mut message);
+            send(cx, from.other(), message);
+        }
+        let timers = [ends.sender.poll_timeout(), ends.receiver.poll_timeout()];
+        if let Some(at) = timers.into_iter().flatten().min()
+            && !self.over
+        {
+            cx.wake_at(at);
+        }
+    }
+}
+
+impl Workload for Tcp {
+    fn start(&mut self, cx: &mut Context<'_>) -> Result<(), OpenError> {
+        let flow = Pipe::open(cx, self.plan.from, &self.plan.flow)?.flow();
+        let (now, seed) = (cx.now(), cx.rng.next_u64());
+        let sender = TcpSender::new(&self.config, now, seed);
+        let receiver = TcpReceiver::new(&self.config);
+        if let (Ok(sender), Ok(receiver)) = (sender, receiver) {
+            self.ends = Some(Ends {
+                flow,
+                sender,
+                receiver,
+            });
+        }
+        self.act(cx);
+        Ok(())
+    }
+
+    fn wake(&mut self, cx: &mut Context<'_>) {
+        self.act(cx);
+    }
+
+    fn on_event(&mut self, cx: &mut Context<'_>, end: End, event: &Event) {
+        let (Some(ends), Event::FlowReadable(flow)) = (&mut self.ends, event) else {
+            return;
+        };
+        let now = cx.now();
+        while let Chunk::Data(message) = cx.session(end).receive(*flow) {
+            if end == self.plan.from {
+                if let Ok(ack) = Ack::decode(&message) {
+                    ends.sender.handle_ack(now, &ack);
+                }
+            } else if let Ok(segment) = Segment::decode(&message) {
+                ends.receiver.handle_segment(now, &segment);
+            }
+        }
+        let delivered = ends.receiver.delivered();
+        cx.meter.delivered(now, delivered - self.delivered);
+        self.delivered = delivered;
+        self.act(cx);
+    }
+
+    fn stop(&mut self, _: &mut Context<'_>) {
+        self.over = true;
+    }
+
+    fn finish(&mut self, _: &mut Context<'_>) {}
+
+    fn flows(&self) -> Vec<(FlowId, End)> {
+        let flow = self.ends.iter().map(|ends| ends.flow);
+        let from = self.plan.from;
+        flow.flat_map(|f| [(f, from), (f, from.other())]).collect()
+    }
+}
