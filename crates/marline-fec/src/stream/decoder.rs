@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::mem;
 
-use super::equations::{Equations, Row};
 use super::framed::{Framed, HEADER};
 use super::{Limits, Repair};
 use crate::coefficients::coefficients;
+use crate::equations::{Equations, Row};
 use crate::gf256::{self, Kernel};
 
 /// Marks a symbol that is in no equation.

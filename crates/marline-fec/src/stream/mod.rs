@@ -58,7 +58,6 @@
 
 mod decoder;
 mod encoder;
-mod equations;
 mod framed;
 
 pub use decoder::{Decoder, Refusal, Status};

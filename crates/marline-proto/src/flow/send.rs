@@ -5,6 +5,7 @@ use alloc::borrow::Cow;
 use marline_base::Instant;
 
 use super::{PacketsSend, StreamSend, Symbol};
+use crate::sched::Blocked;
 use crate::stats::Delays;
 
 #[derive(Debug)]
@@ -38,6 +39,24 @@ impl SendHalf {
         match self {
             Self::Stream(s) => s.sendable().min(credit),
             Self::Packets(p) => p.unsent(),
+        }
+    }
+
+    /// Bytes beyond the oldest unacknowledged one that may be sent; `credit` is the session's.
+    pub(crate) fn send_window(&self, credit: u64) -> u64 {
+        match self {
+            Self::Stream(s) => s.send_window(credit),
+            Self::Packets(_) => u64::MAX,
+        }
+    }
+
+    /// Is there data that only credit holds back?
+    pub(crate) fn blocked(&self, credit: u64) -> Option<Blocked> {
+        match self {
+            Self::Stream(s) if s.unsent() > 0 && s.sendable().min(credit) == 0 => {
+                Some(Blocked { oldest: s.base() })
+            }
+            _ => None,
         }
     }
 

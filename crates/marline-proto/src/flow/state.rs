@@ -9,7 +9,7 @@ use marline_base::{Duration, Instant, Rate};
 
 use super::{Assigned, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::EmissionKind;
-use crate::sched::{Choice, PathView, Plan, Scheduler, SymbolSource, Unit};
+use crate::sched::{Blocked, Choice, PathView, Plan, Scheduler, SymbolSource, Unit};
 use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
 
@@ -74,6 +74,12 @@ impl Flow {
             && (!self.lost.is_empty()
                 || !self.returned.is_empty()
                 || self.send.next_len(symbol, credit).is_some())
+    }
+
+    /// Has the flow anything for its scheduler to do, if only because credit is used up?
+    pub(crate) fn has_work(&self, symbol: u32, credit: u64) -> bool {
+        let blocked = || self.scheduler.minds_credit() && self.send.blocked(credit).is_some();
+        self.has_backlog(symbol, credit) || (self.reset.is_none() && blocked())
     }
 
     /// Places lost symbols on the path that should deliver them first, then lets the scheduler
@@ -151,6 +157,15 @@ impl SymbolSource for Backlog<'_> {
 
     fn target_rate(&self) -> Option<Rate> {
         self.target_rate
+    }
+
+    fn send_window(&self) -> u64 {
+        self.send.send_window(self.credit - self.spent)
+    }
+
+    fn blocked(&self) -> Option<Blocked> {
+        let waits = !self.returned.is_empty();
+        (!waits).then(|| self.send.blocked(self.credit - self.spent))?
     }
 
     fn send(&mut self, index: usize, max: u32) -> Symbol {

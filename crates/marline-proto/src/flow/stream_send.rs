@@ -92,6 +92,17 @@ impl StreamSend {
         self.buffer.end().min(self.credit).saturating_sub(self.next)
     }
 
+    /// Offset of the oldest byte that the peer has not acknowledged.
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Bytes from [`base`](Self::base) on that may be sent; `credit` is what the session has left.
+    pub(crate) fn send_window(&self, credit: u64) -> u64 {
+        let ahead = self.credit.saturating_sub(self.next).min(credit);
+        self.next - self.base + ahead
+    }
+
     pub(crate) fn fin_unsent(&self) -> bool {
         self.fin == Fin::Unsent && self.unsent() == 0
     }

@@ -112,6 +112,8 @@ pub(crate) struct Settled {
     pub(crate) frames: SmallVec<[SentFrame; 1]>,
     /// It had been declared lost and arrived after all.
     pub(crate) spurious: bool,
+    /// When it arrived by the peer's clock (microseconds), if the acknowledgement says so.
+    pub(crate) arrived_us: Option<u64>,
 }
 
 /// The peer acknowledged a packet that was never sent.
@@ -228,6 +230,7 @@ impl Ledger {
             beliefs: packet.beliefs,
             frames: core::mem::take(&mut packet.frames),
             spurious,
+            arrived_us: None,
         });
         if spurious {
             let extra = self.reordering.map_or(1, |r| r.extra_eighths + 1);
@@ -295,6 +298,7 @@ impl Ledger {
             beliefs: packet.beliefs,
             frames: packet.frames.clone(),
             spurious: false,
+            arrived_us: None,
         }
     }
 

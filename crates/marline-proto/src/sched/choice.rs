@@ -54,7 +54,6 @@ impl Choice {
 
     /// Is the switch on? For the scheduler's constructor; panics if it has no such switch, which
     /// a test over the registry finds.
-    #[allow(dead_code, reason = "schedulers with switches follow")]
     pub(super) fn switch(&self, key: &str) -> bool {
         match self.value(key) {
             Value::Switch(on) => on,
@@ -63,7 +62,6 @@ impl Choice {
     }
 
     /// The number; as for [`Choice::switch`].
-    #[allow(dead_code, reason = "schedulers with numbers follow")]
     pub(super) fn number(&self, key: &str) -> f64 {
         match self.value(key) {
             Value::Number(number) => number,
@@ -76,15 +74,6 @@ impl Choice {
         match self.value(key) {
             Value::Time(time) => time,
             other => unreachable!("`{key}` is {other:?}, not a time"),
-        }
-    }
-
-    /// The word; as for [`Choice::switch`].
-    #[allow(dead_code, reason = "schedulers with words follow")]
-    pub(super) fn word(&self, key: &str) -> &'static str {
-        match self.value(key) {
-            Value::Word(word) => word,
-            other => unreachable!("`{key}` is {other:?}, not a word"),
         }
     }
 

@@ -17,23 +17,34 @@ use marline_base::Instant;
 use crate::flow::Symbol;
 use crate::wire::PathId;
 
+mod blest;
 mod choice;
+mod cpf;
+mod daps;
+mod dems;
+mod ecf;
 mod edpf;
 mod hedge;
 mod min_rtt;
 mod ols;
 mod options;
+mod otias;
+mod pick;
 mod plan;
 mod redundant;
 pub mod registry;
+mod relief;
 mod round_robin;
+mod sttf;
 mod view;
 
 pub use choice::{Choice, ChoiceError};
 pub use options::{Accepts, OptionSpec, Value};
-pub use plan::{Plan, SymbolSource};
+pub use plan::{Blocked, Plan, SymbolSource};
 pub use view::PathView;
 
+#[cfg(test)]
+mod document;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -92,6 +103,9 @@ pub struct Feedback {
     pub sent: Instant,
     /// What became of it.
     pub outcome: Outcome,
+    /// When its packet arrived, by the peer's clock (microseconds), where it was acknowledged
+    /// with its arrival time. Only differences mean anything.
+    pub arrived_us: Option<u64>,
 }
 
 /// Decides the path (and the copies) of every symbol of one flow.
@@ -121,6 +135,12 @@ pub trait Scheduler: fmt::Debug + Send {
     /// Learns what became of the flow's symbols.
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         let _ = (now, feedback);
+    }
+
+    /// Should [`Scheduler::plan`] also be called when a stream has data and no credit of the peer
+    /// to send it ([`Plan::blocked`])?
+    fn minds_credit(&self) -> bool {
+        false
     }
 
     /// When [`Scheduler::plan`] should be called although nothing happened.

@@ -1,4 +1,4 @@
-//! What a scheduler can be told besides its name: switches, numbers, times and words.
+//! What a scheduler can be told besides its name: switches, numbers and times.
 
 use core::fmt;
 
@@ -13,8 +13,6 @@ pub enum Value {
     Number(f64),
     /// A duration.
     Time(Duration),
-    /// One of a few words.
-    Word(&'static str),
 }
 
 // No number is NaN: defaults are literals, and what is read must lie in a range.
@@ -25,7 +23,6 @@ impl fmt::Display for Value {
         match self {
             Self::Switch(on) => f.write_str(if *on { "on" } else { "off" }),
             Self::Number(number) => write!(f, "{number}"),
-            Self::Word(word) => f.write_str(word),
             Self::Time(time) => match time.as_nanos() {
                 0 => f.write_str("0s"),
                 n if n % 1_000_000_000 == 0 => write!(f, "{}s", n / 1_000_000_000),
@@ -45,8 +42,6 @@ pub enum Accepts {
     Number(f64, f64),
     /// A duration from the first to the second, written with its unit: `us`, `ms` or `s`.
     Time(Duration, Duration),
-    /// One of these.
-    Word(&'static [&'static str]),
 }
 
 impl fmt::Display for Accepts {
@@ -57,17 +52,6 @@ impl fmt::Display for Accepts {
             Self::Time(low, high) => {
                 let (low, high) = (Value::Time(*low), Value::Time(*high));
                 write!(f, "a time from {low} to {high} with its unit (us, ms or s)")
-            }
-            Self::Word(words) => {
-                for (i, word) in words.iter().enumerate() {
-                    let before = match i {
-                        0 => "",
-                        _ if i + 1 == words.len() => " or ",
-                        _ => ", ",
-                    };
-                    write!(f, "{before}`{word}`")?;
-                }
-                Ok(())
             }
         }
     }
@@ -127,21 +111,6 @@ impl OptionSpec {
         }
     }
 
-    /// One of `words`.
-    pub const fn word(
-        key: &'static str,
-        default: &'static str,
-        words: &'static [&'static str],
-        help: &'static str,
-    ) -> Self {
-        Self {
-            key,
-            accepts: Accepts::Word(words),
-            default: Value::Word(default),
-            help,
-        }
-    }
-
     /// Reads a value; `None` if it is not what the option accepts.
     pub fn read(&self, text: &str) -> Option<Value> {
         match self.accepts {
@@ -159,10 +128,6 @@ impl OptionSpec {
             Accepts::Time(low, high) => {
                 let time = time(text)?;
                 (low..=high).contains(&time).then_some(Value::Time(time))
-            }
-            Accepts::Word(words) => {
-                let word = words.iter().find(|word| **word == text)?;
-                Some(Value::Word(word))
             }
         }
     }
@@ -191,13 +156,11 @@ mod tests {
             OptionSpec::switch("a", false, "-"),
             OptionSpec::number("b", 0.5, (0.0, 1.0), "-"),
             OptionSpec::time("c", ms(10), (Duration::ZERO, ms(2_000)), "-"),
-            OptionSpec::word("d", "kernel", &["kernel", "user"], "-"),
         ];
         let texts = [
             &["on", "off"][..],
             &["0", "1", "0.47"],
             &["0s", "20ms", "1500us", "2s", "0.5us"],
-            &["kernel", "user"],
         ];
         for (spec, texts) in specs.iter().zip(texts) {
             for text in texts {
@@ -212,6 +175,5 @@ mod tests {
         }
         let time = specs[2].accepts.to_string();
         assert_eq!(time, "a time from 0s to 2s with its unit (us, ms or s)");
-        assert_eq!(specs[3].accepts.to_string(), "`kernel` or `user`");
     }
 }

@@ -6,6 +6,13 @@ use marline_base::{Instant, Rate};
 use super::{PathView, Unit};
 use crate::flow::Symbol;
 
+/// A stream that has data to send and no credit of the peer left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// Offset of the oldest byte that the peer has not acknowledged.
+    pub oldest: u64,
+}
+
 /// The backlog of a flow: cuts symbols and takes emissions.
 ///
 /// The session implements it; tests of schedulers may bring their own.
@@ -25,6 +32,14 @@ pub trait SymbolSource {
     fn send(&mut self, index: usize, max: u32) -> Symbol;
     /// Queues another copy of a symbol for the path at `index`.
     fn copy(&mut self, index: usize, symbol: Symbol);
+    /// Bytes beyond the oldest unacknowledged one that the peer's credit allows to be sent.
+    fn send_window(&self) -> u64 {
+        u64::MAX
+    }
+    /// Is there data that only the peer's credit holds back?
+    fn blocked(&self) -> Option<Blocked> {
+        None
+    }
     /// Takes back what is queued and has not left; it becomes the head of the backlog again.
     /// Returns the bytes taken back from each path, in the order of the paths.
     fn take_back(&mut self) -> Vec<u64>;
@@ -83,6 +98,18 @@ impl<'a> Plan<'a> {
     /// Rate that the application said it needs; `None` if it did not.
     pub fn target_rate(&self) -> Option<Rate> {
         self.source.target_rate()
+    }
+
+    /// Bytes that may be outstanding, the oldest unacknowledged one first, by the peer's credit:
+    /// what MPTCP calls the send window. `u64::MAX` for flows without credit.
+    pub fn send_window(&self) -> u64 {
+        self.source.send_window()
+    }
+
+    /// Why nothing can be sent although there is data: the peer's credit is used up. Schedulers
+    /// that ask for it by [`Scheduler::minds_credit`](super::Scheduler::minds_credit) see it.
+    pub fn blocked(&self) -> Option<Blocked> {
+        self.source.blocked()
     }
 
     /// Emits the next source symbol on the path at `index` of [`Plan::paths`]. Must follow a

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Rate};
 
-use super::{PathView, SymbolSource, Unit};
+use super::{Blocked, PathView, SymbolSource, Unit};
 use crate::congestion::{Phase, View};
 use crate::flow::Symbol;
 use crate::wire::PathId;
@@ -44,6 +44,9 @@ pub(crate) fn path(id: u64) -> PathView {
 /// A backlog of equal symbols that notes what was emitted where.
 pub(crate) struct Backlog {
     left: u64,
+    send_window: u64,
+    blocked: Option<Blocked>,
+    unit: Option<u64>,
     next: u64,
     sent: Vec<usize>,
     copied: Vec<usize>,
@@ -53,10 +56,33 @@ impl Backlog {
     pub(crate) fn of(symbols: u64) -> Self {
         Self {
             left: symbols,
+            send_window: u64::MAX,
+            blocked: None,
+            unit: None,
             next: 0,
             sent: vec![],
             copied: vec![],
         }
+    }
+
+    /// The peer's credit allows so many bytes to be outstanding.
+    pub(crate) fn with_send_window(self, send_window: u64) -> Self {
+        Self {
+            send_window,
+            ..self
+        }
+    }
+
+    /// Credit is used up, and the byte at `oldest` is not acknowledged.
+    pub(crate) fn blocked_at(self, oldest: u64) -> Self {
+        let blocked = Some(Blocked { oldest });
+        Self { blocked, ..self }
+    }
+
+    /// Made of units of so many symbols each.
+    pub(crate) fn in_units_of(self, symbols: u64) -> Self {
+        let unit = Some(symbols * u64::from(SYMBOL));
+        Self { unit, ..self }
     }
 
     pub(crate) fn sent_on(&self) -> &[usize] {
@@ -78,7 +104,20 @@ impl SymbolSource for Backlog {
     }
 
     fn unit(&self) -> Option<Unit> {
-        None
+        let len = self.unit?;
+        (self.left > 0).then_some(Unit {
+            id: self.next / len,
+            len: len - self.next % len,
+            deadline: None,
+        })
+    }
+
+    fn send_window(&self) -> u64 {
+        self.send_window
+    }
+
+    fn blocked(&self) -> Option<Blocked> {
+        self.blocked
     }
 
     fn send(&mut self, index: usize, max: u32) -> Symbol {

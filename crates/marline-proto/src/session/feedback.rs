@@ -23,7 +23,7 @@ impl Session {
         };
         let path = &mut self.paths[index];
         let prior_in_flight = path.ledger.in_flight();
-        let acked = match path.ledger.on_ack(now, &ack.ranges) {
+        let mut acked = match path.ledger.on_ack(now, &ack.ranges) {
             Ok(acked) => acked,
             Err(never) => {
                 let id = ack.path.0;
@@ -48,7 +48,8 @@ impl Session {
             path.rtt.sample(now, rtt, delay)
         });
         for arrival in ack.arrivals.iter().rev() {
-            if let Some(packet) = acked.iter().find(|p| p.number == arrival.packet) {
+            if let Some(packet) = acked.iter_mut().find(|p| p.number == arrival.packet) {
+                packet.arrived_us = Some(arrival.at_us);
                 path.one_way
                     .on_arrival(now, arrival.packet, packet.sent, arrival.at_us);
                 if packet.eliciting {
@@ -90,6 +91,7 @@ impl Session {
     }
 
     fn on_packet_acked(&mut self, now: Instant, path: PathId, packet: Settled) {
+        let (sent, arrived_us) = (packet.sent, packet.arrived_us);
         self.observer.on(
             now,
             &Record::Acked {
@@ -102,7 +104,14 @@ impl Session {
         for frame in packet.frames {
             match frame {
                 SentFrame::Data { flow, symbol, fin } => {
-                    self.on_symbol_acked(now, path, packet.sent, flow, symbol, fin);
+                    let feedback = Feedback {
+                        symbol,
+                        path,
+                        outcome: Outcome::Acked,
+                        sent,
+                        arrived_us,
+                    };
+                    self.on_symbol_acked(now, flow, feedback, fin);
                 }
                 SentFrame::Forward { flow: id, sequence } => {
                     if let Some(flow) = self.flows.get_mut(&id)
@@ -117,26 +126,12 @@ impl Session {
         }
     }
 
-    fn on_symbol_acked(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        sent: Instant,
-        id: FlowId,
-        symbol: Symbol,
-        fin: bool,
-    ) {
+    fn on_symbol_acked(&mut self, now: Instant, id: FlowId, feedback: Feedback, fin: bool) {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
         let delays = &mut flow.delays;
-        if flow.send.on_acked(now, &symbol, fin, delays) > 0 {
-            let feedback = Feedback {
-                symbol,
-                path,
-                sent,
-                outcome: Outcome::Acked,
-            };
+        if flow.send.on_acked(now, &feedback.symbol, fin, delays) > 0 {
             flow.scheduler.on_feedback(now, &feedback);
         }
         self.retime(id);
@@ -189,11 +184,17 @@ impl Session {
                 packet: packet.number,
             },
         );
-        let fate = (packet.sent, packet.rescued);
         for frame in packet.frames {
             match frame {
                 SentFrame::Data { flow, symbol, .. } => {
-                    self.on_symbol_lost(now, path, fate, flow, symbol);
+                    let feedback = Feedback {
+                        symbol,
+                        path,
+                        outcome: Outcome::Lost,
+                        sent: packet.sent,
+                        arrived_us: None,
+                    };
+                    self.on_symbol_lost(now, flow, feedback, packet.rescued);
                 }
                 // Written from the state of the moment, so sending it twice does no harm.
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
@@ -202,26 +203,14 @@ impl Session {
         }
     }
 
-    fn on_symbol_lost(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        (sent, rescued): (Instant, bool),
-        id: FlowId,
-        symbol: Symbol,
-    ) {
+    fn on_symbol_lost(&mut self, now: Instant, id: FlowId, feedback: Feedback, rescued: bool) {
+        let symbol = feedback.symbol;
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
         if flow.reset.is_some() || flow.send.is_settled(&symbol) {
             return;
         }
-        let feedback = Feedback {
-            symbol,
-            path,
-            sent,
-            outcome: Outcome::Lost,
-        };
         flow.scheduler.on_feedback(now, &feedback);
         // Another copy that waits or flies decides; its loss would come here too.
         let waits = flow.queues.rely_on(&symbol);

@@ -125,7 +125,7 @@ impl Session {
             };
             let credit = self.send_credit - self.data_sent;
             let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
-            if flow.reset.is_none() && (woken || flow.has_backlog(symbol.max(1), credit)) {
+            if flow.reset.is_none() && (woken || flow.has_work(symbol.max(1), credit)) {
                 for (i, view) in views.iter_mut().enumerate() {
                     view.queued_own = flow.queues.bytes(view.id);
                     view.queued = ahead.of(i, flow.priority, view.queued_own);
@@ -489,6 +489,7 @@ impl Session {
             path,
             sent: now,
             outcome: Outcome::Sent,
+            arrived_us: None,
         };
         flow.scheduler.on_feedback(now, &feedback);
         if assigned.kind == EmissionKind::Source {

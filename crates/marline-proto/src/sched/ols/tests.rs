@@ -33,6 +33,7 @@ fn jitter(ols: &mut Ols, delta: u64) {
             path: PathId(0),
             sent: Instant::ZERO,
             outcome: Outcome::Acked,
+            arrived_us: None,
         };
         ols.on_feedback(Instant::from_millis(rtt), &acked);
     }

@@ -2,6 +2,7 @@
 
 mod change;
 mod death;
+mod feedback;
 mod flows;
 mod idle;
 mod schedulers;

@@ -66,3 +66,36 @@ fn round_robin_halves_and_min_rtt_prefers() {
     assert!((0.45..0.55).contains(&in_turn), "{in_turn}");
     assert!(preferred < 0.05, "{preferred}");
 }
+
+#[test]
+fn a_stream_without_credit_is_relieved_of_the_slow_path() {
+    // The quick path has up to 150 kB in flight, two bandwidth-delay products. With 300 kB of
+    // credit the slow path is used, and what it holds for 300 ms then holds up everything.
+    let config = Config {
+        flow_window: 300_000,
+        ..Config::default()
+    };
+    let links = [
+        "rate=20mbit,delay=15ms,queue=100ms",
+        "rate=20mbit,delay=150ms,queue=100ms",
+    ];
+    let time = |scheduler: &str| {
+        let config = Config {
+            stream_scheduler: scheduler.parse().expect("a scheduler"),
+            ..config.clone()
+        };
+        let mut lab = lab_with(&config, &links);
+        let flow = lab.stream(End::Client, 2_000_000);
+        lab.finish_within(secs(120));
+        let inbox = lab.inbox(End::Server, flow);
+        inbox
+            .last_at
+            .since(inbox.first_at.expect("something arrived"))
+    };
+    let plain = time("min-rtt");
+    let relieved = time("min-rtt:opportunistic=on:penalise=on");
+    let blest = time("blest");
+    println!("{plain:?} {relieved:?} {blest:?}");
+    assert!(relieved < plain, "{relieved:?} instead of {plain:?}");
+    assert!(blest < plain, "{blest:?} instead of {plain:?}");
+}

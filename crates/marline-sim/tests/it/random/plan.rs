@@ -25,7 +25,6 @@ pub(super) fn scheduler(rng: &mut Rng) -> Choice {
         for option in entry.options {
             let value = match option.accepts {
                 Accepts::Switch => pick(rng, &["on", "off"]).to_owned(),
-                Accepts::Word(words) => pick(rng, words).to_owned(),
                 Accepts::Number(low, high) => (low + (high - low) * rng.uniform()).to_string(),
                 Accepts::Time(low, high) => {
                     let (low, high) = (low.as_micros() as u64, high.as_micros() as u64);

@@ -14,9 +14,9 @@ use crate::gf256::{Kernel, inv};
 
 /// One equation.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(crate) struct Row {
     /// The column that only this row has; its coefficient is 1.
-    pub(super) pivot: usize,
+    pub(crate) pivot: usize,
     /// Coefficients of the unknown symbols, by column.
     unknowns: Vec<u8>,
     /// Factors of the repair symbols, by slot.
@@ -42,7 +42,7 @@ impl Row {
     }
 
     /// The repair symbols of which the row is a mixture, with their factors.
-    pub(super) fn mixture(&self) -> impl Iterator<Item = (usize, u8)> {
+    pub(crate) fn mixture(&self) -> impl Iterator<Item = (usize, u8)> {
         let factors = self.mix.iter().copied().enumerate();
         factors.filter(|(_, factor)| *factor != 0)
     }
@@ -56,34 +56,34 @@ fn grow(cells: &mut Vec<u8>, len: usize) {
 
 /// The system. Every row's pivot column is zero in all other rows, and no mixture of rows is zero.
 #[derive(Clone, Debug)]
-pub(super) struct Equations {
+pub(crate) struct Equations {
     kernel: &'static dyn Kernel,
     rows: Vec<Row>,
 }
 
 impl Equations {
-    pub(super) fn new(kernel: &'static dyn Kernel) -> Self {
+    pub(crate) fn new(kernel: &'static dyn Kernel) -> Self {
         let rows = Vec::new();
         Self { kernel, rows }
     }
 
     /// How many independent equations there are.
-    pub(super) fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         self.rows.len()
     }
 
-    pub(super) fn rows(&self) -> &[Row] {
+    pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.rows.clear();
     }
 
     /// Adds the equation with these coefficients of unknowns, the repair symbol in `slot`.
     ///
     /// Whether it says anything new; if not, nothing changes.
-    pub(super) fn insert(&mut self, unknowns: Vec<u8>, slot: usize) -> bool {
+    pub(crate) fn insert(&mut self, unknowns: Vec<u8>, slot: usize) -> bool {
         let mut mix = Vec::new();
         grow(&mut mix, slot + 1);
         mix[slot] = 1;
@@ -141,7 +141,7 @@ impl Equations {
 
     /// The symbol of `column` became known: it moves to the right side. An equation that is left
     /// without an unknown goes.
-    pub(super) fn know(&mut self, column: usize) {
+    pub(crate) fn know(&mut self, column: usize) {
         let pivoted = self.rows.iter().position(|row| row.pivot == column);
         let orphan = pivoted.map(|index| self.rows.swap_remove(index));
         for row in &mut self.rows {
@@ -157,7 +157,7 @@ impl Equations {
 
     /// Gives up the symbol of `column`: no equation shall contain it, which costs one equation if
     /// any does.
-    pub(super) fn forget(&mut self, column: usize) {
+    pub(crate) fn forget(&mut self, column: usize) {
         let contains = |row: &Row| row.coefficient(column) != 0;
         let Some(index) = self.rows.iter().position(contains) else {
             return;
@@ -175,7 +175,7 @@ impl Equations {
     /// Takes out the rows with a single unknown: each says what one symbol is.
     ///
     /// `columns` are those in use.
-    pub(super) fn take_solved(&mut self, columns: impl Iterator<Item = usize>) -> Vec<Row> {
+    pub(crate) fn take_solved(&mut self, columns: impl Iterator<Item = usize>) -> Vec<Row> {
         // A row's unknowns are its pivot and columns that are nobody's pivot.
         let mut free: Vec<usize> = columns.collect();
         if free.len() > self.rows.len() {
@@ -191,7 +191,7 @@ impl Equations {
 
     /// Each row is its own mixture from now on: the first one's repair symbol is in slot 0, and so
     /// on.
-    pub(super) fn renumber(&mut self) {
+    pub(crate) fn renumber(&mut self) {
         for (slot, row) in self.rows.iter_mut().enumerate() {
             row.mix.clear();
             row.mix.resize(slot + 1, 0);

@@ -1,0 +1,145 @@
+//! Nanoseconds per decision of every scheduler over two paths:
+//! `cargo bench -p marline-proto --bench schedulers`.
+//!
+//! A decision is one symbol placed, with its share of what a plan costs: plans of 1, of 32 and of
+//! 512 symbols, the least of some runs. Schedulers that plan anew do so as often as they would.
+
+#![allow(missing_docs, reason = "a program")]
+#![allow(clippy::disallowed_types, reason = "a benchmark reads the clock")]
+#![allow(clippy::print_stdout, reason = "its output")]
+
+use std::hint::black_box;
+use std::time::Instant as Clock;
+
+use marline_base::{Duration, Instant, Rate};
+use marline_proto::congestion::{Phase, View};
+use marline_proto::flow::Symbol;
+use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::sched::{Choice, Feedback, Outcome, PathView, Plan, SymbolSource, Unit};
+use marline_proto::wire::PathId;
+
+const SYMBOL: u32 = 1_200;
+const SYMBOLS: [u64; 3] = [1, 32, 512];
+const DECISIONS: u64 = 20_000;
+const RUNS: usize = 15;
+
+struct Backlog {
+    left: u64,
+    next: u64,
+    /// What was placed: symbol and index of its path.
+    sent: Vec<(Symbol, usize)>,
+}
+
+impl SymbolSource for Backlog {
+    fn next_len(&self, max: u32) -> Option<u32> {
+        (self.left > 0).then_some(SYMBOL.min(max))
+    }
+
+    fn unsent(&self) -> u64 {
+        self.left * u64::from(SYMBOL)
+    }
+
+    fn unit(&self) -> Option<Unit> {
+        None
+    }
+
+    fn send(&mut self, index: usize, _: u32) -> Symbol {
+        self.left -= 1;
+        self.next += u64::from(SYMBOL);
+        let symbol = Symbol {
+            unit: 0,
+            offset: self.next,
+            len: SYMBOL,
+        };
+        self.sent.push((symbol, index));
+        symbol
+    }
+
+    fn copy(&mut self, index: usize, symbol: Symbol) {
+        black_box((index, symbol));
+    }
+
+    fn take_back(&mut self) -> Vec<u64> {
+        vec![0, 0]
+    }
+}
+
+fn path(id: u64, ms: u64, mbps: u64) -> PathView {
+    let rtt = Duration::from_millis(ms);
+    PathView {
+        id: PathId(id),
+        window: 400 * u64::from(SYMBOL),
+        in_flight: 0,
+        queued: 0,
+        queued_own: 0,
+        srtt: rtt,
+        rtt_var: Duration::from_millis(1),
+        min_rtt: rtt,
+        rate: Rate::from_mbps(mbps),
+        loss: 0.0,
+        queueing: Duration::ZERO,
+        spacing: None,
+        forecast: None,
+        symbol: SYMBOL,
+        cost: 0,
+        congestion: View {
+            name: "none",
+            phase: Phase::ProbeBw,
+            window_gain: 2.0,
+            pacing_gain: 1.0,
+            bandwidth: None,
+            min_rtt: None,
+            ssthresh: None,
+        },
+    }
+}
+
+/// Nanoseconds per symbol in plans of `symbols`, without feedback, which is given after each.
+fn measure(choice: &Choice, symbols: u64) -> f64 {
+    let mut scheduler = choice.make();
+    let mut backlog = Backlog {
+        left: 0,
+        next: 0,
+        sent: Vec::with_capacity(2 * symbols as usize),
+    };
+    let mut now = Instant::from_millis(1);
+    let (mut spent, mut placed) = (std::time::Duration::ZERO, 0);
+    while placed < DECISIONS {
+        let mut paths = [path(0, 20, 50), path(1, 40, 20)];
+        backlog.left = symbols;
+        let start = Clock::now();
+        scheduler.plan(black_box(&mut Plan::new(now, &mut paths, &mut backlog)));
+        spent += start.elapsed();
+        placed += backlog.sent.len().max(1) as u64;
+        for outcome in [Outcome::Sent, Outcome::Acked] {
+            for (symbol, index) in &backlog.sent {
+                let feedback = Feedback {
+                    symbol: *symbol,
+                    path: PathId(*index as u64),
+                    outcome,
+                    sent: now,
+                    arrived_us: None,
+                };
+                scheduler.on_feedback(now, &feedback);
+            }
+        }
+        backlog.sent.clear();
+        now += Duration::from_micros(200 * symbols);
+    }
+    spent.as_nanos() as f64 / placed as f64
+}
+
+fn main() {
+    println!(
+        "{:<14} {:>6} {:>6} {:>6}  ns per decision, plans of {SYMBOLS:?}",
+        "scheduler", "1", "32", "512"
+    );
+    for entry in SCHEDULERS {
+        let choice = Choice::from(entry);
+        let [one, some, many] = SYMBOLS.map(|symbols| {
+            let runs = (0..RUNS).map(|_| measure(&choice, symbols));
+            runs.fold(f64::MAX, f64::min)
+        });
+        println!("{:<14} {one:>6.0} {some:>6.0} {many:>6.0}", entry.name);
+    }
+}
