@@ -8,6 +8,7 @@ use core::ops::Range;
 mod buffer;
 mod packets_recv;
 mod packets_send;
+mod pieces;
 mod queues;
 mod recv;
 mod send;
@@ -17,6 +18,7 @@ mod stream_send;
 
 pub(crate) use packets_recv::{Contradiction, PacketsRecv};
 pub(crate) use packets_send::PacketsSend;
+pub(crate) use pieces::Pieces;
 pub(crate) use queues::{Assigned, Queues};
 pub(crate) use recv::RecvHalf;
 pub(crate) use send::SendHalf;

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::Symbol;
+use super::{Pieces, Symbol};
 use crate::path::EmissionKind;
 use crate::wire::PathId;
 
@@ -20,15 +20,77 @@ const MAX_COPIES: usize = 16_384;
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<Assigned>,
+    /// What stands before the first source, and all from there on (which may begin with copies
+    /// after the first source has left). Retransmissions go between the two.
+    urgent: VecDeque<Assigned>,
+    fresh: VecDeque<Assigned>,
     bytes: u64,
     copies: usize,
+    /// What [`Queues::account`] told last.
+    stake: Stake,
+    /// The path takes nothing more for now; the queue goes once that is accounted.
+    forgotten: bool,
+}
+
+/// What a flow has waiting for a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stake {
+    pub(crate) bytes: u64,
+    /// Something waits, if only an empty symbol.
+    pub(crate) waits: bool,
 }
 
 impl Queue {
+    fn stake(&self) -> Stake {
+        Stake {
+            bytes: self.bytes,
+            waits: !self.is_empty(),
+        }
+    }
+
+    fn empty(&mut self) -> Vec<Assigned> {
+        self.bytes = 0;
+        self.copies = 0;
+        self.forgotten = true;
+        self.urgent.drain(..).chain(self.fresh.drain(..)).collect()
+    }
+
+    fn on_added(&mut self, assigned: &Assigned) {
+        self.bytes += u64::from(assigned.symbol.len);
+        self.copies += usize::from(assigned.kind == EmissionKind::Copy);
+    }
+
     fn on_removed(&mut self, assigned: &Assigned) {
         self.bytes -= u64::from(assigned.symbol.len);
         self.copies -= usize::from(assigned.kind == EmissionKind::Copy);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.urgent.is_empty() && self.fresh.is_empty()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Assigned> {
+        self.urgent.iter().chain(&self.fresh)
+    }
+
+    /// Moves what stands before the first source to the urgent.
+    fn settle_urgent(&mut self) {
+        while let Some(first) = self.fresh.front()
+            && first.kind != EmissionKind::Source
+        {
+            self.urgent.extend(self.fresh.pop_front());
+        }
+    }
+
+    fn take_oldest_copy(&mut self) -> Option<Assigned> {
+        let is_copy = |a: &Assigned| a.kind == EmissionKind::Copy;
+        match self.urgent.iter().position(is_copy) {
+            Some(i) => self.urgent.remove(i),
+            None => {
+                let i = self.fresh.iter().position(is_copy)?;
+                self.fresh.remove(i)
+            }
+        }
     }
 }
 
@@ -36,6 +98,8 @@ impl Queue {
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     queues: Vec<(PathId, Queue)>,
+    /// All that waits and is no source.
+    repeats: Pieces<(), ()>,
 }
 
 impl Queues {
@@ -51,84 +115,127 @@ impl Queues {
                 index
             }
         };
-        &mut self.queues[index].1
+        let queue = &mut self.queues[index].1;
+        queue.forgotten = false;
+        queue
+    }
+
+    /// Tells for each path what changed since the last call: path, what waited then, and now.
+    pub(crate) fn account(&mut self, mut changed: impl FnMut(PathId, Stake, Stake)) {
+        let mut forgotten = false;
+        for (path, queue) in &mut self.queues {
+            let stake = queue.stake();
+            if stake != queue.stake {
+                changed(*path, queue.stake, stake);
+                queue.stake = stake;
+            }
+            forgotten |= queue.forgotten;
+        }
+        if forgotten {
+            self.queues.retain(|(_, queue)| !queue.forgotten);
+        }
     }
 
     fn get(&self, path: PathId) -> Option<&Queue> {
         self.position(path).ok().map(|i| &self.queues[i].1)
     }
 
-    pub(crate) fn push(&mut self, path: PathId, assigned: Assigned) {
-        let queue = self.entry(path);
-        queue.bytes += u64::from(assigned.symbol.len);
-        if assigned.kind == EmissionKind::Copy {
-            queue.copies += 1;
-            if queue.copies > MAX_COPIES
-                && let Some(i) = queue
-                    .waiting
-                    .iter()
-                    .position(|a| a.kind == EmissionKind::Copy)
-                && let Some(oldest) = queue.waiting.remove(i)
-            {
-                queue.on_removed(&oldest);
-            }
+    fn list(&mut self, assigned: &Assigned) {
+        if assigned.kind != EmissionKind::Source {
+            self.repeats.insert((), &assigned.symbol, ());
         }
-        queue.waiting.push_back(assigned);
+    }
+
+    fn unlist(&mut self, assigned: &Assigned) {
+        if assigned.kind != EmissionKind::Source {
+            self.repeats.remove((), &assigned.symbol, ());
+        }
+    }
+
+    pub(crate) fn push(&mut self, path: PathId, assigned: Assigned) {
+        self.list(&assigned);
+        let queue = self.entry(path);
+        queue.on_added(&assigned);
+        if queue.copies > MAX_COPIES
+            && assigned.kind == EmissionKind::Copy
+            && let Some(oldest) = queue.take_oldest_copy()
+        {
+            queue.on_removed(&oldest);
+            queue.fresh.push_back(assigned);
+            self.unlist(&oldest);
+        } else {
+            queue.fresh.push_back(assigned);
+        }
     }
 
     /// Puts retransmissions and rescued copies before fresh data: they are older.
     pub(crate) fn push_urgent(&mut self, path: PathId, assigned: Assigned) {
+        self.list(&assigned);
         let queue = self.entry(path);
-        queue.bytes += u64::from(assigned.symbol.len);
-        queue.copies += usize::from(assigned.kind == EmissionKind::Copy);
-        let at = queue
-            .waiting
-            .iter()
-            .position(|a| a.kind == EmissionKind::Source)
-            .unwrap_or(queue.waiting.len());
-        queue.waiting.insert(at, assigned);
+        queue.on_added(&assigned);
+        queue.settle_urgent();
+        queue.urgent.push_back(assigned);
     }
 
     pub(crate) fn pop(&mut self, path: PathId) -> Option<Assigned> {
         let index = self.position(path).ok()?;
         let queue = &mut self.queues[index].1;
-        let assigned = queue.waiting.pop_front()?;
+        let assigned = match queue.urgent.pop_front() {
+            Some(urgent) => urgent,
+            None => queue.fresh.pop_front()?,
+        };
         queue.on_removed(&assigned);
+        self.unlist(&assigned);
         Some(assigned)
     }
 
     /// Puts back what did not fit.
     pub(crate) fn unpop(&mut self, path: PathId, assigned: Assigned) {
+        self.list(&assigned);
         let queue = self.entry(path);
-        queue.bytes += u64::from(assigned.symbol.len);
-        queue.copies += usize::from(assigned.kind == EmissionKind::Copy);
-        queue.waiting.push_front(assigned);
+        queue.on_added(&assigned);
+        if assigned.kind == EmissionKind::Source {
+            // It was taken because nothing urgent waited.
+            while let Some(last) = queue.urgent.pop_back() {
+                queue.fresh.push_front(last);
+            }
+            queue.fresh.push_front(assigned);
+        } else {
+            queue.urgent.push_front(assigned);
+        }
     }
 
     pub(crate) fn is_empty(&self, path: PathId) -> bool {
-        self.get(path).is_none_or(|q| q.waiting.is_empty())
+        self.get(path).is_none_or(Queue::is_empty)
     }
 
     pub(crate) fn is_all_empty(&self) -> bool {
-        self.queues.iter().all(|(_, q)| q.waiting.is_empty())
+        self.queues.iter().all(|(_, q)| q.is_empty())
     }
 
     pub(crate) fn bytes(&self, path: PathId) -> u64 {
         self.get(path).map_or(0, |q| q.bytes)
     }
 
-    /// Does the symbol wait for some path already?
-    pub(crate) fn holds(&self, symbol: &Symbol) -> bool {
-        self.queues
-            .iter()
-            .any(|(_, q)| q.waiting.iter().any(|a| a.symbol.covers(symbol)))
+    /// Does the symbol wait for some path already? `source`: it left as a source, so that no
+    /// source that waits holds its bytes.
+    pub(crate) fn holds(&self, symbol: &Symbol, source: bool) -> bool {
+        if source {
+            return self.repeats.covering((), symbol, ((), ())).next().is_some();
+        }
+        let mut waiting = self.queues.iter().flat_map(|(_, q)| q.iter());
+        waiting.any(|a| a.symbol.covers(symbol))
     }
 
     /// Nothing but what waits can bring the symbol any more: if a copy of it waits, that is no
-    /// longer a copy, which might be dropped. Returns whether the symbol waits.
-    pub(crate) fn rely_on(&mut self, symbol: &Symbol) -> bool {
+    /// longer a copy, which might be dropped. Returns whether the symbol waits. `source` as in
+    /// [`holds`](Self::holds).
+    pub(crate) fn rely_on(&mut self, symbol: &Symbol, source: bool) -> bool {
+        if source && !self.holds(symbol, true) {
+            return false;
+        }
         for (_, queue) in &mut self.queues {
-            let mut waiting = queue.waiting.iter_mut();
+            let mut waiting = queue.urgent.iter_mut().chain(&mut queue.fresh);
             if let Some(found) = waiting.find(|a| a.symbol.covers(symbol)) {
                 if found.kind == EmissionKind::Copy {
                     found.kind = EmissionKind::Retransmission;
@@ -142,10 +249,14 @@ impl Queues {
 
     /// Takes everything that waits for a path, oldest first, and forgets the path.
     pub(crate) fn take_path(&mut self, path: PathId) -> Vec<Assigned> {
-        match self.position(path) {
-            Ok(index) => self.queues.remove(index).1.waiting.into(),
-            Err(_) => Vec::new(),
+        let Ok(index) = self.position(path) else {
+            return Vec::new();
+        };
+        let taken = self.queues[index].1.empty();
+        for assigned in &taken {
+            self.unlist(assigned);
         }
+        taken
     }
 
     /// Takes source symbols from a path's queue, oldest first; copies of other symbols and
@@ -157,7 +268,7 @@ impl Queues {
         let queue = &mut self.queues[index].1;
         let mut taken = Vec::new();
         let mut bytes = 0;
-        queue.waiting.retain(|a| {
+        queue.fresh.retain(|a| {
             let source = a.kind == EmissionKind::Source;
             if source {
                 bytes += u64::from(a.symbol.len);
@@ -170,7 +281,10 @@ impl Queues {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.queues.clear();
+        for (_, queue) in &mut self.queues {
+            queue.empty();
+        }
+        self.repeats.clear();
     }
 }
 

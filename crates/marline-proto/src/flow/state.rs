@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 use marline_base::{Duration, Instant, Rate};
+use smallvec::SmallVec;
 
 use super::{Assigned, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::EmissionKind;
@@ -61,6 +62,10 @@ pub(crate) struct Flow {
     pub(crate) final_size: u64,
     /// Its entry in the session's timer table.
     pub(crate) timer: Option<Instant>,
+    /// Its place among the flows that may have something to send; `None` if it is not one.
+    pub(crate) turn: Option<u64>,
+    /// Its entry in the session's table of schedulers' wishes.
+    pub(crate) wish: Option<Instant>,
     /// Bytes of send opportunity left in this round (deficit round robin).
     pub(crate) deficit: u64,
     pub(crate) delays: Box<Delays>,
@@ -100,7 +105,7 @@ impl Flow {
                 self.queues.push_urgent(view.id, Assigned { symbol, kind });
             }
         }
-        let ids: Vec<PathId> = views.iter().map(|v| v.id).collect();
+        let ids: SmallVec<[PathId; 4]> = views.iter().map(|v| v.id).collect();
         let mut source = Backlog {
             ids: &ids,
             send: &mut self.send,

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::arrival::Beliefs;
 use super::delivery::DeliverySnapshot;
 use super::rtt::{GRANULARITY, Rtt};
-use crate::flow::Symbol;
+use crate::flow::{Pieces, Symbol};
 use crate::ranges::RangeSet;
 use crate::session::control::Control;
 use crate::wire::FlowId;
@@ -42,11 +42,13 @@ pub enum EmissionKind {
 /// One frame that a packet carried and that has to be acted on when its fate is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SentFrame {
-    /// `fin`: the symbol was sent as the end of its stream.
+    /// `fin`: the symbol was sent as the end of its stream. `source`: it was sent for the first
+    /// time; no two symbols sent so hold the same byte.
     Data {
         flow: FlowId,
         symbol: Symbol,
         fin: bool,
+        source: bool,
     },
     /// FORWARD with what it said: only its newest word settles the matter.
     Forward {
@@ -99,6 +101,30 @@ impl SentPacket {
     }
 }
 
+impl SentPacket {
+    /// What it carries not for the first time.
+    fn repeats(&self) -> impl Iterator<Item = (FlowId, Symbol)> + '_ {
+        self.frames.iter().filter_map(|frame| match frame {
+            SentFrame::Data {
+                flow,
+                symbol,
+                source: false,
+                ..
+            } => Some((*flow, *symbol)),
+            _ => None,
+        })
+    }
+
+    /// The packet, which was open, is not to be counted on any more.
+    fn unlist(&self, number: u64, repeats: &mut Pieces<FlowId, u64>) {
+        if !self.rescued {
+            for (flow, symbol) in self.repeats() {
+                repeats.remove(flow, &symbol, number);
+            }
+        }
+    }
+}
+
 /// A packet whose fate became known.
 #[derive(Debug)]
 pub(crate) struct Settled {
@@ -134,6 +160,8 @@ pub(crate) struct Ledger {
     outstanding: u64,
     reordering: Option<Reordering>,
     loss_time: Option<Instant>,
+    /// What open packets that were not rescued carry not for the first time, by packet number.
+    repeats: Pieces<FlowId, u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +199,10 @@ impl Ledger {
     }
 
     pub(crate) fn on_sent(&mut self, packet: SentPacket) {
+        let number = self.next_number();
+        for (flow, symbol) in packet.repeats() {
+            self.repeats.insert(flow, &symbol, number);
+        }
         if packet.eliciting {
             self.in_flight += u64::from(packet.size);
             self.outstanding += 1;
@@ -218,6 +250,7 @@ impl Ledger {
         if packet.fate == Fate::Outstanding && packet.eliciting {
             self.in_flight -= u64::from(packet.size);
             self.outstanding -= 1;
+            packet.unlist(number, &mut self.repeats);
         }
         packet.fate = Fate::Acked;
         settled.push(Settled {
@@ -287,6 +320,7 @@ impl Ledger {
         if packet.eliciting {
             self.in_flight -= u64::from(packet.size);
             self.outstanding -= 1;
+            packet.unlist(number, &mut self.repeats);
         }
         Settled {
             number,
@@ -354,24 +388,43 @@ impl Ledger {
     }
 
     /// Data frames of the oldest `limit` open packets that were not rescued yet, marking them
-    /// rescued.
-    pub(crate) fn rescue(&mut self, limit: usize) -> Vec<(FlowId, Symbol)> {
+    /// rescued, and whether each was sent for the first time.
+    pub(crate) fn rescue(&mut self, limit: usize) -> Vec<(FlowId, Symbol, bool)> {
         let skip = (self.scan_from.saturating_sub(self.first)) as usize;
         let mut found = Vec::new();
-        let open = |p: &&mut SentPacket| p.fate == Fate::Outstanding && p.eliciting && !p.rescued;
-        for packet in self.packets.iter_mut().skip(skip).filter(open).take(limit) {
+        let numbers = self.first + skip as u64..;
+        let packets = numbers.zip(self.packets.iter_mut().skip(skip));
+        let open = |p: &SentPacket| p.fate == Fate::Outstanding && p.eliciting && !p.rescued;
+        for (number, packet) in packets.filter(|(_, p)| open(p)).take(limit) {
+            packet.unlist(number, &mut self.repeats);
             packet.rescued = true;
             found.extend(packet.frames.iter().filter_map(|frame| match frame {
-                SentFrame::Data { flow, symbol, .. } => Some((*flow, *symbol)),
+                SentFrame::Data {
+                    flow,
+                    symbol,
+                    source,
+                    ..
+                } => Some((*flow, *symbol, *source)),
                 SentFrame::Forward { .. } | SentFrame::Control(_) => None,
             }));
         }
         found
     }
 
-    /// When the oldest packet was sent that holds all of the symbol, whose fate is open and that
-    /// was not rescued.
-    pub(crate) fn first_sent(&self, flow: FlowId, symbol: &Symbol) -> Option<Instant> {
+    /// When the oldest packet was sent that holds all of a symbol, whose fate is open and that
+    /// was not rescued. `source`: the symbol was lost as it was sent for the first time.
+    pub(crate) fn first_sent(
+        &self,
+        flow: FlowId,
+        symbol: &Symbol,
+        source: bool,
+    ) -> Option<Instant> {
+        if source {
+            // Only what was not sent for the first time holds the same bytes.
+            let numbers = self.repeats.covering(flow, symbol, (0, u64::MAX));
+            let oldest = numbers.min()?;
+            return Some(self.packets[(oldest - self.first) as usize].sent);
+        }
         let holds = |p: &&SentPacket| {
             !p.rescued
                 && p.frames.iter().any(|frame| {

@@ -28,6 +28,8 @@ pub struct Pacer {
     mtu: u64,
     /// Burst in bytes that replaces the one derived from the rate.
     burst: Option<u64>,
+    /// The burst in units of credit.
+    capacity: i128,
     /// Credit at `updated`; negative when overdrawn.
     credit: i128,
     updated: Instant,
@@ -40,10 +42,12 @@ impl Pacer {
             rate,
             mtu,
             burst: None,
+            capacity: 0,
             credit: 0,
             updated: now,
         };
-        pacer.credit = pacer.capacity();
+        pacer.resize();
+        pacer.credit = pacer.capacity;
         pacer
     }
 
@@ -64,7 +68,7 @@ impl Pacer {
         if rate != self.rate {
             self.accrue(now);
             self.rate = rate;
-            self.credit = self.credit.min(self.capacity());
+            self.resize();
         }
     }
 
@@ -73,14 +77,14 @@ impl Pacer {
     pub fn set_burst(&mut self, now: Instant, bytes: u64) {
         self.accrue(now);
         self.burst = Some(bytes);
-        self.credit = self.credit.min(self.capacity());
+        self.resize();
     }
 
     /// The path carries datagrams of up to `mtu` bytes from `now` on.
     pub fn set_mtu(&mut self, now: Instant, mtu: u64) {
         self.accrue(now);
         self.mtu = mtu;
-        self.credit = self.credit.min(self.capacity());
+        self.resize();
     }
 
     /// Bytes that may leave together after a pause.
@@ -107,28 +111,47 @@ impl Pacer {
     ///
     /// A packet larger than the burst waits for a full bucket, not for ever.
     pub fn next_send(&self, now: Instant, bytes: u64) -> Option<Instant> {
-        let missing = units(bytes).min(self.capacity()) - self.credit_at(now);
+        let missing = self.missing(now, bytes);
         if missing <= 0 {
             return None;
         }
-        let rate = i128::from(self.rate.as_bps());
+        let rate = self.rate.as_bps();
         if rate == 0 {
             return Some(Instant::FAR_FUTURE);
         }
         // Rounded up: a nanosecond early would find the budget a bit short.
-        let nanos = missing / rate + i128::from(missing % rate != 0);
-        Some(now + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+        let nanos = match u64::try_from(missing) {
+            Ok(missing) => missing.div_ceil(rate),
+            Err(_) => {
+                let rate = i128::from(rate);
+                let nanos = missing / rate + i128::from(missing % rate != 0);
+                u64::try_from(nanos).unwrap_or(u64::MAX)
+            }
+        };
+        Some(now + Duration::from_nanos(nanos))
     }
 
-    fn capacity(&self) -> i128 {
-        units(self.burst())
+    /// May a packet of `bytes` leave now?
+    pub fn is_open(&self, now: Instant, bytes: u64) -> bool {
+        self.missing(now, bytes) <= 0
+    }
+
+    /// Credit that a packet of `bytes` lacks at `now`.
+    fn missing(&self, now: Instant, bytes: u64) -> i128 {
+        units(bytes).min(self.capacity) - self.credit_at(now)
+    }
+
+    /// The burst changed.
+    fn resize(&mut self) {
+        self.capacity = units(self.burst());
+        self.credit = self.credit.min(self.capacity);
     }
 
     fn credit_at(&self, now: Instant) -> i128 {
         let nanos = now.since(self.updated).as_nanos();
         let accrued = nanos.saturating_mul(u128::from(self.rate.as_bps()));
         let accrued = i128::try_from(accrued).unwrap_or(i128::MAX);
-        self.credit.saturating_add(accrued).min(self.capacity())
+        self.credit.saturating_add(accrued).min(self.capacity)
     }
 
     fn accrue(&mut self, now: Instant) {

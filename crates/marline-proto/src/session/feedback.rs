@@ -7,6 +7,7 @@ use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::control::Control;
+use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{SendHalf, Symbol};
 use crate::observe::Record;
@@ -47,15 +48,24 @@ impl Session {
             let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
             path.rtt.sample(now, rtt, delay)
         });
+        // Both run upwards, except from one range of packets to the next.
+        let mut at = 0;
         for arrival in ack.arrivals.iter().rev() {
-            if let Some(packet) = acked.iter_mut().find(|p| p.number == arrival.packet) {
-                packet.arrived_us = Some(arrival.at_us);
-                path.one_way
-                    .on_arrival(now, arrival.packet, packet.sent, arrival.at_us);
-                if packet.eliciting {
-                    path.arrival
-                        .on_arrival(packet.sent, arrival.at_us, packet.beliefs);
+            let is_it = |p: &Settled| p.number == arrival.packet;
+            if !acked.get(at).is_some_and(is_it) {
+                match acked.iter().position(is_it) {
+                    Some(found) => at = found,
+                    None => continue,
                 }
+            }
+            let packet = &mut acked[at];
+            at += 1;
+            packet.arrived_us = Some(arrival.at_us);
+            path.one_way
+                .on_arrival(now, arrival.packet, packet.sent, arrival.at_us);
+            if packet.eliciting {
+                path.arrival
+                    .on_arrival(packet.sent, arrival.at_us, packet.beliefs);
             }
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);
@@ -103,7 +113,9 @@ impl Session {
         );
         for frame in packet.frames {
             match frame {
-                SentFrame::Data { flow, symbol, fin } => {
+                SentFrame::Data {
+                    flow, symbol, fin, ..
+                } => {
                     let feedback = Feedback {
                         symbol,
                         path,
@@ -133,6 +145,7 @@ impl Session {
         let delays = &mut flow.delays;
         if flow.send.on_acked(now, &feedback.symbol, fin, delays) > 0 {
             flow.scheduler.on_feedback(now, &feedback);
+            rewish(&mut self.wishes, flow);
         }
         self.retime(id);
         self.notify_writable(id);
@@ -186,7 +199,12 @@ impl Session {
         );
         for frame in packet.frames {
             match frame {
-                SentFrame::Data { flow, symbol, .. } => {
+                SentFrame::Data {
+                    flow,
+                    symbol,
+                    source,
+                    ..
+                } => {
                     let feedback = Feedback {
                         symbol,
                         path,
@@ -194,7 +212,7 @@ impl Session {
                         sent: packet.sent,
                         arrived_us: None,
                     };
-                    self.on_symbol_lost(now, flow, feedback, packet.rescued);
+                    self.on_symbol_lost(now, flow, feedback, source, packet.rescued);
                 }
                 // Written from the state of the moment, so sending it twice does no harm.
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
@@ -203,7 +221,14 @@ impl Session {
         }
     }
 
-    fn on_symbol_lost(&mut self, now: Instant, id: FlowId, feedback: Feedback, rescued: bool) {
+    fn on_symbol_lost(
+        &mut self,
+        now: Instant,
+        id: FlowId,
+        feedback: Feedback,
+        source: bool,
+        rescued: bool,
+    ) {
         let symbol = feedback.symbol;
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
@@ -212,10 +237,12 @@ impl Session {
             return;
         }
         flow.scheduler.on_feedback(now, &feedback);
+        rewish(&mut self.wishes, flow);
         // Another copy that waits or flies decides; its loss would come here too.
-        let waits = flow.queues.rely_on(&symbol);
+        let waits = flow.queues.rely_on(&symbol, source);
         // A rescued packet's symbols were copied when the path fell, and most arrived.
-        if waits || ((rescued || self.paths.len() > 1) && self.comes_soon(now, id, &symbol)) {
+        let copied = rescued || self.paths.len() > 1;
+        if waits || (copied && self.comes_soon(now, id, &symbol, source)) {
             return;
         }
         let Some(flow) = self.flows.get_mut(&id) else {
@@ -227,11 +254,11 @@ impl Session {
 
     /// Is a copy of the symbol on its way that arrives before a retransmission would? A path in
     /// doubt is nobody's only hope.
-    fn comes_soon(&self, now: Instant, flow: FlowId, symbol: &Symbol) -> bool {
+    fn comes_soon(&self, now: Instant, flow: FlowId, symbol: &Symbol, source: bool) -> bool {
         let trusted = self.paths.iter();
         let trusted = trusted.filter(|p| matches!(p.health, Health::Active));
         let copies = trusted.filter_map(|p| {
-            let sent = p.ledger.first_sent(flow, symbol)?;
+            let sent = p.ledger.first_sent(flow, symbol, source)?;
             Some(sent + p.rtt.smoothed() / 2)
         });
         copies.min().is_some_and(|copy| {
@@ -268,9 +295,9 @@ impl Session {
 
     /// Tells the application that a flow that refused a write has room again.
     pub(super) fn notify_writable(&mut self, id: FlowId) {
-        if self.writable(id) > 0
+        if self.flows.get(&id).is_some_and(|f| f.was_blocked)
+            && self.writable(id) > 0
             && let Some(flow) = self.flows.get_mut(&id)
-            && flow.was_blocked
         {
             flow.was_blocked = false;
             self.events.push_back(Event::FlowWritable(id));

@@ -8,6 +8,7 @@ use marline_base::{Duration, Instant, Rate};
 
 use super::Session;
 use super::control::Control;
+use super::timers::rewish;
 use crate::config::{ConfigError, check_scheduler};
 use crate::event::Event;
 use crate::flow::{
@@ -205,6 +206,8 @@ impl Session {
             end_read: false,
             final_size: 0,
             deficit: 0,
+            turn: None,
+            wish: None,
             timer: None,
             delays: Box::new(Delays::default()),
             counters: FlowCounters::default(),
@@ -292,11 +295,10 @@ impl Session {
     /// As [`SendError`] says; the message was not taken then.
     pub fn send(&mut self, now: Instant, id: FlowId, message: Bytes) -> Result<u64, SendError> {
         let closing = self.ending.is_some();
-        let views = self.views();
-        let Some(flow) = self.flows.get_mut(&id) else {
+        let Some(flow) = self.flows.get(&id) else {
             return Err(SendError::Closed);
         };
-        let SendHalf::Packets(packets) = &mut flow.send else {
+        let SendHalf::Packets(packets) = &flow.send else {
             return Err(SendError::Closed);
         };
         if closing || flow.reset.is_some() {
@@ -307,8 +309,18 @@ impl Session {
             return Err(SendError::TooLong(message.len(), limit));
         }
         let unit = packets.offered(now, message.len());
-        let admitted = flow.scheduler.admit(now, &views, &unit);
+        // A burst of messages is judged by one look at the paths.
+        self.views = self.take_views();
+        self.views_hold = true;
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return Err(SendError::Closed);
+        };
+        let admitted = flow.scheduler.admit(now, &self.views, &unit);
+        rewish(&mut self.wishes, flow);
         admitted.map_err(SendError::Refused)?;
+        let SendHalf::Packets(packets) = &mut flow.send else {
+            return Err(SendError::Closed);
+        };
         let len = message.len() as u64;
         match packets.push(now, message) {
             Ok(sequence) => {
@@ -360,6 +372,9 @@ impl Session {
         flow.final_size = flow.send.final_size();
         flow.send.abandon();
         flow.queues.clear();
+        self.waiting.account(flow);
+        rewish(&mut self.wishes, flow);
+        self.views_hold = false;
         flow.lost.clear();
         flow.returned.clear();
         self.control.insert(Control::ResetFlow(id));
@@ -454,12 +469,21 @@ impl Session {
 
     /// The flow has, or may have, something to send.
     pub(super) fn activate(&mut self, id: FlowId) {
-        if let Some(flow) = self.flows.get(&id)
-            && self.active.insert(id)
+        if let Some(flow) = self.flows.get_mut(&id)
+            && flow.turn.is_none()
         {
-            self.share.add(id, flow.priority);
+            flow.turn = Some(self.share.add(id, flow.priority));
+            rewish(&mut self.wishes, flow);
         }
         self.replan = true;
+    }
+
+    /// As [`activate`](Self::activate), after something was put into a queue of the flow.
+    pub(super) fn activate_queued(&mut self, id: FlowId) {
+        self.activate(id);
+        if let Some(flow) = self.flows.get_mut(&id) {
+            self.waiting.account(flow);
+        }
     }
 
     /// Sets the flow's timer to the next of its deadlines.
@@ -492,21 +516,24 @@ impl Session {
 
     /// Removes the flow if both halves are over and the application has read its end.
     pub(super) fn reap(&mut self, id: FlowId) {
-        let Some(flow) = self.flows.get(&id) else {
+        let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
-        if !flow.is_over() || !flow.end_read {
+        if !flow.end_read || !flow.is_over() {
             return;
         }
-        let priority = flow.priority;
+        flow.queues.clear();
+        self.waiting.account(flow);
+        self.views_hold = false;
+        if flow.turn.take().is_some() {
+            rewish(&mut self.wishes, flow);
+            self.share.remove(id, flow.priority);
+        }
         if let Some(at) = flow.timer {
             self.flow_timers.remove(&(at, id));
         }
         self.flows.remove(&id);
         self.starved.remove(&id);
-        if self.active.remove(&id) {
-            self.share.remove(id, priority);
-        }
         for control in [
             Control::OpenFlow(id),
             Control::StopSending(id),

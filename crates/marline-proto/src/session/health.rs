@@ -70,18 +70,18 @@ impl Session {
             };
             view.arrival(len) + doubt
         };
-        for (id, symbol) in symbols {
+        for (id, symbol, source) in symbols {
             let Some(flow) = self.flows.get_mut(&id) else {
                 continue;
             };
-            if flow.send.is_settled(&symbol) || flow.queues.holds(&symbol) {
+            if flow.send.is_settled(&symbol) || flow.queues.holds(&symbol, source) {
                 continue;
             }
             if let Some(view) = views.iter_mut().min_by_key(|v| arrival(v, symbol.len)) {
                 view.queued += u64::from(symbol.len);
                 flow.queues.push_urgent(view.id, Assigned { symbol, kind });
             }
-            self.activate(id);
+            self.activate_queued(id);
         }
     }
 
@@ -203,7 +203,7 @@ impl Session {
             let kind = EmissionKind::Copy;
             flow.queues.push_urgent(id, Assigned { symbol, kind });
             let flow = flow.id;
-            self.activate(flow);
+            self.activate_queued(flow);
         }
     }
 

@@ -47,6 +47,7 @@ impl Session {
     /// the protocol ends the session with [`Event::Closed`]. Datagrams of unknown paths are
     /// dropped.
     pub fn handle_datagram(&mut self, now: Instant, id: PathId, datagram: &Bytes) {
+        self.views_hold = false;
         if self.ending.is_some() {
             return self.say_farewell_again(id);
         }
@@ -218,6 +219,7 @@ impl Session {
                 if let Some(index) = self.path_index(abandon.path) {
                     self.free_path(now, index);
                     self.paths.remove(index);
+                    self.waiting.forget(abandon.path);
                     self.replan = true;
                     self.events.push_back(Event::PathAbandoned(abandon.path));
                 }

@@ -13,9 +13,9 @@ use crate::flow::{Flow, Symbol};
 use crate::observe::{Observed, Observer};
 use crate::path::Path;
 use crate::ranges::RangeSet;
+use crate::sched::PathView;
 use crate::wire::{FlowId, Params, PathId};
 
-mod ahead;
 mod close;
 pub(crate) mod control;
 mod feedback;
@@ -27,10 +27,12 @@ mod paths;
 mod report;
 mod share;
 mod timers;
+mod waiting;
 mod warm;
 
 use control::Control;
 use share::Share;
+use waiting::Waiting;
 use warm::Load;
 
 pub use flows::{FlowInfo, FlowOptions, OpenError, WriteError};
@@ -88,8 +90,9 @@ pub struct Session {
     peer_flow_limit: u64,
     closed_flows: u64,
     share: Share,
-    /// Flows in `share`.
-    active: BTreeSet<FlowId>,
+    waiting: Waiting,
+    /// When schedulers of flows in `share` want to plan although nothing happened.
+    wishes: BTreeSet<(Instant, FlowId)>,
     /// Flows that wait for the session's credit alone.
     starved: BTreeSet<FlowId>,
     control: BTreeSet<Control>,
@@ -100,6 +103,9 @@ pub struct Session {
     data_received: u64,
     data_read: u64,
     flow_timers: BTreeSet<(Instant, FlowId)>,
+    /// Views of the usable paths; good as long as `views_hold`.
+    views: Vec<PathView>,
+    views_hold: bool,
     events: VecDeque<Event>,
     last_received: Instant,
     /// The data symbol that left last.
@@ -151,7 +157,8 @@ impl Session {
             peer_flow_limit: peer.max_flows,
             closed_flows: 0,
             share: Share::default(),
-            active: BTreeSet::new(),
+            waiting: Waiting::default(),
+            wishes: BTreeSet::new(),
             starved: BTreeSet::new(),
             control: BTreeSet::new(),
             send_credit: peer.max_data,
@@ -160,6 +167,8 @@ impl Session {
             data_received: 0,
             data_read: 0,
             flow_timers: BTreeSet::new(),
+            views: Vec::new(),
+            views_hold: false,
             events: VecDeque::new(),
             last_received: now,
             last_emission: None,

@@ -6,9 +6,9 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
-use super::ahead::Ahead;
 use super::control::Control;
 use super::share::QUANTUM;
+use super::timers::rewish;
 use crate::flow::{Assigned, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::path::{EmissionKind, Path, PathState, SentFrame, SentPacket};
@@ -59,6 +59,7 @@ impl Session {
         if self.ending.is_some() {
             return self.farewell(now, buf);
         }
+        self.views_hold = false;
         if self.replan {
             self.plan(now);
         }
@@ -110,15 +111,9 @@ impl Session {
     /// Lets the scheduler of every flow that has a backlog plan.
     fn plan(&mut self, now: Instant) {
         self.replan = false;
-        let mut views = self.views();
+        let mut views = self.take_views();
         let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0);
-        let turn: Vec<FlowId> = self.share.iter().collect();
-        let mut ahead = Ahead::new(views.len());
-        for flow in turn.iter().filter_map(|id| self.flows.get(id)) {
-            for (i, view) in views.iter().enumerate() {
-                ahead.update(i, flow.priority, 0, flow.queues.bytes(view.id));
-            }
-        }
+        let turn: SmallVec<[FlowId; 16]> = self.share.iter().collect();
         for id in turn {
             let Some(flow) = self.flows.get_mut(&id) else {
                 continue;
@@ -126,25 +121,23 @@ impl Session {
             let credit = self.send_credit - self.data_sent;
             let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
             if flow.reset.is_none() && (woken || flow.has_work(symbol.max(1), credit)) {
-                for (i, view) in views.iter_mut().enumerate() {
+                for view in &mut views {
                     view.queued_own = flow.queues.bytes(view.id);
-                    view.queued = ahead.of(i, flow.priority, view.queued_own);
+                    view.queued = self.waiting.ahead(view.id, flow.priority, view.queued_own);
                 }
-                let before: SmallVec<[u64; 4]> = views.iter().map(|v| v.queued_own).collect();
                 self.data_sent += flow.plan(now, &mut views, credit);
-                for (i, before) in before.into_iter().enumerate() {
-                    let after = flow.queues.bytes(views[i].id);
-                    ahead.update(i, flow.priority, before, after);
-                }
+                self.waiting.account(flow);
+                rewish(&mut self.wishes, flow);
             } else if flow.queues.is_all_empty() {
                 if flow.has_backlog(symbol.max(1), u64::MAX) {
                     self.starved.insert(id);
                 }
-                let priority = flow.priority;
-                self.active.remove(&id);
-                self.share.remove(id, priority);
+                flow.turn = None;
+                rewish(&mut self.wishes, flow);
+                self.share.remove(id, flow.priority);
             }
         }
+        self.views = views;
     }
 
     /// Writes a datagram for the path at `index`, if there is anything that may leave on it.
@@ -154,6 +147,10 @@ impl Session {
             return None;
         }
         let id = path.id;
+        if !self.has_something(now, index) {
+            return None;
+        }
+        let path = &self.paths[index];
         buf.clear();
         let packet = path.ledger.next_number();
         Header { packet }.encode(buf);
@@ -189,7 +186,7 @@ impl Session {
             path.acks_alone + 1
         };
         let (eliciting, frames) = (draft.eliciting, draft.frames);
-        let more = self.has_queued(id);
+        let more = eliciting && self.has_queued(id);
         let path = &mut self.paths[index];
         let in_flight = path.ledger.in_flight();
         // A window with no room for another symbol is full: schedulers queue no part of one.
@@ -215,8 +212,17 @@ impl Session {
     }
 
     pub(super) fn has_queued(&self, id: PathId) -> bool {
-        let mut active = self.active.iter().filter_map(|f| self.flows.get(f));
-        active.any(|f| !f.queues.is_empty(id))
+        !self.waiting.is_empty(id)
+    }
+
+    /// Might a datagram for the path at `index` hold anything now?
+    fn has_something(&self, now: Instant, index: usize) -> bool {
+        let path = &self.paths[index];
+        let ack_is_due = |p: &Path| p.received.due().is_some_and(|due| due <= now);
+        path.probes > 0
+            || self.paths.iter().any(ack_is_due)
+            || !self.control.is_empty()
+            || (self.has_queued(path.id) && self.may_send(now, index))
     }
 
     /// May data leave on the path now: window and pacer agree, or a probe must go.
@@ -227,10 +233,7 @@ impl Session {
         }
         self.carries_data(path)
             && path.ledger.in_flight() < path.controller.window()
-            && path
-                .pacer
-                .next_send(now, path.max_datagram as u64)
-                .is_none()
+            && path.pacer.is_open(now, path.max_datagram as u64)
     }
 
     /// Is the path in a state to carry data without being asked for a probe?
@@ -404,9 +407,7 @@ impl Session {
     /// Fills the datagram with symbols that wait for the path, flow by flow in their turn.
     fn write_data(&mut self, now: Instant, path: PathId, draft: &mut Draft<'_>) {
         while draft.room() >= LEAST_ROOM {
-            let flows = &self.flows;
-            let ready = |f: FlowId| flows.get(&f).is_some_and(|f| !f.queues.is_empty(path));
-            let Some((id, class)) = self.share.next(ready) else {
+            let Some((id, class)) = self.waiting.next(path) else {
                 return;
             };
             let Some(flow) = self.flows.get_mut(&id) else {
@@ -416,20 +417,26 @@ impl Session {
                 return;
             };
             if flow.send.is_settled(&assigned.symbol) {
+                self.waiting.account(flow);
                 continue;
             }
             let symbol = flow.send.trim(assigned.symbol);
             let assigned = Assigned { symbol, ..assigned };
-            let Some(written) = self.write_symbol(now, path, id, assigned, draft) else {
-                return;
-            };
+            let written = self.write_symbol(now, path, id, assigned, draft);
             if let Some(flow) = self.flows.get_mut(&id) {
+                self.waiting.account(flow);
+                let Some(written) = written else {
+                    return;
+                };
                 if flow.deficit == 0 {
                     flow.deficit = QUANTUM;
                 }
                 flow.deficit = flow.deficit.saturating_sub(u64::from(written).max(1));
-                if flow.deficit == 0 {
-                    self.share.rotate(id, class);
+                if flow.deficit == 0
+                    && let Some(turn) = self.share.rotate(id, class)
+                    && let Some(before) = flow.turn.replace(turn)
+                {
+                    self.waiting.rotate(id, class, before, turn);
                 }
             }
         }
@@ -475,6 +482,7 @@ impl Session {
             flow: id,
             symbol: head,
             fin,
+            source: assigned.kind == EmissionKind::Source,
         });
         draft.eliciting = true;
         draft.has_data = true;
@@ -492,6 +500,7 @@ impl Session {
             arrived_us: None,
         };
         flow.scheduler.on_feedback(now, &feedback);
+        rewish(&mut self.wishes, flow);
         if assigned.kind == EmissionKind::Source {
             self.last_emission = Some((now, id, head));
             self.warm_up(now, path, id, head);

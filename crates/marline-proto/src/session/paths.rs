@@ -105,6 +105,8 @@ impl Session {
         let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
         self.free_path(now, index);
         self.paths.remove(index);
+        self.views_hold = false;
+        self.waiting.forget(id);
         self.abandoned.insert(id, 0);
         while self.abandoned.len() > 2 * MAX_PATHS {
             self.abandoned.pop_first();
@@ -162,6 +164,7 @@ impl Session {
 
     /// Tells observers and the driver of a path's state.
     pub(super) fn announce(&mut self, now: Instant, id: PathId) {
+        self.views_hold = false;
         let Some(path) = self.paths.iter().find(|p| p.id == id) else {
             return;
         };
@@ -217,6 +220,7 @@ impl Session {
                     }
                 }
             }
+            self.waiting.account(flow);
             flow.returned
                 .make_contiguous()
                 .sort_unstable_by_key(|s| (s.unit, s.offset));
@@ -226,46 +230,47 @@ impl Session {
 
     /// Indices of the paths that may carry data: the active ones; if there are none, those on
     /// standby; if there are none either, the suspect ones.
-    pub(super) fn usable(&self) -> Vec<usize> {
-        let of = |state: PathState| -> Vec<usize> {
-            let matching = self.paths.iter().enumerate();
-            matching
-                .filter(|(_, p)| p.state() == state)
-                .map(|(i, _)| i)
-                .collect()
-        };
-        [PathState::Active, PathState::Standby, PathState::Suspect]
+    pub(super) fn usable(&self) -> impl Iterator<Item = usize> + '_ {
+        let is_any = |state: &PathState| self.paths.iter().any(|p| p.state() == *state);
+        let best = [PathState::Active, PathState::Standby, PathState::Suspect]
             .into_iter()
-            .map(of)
-            .find(|found| !found.is_empty())
-            .unwrap_or_default()
+            .find(is_any);
+        let paths = self.paths.iter().enumerate();
+        paths
+            .filter(move |(_, p)| Some(p.state()) == best)
+            .map(|(i, _)| i)
+    }
+
+    fn view_usable(&self) -> impl Iterator<Item = PathView> + '_ {
+        self.usable().map(|i| {
+            let path = &self.paths[i];
+            path.view(self.queued_on(path.id))
+        })
     }
 
     /// Views of the usable paths, for schedulers.
     pub(super) fn views(&self) -> Vec<PathView> {
-        self.usable()
-            .into_iter()
-            .map(|i| {
-                let path = &self.paths[i];
-                path.view(self.queued_on(path.id))
-            })
-            .collect()
+        self.view_usable().collect()
+    }
+
+    /// As [`views`](Self::views), in the session's own memory; whoever takes them puts them back.
+    pub(super) fn take_views(&mut self) -> Vec<PathView> {
+        let mut views = core::mem::take(&mut self.views);
+        if !self.views_hold {
+            views.clear();
+            views.extend(self.view_usable());
+        }
+        views
     }
 
     pub(super) fn queued_on(&self, id: PathId) -> u64 {
-        let active = self.active.iter();
-        active
-            .filter_map(|f| self.flows.get(f))
-            .map(|f| f.queues.bytes(id))
-            .sum()
+        self.waiting.bytes(id)
     }
 
     /// The path for control frames and for acknowledgements that cannot go their own way: the
     /// quickest of the usable ones that is not blocked.
     pub(super) fn best_path(&self) -> Option<usize> {
-        let usable = self.usable();
-        usable
-            .into_iter()
+        self.usable()
             .filter(|&i| !self.paths[i].blocked)
             .min_by_key(|&i| self.paths[i].rtt.smoothed())
             .or_else(|| {

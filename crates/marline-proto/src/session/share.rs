@@ -6,43 +6,49 @@ use alloc::collections::VecDeque;
 use crate::wire::FlowId;
 
 /// Bytes that a flow may send in its turn.
-pub(crate) const QUANTUM: u64 = 3_000;
-const PRIORITIES: usize = 8;
+pub(super) const QUANTUM: u64 = 3_000;
+pub(super) const PRIORITIES: usize = 8;
 
-/// Flows that have something queued, by priority, in turn.
+/// The class of a priority.
+pub(super) fn class_of(priority: u8) -> usize {
+    usize::from(priority).min(PRIORITIES - 1)
+}
+
+/// Flows that have, or may have, something to send: by priority, in turn.
 #[derive(Debug, Default)]
-pub(crate) struct Share {
+pub(super) struct Share {
     classes: [VecDeque<FlowId>; PRIORITIES],
+    turns: u64,
 }
 
 impl Share {
-    pub(crate) fn add(&mut self, flow: FlowId, priority: u8) {
-        self.classes[usize::from(priority).min(PRIORITIES - 1)].push_back(flow);
+    /// Adds a flow behind all others of its priority. Returns its turn: the smaller it is, the
+    /// earlier the flow sends.
+    pub(super) fn add(&mut self, flow: FlowId, priority: u8) -> u64 {
+        self.classes[class_of(priority)].push_back(flow);
+        self.turns += 1;
+        self.turns
     }
 
-    pub(crate) fn remove(&mut self, flow: FlowId, priority: u8) {
-        self.classes[usize::from(priority).min(PRIORITIES - 1)].retain(|f| *f != flow);
+    pub(super) fn remove(&mut self, flow: FlowId, priority: u8) {
+        self.classes[class_of(priority)].retain(|f| *f != flow);
     }
 
-    /// The first flow in turn that `is_ready`, most urgent priority first.
-    pub(crate) fn next(&self, mut is_ready: impl FnMut(FlowId) -> bool) -> Option<(FlowId, usize)> {
-        self.classes.iter().enumerate().find_map(|(class, flows)| {
-            let found = flows.iter().copied().find(|flow| is_ready(*flow));
-            found.map(|flow| (flow, class))
-        })
-    }
-
-    /// The flow used its turn up.
-    pub(crate) fn rotate(&mut self, flow: FlowId, class: usize) {
+    /// The flow used its turn up. Returns its next one, if that is another.
+    pub(super) fn rotate(&mut self, flow: FlowId, class: usize) -> Option<u64> {
         let flows = &mut self.classes[class];
-        if let Some(i) = flows.iter().position(|f| *f == flow) {
-            flows.remove(i);
-            flows.push_back(flow);
+        if flows.back() == Some(&flow) {
+            return None;
         }
+        let i = flows.iter().position(|f| *f == flow)?;
+        flows.remove(i);
+        flows.push_back(flow);
+        self.turns += 1;
+        Some(self.turns)
     }
 
     /// All flows, most urgent priority first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = FlowId> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = FlowId> + '_ {
         self.classes.iter().flatten().copied()
     }
 }
@@ -55,17 +61,17 @@ mod tests {
     #[test]
     fn urgent_flows_first_and_equals_in_turn() {
         let mut share = Share::default();
-        for (id, priority) in [(0, 3), (4, 3), (8, 1)] {
-            share.add(FlowId(id), priority);
-        }
-        assert_eq!(share.next(|_| true), Some((FlowId(8), 1)));
-        let mut order = Vec::new();
-        for _ in 0..4 {
-            let (flow, class) = share.next(|f| f != FlowId(8)).unwrap();
-            order.push(flow.0);
-            share.rotate(flow, class);
-        }
-        assert_eq!(order, [0, 4, 0, 4]);
+        let turns: Vec<u64> = [(0, 3), (4, 3), (8, 1)]
+            .into_iter()
+            .map(|(id, priority)| share.add(FlowId(id), priority))
+            .collect();
+        assert!(turns.is_sorted());
+        let order = |share: &Share| share.iter().map(|f| f.0).collect::<Vec<_>>();
+        assert_eq!(order(&share), [8, 0, 4]);
+        let next = share.rotate(FlowId(0), 3).unwrap();
+        assert!(next > turns[2]);
+        assert_eq!(order(&share), [8, 4, 0]);
+        assert_eq!(share.rotate(FlowId(0), 3), None, "it is the last already");
         share.remove(FlowId(0), 3);
         assert_eq!(share.iter().count(), 2);
     }

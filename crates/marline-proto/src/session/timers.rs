@@ -1,12 +1,15 @@
 //! Time passes.
 
+use alloc::collections::BTreeSet;
+
 use marline_base::Instant;
 
 use super::Session;
 use super::control::Control;
 use crate::event::CloseReason;
-use crate::flow::{Assigned, RecvHalf, SendHalf};
+use crate::flow::{Assigned, Flow, RecvHalf, SendHalf};
 use crate::path::{EmissionKind, PathTimer, SentFrame};
+use crate::wire::FlowId;
 
 /// Why a session asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +52,21 @@ impl From<PathTimer> for WakeReason {
     }
 }
 
+/// Sets the flow's entry among the wishes of schedulers to what its own wants now.
+pub(super) fn rewish(wishes: &mut BTreeSet<(Instant, FlowId)>, flow: &mut Flow) {
+    let plans = flow.turn.is_some() && flow.reset.is_none();
+    let wish = flow.scheduler.wake_at().filter(|_| plans);
+    if wish != flow.wish {
+        if let Some(old) = flow.wish {
+            wishes.remove(&(old, flow.id));
+        }
+        if let Some(new) = wish {
+            wishes.insert((new, flow.id));
+        }
+        flow.wish = wish;
+    }
+}
+
 impl Session {
     /// When [`handle_timeout`](Self::handle_timeout) must be called next, and why; `None` when the
     /// session is over. Valid after [`poll_transmit`](Self::poll_transmit) returned `None`.
@@ -83,6 +101,7 @@ impl Session {
 
     /// Acts on all timers that have run out.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.views_hold = false;
         if self.ending.is_some() {
             return;
         }
@@ -122,15 +141,17 @@ impl Session {
     /// When the first scheduler wants to plan although nothing happened; never while no path could
     /// take what it plans.
     fn scheduler_wakes(&self) -> Option<Instant> {
-        let active = self.active.iter().filter_map(|f| self.flows.get(f));
-        let wishes = active.filter(|f| f.reset.is_none());
-        let at = wishes.filter_map(|f| f.scheduler.wake_at()).min()?;
-        (!self.usable().is_empty()).then_some(at)
+        let &(at, _) = self.wishes.first()?;
+        self.usable().next().is_some().then_some(at)
     }
 
     fn on_path_timers(&mut self, now: Instant, index: usize) {
         let ack_delay = self.peer_ack_delay();
+        let (dead_after, keep_alive) = (self.config.dead_after, self.keep_alive());
         let path = &mut self.paths[index];
+        if path.next_timer(ack_delay, dead_after, keep_alive).0 > now {
+            return;
+        }
         if path.ledger.loss_time().is_some_and(|at| at <= now) {
             let lost = path.ledger.detect_lost(now, &path.rtt);
             path.on_timer_losses(now, &lost, ack_delay);
@@ -144,7 +165,6 @@ impl Session {
         if path.probe_timeout_at(ack_delay).is_some_and(|at| at <= now) {
             self.on_probe_timeout(now, index);
         }
-        let (dead_after, keep_alive) = (self.config.dead_after, self.keep_alive());
         for _ in 0..2 {
             let path = &mut self.paths[index];
             match path.next_timer(ack_delay, dead_after, keep_alive) {
@@ -182,17 +202,20 @@ impl Session {
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
                 SentFrame::Control(control) => self.say_again(control),
                 SentFrame::Data {
-                    flow: id, symbol, ..
+                    flow: id,
+                    symbol,
+                    source,
+                    ..
                 } => {
                     let best = views.iter().min_by_key(|v| v.arrival(symbol.len));
                     let target = best.map_or(own, |v| v.id);
                     if let Some(flow) = self.flows.get_mut(&id)
                         && !flow.send.is_settled(&symbol)
-                        && !flow.queues.holds(&symbol)
+                        && !flow.queues.holds(&symbol, source)
                     {
                         let kind = EmissionKind::Copy;
                         flow.queues.push_urgent(target, Assigned { symbol, kind });
-                        self.activate(id);
+                        self.activate_queued(id);
                     }
                 }
             }

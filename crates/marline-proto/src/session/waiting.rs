@@ -1,0 +1,154 @@
+//! What waits on each path at the sender: how much, whose, and whose turn it is.
+//!
+//! Kept up to date as queues change, because asking all flows for every datagram would cost time
+//! in proportion to their number.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::share::{PRIORITIES, QUANTUM, class_of};
+use crate::flow::Flow;
+use crate::wire::{FlowId, PathId};
+
+/// Waiting bytes of one priority on one path, and flows that wait with at least one byte.
+#[derive(Clone, Copy, Debug, Default)]
+struct Class {
+    bytes: u64,
+    flows: u64,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    classes: [Class; PRIORITIES],
+    bytes: u64,
+    /// Flows with something in their queue for the path, in the order of their turns.
+    ready: BTreeSet<(usize, u64, FlowId)>,
+}
+
+/// What waits on each path, in order of path id.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    lanes: Vec<(PathId, Lane)>,
+}
+
+impl Waiting {
+    fn lane(&self, path: PathId) -> Option<&Lane> {
+        let index = self.lanes.binary_search_by_key(&path, |(id, _)| *id).ok()?;
+        Some(&self.lanes[index].1)
+    }
+
+    fn lane_mut(&mut self, path: PathId) -> &mut Lane {
+        let index = match self.lanes.binary_search_by_key(&path, |(id, _)| *id) {
+            Ok(index) => index,
+            Err(index) => {
+                self.lanes.insert(index, (path, Lane::default()));
+                index
+            }
+        };
+        &mut self.lanes[index].1
+    }
+
+    /// Takes note of what changed in the flow's queues since the last call. A flow that has
+    /// anything in a queue has a turn.
+    pub(super) fn account(&mut self, flow: &mut Flow) {
+        let (id, class, turn) = (flow.id, class_of(flow.priority), flow.turn);
+        flow.queues.account(|path, before, after| {
+            let lane = self.lane_mut(path);
+            lane.bytes = lane.bytes + after.bytes - before.bytes;
+            let counts = &mut lane.classes[class];
+            counts.bytes = counts.bytes + after.bytes - before.bytes;
+            counts.flows = counts.flows + u64::from(after.bytes > 0) - u64::from(before.bytes > 0);
+            debug_assert!(
+                turn.is_some() || !after.waits,
+                "a flow that waits has a turn"
+            );
+            let Some(turn) = turn else {
+                return;
+            };
+            match (before.waits, after.waits) {
+                (false, true) => {
+                    lane.ready.insert((class, turn, id));
+                }
+                (true, false) => {
+                    lane.ready.remove(&(class, turn, id));
+                }
+                _ => {}
+            }
+        });
+    }
+
+    /// The flow's turn changes.
+    pub(super) fn rotate(&mut self, flow: FlowId, class: usize, before: u64, after: u64) {
+        for (_, lane) in &mut self.lanes {
+            if lane.ready.remove(&(class, before, flow)) {
+                lane.ready.insert((class, after, flow));
+            }
+        }
+    }
+
+    /// The first flow in turn that has something for the path, most urgent priority first.
+    pub(super) fn next(&self, path: PathId) -> Option<(FlowId, usize)> {
+        let &(class, _, flow) = self.lane(path)?.ready.first()?;
+        Some((flow, class))
+    }
+
+    /// Does nothing wait for the path?
+    pub(super) fn is_empty(&self, path: PathId) -> bool {
+        self.lane(path).is_none_or(|lane| lane.ready.is_empty())
+    }
+
+    /// Bytes that wait for the path.
+    pub(super) fn bytes(&self, path: PathId) -> u64 {
+        self.lane(path).map_or(0, |lane| lane.bytes)
+    }
+
+    /// Bytes that leave the path before a symbol that a flow with this priority and `own` bytes
+    /// waiting would queue now.
+    ///
+    /// With flows served by strict priority and in turn among equals, that is not all that waits:
+    /// what is less urgent waits longer, and of an equal only as much leaves first as the flow
+    /// itself has waiting, and one turn. A bulk flow that queues half a second ahead must not make
+    /// a path look half a second away to a flow that has nothing waiting there.
+    pub(super) fn ahead(&self, path: PathId, priority: u8, own: u64) -> u64 {
+        let Some(lane) = self.lane(path) else {
+            return own;
+        };
+        let class = class_of(priority);
+        let urgent: u64 = lane.classes[..class].iter().map(|c| c.bytes).sum();
+        let equals = lane.classes[class].flows - u64::from(own > 0);
+        let turns = equals.saturating_mul(own + QUANTUM);
+        own + urgent + turns.min(lane.classes[class].bytes - own)
+    }
+
+    /// The path is gone, and nothing waits for it any more.
+    pub(super) fn forget(&mut self, path: PathId) {
+        self.lanes.retain(|(id, _)| *id != path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(waiting: &mut Waiting, priority: u8, bytes: u64) {
+        let class = &mut waiting.lane_mut(PathId(1)).classes[class_of(priority)];
+        class.bytes += bytes;
+        class.flows += 1;
+    }
+
+    #[test]
+    fn a_flow_waits_for_the_urgent_and_for_its_turn_among_equals() {
+        let mut waiting = Waiting::default();
+        add(&mut waiting, 3, 1_000_000);
+        add(&mut waiting, 3, 500);
+        add(&mut waiting, 1, 700);
+        add(&mut waiting, 5, 900_000);
+        let ahead = |priority, own| waiting.ahead(PathId(1), priority, own);
+        assert_eq!(waiting.ahead(PathId(0), 3, 0), 0, "another path");
+        // Nothing of its own: one turn of each equal, and all that is urgent.
+        assert_eq!(ahead(3, 0), 700 + 2 * QUANTUM);
+        // The bulk flow itself waits for its own bytes and the little of its equal.
+        assert_eq!(ahead(3, 1_000_000), 1_000_000 + 700 + 500);
+        assert_eq!(ahead(0, 0), 0);
+    }
+}
