@@ -76,6 +76,9 @@ impl Path {
             return None;
         }
         let base = self.rtt.probe_timeout(max_ack_delay);
+        if self.pto_backoff == 0 {
+            return Some(self.last_eliciting_sent + base);
+        }
         let backed_off = base * (1 << self.pto_backoff.min(10));
         let timeout = backed_off.min(MAX_PTO.max(base * 2));
         Some(self.last_eliciting_sent + timeout)

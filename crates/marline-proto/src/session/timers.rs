@@ -76,16 +76,13 @@ impl Session {
         }
         let mut next = (self.last_received + self.idle_timeout(), WakeReason::Idle);
         let mut consider = |at: Instant, reason| next = next.min((at, reason));
+        let (ack_delay, keep_alive) = (self.peer_ack_delay(), self.keep_alive());
         for path in &self.paths {
-            let (at, timer) = path.next_timer(
-                self.peer_ack_delay(),
-                self.config.dead_after,
-                self.keep_alive(),
-            );
+            let (at, timer) = path.next_timer(ack_delay, self.config.dead_after, keep_alive);
             consider(at, timer.into());
             let open = path.ledger.in_flight() < path.controller.window();
-            let sends = !path.blocked && open && self.carries_data(path);
-            if sends && self.has_queued(path.id) {
+            let sends = open && !path.blocked && self.has_queued(path.id);
+            if sends && self.carries_data(path) {
                 let at = path.pacer.next_send(now, path.max_datagram as u64);
                 consider(at.unwrap_or(now), WakeReason::Pacing);
             }

@@ -8,6 +8,28 @@ const BUCKETS: usize = 256;
 /// The first bucket ends here (µs).
 const LOWEST: f64 = 16.0;
 
+/// 2^(k/8) for k from 1 to 7: where an octave's buckets end.
+const EIGHTHS: [f64; PER_OCTAVE as usize - 1] = [
+    1.090_507_732_665_257_7,
+    1.189_207_115_002_721,
+    1.296_839_554_651_009_6,
+    core::f64::consts::SQRT_2,
+    1.542_210_825_407_940_7,
+    1.681_792_830_507_429,
+    1.834_008_086_409_342_4,
+];
+
+/// The bucket of a delay (µs): eight times its binary logarithm over [`LOWEST`]. Read from exponent
+/// and mantissa, because one is recorded for nearly every packet.
+fn bucket(us: f64) -> usize {
+    const MANTISSA: u64 = (1 << 52) - 1;
+    let bits = (us / LOWEST).max(1.0).to_bits();
+    let octaves = (bits >> 52) as usize - 1023;
+    let mantissa = f64::from_bits(bits & MANTISSA | 1.0_f64.to_bits());
+    let eighths = EIGHTHS.iter().filter(|e| mantissa >= **e).count();
+    (octaves * PER_OCTAVE as usize + eighths).min(BUCKETS - 1)
+}
+
 /// A histogram with logarithmic buckets from 16 µs to some 18 hours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delays {
@@ -29,9 +51,7 @@ impl Default for Delays {
 impl Delays {
     pub(crate) fn record(&mut self, delay: Duration) {
         let us = delay.as_nanos() as f64 / 1e3;
-        let octaves = libm::log2((us / LOWEST).max(1.0));
-        let index = (octaves * f64::from(PER_OCTAVE)) as usize;
-        let bucket = &mut self.buckets[index.min(BUCKETS - 1)];
+        let bucket = &mut self.buckets[bucket(us)];
         *bucket = bucket.saturating_add(1);
         self.count += 1;
         self.worst = self.worst.max(delay);
@@ -70,6 +90,17 @@ impl Delays {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buckets_are_eighths_of_octaves() {
+        for n in 0..200_000_u32 {
+            let us = f64::from(n) * 7.3 + 0.1;
+            let octaves = libm::log2((us / LOWEST).max(1.0));
+            assert_eq!(bucket(us), (octaves * 8.0) as usize, "{us} µs");
+        }
+        assert_eq!(bucket(LOWEST * 8.0), 24);
+        assert_eq!(bucket(1e18), BUCKETS - 1);
+    }
 
     #[test]
     fn quantiles_are_within_nine_percent() {

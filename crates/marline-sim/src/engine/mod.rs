@@ -343,9 +343,9 @@ impl Engine {
             let next = Vec::with_capacity(datagram.capacity());
             Bytes::from(std::mem::replace(datagram, next))
         };
-        let slot = self.flights.insert(flight(datagram.clone()));
-        self.queue.push(at, Due::Arrival(slot));
-        if let Some(at) = copy {
+        // Sharing a buffer costs: only a datagram that arrives twice is cloned.
+        let again = copy.map(|at| (at, datagram.clone()));
+        for (at, datagram) in std::iter::once((at, datagram)).chain(again) {
             let slot = self.flights.insert(flight(datagram));
             self.queue.push(at, Due::Arrival(slot));
         }
