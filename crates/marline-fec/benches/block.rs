@@ -25,9 +25,7 @@ fn compare(sources: usize, repairs: usize) {
     let mut theirs: Vec<Vec<u8>> = Vec::new();
     let (a, b, ratio) = paired(
         &mut || {
-            for (index, symbol) in (0..).zip(&mut ours) {
-                encoder.repair(index, black_box(symbol));
-            }
+            encoder.repairs(0, black_box(&mut ours));
         },
         &mut || {
             for source in block.chunks(LEN) {

@@ -110,17 +110,19 @@ impl Decoder {
             // The random part of the code was unlucky: one more symbol.
             return;
         }
-        let rest: Vec<Vec<u8>> = used
-            .into_iter()
-            .filter_map(|(index, row)| {
-                let mut rest = self.repairs.remove(&index)?;
-                let sources = row.into_iter().zip(self.block.chunks(self.shape.symbol));
-                let known = sources.zip(&self.known).filter(|(_, known)| **known);
-                let terms: Vec<(u8, &[u8])> = known.map(|(term, _)| term).collect();
-                self.kernel.dot(&mut rest, &terms);
-                Some(rest)
-            })
+        let here = || self.known.iter().enumerate().filter(|(_, known)| **known);
+        let sources: Vec<&[u8]> = here()
+            .filter_map(|(number, _)| Some(&self.block[self.shape.range(number)?]))
             .collect();
+        let mut rest = Vec::with_capacity(used.len());
+        let mut rows = Vec::with_capacity(used.len());
+        for (index, row) in used {
+            rest.extend(self.repairs.remove(&index));
+            rows.push(here().map(|(number, _)| row[number]).collect::<Vec<u8>>());
+        }
+        let rows: Vec<&[u8]> = rows.iter().map(|row| &row[..]).collect();
+        let mut dsts: Vec<&mut [u8]> = rest.iter_mut().map(|rest| &mut rest[..]).collect();
+        self.kernel.dots(&mut dsts, &rows, &sources);
         for row in equations.rows() {
             let terms: Vec<(u8, &[u8])> = row
                 .mixture()

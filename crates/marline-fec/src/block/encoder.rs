@@ -46,4 +46,25 @@ impl<'a> Encoder<'a> {
         out.resize(self.shape.symbol, 0);
         self.kernel.dot(out, &terms);
     }
+
+    /// Writes the repair symbols from index `first` on to `out`, in place of what is there: in less
+    /// time than one after the other, because the block is read fewer times.
+    ///
+    /// Indices go up to 65535; `out` beyond that becomes empty.
+    pub fn repairs(&self, first: u16, out: &mut [Vec<u8>]) {
+        let mut rows = Vec::with_capacity(out.len());
+        for (index, symbol) in (first..=u16::MAX).zip(&mut *out) {
+            let mut row = vec![0; self.shape.sources()];
+            self.shape.row(index, &mut row);
+            rows.push(row);
+            symbol.clear();
+            symbol.resize(self.shape.symbol, 0);
+        }
+        out[rows.len()..].iter_mut().for_each(Vec::clear);
+        let sources: Vec<&[u8]> = self.block.chunks(self.shape.symbol).collect();
+        let rows: Vec<&[u8]> = rows.iter().map(|row| &row[..]).collect();
+        let mut dsts: Vec<&mut [u8]> = out.iter_mut().map(|symbol| &mut symbol[..]).collect();
+        let made = rows.len();
+        self.kernel.dots(&mut dsts[..made], &rows, &sources);
+    }
 }

@@ -49,6 +49,17 @@ pub trait Kernel: Debug + Sync {
             self.mad(dst, src, *c);
         }
     }
+
+    /// `dsts[i] += Σ rows[i][j] · sources[j]` for all destinations, which have one length.
+    ///
+    /// Every source is read once for several destinations, where [`Kernel::dot`] reads it for each.
+    fn dots(&self, dsts: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]]) {
+        for (j, source) in sources.iter().enumerate() {
+            for (dst, row) in dsts.iter_mut().zip(rows) {
+                self.mad(dst, source, row.get(j).copied().unwrap_or(0));
+            }
+        }
+    }
 }
 
 /// `a · b`.

@@ -135,6 +135,30 @@ fn sums_of_many_terms_of_many_lengths() {
 }
 
 #[test]
+fn sums_into_many_destinations() {
+    for count in [0, 1, 5, 6, 7, 13] {
+        for len in [0_usize, 1, 63, 64, 65, 200, 256, 257, 500, 1400] {
+            let sources: Vec<Vec<u8>> = (0..17)
+                .map(|i| bytes((len + 20).saturating_sub(i * 13), i as u64))
+                .collect();
+            let sources: Vec<&[u8]> = sources.iter().map(|source| &source[..]).collect();
+            let rows: Vec<Vec<u8>> = (0..count).map(|i| bytes(17, 100 + i)).collect();
+            let rows: Vec<&[u8]> = rows.iter().map(|row| &row[..]).collect();
+            let sum = |kernel: &dyn Kernel| {
+                let mut all: Vec<Vec<u8>> = (0..count).map(|i| bytes(len, 200 + i)).collect();
+                let mut dsts: Vec<&mut [u8]> = all.iter_mut().map(|dst| &mut dst[..]).collect();
+                kernel.dots(&mut dsts, &rows, &sources);
+                all
+            };
+            let expected = sum(&Naive);
+            every_kernel(|kernel| {
+                assert_eq!(sum(kernel), expected, "{kernel:?}, {count} of {len} bytes");
+            });
+        }
+    }
+}
+
+#[test]
 fn nothing_times_nothing() {
     every_kernel(|kernel| {
         kernel.mad(&mut [], &[], 7);

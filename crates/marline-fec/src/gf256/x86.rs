@@ -335,6 +335,72 @@ impl Gfni {
     }
 }
 
+/// Destinations whose sums are in registers together, and vectors of each: 24 of 32 registers.
+const TOGETHER: usize = 6;
+const LANES: usize = 4;
+
+impl Gfni {
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn dots_region(dsts: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]]) {
+        for (dsts, rows) in dsts.chunks_mut(TOGETHER).zip(rows.chunks(TOGETHER)) {
+            match dsts.len().min(rows.len()) {
+                1 => Self::dots_of::<1>(dsts, rows, sources),
+                2 => Self::dots_of::<2>(dsts, rows, sources),
+                3 => Self::dots_of::<3>(dsts, rows, sources),
+                4 => Self::dots_of::<4>(dsts, rows, sources),
+                5 => Self::dots_of::<5>(dsts, rows, sources),
+                _ => Self::dots_of::<TOGETHER>(dsts, rows, sources),
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn dots_of<const D: usize>(dsts: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]]) {
+        let len = dsts.iter().map(|dst| dst.len()).max().unwrap_or(0);
+        for at in (0..len).step_by(LANES * WIDE) {
+            match (len - at).div_ceil(WIDE) {
+                1 => Self::dots_stripe::<D, 1>(dsts, at, rows, sources),
+                2 => Self::dots_stripe::<D, 2>(dsts, at, rows, sources),
+                3 => Self::dots_stripe::<D, 3>(dsts, at, rows, sources),
+                _ => Self::dots_stripe::<D, LANES>(dsts, at, rows, sources),
+            }
+        }
+    }
+
+    /// Adds to `N` vectors from `at` on of each of `D` destinations.
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    fn dots_stripe<const D: usize, const N: usize>(
+        dsts: &mut [&mut [u8]],
+        at: usize,
+        rows: &[&[u8]],
+        sources: &[&[u8]],
+    ) {
+        let mut sums = [[_mm512_setzero_si512(); N]; D];
+        for (j, src) in sources.iter().enumerate() {
+            let src = src.get(at..).unwrap_or(&[]);
+            let mut x = [_mm512_setzero_si512(); N];
+            for (lane, x) in x.iter_mut().enumerate() {
+                let from = src.as_ptr().wrapping_add(lane * WIDE);
+                let mask = Self::mask(src.len().saturating_sub(lane * WIDE));
+                // SAFETY: bytes beyond the end are masked off, and not read.
+                *x = unsafe { _mm512_maskz_loadu_epi8(mask, from.cast()) };
+            }
+            for (sums, row) in sums.iter_mut().zip(rows) {
+                let matrix = Self::matrix(row.get(j).copied().unwrap_or(0));
+                for (sum, x) in sums.iter_mut().zip(x) {
+                    *sum = _mm512_xor_si512(*sum, Self::product(x, matrix));
+                }
+            }
+        }
+        for (sums, dst) in sums.iter().zip(dsts) {
+            let rest = dst.get_mut(at..).unwrap_or(&mut []);
+            for (sum, d) in sums.iter().zip(rest.chunks_mut(WIDE)) {
+                Self::store(d, _mm512_xor_si512(Self::load(d), *sum));
+            }
+        }
+    }
+}
+
 impl Kernel for Gfni {
     fn name(&self) -> &'static str {
         "gfni"
@@ -353,6 +419,11 @@ impl Kernel for Gfni {
     fn dot(&self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
         // SAFETY: a value of this type exists only where `detect` found the features.
         unsafe { Self::dot_region(dst, terms) }
+    }
+
+    fn dots(&self, dsts: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]]) {
+        // SAFETY: a value of this type exists only where `detect` found the features.
+        unsafe { Self::dots_region(dsts, rows, sources) }
     }
 }
 

@@ -185,6 +185,25 @@ fn symbols_of_both_parts() {
 }
 
 #[test]
+fn many_repair_symbols_at_once_are_those_one_by_one() {
+    let random = &mut Random::new(5);
+    for (sources, first, count) in [(97, 0, 5), (97, 150, 13), (300, 65_530, 9), (1, 7, 0)] {
+        let shape = shape(sources, 70, 9);
+        let block = random.bytes(shape.block());
+        let encoder = Encoder::new(shape, &block).expect("the block's length");
+        let mut together = vec![vec![1, 2, 3]; count];
+        encoder.repairs(first, &mut together);
+        for (index, symbol) in (usize::from(first)..).zip(together) {
+            let mut alone = Vec::new();
+            if let Ok(index) = u16::try_from(index) {
+                encoder.repair(index, &mut alone);
+            }
+            assert_eq!(symbol, alone, "index {index}");
+        }
+    }
+}
+
+#[test]
 fn duplicates_and_late_symbols_are_not_needed() {
     let shape = shape(3, 4, 0);
     let block = *b"aaaabbbbcccc";
