@@ -10,6 +10,7 @@
 //! | [`report`] | results as tables, CSV and pages of plots |
 //! | [`repro`] | results held against what was published |
 //! | [`experiments`] | the scenario files that come with the program |
+//! | [`model`] | schedulers without a protocol, for what can be proved |
 //! | [`World`] | two sessions in a test's own hands |
 //!
 //! Everything runs real `marline-proto` sessions over `marline-link` links. The clock jumps from
@@ -20,6 +21,7 @@ mod engine;
 pub mod experiments;
 pub mod hostile;
 pub mod measure;
+pub mod model;
 pub mod report;
 pub mod repro;
 pub mod results;

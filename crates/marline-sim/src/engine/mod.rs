@@ -7,9 +7,10 @@
 //! Time jumps from event to event, ties are broken by the order of insertion, and every random
 //! draw comes from a stream named after what draws: a run is a function of its inputs and seed.
 
+mod cable;
 pub(crate) mod cross;
-mod flights;
 mod queue;
+mod slots;
 
 use std::ops::IndexMut;
 
@@ -19,53 +20,16 @@ use marline_link::{ConfigError, Link, LinkConfig, Verdict};
 use marline_proto::Session;
 use marline_proto::wire::PathId;
 
-use flights::{Flight, Flights};
+pub use cable::{Cable, End};
 pub(crate) use queue::Alarm;
 use queue::{Due, Queue};
+use slots::Slots;
 
 /// So many steps at one instant are a loop that lets no time pass.
 const MAX_STEPS_AT_ONCE: u32 = 10_000;
 
 /// Datagrams below this size (bytes) are copied out of the buffer that they were written in.
 const COPY_BELOW: usize = 512;
-
-/// Which end of a pair of sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
-    /// The session that dialled.
-    Client,
-    /// The session that was dialled.
-    Server,
-}
-
-impl End {
-    /// The other end.
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
-
-/// The two directions of what a path runs over.
-#[derive(Clone, Debug)]
-pub struct Cable {
-    /// From the client to the server.
-    pub up: LinkConfig,
-    /// From the server to the client.
-    pub down: LinkConfig,
-}
-
-impl Cable {
-    /// The same link in both directions.
-    pub fn symmetric(link: LinkConfig) -> Self {
-        Self {
-            up: link.clone(),
-            down: link,
-        }
-    }
-}
 
 /// The links of a cable, at work.
 #[derive(Debug)]
@@ -76,6 +40,21 @@ struct Wire {
     overhead: u32,
     /// Times that the links were replaced, for seeds that differ.
     replaced: u32,
+}
+
+/// A datagram on its way.
+#[derive(Debug)]
+struct Flight {
+    /// Index of the session that it goes to.
+    to: usize,
+    path: PathId,
+    /// Index of the link that carries it.
+    link: usize,
+    /// It goes from a client to a server.
+    up: bool,
+    /// When it leaves the link's queue; until then an outage takes it.
+    departs: Instant,
+    datagram: Bytes,
 }
 
 /// What the engine knows of a session.
@@ -97,7 +76,7 @@ pub(crate) struct Engine {
     wires: Vec<Wire>,
     seats: Vec<Seat>,
     queue: Queue,
-    flights: Flights,
+    flights: Slots<Flight>,
     /// Sessions that are touched, in the order in which that happened.
     touched: Vec<usize>,
     alarms: Vec<Alarm>,
@@ -123,7 +102,7 @@ impl Engine {
             wires: Vec::new(),
             seats: (0..2 * pairs).map(|_| seat()).collect(),
             queue: Queue::default(),
-            flights: Flights::default(),
+            flights: Slots::default(),
             touched: Vec::new(),
             alarms: Vec::new(),
             buf: Vec::with_capacity(1_500),

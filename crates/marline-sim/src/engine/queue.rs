@@ -8,7 +8,7 @@ use marline_base::Instant;
 /// Something that is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
-    /// The datagram in this slot of [`Flights`](super::flights::Flights) arrives.
+    /// The datagram in this slot of the engine's [`Slots`](super::slots::Slots) arrives.
     Arrival(u32),
     /// Whoever drives the engine asked to be called.
     Alarm(Alarm),

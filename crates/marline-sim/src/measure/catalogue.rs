@@ -6,8 +6,10 @@
 //! several sessions, their paths are `path.SESSION.LINK`; a session's second path over one link is
 //! `LINK-2`.
 
+use marline_proto::wire::FlowKind;
+
 use crate::results::Run;
-use crate::scenario::{CrossSource, Load, Scenario, SessionPlan};
+use crate::scenario::{CrossSource, Load, Scenario, SessionPlan, WorkloadPlan};
 
 use super::histogram;
 
@@ -30,7 +32,7 @@ pub enum Form {
     /// A distribution of times (recorded in µs): `.mean_ms`, `.sd_ms`, `.min_ms`, `.p50_ms`,
     /// `.p95_ms`, `.p99_ms`, `.p999_ms`, `.max_ms` and `.count`.
     Delay,
-    /// A distribution of amounts (recorded in bytes): the same with `_kb`.
+    /// A distribution of amounts (recorded in bytes): the same with `_kb`, and a series.
     Amount,
     /// A fraction, 0 to 1, reported with hits and trials.
     Fraction,
@@ -183,11 +185,14 @@ impl Form {
     }
 }
 
-/// The measures that a load yields besides those of every workload.
-const fn of_load(load: &Load) -> &'static [Measure] {
-    match load {
+/// The measures that a workload yields.
+fn of_workload(plan: &WorkloadPlan) -> Vec<Measure> {
+    let own: &[Measure] = match plan.load {
         Load::Constant { .. } | Load::Backlogged { .. } => {
-            &[Measure::InOrderDelay, Measure::PacketDelay]
+            match plan.flow.ordered || plan.flow.kind == FlowKind::Stream {
+                true => &[Measure::InOrderDelay],
+                false => &[Measure::PacketDelay],
+            }
         }
         Load::Bursts { .. } | Load::Offload { .. } => &[Measure::ReplyDelay],
         Load::Blocks { .. } => &[Measure::BlockDelay, Measure::BlockLateness],
@@ -195,19 +200,21 @@ const fn of_load(load: &Load) -> &'static [Measure] {
         Load::Video { .. } => &[Measure::FrameDelay, Measure::FramesDiscarded],
         Load::Web { .. } => &[Measure::PageLoadTime, Measure::PageRenderTime],
         Load::Tcp { .. } => &[],
-    }
+    };
+    // TCP has no units that could be refused or lost.
+    let units: &[Measure] = match plan.load {
+        Load::Tcp { .. } => &[],
+        _ => &[Measure::Undelivered, Measure::Refused],
+    };
+    let all = [
+        Measure::OutOfOrder,
+        Measure::OutOfOrderWait,
+        Measure::Goodput,
+        Measure::Redundancy,
+        Measure::Retransmissions,
+    ];
+    own.iter().chain(units).chain(&all).copied().collect()
 }
-
-/// What every workload yields.
-const OF_ALL: [Measure; 7] = [
-    Measure::OutOfOrder,
-    Measure::OutOfOrderWait,
-    Measure::Goodput,
-    Measure::Undelivered,
-    Measure::Refused,
-    Measure::Redundancy,
-    Measure::Retransmissions,
-];
 
 /// What a session's path is called in the measures.
 pub(crate) fn path_name(scenario: &Scenario, session: &SessionPlan, path: usize) -> String {
@@ -234,8 +241,8 @@ pub fn value_names(scenario: &Scenario) -> Vec<String> {
     };
     for session in &scenario.sessions {
         for workload in &session.workloads {
-            let all = of_load(&workload.load).iter().chain(&OF_ALL);
-            all.for_each(|m| add(&workload.name, *m));
+            let measures = of_workload(workload);
+            measures.into_iter().for_each(|m| add(&workload.name, m));
         }
         for path in 0..session.paths.len() {
             let name = path_name(scenario, session, path);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use marline_base::{Instant, Rng};
+use marline_link::{Link, LinkConfig};
 use marline_proto::path::PathParams;
 use marline_proto::sched::{Choice, ChoiceError};
 use marline_proto::wire::FlowKind;
@@ -14,7 +15,7 @@ use super::{Moment, Simulation};
 use crate::engine::cross::Source;
 use crate::engine::{Alarm, Cable, End, Engine};
 use crate::measure::{EVERY, Meter, Sampler, Waiting, catalogue};
-use crate::scenario::{CrossPlan, Scenario, SessionPlan};
+use crate::scenario::{CrossPlan, Scenario, SessionPlan, Setting};
 use crate::workload;
 
 /// Why a scenario cannot be run: what it is about, and what is wrong.
@@ -61,9 +62,16 @@ impl<'a> Simulation<'a> {
             links: Vec::new(),
             sampler: Sampler::new(scenario.duration),
             moments: Vec::new(),
+            flushed: Vec::new(),
         };
         // Changes come first, so that what joins at the same time sees them.
         for (index, change) in scenario.changes.iter().enumerate() {
+            if let Setting::Link { up, down } = &change.setting {
+                for config in [up, down] {
+                    let link = Link::new(LinkConfig::clone(config), 0);
+                    link.map_err(|e| RunError::new(format!("change {}", index + 1), e))?;
+                }
+            }
             simulation.at(change.at, Moment::Change(index));
         }
         for link in &scenario.links {

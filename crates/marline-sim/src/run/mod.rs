@@ -23,7 +23,8 @@ pub use parallel::{Job, run_all};
 /// The result is a function of the arguments: the same bytes on every machine.
 ///
 /// # Panics
-/// If [`check`] finds fault with the scenario or the scheduler, or the sessions let no time pass.
+/// If [`check`] finds fault with the scenario or the scheduler, if a session does not open a
+/// workload's flow or take a path (it has limits for both), or if the sessions let no time pass.
 pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
     let simulation = Simulation::new(scenario, scheduler, seed);
     let mut simulation = simulation.unwrap_or_else(|error| panic!("{error}"));
@@ -77,6 +78,8 @@ struct Simulation<'a> {
     sampler: Sampler,
     /// What each alarm is for.
     moments: Vec<Moment>,
+    /// Sessions that were flushed last.
+    flushed: Vec<usize>,
 }
 
 impl Simulation<'_> {
@@ -101,18 +104,20 @@ impl Simulation<'_> {
     /// Hands events to workloads and datagrams to links until nothing is left to do now.
     fn drain(&mut self) {
         while !self.engine.touched().is_empty() {
-            for i in 0.. {
-                // Workloads that hear of an event may touch further sessions.
-                let Some(&index) = self.engine.touched().get(i) else {
-                    break;
-                };
+            // Workloads that hear of an event may touch further sessions.
+            let mut next = 0;
+            while let Some(&index) = self.engine.touched().get(next) {
                 self.drain_events(index);
+                next += 1;
             }
-            let touched = self.engine.touched().to_vec();
+            let mut flushed = std::mem::take(&mut self.flushed);
+            flushed.clear();
+            flushed.extend_from_slice(self.engine.touched());
             self.engine.flush(&mut self.sessions);
-            for index in touched {
-                self.drain_events(index);
+            for index in &flushed {
+                self.drain_events(*index);
             }
+            self.flushed = flushed;
         }
     }
 
@@ -193,7 +198,7 @@ impl Simulation<'_> {
             pair.sample(now, sessions, keep.then_some(step));
         }
         for (index, watch) in self.links.iter_mut().enumerate() {
-            watch.sample(now, &mut self.engine, index);
+            watch.sample(now, &mut self.engine, index, keep);
         }
         self.engine.call_at(now + EVERY, alarm);
     }

@@ -26,6 +26,8 @@ pub(super) struct Slot {
     /// Counters of its flows at the end of the warm-up.
     pub(super) before: FlowCounters,
     pub(super) delivered: Timeline,
+    /// Bytes that wait for earlier ones.
+    pub(super) held: Timeline,
 }
 
 impl Slot {
@@ -38,6 +40,7 @@ impl Slot {
             wake: None,
             before: FlowCounters::default(),
             delivered: Timeline::default(),
+            held: Timeline::default(),
         }
     }
 }
@@ -129,11 +132,16 @@ impl Pair {
     pub(super) fn sample(&mut self, now: Instant, sessions: &[Session], step: Option<Duration>) {
         self.collect_waits();
         for slot in &mut self.slots {
-            let held = slot.workload.flows().into_iter().map(|(flow, from)| {
+            let flows = slot.workload.flows().into_iter();
+            let held = flows.map(|(flow, from)| {
                 let to = &sessions[from.other() as usize];
                 to.out_of_order(flow)
             });
-            slot.meter.amount(Measure::OutOfOrder, now, held.sum());
+            let held = held.sum();
+            slot.meter.amount(Measure::OutOfOrder, now, held);
+            if step.is_some() {
+                slot.held.push(held as f64 / 1e3);
+            }
         }
         let from = self.from;
         if let Some(step) = step {

@@ -9,7 +9,7 @@ use marline_proto::Session;
 use super::Simulation;
 use super::pair::{PathWatch, Slot, counters};
 use crate::engine::{End, Engine};
-use crate::measure::{Measure, Meter};
+use crate::measure::{Measure, Meter, Timeline};
 use crate::results::Run;
 
 /// A link's queues over time.
@@ -18,6 +18,7 @@ pub(super) struct LinkWatch {
     meter: Meter,
     /// Counters at the end of the warm-up: up, down.
     before: [Counters; 2],
+    queues: [Timeline; 2],
 }
 
 const DIRECTIONS: [(End, Measure, Measure); 2] = [
@@ -30,13 +31,18 @@ impl LinkWatch {
         Self {
             meter: Meter::new(format!("link.{name}"), from),
             before: [Counters::default(); 2],
+            queues: [Timeline::default(), Timeline::default()],
         }
     }
 
-    pub(super) fn sample(&mut self, now: Instant, engine: &mut Engine, index: usize) {
-        for (end, queue, _) in DIRECTIONS {
+    /// Looks at the queues; `keep` puts what is seen into series too.
+    pub(super) fn sample(&mut self, now: Instant, engine: &mut Engine, index: usize, keep: bool) {
+        for ((end, queue, _), line) in DIRECTIONS.into_iter().zip(&mut self.queues) {
             let bytes = engine.link(index, end).queued_bytes(now);
             self.meter.amount(queue, now, bytes);
+            if keep {
+                line.push(bytes as f64 / 1e3);
+            }
         }
     }
 
@@ -44,14 +50,24 @@ impl LinkWatch {
         self.before = DIRECTIONS.map(|(end, ..)| *engine.link(index, end).counters());
     }
 
-    fn report(mut self, now: Instant, engine: &mut Engine, index: usize, run: &mut Run) {
-        for ((end, _, dropped), before) in DIRECTIONS.into_iter().zip(self.before) {
-            let after = engine.link(index, end).counters();
+    fn report(
+        mut self,
+        (end, step): (Instant, Duration),
+        engine: &mut Engine,
+        index: usize,
+        run: &mut Run,
+    ) {
+        let before = self.before.into_iter().zip(self.queues);
+        for ((from, queue, dropped), (before, line)) in DIRECTIONS.into_iter().zip(before) {
+            let after = engine.link(index, from).counters();
             let lost = after.dropped_total() - before.dropped_total();
             let offered = after.offered - before.offered;
             self.meter.fraction(dropped, lost, offered);
+            let entry = queue.entry();
+            let name = format!("{}.{}", self.meter.name(), entry.name);
+            line.report(name, entry.unit, step, run);
         }
-        self.meter.report(now, None, run);
+        self.meter.report(end, None, run);
     }
 }
 
@@ -86,7 +102,7 @@ impl Simulation<'_> {
             }
         }
         for (index, watch) in self.links.into_iter().enumerate() {
-            watch.report(end, &mut self.engine, index, &mut run);
+            watch.report((end, step), &mut self.engine, index, &mut run);
         }
         for source in self.cross {
             source
@@ -116,9 +132,14 @@ fn report_workload(
         slot.meter
             .number(Measure::Retransmissions, per_source(again));
     }
-    let goodput = Measure::Goodput.entry();
-    let name = format!("{}.{}", slot.meter.name(), goodput.name);
-    slot.delivered.report(name, goodput.unit, step, run);
+    for (line, measure) in [
+        (slot.delivered, Measure::Goodput),
+        (slot.held, Measure::OutOfOrder),
+    ] {
+        let entry = measure.entry();
+        let name = format!("{}.{}", slot.meter.name(), entry.name);
+        line.report(name, entry.unit, step, run);
+    }
     slot.meter.report(end, Some(Measure::Goodput), run);
 }
 

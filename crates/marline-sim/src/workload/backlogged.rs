@@ -35,7 +35,7 @@ impl Backlogged {
     fn fill(&mut self, cx: &mut Context<'_>) {
         let Some(pipe) = &mut self.pipe else { return };
         pipe.on_writable(cx);
-        while !self.over && pipe.waiting() == 0 {
+        while !self.over && pipe.waiting() == 0 && !pipe.is_crowded() {
             let size = self.left.unwrap_or(u64::MAX).min(u64::from(self.size));
             if size == 0 {
                 self.over = true;
@@ -70,6 +70,7 @@ impl Workload for Backlogged {
                 for delivery in self.deliveries.drain(..).filter(|d| !d.lost) {
                     cx.meter.delay(measure, delivery.written, cx.now());
                 }
+                self.fill(cx);
             }
             _ => {}
         }

@@ -13,7 +13,8 @@ use crate::engine::End;
 use crate::measure::Measure;
 use crate::scenario::FlowPlan;
 
-/// Units that may be under way at once; the oldest counts as lost when one more comes.
+/// Units that may be under way at once. One more is refused; without order, where lost ones are
+/// never settled, the oldest counts as lost instead.
 const MOST_UNITS: usize = 1 << 16;
 /// Bytes that may wait for the session to take them; beyond, units are refused.
 const MOST_WAITING: u64 = 16 << 20;
@@ -152,6 +153,12 @@ impl Pipe {
         self.ordered
     }
 
+    /// So many units are under way that the next would be refused: where the order is kept, every
+    /// one is settled in its turn.
+    pub fn is_crowded(&self) -> bool {
+        self.ordered && self.units.len() >= MOST_UNITS
+    }
+
     /// Bytes written that the session has not taken.
     pub fn waiting(&self) -> u64 {
         self.waiting
@@ -165,7 +172,8 @@ impl Pipe {
             FlowKind::Stream => size.max(1),
             FlowKind::Packets => size.max(HEADER as u64),
         };
-        if self.waiting > 0 && self.waiting + size > MOST_WAITING {
+        let full = self.waiting > 0 && self.waiting + size > MOST_WAITING;
+        if full || self.is_crowded() {
             cx.meter.trial(Measure::Refused, now, true);
             cx.meter.trial(Measure::Undelivered, now, true);
             return None;

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use marline_base::Instant;
 use marline_link::Verdict;
 
+use crate::engine::slots::Slots;
 use crate::engine::{End, Engine};
 use crate::measure::Meter;
 use crate::tcp::{Ack, Segment, TcpConfig, TcpConfigError, TcpReceiver, TcpSender};
@@ -31,9 +32,8 @@ pub(super) struct Connection {
     starts: Instant,
     stops: Instant,
     /// By arrival, then by the order of sending; the place in `parcels`.
-    arrivals: BinaryHeap<Reverse<(Instant, u64, usize)>>,
-    parcels: Vec<Option<Parcel>>,
-    free: Vec<usize>,
+    arrivals: BinaryHeap<Reverse<(Instant, u64, u32)>>,
+    parcels: Slots<Parcel>,
     sent: u64,
     delivered: u64,
 }
@@ -55,8 +55,7 @@ impl Connection {
             starts,
             stops,
             arrivals: BinaryHeap::new(),
-            parcels: Vec::new(),
-            free: Vec::new(),
+            parcels: Slots::default(),
             sent: 0,
             delivered: 0,
         })
@@ -83,8 +82,7 @@ impl Connection {
             && at <= now
         {
             self.arrivals.pop();
-            self.free.push(slot);
-            match self.parcels[slot].take().map(|p| p.cargo) {
+            match self.parcels.land(slot).map(|p| p.cargo) {
                 Some(Cargo::Segment(segment)) => {
                     self.receiver.handle_segment(now, &segment);
                 }
@@ -112,17 +110,7 @@ impl Connection {
         self.sent += 1;
         if let Verdict::Delivered { at, departs, copy } = verdict {
             for at in std::iter::once(at).chain(copy) {
-                let parcel = Some(Parcel { departs, cargo });
-                let slot = match self.free.pop() {
-                    Some(slot) => {
-                        self.parcels[slot] = parcel;
-                        slot
-                    }
-                    None => {
-                        self.parcels.push(parcel);
-                        self.parcels.len() - 1
-                    }
-                };
+                let slot = self.parcels.insert(Parcel { departs, cargo });
                 self.sent += 1;
                 self.arrivals.push(Reverse((at, self.sent, slot)));
             }
@@ -131,17 +119,12 @@ impl Connection {
 
     /// A direction of the link was cut: what had not left its queue never arrives.
     pub(super) fn lose(&mut self, now: Instant, forth: bool, back: bool) {
-        for slot in &mut self.parcels {
-            let lost = slot.as_ref().is_some_and(|parcel| {
-                let cut = match parcel.cargo {
-                    Cargo::Segment(_) => forth,
-                    Cargo::Ack(_) => back,
-                };
-                cut && parcel.departs > now
-            });
-            if lost {
-                *slot = None;
-            }
-        }
+        self.parcels.lose(|parcel| {
+            let cut = match parcel.cargo {
+                Cargo::Segment(_) => forth,
+                Cargo::Ack(_) => back,
+            };
+            cut && parcel.departs > now
+        });
     }
 }

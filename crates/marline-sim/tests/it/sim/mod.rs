@@ -1,6 +1,7 @@
 //! Whole runs of scenarios.
 
 mod links;
+mod model;
 mod order;
 mod runs;
 mod shares;
