@@ -2,11 +2,11 @@
 //!
 //! # Adding one
 //!
-//! A workload is a file here that implements [`Workload`], a variant of
-//! [`Load`](crate::scenario::Load) with its parameters, and a line in [`build`]. It sends units
-//! through a [`Pipe`], which stamps them with their time of writing, copes with full buffers and
-//! says when they are delivered; it records what it learns by the [`Meter`] of its context, under
-//! a name of the [`catalogue`](crate::measure::catalogue) — a new one is a line there.
+//! A workload is a file here that implements [`Workload`], a variant of [`Load`] with its
+//! parameters, and a line in `build`. It sends units through a [`Pipe`], which stamps them with
+//! their time of writing, copes with full buffers and says when they are delivered; it records what
+//! it learns by the [`Meter`](crate::measure::Meter) of its context, under a name of the
+//! [`catalogue`](crate::measure::catalogue): a new one is a line there.
 //!
 //! ```text
 //! start ─▶ Pipe::open ─▶ Pipe::write(unit) ┄┄ session, links, session ┄┄▶ Pipe::read ─▶ Meter
