@@ -54,7 +54,7 @@ impl Choice {
 
     /// Is the switch on? For the scheduler's constructor; panics if it has no such switch, which
     /// a test over the registry finds.
-    pub(super) fn switch(&self, key: &str) -> bool {
+    pub fn switch(&self, key: &str) -> bool {
         match self.value(key) {
             Value::Switch(on) => on,
             other => unreachable!("`{key}` is {other:?}, not a switch"),
@@ -62,7 +62,7 @@ impl Choice {
     }
 
     /// The number; as for [`Choice::switch`].
-    pub(super) fn number(&self, key: &str) -> f64 {
+    pub fn number(&self, key: &str) -> f64 {
         match self.value(key) {
             Value::Number(number) => number,
             other => unreachable!("`{key}` is {other:?}, not a number"),
@@ -70,7 +70,7 @@ impl Choice {
     }
 
     /// The duration; as for [`Choice::switch`].
-    pub(super) fn time(&self, key: &str) -> Duration {
+    pub fn time(&self, key: &str) -> Duration {
         match self.value(key) {
             Value::Time(time) => time,
             other => unreachable!("`{key}` is {other:?}, not a time"),

@@ -13,6 +13,10 @@
 //!   and delays what follows. The session drops copies whose symbol was acknowledged meanwhile.
 //! * A path is never filled beyond its pipe and a few packets, whatever its window: a standing
 //!   queue is delay for everybody and ends in loss.
+//! * When no path has room and data waits, there was no surplus after all, whatever the rates said:
+//!   the bucket is emptied.
+//! * A spread of a few packets' time is no reason for a copy: it would delay what follows by as
+//!   much as it could save.
 
 use alloc::boxed::Box;
 
@@ -26,6 +30,8 @@ use crate::path::ArrivalForecast;
 
 /// A path takes a copy only if no more packets than this stand before it.
 const SHORT_QUEUE: f64 = 3.0;
+/// A spread below so many packets' transmission times is not worth a copy.
+const NOISE: f64 = 3.0;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets.
 const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
@@ -77,6 +83,8 @@ struct Arrival {
     late: f64,
     /// Packets of this size that stand before it.
     ahead: f64,
+    /// Time that the link needs for it.
+    service: f64,
     /// May it leave now?
     has_room: bool,
 }
@@ -135,6 +143,7 @@ fn arrival(now: Instant, path: &PathView, known: Option<ArrivalForecast>, len: u
         expected,
         late: expected + late,
         ahead: (standing + waiting) / (len * service).max(1e-3),
+        service: len * service,
         has_room: path.has_room() && flight <= pipe,
     }
 }
@@ -152,6 +161,7 @@ impl Scheduler for Hedge {
         while let Some(len) = plan.next_len() {
             let arrivals = arrivals(now, plan.paths(), len);
             if !arrivals.iter().any(|a| a.has_room) {
+                self.tokens = 0.0;
                 return;
             }
             let order = arrivals.iter().enumerate();
@@ -168,10 +178,14 @@ impl Scheduler for Hedge {
             }
             let symbol = plan.send(first);
             self.target.sent(symbol.len);
+            let sure = arrivals[first];
+            let spread = sure.late - sure.expected;
+            if !self.copies || spread < NOISE * sure.service {
+                continue;
+            }
             for (other, at) in arrivals.iter().enumerate().filter(|(i, _)| *i != first) {
                 let cost = f64::from(symbol.len);
-                if self.copies
-                    && at.expected < arrivals[first].late
+                if at.expected < sure.late
                     && at.ahead <= SHORT_QUEUE
                     && at.has_room
                     && self.tokens >= cost

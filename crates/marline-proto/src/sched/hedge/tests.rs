@@ -114,6 +114,32 @@ fn copies_never_exceed_the_surplus() {
 }
 
 #[test]
+fn a_spread_of_a_few_packets_is_not_worth_a_copy() {
+    // Three packets are 6 ms; the second path, made equal, would take a copy.
+    for (late_us, copies) in [(5_900.0, 0), (6_100.0, 1)] {
+        let mut hedge = hedge("hedge:target=1");
+        let mut views = paths(late_us);
+        views[1].forecast = views[0].forecast;
+        let backlog = plan(&mut hedge, Instant::from_millis(200), &mut views, 1);
+        assert_eq!(backlog.copied_to().len(), copies, "{late_us} µs");
+    }
+}
+
+#[test]
+fn a_flow_that_finds_no_room_has_no_surplus() {
+    let mut hedge = hedge("hedge:target=1");
+    let now = Instant::from_millis(200);
+    let mut full = paths(1e5);
+    for view in &mut full {
+        view.in_flight = view.window;
+    }
+    plan(&mut hedge, now, &mut full, 1);
+    // The same moment: nothing was filled since.
+    let backlog = plan(&mut hedge, now, &mut paths(1e5), 1);
+    assert_eq!(backlog.copied_to(), []);
+}
+
+#[test]
 fn below_the_target_nothing_is_copied() {
     let mut hedge = hedge("hedge:target=20");
     let backlog = plan(&mut hedge, Instant::from_millis(200), &mut paths(1e5), 5);
