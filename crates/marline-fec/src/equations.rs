@@ -41,6 +41,11 @@ impl Row {
         kernel.scale(&mut self.mix, c);
     }
 
+    /// Factors of the repair symbols, by slot; of those beyond the end they are 0.
+    pub(crate) fn factors(&self) -> &[u8] {
+        &self.mix
+    }
+
     /// The repair symbols of which the row is a mixture, with their factors.
     pub(crate) fn mixture(&self) -> impl Iterator<Item = (usize, u8)> {
         let factors = self.mix.iter().copied().enumerate();

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code, reason = "vector instructions load and store by pointer")]
 
+use alloc::vec::Vec;
 use core::arch::x86_64::*;
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -344,7 +345,14 @@ impl Gfni {
     fn dots_region(dsts: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]]) {
         for (dsts, rows) in dsts.chunks_mut(TOGETHER).zip(rows.chunks(TOGETHER)) {
             match dsts.len().min(rows.len()) {
-                1 => Self::dots_of::<1>(dsts, rows, sources),
+                1 => {
+                    let terms: Vec<(u8, &[u8])> = rows[0]
+                        .iter()
+                        .copied()
+                        .zip(sources.iter().copied())
+                        .collect();
+                    Self::dot_region(dsts[0], &terms);
+                }
                 2 => Self::dots_of::<2>(dsts, rows, sources),
                 3 => Self::dots_of::<3>(dsts, rows, sources),
                 4 => Self::dots_of::<4>(dsts, rows, sources),

@@ -400,12 +400,9 @@ impl Decoder {
             .filter_map(|row| Some((self.columns[row.pivot]?, row)))
             .collect();
         solved.sort_unstable_by_key(|(number, _)| *number);
-        // What one of them says does not depend on the others.
-        for (number, row) in &solved {
-            if !self.recover(*number, row) {
-                self.drop_equations();
-                return Err(Refusal::Contradiction { symbol: *number });
-            }
+        if let Err(number) = self.recover(&solved) {
+            self.drop_equations();
+            return Err(Refusal::Contradiction { symbol: number });
         }
         for (number, _) in solved {
             self.know(number);
@@ -415,24 +412,50 @@ impl Decoder {
         Ok(())
     }
 
-    /// Computes the bytes of a symbol from the row that determines it; whether they have a meaning.
-    fn recover(&mut self, number: u64, row: &Row) -> bool {
-        let (sum, len) = self.left_side(row);
-        let place = self.place(number);
-        let mut framed = mem::take(&mut self.places[place].framed);
-        let known = sum.iter().zip(&self.places);
-        let known = known.filter(|(c, place)| **c != 0 && place.known);
-        let mut terms: Vec<(u8, &[u8])> = Vec::with_capacity(self.places.len());
-        terms.extend(known.map(|(c, place)| (*c, place.framed.frame())));
-        terms.extend(
-            row.mixture()
-                .map(|(slot, c)| (c, &self.repairs[slot].payload[..])),
-        );
-        let kernel = self.kernel;
+    /// Computes the bytes of symbols from the rows that determine them, all at once: what one says
+    /// does not depend on the others, and they have most terms in common. An error names a symbol
+    /// whose bytes have no meaning.
+    fn recover(&mut self, solved: &[(u64, Row)]) -> Result<(), u64> {
+        let sums: Vec<(Vec<u8>, usize)> =
+            solved.iter().map(|(_, row)| self.left_side(row)).collect();
+        let len = sums.iter().map(|(_, len)| *len).max().unwrap_or(0);
+        let known: Vec<usize> = (0..self.places.len())
+            .filter(|place| self.places[*place].known)
+            .filter(|place| sums.iter().any(|(sum, _)| sum[*place] != 0))
+            .collect();
+        let rows: Vec<Vec<u8>> = sums
+            .iter()
+            .zip(solved)
+            .map(|((sum, _), (_, row))| {
+                let coefficients = known.iter().map(|place| sum[*place]);
+                coefficients.chain(row.factors().iter().copied()).collect()
+            })
+            .collect();
+        let mut recovered: Vec<Framed> = solved
+            .iter()
+            .map(|(number, _)| {
+                let place = self.place(*number);
+                mem::take(&mut self.places[place].framed)
+            })
+            .collect();
+        let sources: Vec<&[u8]> = known
+            .iter()
+            .map(|place| self.places[*place].framed.frame())
+            .chain(self.repairs.iter().map(|kept| &kept.payload[..]))
+            .collect();
+        let rows: Vec<&[u8]> = rows.iter().map(|row| &row[..]).collect();
+        let mut dsts: Vec<&mut [u8]> = recovered.iter_mut().map(|one| one.reset(len)).collect();
+        self.kernel.dots(&mut dsts, &rows, &sources);
         let limit = self.limits.symbol.into();
-        let valid = framed.compute(len, limit, |frame| kernel.dot(frame, &terms));
-        self.places[place].framed = framed;
-        valid
+        let mut outcome = Ok(());
+        for ((number, _), mut framed) in solved.iter().zip(recovered) {
+            if !framed.accept(limit) {
+                outcome = Err(*number);
+            }
+            let place = self.place(*number);
+            self.places[place].framed = framed;
+        }
+        outcome
     }
 
     /// A row's coefficients of all symbols, by place, and the bytes of its right side's length.

@@ -19,7 +19,7 @@ pub(super) struct Framed {
 
 impl Framed {
     /// Room for `len` bytes of frame, all zero. The old contents are gone.
-    fn reset(&mut self, len: usize) -> &mut [u8] {
+    pub(super) fn reset(&mut self, len: usize) -> &mut [u8] {
         if self.buffer.len() < self.start + len {
             let rounded = len.next_multiple_of(ALIGNMENT);
             self.buffer = vec![0; rounded + ALIGNMENT - 1];
@@ -43,25 +43,18 @@ impl Framed {
         frame[HEADER..].copy_from_slice(symbol);
     }
 
-    /// Becomes what `compute` makes of `len` zeros, if that is a frame of at most `limit` bytes of
-    /// symbol, followed by zeros.
-    pub(super) fn compute(
-        &mut self,
-        len: usize,
-        limit: usize,
-        compute: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let frame = self.reset(len);
-        compute(frame);
-        let Some((header, symbol)) = frame.split_first_chunk::<HEADER>() else {
-            return false;
+    /// Takes what was computed into the room for a frame, if that is a frame of at most `limit`
+    /// bytes of symbol, followed by zeros; if not, becomes empty.
+    pub(super) fn accept(&mut self, limit: usize) -> bool {
+        let valid = |frame: &[u8]| {
+            let (header, symbol) = frame.split_first_chunk::<HEADER>()?;
+            let length = usize::from(u16::from_be_bytes(*header));
+            let rest = symbol.get(length..)?;
+            (length <= limit && rest.iter().all(|byte| *byte == 0)).then_some(length)
         };
-        let length = usize::from(u16::from_be_bytes(*header));
-        let valid = length <= limit
-            && length <= symbol.len()
-            && symbol[length..].iter().all(|byte| *byte == 0);
-        self.len = if valid { HEADER + length } else { 0 };
-        valid
+        let length = valid(self.frame());
+        self.len = length.map_or(0, |length| HEADER + length);
+        length.is_some()
     }
 
     /// Length and bytes.

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! cut where the longest framed symbol of the window ends. The coefficients c follow from κ by
-//! [`coefficients`](crate::coefficients). Because the length is coded like the bytes, what is
+//! [`coefficients`](crate::coefficients()). Because the length is coded like the bytes, what is
 //! recovered comes back with its own length.
 //!
 //! The receiver moves what it knows to the left side. What is left is a system of linear equations
