@@ -93,6 +93,12 @@ pub(super) const HEADER: [&str; 8] = [
     "verdict",
 ];
 
+/// The verdicts of a scenario as a table: its header and its rows.
+pub fn rows(scenario: &ScenarioReport, full: bool) -> (Vec<String>, Vec<Vec<String>>) {
+    let rows = scenario.verdicts.iter().map(|verdict| row(verdict, full));
+    (HEADER.map(str::to_owned).to_vec(), rows.collect())
+}
+
 /// A verdict as a row of a table.
 pub(super) fn row(verdict: &Verdict, full: bool) -> Vec<String> {
     let cell = crate::report::cell_name(&verdict.cell);

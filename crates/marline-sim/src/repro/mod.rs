@@ -3,10 +3,12 @@
 
 mod document;
 mod list;
+mod measure;
 mod verdict;
 
 pub use document::document;
-pub use list::{find, text};
+pub use list::{find, rows, text};
+pub use measure::{MeasureError, Options, figures, measure, title};
 pub use verdict::{Outcome, Verdict, judge};
 
 use serde::Serialize;

@@ -11,6 +11,7 @@ mod link;
 mod logging;
 pub mod output;
 mod paths;
+mod repro;
 mod schedulers;
 pub mod server;
 mod service;
@@ -48,6 +49,7 @@ enum Command {
     Link(link::Args),
     Status(status::Args),
     Paths(paths::Args),
+    Repro(repro::Args),
 }
 
 /// Runs the program with the process's arguments.
@@ -85,6 +87,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Command::Link(args) => link::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Paths(args) => paths::run(&args),
+        Command::Repro(args) => repro::run(&args),
     }
 }
 

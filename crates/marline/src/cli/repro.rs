@@ -1,0 +1,293 @@
+//! `marline repro`: what the papers report beside what is measured here.
+
+use super::{CliError, output};
+use clap::builder::RangedU64ValueParser;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use marline_sim::experiments::{self, Experiment};
+use marline_sim::report::{Page, Section, page};
+use marline_sim::repro::{self, Options, Report, ScenarioReport};
+use marline_sim::results::Results;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+const ABOUT: &str = "Measure what the papers report, and say PASS or MISS";
+
+const LONG_ABOUT: &str = "\
+Run the experiments of a paper in the simulator and print what it reports beside what was \
+measured, with 95 % confidence intervals over seeds and PASS or MISS against the bounds that the \
+experiment states. Without PAPER, list what there is.
+
+Exit code 1 when a bound is missed. With fewer seeds than the experiment asks for there is no \
+PASS or MISS, only inside or outside; the exit code is the same.";
+
+const EXAMPLES: &str = "\
+Examples:
+  marline repro
+  marline repro ols
+  marline repro ols table-1 --quick --plot ols.html
+  marline repro all --write docs/REPRODUCTION.md";
+
+/// Every paper.
+const ALL: &str = "all";
+/// Seeds of a quick run.
+const QUICK: usize = 3;
+
+/// The flags of `marline repro`.
+#[derive(Debug, clap::Args)]
+#[command(about = ABOUT, long_about = LONG_ABOUT, after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The paper, as the list calls it, or `all`
+    paper: Option<String>,
+    /// A figure or table of it, as the list calls it
+    figure: Option<String>,
+    /// Use at most 3 seeds: a look, not a verdict
+    #[arg(long, conflicts_with = "seeds")]
+    quick: bool,
+    /// Use the seeds 1 to N instead of the experiment's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: Option<u64>,
+    /// Runs at once [default: one a core]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_024))]
+    jobs: Option<usize>,
+    /// Print the verdicts as JSON (docs/RESULTS.md)
+    #[arg(long)]
+    json: bool,
+    /// Write a page with plots, readable without a network
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Write the outcome as a document (docs/REPRODUCTION.md)
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let all = experiments::all();
+    let paper = args.paper.as_deref();
+    if paper.is_none() {
+        let runs =
+            args.plot.is_some() || args.write.is_some() || args.quick || args.seeds.is_some();
+        if runs {
+            return Err(CliError::usage("no PAPER to run").hint("write `marline repro all`"));
+        }
+        return list(&all, args.json);
+    }
+    let paper = paper.filter(|paper| *paper != ALL);
+    // What a wrong scenario calls its figures does not matter here: running it says what is wrong.
+    let figures = |one: &Experiment| repro::figures(one).unwrap_or_default();
+    let found = repro::find(&all, paper, args.figure.as_deref(), figures)
+        .map_err(|error| CliError::usage(error).hint("`marline repro` lists them"))?;
+    let (report, results) = measured(args, &found)?;
+    if let Some(file) = &args.plot {
+        write(file, &plots(&report, &results)?)?;
+    }
+    if let Some(file) = &args.write {
+        write(file, &repro::document(&report, &command()))?;
+    }
+    if args.json {
+        output::json(&report)?;
+    } else {
+        output::line(repro::text(&report).trim_end())?;
+    }
+    missed(&report)
+}
+
+/// What there is to reproduce.
+fn list(all: &[Experiment], json: bool) -> Result<(), CliError> {
+    let mut rows = Vec::new();
+    for one in all {
+        let title = repro::title(one).map_err(CliError::runtime)?;
+        let figures = repro::figures(one).map_err(CliError::runtime)?;
+        rows.push((one, title, figures));
+    }
+    if json {
+        let rows = rows.iter().map(|(one, title, figures)| {
+            serde_json::json!({
+                "paper": one.folder, "figure": one.name, "title": title, "figures": figures,
+            })
+        });
+        return output::json(&rows.collect::<Vec<_>>());
+    }
+    let mut text = String::new();
+    for (one, title, figures) in &rows {
+        let figures = figures.join(", ");
+        text += &format!("{:<12} {:<20} {title} ({figures})\n", one.folder, one.name);
+    }
+    output::line(&(text + "\nmarline repro PAPER [FIGURE], or `marline repro all`"))
+}
+
+fn measured(args: &Args, found: &[Experiment]) -> Result<(Report, Vec<Results>), CliError> {
+    let threads = match args.jobs {
+        Some(jobs) => jobs,
+        None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+    };
+    let options = Options {
+        seeds: args.seeds,
+        most_seeds: args.quick.then_some(QUICK),
+        threads,
+    };
+    let (mut reports, mut results) = (Vec::<ScenarioReport>::new(), Vec::new());
+    for one in found {
+        let bar = bar(one);
+        let (report, result) = repro::measure(one, options, |over, of| {
+            bar.set_length(of as u64);
+            bar.set_position(over as u64);
+        })
+        .map_err(CliError::runtime)?;
+        bar.finish_and_clear();
+        reports.push(report);
+        results.push(result);
+    }
+    Ok((Report::new(reports), results))
+}
+
+fn bar(one: &Experiment) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len} runs, {eta} left") {
+        bar.set_style(style);
+    }
+    bar.set_message(one.path);
+    bar
+}
+
+fn plots(report: &Report, results: &[Results]) -> Result<String, CliError> {
+    let sections = report
+        .scenarios
+        .iter()
+        .zip(results)
+        .map(|(scenario, results)| {
+            let mut measures: Vec<String> = Vec::new();
+            for verdict in &scenario.verdicts {
+                if !measures.contains(&verdict.measure) {
+                    measures.push(verdict.measure.clone());
+                }
+            }
+            Section {
+                about: &scenario.about,
+                results,
+                measures,
+                cell: BTreeMap::new(),
+                verdicts: Some(repro::rows(scenario, report.full)),
+            }
+        });
+    page(&Page {
+        title: "Reproduction",
+        command: &command(),
+        sections: sections.collect(),
+    })
+    .map_err(CliError::runtime)
+}
+
+/// The command line as it was given.
+fn command() -> String {
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("marline".to_owned())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn write(file: &Path, text: &str) -> Result<(), CliError> {
+    std::fs::write(file, text)
+        .map_err(|error| CliError::runtime(format!("cannot write {}: {error}", file.display())))
+}
+
+fn missed(report: &Report) -> Result<(), CliError> {
+    let missed: Vec<String> = report
+        .missed()
+        .map(|(scenario, verdict)| {
+            let cell = marline_sim::report::cell_name(&verdict.cell);
+            let cell = if cell.is_empty() {
+                cell
+            } else {
+                format!(" at {cell}")
+            };
+            format!(
+                "{}/{}: {} {}{cell}",
+                scenario.paper, scenario.file, verdict.scheduler, verdict.measure
+            )
+        })
+        .collect();
+    if missed.is_empty() {
+        return Ok(());
+    }
+    let (_, bounds) = report.score();
+    let what = if report.full {
+        "missed"
+    } else {
+        "outside (fewer seeds: no verdict)"
+    };
+    Err(CliError::runtime(format!(
+        "{} of {bounds} bounds {what}: {}",
+        missed.len(),
+        missed.join("; ")
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marline_sim::repro::{Outcome, Verdict};
+    use std::process::ExitCode;
+
+    fn report(outcomes: &[Outcome], seeds: usize) -> Report {
+        let verdict = |outcome: &Outcome| Verdict {
+            figure: "Figure 3".to_owned(),
+            cell: BTreeMap::from([("rtt".to_owned(), "20ms".to_owned())]),
+            scheduler: "edpf".to_owned(),
+            relative_to: None,
+            measure: "video.goodput_mbps".to_owned(),
+            unit: "Mb/s",
+            published: None,
+            measured: Some(9.0),
+            interval: None,
+            n: seeds,
+            least: Some(9.5),
+            most: None,
+            outcome: *outcome,
+            close: false,
+            note: None,
+        };
+        Report::new(vec![ScenarioReport {
+            paper: "ols".to_owned(),
+            file: "fig-3.toml".to_owned(),
+            title: "Two paths".to_owned(),
+            about: String::new(),
+            seeds,
+            seeds_in_file: 3,
+            verdicts: outcomes.iter().map(verdict).collect(),
+        }])
+    }
+
+    /// The exit code is 1 and the message says which.
+    fn fails(outcomes: &[Outcome], seeds: usize) -> Option<String> {
+        let error = missed(&report(outcomes, seeds)).err()?;
+        assert_eq!(error.report(), ExitCode::from(1));
+        Some(format!("{error:?}"))
+    }
+
+    #[test]
+    fn every_bound_held_is_success_and_one_missed_is_not() {
+        use Outcome::{Holds, Missed, Unbounded};
+        assert_eq!(fails(&[], 3), None);
+        assert_eq!(fails(&[Holds, Unbounded, Holds], 3), None);
+        let message = fails(&[Holds, Missed, Unbounded], 3).unwrap();
+        assert!(
+            message.contains(
+                "1 of 2 bounds missed: ols/fig-3.toml: edpf video.goodput_mbps at rtt=20ms"
+            ),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn fewer_seeds_fail_too_but_are_called_what_they_are() {
+        assert_eq!(fails(&[Outcome::Holds], 2), None);
+        let message = fails(&[Outcome::Missed], 2).unwrap();
+        assert!(
+            message.contains("no verdict") && !message.contains("missed"),
+            "{message}"
+        );
+    }
+}
