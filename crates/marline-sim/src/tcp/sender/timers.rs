@@ -33,14 +33,17 @@ impl TcpSender {
         timers.into_iter().flatten().min()
     }
 
-    /// Time has passed. Calls [`TcpSender::poll_transmit`] next, as after every input.
+    /// Time has passed. [`TcpSender::poll_transmit`] comes next, as after every input.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if due(self.reordering_until) {
             self.detect_losses(now);
             self.repace(now);
         }
-        if due(self.timeout_at()) {
+        // §7.2: a probe that is due no earlier than the time-out goes in its place.
+        if due(self.probe_at()) {
+            self.probe_due = true;
+        } else if due(self.timeout_at()) {
             self.counters.timeouts += 1;
             self.timed_out.get_or_insert(self.board.next_transmission());
             self.backoff += 1;
@@ -49,8 +52,6 @@ impl TcpSender {
             self.probe = None;
             self.probe_due = false;
             self.reordering_until = None;
-        } else if due(self.probe_at()) {
-            self.probe_due = true;
         }
     }
 

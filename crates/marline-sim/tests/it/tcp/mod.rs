@@ -4,5 +4,6 @@ mod delivery;
 mod fairness;
 mod law;
 mod pipe;
+mod recovery;
 mod shapes;
 mod throughput;
