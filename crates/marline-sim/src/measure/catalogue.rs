@@ -9,7 +9,7 @@
 use marline_proto::wire::FlowKind;
 
 use crate::results::Run;
-use crate::scenario::{CrossSource, Load, Scenario, SessionPlan, WorkloadPlan};
+use crate::scenario::{Load, Scenario, SessionPlan, WorkloadPlan};
 
 use super::histogram;
 
@@ -86,7 +86,7 @@ catalogue! {
     InOrderDelay "in_order_delay" Workload Delay "ms" less
         "From the write of a unit to its delivery with all before it, in a flow that keeps the order."
     PacketDelay "packet_delay" Workload Delay "ms" less
-        "From the write of a unit to its delivery, in a flow that does not keep the order."
+        "From the write of a unit to its delivery, in a flow that does not keep the order; of TCP segments in any."
     BlockDelay "block_delay" Workload Delay "ms" less
         "From the write of a block to the delivery of its last byte; blocks that never came are not in it."
     BlockLateness "block_lateness" Workload Fraction "" less
@@ -140,11 +140,11 @@ catalogue! {
     DroppedDown "dropped_down" Link Fraction "" less
         "Packets that the link lost from servers to clients, for whatever reason."
     CrossDelay "delay" Cross Delay "ms" less
-        "From a packet's offer to the link to its arrival at the other end."
+        "From a packet's offer to the link to its arrival at the other end; of TCP, those with data."
     CrossLost "lost" Cross Fraction "" less
-        "Packets that the link lost."
+        "Packets that the link lost; of TCP, those with data."
     CrossThroughput "throughput_mbps" Cross Number "Mb/s" more
-        "Bytes that the link delivered over time."
+        "Bytes that the link delivered over time; of TCP, segments with their headers."
 }
 
 impl Measure {
@@ -199,11 +199,11 @@ fn of_workload(plan: &WorkloadPlan) -> Vec<Measure> {
         Load::Objects { .. } => &[Measure::ObjectDelay],
         Load::Video { .. } => &[Measure::FrameDelay, Measure::FramesDiscarded],
         Load::Web { .. } => &[Measure::PageLoadTime, Measure::PageRenderTime],
-        Load::Tcp { .. } => &[],
+        Load::Tcp { .. } => &[Measure::PacketDelay],
     };
-    // TCP has no units that could be refused or lost.
+    // What TCP loses it sends again.
     let units: &[Measure] = match plan.load {
-        Load::Tcp { .. } => &[],
+        Load::Tcp { .. } => &[Measure::Refused],
         _ => &[Measure::Undelivered, Measure::Refused],
     };
     let all = [
@@ -253,11 +253,7 @@ pub fn value_names(scenario: &Scenario) -> Vec<String> {
         of_scope(Scope::Link).for_each(|m| add(&format!("link.{}", link.name), m));
     }
     for cross in &scenario.cross {
-        let name = format!("cross.{}", cross.name);
-        match cross.source {
-            CrossSource::Tcp { .. } => add(&name, Measure::CrossThroughput),
-            _ => of_scope(Scope::Cross).for_each(|m| add(&name, m)),
-        }
+        of_scope(Scope::Cross).for_each(|m| add(&format!("cross.{}", cross.name), m));
     }
     names.sort();
     names.dedup();

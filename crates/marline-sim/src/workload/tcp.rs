@@ -9,10 +9,11 @@ use marline_proto::{Event, OpenError};
 
 use super::{Context, Pipe, Workload};
 use crate::engine::End;
+use crate::measure::Measure;
 use crate::scenario::WorkloadPlan;
 use crate::tcp::{Ack, Segment, TcpConfig, TcpConfigError, TcpReceiver, TcpSender};
 
-/// Payload of a segment (bytes), so that one fits a datagram of a path.
+/// Payload of a segment (bytes): with its headers it fills a datagram of a path.
 const MSS: u32 = 1_100;
 
 #[derive(Debug)]
@@ -29,6 +30,24 @@ struct Ends {
     flow: FlowId,
     sender: TcpSender,
     receiver: TcpReceiver,
+}
+
+impl Ends {
+    fn acknowledge(&mut self, cx: &mut Context<'_>, end: End) {
+        while let Some(ack) = self.receiver.poll_ack(cx.now()) {
+            send(cx, end, self.flow, |out| ack.encode(out));
+        }
+    }
+}
+
+/// Hands a message to the session; true if it was refused. A full flow drops, as a network
+/// interface does: TCP finds out.
+fn send(cx: &mut Context<'_>, end: End, flow: FlowId, encode: impl FnOnce(&mut Vec<u8>)) -> bool {
+    let mut message = Vec::with_capacity(MSS as usize + 100);
+    encode(&mut message);
+    let now = cx.now();
+    let session = cx.session(end);
+    session.send(now, flow, Bytes::from(message)).is_err()
 }
 
 impl Tcp {
@@ -64,22 +83,11 @@ impl Tcp {
         let (now, from) = (cx.now(), self.plan.from);
         ends.sender.handle_timeout(now);
         ends.receiver.handle_timeout(now);
-        let send = |cx: &mut Context<'_>, end, message: Vec<u8>| {
-            // A full flow drops, as a network interface does: TCP finds out.
-            cx.session(end)
-                .send(now, ends.flow, Bytes::from(message))
-                .ok();
-        };
         while let Some(segment) = ends.sender.poll_transmit(now).filter(|_| !self.over) {
-            let mut message = Vec::with_capacity(segment.size as usize);
-            segment.encode(&mut message);
-            send(cx, from, message);
+            let refused = send(cx, from, ends.flow, |out| segment.encode(out));
+            cx.meter.trial(Measure::Refused, now, refused);
         }
-        while let Some(ack) = ends.receiver.poll_ack(now) {
-            let mut message = Vec::with_capacity(ack.size as usize);
-            ack.encode(&mut message);
-            send(cx, from.other(), message);
-        }
+        ends.acknowledge(cx, from.other());
         let timers = [ends.sender.poll_timeout(), ends.receiver.poll_timeout()];
         if let Some(at) = timers.into_iter().flatten().min()
             && !self.over
@@ -121,7 +129,10 @@ impl Workload for Tcp {
                     ends.sender.handle_ack(now, &ack);
                 }
             } else if let Ok(segment) = Segment::decode(&message) {
+                cx.meter.delay(Measure::PacketDelay, segment.stamp, now);
                 ends.receiver.handle_segment(now, &segment);
+                // Before the next one, so that each that is out of order is answered.
+                ends.acknowledge(cx, end);
             }
         }
         let delivered = ends.receiver.delivered();

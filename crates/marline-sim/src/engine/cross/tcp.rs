@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use marline_base::Instant;
-use marline_link::Verdict;
+use marline_link::{Link, Verdict};
 
 use crate::engine::slots::Slots;
 use crate::engine::{End, Engine};
-use crate::measure::Meter;
+use crate::measure::{Measure, Meter};
 use crate::tcp::{Ack, Segment, TcpConfig, TcpConfigError, TcpReceiver, TcpSender};
 
 /// What is on its way, with when it leaves the link's queue.
@@ -35,7 +35,6 @@ pub(super) struct Connection {
     arrivals: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     parcels: Slots<Parcel>,
     sent: u64,
-    delivered: u64,
 }
 
 impl Connection {
@@ -57,7 +56,6 @@ impl Connection {
             arrivals: BinaryHeap::new(),
             parcels: Slots::default(),
             sent: 0,
-            delivered: 0,
         })
     }
 
@@ -78,6 +76,7 @@ impl Connection {
     /// Handles what is due and sends what that lets go.
     pub(super) fn act(&mut self, engine: &mut Engine, place: (usize, End), meter: &mut Meter) {
         let now = engine.now();
+        let (link, from) = place;
         while let Some(&Reverse((at, _, slot))) = self.arrivals.peek()
             && at <= now
         {
@@ -85,6 +84,7 @@ impl Connection {
             match self.parcels.land(slot).map(|p| p.cargo) {
                 Some(Cargo::Segment(segment)) => {
                     self.receiver.handle_segment(now, &segment);
+                    self.acknowledge(now, engine.link(link, from.other()));
                 }
                 Some(Cargo::Ack(ack)) => self.sender.handle_ack(now, &ack),
                 None => {}
@@ -92,17 +92,24 @@ impl Connection {
         }
         self.sender.handle_timeout(now);
         self.receiver.handle_timeout(now);
-        let delivered = self.receiver.delivered();
-        meter.delivered(now, delivered - self.delivered);
-        self.delivered = delivered;
-        let (link, from) = place;
-        while let Some(ack) = self.receiver.poll_ack(now) {
-            let verdict = engine.link(link, from.other()).offer(now, ack.size);
-            self.travel(verdict, Cargo::Ack(ack));
-        }
+        self.acknowledge(now, engine.link(link, from.other()));
+        let forth = engine.link(link, from);
         while let Some(segment) = self.sender.poll_transmit(now) {
-            let verdict = engine.link(link, from).offer(now, segment.size);
+            let verdict = forth.offer(now, segment.size);
+            let arrival = verdict.arrival();
+            meter.trial(Measure::CrossLost, now, arrival.is_none());
+            if let Some(at) = arrival {
+                meter.delay(Measure::CrossDelay, now, at);
+                meter.delivered(now, u64::from(segment.size));
+            }
             self.travel(verdict, Cargo::Segment(segment));
+        }
+    }
+
+    fn acknowledge(&mut self, now: Instant, back: &mut Link) {
+        while let Some(ack) = self.receiver.poll_ack(now) {
+            let verdict = back.offer(now, ack.size);
+            self.travel(verdict, Cargo::Ack(ack));
         }
     }
 

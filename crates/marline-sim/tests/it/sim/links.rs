@@ -77,29 +77,6 @@ fn on_and_off_is_on_as_long_as_it_should_be() {
 }
 
 #[test]
-fn tcp_of_others_shares_the_link() {
-    let links = vec![link("a", "rate=20mbit,delay=10ms,queue=40ms")];
-    let mut scenario = scenario(links, vec![session("main", 1, vec![bulk("bulk")])]);
-    scenario.duration = secs(60);
-    scenario.sessions[0].config.congestion = "cubic";
-    let congestion = "cubic".to_owned();
-    scenario.cross = vec![cross(
-        "tcp",
-        CrossSource::Tcp {
-            congestion,
-            bytes: None,
-        },
-    )];
-    let run = run(&scenario, "min-rtt", 1);
-    let (theirs, ours) = (
-        value(&run, "cross.tcp.throughput_mbps"),
-        value(&run, "bulk.goodput_mbps"),
-    );
-    assert!(theirs + ours > 0.92 * 20.0, "{theirs} and {ours} Mb/s");
-    assert!(theirs > 4.0 && ours > 4.0, "{theirs} and {ours} Mb/s");
-}
-
-#[test]
 fn every_controller_fills_a_link_with_a_queue_of_one_bdp() {
     for entry in CONTROLLERS {
         if ["fixed", "none"].contains(&entry.name) {

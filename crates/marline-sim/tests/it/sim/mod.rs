@@ -2,6 +2,7 @@
 
 mod links;
 mod model;
+mod nested;
 mod order;
 mod runs;
 mod shares;

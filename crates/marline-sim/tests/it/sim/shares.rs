@@ -1,5 +1,7 @@
 //! What several users of one link get of it.
 
+use marline_sim::scenario::{CrossPlan, CrossSource};
+
 use super::*;
 
 #[test]
@@ -24,5 +26,61 @@ fn two_equal_sessions_halve_the_link_that_they_share() {
         );
         // 1200 of 1200 bytes a datagram are counted on the link, some 1180 as goodput.
         assert!(a + b > 0.93 * 20.0, "seed {seed}: {a} and {b} Mb/s");
+    }
+}
+
+/// A TCP flow of others over the first link, from client to server.
+fn tcp(congestion: &str) -> CrossPlan {
+    CrossPlan {
+        name: "tcp".to_owned(),
+        link: 0,
+        from: End::Client,
+        starts: Instant::ZERO,
+        stops: None,
+        source: CrossSource::Tcp {
+            congestion: congestion.to_owned(),
+            bytes: None,
+        },
+    }
+}
+
+#[test]
+fn tcp_of_others_fills_a_link() {
+    for congestion in ["new-reno", "cubic", "bbr"] {
+        let links = vec![link("a", "rate=20mbit,delay=10ms,queue=40ms")];
+        let mut scenario = scenario(links, Vec::new());
+        scenario.cross = vec![tcp(congestion)];
+        let run = run(&scenario, "min-rtt", 1);
+        let mbps = value(&run, "cross.tcp.throughput_mbps");
+        assert!(
+            (0.97 * 20.0..1.01 * 20.0).contains(&mbps),
+            "{congestion}: {mbps} Mb/s"
+        );
+        // The delay of the link, 0.6 ms of service, and what the queue holds.
+        let [least, most] =
+            ["p50_ms", "max_ms"].map(|v| value(&run, &format!("cross.tcp.delay.{v}")));
+        assert!(
+            least > 10.6 && most < 51.5,
+            "{congestion}: {least}, {most} ms"
+        );
+    }
+}
+
+#[test]
+fn a_session_and_tcp_of_others_share_a_link() {
+    for ours in ["cubic", "bbr"] {
+        for theirs in ["cubic", "bbr"] {
+            let links = vec![link("a", "rate=20mbit,delay=10ms,queue=40ms")];
+            let mut scenario = scenario(links, vec![session("main", 1, vec![bulk("bulk")])]);
+            scenario.duration = secs(60);
+            scenario.sessions[0].config.congestion = ours;
+            scenario.cross = vec![tcp(theirs)];
+            let run = run(&scenario, "min-rtt", 1);
+            let shares = ["path.a", "cross.tcp"]
+                .map(|name| value(&run, &format!("{name}.throughput_mbps")) / 20.0);
+            let both = format!("{ours} has {}, {theirs} in TCP {}", shares[0], shares[1]);
+            assert!(shares.iter().all(|share| *share > 0.1), "{both}");
+            assert!((0.97..1.01).contains(&shares.iter().sum()), "{both}");
+        }
     }
 }
