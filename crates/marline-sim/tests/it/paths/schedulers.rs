@@ -95,7 +95,6 @@ fn a_stream_without_credit_is_relieved_of_the_slow_path() {
     let plain = time("min-rtt");
     let relieved = time("min-rtt:opportunistic=on:penalise=on");
     let blest = time("blest");
-    println!("{plain:?} {relieved:?} {blest:?}");
     assert!(relieved < plain, "{relieved:?} instead of {plain:?}");
     assert!(blest < plain, "{blest:?} instead of {plain:?}");
 }
