@@ -7,6 +7,7 @@
 //! | [`workload`] | applications, one file each |
 //! | [`measure`] | what is measured, by name |
 //! | [`results`] | what runs yield, and summaries over seeds |
+//! | [`batch`] | all runs of an experiment, stopped and taken up again |
 //! | [`report`] | results as tables, CSV and pages of plots |
 //! | [`repro`] | results held against what was published |
 //! | [`experiments`] | the scenario files that come with the program |
@@ -17,6 +18,7 @@
 //! event to event; ties are broken by insertion order, so a run is a function of its inputs and
 //! its seed.
 
+pub mod batch;
 mod engine;
 pub mod experiments;
 pub mod hostile;

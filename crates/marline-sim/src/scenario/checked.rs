@@ -65,7 +65,10 @@ pub(super) fn read(
         changes,
         expectations,
     };
-    expect::measures(top, &scenario);
+    // What is wrong with a workload would be wrong with its measures once more.
+    if top.sink.is_empty() {
+        expect::measures(top, &scenario);
+    }
     Some(scenario)
 }
 

@@ -145,6 +145,11 @@ impl Document {
         self.altered
     }
 
+    /// The title, if there is one.
+    pub fn title(&self) -> Option<String> {
+        self.root.get("title")?.scalar()
+    }
+
     /// What is varied.
     pub fn axes(&self) -> &[Axis] {
         &self.axes

@@ -8,10 +8,10 @@ use super::reader::Reader;
 use super::tree::{Node, Table, Value};
 
 /// Bytes that Marline's carrier puts around each datagram of a session: IPv4 (20) and UDP (8)
-/// headers; QUIC's short header with a connection ID of 8 bytes and a packet number of 2 (11), the
-/// type of a DATAGRAM frame without a length (1; RFC 9221 section 4), and the seal (16; RFC 9001
-/// section 5.3).
-pub const OVERHEAD: u32 = 20 + 8 + 11 + 1 + 16;
+/// headers; QUIC's short header with a connection ID of 8 bytes and a packet number of 2 (11); the
+/// type and the length of a DATAGRAM frame (3; quinn always writes a length); the seal (16; RFC
+/// 9001 section 5.3).
+pub const OVERHEAD: u32 = 20 + 8 + 11 + 3 + 16;
 
 /// Answers the text of a file that a scenario names, or says why it cannot be read.
 pub type ReadFile<'a> = dyn Fn(&str) -> Result<String, String> + 'a;

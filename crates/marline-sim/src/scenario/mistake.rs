@@ -100,6 +100,11 @@ impl Sink {
         }
     }
 
+    /// Was nothing wrong so far?
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     /// `found`, provided that there was no mistake.
     pub(super) fn answer<T>(self, found: Option<T>) -> Result<T, Mistakes> {
         let mut list = self.0.into_inner();

@@ -10,6 +10,7 @@ mod cross;
 mod document;
 mod dotted;
 mod expect;
+mod explain;
 mod links;
 mod loads;
 mod mistake;
@@ -23,6 +24,7 @@ mod workloads;
 
 pub use cells::{Axis, Cell};
 pub use document::Document;
+pub use explain::explain;
 pub use links::{OVERHEAD, ReadFile};
 pub use loads::{KINDS, Kind};
 pub use mistake::{Mistake, Mistakes, Place};

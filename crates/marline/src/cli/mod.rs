@@ -16,6 +16,7 @@ mod schedulers;
 pub mod server;
 mod service;
 mod signals;
+mod sim;
 mod status;
 
 pub use error::CliError;
@@ -50,6 +51,7 @@ enum Command {
     Status(status::Args),
     Paths(paths::Args),
     Repro(repro::Args),
+    Sim(sim::Args),
 }
 
 /// Runs the program with the process's arguments.
@@ -88,6 +90,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Command::Status(args) => status::run(&args),
         Command::Paths(args) => paths::run(&args),
         Command::Repro(args) => repro::run(&args),
+        Command::Sim(args) => sim::run(&args),
     }
 }
 

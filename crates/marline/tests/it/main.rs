@@ -10,4 +10,5 @@ mod proxy_socks;
 mod proxy_stop;
 mod proxy_udp;
 mod real;
+mod sim;
 mod world;

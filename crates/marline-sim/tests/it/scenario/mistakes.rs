@@ -79,7 +79,7 @@ const CASES: &[Case] = &[
     (4, "seeds = [1, 1]", 4, "seeds", "1 comes twice", "each seed once"),
     (4, "seeds = [1, \"x\"]", 4, "seeds", "not a list of seeds", "how many repeats"),
     (5, "", 1, "schedulers", "is missing", "schedulers = ["),
-    (5, "schedulers = [\"edfp\"]", 5, "schedulers", "unknown scheduler `edfp`", "edpf"),
+    (5, "schedulers = [\"redundnt\"]", 5, "schedulers", "unknown scheduler `redundnt`", "did you mean `redundant`?"),
     (5, "schedulers = [\"edpf\", \"edpf\"]", 5, "schedulers", "`edpf` comes twice", "once"),
     (5, "schedulers = []", 1, "schedulers", "is missing", "or \"all\""),
     (5, "schedulers = [\"edpf:x=1\"]", 5, "schedulers", "no option `x`", "its options: "),

@@ -1,4 +1,6 @@
 //! Scenario files: what they mean, and what is said of mistakes.
 
+mod batch;
+mod examples;
 mod meaning;
 mod mistakes;

@@ -1,0 +1,354 @@
+//! A scenario in words.
+
+use std::fmt::Write;
+
+use marline_base::{Duration, Instant, Rate};
+use marline_link::units::{show_rate, show_time};
+
+use super::cells::Axis;
+use super::document::Document;
+use super::plan::{
+    Change, CrossSource, Expectation, LinkPlan, Load, PathPlan, Scenario, SessionPlan, Setting,
+    SizeLaw, WorkloadPlan,
+};
+use super::schedulers::word;
+use crate::End;
+
+/// Says in words what the document's runs do; `scenario` is that of its first cell.
+pub fn explain(document: &Document, scenario: &Scenario) -> String {
+    let mut text = Text(String::new());
+    text.line(0, &scenario.title);
+    if !scenario.about.is_empty() {
+        text.line(0, &scenario.about);
+    }
+    text.line(0, "");
+    text.line(0, &extent(document, scenario));
+    text.line(0, "Links:");
+    for link in &scenario.links {
+        links(&mut text, link);
+    }
+    for session in &scenario.sessions {
+        one_session(&mut text, scenario, session);
+    }
+    if !scenario.cross.is_empty() {
+        text.line(0, "Traffic of others:");
+    }
+    for cross in &scenario.cross {
+        let link = &scenario.links[cross.link].name;
+        let when = span(cross.starts, cross.stops);
+        let what = source(&cross.source);
+        let from = end(cross.from);
+        text.line(
+            1,
+            &format!(
+                "{}: {what} on link {link} from the {from}s{when}",
+                cross.name
+            ),
+        );
+    }
+    if !scenario.changes.is_empty() {
+        text.line(0, "On the way:");
+    }
+    for one in &scenario.changes {
+        change(&mut text, scenario, one);
+    }
+    if !document.axes().is_empty() {
+        text.line(0, "Varied, in every combination (the above is the first):");
+    }
+    for axis in document.axes() {
+        let values: Vec<&str> = Axis::values(axis).collect();
+        text.line(1, &format!("{}: {}", axis.key(), values.join(", ")));
+    }
+    if !scenario.expectations.is_empty() {
+        text.line(0, "Expected:");
+    }
+    for one in &scenario.expectations {
+        text.line(1, &expectation(one));
+    }
+    text.0
+}
+
+struct Text(String);
+
+impl Text {
+    fn line(&mut self, depth: usize, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "{:1$}{text}", "", 2 * depth);
+    }
+}
+
+fn extent(document: &Document, scenario: &Scenario) -> String {
+    let seeds = match &scenario.seeds[..] {
+        [one] => format!("seed {one}"),
+        [first, .., last] if last - first + 1 == scenario.seeds.len() as u64 => {
+            format!("seeds {first} to {last}")
+        }
+        seeds => format!("{} seeds", seeds.len()),
+    };
+    let warmup = match scenario.warmup {
+        Duration::ZERO => String::new(),
+        warmup => format!(" (the first {} are not measured)", show_time(warmup)),
+    };
+    let cells = document.cells().len();
+    let runs = cells * scenario.schedulers.len() * scenario.seeds.len();
+    format!(
+        "{runs} runs of {}{warmup}: {cells} cell{}, {seeds}, schedulers {}.",
+        show_time(scenario.duration),
+        if cells == 1 { "" } else { "s" },
+        scenario.schedulers.join(", "),
+    )
+}
+
+fn links(text: &mut Text, link: &LinkPlan) {
+    let overhead = format!("{} bytes around each datagram", link.overhead);
+    if link.up == link.down {
+        text.line(
+            1,
+            &format!("{}: {} each way; {overhead}", link.name, link.up),
+        );
+        return;
+    }
+    text.line(1, &format!("{}: {overhead}", link.name));
+    text.line(2, &format!("up (to the server)   {}", link.up));
+    text.line(2, &format!("down (to the client) {}", link.down));
+}
+
+fn one_session(text: &mut Text, scenario: &Scenario, session: &SessionPlan) {
+    let rate = session
+        .config
+        .fixed_rate
+        .map_or(String::new(), |rate| format!("={}", show_rate(rate)));
+    let own = session.scheduler.as_ref();
+    let own = own.map_or(String::new(), |own| format!(", always scheduler {own}"));
+    let congestion = session.config.congestion;
+    text.line(
+        0,
+        &format!(
+            "Session {}: congestion {congestion}{rate}{own}",
+            session.name
+        ),
+    );
+    let paths: Vec<String> = session
+        .paths
+        .iter()
+        .map(|one| path(scenario, one))
+        .collect();
+    text.line(1, &format!("paths: {}", paths.join("; ")));
+    for workload in &session.workloads {
+        text.line(1, &one_workload(workload));
+    }
+}
+
+fn path(scenario: &Scenario, path: &PathPlan) -> String {
+    let mut words = scenario.links[path.link].name.clone();
+    words += &span(path.joins, path.leaves);
+    if path.cost > 0 {
+        words += &format!(", cost {}", path.cost);
+    }
+    if path.standby {
+        words += ", standby";
+    }
+    words
+}
+
+/// When something is there, if not always.
+fn span(from: Instant, to: Option<Instant>) -> String {
+    let mut words = String::new();
+    if from > Instant::ZERO {
+        words += &format!(" from {}", moment(from));
+    }
+    if let Some(to) = to {
+        words += &format!(" until {}", moment(to));
+    }
+    words
+}
+
+fn moment(at: Instant) -> String {
+    show_time(at.since(Instant::ZERO))
+}
+
+const fn end(end: End) -> &'static str {
+    match end {
+        End::Client => "client",
+        End::Server => "server",
+    }
+}
+
+fn one_workload(workload: &WorkloadPlan) -> String {
+    let flow = &workload.flow;
+    let mut words = format!(
+        "{}: the {} {}",
+        workload.name,
+        end(workload.from),
+        load(&workload.load)
+    );
+    words += &format!("; {} flow", word(flow.kind));
+    if !flow.ordered {
+        words += " in any order";
+    }
+    words += &format!(", priority {}", flow.priority);
+    if let Some(lifetime) = flow.lifetime {
+        words += &format!(", given up after {}", show_time(lifetime));
+    }
+    if let Some(own) = &flow.scheduler {
+        words += &format!(", always scheduler {own}");
+    }
+    words + &span(workload.starts, workload.stops)
+}
+
+fn load(load: &Load) -> String {
+    match load {
+        Load::Constant { rate, size } => {
+            format!("sends {size} bytes at a time, {} in all", show_rate(*rate))
+        }
+        Load::Backlogged { bytes, .. } => format!("sends {} as fast as it can", amount(*bytes)),
+        Load::Bursts {
+            request,
+            reply,
+            burst,
+            every,
+            pause,
+        } => format!(
+            "asks in bursts of {burst} (mean), {} apart, {} of silence (mean) between; requests \
+             {}, replies {}",
+            show_time(*every),
+            show_time(*pause),
+            law(*request),
+            law(*reply)
+        ),
+        Load::Blocks {
+            size,
+            every,
+            deadline,
+            ..
+        } => format!(
+            "sends a block of {size} bytes every {}, late after {}",
+            show_time(*every),
+            show_time(*deadline)
+        ),
+        Load::Objects {
+            size,
+            every,
+            random,
+        } => {
+            let how = if *random { " on average" } else { "" };
+            format!(
+                "sends an object of {} every {}{how}",
+                law(*size),
+                show_time(*every)
+            )
+        }
+        Load::Video {
+            frames,
+            period,
+            playout,
+        } => format!(
+            "sends {} video frames in {}, again and again, each late after {}",
+            frames.len(),
+            show_time(*period),
+            show_time(*playout)
+        ),
+        Load::Offload { steps } => format!(
+            "asks and waits for the reply, {} request{} in turn",
+            steps.len(),
+            if steps.len() == 1 { "" } else { "s" }
+        ),
+        Load::Web { page, pause } => {
+            let bytes: u64 = page.iter().map(|object| object.size).sum();
+            format!(
+                "loads a page of {} objects, {bytes} bytes, again {} after it is complete",
+                page.len(),
+                show_time(*pause)
+            )
+        }
+        Load::Tcp { congestion, bytes } => {
+            format!(
+                "sends {} by TCP ({congestion}) from end to end",
+                amount(*bytes)
+            )
+        }
+    }
+}
+
+fn amount(bytes: Option<u64>) -> String {
+    bytes.map_or("without end".into(), |bytes| format!("{bytes} bytes"))
+}
+
+fn law(law: SizeLaw) -> String {
+    match law {
+        SizeLaw::Constant(size) => format!("{size} bytes"),
+        SizeLaw::Uniform(least, most) => format!("{least} to {most} bytes"),
+        SizeLaw::LogNormal(mean, sd) => format!("{mean} ± {sd} bytes (log-normal)"),
+        SizeLaw::Exponential(mean) => format!("{mean} bytes on average (exponential)"),
+    }
+}
+
+fn source(source: &CrossSource) -> String {
+    let packets =
+        |rate: &Rate, size: &u32| format!("{} in packets of {size} bytes", show_rate(*rate));
+    match source {
+        CrossSource::Constant { rate, size } => packets(rate, size),
+        CrossSource::Poisson { rate, size } => {
+            format!("{} on average, at random", packets(rate, size))
+        }
+        CrossSource::OnOff {
+            rate,
+            size,
+            on,
+            off,
+        } => format!(
+            "{} for {} on average, then {} of silence",
+            packets(rate, size),
+            show_time(*on),
+            show_time(*off)
+        ),
+        CrossSource::Tcp { congestion, bytes } => {
+            format!("{} by TCP ({congestion})", amount(*bytes))
+        }
+    }
+}
+
+fn change(text: &mut Text, scenario: &Scenario, change: &Change) {
+    let link = &scenario.links[change.link].name;
+    let at = moment(change.at);
+    match &change.setting {
+        Setting::Dark { up, down } => {
+            let what = match (up, down) {
+                (true, true) => "goes dark",
+                (true, false) => "goes dark upwards only",
+                (false, true) => "goes dark downwards only",
+                (false, false) => "comes back",
+            };
+            text.line(1, &format!("at {at} link {link} {what}"));
+        }
+        Setting::Link { up, down } if up == down => {
+            text.line(1, &format!("at {at} link {link} becomes {up}"));
+        }
+        Setting::Link { up, down } => {
+            text.line(
+                1,
+                &format!("at {at} link {link} becomes up {up}, down {down}"),
+            );
+        }
+    }
+}
+
+fn expectation(one: &Expectation) -> String {
+    let mut words = format!("{}: {} of {}", one.figure, one.measure, one.scheduler);
+    if let Some(other) = &one.relative_to {
+        words += &format!(" relative to {other}");
+    }
+    for (key, value) in &one.cell {
+        words += &format!(", {key} = {value}");
+    }
+    for (what, bound) in [
+        ("published", one.published),
+        ("at least", one.least),
+        ("at most", one.most),
+    ] {
+        if let Some(bound) = bound {
+            words += &format!(", {what} {bound}");
+        }
+    }
+    words
+}

@@ -1,0 +1,65 @@
+//! Every scenario that comes with the program is without mistakes and runs.
+
+use std::sync::atomic::AtomicBool;
+
+use marline_sim::Duration;
+use marline_sim::batch::Batch;
+use marline_sim::experiments;
+use marline_sim::measure::unknown_values;
+use marline_sim::scenario::{Document, explain};
+
+#[test]
+fn every_shipped_scenario_is_without_mistakes() {
+    for one in experiments::all() {
+        let document = Document::parse(one.path, one.text).unwrap_or_else(|e| panic!("{e}"));
+        let files = |name: &str| {
+            let bytes = experiments::file(&format!("{}/{name}", one.folder));
+            let bytes = bytes.ok_or("not there")?;
+            String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
+        };
+        let cells = document.scenarios(&files).unwrap_or_else(|e| panic!("{e}"));
+        assert!(!cells.is_empty(), "{}", one.path);
+        let words = explain(&document, &cells[0].1);
+        assert!(words.contains(&cells[0].1.title), "{words}");
+        assert!(
+            words.contains("Links:") && words.contains("paths: "),
+            "{words}"
+        );
+    }
+}
+
+/// For a second of virtual time, so that the test is short: what the figures need is not there.
+#[test]
+fn every_example_runs_and_yields_the_measures_that_are_listed() {
+    let examples = experiments::all();
+    let examples = examples.iter().filter(|one| one.folder == "examples");
+    let mut count = 0;
+    for one in examples {
+        let document = Document::parse(one.path, one.text).unwrap();
+        let cells = document.scenarios(&|_| Err("no files".into()));
+        let mut cells = cells.unwrap_or_else(|e| panic!("{e}"));
+        cells.truncate(1);
+        for (_, scenario) in &mut cells {
+            scenario.duration = Duration::from_secs(1);
+            scenario.warmup = Duration::ZERO;
+            scenario.seeds = vec![1];
+        }
+        let batch = Batch {
+            file: one.path.into(),
+            version: "test".into(),
+            cells,
+        };
+        batch
+            .check()
+            .unwrap_or_else(|e| panic!("{}: {e}", one.path));
+        let outcome = batch.run(1, &AtomicBool::new(false), None, |_| {}).unwrap();
+        assert_eq!(outcome.results.runs.len(), outcome.wanted);
+        for run in &outcome.results.runs {
+            assert!(!run.values.is_empty(), "{}", one.path);
+            let unknown = unknown_values(&batch.cells[0].1, run);
+            assert!(unknown.is_empty(), "{}: {unknown:?}", one.path);
+        }
+        count += 1;
+    }
+    assert!(count >= 6, "{count} examples");
+}

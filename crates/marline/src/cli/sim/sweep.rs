@@ -1,0 +1,75 @@
+//! `marline sim sweep`: many runs that can be stopped and taken up again.
+
+use super::prepare::{Common, complete};
+use super::run::{print_table, write, write_page};
+use crate::cli::CliError;
+use marline_sim::batch::Store;
+use marline_sim::report::csv;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+const ABOUT: &str = "Run a scenario over ranges of its keys; stopped and started again, it goes on";
+
+const LONG_ABOUT: &str = "\
+Run a scenario over ranges of its keys: every combination of all --vary values and of the \
+scenario's own [vary] is a cell.
+
+Every finished run is kept in OUT/runs.jsonl. Killed and started again, the same command redoes \
+nothing; more seeds, values or schedulers add to what is there. A run counts as made if the \
+scenario with all keys set, its trace files, the scheduler, the seed and the program are the same.
+
+At the end OUT holds results.json, results.csv and results.html (docs/RESULTS.md).";
+
+const EXAMPLES: &str = "\
+Examples:
+  marline sim sweep live.toml --vary links.b.delay=10ms,20ms,40ms,80ms --out delay
+  marline sim sweep live.toml --vary links.b.loss=0,0.5%,2% --vary workloads.live.rate=2mbit,4mbit \\
+      --scheduler all --seeds 30 --out loss";
+
+/// The flags of `marline sim sweep`.
+#[derive(Debug, clap::Args)]
+#[command(about = ABOUT, long_about = LONG_ABOUT, after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    common: Common,
+    /// Vary a dotted key over a list; may be repeated
+    #[arg(long, value_name = "KEY=LIST")]
+    vary: Vec<String>,
+    /// Folder for the results; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let prepared = args.common.prepare(&args.vary)?;
+    let cannot = |error: std::io::Error| {
+        CliError::runtime(format!("cannot write to {}: {error}", args.out.display()))
+    };
+    fs::create_dir_all(&args.out).map_err(cannot)?;
+    let program = format!("{}\n{}", program()?, prepared.source.files());
+    let store = Store::open(&args.out.join("runs.jsonl"), &program).map_err(CliError::runtime)?;
+    let outcome = args.common.make(&prepared, Some(&store))?;
+    let made = outcome.results.runs.len() - outcome.kept;
+    tracing::info!("{made} runs made, {} there already", outcome.kept);
+    complete(&outcome, "run the same command again to go on")?;
+    let results = &outcome.results;
+    let json = serde_json::to_string(results).map_err(CliError::runtime)?;
+    write(&args.out.join("results.json"), &json)?;
+    let file = File::create(args.out.join("results.csv")).map_err(cannot)?;
+    csv(results, file).map_err(CliError::runtime)?;
+    let about = prepared
+        .batch
+        .cells
+        .first()
+        .map_or("", |(_, one)| one.about.as_str());
+    write_page(&args.out.join("results.html"), about, results)?;
+    print_table(results, &[])
+}
+
+/// Stands for this build of the program: another one may measure something else.
+fn program() -> Result<String, CliError> {
+    let read = std::env::current_exe().and_then(fs::read);
+    let bytes = read.map_err(|error| CliError::runtime(format!("cannot read itself: {error}")))?;
+    Ok(format!("{:?}", Sha256::digest(bytes)))
+}
