@@ -47,7 +47,7 @@ impl std::error::Error for RunError {}
 impl<'a> Simulation<'a> {
     pub(super) fn new(
         scenario: &'a Scenario,
-        scheduler: &'a str,
+        scheduler: Choice,
         seed: u64,
     ) -> Result<Self, RunError> {
         let rng = Rng::new(seed);
@@ -113,9 +113,11 @@ impl<'a> Simulation<'a> {
 
     fn add_pair(&mut self, rng: &Rng, pair: usize, plan: &SessionPlan) -> Result<(), RunError> {
         let name = || format!("session {}", plan.name);
-        let scheduler = plan.scheduler.as_deref().unwrap_or(self.scheduler);
-        let config =
-            with_scheduler(&plan.config, scheduler).map_err(|e| RunError::new(name(), e))?;
+        let scheduler = match &plan.scheduler {
+            Some(fixed) => parse(fixed).map_err(|e| RunError::new(name(), e))?,
+            None => self.scheduler,
+        };
+        let config = with_scheduler(&plan.config, scheduler);
         let waiting = [Waiting::default(), Waiting::default()];
         let sides = [(Side::Client, "client"), (Side::Server, "server")];
         for ((side, what), waiting) in sides.into_iter().zip(&waiting) {
@@ -207,8 +209,7 @@ impl<'a> Simulation<'a> {
 }
 
 /// The configuration with the run's scheduler for all kinds of flow that it serves.
-fn with_scheduler(config: &Config, name: &str) -> Result<Config, String> {
-    let choice: Choice = name.parse().map_err(|e: ChoiceError| e.to_string())?;
+fn with_scheduler(config: &Config, choice: Choice) -> Config {
     let mut config = config.clone();
     for kind in choice.entry().kinds {
         match kind {
@@ -216,12 +217,21 @@ fn with_scheduler(config: &Config, name: &str) -> Result<Config, String> {
             FlowKind::Packets => config.packets_scheduler = choice,
         }
     }
-    Ok(config)
+    config
+}
+
+/// The scheduler of this name and options.
+pub(super) fn choose(scheduler: &str) -> Result<Choice, RunError> {
+    parse(scheduler).map_err(|e| RunError::new("the scheduler", e))
+}
+
+fn parse(scheduler: &str) -> Result<Choice, String> {
+    scheduler.parse().map_err(|e: ChoiceError| e.to_string())
 }
 
 /// Can a flow of this kind have the scheduler?
 fn check_scheduler(name: &str, kind: FlowKind) -> Result<(), String> {
-    let choice: Choice = name.parse().map_err(|e: ChoiceError| e.to_string())?;
+    let choice = parse(name)?;
     match choice.entry().kinds.contains(&kind) {
         true => Ok(()),
         false => Err(format!("scheduler '{name}' does not serve {kind:?} flows")),

@@ -6,6 +6,7 @@ mod parallel;
 mod report;
 
 use marline_base::Instant;
+use marline_proto::sched::Choice;
 use marline_proto::{Event, Session};
 
 use crate::engine::cross::Source;
@@ -26,6 +27,18 @@ pub use parallel::{Job, run_all};
 /// If [`check`] finds fault with the scenario or the scheduler, if a session does not open a
 /// workload's flow or take a path (it has limits for both), or if the sessions let no time pass.
 pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
+    let choice = build::choose(scheduler).unwrap_or_else(|error| panic!("{error}"));
+    Run {
+        scheduler: scheduler.to_owned(),
+        ..run_choice(scenario, choice, seed)
+    }
+}
+
+/// As [`run`], with a scheduler that need not be in the registry: one that is being written.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_choice(scenario: &Scenario, scheduler: Choice, seed: u64) -> Run {
     let simulation = Simulation::new(scenario, scheduler, seed);
     let mut simulation = simulation.unwrap_or_else(|error| panic!("{error}"));
     simulation.go();
@@ -37,7 +50,8 @@ pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
 /// # Errors
 /// What cannot be, and why.
 pub fn check(scenario: &Scenario, scheduler: &str) -> Result<(), RunError> {
-    Simulation::new(scenario, scheduler, 0).map(drop)
+    let choice = build::choose(scheduler)?;
+    Simulation::new(scenario, choice, 0).map(drop)
 }
 
 /// What an alarm is for.
@@ -67,7 +81,7 @@ enum Moment {
 #[derive(Debug)]
 struct Simulation<'a> {
     scenario: &'a Scenario,
-    scheduler: &'a str,
+    scheduler: Choice,
     seed: u64,
     engine: Engine,
     /// Client and server of each pair in turn.

@@ -76,7 +76,7 @@ impl Simulation<'_> {
     pub(super) fn report(mut self) -> Run {
         let mut run = Run {
             cell: BTreeMap::new(),
-            scheduler: self.scheduler.to_owned(),
+            scheduler: self.scheduler.to_string(),
             seed: self.seed,
             values: BTreeMap::new(),
             fractions: BTreeMap::new(),

@@ -10,3 +10,4 @@ mod random;
 mod scenario;
 mod sim;
 mod tcp;
+mod worked_example;
