@@ -42,6 +42,7 @@ pub(super) fn controller(name: &str) -> Box<dyn Controller> {
     let params = Params {
         mtu: MTU,
         rate: Some(Rate::from_mbps(20)).filter(|_| name == "fixed"),
+        paced: true,
         seed: 1,
     };
     (registry::find(name).unwrap().new)(Instant::ZERO, &params)

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438), with HyStart++ (RFC 9406) in its first slow start.
+//! CUBIC (RFC 9438), with HyStart++ (RFC 9406) in its first slow start, or Linux's HyStart.
 //!
 //! Windows are counted in datagrams as fractions, as the RFC does; [`Controller::window`] turns
 //! them into bytes.
@@ -7,11 +7,14 @@ use alloc::boxed::Box;
 
 use marline_base::{Duration, Instant, Rate};
 
+use super::ack_train::AckTrain;
 use super::hystart::{Advice, HyStart};
 use super::window::{Usage, initial_window, minimum_window};
 use super::{Ack, Controller, Loss, Params, Phase, View};
 
 pub(super) const NAME: &str = "cubic";
+/// The name of CUBIC with Linux's HyStart.
+pub(super) const ACK_TRAIN: &str = "cubic-hystart";
 
 /// §4.6: multiplicative decrease factor β_cubic.
 const BETA: f64 = 0.7;
@@ -85,12 +88,40 @@ struct Undo {
     after: Option<Instant>,
 }
 
+/// What ends a slow start before packets are lost.
+#[derive(Clone, Copy, Debug)]
+enum Guard {
+    PlusPlus(HyStart),
+    AckTrain(AckTrain),
+}
+
+impl Guard {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::PlusPlus(_) => NAME,
+            Self::AckTrain(_) => ACK_TRAIN,
+        }
+    }
+
+    /// Follows an acknowledgement in slow start at a window of `cwnd` datagrams.
+    fn on_ack(&mut self, now: Instant, ack: &Ack, cwnd: f64) -> Advice {
+        match self {
+            Self::PlusPlus(hystart) => hystart.on_ack(ack),
+            Self::AckTrain(hystart) => match hystart.on_ack(now, ack, cwnd) {
+                true => Advice::Leave,
+                false => Advice::Grow(ack.bytes),
+            },
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Cubic {
+    name: &'static str,
     mtu: u64,
     curve: Curve,
     /// `None` once the first slow start is over (RFC 9406 §4.2).
-    hystart: Option<HyStart>,
+    hystart: Option<Guard>,
     recovery_start: Option<Instant>,
     in_recovery: bool,
     undo: Option<Undo>,
@@ -98,12 +129,19 @@ struct Cubic {
 }
 
 pub(super) fn new(_now: Instant, params: &Params) -> Box<dyn Controller> {
-    Box::new(Cubic::new(params.mtu))
+    let guard = Guard::PlusPlus(HyStart::default());
+    Box::new(Cubic::new(params.mtu, guard))
+}
+
+pub(super) fn new_ack_train(_now: Instant, params: &Params) -> Box<dyn Controller> {
+    let guard = Guard::AckTrain(AckTrain::new(params.paced));
+    Box::new(Cubic::new(params.mtu, guard))
 }
 
 impl Cubic {
-    fn new(mtu: u64) -> Self {
+    fn new(mtu: u64, guard: Guard) -> Self {
         Self {
+            name: guard.name(),
             mtu,
             curve: Curve {
                 cwnd: initial_window(mtu) as f64 / mtu as f64,
@@ -112,7 +150,7 @@ impl Cubic {
                 cwnd_prior: 0.0,
                 epoch: None,
             },
-            hystart: Some(HyStart::default()),
+            hystart: Some(guard),
             recovery_start: None,
             in_recovery: false,
             undo: None,
@@ -134,9 +172,9 @@ impl Cubic {
         self.recovery_start.is_some_and(|start| sent <= start)
     }
 
-    fn slow_start(&mut self, ack: &Ack) {
+    fn slow_start(&mut self, now: Instant, ack: &Ack) {
         let advice = match &mut self.hystart {
-            Some(hystart) => hystart.on_ack(ack),
+            Some(guard) => guard.on_ack(now, ack, self.curve.cwnd),
             None => Advice::Grow(ack.bytes),
         };
         match advice {
@@ -229,7 +267,7 @@ impl Controller for Cubic {
         if !self.in_slow_start() {
             self.avoidance(now, ack, used);
         } else if used {
-            self.slow_start(ack);
+            self.slow_start(now, ack);
         }
     }
 
@@ -298,7 +336,7 @@ impl Controller for Cubic {
 
     fn view(&self) -> View {
         View {
-            name: NAME,
+            name: self.name,
             phase: if self.in_recovery {
                 Phase::Recovery
             } else if self.in_slow_start() {

@@ -80,6 +80,7 @@ mod tests {
         let params = Params {
             mtu: 1_200,
             rate: Some(Rate::from_mbps(20)),
+            paced: true,
             seed: 0,
         };
         let mut fixed = new(Instant::ZERO, &params);

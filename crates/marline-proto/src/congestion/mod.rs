@@ -11,6 +11,7 @@ use marline_base::{Duration, Instant, Rate};
 
 pub mod registry;
 
+mod ack_train;
 mod bbr;
 mod cubic;
 mod fixed;
@@ -154,6 +155,8 @@ pub struct Params {
     pub mtu: u64,
     /// Rate of the `fixed` controller; others take it as no more than a first guess for pacing.
     pub rate: Option<Rate>,
+    /// The sender spreads its packets over the round trip where the controller names no rate.
+    pub paced: bool,
     /// Seed of what randomness a controller needs (BBR's first phase of the gain cycle).
     pub seed: u64,
 }

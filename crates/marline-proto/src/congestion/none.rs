@@ -51,6 +51,7 @@ mod tests {
         let params = Params {
             mtu: 1_200,
             rate: None,
+            paced: true,
             seed: 0,
         };
         let mut none = new(Instant::ZERO, &params);

@@ -41,6 +41,13 @@ pub static CONTROLLERS: &[Entry] = &[
         new: cubic::new,
     },
     Entry {
+        name: cubic::ACK_TRAIN,
+        publication: "RFC 9438 with HyStart as Linux has it (Ha and Rhee, Computer Networks 55(9), 2011)",
+        help: "As cubic, but leaves slow start at the first sign of a queue, as Linux does.",
+        needs_rate: false,
+        new: cubic::new_ack_train,
+    },
+    Entry {
         name: new_reno::NAME,
         publication: "RFC 9002 section 7",
         help: "Loss-based; halves on loss and grows by one datagram a round trip.",

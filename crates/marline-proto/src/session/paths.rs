@@ -74,6 +74,7 @@ impl Session {
         let congestion = Params {
             mtu: params.max_datagram as u64,
             rate: self.config.fixed_rate,
+            paced: true,
             seed,
         };
         let Some(entry) = registry::find(self.config.congestion) else {

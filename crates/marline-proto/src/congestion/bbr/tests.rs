@@ -224,6 +224,7 @@ fn probing(gain: f64) -> Bbr {
     let params = Params {
         mtu: MTU,
         rate: None,
+        paced: true,
         seed: 0,
     };
     let mut bbr = Bbr::new(Instant::ZERO, &params, Manner::FourPackets);
@@ -414,6 +415,7 @@ fn pacing_starts_from_the_guess_or_a_nominal_millisecond() {
         &Params {
             mtu: MTU,
             rate: Some(Rate::from_mbps(10)),
+            paced: true,
             seed: 0,
         },
         Manner::FourPackets,
@@ -429,6 +431,7 @@ fn flows_start_their_cycles_in_different_phases_but_never_draining() {
         let params = Params {
             mtu: MTU,
             rate: None,
+            paced: true,
             seed,
         };
         let mut bbr = Bbr::new(Instant::ZERO, &params, Manner::FourPackets);

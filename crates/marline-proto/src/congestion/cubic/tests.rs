@@ -3,13 +3,17 @@ use crate::congestion::bottleneck::{Bench, Link, MTU, ack, loss};
 
 const RTT: Duration = Duration::from_millis(100);
 
+fn at_start() -> Cubic {
+    Cubic::new(MTU, Guard::PlusPlus(HyStart::default()))
+}
+
 fn ms(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
 /// In congestion avoidance after a loss at `cwnd` datagrams.
 fn after_loss_at(cwnd: f64) -> Cubic {
-    let mut cubic = Cubic::new(MTU);
+    let mut cubic = at_start();
     cubic.curve.cwnd = cwnd;
     cubic.on_loss(ms(1), &loss(MTU, ms(0)));
     cubic
@@ -163,7 +167,7 @@ fn pauses_do_not_move_along_the_curve() {
 
 #[test]
 fn persistent_congestion_leaves_two_datagrams() {
-    let mut cubic = Cubic::new(MTU);
+    let mut cubic = at_start();
     cubic.curve.cwnd = 100.0;
     let lost = Loss {
         persistent: true,
@@ -182,7 +186,7 @@ fn mtu_keeps_the_window_in_bytes() {
     let mut cubic = after_loss_at(100.0);
     cubic.on_mtu(1_000);
     assert_eq!(cubic.window(), 70 * MTU);
-    let mut fresh = Cubic::new(MTU);
+    let mut fresh = at_start();
     fresh.on_mtu(1_000);
     assert_eq!(fresh.window(), 10_000);
 }
@@ -214,4 +218,27 @@ fn first_slow_start_ends_without_loss() {
     // 400 000 · 1.25⁵ = 1 220 000 of the 2 100 000 bytes that link and queue hold. Without
     // HyStart++, slow start would go on until they are full.
     assert!((100_000..=1_220_000).contains(&end.window), "{end:?}");
+}
+
+#[test]
+fn linux_leaves_the_first_slow_start_sooner() {
+    let link = Link {
+        queue: 2_000_000,
+        ..Link::STANDARD
+    };
+    let [plus, linux] = [NAME, ACK_TRAIN].map(|name| {
+        let mut bench = Bench::new(name, link);
+        bench.run(ms(5_000));
+        let point = bench
+            .trace
+            .iter()
+            .find(|p| p.view.phase != Phase::SlowStart);
+        *point.unwrap()
+    });
+    assert_eq!(linux.view.phase, Phase::Avoidance);
+    // What is sent while the window grows from one product of 100 000 bytes to two builds the
+    // queue. Its acknowledgements let the window grow on by 2500 bytes a ms, for the 41 ms that a
+    // train may last, and not for five rounds more.
+    assert!((100_000..=302_500).contains(&linux.window), "{linux:?}");
+    assert!(linux.window < plus.window, "{linux:?} {plus:?}");
 }

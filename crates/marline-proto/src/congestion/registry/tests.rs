@@ -12,6 +12,7 @@ fn params(seed: u64) -> Params {
     Params {
         mtu: MTU,
         rate: Some(Rate::from_mbps(10)),
+        paced: true,
         seed,
     }
 }

@@ -95,6 +95,7 @@ impl TcpSender {
         let params = Params {
             mtu: mss,
             rate: config.controller_rate,
+            paced: false,
             seed,
         };
         let controller = (entry.new)(now, &params);

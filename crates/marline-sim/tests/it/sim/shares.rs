@@ -46,7 +46,7 @@ fn tcp(congestion: &str) -> CrossPlan {
 
 #[test]
 fn tcp_of_others_fills_a_link() {
-    for congestion in ["new-reno", "cubic", "bbr"] {
+    for congestion in ["new-reno", "cubic", "cubic-hystart", "bbr"] {
         let links = vec![link("a", "rate=20mbit,delay=10ms,queue=40ms")];
         let mut scenario = scenario(links, Vec::new());
         scenario.cross = vec![tcp(congestion)];
