@@ -155,7 +155,12 @@ impl PacketsRecv {
         match self.order {
             DeliveryOrder::AsTheyCome => self.deliver(data),
             DeliveryOrder::InOrder => {
-                self.held.insert(sequence, data);
+                if sequence == self.next && self.held.is_empty() {
+                    self.next += 1;
+                    self.deliver(data);
+                } else {
+                    self.held.insert(sequence, data);
+                }
                 self.release(now);
             }
         }

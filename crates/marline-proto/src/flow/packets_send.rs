@@ -240,8 +240,14 @@ impl PacketsSend {
         if message.done {
             return (0, None);
         }
-        let new = message.acked.insert(symbol.range());
-        if !message.acked.covers(&(0..message.data.len() as u64)) {
+        let all = 0..message.data.len() as u64;
+        let whole = message.acked.is_empty() && symbol.range() == all;
+        let new = if whole {
+            all.end
+        } else {
+            message.acked.insert(symbol.range())
+        };
+        if !whole && !message.acked.covers(&all) {
             return (new, None);
         }
         let age = now.since(message.written);

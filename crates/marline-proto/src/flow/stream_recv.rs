@@ -2,7 +2,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use super::buffer::compact;
 
@@ -97,7 +97,9 @@ impl StreamRecv {
             return Ok(());
         }
         if offset <= self.received {
-            self.accept(data.slice((self.received - offset) as usize..));
+            let mut data = data;
+            data.advance((self.received - offset) as usize);
+            self.accept(data);
             self.drain_waiting();
             return Ok(());
         }

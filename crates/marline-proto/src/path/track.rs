@@ -46,6 +46,8 @@ pub(crate) struct Path {
     pub(crate) arrival: ArrivalModel,
     pub(crate) loss: LossMeter,
     measured_rate: f64,
+    /// What is expected now; every packet sent asks, only feedback changes it.
+    rate: Rate,
     /// Some rate sample was taken while the sender had more to send than the path took.
     was_filled: bool,
     pub(crate) pto_backoff: u32,
@@ -78,7 +80,7 @@ impl Path {
         };
         let mtu = params.max_datagram as u64;
         let rate = Pacer::rate_for_window(controller.window(), rtt.smoothed());
-        Self {
+        let mut path = Self {
             id,
             health,
             reason: Reason::Borrowed(reason),
@@ -98,6 +100,7 @@ impl Path {
             arrival: ArrivalModel::default(),
             loss: LossMeter::default(),
             measured_rate: 0.0,
+            rate: Rate::ZERO,
             was_filled: false,
             pto_backoff: 0,
             // The first packet goes out at once: it validates the path and takes its time.
@@ -107,7 +110,9 @@ impl Path {
             last_progress: now,
             blocked: false,
             counters: PathCounters::default(),
-        }
+        };
+        path.rate = path.expected_rate();
+        path
     }
 
     pub(crate) fn state(&self) -> PathState {
@@ -139,6 +144,11 @@ impl Path {
     /// Rate by the controller's model, else as measured. As long as the sender never filled the
     /// path, both are lower bounds, and the window over the round-trip time is a better guess.
     pub(crate) fn rate(&self) -> Rate {
+        debug_assert_eq!(self.rate, self.expected_rate(), "only feedback changes it");
+        self.rate
+    }
+
+    fn expected_rate(&self) -> Rate {
         let by_window = Rate::from_bytes_over(self.controller.window(), self.rtt.smoothed());
         let measured = Rate::from_bps(self.measured_rate as u64);
         let model = self.controller.view().bandwidth.unwrap_or(measured);
@@ -300,5 +310,6 @@ impl Path {
             Pacer::rate_for_window(self.controller.window(), self.rtt.smoothed())
         });
         self.pacer.set_rate(now, rate);
+        self.rate = self.expected_rate();
     }
 }

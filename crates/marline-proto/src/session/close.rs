@@ -22,6 +22,7 @@ impl Session {
         if self.ending.is_some() {
             return;
         }
+        self.rest = None;
         let tell = matches!(
             reason,
             CloseReason::Local { .. } | CloseReason::Protocol { .. } | CloseReason::IdleTimeout

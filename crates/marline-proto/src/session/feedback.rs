@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
+use smallvec::SmallVec;
 
 use super::Session;
 use super::control::Control;
@@ -82,8 +83,17 @@ impl Session {
             self.on_alive(now, index, packets, with_data);
         }
         let id = ack.path;
+        // Timers, room and ends of flows are looked at once for all packets.
+        let mut flows = SmallVec::new();
         for packet in acked {
-            self.on_packet_acked(now, id, packet);
+            self.on_packet_acked(now, id, packet, &mut flows);
+        }
+        flows.sort_unstable();
+        flows.dedup();
+        for flow in flows {
+            self.retime(flow);
+            self.notify_writable(flow);
+            self.reap(flow);
         }
         self.on_packets_lost(now, index, lost);
         self.clear_if_only_late(now, index);
@@ -100,7 +110,14 @@ impl Session {
         }
     }
 
-    fn on_packet_acked(&mut self, now: Instant, path: PathId, packet: Settled) {
+    /// Adds to `flows` those that hold less now.
+    fn on_packet_acked(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        packet: Settled,
+        flows: &mut SmallVec<[FlowId; 8]>,
+    ) {
         let (sent, arrived_us) = (packet.sent, packet.arrived_us);
         self.observer.on(
             now,
@@ -124,6 +141,9 @@ impl Session {
                         arrived_us,
                     };
                     self.on_symbol_acked(now, flow, feedback, fin);
+                    if flows.last() != Some(&flow) {
+                        flows.push(flow);
+                    }
                 }
                 SentFrame::Forward { flow: id, sequence } => {
                     if let Some(flow) = self.flows.get_mut(&id)
@@ -147,9 +167,6 @@ impl Session {
             flow.scheduler.on_feedback(now, &feedback);
             rewish(&mut self.wishes, flow);
         }
-        self.retime(id);
-        self.notify_writable(id);
-        self.reap(id);
     }
 
     fn on_control_acked(&mut self, control: Control) {

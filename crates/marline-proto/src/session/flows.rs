@@ -158,6 +158,7 @@ impl Session {
         };
         self.insert_flow(id, spec, scheduler, false);
         self.control.insert(Control::OpenFlow(id));
+        self.rest = None;
         Ok(id)
     }
 
@@ -317,6 +318,7 @@ impl Session {
         };
         let admitted = flow.scheduler.admit(now, &self.views, &unit);
         rewish(&mut self.wishes, flow);
+        self.rest = None;
         admitted.map_err(SendError::Refused)?;
         let SendHalf::Packets(packets) = &mut flow.send else {
             return Err(SendError::Closed);
@@ -368,6 +370,7 @@ impl Session {
         if flow.reset.is_some() || flow.send.is_done() {
             return;
         }
+        self.rest = None;
         flow.reset = Some(code);
         flow.final_size = flow.send.final_size();
         flow.send.abandon();
@@ -445,6 +448,7 @@ impl Session {
             if !flow.recv.is_complete() {
                 flow.stopped = Some(code);
                 self.control.insert(Control::StopSending(id));
+                self.rest = None;
             }
             self.discard(id);
         }
@@ -469,6 +473,7 @@ impl Session {
 
     /// The flow has, or may have, something to send.
     pub(super) fn activate(&mut self, id: FlowId) {
+        self.rest = None;
         if let Some(flow) = self.flows.get_mut(&id)
             && flow.turn.is_none()
         {
@@ -522,6 +527,7 @@ impl Session {
         if !flow.end_read || !flow.is_over() {
             return;
         }
+        self.rest = None;
         flow.queues.clear();
         self.waiting.account(flow);
         self.views_hold = false;

@@ -48,6 +48,7 @@ impl Session {
     /// dropped.
     pub fn handle_datagram(&mut self, now: Instant, id: PathId, datagram: &Bytes) {
         self.views_hold = false;
+        self.rest = None;
         if self.ending.is_some() {
             return self.say_farewell_again(id);
         }
@@ -374,11 +375,13 @@ impl Session {
             && recv.new_credit().is_some()
         {
             self.control.insert(Control::MaxFlowData(id));
+            self.rest = None;
         }
         let target = self.data_read + self.config.session_window;
         if target >= self.recv_credit + self.config.session_window / 4 {
             self.recv_credit = target;
             self.control.insert(Control::MaxData);
+            self.rest = None;
         }
     }
 

@@ -32,6 +32,7 @@ mod warm;
 
 use control::Control;
 use share::Share;
+use timers::Rest;
 use waiting::Waiting;
 use warm::Load;
 
@@ -115,6 +116,8 @@ pub struct Session {
     replan: bool,
     /// Path that is asked first for the next datagram.
     turn: usize,
+    /// Set while nothing can leave or fall due without an input: until when.
+    rest: Option<Rest>,
     ending: Option<Ending>,
     observer: Observed,
 }
@@ -175,6 +178,7 @@ impl Session {
             load: Load::default(),
             replan: false,
             turn: 0,
+            rest: None,
             ending: None,
             observer: Observed::default(),
             config,

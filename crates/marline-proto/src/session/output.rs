@@ -56,6 +56,9 @@ impl Session {
     /// Writes the next datagram that may leave now into `buf` (which is cleared), or returns
     /// `None` when nothing may.
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        if self.rests(now) {
+            return None;
+        }
         if self.ending.is_some() {
             return self.farewell(now, buf);
         }
@@ -73,6 +76,7 @@ impl Session {
             }
         }
         self.turn = (self.turn + 1) % count.max(1);
+        self.rest = Some(self.next_rest(now));
         None
     }
 
@@ -147,10 +151,12 @@ impl Session {
             return None;
         }
         let id = path.id;
-        if !self.has_something(now, index) {
+        let sends = self.has_queued(id) && self.may_send(now, index);
+        let ack_is_due = |p: &Path| p.received.due().is_some_and(|due| due <= now);
+        let acks = self.paths.iter().any(ack_is_due);
+        if !sends && !acks && path.probes == 0 && self.control.is_empty() {
             return None;
         }
-        let path = &self.paths[index];
         buf.clear();
         let packet = path.ledger.next_number();
         Header { packet }.encode(buf);
@@ -163,11 +169,13 @@ impl Session {
             has_data: false,
             has_ack: false,
         };
-        self.write_acks(now, index, &mut draft);
+        if acks {
+            self.write_acks(now, index, &mut draft);
+        }
         if !self.control.is_empty() && self.best_path() == Some(index) {
             self.write_control(&mut draft);
         }
-        if self.may_send(now, index) {
+        if sends {
             self.write_data(now, id, &mut draft);
         }
         let path = &mut self.paths[index];
@@ -213,16 +221,6 @@ impl Session {
 
     pub(super) fn has_queued(&self, id: PathId) -> bool {
         !self.waiting.is_empty(id)
-    }
-
-    /// Might a datagram for the path at `index` hold anything now?
-    fn has_something(&self, now: Instant, index: usize) -> bool {
-        let path = &self.paths[index];
-        let ack_is_due = |p: &Path| p.received.due().is_some_and(|due| due <= now);
-        path.probes > 0
-            || self.paths.iter().any(ack_is_due)
-            || !self.control.is_empty()
-            || (self.has_queued(path.id) && self.may_send(now, index))
     }
 
     /// May data leave on the path now: window and pacer agree, or a probe must go.

@@ -80,6 +80,7 @@ impl Session {
         let Some(entry) = registry::find(self.config.congestion) else {
             unreachable!("Config::check found the controller");
         };
+        self.rest = None;
         let path = Path::new(now, id, params, (entry.new)(now, &congestion));
         if path.standby_local {
             self.control.insert(Control::PathStatus(id));
@@ -104,6 +105,7 @@ impl Session {
     /// [`PathError::Unknown`].
     pub fn remove_path(&mut self, now: Instant, id: PathId) -> Result<(), PathError> {
         let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
+        self.rest = None;
         self.free_path(now, index);
         self.paths.remove(index);
         self.views_hold = false;
@@ -132,6 +134,7 @@ impl Session {
         id: PathId,
         standby: bool,
     ) -> Result<(), PathError> {
+        self.rest = None;
         let path = self.path_mut(id).ok_or(PathError::Unknown(id))?;
         if path.standby_local != standby {
             path.standby_local = standby;
@@ -150,6 +153,7 @@ impl Session {
 
     /// The carrier has room again after [`path_blocked`](Self::path_blocked).
     pub fn path_unblocked(&mut self, id: PathId) {
+        self.rest = None;
         if let Some(path) = self.path_mut(id) {
             path.blocked = false;
         }
@@ -158,6 +162,7 @@ impl Session {
     /// The carrier takes no datagrams for now: none are polled for the path until
     /// [`path_unblocked`](Self::path_unblocked).
     pub fn path_blocked(&mut self, id: PathId) {
+        self.rest = None;
         if let Some(path) = self.path_mut(id) {
             path.blocked = true;
         }

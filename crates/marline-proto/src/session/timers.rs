@@ -67,6 +67,22 @@ pub(super) fn rewish(wishes: &mut BTreeSet<(Instant, FlowId)>, flow: &mut Flow) 
     }
 }
 
+/// Until when nothing happens by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rest {
+    /// The first timer, and why it was set.
+    timer: (Instant, WakeReason),
+    /// When a pacer lets go what waits for it.
+    pacing: Option<Instant>,
+}
+
+impl Rest {
+    fn wake(&self) -> (Instant, WakeReason) {
+        let pacing = self.pacing.map(|at| (at, WakeReason::Pacing));
+        pacing.map_or(self.timer, |pacing| pacing.min(self.timer))
+    }
+}
+
 impl Session {
     /// When [`handle_timeout`](Self::handle_timeout) must be called next, and why; `None` when the
     /// session is over. Valid after [`poll_transmit`](Self::poll_transmit) returned `None`.
@@ -74,8 +90,26 @@ impl Session {
         if self.ending.is_some() {
             return None;
         }
-        let mut next = (self.last_received + self.idle_timeout(), WakeReason::Idle);
-        let mut consider = |at: Instant, reason| next = next.min((at, reason));
+        let rest = self.rest.unwrap_or_else(|| self.next_rest(now));
+        Some(rest.wake())
+    }
+
+    /// Does nothing leave now because nothing happened since all that could had left?
+    pub(super) fn rests(&self, now: Instant) -> bool {
+        let rests = self.rest.is_some_and(|rest| now < rest.wake().0);
+        debug_assert!(
+            !rests || self.rest == Some(self.next_rest(now)),
+            "an input did not end the rest {:?}",
+            self.rest
+        );
+        rests
+    }
+
+    /// Until when nothing happens by itself, once all has left that may.
+    pub(super) fn next_rest(&self, now: Instant) -> Rest {
+        let mut timer = (self.last_received + self.idle_timeout(), WakeReason::Idle);
+        let mut consider = |at: Instant, reason| timer = timer.min((at, reason));
+        let mut pacing: Option<Instant> = None;
         let (ack_delay, keep_alive) = (self.peer_ack_delay(), self.keep_alive());
         for path in &self.paths {
             let (at, timer) = path.next_timer(ack_delay, self.config.dead_after, keep_alive);
@@ -84,7 +118,8 @@ impl Session {
             let sends = open && !path.blocked && self.has_queued(path.id);
             if sends && self.carries_data(path) {
                 let at = path.pacer.next_send(now, path.max_datagram as u64);
-                consider(at.unwrap_or(now), WakeReason::Pacing);
+                let at = at.unwrap_or(now);
+                pacing = Some(pacing.map_or(at, |first| first.min(at)));
             }
         }
         if let Some((at, _)) = self.flow_timers.first() {
@@ -93,11 +128,15 @@ impl Session {
         if let Some(at) = self.scheduler_wakes() {
             consider(at, WakeReason::Scheduler);
         }
-        Some(next)
+        Rest { timer, pacing }
     }
 
     /// Acts on all timers that have run out.
     pub fn handle_timeout(&mut self, now: Instant) {
+        // Nearly always it is only a pacer that lets the next datagram go.
+        if self.rest.take().is_some_and(|rest| now < rest.timer.0) {
+            return;
+        }
         self.views_hold = false;
         if self.ending.is_some() {
             return;

@@ -14,7 +14,7 @@ mod slots;
 
 use std::ops::IndexMut;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use marline_base::{Instant, Rng};
 use marline_link::{ConfigError, Link, LinkConfig, Verdict};
 use marline_proto::Session;
@@ -28,8 +28,9 @@ use slots::Slots;
 /// So many steps at one instant are a loop that lets no time pass.
 const MAX_STEPS_AT_ONCE: u32 = 10_000;
 
-/// Datagrams below this size (bytes) are copied out of the buffer that they were written in.
-const COPY_BELOW: usize = 512;
+/// Datagrams are written one after the other into chunks of this size (bytes): large enough to
+/// save most allocations, small enough that one that is held for long keeps little alive.
+const CHUNK: usize = 16 << 10;
 
 /// The links of a cable, at work.
 #[derive(Debug)]
@@ -81,6 +82,8 @@ pub(crate) struct Engine {
     touched: Vec<usize>,
     alarms: Vec<Alarm>,
     buf: Vec<u8>,
+    /// The chunk that datagrams are written to.
+    chunk: BytesMut,
     steps: u64,
     steps_at_once: u32,
     datagrams: u64,
@@ -106,6 +109,7 @@ impl Engine {
             touched: Vec::new(),
             alarms: Vec::new(),
             buf: Vec::with_capacity(1_500),
+            chunk: BytesMut::with_capacity(CHUNK),
             steps: 0,
             steps_at_once: 0,
             datagrams: 0,
@@ -238,7 +242,7 @@ impl Engine {
 
     /// Calls the driver at a time, which is not before now.
     pub(crate) fn call_at(&mut self, at: Instant, alarm: Alarm) {
-        self.queue.push(at.max(self.now), Due::Alarm(alarm));
+        self.queue.push_alarm(at.max(self.now), alarm);
     }
 
     /// Alarms that went off in the last [`Engine::advance`], in order.
@@ -283,7 +287,7 @@ impl Engine {
         for index in touched.drain(..) {
             let mut buf = std::mem::take(&mut self.buf);
             while let Some(transmit) = sessions[index].poll_transmit(now, &mut buf) {
-                self.offer(index, transmit.path, &mut buf);
+                self.offer(index, transmit.path, &buf);
             }
             self.buf = buf;
             let wake = sessions[index].poll_timeout(now);
@@ -294,7 +298,7 @@ impl Engine {
         self.touched = touched;
     }
 
-    fn offer(&mut self, from: usize, path: PathId, datagram: &mut Vec<u8>) {
+    fn offer(&mut self, from: usize, path: PathId, datagram: &[u8]) {
         let mut routes = self.seats[from].routes.iter();
         let Some(&(_, index)) = routes.find(|(p, _)| *p == path) else {
             return;
@@ -315,18 +319,14 @@ impl Engine {
             departs,
             datagram,
         };
-        // A long datagram is handed over with its buffer, a short one copied out of it.
-        let datagram = if datagram.len() < COPY_BELOW {
-            Bytes::copy_from_slice(datagram)
-        } else {
-            let next = Vec::with_capacity(datagram.capacity());
-            Bytes::from(std::mem::replace(datagram, next))
-        };
+        self.chunk.extend_from_slice(datagram);
+        let datagram = self.chunk.split().freeze();
         // Sharing a buffer costs: only a datagram that arrives twice is cloned.
         let again = copy.map(|at| (at, datagram.clone()));
         for (at, datagram) in std::iter::once((at, datagram)).chain(again) {
             let slot = self.flights.insert(flight(datagram));
-            self.queue.push(at, Due::Arrival(slot));
+            let lane = 2 * index + usize::from(up);
+            self.queue.push_arrival(at, lane, slot);
         }
     }
 

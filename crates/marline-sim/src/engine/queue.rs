@@ -1,7 +1,8 @@
 //! What is to happen, in the order in which it happens.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 
 use marline_base::Instant;
 
@@ -18,17 +19,52 @@ pub(super) enum Due {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Alarm(pub(crate) u32);
 
-/// A heap by time, then by the order of insertion: 24 bytes an entry, payloads live elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Entry {
+    Due(Due),
+    /// The first that waits in this lane.
+    Lane(u32),
+}
+
+/// Everything by time, then by the order of insertion.
+///
+/// What a link delivers comes in the order in which it was sent, so it waits in a lane of its own
+/// and only the lane's first stands in the heap: the heap stays as small as there are links,
+/// however long they are. What overtakes stands in the heap itself.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    heap: BinaryHeap<Reverse<(Instant, u64, Due)>>,
+    heap: BinaryHeap<Reverse<(Instant, u64, Entry)>>,
+    /// Time, order of insertion and slot of each arrival.
+    lanes: Vec<VecDeque<(Instant, u64, u32)>>,
     inserted: u64,
 }
 
 impl Queue {
-    pub(super) fn push(&mut self, at: Instant, due: Due) {
+    /// The driver wants to be called at a time.
+    pub(super) fn push_alarm(&mut self, at: Instant, alarm: Alarm) {
         self.inserted += 1;
-        self.heap.push(Reverse((at, self.inserted, due)));
+        let entry = Entry::Due(Due::Alarm(alarm));
+        self.heap.push(Reverse((at, self.inserted, entry)));
+    }
+
+    /// What is in the slot arrives over a lane. There are as many lanes as the largest number says.
+    pub(super) fn push_arrival(&mut self, at: Instant, lane: usize, slot: u32) {
+        self.inserted += 1;
+        if self.lanes.len() <= lane {
+            self.lanes.resize_with(lane + 1, VecDeque::new);
+        }
+        let waiting = &mut self.lanes[lane];
+        let entry = match waiting.back() {
+            Some(&(last, ..)) if at < last => Some(Entry::Due(Due::Arrival(slot))),
+            Some(_) => None,
+            None => Some(Entry::Lane(lane as u32)),
+        };
+        if !matches!(entry, Some(Entry::Due(_))) {
+            waiting.push_back((at, self.inserted, slot));
+        }
+        if let Some(entry) = entry {
+            self.heap.push(Reverse((at, self.inserted, entry)));
+        }
     }
 
     /// Time of what is due first.
@@ -38,29 +74,75 @@ impl Queue {
 
     /// What is due first, if that is not after `now`.
     pub(super) fn pop(&mut self, now: Instant) -> Option<Due> {
-        let at = self.next_at()?;
+        let mut first = self.heap.peek_mut()?;
+        let Reverse((at, _, entry)) = *first;
         if at > now {
             return None;
         }
-        self.heap.pop().map(|Reverse((_, _, due))| due)
+        let lane = match entry {
+            Entry::Due(due) => {
+                PeekMut::pop(first);
+                return Some(due);
+            }
+            Entry::Lane(lane) => lane,
+        };
+        let waiting = &mut self.lanes[lane as usize];
+        let arrived = waiting.pop_front();
+        match waiting.front() {
+            Some(&(at, inserted, _)) => *first = Reverse((at, inserted, entry)),
+            None => {
+                PeekMut::pop(first);
+            }
+        }
+        arrived.map(|(.., slot)| Due::Arrival(slot))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn ties_come_in_the_order_of_insertion() {
         let mut queue = Queue::default();
         let at = Instant::from_millis;
-        let alarm = |n| Due::Alarm(Alarm(n));
-        queue.push(at(2), alarm(0));
-        queue.push(at(1), alarm(9));
-        queue.push(at(2), Due::Arrival(7));
-        queue.push(at(1), alarm(3));
+        queue.push_alarm(at(2), Alarm(0));
+        queue.push_alarm(at(1), Alarm(9));
+        queue.push_arrival(at(2), 3, 7);
+        queue.push_alarm(at(1), Alarm(3));
         assert_eq!(queue.pop(at(0)), None);
         let order: Vec<Due> = std::iter::from_fn(|| queue.pop(at(2))).collect();
+        let alarm = |n| Due::Alarm(Alarm(n));
         assert_eq!(order, [alarm(9), alarm(3), alarm(0), Due::Arrival(7)]);
+    }
+
+    proptest! {
+        #[test]
+        fn lanes_change_nothing_about_the_order(
+            pushes in prop::collection::vec((0u64..20, 0usize..4, 0u64..20), 1..60),
+        ) {
+            let mut queue = Queue::default();
+            let mut plain: Vec<(u64, u32)> = Vec::new();
+            for (number, (at, lane, until)) in (0_u32..).zip(pushes) {
+                let time = Instant::from_millis(at);
+                // The last lane stands for alarms.
+                if lane == 3 {
+                    queue.push_alarm(time, Alarm(number));
+                } else {
+                    queue.push_arrival(time, lane, number);
+                }
+                plain.push((at, number));
+                plain.sort_unstable();
+                prop_assert_eq!(queue.next_at(), Some(Instant::from_millis(plain[0].0)));
+                if let Some(due) = queue.pop(Instant::from_millis(until)) {
+                    let (at, first) = plain.remove(0);
+                    prop_assert!(at <= until);
+                    prop_assert!(due == Due::Arrival(first) || due == Due::Alarm(Alarm(first)));
+                } else {
+                    prop_assert!(plain[0].0 > until);
+                }
+            }
+        }
     }
 }
