@@ -16,6 +16,7 @@ fn scenario(seconds: u64) -> Scenario {
         up: text.parse().expect("a link"),
         down: text.parse().expect("a link"),
         overhead: 28,
+        datagram: 1_200,
     };
     let workload = |name: &str, kind, ordered| WorkloadPlan {
         name: name.to_owned(),

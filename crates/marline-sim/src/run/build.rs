@@ -174,7 +174,9 @@ impl<'a> Simulation<'a> {
     pub(super) fn join(&mut self, pair: usize, path: usize) {
         let now = self.engine.now();
         let watch = &mut self.pairs[pair].paths[path];
+        let link = &self.scenario.links[watch.plan.link];
         let params = PathParams {
+            max_datagram: link.datagram as usize,
             cost: watch.plan.cost,
             standby: watch.plan.standby,
             ..PathParams::default()

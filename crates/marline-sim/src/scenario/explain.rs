@@ -100,7 +100,10 @@ fn extent(document: &Document, scenario: &Scenario) -> String {
 }
 
 fn links(text: &mut Text, link: &LinkPlan) {
-    let overhead = format!("{} bytes around each datagram", link.overhead);
+    let overhead = format!(
+        "{} bytes around each datagram of up to {}",
+        link.overhead, link.datagram
+    );
     if link.up == link.down {
         text.line(
             1,

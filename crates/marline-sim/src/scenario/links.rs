@@ -1,6 +1,7 @@
 //! `[links.NAME]`: the keys of `marline link`, for both directions or one.
 
 use marline_link::{ConfigError, Link, LinkConfig};
+use marline_proto::path::MIN_DATAGRAM;
 
 use super::mistake::{Place, nearest};
 use super::plan::LinkPlan;
@@ -12,6 +13,10 @@ use super::tree::{Node, Table, Value};
 /// type and the length of a DATAGRAM frame (3; quinn always writes a length); the seal (16; RFC
 /// 9001 section 5.3).
 pub const OVERHEAD: u32 = 20 + 8 + 11 + 3 + 16;
+
+/// Largest datagram that Marline's carrier takes in packets of 1400 bytes, its default (bytes): less
+/// by QUIC's header, the seal and the longest head of a DATAGRAM frame.
+pub const DATAGRAM: u32 = 1_362;
 
 /// Answers the text of a file that a scenario names, or says why it cannot be read.
 pub type ReadFile<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
@@ -66,13 +71,15 @@ pub(super) fn read(top: &Reader<'_>, files: &ReadFile<'_>) -> Vec<Written> {
         };
         let reader = Reader::new(links.sink, table, &entry.place, &path);
         let overhead = reader.whole("overhead", 0..=1_000);
-        let keys = Keys::read(&reader, &["overhead"]);
+        let datagram = reader.whole("datagram", MIN_DATAGRAM as u64..=9_000);
+        let keys = Keys::read(&reader, &["overhead", "datagram"]);
         if let Some([up, down]) = keys.directions(&reader, files) {
             let plan = LinkPlan {
                 name: entry.key.clone(),
                 up,
                 down,
                 overhead: overhead.map_or(OVERHEAD, |bytes| bytes as u32),
+                datagram: datagram.map_or(DATAGRAM, |bytes| bytes as u32),
             };
             written.push(Written { plan, keys });
         }

@@ -25,7 +25,7 @@ mod workloads;
 pub use cells::{Axis, Cell};
 pub use document::Document;
 pub use explain::explain;
-pub use links::{OVERHEAD, ReadFile};
+pub use links::{DATAGRAM, OVERHEAD, ReadFile};
 pub use loads::{KINDS, Kind};
 pub use mistake::{Mistake, Mistakes, Place};
 pub use plan::{

@@ -45,6 +45,8 @@ pub struct LinkPlan {
     pub down: LinkConfig,
     /// Bytes that the network adds to each datagram of a session (IP, UDP, carrier).
     pub overhead: u32,
+    /// Largest datagram of a session that the carrier takes (bytes).
+    pub datagram: u32,
 }
 
 /// One client, one server, their paths and what they carry.

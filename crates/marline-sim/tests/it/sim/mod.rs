@@ -27,6 +27,7 @@ fn link(name: &str, text: &str) -> LinkPlan {
         up: config.clone(),
         down: config,
         overhead: 0,
+        datagram: 1_200,
     }
 }
 
