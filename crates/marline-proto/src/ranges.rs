@@ -86,8 +86,10 @@ impl RangeSet {
         if range.is_empty() {
             return true;
         }
-        self.range_of(range.start)
-            .is_some_and(|r| range.end <= r.end)
+        let i = self.ranges.partition_point(|r| r.end <= range.start);
+        self.ranges
+            .get(i)
+            .is_some_and(|r| r.start <= range.start && range.end <= r.end)
     }
 
     /// The end of the range that `value` is in.
@@ -102,11 +104,6 @@ impl RangeSet {
 
     /// The range that `value` is in.
     pub fn range_of(&self, value: u64) -> Option<&Range<u64>> {
-        // Most questions are about the newest.
-        let last = self.ranges.back()?;
-        if value >= last.start {
-            return (value < last.end).then_some(last);
-        }
         let i = self.ranges.partition_point(|r| r.end <= value);
         self.ranges.get(i).filter(|r| r.start <= value)
     }

@@ -66,8 +66,7 @@ pub enum Side {
 /// Outputs: [`poll_transmit`](Self::poll_transmit) until `None`, [`poll_event`](Self::poll_event)
 /// until `None`, then [`poll_timeout`](Self::poll_timeout). After any number of inputs at one
 /// instant the outputs are drained in this order; then the driver waits for the next input or the
-/// timeout. Nothing is sent or reported unless it is polled; polling again without an input in
-/// between costs next to nothing.
+/// timeout. Nothing is sent or reported unless it is polled.
 ///
 /// The session never blocks, allocates within the bounds of its [`Config`], and does not panic on
 /// any datagram.

@@ -7,6 +7,7 @@ mod run;
 mod source;
 mod stop;
 mod sweep;
+mod validate;
 
 use super::CliError;
 use clap::Subcommand;
@@ -48,6 +49,7 @@ enum Command {
     Sweep(sweep::Args),
     List(list::Args),
     Check(check::Args),
+    Validate(validate::Args),
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
@@ -56,5 +58,6 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         Command::Sweep(args) => sweep::run(args),
         Command::List(args) => list::run(args),
         Command::Check(args) => check::run(args),
+        Command::Validate(args) => validate::run(args),
     }
 }

@@ -1,0 +1,290 @@
+//! Which scenarios real processes can run as they stand.
+
+use crate::proxy::OpenOptions;
+use marline_base::{Instant, Rate};
+use marline_link::{LinkConfig, Outages};
+use marline_proto::Config;
+use marline_proto::wire::FlowKind;
+use marline_sim::End;
+use marline_sim::scenario::{DATAGRAM, Load, OVERHEAD, PathPlan, Scenario, WorkloadPlan};
+use std::time::Duration;
+
+/// Bytes of a message that say when it was written.
+pub(super) const HEAD: u32 = 16;
+/// From the start of the relays to that of the stream: the processes start and dial. The simulated
+/// stream begins as much later than its paths, because how idle they were shows afterwards.
+pub(super) const LEAD: Duration = Duration::from_secs(4);
+
+/// A scenario that the simulator and real processes run alike, with one scheduler.
+#[derive(Debug)]
+pub(super) struct Trial {
+    /// As the scenario is called.
+    pub(super) name: String,
+    pub(super) scheduler: String,
+    pub(super) scenario: Scenario,
+    pub(super) rate: Rate,
+    /// Of a message (bytes).
+    pub(super) size: u32,
+}
+
+/// The trials of a scenario, one a scheduler.
+///
+/// # Errors
+/// What only the simulator can do, and what to write instead.
+pub(super) fn trials(name: &str, mut scenario: Scenario) -> Result<Vec<Trial>, String> {
+    let (rate, size) = check(&scenario)?;
+    // What a forward does when it is told nothing.
+    let flow = &mut scenario.sessions[0].workloads[0].flow;
+    if flow.kind == FlowKind::Packets {
+        flow.lifetime.get_or_insert(OpenOptions::DATAGRAM_LIFETIME);
+    }
+    let schedulers = scenario.schedulers.clone();
+    let trial = |scheduler| Trial {
+        name: name.to_owned(),
+        scheduler,
+        scenario: scenario.clone(),
+        rate,
+        size,
+    };
+    Ok(schedulers.into_iter().map(trial).collect())
+}
+
+impl Trial {
+    pub(super) fn config(&self) -> &Config {
+        &self.scenario.sessions[0].config
+    }
+
+    pub(super) fn paths(&self) -> &[PathPlan] {
+        &self.scenario.sessions[0].paths
+    }
+
+    pub(super) fn workload(&self) -> &WorkloadPlan {
+        &self.scenario.sessions[0].workloads[0]
+    }
+
+    /// What the simulator runs: everything later by [`LEAD`], except that the paths join.
+    pub(super) fn simulated(&self) -> Scenario {
+        let mut scenario = self.scenario.clone();
+        scenario.duration += LEAD;
+        scenario.warmup += LEAD;
+        scenario.sessions[0].workloads[0].starts += LEAD;
+        for link in &mut scenario.links {
+            (link.up, link.down) = (delayed(&link.up), delayed(&link.down));
+        }
+        scenario
+    }
+
+    /// The scheduler of the flow.
+    pub(super) fn flow_scheduler(&self) -> &str {
+        let own = self.workload().flow.scheduler.as_deref();
+        let session = self.scenario.sessions[0].scheduler.as_deref();
+        own.or(session).unwrap_or(&self.scheduler)
+    }
+
+    /// Messages of a run.
+    pub(super) fn messages(&self) -> u64 {
+        self.rate.bytes_in(self.scenario.duration) / u64::from(self.size)
+    }
+
+    /// Does something happen at a time of its own?
+    pub(super) fn is_timed(&self) -> bool {
+        let timed = |link: &LinkConfig| {
+            matches!(
+                link.outages,
+                Outages::Scheduled(_) | Outages::Periodic { .. }
+            )
+        };
+        let mut links = self.scenario.links.iter();
+        links.any(|link| timed(&link.up) || timed(&link.down))
+    }
+
+    /// The flags of `marline link` for a link whose stream begins [`LEAD`] after it.
+    pub(super) fn flags(&self, link: usize) -> Vec<String> {
+        let link = &self.scenario.links[link];
+        let mut flags = Vec::new();
+        for (direction, config) in [("up", &link.up), ("down", &link.down)] {
+            for pair in delayed(config).to_string().split(',') {
+                let (key, value) = pair.split_once('=').unwrap_or((pair, "yes"));
+                flags.push(format!("--{direction}-{key}={value}"));
+            }
+        }
+        flags
+    }
+}
+
+/// The link with its planned outages later by [`LEAD`].
+fn delayed(config: &LinkConfig) -> LinkConfig {
+    let mut config = config.clone();
+    match &mut config.outages {
+        Outages::Scheduled(list) => list.iter_mut().for_each(|one| one.start += LEAD),
+        Outages::Periodic { first, .. } => first.start += LEAD,
+        Outages::Never | Outages::Random { .. } => {}
+    }
+    config
+}
+
+fn check(scenario: &Scenario) -> Result<(Rate, u32), String> {
+    let [session] = &scenario.sessions[..] else {
+        return Err("it has several sessions; keep one".into());
+    };
+    let [workload] = &session.workloads[..] else {
+        return Err("its session has several workloads; keep one".into());
+    };
+    let Load::Constant { rate, size } = workload.load else {
+        return Err(format!(
+            "workload `{}` is not `kind = \"constant\"`",
+            workload.name
+        ));
+    };
+    let wrong = |condition, message: &str| match condition {
+        true => Err(message.to_owned()),
+        false => Ok(()),
+    };
+    wrong(
+        workload.from != End::Client,
+        "its workload is sent by the server; write `from = \"client\"`",
+    )?;
+    wrong(
+        !workload.flow.ordered,
+        "its workload has no delay in order; leave `ordered` out",
+    )?;
+    wrong(
+        workload.starts != Instant::ZERO || workload.stops.is_some(),
+        "its workload does not run from beginning to end; leave `starts` and `stops` out",
+    )?;
+    let least = match workload.flow.kind {
+        FlowKind::Packets => HEAD..=60_000,
+        FlowKind::Stream => HEAD..=1 << 20,
+    };
+    if !least.contains(&size) {
+        let (from, to) = (least.start(), least.end());
+        return Err(format!("its messages are not of {from} to {to} bytes"));
+    }
+    wrong(
+        !scenario.cross.is_empty(),
+        "it has cross traffic; leave [[cross]] out",
+    )?;
+    wrong(
+        !scenario.changes.is_empty(),
+        "it has [[changes]]; write darkness as the link's `outage = \"10s+2s\"`",
+    )?;
+    let moves = |path: &PathPlan| path.joins != Instant::ZERO || path.leaves.is_some();
+    wrong(
+        session.paths.iter().any(moves),
+        "a path joins or leaves on the way; leave `joins` and `leaves` out",
+    )?;
+    let dear = |path: &PathPlan| path.cost > u32::from(u8::MAX);
+    wrong(
+        session.paths.iter().any(dear),
+        "a path costs more than 255, the most of `--path`",
+    )?;
+    let told = Config {
+        congestion: session.config.congestion,
+        fixed_rate: session.config.fixed_rate,
+        ..Config::default()
+    };
+    wrong(
+        session.config != told,
+        "it has [settings] that no flag of the programs sets; leave them out",
+    )?;
+    for link in &scenario.links {
+        if (link.overhead, link.datagram) != (OVERHEAD, DATAGRAM) {
+            return Err(format!(
+                "link {} has an `overhead` or a `datagram` of its own; the programs' are fixed",
+                link.name
+            ));
+        }
+        for config in [&link.up, &link.down] {
+            // A trace does not read back from its name.
+            if config.to_string().parse().as_ref() != Ok(config) {
+                return Err(format!("link {} cannot be written as flags", link.name));
+            }
+        }
+    }
+    Ok((rate, size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marline_sim::experiments;
+    use marline_sim::scenario::Document;
+
+    const PLAIN: &str = r#"
+        duration = "10s"
+        schedulers = ["edpf", "min-rtt"]
+        links.a = { rate = "8mbit", delay = "10ms", outage = "3s+1s" }
+        links.b = { rate = "6mbit", up = { delay = "20ms" }, down = { delay = "30ms" } }
+        workloads = [{ kind = "constant", rate = "4mbit", size = 1000, from = "client" }]
+    "#;
+
+    fn read(text: &str, sets: &[&str]) -> Result<Vec<Trial>, String> {
+        let mut document = Document::parse("test.toml", text).unwrap();
+        for set in sets {
+            document.set(set).unwrap();
+        }
+        let cells = document.scenarios(&|_| Err("no files".into()));
+        let (_, scenario) = cells.unwrap_or_else(|e| panic!("{e}")).swap_remove(0);
+        trials("test", scenario)
+    }
+
+    #[test]
+    fn a_trial_a_scheduler_with_the_links_as_flags() {
+        let trials = read(PLAIN, &[]).unwrap();
+        assert_eq!(trials.len(), 2);
+        let trial = &trials[0];
+        assert_eq!(trial.messages(), 5_000);
+        assert!(trial.is_timed());
+        assert_eq!(trial.flow_scheduler(), "edpf");
+        // Three seconds of the stream are seven of the relay.
+        let a = trial.flags(0);
+        assert!(a.contains(&"--up-outage=7s+1s".to_owned()), "{a:?}");
+        assert!(a.contains(&"--down-rate=8mbit".to_owned()), "{a:?}");
+        let b = trial.flags(1);
+        assert!(b.contains(&"--up-delay=20ms".to_owned()), "{b:?}");
+        assert!(b.contains(&"--down-delay=30ms".to_owned()), "{b:?}");
+        let simulated = trial.simulated();
+        assert_eq!(simulated.duration, Duration::from_secs(14));
+        assert_eq!(
+            simulated.sessions[0].workloads[0].starts,
+            Instant::ZERO + LEAD
+        );
+        assert!(simulated.links[0].up.to_string().contains("outage=7s+1s"));
+        assert_eq!(
+            trial.workload().flow.lifetime,
+            Some(OpenOptions::DATAGRAM_LIFETIME)
+        );
+    }
+
+    #[test]
+    fn what_processes_cannot_do_is_refused_with_the_mend() {
+        for (set, reason) in [
+            ("links.a.overhead=20", "overhead"),
+            ("links.b.datagram=1200", "datagram"),
+            ("settings.ack-delay=9ms", "[settings]"),
+            ("workloads.constant.from=server", "from = \"client\""),
+            ("workloads.constant.ordered=false", "delay in order"),
+            ("workloads.constant.size=12", "16 to"),
+            ("workloads.constant.starts=1s", "`starts`"),
+        ] {
+            let refused = read(PLAIN, &[set]).unwrap_err();
+            assert!(refused.contains(reason), "{set}: {refused}");
+        }
+    }
+
+    #[test]
+    fn what_ships_can_be_run_at_up_to_twenty_megabits() {
+        let all = experiments::all();
+        let shipped: Vec<_> = all
+            .iter()
+            .filter(|e| e.folder == super::super::FOLDER)
+            .collect();
+        assert!(shipped.len() >= 6, "{}", shipped.len());
+        for one in shipped {
+            let trials = read(one.text, &[]).unwrap_or_else(|e| panic!("{}: {e}", one.path));
+            for trial in trials {
+                assert!(trial.rate <= Rate::from_mbps(20), "{}", one.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The stream: messages at a constant rate with the time of their writing, sender and receiver on
+//! one clock.
+
+use super::fit::HEAD;
+use super::until;
+use crate::cli::CliError;
+use marline_base::Rate;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a thread that waits looks whether it should end.
+const LOOK: Duration = Duration::from_millis(50);
+/// Receive buffer, as far as the system allows: a message that everything waited for lets seconds
+/// of messages go at once.
+const BUFFER: usize = 4 << 20;
+
+/// A message that came: nanoseconds of the clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival {
+    pub(super) written: u64,
+    pub(super) received: u64,
+}
+
+/// What is sent, when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) rate: Rate,
+    /// Of a message (bytes).
+    pub(super) size: u32,
+    pub(super) messages: u64,
+    /// When the first message is due; time zero of the clock.
+    pub(super) begin: Instant,
+}
+
+impl Plan {
+    /// When a message is due, after the beginning.
+    fn due(&self, number: u64) -> Duration {
+        self.rate.time_for(number * u64::from(self.size))
+    }
+
+    fn nanos(&self) -> u64 {
+        u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Where the stream arrives.
+#[derive(Debug)]
+pub(super) enum Sink {
+    Packets(UdpSocket),
+    Stream(TcpListener),
+}
+
+impl Sink {
+    pub(super) fn packets() -> io::Result<Self> {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket2::SockRef::from(&socket).set_recv_buffer_size(BUFFER)?;
+        socket.set_read_timeout(Some(LOOK))?;
+        Ok(Self::Packets(socket))
+    }
+
+    pub(super) fn stream() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        Ok(Self::Stream(listener))
+    }
+
+    pub(super) fn addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Packets(socket) => socket.local_addr(),
+            Self::Stream(listener) => listener.local_addr(),
+        }
+    }
+
+    /// Notes messages until all have come or `over`.
+    fn receive(&self, plan: &Plan, over: &AtomicBool) -> io::Result<Vec<Arrival>> {
+        let mut arrivals = Vec::new();
+        let mut take = |message: &[u8]| {
+            if let Some(head) = message.first_chunk::<{ HEAD as usize }>() {
+                let (number, written) = (word(head, 0), word(head, 8));
+                arrivals.push(Arrival {
+                    written,
+                    received: plan.nanos(),
+                });
+                return number + 1 < plan.messages;
+            }
+            true
+        };
+        match self {
+            Self::Packets(socket) => {
+                let mut buffer = vec![0; usize::from(u16::MAX)];
+                while !over.load(Ordering::Relaxed) {
+                    match socket.recv(&mut buffer) {
+                        Ok(length) if !take(&buffer[..length]) => break,
+                        Err(error) if !waits(&error) => return Err(error),
+                        _ => {}
+                    }
+                }
+            }
+            Self::Stream(listener) => {
+                let Some(mut connection) = accept(listener, over)? else {
+                    return Ok(arrivals);
+                };
+                let mut buffer = vec![0; plan.size as usize];
+                let mut filled = 0;
+                while !over.load(Ordering::Relaxed) {
+                    match connection.read(&mut buffer[filled..]) {
+                        Ok(0) => break,
+                        Ok(length) => filled += length,
+                        Err(error) if waits(&error) => continue,
+                        Err(error) => return Err(error),
+                    }
+                    if filled == buffer.len() {
+                        filled = 0;
+                        if !take(&buffer) {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(arrivals)
+    }
+}
+
+fn accept(listener: &TcpListener, over: &AtomicBool) -> io::Result<Option<TcpStream>> {
+    while !over.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((connection, _)) => {
+                connection.set_nonblocking(false)?;
+                connection.set_read_timeout(Some(LOOK))?;
+                return Ok(Some(connection));
+            }
+            Err(error) if waits(&error) => thread::sleep(Duration::from_millis(1)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+fn waits(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}
+
+fn word(head: &[u8; HEAD as usize], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&head[at..at + 8]);
+    u64::from_le_bytes(bytes)
+}
+
+/// Where the stream enters.
+#[derive(Debug)]
+enum Source {
+    Packets(UdpSocket),
+    Stream(TcpStream),
+}
+
+impl Source {
+    fn open(sink: &Sink, forward: SocketAddr) -> io::Result<Self> {
+        Ok(match sink {
+            Sink::Packets(_) => {
+                let socket = UdpSocket::bind("127.0.0.1:0")?;
+                socket.connect(forward)?;
+                Self::Packets(socket)
+            }
+            Sink::Stream(_) => {
+                let connection = TcpStream::connect(forward)?;
+                connection.set_nodelay(true)?;
+                Self::Stream(connection)
+            }
+        })
+    }
+
+    fn write(&mut self, message: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Packets(socket) => socket.send(message).map(drop),
+            Self::Stream(connection) => connection.write_all(message),
+        }
+    }
+}
+
+/// Sends every message in its time. Returns how late they were, in nanoseconds.
+fn send(source: &mut Source, plan: &Plan, stop: &AtomicBool) -> Result<Vec<u64>, CliError> {
+    let broken = |error| CliError::runtime(format!("cannot write to the forward: {error}"));
+    let mut message = vec![0; plan.size as usize];
+    let mut late = Vec::new();
+    for number in 0..plan.messages {
+        let due = plan.due(number);
+        until(plan.begin + due, stop)?;
+        let now = plan.nanos();
+        message[..8].copy_from_slice(&number.to_le_bytes());
+        message[8..HEAD as usize].copy_from_slice(&now.to_le_bytes());
+        source.write(&message).map_err(broken)?;
+        late.push(now.saturating_sub(due.as_nanos() as u64));
+    }
+    Ok(late)
+}
+
+/// Carries the stream from `forward` to `sink`. Returns what came, and how late each message was
+/// written. What has not come `patience` after the last was written is lost.
+pub(super) fn carry(
+    sink: &Sink,
+    forward: SocketAddr,
+    plan: &Plan,
+    patience: Duration,
+    stop: &AtomicBool,
+) -> Result<(Vec<Arrival>, Vec<u64>), CliError> {
+    let failed = |error| CliError::runtime(format!("the stream failed: {error}"));
+    let mut source = Source::open(sink, forward).map_err(failed)?;
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let receiver = scope.spawn(|| sink.receive(plan, &over));
+        let late = send(&mut source, plan, stop);
+        if late.is_ok() {
+            let end = Instant::now() + patience;
+            while !receiver.is_finished() && Instant::now() < end && !stop.load(Ordering::Relaxed) {
+                thread::sleep(LOOK);
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+        let arrivals = receiver.join();
+        let arrivals = arrivals.map_err(|_| CliError::runtime("the receiver failed"))?;
+        Ok((arrivals.map_err(failed)?, late?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_arrives_with_the_time_of_its_writing() {
+        for sink in [Sink::packets(), Sink::stream()] {
+            let sink = sink.unwrap();
+            let plan = Plan {
+                rate: Rate::from_mbps(8),
+                size: 1_000,
+                messages: 50,
+                begin: Instant::now(),
+            };
+            let stop = AtomicBool::new(false);
+            let forward = sink.addr().unwrap();
+            let long = Duration::from_secs(60);
+            let (arrivals, late) = carry(&sink, forward, &plan, long, &stop).unwrap();
+            assert_eq!((arrivals.len(), late.len()), (50, 50));
+            for (number, arrival) in arrivals.iter().enumerate() {
+                assert!(arrival.written >= 1_000_000 * number as u64, "{arrival:?}");
+                assert!(arrival.received >= arrival.written, "{arrival:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stop_ends_it() {
+        let sink = Sink::packets().unwrap();
+        let plan = Plan {
+            rate: Rate::from_kbps(8),
+            size: 1_000,
+            messages: 1_000,
+            begin: Instant::now(),
+        };
+        let forward = sink.addr().unwrap();
+        let stop = AtomicBool::new(true);
+        assert!(carry(&sink, forward, &plan, Duration::ZERO, &stop).is_err());
+    }
+}
