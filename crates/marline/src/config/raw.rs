@@ -40,7 +40,7 @@ pub struct RawClient {
     /// of flow [default: auto]. Names and keys are listed below.
     #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
-    /// Congestion controller of every path: bbr, cubic, new-reno, none, or fixed=RATE
+    /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none, or fixed=RATE
     /// [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
@@ -92,7 +92,7 @@ pub struct RawServer {
     /// of flow [default: auto]. Names and keys are listed below.
     #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
-    /// Congestion controller of every path: bbr, cubic, new-reno, none, or fixed=RATE
+    /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none, or fixed=RATE
     /// [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
