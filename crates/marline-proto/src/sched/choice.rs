@@ -229,19 +229,27 @@ fn nearest(word: &str, known: &[&str], what: &str) -> String {
     }
 }
 
-/// Letters to insert, drop or replace to make one word the other (Levenshtein).
+/// Letters to insert, drop, replace or swap with their neighbour to make one word the other
+/// (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    // Rows of the table for the letters of `a`: the one before the last, the last, and this one.
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = Vec::with_capacity(b.len() + 1);
+        row.push(i + 1);
+        for j in 0..b.len() {
+            let replaced = last[j] + usize::from(a[i] != b[j]);
+            let mut least = replaced.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before = core::mem::replace(&mut last, row);
     }
-    row[b.len()]
+    last[b.len()]
 }
 
 #[cfg(test)]
@@ -272,6 +280,7 @@ mod tests {
                 "unknown scheduler `min-rt`",
                 "did you mean `min-rtt`?",
             ),
+            ("edfp", "unknown scheduler `edfp`", "did you mean `edpf`?"),
             (
                 "fastest-of-all",
                 "unknown scheduler `fastest-of-all`",
