@@ -227,14 +227,19 @@ impl Queues {
         waiting.any(|a| a.symbol.covers(symbol))
     }
 
-    /// Nothing but what waits can bring the symbol any more: if a copy of it waits, that is no
-    /// longer a copy, which might be dropped. Returns whether the symbol waits. `source` as in
+    /// Nothing but what waits for one of the `trusted` paths can bring the symbol any more: if a
+    /// copy of it waits, that is no longer a copy, which might be dropped. Returns whether the
+    /// symbol waits there; what waits for a path in doubt is nobody's hope. `source` as in
     /// [`holds`](Self::holds).
-    pub(crate) fn rely_on(&mut self, symbol: &Symbol, source: bool) -> bool {
+    pub(crate) fn rely_on(&mut self, symbol: &Symbol, source: bool, trusted: &[PathId]) -> bool {
         if source && !self.holds(symbol, true) {
             return false;
         }
-        for (_, queue) in &mut self.queues {
+        for (_, queue) in self
+            .queues
+            .iter_mut()
+            .filter(|(id, _)| trusted.contains(id))
+        {
             let mut waiting = queue.urgent.iter_mut().chain(&mut queue.fresh);
             if let Some(found) = waiting.find(|a| a.symbol.covers(symbol)) {
                 if found.kind == EmissionKind::Copy {

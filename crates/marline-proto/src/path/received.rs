@@ -29,6 +29,8 @@ pub(crate) struct Received {
     eliciting: u32,
     seen: u64,
     due: Option<Instant>,
+    /// The last acknowledgement left on another path and has not left on this one.
+    echo: bool,
 }
 
 impl Received {
@@ -114,10 +116,17 @@ impl Received {
         })
     }
 
-    pub(crate) fn on_ack_sent(&mut self) {
+    /// An acknowledgement was written, `elsewhere` than on the path itself.
+    pub(crate) fn on_ack_sent(&mut self, elsewhere: bool) {
         self.unreported.clear();
         self.eliciting = 0;
         self.due = None;
+        self.echo = elsewhere;
+    }
+
+    /// The last acknowledgement went another way only; it has to go this one, too.
+    pub(crate) fn is_echo_due(&self) -> bool {
+        self.echo
     }
 }
 
@@ -134,7 +143,7 @@ mod tests {
             received.on_eliciting(packet, Instant::ZERO, DELAY);
             assert_eq!(received.due(), Some(Instant::ZERO));
         }
-        received.on_ack_sent();
+        received.on_ack_sent(false);
         received
     }
 

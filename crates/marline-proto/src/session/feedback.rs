@@ -256,7 +256,10 @@ impl Session {
         flow.scheduler.on_feedback(now, &feedback);
         rewish(&mut self.wishes, flow);
         // Another copy that waits or flies decides; its loss would come here too.
-        let waits = flow.queues.rely_on(&symbol, source);
+        let trusted = self.paths.iter();
+        let trusted = trusted.filter(|p| matches!(p.health, Health::Active));
+        let trusted: SmallVec<[PathId; 4]> = trusted.map(|p| p.id).collect();
+        let waits = flow.queues.rely_on(&symbol, source, &trusted);
         // A rescued packet's symbols were copied when the path fell, and most arrived.
         let copied = rescued || self.paths.len() > 1;
         if waits || (copied && self.comes_soon(now, id, &symbol, source)) {

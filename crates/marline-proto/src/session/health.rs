@@ -133,6 +133,14 @@ impl Session {
         path.loss.restart();
         let id = path.id;
         self.announce(now, id);
+        // While nothing better was left, paths in doubt carried what nobody else has.
+        for other in 0..self.paths.len() {
+            if matches!(self.paths[other].health, Health::Suspect(_)) {
+                let id = self.paths[other].id;
+                self.rescue(other, MAX_RESCUE, EmissionKind::Retransmission);
+                self.unassign(id);
+            }
+        }
         self.replan = true;
     }
 

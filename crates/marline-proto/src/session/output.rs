@@ -247,24 +247,25 @@ impl Session {
     fn write_acks(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
         for owner in 0..self.paths.len() {
             let path = &self.paths[owner];
-            if path.received.due().is_none_or(|due| due > now) {
-                continue;
-            }
-            if self.ack_carrier(owner) != Some(index) {
+            let due = path.received.due().is_some_and(|due| due <= now);
+            let carries = due && self.ack_carrier(owner) == Some(index);
+            let echoes = owner == index && path.received.is_echo_due();
+            if !carries && !echoes {
                 continue;
             }
             let path = &mut self.paths[owner];
             if let Some(ack) = path.received.ack(path.id, now)
                 && ack.encode_within(draft.room(), draft.buf).is_some()
             {
-                path.received.on_ack_sent();
+                path.received.on_ack_sent(owner != index);
                 draft.has_ack = true;
             }
         }
     }
 
     /// The path on which a path's acknowledgements go back: its own, so that round trips are its
-    /// own, unless that way is in doubt.
+    /// own, unless that way is in doubt. Then they go on both: a side that only acknowledges may be
+    /// wrong about which of its ways out is cut.
     fn ack_carrier(&self, owner: usize) -> Option<usize> {
         let own = matches!(
             self.paths[owner].state(),

@@ -123,3 +123,18 @@ fn late_packets_of_one_flow_never_delay_another() {
     let p99 = inbox.quantile(0.99);
     assert!(p99 < ms(60), "99 % within {p99:?}\n{lab}");
 }
+
+/// While both paths are in doubt, either may carry what nobody else has. Once one of them is
+/// cleared, that must not wait for the other one's death, three seconds after it fell silent.
+#[test]
+fn what_only_a_doubted_path_carried_goes_again_once_another_is_cleared() {
+    let mut lab = lab(2);
+    lab.messages(End::Client, 1_000, ms(1), 2_300);
+    lab.run_for(secs(1));
+    lab.dark(PathId(0), true);
+    lab.run_for(secs(1));
+    lab.dark(PathId(1), true);
+    lab.run_for(ms(100));
+    lab.dark(PathId(1), false);
+    lab.finish_within(ms(1_500));
+}
