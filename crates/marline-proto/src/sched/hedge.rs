@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
-use super::ols::target::Target;
+use super::ols::target::{self, Target};
 use super::registry::{Entry, PACKET_WISE};
 use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 use crate::path::ArrivalForecast;
@@ -49,12 +49,7 @@ pub(super) const ENTRY: Entry = Entry {
     kinds: PACKET_WISE,
     options: &[
         OptionSpec::switch("copies", true, "copies where arrival is uncertain"),
-        OptionSpec::number(
-            "target",
-            0.0,
-            (0.0, 100_000.0),
-            "throughput that the application needs (Mb/s); 0 takes what it says, or measures it",
-        ),
+        target::OPTION,
     ],
     new,
 };

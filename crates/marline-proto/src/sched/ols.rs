@@ -41,12 +41,7 @@ pub(super) const ENTRY: Entry = Entry {
             true,
             "only as many copies as leave the target to new packets",
         ),
-        OptionSpec::number(
-            "target",
-            0.0,
-            (0.0, 100_000.0),
-            "throughput that the application needs (Mb/s); 0 takes what it says, or measures it",
-        ),
+        target::OPTION,
     ],
     new,
 };

@@ -4,6 +4,15 @@ use alloc::collections::VecDeque;
 
 use marline_base::{Duration, Instant, Rate};
 
+use crate::sched::OptionSpec;
+
+/// How a user gives it.
+pub(in crate::sched) const OPTION: OptionSpec = OptionSpec::number(
+    "target",
+    0.0,
+    (0.0, 100_000.0),
+    "throughput that the application needs (Mb/s); 0 takes what it says, or measures it",
+);
 /// Bytes written are counted in intervals of this length.
 const BIN: Duration = Duration::from_millis(100);
 /// A rate is taken over so many intervals: one second.
