@@ -14,6 +14,7 @@ use std::time::Instant as Clock;
 use marline_base::{Duration, Instant, Rate};
 use marline_proto::congestion::{Phase, View};
 use marline_proto::flow::Symbol;
+use marline_proto::path::EmissionKind;
 use marline_proto::sched::registry::SCHEDULERS;
 use marline_proto::sched::{Choice, Feedback, Outcome, PathView, Plan, SymbolSource, Unit};
 use marline_proto::wire::PathId;
@@ -116,6 +117,7 @@ fn measure(choice: &Choice, symbols: u64) -> f64 {
                 let feedback = Feedback {
                     symbol: *symbol,
                     path: PathId(*index as u64),
+                    kind: EmissionKind::Source,
                     outcome,
                     sent: now,
                     arrived_us: None,

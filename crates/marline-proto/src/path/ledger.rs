@@ -37,18 +37,20 @@ pub enum EmissionKind {
     Copy,
     /// Again, because every earlier copy was lost or is on a path in doubt.
     Retransmission,
+    /// A combination of what the receiver is not known to have ([`crate::sched::Plan::repair`]).
+    Repair,
 }
 
 /// One frame that a packet carried and that has to be acted on when its fate is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SentFrame {
-    /// `fin`: the symbol was sent as the end of its stream. `source`: it was sent for the first
-    /// time; no two symbols sent so hold the same byte.
+    /// `fin`: the symbol was sent as the end of its stream. `kind`: no two symbols that were sent
+    /// as sources hold the same byte. It is no repair symbol.
     Data {
         flow: FlowId,
         symbol: Symbol,
         fin: bool,
-        source: bool,
+        kind: EmissionKind,
     },
     /// FORWARD with what it said: only its newest word settles the matter.
     Forward {
@@ -108,7 +110,7 @@ impl SentPacket {
             SentFrame::Data {
                 flow,
                 symbol,
-                source: false,
+                kind: EmissionKind::Copy | EmissionKind::Retransmission,
                 ..
             } => Some((*flow, *symbol)),
             _ => None,
@@ -400,11 +402,8 @@ impl Ledger {
             packet.rescued = true;
             found.extend(packet.frames.iter().filter_map(|frame| match frame {
                 SentFrame::Data {
-                    flow,
-                    symbol,
-                    source,
-                    ..
-                } => Some((*flow, *symbol, *source)),
+                    flow, symbol, kind, ..
+                } => Some((*flow, *symbol, *kind == EmissionKind::Source)),
                 SentFrame::Forward { .. } | SentFrame::Control(_) => None,
             }));
         }

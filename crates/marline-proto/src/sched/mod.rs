@@ -15,10 +15,12 @@ use core::fmt;
 use marline_base::Instant;
 
 use crate::flow::Symbol;
+use crate::path::EmissionKind;
 use crate::wire::PathId;
 
 mod blest;
 mod choice;
+mod coding;
 mod cpf;
 mod daps;
 mod dems;
@@ -39,6 +41,7 @@ mod sttf;
 mod view;
 
 pub use choice::{Choice, ChoiceError};
+pub use coding::Coding;
 pub use options::{Accepts, OptionSpec, Value};
 pub use plan::{Blocked, Plan, SymbolSource};
 pub use view::PathView;
@@ -88,16 +91,22 @@ pub enum Outcome {
     Sent,
     /// The peer has it.
     Acked,
-    /// It was lost; the session will send it again if nothing else delivers it.
+    /// It was lost; the session will send it again if nothing else delivers it. A repair symbol is
+    /// not sent again.
     Lost,
+    /// The peer recovered it by the flow's code before it is known to have arrived. It may still
+    /// be acknowledged after that.
+    Recovered,
 }
 
 /// Feedback to a scheduler about one of its flow's symbols.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feedback {
-    /// The symbol.
+    /// The symbol. A repair symbol has the number that [`Plan::repair`] gave it as its unit.
     pub symbol: Symbol,
-    /// The path that it went on.
+    /// As what it went: a source, a copy, again, or a repair symbol.
+    pub kind: EmissionKind,
+    /// The path that it went on; of a recovered symbol, the first one.
     pub path: PathId,
     /// When it left.
     pub sent: Instant,
@@ -140,6 +149,13 @@ pub trait Scheduler: fmt::Debug + Send {
     /// Should [`Scheduler::plan`] also be called when a stream has data and no credit of the peer
     /// to send it ([`Plan::blocked`])?
     fn minds_credit(&self) -> bool {
+        false
+    }
+
+    /// Will it emit repair symbols ([`Plan::repair`])? Asked once, when the flow is opened: only
+    /// then is the flow coded, if its peer takes coded flows. The scheduler of a coded flow also
+    /// plans while nothing is unsent, as long as the peer is not known to have everything.
+    fn codes(&self) -> bool {
         false
     }
 

@@ -3,7 +3,7 @@ use core::fmt;
 
 use marline_base::{Instant, Rate};
 
-use super::{PathView, Unit};
+use super::{Coding, PathView, Unit};
 use crate::flow::Symbol;
 
 /// A stream that has data to send and no credit of the peer left.
@@ -32,6 +32,16 @@ pub trait SymbolSource {
     fn send(&mut self, index: usize, max: u32) -> Symbol;
     /// Queues another copy of a symbol for the path at `index`.
     fn copy(&mut self, index: usize, symbol: Symbol);
+    /// How the flow's code stands; `None` if it has none.
+    fn coding(&self) -> Option<Coding> {
+        None
+    }
+    /// Queues a repair symbol for the path at `index`; `None` if there is nothing to repair or the
+    /// budget is spent.
+    fn repair(&mut self, index: usize) -> Option<Symbol> {
+        let _ = index;
+        None
+    }
     /// Bytes beyond the oldest unacknowledged one that the peer's credit allows to be sent.
     fn send_window(&self) -> u64 {
         u64::MAX
@@ -126,7 +136,23 @@ impl<'a> Plan<'a> {
         self.charge(index, symbol.len);
     }
 
-    /// Takes back all emissions of this flow that have not left yet.
+    /// How the flow's code stands; `None` if the flow is not coded.
+    pub fn coding(&self) -> Option<Coding> {
+        self.source.coding()
+    }
+
+    /// Emits a repair symbol on the path at `index` of [`Plan::paths`]: a combination of what the
+    /// receiver is not known to have when it leaves. If that is nothing by then, it does not leave.
+    /// Its number in the flow is the unit of the returned symbol, whose length (bytes) is an upper
+    /// bound. `None` if the flow is not coded, there is nothing to combine, or the flow's budget of
+    /// redundancy is spent.
+    pub fn repair(&mut self, index: usize) -> Option<Symbol> {
+        let symbol = self.source.repair(index)?;
+        self.charge(index, symbol.len);
+        Some(symbol)
+    }
+
+    /// Takes back all source symbols of this flow that have not left yet.
     pub fn take_back(&mut self) {
         for (path, bytes) in self.paths.iter_mut().zip(self.source.take_back()) {
             path.queued = path.queued.saturating_sub(bytes);

@@ -75,7 +75,7 @@ impl Relief {
                     paths.push(path);
                 }
             }
-            Outcome::Acked => {
+            Outcome::Acked | Outcome::Recovered => {
                 self.outstanding.remove(&symbol.offset);
             }
             Outcome::Lost => {
@@ -154,6 +154,7 @@ impl Relief {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::EmissionKind;
     use crate::sched::tests::{Backlog, path};
     use marline_base::Duration;
 
@@ -167,6 +168,7 @@ mod tests {
                 len: 1_200,
             },
             path: PathId(on),
+            kind: EmissionKind::Source,
             outcome: Outcome::Sent,
             sent: Instant::ZERO,
             arrived_us: None,

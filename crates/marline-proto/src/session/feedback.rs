@@ -12,7 +12,7 @@ use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{Health, SentFrame, Settled};
+use crate::path::{EmissionKind, Health, SentFrame, Settled};
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{Ack, FlowId, PathId, close_code};
 
@@ -131,10 +131,14 @@ impl Session {
         for frame in packet.frames {
             match frame {
                 SentFrame::Data {
-                    flow, symbol, fin, ..
+                    flow,
+                    symbol,
+                    fin,
+                    kind,
                 } => {
                     let feedback = Feedback {
                         symbol,
+                        kind,
                         path,
                         outcome: Outcome::Acked,
                         sent,
@@ -217,19 +221,17 @@ impl Session {
         for frame in packet.frames {
             match frame {
                 SentFrame::Data {
-                    flow,
-                    symbol,
-                    source,
-                    ..
+                    flow, symbol, kind, ..
                 } => {
                     let feedback = Feedback {
                         symbol,
+                        kind,
                         path,
                         outcome: Outcome::Lost,
                         sent: packet.sent,
                         arrived_us: None,
                     };
-                    self.on_symbol_lost(now, flow, feedback, source, packet.rescued);
+                    self.on_symbol_lost(now, flow, feedback, packet.rescued);
                 }
                 // Written from the state of the moment, so sending it twice does no harm.
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
@@ -238,15 +240,9 @@ impl Session {
         }
     }
 
-    fn on_symbol_lost(
-        &mut self,
-        now: Instant,
-        id: FlowId,
-        feedback: Feedback,
-        source: bool,
-        rescued: bool,
-    ) {
+    fn on_symbol_lost(&mut self, now: Instant, id: FlowId, feedback: Feedback, rescued: bool) {
         let symbol = feedback.symbol;
+        let source = feedback.kind == EmissionKind::Source;
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };

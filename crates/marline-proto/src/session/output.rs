@@ -481,7 +481,7 @@ impl Session {
             flow: id,
             symbol: head,
             fin,
-            source: assigned.kind == EmissionKind::Source,
+            kind: assigned.kind,
         });
         draft.eliciting = true;
         draft.has_data = true;
@@ -490,9 +490,11 @@ impl Session {
             EmissionKind::Source => flow.counters.source_bytes += bytes,
             EmissionKind::Copy => flow.counters.copy_bytes += bytes,
             EmissionKind::Retransmission => flow.counters.retransmitted_bytes += bytes,
+            EmissionKind::Repair => flow.counters.repair_bytes += bytes,
         }
         let feedback = Feedback {
             symbol: head,
+            kind: assigned.kind,
             path,
             sent: now,
             outcome: Outcome::Sent,

@@ -220,7 +220,7 @@ impl Session {
             for assigned in flow.queues.take_path(id) {
                 match assigned.kind {
                     crate::path::EmissionKind::Source => flow.returned.push_back(assigned.symbol),
-                    crate::path::EmissionKind::Copy => {}
+                    crate::path::EmissionKind::Copy | crate::path::EmissionKind::Repair => {}
                     crate::path::EmissionKind::Retransmission => {
                         flow.lost.push_back(assigned.symbol);
                     }

@@ -240,9 +240,10 @@ impl Session {
                 SentFrame::Data {
                     flow: id,
                     symbol,
-                    source,
+                    kind,
                     ..
                 } => {
+                    let source = kind == EmissionKind::Source;
                     let best = views.iter().min_by_key(|v| v.arrival(symbol.len));
                     let target = best.map_or(own, |v| v.id);
                     if let Some(flow) = self.flows.get_mut(&id)

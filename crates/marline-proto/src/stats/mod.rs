@@ -50,6 +50,8 @@ pub struct FlowCounters {
     pub copy_bytes: u64,
     /// Bytes sent again because they were lost.
     pub retransmitted_bytes: u64,
+    /// Bytes of repair symbols sent.
+    pub repair_bytes: u64,
     /// Bytes that the application read.
     pub read_bytes: u64,
     /// Messages delivered (packets flows).
@@ -68,7 +70,8 @@ impl FlowCounters {
         if self.source_bytes == 0 {
             return 0.0;
         }
-        (self.copy_bytes + self.retransmitted_bytes) as f64 / self.source_bytes as f64
+        let more = self.copy_bytes + self.retransmitted_bytes + self.repair_bytes;
+        more as f64 / self.source_bytes as f64
     }
 }
 

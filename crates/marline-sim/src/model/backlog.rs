@@ -26,7 +26,7 @@ pub(super) struct Backlog {
 pub(super) struct Queued {
     pub(super) symbol: Symbol,
     /// Another path has it, or had it.
-    copy: bool,
+    pub(super) copy: bool,
 }
 
 impl Backlog {

@@ -19,6 +19,7 @@ use marline_base::{Duration, Instant, Rate, Rng};
 use marline_link::{Capacity, ConfigError, Delay, Link, LinkConfig, ServiceTime, Verdict};
 use marline_proto::congestion::{Phase, View};
 use marline_proto::flow::Symbol;
+use marline_proto::path::EmissionKind;
 use marline_proto::sched::{self, Choice, PathView, Plan, Scheduler};
 use marline_proto::wire::PathId;
 
@@ -125,6 +126,7 @@ struct Packet {
     path: usize,
     unit: u64,
     offset: u64,
+    copy: bool,
     sent: Instant,
     arrives: Instant,
 }
@@ -243,6 +245,10 @@ impl<'a> ModelRun<'a> {
         let feedback = sched::Feedback {
             symbol,
             path,
+            kind: match packet.copy {
+                true => EmissionKind::Copy,
+                false => EmissionKind::Source,
+            },
             sent: packet.sent,
             outcome,
             arrived_us: (outcome == sched::Outcome::Acked).then(|| packet.arrives.as_micros()),
@@ -341,7 +347,7 @@ impl<'a> ModelRun<'a> {
                 if in_flight + u64::from(PACKET) > path.window {
                     break;
                 }
-                let Some(Queued { symbol, .. }) = path.queue.pop_front() else {
+                let Some(Queued { symbol, copy }) = path.queue.pop_front() else {
                     break;
                 };
                 let verdict = path.link.offer(self.now, PACKET);
@@ -354,6 +360,7 @@ impl<'a> ModelRun<'a> {
                     path: index,
                     unit: symbol.unit,
                     offset: symbol.offset,
+                    copy,
                     sent: self.now,
                     arrives: at,
                 };

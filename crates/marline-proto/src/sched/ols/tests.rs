@@ -1,5 +1,6 @@
 use super::*;
 use crate::flow::Symbol;
+use crate::path::EmissionKind;
 use crate::sched::tests::{Backlog, path};
 
 const SYMBOL: u32 = 1_200;
@@ -32,6 +33,7 @@ fn jitter(ols: &mut Ols, delta: u64) {
             },
             path: PathId(0),
             sent: Instant::ZERO,
+            kind: EmissionKind::Source,
             outcome: Outcome::Acked,
             arrived_us: None,
         };
