@@ -6,6 +6,7 @@
 use core::ops::Range;
 
 mod buffer;
+mod fate;
 mod packets_recv;
 mod packets_send;
 mod pieces;
@@ -26,6 +27,7 @@ pub(crate) use state::{Flow, FlowSpec};
 pub(crate) use stream_recv::{RecvError, StreamRecv};
 pub(crate) use stream_send::StreamSend;
 
+pub use fate::Fate;
 pub use packets_send::SendError;
 pub use stream_recv::Chunk;
 

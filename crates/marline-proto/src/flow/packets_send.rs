@@ -102,9 +102,8 @@ impl PacketsSend {
     /// A message of `len` bytes that would be written now, as a scheduler may judge it.
     pub(crate) fn offered(&self, now: Instant, len: usize) -> Unit {
         Unit {
-            id: self.count(),
-            len: len as u64,
             deadline: self.lifetime.map(|l| now + l),
+            ..Unit::new(self.count(), len as u64)
         }
     }
 
@@ -163,10 +162,10 @@ impl PacketsSend {
     /// What is left of message `id` from `offset` on.
     pub(crate) fn unit(&self, id: u64, offset: u64) -> Option<Unit> {
         let message = self.message(id)?;
+        let left = (message.data.len() as u64).saturating_sub(offset);
         Some(Unit {
-            id,
-            len: (message.data.len() as u64).saturating_sub(offset),
             deadline: (message.expires != Instant::FAR_FUTURE).then_some(message.expires),
+            ..Unit::new(id, left)
         })
     }
 

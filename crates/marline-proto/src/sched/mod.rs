@@ -12,9 +12,9 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 
-use crate::flow::Symbol;
+use crate::flow::{Fate, Symbol};
 use crate::path::EmissionKind;
 use crate::wire::PathId;
 
@@ -38,51 +38,20 @@ pub mod registry;
 mod relief;
 mod round_robin;
 mod sttf;
+mod unit;
 mod view;
 
 pub use choice::{Choice, ChoiceError};
 pub use coding::Coding;
 pub use options::{Accepts, OptionSpec, Value};
 pub use plan::{Blocked, Plan, SymbolSource};
+pub use unit::{Forecast, Refusal, Unit, UnitCode};
 pub use view::PathView;
 
 #[cfg(test)]
 mod document;
 #[cfg(test)]
 pub(crate) mod tests;
-
-/// A unit that an application hands over: what a scheduler may judge before it is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unit {
-    /// Its number in its flow; the session counts.
-    pub id: u64,
-    /// Its length (bytes). In a [`Plan`]: what is left of it to emit.
-    pub len: u64,
-    /// After this it is worth nothing; `None` if it always is.
-    pub deadline: Option<Instant>,
-}
-
-/// Why a scheduler will not take a unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Refusal {
-    /// It cannot arrive by its deadline as surely as asked; `best` is the highest probability of
-    /// being on time that any schedule has now (HOP §IV).
-    Late {
-        /// Probability, 0..=1.
-        best: f64,
-    },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Late { best } => write!(
-                f,
-                "it cannot arrive in time as surely as asked; the best probability is {best:.3}"
-            ),
-        }
-    }
-}
 
 /// What became of an emission of this flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,14 +97,46 @@ pub struct Feedback {
 /// may emit what fits the paths' windows, or, for schedulers that queue ahead, what they bound
 /// themselves.
 pub trait Scheduler: fmt::Debug + Send {
-    /// May the unit be written? Asked before it is taken, so that the application can change it;
-    /// schedulers that promise nothing take everything.
+    /// May the unit be written, and what is to be expected of it? Asked before it is taken, so that
+    /// the application can change it; schedulers that promise nothing take everything and forecast
+    /// nothing.
     ///
     /// # Errors
     /// Why not.
-    fn admit(&mut self, now: Instant, paths: &[PathView], unit: &Unit) -> Result<(), Refusal> {
+    fn admit(
+        &mut self,
+        now: Instant,
+        paths: &[PathView],
+        unit: &Unit,
+    ) -> Result<Option<Forecast>, Refusal> {
         let _ = (now, paths, unit);
-        Ok(())
+        Ok(None)
+    }
+
+    /// Largest unit (bytes) that would arrive `within` this time from now with at least this
+    /// probability; `None` from schedulers that do not know.
+    fn capacity(
+        &self,
+        now: Instant,
+        paths: &[PathView],
+        within: Duration,
+        reliability: f64,
+    ) -> Option<u64> {
+        let _ = (now, paths, within, reliability);
+        None
+    }
+
+    /// Shortest time from now within which a unit of `len` bytes would arrive with at least this
+    /// probability; `None` from schedulers that do not know.
+    fn deadline(
+        &self,
+        now: Instant,
+        paths: &[PathView],
+        len: u64,
+        reliability: f64,
+    ) -> Option<Duration> {
+        let _ = (now, paths, len, reliability);
+        None
     }
 
     /// Emits what should be sent now.
@@ -144,6 +145,11 @@ pub trait Scheduler: fmt::Debug + Send {
     /// Learns what became of the flow's symbols.
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         let _ = (now, feedback);
+    }
+
+    /// Learns what became of a whole unit of a flow of blocks or objects, as the peer said.
+    fn on_unit(&mut self, now: Instant, unit: u64, fate: Fate) {
+        let _ = (now, unit, fate);
     }
 
     /// Should [`Scheduler::plan`] also be called when a stream has data and no credit of the peer

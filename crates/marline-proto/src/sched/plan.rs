@@ -24,6 +24,17 @@ pub trait SymbolSource {
     fn unsent(&self) -> u64;
     /// The unit that the next symbol belongs to; `None` in a stream, which is all one.
     fn unit(&self) -> Option<Unit>;
+    /// The units under way, first [`unit`](Self::unit), then in the order in which they would be
+    /// sent, then those that were emitted whole and that the peer is not known to have; not more
+    /// than a scheduler can look at.
+    fn units(&self) -> Vec<Unit> {
+        self.unit().into_iter().collect()
+    }
+    /// Queues a repair symbol of a unit for the path at `index`; `None` if the unit has none left.
+    fn repair_of(&mut self, unit: u64, index: usize, max: u32) -> Option<Symbol> {
+        let _ = (unit, index, max);
+        None
+    }
     /// Rate that the application said it needs, if it did.
     fn target_rate(&self) -> Option<Rate> {
         None
@@ -102,7 +113,31 @@ impl<'a> Plan<'a> {
     /// The unit that the next symbol belongs to and what is left of it, for schedulers that plan a
     /// unit as a whole; `None` in a stream and when there is nothing to send.
     pub fn unit(&self) -> Option<Unit> {
-        self.source.unit()
+        self.source.unit().map(|unit| self.shape(unit))
+    }
+
+    /// The units under way: [`Plan::unit`] first, then those that follow, then those that were
+    /// emitted whole (`len` is 0) and that the peer is not known to have. Schedulers that add
+    /// redundancy after a unit's last symbol, or that plan several units together, look here. At
+    /// most 64 of each sort are shown; in a stream there are none.
+    pub fn units(&self) -> Vec<Unit> {
+        let units = self.source.units().into_iter();
+        units.map(|unit| self.shape(unit)).collect()
+    }
+
+    /// A unit is cut when its first symbol is emitted: until then it is seen as it would be cut now.
+    fn shape(&self, mut unit: Unit) -> Unit {
+        if let Some(code) = &mut unit.code
+            && code.symbol == 0
+            && self.symbol > 0
+        {
+            code.symbol = self.symbol;
+            code.symbols = unit
+                .len
+                .div_ceil(u64::from(self.symbol))
+                .min(u64::from(u32::MAX)) as u32;
+        }
+        unit
     }
 
     /// Rate that the application said it needs; `None` if it did not.
@@ -148,6 +183,15 @@ impl<'a> Plan<'a> {
     /// redundancy is spent.
     pub fn repair(&mut self, index: usize) -> Option<Symbol> {
         let symbol = self.source.repair(index)?;
+        self.charge(index, symbol.len);
+        Some(symbol)
+    }
+
+    /// Emits a repair symbol of the unit with this id, one of [`Plan::units`], on the path at
+    /// `index` of [`Plan::paths`]. It is encoded when it leaves, and does not leave if the peer has
+    /// the unit by then. `None` if the unit has not begun, is done, or has no repair symbol left.
+    pub fn repair_of(&mut self, unit: u64, index: usize) -> Option<Symbol> {
+        let symbol = self.source.repair_of(unit, index, self.symbol)?;
         self.charge(index, symbol.len);
         Some(symbol)
     }

@@ -105,11 +105,7 @@ impl SymbolSource for Backlog {
 
     fn unit(&self) -> Option<Unit> {
         let len = self.unit?;
-        (self.left > 0).then_some(Unit {
-            id: self.next / len,
-            len: len - self.next % len,
-            deadline: None,
-        })
+        (self.left > 0).then(|| Unit::new(self.next / len, len - self.next % len))
     }
 
     fn send_window(&self) -> u64 {

@@ -87,11 +87,7 @@ impl SymbolSource for Backlog {
 
     fn unit(&self) -> Option<Unit> {
         let (id, offset) = self.place()?;
-        Some(Unit {
-            id,
-            len: self.packets * u64::from(PACKET) - offset,
-            deadline: None,
-        })
+        Some(Unit::new(id, self.packets * u64::from(PACKET) - offset))
     }
 
     fn send(&mut self, index: usize, _: u32) -> Symbol {
