@@ -5,13 +5,17 @@ mod report;
 
 use super::{CliError, output, runtime};
 use crate::emulate::{EmulateError, Emulator, EmulatorConfig, Stats};
+use args::Change;
+use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, interval_at, sleep_until};
 
 pub(super) use args::Args;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let config = args.config()?;
+    let changes = args.changes()?;
     let links = [config.up.to_string(), config.down.to_string()];
     let (target, seed) = (config.target, config.seed);
     let emulator = start(config)?;
@@ -20,7 +24,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         tracing::info!("{direction:<4} {link}");
     }
     let runtime = runtime()?;
-    runtime.block_on(watch(&emulator, args.stats))?;
+    runtime.block_on(watch(&emulator, args.stats, changes))?;
     let stats = emulator.stats();
     if args.json {
         output::json(&report::Report::from(&stats))
@@ -42,7 +46,16 @@ fn start(config: EmulatorConfig) -> Result<Emulator, CliError> {
 }
 
 /// Returns when the program is asked to end; meanwhile logs a line every `every`.
-async fn watch(emulator: &Emulator, every: Option<Duration>) -> Result<(), CliError> {
+async fn watch(
+    emulator: &Emulator,
+    every: Option<Duration>,
+    changes: Vec<Change>,
+) -> Result<(), CliError> {
+    let start = Instant::now();
+    let mut changes = VecDeque::from(changes);
+    let mut ticks = every
+        .filter(|every| !every.is_zero())
+        .and_then(|every| Some(interval_at(start.checked_add(every)?, every)));
     let listen = |kind| {
         signal(kind).map_err(|error| CliError::runtime(format!("cannot watch signals: {error}")))
     };
@@ -52,16 +65,31 @@ async fn watch(emulator: &Emulator, every: Option<Duration>) -> Result<(), CliEr
     );
     let mut before = emulator.stats();
     loop {
-        let pause = async {
-            match every {
-                Some(every) => tokio::time::sleep(every).await,
+        let tick = async {
+            match &mut ticks {
+                Some(ticks) => ticks.tick().await,
+                None => std::future::pending().await,
+            }
+        };
+        let next = changes
+            .front()
+            .and_then(|change| start.checked_add(change.at));
+        let change = async {
+            match next {
+                Some(at) => sleep_until(at).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
+            () = change => {
+                if let Some(Change { direction, config, .. }) = changes.pop_front() {
+                    tracing::info!("{direction:<4} from now on {config}");
+                    emulator.reconfigure(direction, config).map_err(CliError::runtime)?;
+                }
+            }
             _ = interrupt.recv() => return Ok(()),
             _ = terminate.recv() => return Ok(()),
-            () = pause => {
+            _ = tick => {
                 let now = emulator.stats();
                 log(&before, &now, every.unwrap_or_default());
                 before = now;

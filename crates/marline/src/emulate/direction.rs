@@ -1,6 +1,6 @@
 use super::stats::DirectionStats;
 use marline_base::Instant;
-use marline_link::{Link, Verdict};
+use marline_link::{ConfigError, Link, LinkConfig, Verdict};
 use std::fmt;
 
 /// One of the two ways through an emulator.
@@ -54,6 +54,14 @@ impl Lane {
 
     pub(super) fn set_dark(&mut self, now: Instant, dark: bool) {
         self.link.set_dark(now, dark);
+    }
+
+    pub(super) fn reconfigure(
+        &mut self,
+        now: Instant,
+        config: LinkConfig,
+    ) -> Result<(), ConfigError> {
+        self.link.reconfigure(now, config)
     }
 
     pub(super) fn stats(&self, now: Instant) -> DirectionStats {

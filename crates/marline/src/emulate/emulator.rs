@@ -130,6 +130,18 @@ impl Emulator {
         self.relay().set_dark(direction, dark);
     }
 
+    /// Changes the link of one direction, as [`Link::reconfigure`] says: what it has accepted keeps
+    /// its time, what comes from now on finds the new link.
+    ///
+    /// # Errors
+    ///
+    /// When a parameter is out of its range; then nothing changes.
+    pub fn reconfigure(&self, direction: Direction, link: LinkConfig) -> Result<(), EmulateError> {
+        self.relay()
+            .reconfigure(direction, link)
+            .map_err(|source| EmulateError::Config { direction, source })
+    }
+
     /// Gives every client a new port towards the target when it sends next, as a NAT does that has
     /// lost its table. What the target sends to the old ports is lost.
     pub fn rebind(&self) {

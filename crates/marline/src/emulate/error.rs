@@ -3,7 +3,7 @@ use marline_link::ConfigError;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why an emulator could not be started.
+/// Why an emulator could not be started, or its link not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
     /// A parameter of one of the links is out of range.

@@ -5,7 +5,7 @@ use super::socket::header_bytes;
 use super::stats::{LatenessRecorder, Stats};
 use super::{Direction, Lateness};
 use marline_base::Instant;
-use marline_link::Verdict;
+use marline_link::{ConfigError, LinkConfig, Verdict};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::net::{SocketAddr, UdpSocket};
@@ -207,6 +207,16 @@ impl Relay {
             }
             kept
         });
+    }
+
+    /// Changes one direction's link for what is offered from now on.
+    pub(super) fn reconfigure(
+        &mut self,
+        direction: Direction,
+        config: LinkConfig,
+    ) -> Result<(), ConfigError> {
+        let now = self.clock.now();
+        self.lanes[direction as usize].reconfigure(now, config)
     }
 
     pub(super) fn expire(&mut self) {

@@ -182,6 +182,29 @@ fn going_dark_cuts_the_queue_but_not_the_wire() {
 }
 
 #[test]
+fn a_changed_link_holds_for_what_comes_then() {
+    let (target, emulator) = emulator("delay=1ms,mtu=100");
+    let client = client(&emulator);
+    client.send(&[1; 200]).unwrap();
+    wait_until(&emulator, |stats| {
+        stats.up.link.dropped_for(Reason::TooBig) == 1
+    });
+    let up: LinkConfig = "delay=1ms,mtu=1000".parse().unwrap();
+    emulator.reconfigure(Direction::Up, up).unwrap();
+    client.send(&[2; 200]).unwrap();
+    let (got, upstream) = receive(&target);
+    assert_eq!(got, [2; 200]);
+    // The other direction is as it was.
+    target.send_to(&[3; 200], upstream).unwrap();
+    wait_until(&emulator, |stats| {
+        stats.down.link.dropped_for(Reason::TooBig) == 1
+    });
+    let wrong = "rate=1bit".parse().unwrap();
+    let error = emulator.reconfigure(Direction::Down, wrong).unwrap_err();
+    assert!(error.to_string().contains("rate=1 bit/s"), "{error}");
+}
+
+#[test]
 fn clients_share_the_link_but_not_the_port() {
     let (target, emulator) = emulator("delay=1ms");
     let clients: Vec<UdpSocket> = (0..5).map(|_| client(&emulator)).collect();

@@ -1,5 +1,7 @@
 //! The flags of `marline link`: a link's keys three times over, made from the link's own list.
 
+mod change;
+
 use crate::cli::CliError;
 use crate::emulate::{Direction, EmulatorConfig};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
@@ -7,6 +9,8 @@ use marline_link::{ConfigError, Key, LinkConfig};
 use std::fs;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+pub(super) use change::Change;
 
 const ABOUT: &str =
     "Emulate one link: relay UDP with a rate, delay, jitter, loss, queue and outages";
@@ -18,7 +22,9 @@ Programs send to --listen instead of --to; answers come back through the emulate
 as --rate hold for both directions; with --up- or --down- in front (--down-rate) they hold for \
 datagrams to or from the target only. A datagram counts with its IP and UDP headers.
 
-A link with a rate and no --queue has a queue of 200ms. Statistics are printed on SIGINT or SIGTERM.";
+A link with a rate and no --queue has a queue of 200ms. --at changes keys while the link runs, such \
+as a handover to another cell; what waits in the queue stays, and a new rate, trace or service \
+replaces all that was said of the old one. Statistics are printed on SIGINT or SIGTERM.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +33,8 @@ Examples:
   marline link --to 127.0.0.1:4433 --trace lte.down --up-trace lte.up --queue 100p
   marline link --to 127.0.0.1:4433 --trace walk.csv#starlink --trace-scale 0.1 --delay 25ms
   marline link --to 127.0.0.1:4433 --delay 80ms --jitter 40ms --jitter-dist uniform --jitter-hold 200ms
-  marline link --to 127.0.0.1:4433 --rate 20mbit --outage 10s+2s --outage 30s+500ms --json";
+  marline link --to 127.0.0.1:4433 --rate 20mbit --outage 10s+2s --outage 30s+500ms --json
+  marline link --to 127.0.0.1:4433 --rate 20mbit --delay 25ms --outage 30s+3s --at 33s:delay=75ms";
 
 /// The checked flags of `marline link`.
 #[derive(Debug)]
@@ -37,6 +44,10 @@ pub(in crate::cli) struct Args {
     /// Keys and values in the order of [`LinkConfig::KEYS`].
     both: Vec<(&'static str, String)>,
     own: [Vec<(&'static str, String)>; 2],
+    /// What `--at` says for both directions.
+    both_at: Vec<String>,
+    /// What `--up-at` and `--down-at` say.
+    own_at: [Vec<String>; 2],
     pub(super) stats: Option<Duration>,
     pub(super) json: bool,
 }
@@ -60,19 +71,43 @@ impl Args {
         Ok(config)
     }
 
+    /// The changes of both links, in the order of their times.
+    pub(super) fn changes(&self) -> Result<Vec<Change>, CliError> {
+        let mut changes = Vec::new();
+        for direction in Direction::BOTH {
+            let own = &self.own_at[direction as usize];
+            let of_both = self.both_at.iter().map(|text| ("at".to_owned(), text));
+            let own = own.iter().map(|text| (format!("{direction}-at"), text));
+            let given = of_both.chain(own);
+            changes.extend(change::resolve(direction, self.pairs(direction), given)?);
+        }
+        changes.sort_by_key(|change| change.at);
+        Ok(changes)
+    }
+
     fn link(&self, direction: Direction) -> Result<LinkConfig, CliError> {
-        let own = &self.own[direction as usize];
-        let [own, both] = [own, &self.both].map(|pairs| {
-            let pairs = pairs.iter().map(|(key, value)| (*key, value.as_str()));
-            pairs.collect::<Vec<_>>()
-        });
-        let pairs = LinkConfig::layered(&own, &both);
-        let read = |path: &str| fs::read_to_string(path).map_err(|e| format!("cannot read: {e}"));
-        LinkConfig::from_pairs(pairs, read).map_err(|error| {
+        read(self.pairs(direction)).map_err(|error| {
+            let own = &self.own[direction as usize];
             let own = own.iter().any(|(key, _)| *key == error.key());
             refused(if own { direction.name() } else { "" }, &error)
         })
     }
+
+    /// The keys and values of one direction.
+    fn pairs(&self, direction: Direction) -> Vec<(&str, &str)> {
+        let [own, both] = [&self.own[direction as usize], &self.both].map(|pairs| {
+            let pairs = pairs.iter().map(|(key, value)| (*key, value.as_str()));
+            pairs.collect::<Vec<_>>()
+        });
+        LinkConfig::layered(&own, &both)
+    }
+}
+
+/// The link that `pairs` describe, with the traces that they name.
+fn read(pairs: Vec<(&str, &str)>) -> Result<LinkConfig, ConfigError> {
+    LinkConfig::from_pairs(pairs, |path| {
+        fs::read_to_string(path).map_err(|e| format!("cannot read: {e}"))
+    })
 }
 
 /// A wrong value as an error of the flag, whose prefix is `up`, `down` or nothing.
@@ -146,6 +181,11 @@ impl clap::Args for Args {
                     .action(ArgAction::SetTrue)
                     .help("Print the final statistics as JSON"),
             );
+        let command = [None]
+            .into_iter()
+            .chain(Direction::BOTH.map(Some))
+            .map(change::arg)
+            .fold(command, Command::arg);
         let directions = [None].into_iter().chain(Direction::BOTH.map(Some));
         directions
             .flat_map(|direction| LinkConfig::KEYS.iter().map(move |key| arg(key, direction)))
@@ -180,11 +220,17 @@ impl FromArgMatches for Args {
                 .flat_map(|(key, values)| values.map(move |value| (key, value)))
                 .collect()
         };
+        let changes = |direction| {
+            let values = matches.get_many::<String>(&change::flag(direction));
+            values.into_iter().flatten().cloned().collect()
+        };
         Ok(Self {
             listen: addr("listen")?,
             target: addr("to")?,
             both: pairs(None),
             own: Direction::BOTH.map(|direction| pairs(Some(direction))),
+            both_at: changes(None),
+            own_at: Direction::BOTH.map(|direction| changes(Some(direction))),
             stats: matches.get_one::<Duration>("stats").copied(),
             json: matches.get_flag("json"),
         })

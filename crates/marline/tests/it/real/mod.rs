@@ -6,6 +6,7 @@
 //! | `connections.rs` | 200 connections at once, each with its own bytes and half-close |
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
 //! | `handover.rs` | nothing is lost when the better link goes dark |
+//! | `links.rs` | an emulated link changes while it runs |
 //! | `many.rs` | one server serves many clients |
 //! | `observe.rs` | metrics and status |
 //! | `outages.rs` | dead first path; all paths dark, shorter and longer than the idle limit |
@@ -24,6 +25,7 @@ mod connections;
 mod datagrams;
 mod handover;
 pub(crate) mod harness;
+mod links;
 mod many;
 mod observe;
 mod outages;

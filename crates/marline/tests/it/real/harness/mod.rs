@@ -18,7 +18,7 @@ mod target;
 
 pub(crate) use handover::{Figures, HandoverPlan, handover};
 pub(crate) use pattern::{Digest, pattern};
-pub(crate) use program::marline;
+pub(crate) use program::{Program, marline};
 pub(crate) use site::{ClientProgram, ServerProgram, Site, client_of, link, path};
 pub(crate) use socks::{socks_connect, socks_reply};
 pub(crate) use target::{http_server, tcp_echo, udp_echo};
