@@ -95,6 +95,13 @@ fn path(id: u64, ms: u64, mbps: u64) -> PathView {
     }
 }
 
+/// Arrivals (µs) spread over up to 8 ms, so that schedulers that learn how sure arrivals are have
+/// something to learn.
+fn arrival(sent: Instant, symbol: Symbol, index: usize) -> u64 {
+    let number = symbol.offset / u64::from(SYMBOL);
+    sent.as_micros() + 10_000 * (1 + index as u64) + number * 7_919 % 8_000
+}
+
 /// Nanoseconds per symbol in plans of `symbols`, without feedback, which is given after each.
 fn measure(choice: &Choice, symbols: u64) -> f64 {
     let mut scheduler = choice.make();
@@ -120,7 +127,7 @@ fn measure(choice: &Choice, symbols: u64) -> f64 {
                     kind: EmissionKind::Source,
                     outcome,
                     sent: now,
-                    arrived_us: None,
+                    arrived_us: (outcome == Outcome::Acked).then(|| arrival(now, *symbol, *index)),
                 };
                 scheduler.on_feedback(now, &feedback);
             }

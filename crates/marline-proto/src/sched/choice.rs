@@ -69,6 +69,14 @@ impl Choice {
         }
     }
 
+    /// The word, if the option that takes a number or a word has one; as for [`Choice::switch`].
+    pub fn word(&self, key: &str) -> Option<&'static str> {
+        match self.value(key) {
+            Value::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
     /// The duration; as for [`Choice::switch`].
     pub fn time(&self, key: &str) -> Duration {
         match self.value(key) {

@@ -37,6 +37,7 @@ mod redundant;
 pub mod registry;
 mod relief;
 mod round_robin;
+mod s_edpf;
 mod sttf;
 mod unit;
 mod view;

@@ -1,4 +1,4 @@
-//! What a scheduler can be told besides its name: switches, numbers and times.
+//! What a scheduler can be told besides its name: switches, numbers, words and times.
 
 use core::fmt;
 
@@ -13,6 +13,8 @@ pub enum Value {
     Number(f64),
     /// A duration.
     Time(Duration),
+    /// One of the option's words.
+    Word(&'static str),
 }
 
 // No number is NaN: defaults are literals, and what is read must lie in a range.
@@ -23,6 +25,7 @@ impl fmt::Display for Value {
         match self {
             Self::Switch(on) => f.write_str(if *on { "on" } else { "off" }),
             Self::Number(number) => write!(f, "{number}"),
+            Self::Word(word) => f.write_str(word),
             Self::Time(time) => match time.as_nanos() {
                 0 => f.write_str("0s"),
                 n if n % 1_000_000_000 == 0 => write!(f, "{}s", n / 1_000_000_000),
@@ -42,6 +45,8 @@ pub enum Accepts {
     Number(f64, f64),
     /// A duration from the first to the second, written with its unit: `us`, `ms` or `s`.
     Time(Duration, Duration),
+    /// A number from the first to the second, or one of the words.
+    NumberOr(f64, f64, &'static [&'static str]),
 }
 
 impl fmt::Display for Accepts {
@@ -49,6 +54,12 @@ impl fmt::Display for Accepts {
         match self {
             Self::Switch => f.write_str("`on` or `off`"),
             Self::Number(low, high) => write!(f, "a number from {low} to {high}"),
+            Self::NumberOr(low, high, words) => {
+                for word in *words {
+                    write!(f, "`{word}`, ")?;
+                }
+                write!(f, "or a number from {low} to {high}")
+            }
             Self::Time(low, high) => {
                 let (low, high) = (Value::Time(*low), Value::Time(*high));
                 write!(f, "a time from {low} to {high} with its unit (us, ms or s)")
@@ -96,6 +107,22 @@ impl OptionSpec {
         }
     }
 
+    /// A number within `range` (lowest, highest), or one of `words`; one of these by default.
+    pub const fn number_or(
+        key: &'static str,
+        default: &'static str,
+        range: (f64, f64),
+        words: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self {
+            key,
+            accepts: Accepts::NumberOr(range.0, range.1, words),
+            default: Value::Word(default),
+            help,
+        }
+    }
+
     /// A duration within `range` (shortest, longest).
     pub const fn time(
         key: &'static str,
@@ -119,11 +146,10 @@ impl OptionSpec {
                 "off" => Some(Value::Switch(false)),
                 _ => None,
             },
-            Accepts::Number(low, high) => {
-                let number = text.parse::<f64>().ok()?;
-                (low..=high)
-                    .contains(&number)
-                    .then_some(Value::Number(number))
+            Accepts::Number(low, high) => number(text, low, high),
+            Accepts::NumberOr(low, high, words) => {
+                let word = words.iter().find(|word| **word == text);
+                word.map_or_else(|| number(text, low, high), |word| Some(Value::Word(word)))
             }
             Accepts::Time(low, high) => {
                 let time = time(text)?;
@@ -131,6 +157,13 @@ impl OptionSpec {
             }
         }
     }
+}
+
+fn number(text: &str, low: f64, high: f64) -> Option<Value> {
+    let number = text.parse::<f64>().ok()?;
+    (low..=high)
+        .contains(&number)
+        .then_some(Value::Number(number))
 }
 
 fn time(text: &str) -> Option<Duration> {
@@ -156,11 +189,13 @@ mod tests {
             OptionSpec::switch("a", false, "-"),
             OptionSpec::number("b", 0.5, (0.0, 1.0), "-"),
             OptionSpec::time("c", ms(10), (Duration::ZERO, ms(2_000)), "-"),
+            OptionSpec::number_or("d", "none", (0.0, 1.0), &["none", "all"], "-"),
         ];
         let texts = [
             &["on", "off"][..],
             &["0", "1", "0.47"],
             &["0s", "20ms", "1500us", "2s", "0.5us"],
+            &["none", "all", "0.5"],
         ];
         for (spec, texts) in specs.iter().zip(texts) {
             for text in texts {
@@ -175,5 +210,7 @@ mod tests {
         }
         let time = specs[2].accepts.to_string();
         assert_eq!(time, "a time from 0s to 2s with its unit (us, ms or s)");
+        let either = specs[3].accepts.to_string();
+        assert_eq!(either, "`none`, `all`, or a number from 0 to 1");
     }
 }

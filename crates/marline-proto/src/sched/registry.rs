@@ -2,7 +2,7 @@
 
 use super::{
     Choice, Constructor, OptionSpec, blest, cpf, daps, dems, ecf, edpf, hedge, min_rtt, ols, otias,
-    redundant, round_robin, sttf,
+    redundant, round_robin, s_edpf, sttf,
 };
 use crate::wire::FlowKind;
 
@@ -35,11 +35,13 @@ pub const SCHEDULERS: &[Entry] = &[
     ecf::ENTRY,
     edpf::ENTRY,
     hedge::ENTRY,
+    s_edpf::mend::ENTRY,
     min_rtt::ENTRY,
     ols::ENTRY,
     otias::ENTRY,
     redundant::ENTRY,
     round_robin::ENTRY,
+    s_edpf::ENTRY,
     sttf::ENTRY,
 ];
 
@@ -109,6 +111,10 @@ mod tests {
                 let others: Vec<_> = match option.accepts {
                     Accepts::Switch => ["on", "off"].map(ToString::to_string).to_vec(),
                     Accepts::Number(low, high) => [low, high].map(|n| n.to_string()).to_vec(),
+                    Accepts::NumberOr(low, high, words) => {
+                        let words = words.iter().map(|word| word.to_string());
+                        words.chain([low, high].map(|n| n.to_string())).collect()
+                    }
                     Accepts::Time(low, high) => {
                         [low, high].map(|t| Value::Time(t).to_string()).to_vec()
                     }

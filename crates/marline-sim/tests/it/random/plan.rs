@@ -25,6 +25,10 @@ pub(super) fn scheduler(rng: &mut Rng) -> Choice {
         for option in entry.options {
             let value = match option.accepts {
                 Accepts::Switch => pick(rng, &["on", "off"]).to_owned(),
+                Accepts::NumberOr(low, high, words) => match rng.chance(0.5) {
+                    true => pick(rng, words).to_owned(),
+                    false => (low + (high - low) * rng.uniform()).to_string(),
+                },
                 Accepts::Number(low, high) => (low + (high - low) * rng.uniform()).to_string(),
                 Accepts::Time(low, high) => {
                     let (low, high) = (low.as_micros() as u64, high.as_micros() as u64);

@@ -1,0 +1,248 @@
+//! When packets would arrive: one lane a path, for one plan.
+
+use libm::sqrt;
+use marline_base::Instant;
+use smallvec::SmallVec;
+
+use super::arrivals::{Arrivals, Laws};
+use super::gauss::Gauss;
+use super::sample;
+use crate::sched::PathView;
+
+/// Standard deviations from a normal variable's mean to its 95th percentile.
+const UPPER: f64 = 1.644_853_626_951_472_2;
+/// Delays that differ by less (µs) are equal; the earlier arrival then decides.
+const EQUAL: f64 = 1.0;
+/// Nothing has left on the path yet: its latest arrival lies in the past (µs).
+const NEVER: f64 = -1e15;
+
+/// A path as eq. (9) sees it. Times in µs from now, on a clock that all paths share.
+#[derive(Clone, Debug)]
+pub(super) struct Lane<'a> {
+    /// A packet's delay from its departure.
+    delay: Gauss,
+    /// The latest arrival of all that left or wait.
+    latest: Gauss,
+    /// The same with the next packet.
+    with_next: Gauss,
+    /// Correlation of delays of two packets in a row.
+    correlation: f64,
+    /// The laws as they were seen, and what their values are to be shifted by.
+    seen: Option<(&'a Laws, f64)>,
+    /// A repair symbol brings what has not arrived so long after its departure.
+    mended: f64,
+    /// When the next packet would leave.
+    departs: f64,
+    /// When the last one left.
+    last: f64,
+    /// Time between departures.
+    service: f64,
+}
+
+/// All lanes of a plan.
+pub(super) struct Lanes<'a> {
+    lanes: SmallVec<[Lane<'a>; 4]>,
+    /// Delays count as they were seen, not as normal variables.
+    seen: bool,
+}
+
+/// What is known of a path besides its view.
+pub(super) struct Known<'a> {
+    pub(super) arrivals: &'a Arrivals,
+    /// When the last packet left.
+    pub(super) last: Option<Instant>,
+}
+
+impl<'a> Lanes<'a> {
+    /// The lanes of `paths`, of which so much is known, for packets of `len` bytes.
+    pub(super) fn new(
+        now: Instant,
+        paths: &[PathView],
+        known: &[Known<'a>],
+        len: u32,
+        seen: bool,
+    ) -> Self {
+        // A clock that not all paths have told cannot be compared.
+        let told = known.iter().all(|k| k.arrivals.laws().is_some());
+        let forecast = told && paths.iter().all(|p| p.forecast.is_some());
+        let lane = |(path, known): (&PathView, &Known<'a>)| {
+            let laws = known.arrivals.laws().filter(|_| told);
+            let mut lane = lane(now, path, known, laws, forecast, len);
+            lane.look_ahead();
+            lane
+        };
+        Self {
+            lanes: paths.iter().zip(known).map(lane).collect(),
+            seen: seen && told,
+        }
+    }
+
+    /// The path where E\[max(Y₁, …, Y_P, a_q)\] is least (eq. 9): all packets up to this one are
+    /// there at the earliest. Of equals, where this one arrives first.
+    pub(super) fn best(&self) -> Option<usize> {
+        let mut best: Option<(usize, f64, f64)> = None;
+        for (i, lane) in self.lanes.iter().enumerate() {
+            let arrival = lane.departs + lane.delay.mean.min(lane.mended);
+            let all = self.all_there(i);
+            let better = best.is_none_or(|(_, least, first)| {
+                all < least - EQUAL || all < least + EQUAL && arrival < first
+            });
+            if better {
+                best = Some((i, all, arrival));
+            }
+        }
+        best.map(|best| best.0)
+    }
+
+    /// E\[max\] if the packet takes path `q`.
+    fn all_there(&self, q: usize) -> f64 {
+        if self.seen {
+            return self.all_there_as_seen(q);
+        }
+        let mut own = self.lanes[q].with_next;
+        let mut others = self.lanes.iter().enumerate().filter(|(p, _)| *p != q);
+        let Some((_, last)) = others.next_back() else {
+            return own.mean;
+        };
+        for (_, other) in others {
+            own = own.max(other.latest, 0.0);
+        }
+        own.expected_max(last.latest)
+    }
+
+    /// The same from the distributions that were seen, cut where repair symbols come first.
+    fn all_there_as_seen(&self, q: usize) -> f64 {
+        let mut terms: SmallVec<[sample::Term<'_>; 5]> = SmallVec::new();
+        for (p, lane) in self.lanes.iter().enumerate() {
+            let Some((laws, shift)) = lane.seen else {
+                continue;
+            };
+            let [delay, latest] = &laws.seen;
+            let term = |sample, departs| sample::Term {
+                sample,
+                shift: departs + shift,
+                most: lane.mended - shift,
+            };
+            if p == q {
+                terms.push(term(delay, lane.departs));
+            }
+            if p != q || lane.correlation < 0.5 {
+                terms.push(term(latest, lane.last));
+            }
+        }
+        sample::expected_max(&terms)
+    }
+
+    /// A packet goes to path `q`.
+    pub(super) fn send(&mut self, q: usize) {
+        let lane = &mut self.lanes[q];
+        lane.last = lane.departs;
+        lane.departs += lane.service;
+        if !self.seen {
+            lane.latest = lane.with_next;
+            lane.look_ahead();
+        }
+    }
+
+    /// Has path `q` nothing to do that is known of?
+    pub(super) fn is_free(&self, q: usize) -> bool {
+        let lane = &self.lanes[q];
+        lane.departs <= 0.0 && lane.last + lane.service <= 0.0
+    }
+
+    /// Standard deviation of a packet's delay on path `q` (µs).
+    pub(super) fn spread(&self, q: usize) -> f64 {
+        sqrt(self.lanes[q].delay.var)
+    }
+
+    /// What path `q` brings later than all but a share `late` of its packets is brought by repair
+    /// symbols, though no sooner than the quickest path's packets arrive.
+    pub(super) fn mend(&mut self, q: usize, late: f64) {
+        let quickest = self
+            .lanes
+            .iter()
+            .map(|lane| lane.delay.mean)
+            .fold(f64::INFINITY, f64::min);
+        let lane = &mut self.lanes[q];
+        if let Some((laws, shift)) = lane.seen {
+            lane.mended = (laws.seen[0].quantile(1.0 - late) + shift).max(quickest);
+        }
+    }
+}
+
+impl Lane<'_> {
+    fn look_ahead(&mut self) {
+        let arrival = self.delay.shifted(self.departs);
+        self.with_next = arrival.max(self.latest, self.correlation);
+    }
+}
+
+fn lane<'a>(
+    now: Instant,
+    path: &PathView,
+    known: &Known<'a>,
+    laws: Option<&'a Laws>,
+    forecast: bool,
+    len: u32,
+) -> Lane<'a> {
+    // µs a byte.
+    let service = 8e6 / path.rate.as_bps().max(1) as f64;
+    let waiting = path.queued as f64 * service;
+    let service = f64::from(len) * service;
+    let ago = |then: Instant| -(now.since(then).as_nanos() as f64) / 1e3;
+    let last = known.last.map_or(NEVER, ago);
+    // `latest` comes as a delay from the departure of the last packet.
+    let lane = |delay: Gauss, latest: Gauss, standing: f64| {
+        let departs = standing + waiting;
+        let last = match departs > 0.0 {
+            true => departs - service,
+            false => last,
+        };
+        Lane {
+            delay,
+            latest: latest.shifted(last),
+            with_next: delay,
+            correlation: laws.map_or(1.0, |laws| laws.correlation),
+            seen: None,
+            mended: f64::INFINITY,
+            departs,
+            last,
+            service,
+        }
+    };
+    let Some(laws) = laws else {
+        // What round trips say.
+        let pipe = path.rate.bytes_in(path.min_rtt);
+        let standing = path.in_flight.saturating_sub(pipe) as f64 * service / f64::from(len.max(1));
+        let spread = path.rtt_var.as_nanos() as f64 / 1e3;
+        let delay = Gauss {
+            mean: path.min_rtt.as_nanos() as f64 / 2e3 + service,
+            var: spread * spread,
+        };
+        return lane(delay, delay, standing);
+    };
+    let origin = known.arrivals.origin();
+    let of_forecast = path.forecast.filter(|_| forecast);
+    let Some(forecast) = of_forecast else {
+        return Lane {
+            seen: Some((laws, origin)),
+            ..lane(laws.delay.shifted(origin), laws.latest.shifted(origin), 0.0)
+        };
+    };
+    // The forecast knows our own queue; the laws know how far from the mean delays lie.
+    let spread = forecast.late_us / UPPER;
+    let delay = Gauss {
+        mean: forecast.offset_us,
+        var: spread * spread,
+    };
+    let shift = forecast.offset_us - laws.delay.mean;
+    let latest = match laws.latest == laws.delay {
+        true => delay,
+        false => laws.latest.shifted(shift),
+    };
+    let standing = forecast.free.since(now).as_nanos() as f64 / 1e3;
+    Lane {
+        seen: Some((laws, shift)),
+        ..lane(delay, latest, standing)
+    }
+}

@@ -1,0 +1,81 @@
+//! S-EDPF whose packets arrive when a repair symbol brings them, if that is sooner: *decode-aware
+//! lead*.
+//!
+//! Equation 9 fears a path whose packets may be late, and keeps what follows waiting for them: a
+//! *lead* of the steady path's packets over the shaky one's, paid in delay. But a code repairs what
+//! is late as it repairs what is lost. With one repair symbol in τ packets, everything is known as
+//! soon as no more than one packet in τ has not arrived; so a path that carries a share f of the
+//! packets may have a fraction 1/(τf) of its own late. What takes longer than that quantile of its
+//! delay arrives with a repair symbol instead: the law of arrivals in equation 9 is cut there. With
+//! τ = 4 over two equal paths one of which is shaky, this is the median, and nothing is held back;
+//! without a code nothing is cut, and this is `s-edpf`.
+//!
+//! * Loss comes first: what repair symbols replace of it is not left for what is late.
+//! * Several shaky paths share what is left, by how much their delays vary.
+
+use alloc::boxed::Box;
+
+use marline_base::Instant;
+use smallvec::SmallVec;
+
+use super::lanes::Lanes;
+use super::{HORIZON, IDLE, Order, Outlook, interval};
+use crate::sched::registry::Entry;
+use crate::sched::{Choice, Feedback, Plan, Scheduler};
+use crate::wire::FlowKind;
+
+/// Which part of the repair symbols is counted on.
+const COUNTED: f64 = 0.95;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "mend",
+    publication: "Marline; after Garcia-Saavedra, Karzand and Leith, IEEE/ACM ToN 2018",
+    help: "as s-edpf, but what a repair symbol brings sooner has arrived then",
+    kinds: &[FlowKind::Stream, FlowKind::Packets],
+    options: &[interval::OPTION, IDLE, HORIZON],
+    new,
+};
+
+fn new(choice: &Choice) -> Box<dyn Scheduler> {
+    Box::new(Mend(Order::new(choice, true)))
+}
+
+#[derive(Debug)]
+struct Mend(Order);
+
+impl Scheduler for Mend {
+    fn plan(&mut self, plan: &mut Plan<'_>) {
+        self.0.plan(plan, cut);
+    }
+
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
+        self.0.on_feedback(now, feedback);
+    }
+
+    fn codes(&self) -> bool {
+        self.0.interval.codes()
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.0.wake_at()
+    }
+}
+
+/// Cuts the laws of arrivals where repair symbols come sooner.
+fn cut(lanes: &mut Lanes<'_>, outlook: &Outlook<'_>) {
+    let Some(tau) = outlook.tau else {
+        return;
+    };
+    let paths = outlook.paths.iter().zip(outlook.shares);
+    let lost: f64 = paths.map(|(path, share)| path.loss * share).sum();
+    let spare = (COUNTED / f64::from(tau) - lost).max(0.0);
+    let spreads: SmallVec<[f64; 4]> = (0..outlook.paths.len()).map(|q| lanes.spread(q)).collect();
+    let weights = spreads.iter().zip(outlook.shares);
+    let sum: f64 = weights.map(|(spread, share)| spread * share).sum();
+    if sum <= 0.0 {
+        return;
+    }
+    for (q, spread) in spreads.iter().enumerate() {
+        lanes.mend(q, (spare * spread / sum).min(1.0));
+    }
+}

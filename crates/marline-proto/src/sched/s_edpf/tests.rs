@@ -1,0 +1,302 @@
+use super::*;
+use crate::flow::Symbol;
+use crate::path::EmissionKind;
+use crate::sched::tests::path;
+use crate::sched::{Coding, SymbolSource, Unit};
+use marline_base::{Rate, Rng};
+
+const SYMBOL: u32 = 1_500;
+
+/// What was emitted, in order: the path's index, and whether it was a repair symbol.
+struct Source {
+    left: u64,
+    unknown: u32,
+    emitted: Vec<(usize, bool)>,
+}
+
+impl Source {
+    fn of(left: u64) -> Self {
+        Self {
+            left,
+            unknown: 0,
+            emitted: Vec::new(),
+        }
+    }
+
+    fn paths(&self) -> Vec<usize> {
+        self.emitted.iter().map(|e| e.0).collect()
+    }
+
+    fn repairs_on(&self, index: usize) -> usize {
+        self.emitted.iter().filter(|e| **e == (index, true)).count()
+    }
+}
+
+impl SymbolSource for Source {
+    fn next_len(&self, max: u32) -> Option<u32> {
+        (self.left > 0).then_some(SYMBOL.min(max))
+    }
+
+    fn unsent(&self) -> u64 {
+        self.left * u64::from(SYMBOL)
+    }
+
+    fn unit(&self) -> Option<Unit> {
+        None
+    }
+
+    fn send(&mut self, index: usize, max: u32) -> Symbol {
+        self.left -= 1;
+        self.unknown += 1;
+        self.emitted.push((index, false));
+        Symbol {
+            unit: 0,
+            offset: self.emitted.len() as u64 * u64::from(SYMBOL),
+            len: SYMBOL.min(max),
+        }
+    }
+
+    fn copy(&mut self, _: usize, _: Symbol) {
+        unreachable!("there are repair symbols instead")
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        Some(Coding {
+            window: self.unknown,
+            unknown: self.unknown,
+            budget: u64::MAX,
+            ..Coding::default()
+        })
+    }
+
+    fn repair(&mut self, index: usize) -> Option<Symbol> {
+        self.emitted.push((index, true));
+        Some(Symbol {
+            unit: self.emitted.len() as u64,
+            offset: 0,
+            len: SYMBOL,
+        })
+    }
+
+    fn take_back(&mut self) -> Vec<u64> {
+        unreachable!("one plan has nothing to take back")
+    }
+}
+
+fn order(text: &str) -> Box<dyn Scheduler> {
+    text.parse::<Choice>().expect("a choice").make()
+}
+
+/// Two paths of 10 Mb/s on which nothing is on its way.
+fn paths() -> [PathView; 2] {
+    [0, 1].map(|id| PathView {
+        rate: Rate::from_mbps(10),
+        symbol: SYMBOL,
+        window: 1_000 * u64::from(SYMBOL),
+        min_rtt: Duration::from_millis(80),
+        ..path(id)
+    })
+}
+
+/// Tells of packets that took as long as `delay` draws (ms), far from each other.
+fn teach(scheduler: &mut dyn Scheduler, id: u64, mut delay: impl FnMut() -> f64) {
+    for n in 0..256 {
+        let sent = Instant::from_millis(1_000 * n);
+        let at = sent.as_micros() + (1e3 * delay()) as u64;
+        let feedback = Feedback {
+            symbol: Symbol {
+                unit: 0,
+                offset: n,
+                len: SYMBOL,
+            },
+            path: PathId(id),
+            kind: EmissionKind::Source,
+            sent,
+            outcome: Outcome::Acked,
+            arrived_us: Some(at),
+        };
+        scheduler.on_feedback(sent, &feedback);
+    }
+}
+
+const NOW: Instant = Instant::from_millis(300_000);
+
+/// Where `packets` go that are written at once.
+fn placed(scheduler: &mut dyn Scheduler, paths: &mut [PathView], packets: u64) -> Source {
+    // A scheduler sees its paths before their feedback.
+    let mut source = Source::of(packets);
+    scheduler.plan(&mut Plan::new(NOW, paths, &mut source));
+    source
+}
+
+/// A scheduler that knows both paths' delays.
+fn taught(
+    text: &str,
+    paths: &mut [PathView; 2],
+    mut delay: [&mut dyn FnMut() -> f64; 2],
+) -> Box<dyn Scheduler> {
+    let mut scheduler = order(text);
+    let mut nothing = Source::of(0);
+    scheduler.plan(&mut Plan::new(Instant::ZERO, paths, &mut nothing));
+    for (id, delay) in delay.iter_mut().enumerate() {
+        teach(&mut *scheduler, id as u64, &mut **delay);
+    }
+    scheduler
+}
+
+#[test]
+fn constant_paths_are_served_as_edpf_serves_them() {
+    // 1500 B take 1.2 ms; arrivals are 41.2, 42.4, … on path 0 and 45.4, 46.6, … on path 1.
+    let mut paths = paths();
+    let mut scheduler = taught("s-edpf:tau=off", &mut paths, [&mut || 41.2, &mut || 45.4]);
+    let source = placed(&mut *scheduler, &mut paths, 10);
+    assert_eq!(source.paths(), [0, 0, 0, 0, 1, 0, 1, 0, 1, 0]);
+}
+
+/// Mean in-order delay (ms) of packets that take these paths, over common draws: transmission
+/// N(1.2, 0) and propagation N(40, 0) on path 0, of `draws` on path 1, which keeps its order.
+fn in_order(assignment: &[usize], draws: &[[f64; 4]]) -> f64 {
+    let mut sum = 0.0;
+    for propagation in draws {
+        let (mut departs, mut last, mut delivered) = ([0.0; 2], [0.0_f64; 2], 0.0_f64);
+        for &path in assignment {
+            departs[path] += 1.2;
+            let slot = (departs[path] / 1.2) as usize - 1;
+            let way = if path == 0 {
+                40.0
+            } else {
+                propagation[slot.min(3)]
+            };
+            last[path] = last[path].max(departs[path] + way);
+            delivered = delivered.max(last[path]);
+            sum += delivered;
+        }
+    }
+    sum / (draws.len() * assignment.len()) as f64
+}
+
+#[test]
+fn next_to_the_best_of_all_assignments_and_better_than_expected_arrivals() {
+    let mut rng = Rng::new(2);
+    let (mut ours, mut seen, mut means) = (Vec::new(), Vec::new(), Vec::new());
+    for mean in [10.0, 25.0, 40.0, 55.0] {
+        for sd in [0.0, 15.0, 30.0, 60.0] {
+            let mut draw = || (mean + sd * rng.normal()).max(1.0);
+            let draws: Vec<[f64; 4]> = (0..2_000)
+                .map(|_| core::array::from_fn(|_| draw()))
+                .collect();
+            for packets in 2..=4_usize {
+                let all = (0..1_usize << packets).map(|code| {
+                    let bits = (0..packets).map(|bit| code >> bit & 1);
+                    in_order(&bits.collect::<Vec<_>>(), &draws)
+                });
+                let best = all.fold(f64::INFINITY, f64::min);
+                let penalty = |text: &str| {
+                    let mut paths = paths();
+                    let mut rng = Rng::new(3);
+                    let mut delay = || 1.2 + (mean + sd * rng.normal()).max(1.0);
+                    let mut scheduler = taught(text, &mut paths, [&mut || 41.2, &mut delay]);
+                    let source = placed(&mut *scheduler, &mut paths, packets as u64);
+                    in_order(&source.paths(), &draws) / best - 1.0
+                };
+                ours.push(penalty("s-edpf:tau=off"));
+                seen.push(penalty("s-edpf:tau=off:seen=on"));
+                // Expected arrivals alone: the same laws without spread.
+                let law = 1.2 + draws.iter().map(|d| d[0]).sum::<f64>() / draws.len() as f64;
+                let mut paths = paths();
+                let mut scheduler =
+                    taught("s-edpf:tau=off", &mut paths, [&mut || 41.2, &mut || law]);
+                let source = placed(&mut *scheduler, &mut paths, packets as u64);
+                means.push(in_order(&source.paths(), &draws) / best - 1.0);
+            }
+        }
+    }
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    let worst = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
+    // EDPF's penalty reaches a quarter and more (Figure 2).
+    assert!(worst(&means) > 0.25, "{means:?}");
+    assert!(mean(&ours) < 0.5 * mean(&means), "{ours:?} {means:?}");
+    // What is left is the greed of eq. (9): the first packet takes the path of the smaller mean.
+    assert!(worst(&ours) < 0.6 * worst(&means), "{ours:?} {means:?}");
+    assert!(mean(&seen) < mean(&means), "{seen:?} {means:?}");
+}
+
+#[test]
+fn a_path_with_jitter_gets_what_is_needed_later() {
+    // Equal means, but path 1 is late by up to 60 ms: what goes there is behind what waits on 0.
+    let mut rng = Rng::new(7);
+    let mut paths = paths();
+    let mut late = || 41.2 + 30.0 * rng.normal().abs();
+    let mut scheduler = taught("s-edpf:tau=off", &mut paths, [&mut || 41.2, &mut late]);
+    let source = placed(&mut *scheduler, &mut paths, 60);
+    let first = source.paths().iter().position(|p| *p == 1).unwrap();
+    // E[max] grows by 1.2 ms a packet on path 0; path 1's first adds less only where 0's queue is
+    // near its upper half.
+    assert!((20..45).contains(&first), "{first}");
+}
+
+#[test]
+fn repair_symbols_take_the_lossiest_path_one_in_tau() {
+    for (lossy, clean) in [(0, 1), (1, 0)] {
+        let mut paths = paths();
+        paths[lossy].loss = 0.1;
+        let mut scheduler = taught("s-edpf:tau=4", &mut paths, [&mut || 41.2, &mut || 41.2]);
+        let source = placed(&mut *scheduler, &mut paths, 300);
+        assert_eq!(
+            (source.repairs_on(lossy), source.repairs_on(clean)),
+            (99, 0)
+        );
+    }
+}
+
+#[test]
+fn the_next_lossiest_path_takes_what_the_lossiest_has_no_slots_for() {
+    let mut paths = paths();
+    paths[1].loss = 0.2;
+    // Path 1 gets one packet in 20, but every 4th should be a repair symbol.
+    paths[1].rate = Rate::from_kbps(500);
+    let mut scheduler = taught("s-edpf:tau=4", &mut paths, [&mut || 41.2, &mut || 64.0]);
+    let source = placed(&mut *scheduler, &mut paths, 300);
+    assert!(source.repairs_on(1) > 3, "{:?}", source.emitted);
+    assert!((90..=99).contains(&(source.repairs_on(0) + source.repairs_on(1))));
+    let data_on_1 = source.emitted.iter().filter(|e| **e == (1, false)).count();
+    assert!(data_on_1 <= 2, "path 1 carries repair symbols: {data_on_1}");
+}
+
+#[test]
+fn idle_slots_take_one_repair_symbol_each_and_no_queue_does() {
+    let mut paths = paths();
+    let mut scheduler = taught("s-edpf:tau=64", &mut paths, [&mut || 41.2, &mut || 80.0]);
+    let mut source = Source::of(2);
+    scheduler.plan(&mut Plan::new(NOW, &mut paths, &mut source));
+    // Both packets wait on path 0; path 1 is free.
+    assert_eq!(source.emitted, [(0, false), (0, false), (1, true)]);
+    assert!(scheduler.wake_at().is_some_and(|at| at > NOW));
+    let mut off = order("s-edpf:tau=64:idle=off");
+    assert_eq!(placed(&mut *off, &mut paths, 2).repairs_on(1), 0);
+    let mut uncoded = order("s-edpf:tau=off");
+    assert!(!uncoded.codes());
+    assert_eq!(placed(&mut *uncoded, &mut paths, 2).repairs_on(1), 0);
+}
+
+#[test]
+fn mend_holds_back_less_where_repair_symbols_bring_what_is_late() {
+    let lead = |text: &str| {
+        let mut rng = Rng::new(7);
+        let mut paths = paths();
+        let mut late = || 41.2 + 60.0 * rng.normal().abs();
+        let mut scheduler = taught(text, &mut paths, [&mut || 41.2, &mut late]);
+        let source = placed(&mut *scheduler, &mut paths, 200);
+        let first = source.emitted.iter().position(|e| e.0 == 1);
+        first.unwrap_or(source.emitted.len())
+    };
+    let leads = ["16", "8", "4"].map(|tau| lead(&alloc::format!("mend:tau={tau}:idle=off")));
+    // Half of the packets may be late by a share 0.95 · 2/τ; those quantiles of |N(0, 60 ms)| are
+    // 93.4, 71.0 and 42.9 ms, or 78, 59 and 36 packets. From 256 draws.
+    for (lead, truth) in leads.into_iter().zip([78.0, 59.0, 36.0]) {
+        assert!((lead as f64 / truth - 1.0).abs() < 0.15, "{leads:?}");
+    }
+    let uncoded = lead("mend:tau=off");
+    assert!(uncoded > leads[0], "{uncoded} {leads:?}");
+    assert_eq!(uncoded, lead("s-edpf:tau=off:seen=on"));
+}
