@@ -2,6 +2,7 @@
 
 mod arrival;
 pub mod delivery;
+pub mod forecast;
 mod ledger;
 mod loss_meter;
 mod one_way;

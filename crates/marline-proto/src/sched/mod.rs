@@ -27,6 +27,7 @@ mod dems;
 mod ecf;
 mod edpf;
 mod hedge;
+pub mod hop;
 mod min_rtt;
 mod ols;
 mod options;

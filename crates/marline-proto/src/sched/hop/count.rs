@@ -1,0 +1,134 @@
+//! How many packets are on time.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::Lane;
+
+/// Probabilities below this are not told apart from nothing.
+const NOTHING: f64 = 1e-12;
+
+/// Distribution of a number of packets that are on time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Count {
+    first: usize,
+    /// Probability of `first`, `first + 1`, …
+    weights: Vec<f64>,
+}
+
+impl Count {
+    /// No packets, for certain.
+    pub fn none() -> Self {
+        Self {
+            first: 0,
+            weights: vec![1.0],
+        }
+    }
+
+    /// Of the first `sent` packets of a lane. Being late is nested: when a packet is on time so are
+    /// all before it. So exactly d are on time with probability λ(d+1) − λ(d) (the printed (5)
+    /// multiplies, and does not sum to 1).
+    pub fn of(lane: &Lane, sent: usize) -> Self {
+        let late = lane.late();
+        let sent = sent.min(lane.most());
+        let first = late[1..=sent].partition_point(|late| *late < NOTHING);
+        let mut weights: Vec<f64> = late[first..=sent].windows(2).map(|w| w[1] - w[0]).collect();
+        weights.push(1.0 - late.get(sent).copied().unwrap_or(0.0));
+        Self { first, weights }
+    }
+
+    /// The sum of two independent numbers; what exceeds `most` counts as `most`.
+    pub fn plus(&self, other: &Self, most: usize) -> Self {
+        let first = (self.first + other.first).min(most);
+        let length = (self.weights.len() + other.weights.len() - 1).min(most - first + 1);
+        let mut weights = vec![0.0; length];
+        let (short, long) = match self.weights.len() < other.weights.len() {
+            true => (&self.weights, &other.weights),
+            false => (&other.weights, &self.weights),
+        };
+        for (at, factor) in short.iter().enumerate() {
+            if *factor == 0.0 {
+                continue;
+            }
+            // What fits, as one run without a check for each; the rest is lumped together.
+            let fits = long.len().min(length.saturating_sub(at));
+            if let Some(run) = weights.get_mut(at..at + fits) {
+                for (sum, weight) in run.iter_mut().zip(&long[..fits]) {
+                    *sum += factor * weight;
+                }
+            }
+            let beyond: f64 = long[fits..].iter().sum();
+            weights[length - 1] += factor * beyond;
+        }
+        Self { first, weights }
+    }
+
+    /// Probability of exactly `n`.
+    pub fn exactly(&self, n: usize) -> f64 {
+        let at = n.checked_sub(self.first);
+        at.and_then(|at| self.weights.get(at))
+            .copied()
+            .unwrap_or(0.0)
+    }
+
+    /// Probability of less than `n`.
+    pub fn below(&self, n: usize) -> f64 {
+        let end = n.saturating_sub(self.first).min(self.weights.len());
+        self.weights[..end].iter().sum()
+    }
+
+    /// The largest number that is reached with at least this probability.
+    pub fn reached(&self, probability: f64) -> usize {
+        let mut below = 0.0;
+        for (at, weight) in self.weights.iter().enumerate() {
+            below += weight;
+            if 1.0 - below < probability {
+                return self.first + at;
+            }
+        }
+        self.first + self.weights.len() - 1
+    }
+
+    /// Probability that this and an independent number are together less than `n`.
+    fn below_with(&self, other: &Self, n: usize) -> f64 {
+        // With t of this, the other must be less than n − t; its distribution is summed on the way.
+        let (mut sum, mut below, mut counted) = (0.0, 0.0, 0);
+        for (at, weight) in self.weights.iter().enumerate().rev() {
+            let end = n
+                .saturating_sub(self.first + at + other.first)
+                .min(other.weights.len());
+            while counted < end {
+                below += other.weights[counted];
+                counted += 1;
+            }
+            sum += weight * below;
+        }
+        sum
+    }
+}
+
+/// The sum over the lanes but `except`, up to `most`.
+pub(super) fn sum(lanes: &[Lane], packets: &[usize], except: Option<usize>, most: usize) -> Count {
+    let parts = lanes.iter().zip(packets).enumerate();
+    let parts = parts.filter(|(i, _)| Some(*i) != except);
+    let mut parts: Vec<Count> = parts.map(|(_, (lane, n))| Count::of(lane, *n)).collect();
+    // In pairs: short with short is cheapest.
+    while parts.len() > 1 {
+        parts = parts
+            .chunks(2)
+            .map(|pair| match pair {
+                [a, b] => a.plus(b, most),
+                rest => rest[0].clone(),
+            })
+            .collect();
+    }
+    parts.pop().unwrap_or_else(Count::none)
+}
+
+/// P_e (4): probability that fewer than `k` packets are on time if `packets` go on each lane.
+pub fn failure(lanes: &[Lane], packets: &[usize], k: usize) -> f64 {
+    let half = lanes.len() / 2;
+    let a = sum(&lanes[..half], &packets[..half], None, k);
+    let b = sum(&lanes[half..], &packets[half..], None, k);
+    a.below_with(&b, k).clamp(0.0, 1.0)
+}

@@ -1,0 +1,77 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::Limits;
+use crate::path::forecast::Lateness;
+use crate::path::forecast::normal::Table;
+
+/// A path as a plan sees it: the probability of being late for each number of packets, and what
+/// each number would leave over.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// λ(0), λ(1), … in steps, non-decreasing; never empty.
+    late: Vec<f64>,
+    /// Expected left-over in packets, by steps; empty if it is not asked for.
+    left: Vec<f64>,
+    least: usize,
+}
+
+impl Lane {
+    /// The lane of a path in steps of `step` packets. `every` is the time between blocks (seconds),
+    /// if what is left over is to be known.
+    pub fn new(
+        table: &Table,
+        lateness: &Lateness,
+        limits: Limits,
+        step: u32,
+        every: Option<f64>,
+    ) -> Self {
+        let step = step.max(1);
+        let least = limits.least.div_ceil(step);
+        let most = (limits.most / step).max(least);
+        let most = most.min((lateness.hopeless() / step).max(least));
+        let late = lateness.all(table, step, most);
+        let left = every.map_or_else(Vec::new, |every| {
+            lateness.all_left_over(table, step, most, every)
+        });
+        Self::from_values(late, left, least as usize)
+    }
+
+    /// A lane from given values: λ(0) = 0, λ(1), … as far as packets may be sent, and what each
+    /// number leaves over. A λ counts as at least the one before it.
+    pub fn from_values(mut late: Vec<f64>, left: Vec<f64>, least: usize) -> Self {
+        let mut highest = 0.0_f64;
+        for late in &mut late {
+            highest = highest.max(*late);
+            *late = highest;
+        }
+        if late.is_empty() {
+            late = vec![0.0];
+        }
+        Self {
+            least: least.min(late.len() - 1),
+            late,
+            left,
+        }
+    }
+
+    /// λ by number of packets.
+    pub fn late(&self) -> &[f64] {
+        &self.late
+    }
+
+    /// Fewest packets.
+    pub const fn least(&self) -> usize {
+        self.least
+    }
+
+    /// Most packets.
+    pub const fn most(&self) -> usize {
+        self.late.len() - 1
+    }
+
+    /// Expected packets that wait still at the next block if `packets` are sent; 0 if not asked for.
+    pub fn left_over(&self, packets: usize) -> f64 {
+        self.left.get(packets).copied().unwrap_or(0.0)
+    }
+}

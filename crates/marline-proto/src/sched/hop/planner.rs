@@ -1,0 +1,195 @@
+use alloc::vec::Vec;
+
+use smallvec::SmallVec;
+
+use super::{Found, Lane, Order, flip, jump, leap, priced};
+use crate::path::forecast::Lateness;
+use crate::path::forecast::normal::Table;
+
+/// Packets that JUMP, LEAP and FLIP count one by one; larger blocks are planned in steps of several.
+const FINE: u32 = 512;
+/// The same for priced schedules, which look at more of them.
+const COARSE: u32 = 128;
+/// Paths that a plan looks at; further ones get what they must.
+pub const MOST_PATHS: usize = 16;
+
+/// What bounds the packets of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// At least: what was sent already, or what keeps the forecast alive (HOP has 10).
+    pub least: u32,
+    /// At most; counts for at least `least`.
+    pub most: u32,
+}
+
+/// A path to plan over.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// How likely packets are late on it.
+    pub lateness: Lateness,
+    /// How many it may get.
+    pub limits: Limits,
+}
+
+/// What a block asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demand {
+    /// Packets of which any k suffice to decode it are on time with this probability, P_thr.
+    pub reliability: f64,
+    /// Of paths whose next packets differ by less in lateness the one with fewer packets is taken,
+    /// the paper's ε.
+    pub tolerance: f64,
+}
+
+/// How many packets of a block go on each path.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schedule {
+    /// Packets on each path, what was sent before included.
+    pub packets: SmallVec<[u32; 4]>,
+    /// Probability that fewer than k of them are on time, P_e.
+    pub failure: f64,
+    /// That is at most what was asked for.
+    pub feasible: bool,
+}
+
+impl Schedule {
+    /// All packets.
+    pub fn total(&self) -> u64 {
+        self.packets.iter().copied().map(u64::from).sum()
+    }
+}
+
+/// Plans blocks. Holds the tables that plans need; cheap to use, not to make.
+///
+/// Whatever it is asked, a plan looks at 16 paths and at most 512 steps a path.
+#[derive(Clone, Debug, Default)]
+pub struct Planner {
+    table: Table,
+}
+
+impl Planner {
+    /// A planner.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The table of the normal distribution that lateness is computed with.
+    pub const fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// JUMP: the smallest schedule of a block of `k` packets that meets the demand, or, if none
+    /// does, the largest, which is not feasible.
+    pub fn jump(&self, ways: &[Way], k: u32, demand: Demand) -> Schedule {
+        let step = k.div_ceil(FINE).max(1);
+        let lanes = self.lanes(ways, k, step, None);
+        let order = Order::new(&lanes, demand.tolerance);
+        let steps = k.div_ceil(step) as usize;
+        schedule(
+            ways,
+            step,
+            &jump(&lanes, &order, steps, 1.0 - demand.reliability),
+        )
+    }
+
+    /// LEAP: the most packets, up to `most`, that a block may have to meet the demand within the
+    /// ways' limits, and its schedule; none if no block does.
+    pub fn leap(&self, ways: &[Way], most: u32, demand: Demand) -> Option<(u32, Schedule)> {
+        let room = ways.iter().map(|way| {
+            let Limits { least, most } = way.limits;
+            most.min(way.lateness.hopeless()).max(least)
+        });
+        let most = most.min(room.fold(0, u32::saturating_add));
+        let step = most.div_ceil(FINE).max(1);
+        let lanes = self.lanes(ways, most, step, None);
+        let order = Order::new(&lanes, demand.tolerance);
+        let (k, found) = leap(&lanes, &order, 1.0 - demand.reliability)?;
+        let k = (k as u32).saturating_mul(step);
+        if k <= most {
+            return Some((k, schedule(ways, step, &found)));
+        }
+        Some((most, self.jump(ways, most, demand)))
+    }
+
+    /// FLIP: the shortest deadline (seconds) up to `longest`, to within `quantum`, at which a block
+    /// of `k` packets meets the demand, and its schedule. `at` makes the ways for a deadline.
+    pub fn flip(
+        &self,
+        mut at: impl FnMut(f64) -> Vec<Way>,
+        k: u32,
+        demand: Demand,
+        (longest, quantum): (f64, f64),
+    ) -> Option<(f64, Schedule)> {
+        let step = k.div_ceil(FINE).max(1);
+        let target = 1.0 - demand.reliability;
+        let lanes = |deadline: f64| self.lanes(&at(deadline), k, step, None);
+        let steps = k.div_ceil(step) as usize;
+        let limits = (longest, quantum);
+        let (deadline, found) = flip(lanes, steps, target, demand.tolerance, limits)?;
+        Some((deadline, schedule(&at(deadline), step, &found)))
+    }
+
+    /// The schedule with the least P_e + `price` · expected packets that wait still `every` seconds
+    /// from now.
+    pub fn priced(&self, ways: &[Way], k: u32, price: f64, every: f64) -> Schedule {
+        let step = k.div_ceil(COARSE).max(1);
+        let lanes = self.lanes(ways, k, step, Some(every));
+        let order = Order::new(&lanes, 0.0);
+        schedule(
+            ways,
+            step,
+            &priced(&lanes, &order, k.div_ceil(step) as usize, price),
+        )
+    }
+
+    /// JUMP while what it sends is feasible and no more than the priced schedule, else that one:
+    /// little redundancy where little is needed, and no more than pays where much would be.
+    ///
+    /// JUMP aims at a quarter less failures than demanded, because estimates err and blocks that
+    /// follow a late one are late more often.
+    pub fn hybrid(
+        &self,
+        ways: &[Way],
+        k: u32,
+        demand: Demand,
+        (price, every): (f64, f64),
+    ) -> Schedule {
+        let careful = Demand {
+            reliability: 1.0 - 0.75 * (1.0 - demand.reliability),
+            ..demand
+        };
+        let small = self.jump(ways, k, careful);
+        let mut priced = self.priced(ways, k, price, every);
+        if small.feasible && small.total() <= priced.total() {
+            return small;
+        }
+        priced.feasible = priced.failure <= 1.0 - demand.reliability;
+        priced
+    }
+
+    fn lanes(&self, ways: &[Way], k: u32, step: u32, every: Option<f64>) -> Vec<Lane> {
+        let lane = |way: &Way| {
+            // More than k packets on one path never help (§IV).
+            let limits = Limits {
+                least: way.limits.least.min(k),
+                most: way.limits.most.min(k),
+            };
+            Lane::new(&self.table, &way.lateness, limits, step, every)
+        };
+        ways.iter().take(MOST_PATHS).map(lane).collect()
+    }
+}
+
+/// Steps as packets, within the limits.
+fn schedule(ways: &[Way], step: u32, found: &Found) -> Schedule {
+    let steps = |i: usize| found.packets.get(i).map_or(0, |n| *n as u32);
+    let packets = |(i, way): (usize, &Way)| {
+        let Limits { least, most } = way.limits;
+        steps(i).saturating_mul(step).clamp(least, most.max(least))
+    };
+    Schedule {
+        packets: ways.iter().enumerate().map(packets).collect(),
+        failure: found.failure,
+        feasible: found.feasible,
+    }
+}
