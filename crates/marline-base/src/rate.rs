@@ -10,21 +10,25 @@ impl Rate {
     pub const ZERO: Self = Self(0);
 
     /// A rate of `bits` bit/s.
+    #[inline]
     pub const fn from_bps(bits: u64) -> Self {
         Self(bits)
     }
 
     /// A rate of `kilobits` · 10³ bit/s.
+    #[inline]
     pub const fn from_kbps(kilobits: u64) -> Self {
         Self(kilobits.saturating_mul(1_000))
     }
 
     /// A rate of `megabits` · 10⁶ bit/s.
+    #[inline]
     pub const fn from_mbps(megabits: u64) -> Self {
         Self(megabits.saturating_mul(1_000_000))
     }
 
     /// The rate at which `bytes` take `time`; zero when `time` is zero.
+    #[inline]
     pub const fn from_bytes_over(bytes: u64, time: Duration) -> Self {
         let nanos = time.as_nanos();
         if nanos == 0 {
@@ -45,17 +49,20 @@ impl Rate {
     }
 
     /// Bits a second.
+    #[inline]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
     /// Millions of bits a second.
+    #[inline]
     pub fn as_mbps_f64(self) -> f64 {
         self.0 as f64 * 1e-6
     }
 
     /// Time that `bytes` take at this rate, in whole nanoseconds rounded up;
     /// [`Duration::MAX`] at rate zero.
+    #[inline]
     pub const fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -72,6 +79,7 @@ impl Rate {
     }
 
     /// Whole bytes that fit into `time` at this rate.
+    #[inline]
     pub const fn bytes_in(self, time: Duration) -> u64 {
         let nanos = time.as_nanos();
         if nanos <= u64::MAX as u128
@@ -88,6 +96,7 @@ impl Rate {
     }
 
     /// This rate times `factor`, which must not be negative.
+    #[inline]
     pub fn scaled(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }

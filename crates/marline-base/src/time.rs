@@ -16,60 +16,69 @@ impl Instant {
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
     /// The instant that lies `nanos` ns after the epoch.
+    #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
     /// The instant that lies `micros` µs after the epoch.
+    #[inline]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
     /// The instant that lies `millis` ms after the epoch.
+    #[inline]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
     /// Nanoseconds since the epoch.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Microseconds since the epoch, rounded down.
+    #[inline]
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
     /// Seconds since the epoch.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
     /// Time from `earlier` to `self`, or zero when `earlier` is not earlier.
+    #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
+/// In 64 bits throughout: this is what sessions and simulators compute most.
+#[inline]
 const fn nanos(duration: Duration) -> u64 {
-    let n = duration.as_nanos();
-    if n > u64::MAX as u128 {
-        u64::MAX
-    } else {
-        n as u64
-    }
+    duration
+        .as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(duration.subsec_nanos() as u64)
 }
 
 /// Saturates at [`Instant::FAR_FUTURE`].
 impl Add<Duration> for Instant {
     type Output = Self;
 
+    #[inline]
     fn add(self, rhs: Duration) -> Self {
         Self(self.0.saturating_add(nanos(rhs)))
     }
 }
 
 impl AddAssign<Duration> for Instant {
+    #[inline]
     fn add_assign(&mut self, rhs: Duration) {
         *self = *self + rhs;
     }
@@ -79,6 +88,7 @@ impl AddAssign<Duration> for Instant {
 impl Sub<Duration> for Instant {
     type Output = Self;
 
+    #[inline]
     fn sub(self, rhs: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(rhs)))
     }

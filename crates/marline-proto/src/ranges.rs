@@ -59,7 +59,7 @@ impl RangeSet {
 
     /// Members of `range` that are not in the set, ascending.
     pub fn absent_in(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
-        let first = self.ranges.partition_point(|r| r.end <= range.start);
+        let first = self.first_beyond(range.start);
         let mut start = range.start;
         self.ranges
             .range(first..)
@@ -86,7 +86,7 @@ impl RangeSet {
         if range.is_empty() {
             return true;
         }
-        let i = self.ranges.partition_point(|r| r.end <= range.start);
+        let i = self.first_beyond(range.start);
         self.ranges
             .get(i)
             .is_some_and(|r| r.start <= range.start && range.end <= r.end)
@@ -104,8 +104,17 @@ impl RangeSet {
 
     /// The range that `value` is in.
     pub fn range_of(&self, value: u64) -> Option<&Range<u64>> {
-        let i = self.ranges.partition_point(|r| r.end <= value);
+        let i = self.first_beyond(value);
         self.ranges.get(i).filter(|r| r.start <= value)
+    }
+
+    /// Index of the first range that ends beyond `value`. Nearly always that is the last.
+    #[inline]
+    fn first_beyond(&self, value: u64) -> usize {
+        match self.ranges.back() {
+            Some(last) if last.start <= value => self.ranges.len() - usize::from(value < last.end),
+            _ => self.ranges.partition_point(|r| r.end <= value),
+        }
     }
 
     /// Drops the lowest ranges until at most `limit` are left.

@@ -131,11 +131,6 @@ impl Pacer {
         Some(now + Duration::from_nanos(nanos))
     }
 
-    /// May a packet of `bytes` leave now?
-    pub fn is_open(&self, now: Instant, bytes: u64) -> bool {
-        self.missing(now, bytes) <= 0
-    }
-
     /// Credit that a packet of `bytes` lacks at `now`.
     fn missing(&self, now: Instant, bytes: u64) -> i128 {
         units(bytes).min(self.capacity) - self.credit_at(now)
@@ -148,8 +143,8 @@ impl Pacer {
     }
 
     fn credit_at(&self, now: Instant) -> i128 {
-        let nanos = now.since(self.updated).as_nanos();
-        let accrued = nanos.saturating_mul(u128::from(self.rate.as_bps()));
+        let nanos = now.as_nanos().saturating_sub(self.updated.as_nanos());
+        let accrued = u128::from(nanos) * u128::from(self.rate.as_bps());
         let accrued = i128::try_from(accrued).unwrap_or(i128::MAX);
         self.credit.saturating_add(accrued).min(self.capacity)
     }

@@ -16,6 +16,8 @@ pub(crate) struct Rtt {
     latest: Duration,
     smoothed: Duration,
     variation: Duration,
+    /// Four times the variation, which timers want for every datagram.
+    slack: Duration,
     sampled: bool,
     /// Sampled, or measured by the carrier's handshake.
     known: bool,
@@ -31,6 +33,7 @@ impl Rtt {
             latest: rtt,
             smoothed: rtt,
             variation: rtt / 2,
+            slack: rtt * 2,
             sampled: false,
             known: initial.is_some(),
             min: [Duration::MAX; 2],
@@ -62,6 +65,7 @@ impl Rtt {
             self.smoothed = adjusted;
             self.variation = adjusted / 2;
         }
+        self.slack = self.variation * 4;
         adjusted
     }
 
@@ -71,6 +75,11 @@ impl Rtt {
 
     pub(crate) fn variation(&self) -> Duration {
         self.variation
+    }
+
+    /// Four times the mean deviation (RFC 9002 §6.2.1).
+    pub(crate) fn slack(&self) -> Duration {
+        self.slack
     }
 
     pub(crate) fn latest(&self) -> Duration {
@@ -98,7 +107,7 @@ impl Rtt {
 
     /// Probe timeout before backoff (RFC 9002 §6.2.1).
     pub(crate) fn probe_timeout(&self, max_ack_delay: Duration) -> Duration {
-        self.smoothed + (self.variation * 4).max(GRANULARITY) + max_ack_delay
+        self.smoothed + self.slack.max(GRANULARITY) + max_ack_delay
     }
 }
 

@@ -104,6 +104,6 @@ impl Path {
 
     /// By how much feedback may be late before it is missed.
     fn lateness(&self, max_ack_delay: Duration) -> Duration {
-        (self.rtt.variation() * 4).max(LATENESS) + max_ack_delay
+        self.rtt.slack().max(LATENESS) + max_ack_delay
     }
 }

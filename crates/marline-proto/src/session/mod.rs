@@ -32,7 +32,7 @@ mod warm;
 
 use control::Control;
 use share::Share;
-use timers::Rest;
+use timers::{Patience, Rest};
 use waiting::Waiting;
 use warm::Load;
 
@@ -75,6 +75,7 @@ pub struct Session {
     side: Side,
     config: Config,
     peer: Params,
+    patience: Patience,
     rng: Rng,
     paths: Vec<Path>,
     next_path: u64,
@@ -147,6 +148,7 @@ impl Session {
         config.check()?;
         Ok(Self {
             side,
+            patience: Patience::between(&config, &peer),
             peer,
             rng: Rng::new(seed),
             paths: Vec::new(),
@@ -209,19 +211,15 @@ impl Session {
     }
 
     fn idle_timeout(&self) -> Duration {
-        let peer = match self.peer.max_idle_timeout_ms {
-            0 => Duration::MAX,
-            ms => Duration::from_millis(ms),
-        };
-        self.config.idle_timeout.min(peer)
+        self.patience.idle
     }
 
     fn keep_alive(&self) -> Duration {
-        self.config.keep_alive.min(self.idle_timeout() / 3)
+        self.patience.keep_alive
     }
 
     fn peer_ack_delay(&self) -> Duration {
-        Duration::from_micros(self.peer.max_ack_delay_us)
+        self.patience.peer_ack_delay
     }
 
     fn path_mut(&mut self, id: PathId) -> Option<&mut Path> {

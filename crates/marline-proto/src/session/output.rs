@@ -67,17 +67,43 @@ impl Session {
             self.plan(now);
         }
         let count = self.paths.len();
+        let acks = self.acks_are_due(now);
+        let mut pacing: Option<Instant> = None;
+        let mut tried = false;
         for k in 0..count {
             let index = (self.turn + k) % count;
-            if let Some(size) = self.compose(now, index, buf) {
-                self.turn = index;
-                let path = self.paths[index].id;
-                return Some(Transmit { path, size });
+            let sends_at = self.sends_at(now, index);
+            let sends = sends_at.is_some_and(|at| at <= now);
+            if self.has_to_say(index, sends, acks) {
+                if let Some(size) = self.compose(now, index, sends, acks, buf) {
+                    self.turn = index;
+                    let path = self.paths[index].id;
+                    return Some(Transmit { path, size });
+                }
+                tried = true;
             }
+            pacing = earlier(pacing, sends_at);
         }
         self.turn = (self.turn + 1) % count.max(1);
-        self.rest = Some(self.next_rest(now));
+        // A datagram that came to nothing may have changed what waits.
+        self.rest = Some(match tried {
+            true => self.next_rest(now),
+            false => self.rest_until(pacing),
+        });
         None
+    }
+
+    /// Is an acknowledgement of any path due?
+    fn acks_are_due(&self, now: Instant) -> bool {
+        let due = |p: &Path| p.received.due().is_some_and(|due| due <= now);
+        self.paths.iter().any(due)
+    }
+
+    /// Has the path at `index` anything to carry now: data that it `sends`, `acks` that are due,
+    /// probes, control frames?
+    fn has_to_say(&self, index: usize, sends: bool, acks: bool) -> bool {
+        let path = &self.paths[index];
+        !path.blocked && (sends || acks || path.probes > 0 || !self.control.is_empty())
     }
 
     fn farewell(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
@@ -144,19 +170,17 @@ impl Session {
         self.views = views;
     }
 
-    /// Writes a datagram for the path at `index`, if there is anything that may leave on it.
-    fn compose(&mut self, now: Instant, index: usize, buf: &mut Vec<u8>) -> Option<usize> {
+    /// Writes a datagram for the path at `index`, which [has to say](Self::has_to_say) something.
+    fn compose(
+        &mut self,
+        now: Instant,
+        index: usize,
+        sends: bool,
+        acks: bool,
+        buf: &mut Vec<u8>,
+    ) -> Option<usize> {
         let path = &self.paths[index];
-        if path.blocked {
-            return None;
-        }
         let id = path.id;
-        let sends = self.has_queued(id) && self.may_send(now, index);
-        let ack_is_due = |p: &Path| p.received.due().is_some_and(|due| due <= now);
-        let acks = self.paths.iter().any(ack_is_due);
-        if !sends && !acks && path.probes == 0 && self.control.is_empty() {
-            return None;
-        }
         buf.clear();
         let packet = path.ledger.next_number();
         Header { packet }.encode(buf);
@@ -223,15 +247,21 @@ impl Session {
         !self.waiting.is_empty(id)
     }
 
-    /// May data leave on the path now: window and pacer agree, or a probe must go.
-    fn may_send(&self, now: Instant, index: usize) -> bool {
+    /// When data may leave on the path, as far as that is known: window and pacer agree, or a
+    /// probe must go. `None` while nothing waits for it, or only an input could change that.
+    pub(super) fn sends_at(&self, now: Instant, index: usize) -> Option<Instant> {
         let path = &self.paths[index];
-        if path.probes > 0 {
-            return true;
+        if path.blocked || !self.has_queued(path.id) {
+            return None;
         }
-        self.carries_data(path)
-            && path.ledger.in_flight() < path.controller.window()
-            && path.pacer.is_open(now, path.max_datagram as u64)
+        if path.probes > 0 {
+            return Some(now);
+        }
+        let open = path.ledger.in_flight() < path.controller.window();
+        (open && self.carries_data(path)).then(|| {
+            let at = path.pacer.next_send(now, path.max_datagram as u64);
+            at.unwrap_or(now)
+        })
     }
 
     /// Is the path in a state to carry data without being asked for a probe?
@@ -517,6 +547,11 @@ impl Session {
         );
         Some(head.len)
     }
+}
+
+/// The earlier of two times, if there is any.
+pub(super) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    a.into_iter().chain(b).min()
 }
 
 /// A lifetime as the wire has it: at least 1 µs (0 would be for ever), at most what a varint takes.

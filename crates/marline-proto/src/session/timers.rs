@@ -2,14 +2,15 @@
 
 use alloc::collections::BTreeSet;
 
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::control::Control;
+use crate::config::Config;
 use crate::event::CloseReason;
 use crate::flow::{Assigned, Flow, RecvHalf, SendHalf};
 use crate::path::{EmissionKind, PathTimer, SentFrame};
-use crate::wire::FlowId;
+use crate::wire::{FlowId, Params};
 
 /// Why a session asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +68,32 @@ pub(super) fn rewish(wishes: &mut BTreeSet<(Instant, FlowId)>, flow: &mut Flow) 
     }
 }
 
+/// For how long the two sides wait, from what each said at the beginning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// Silence after which the session is over.
+    pub(super) idle: Duration,
+    /// A path that sent nothing for so long sends a ping.
+    pub(super) keep_alive: Duration,
+    /// The peer's promise.
+    pub(super) peer_ack_delay: Duration,
+}
+
+impl Patience {
+    pub(super) fn between(config: &Config, peer: &Params) -> Self {
+        let theirs = match peer.max_idle_timeout_ms {
+            0 => Duration::MAX,
+            ms => Duration::from_millis(ms),
+        };
+        let idle = config.idle_timeout.min(theirs);
+        Self {
+            idle,
+            keep_alive: config.keep_alive.min(idle / 3),
+            peer_ack_delay: Duration::from_micros(peer.max_ack_delay_us),
+        }
+    }
+}
+
 /// Until when nothing happens by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rest {
@@ -107,20 +134,19 @@ impl Session {
 
     /// Until when nothing happens by itself, once all has left that may.
     pub(super) fn next_rest(&self, now: Instant) -> Rest {
+        let paths = 0..self.paths.len();
+        let pacing = paths.filter_map(|index| self.sends_at(now, index)).min();
+        self.rest_until(pacing)
+    }
+
+    /// The same, with what is known of the pacers.
+    pub(super) fn rest_until(&self, pacing: Option<Instant>) -> Rest {
         let mut timer = (self.last_received + self.idle_timeout(), WakeReason::Idle);
         let mut consider = |at: Instant, reason| timer = timer.min((at, reason));
-        let mut pacing: Option<Instant> = None;
         let (ack_delay, keep_alive) = (self.peer_ack_delay(), self.keep_alive());
         for path in &self.paths {
             let (at, timer) = path.next_timer(ack_delay, self.config.dead_after, keep_alive);
             consider(at, timer.into());
-            let open = path.ledger.in_flight() < path.controller.window();
-            let sends = open && !path.blocked && self.has_queued(path.id);
-            if sends && self.carries_data(path) {
-                let at = path.pacer.next_send(now, path.max_datagram as u64);
-                let at = at.unwrap_or(now);
-                pacing = Some(pacing.map_or(at, |first| first.min(at)));
-            }
         }
         if let Some((at, _)) = self.flow_timers.first() {
             consider(*at, WakeReason::Lifetime);
