@@ -59,21 +59,23 @@ impl RangeSet {
 
     /// Members of `range` that are not in the set, ascending.
     pub fn absent_in(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
-        let first = self.first_beyond(range.start);
+        let mut next = self.first_beyond(range.start);
         let mut start = range.start;
-        self.ranges
-            .range(first..)
-            .map(|r| r.start..r.end)
-            .chain(core::iter::once(u64::MAX..u64::MAX))
-            .map_while(move |r| {
-                if start >= range.end {
-                    return None;
+        core::iter::from_fn(move || {
+            while start < range.end {
+                let gap = start;
+                let Some(present) = self.ranges.get(next) else {
+                    start = range.end;
+                    return Some(gap..range.end);
+                };
+                next += 1;
+                start = present.end;
+                if present.start > gap {
+                    return Some(gap..present.start.min(range.end));
                 }
-                let gap = start..r.start.min(range.end);
-                start = r.end;
-                Some(gap)
-            })
-            .filter(|gap| !gap.is_empty())
+            }
+            None
+        })
     }
 
     /// Whether `value` is a member.

@@ -189,6 +189,12 @@ impl Queues {
         Some(assigned)
     }
 
+    /// Length (bytes) of what [`pop`](Self::pop) takes; 0 if that is nothing.
+    pub(crate) fn first_len(&self, path: PathId) -> u64 {
+        let first = self.get(path).and_then(|queue| queue.iter().next());
+        first.map_or(0, |assigned| u64::from(assigned.symbol.len))
+    }
+
     /// Puts back what did not fit.
     pub(crate) fn unpop(&mut self, path: PathId, assigned: Assigned) {
         self.list(&assigned);

@@ -104,6 +104,11 @@ impl SentPacket {
 }
 
 impl SentPacket {
+    /// Does the peer owe an acknowledgement?
+    fn is_open(&self) -> bool {
+        self.fate == Fate::Outstanding && self.eliciting
+    }
+
     /// What it carries not for the first time.
     fn repeats(&self) -> impl Iterator<Item = (FlowId, Symbol)> + '_ {
         self.frames.iter().filter_map(|frame| match frame {
@@ -377,7 +382,15 @@ impl Ledger {
 
     /// When the oldest packet was sent whose fate is open and that was not rescued.
     pub(crate) fn oldest_unrescued(&self) -> Option<Instant> {
-        self.open_packets().find(|p| !p.rescued).map(|p| p.sent)
+        // Timers ask this for every datagram, and nearly always it is the first that they find.
+        let mut index = self.scan_from.saturating_sub(self.first) as usize;
+        while let Some(packet) = self.packets.get(index) {
+            if packet.is_open() && !packet.rescued {
+                return Some(packet.sent);
+            }
+            index += 1;
+        }
+        None
     }
 
     /// Ack-eliciting packets whose fate is open, oldest first.
@@ -386,7 +399,7 @@ impl Ledger {
         self.packets
             .iter()
             .skip(skip)
-            .filter(|p| p.fate == Fate::Outstanding && p.eliciting)
+            .filter(|p| p.is_open())
     }
 
     /// Data frames of the oldest `limit` open packets that were not rescued yet, marking them
@@ -396,7 +409,7 @@ impl Ledger {
         let mut found = Vec::new();
         let numbers = self.first + skip as u64..;
         let packets = numbers.zip(self.packets.iter_mut().skip(skip));
-        let open = |p: &SentPacket| p.fate == Fate::Outstanding && p.eliciting && !p.rescued;
+        let open = |p: &SentPacket| p.is_open() && !p.rescued;
         for (number, packet) in packets.filter(|(_, p)| open(p)).take(limit) {
             packet.unlist(number, &mut self.repeats);
             packet.rescued = true;

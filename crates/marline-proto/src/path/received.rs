@@ -15,6 +15,9 @@ const EAGER: u64 = 16;
 const MAX_RANGES: usize = 64;
 /// Ranges in one acknowledgement: older ones stood in many before it.
 const RANGES_REPORTED: usize = 32;
+/// Acknowledgements that report each packet, at the least: after so many it is old news, and a path
+/// that once lost much need not tell of it for ever.
+const TIMES_REPORTED: usize = 16;
 /// Arrival times kept until the next acknowledgement; further ones are acknowledged without time.
 const MAX_ARRIVALS: usize = 256;
 
@@ -26,6 +29,10 @@ pub(crate) struct Received {
     floor: u64,
     largest: Option<(u64, Instant)>,
     unreported: Vec<(u64, Instant)>,
+    /// Lowest packet that was new in each of the last acknowledgements, in a ring.
+    lowest_new: [u64; TIMES_REPORTED],
+    /// Place of the coming acknowledgement in `lowest_new`.
+    coming: usize,
     eliciting: u32,
     seen: u64,
     due: Option<Instant>,
@@ -49,6 +56,8 @@ impl Received {
             self.floor = self.ranges.first().map_or(0, |r| r.start);
         }
         self.seen += 1;
+        let lowest = &mut self.lowest_new[self.coming];
+        *lowest = packet.min(*lowest);
         if self.largest.is_none_or(|(largest, _)| packet > largest) {
             self.largest = Some((packet, now));
         }
@@ -103,6 +112,7 @@ impl Received {
                 },
             );
         }
+        let news = self.lowest_new.iter().min().copied().unwrap_or(0);
         Some(Ack {
             path,
             delay_us: now.since(at).as_micros() as u64,
@@ -110,7 +120,9 @@ impl Received {
                 .ranges
                 .iter_descending()
                 .take(RANGES_REPORTED)
-                .map(|r| r.start..=r.end - 1)
+                .enumerate()
+                .take_while(|(i, r)| *i == 0 || r.end > news)
+                .map(|(_, r)| r.start..=r.end - 1)
                 .collect(),
             arrivals,
         })
@@ -119,6 +131,8 @@ impl Received {
     /// An acknowledgement was written, `elsewhere` than on the path itself.
     pub(crate) fn on_ack_sent(&mut self, elsewhere: bool) {
         self.unreported.clear();
+        self.coming = (self.coming + 1) % TIMES_REPORTED;
+        self.lowest_new[self.coming] = u64::MAX;
         self.eliciting = 0;
         self.due = None;
         self.echo = elsewhere;
@@ -174,6 +188,29 @@ mod tests {
         assert_eq!(ack.delay_us, 5_000);
         assert_eq!(ack.arrivals.len(), 1);
         assert_eq!(ack.arrivals[0].at_us, 3_000);
+    }
+
+    #[test]
+    fn every_packet_is_reported_so_many_times_and_then_is_old_news() {
+        let mut received = warm();
+        let tells = |received: &Received, packet: u64| {
+            let ack = received.ack(PathId(0), Instant::ZERO).unwrap();
+            ack.ranges.iter().any(|r| r.contains(&packet))
+        };
+        // Every second packet is lost, one comes late.
+        let (early, late) = (EAGER + 1, EAGER + 20);
+        let (mut told_early, mut told_late) = (0, 0);
+        for n in 0..60 {
+            received.insert(early + 2 * n, Instant::ZERO);
+            if n == 30 {
+                received.insert(late, Instant::ZERO);
+            }
+            told_early += usize::from(tells(&received, early));
+            told_late += usize::from(tells(&received, late));
+            received.on_ack_sent(false);
+        }
+        assert_eq!((told_early, told_late), (TIMES_REPORTED, TIMES_REPORTED));
+        assert!(received.is_duplicate(early), "it is still known");
     }
 
     #[test]

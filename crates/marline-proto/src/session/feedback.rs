@@ -85,7 +85,7 @@ impl Session {
         let id = ack.path;
         // Timers, room and ends of flows are looked at once for all packets.
         let mut flows = SmallVec::new();
-        for packet in acked {
+        for packet in &acked {
             self.on_packet_acked(now, id, packet, &mut flows);
         }
         flows.sort_unstable();
@@ -115,7 +115,7 @@ impl Session {
         &mut self,
         now: Instant,
         path: PathId,
-        packet: Settled,
+        packet: &Settled,
         flows: &mut SmallVec<[FlowId; 8]>,
     ) {
         let (sent, arrived_us) = (packet.sent, packet.arrived_us);
@@ -128,7 +128,7 @@ impl Session {
                 spurious: packet.spurious,
             },
         );
-        for frame in packet.frames {
+        for &frame in &packet.frames {
             match frame {
                 SentFrame::Data {
                     flow,

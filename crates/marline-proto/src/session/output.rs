@@ -442,6 +442,10 @@ impl Session {
             let Some(flow) = self.flows.get_mut(&id) else {
                 return;
             };
+            // What a datagram holds already leaves room for what is small.
+            if draft.has_data && flow.queues.first_len(path) >= draft.room() as u64 {
+                return;
+            }
             let Some(assigned) = flow.queues.pop(path) else {
                 return;
             };

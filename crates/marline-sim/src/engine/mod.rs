@@ -280,21 +280,24 @@ impl Engine {
     where
         S: IndexMut<usize, Output = Session> + ?Sized,
     {
+        if self.touched.is_empty() {
+            return;
+        }
         let now = self.now;
         let mut touched = std::mem::take(&mut self.touched);
         // Not the order of touching, so that it cannot matter what was handed in first.
         touched.sort_unstable();
+        let mut buf = std::mem::take(&mut self.buf);
         for index in touched.drain(..) {
-            let mut buf = std::mem::take(&mut self.buf);
             while let Some(transmit) = sessions[index].poll_transmit(now, &mut buf) {
                 self.offer(index, transmit.path, &buf);
             }
-            self.buf = buf;
             let wake = sessions[index].poll_timeout(now);
             let seat = &mut self.seats[index];
             seat.wake = wake.map_or(Instant::FAR_FUTURE, |(at, _)| at);
             seat.touched = false;
         }
+        self.buf = buf;
         self.touched = touched;
     }
 
