@@ -24,12 +24,11 @@ pub(crate) enum PathTimer {
     Trial,
     /// Nothing was sent for long.
     KeepAlive,
-    /// An acknowledgement is due.
-    Ack,
 }
 
 impl Path {
-    /// The earliest timer and its reason. `max_ack_delay` is the peer's promise.
+    /// The earliest timer but [`ack_due`](Self::ack_due), and its reason. `max_ack_delay` is the
+    /// peer's promise.
     pub(crate) fn next_timer(
         &self,
         max_ack_delay: Duration,
@@ -57,10 +56,12 @@ impl Path {
         if let Health::Suspect(trial) | Health::Dead(trial) = &self.health {
             consider(Some(trial.next_probe), PathTimer::Trial);
         }
-        if !self.blocked {
-            consider(self.received.due(), PathTimer::Ack);
-        }
         next
+    }
+
+    /// When an acknowledgement is due.
+    pub(crate) fn ack_due(&self) -> Option<Instant> {
+        self.received.due().filter(|_| !self.blocked)
     }
 
     fn keep_alive_at(&self, keep_alive: Duration) -> Instant {

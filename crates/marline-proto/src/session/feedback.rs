@@ -18,6 +18,7 @@ use crate::wire::{Ack, FlowId, PathId, close_code};
 
 impl Session {
     pub(super) fn on_ack(&mut self, now: Instant, via: PathId, ack: &Ack) {
+        self.path_timer = None;
         let max_ack_delay = self.peer_ack_delay();
         // An acknowledgement may outlive its path.
         let Some(index) = self.path_index(ack.path) else {

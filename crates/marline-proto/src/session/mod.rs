@@ -117,6 +117,9 @@ pub struct Session {
     replan: bool,
     /// Path that is asked first for the next datagram.
     turn: usize,
+    /// The first of the paths' timers but their acknowledgements, or something earlier; `None` once
+    /// it may be too late. Sending and receiving data only puts timers off, so it holds for long.
+    path_timer: Option<(Instant, WakeReason)>,
     /// Set while nothing can leave or fall due without an input: until when.
     rest: Option<Rest>,
     ending: Option<Ending>,
@@ -180,6 +183,7 @@ impl Session {
             load: Load::default(),
             replan: false,
             turn: 0,
+            path_timer: None,
             rest: None,
             ending: None,
             observer: Observed::default(),

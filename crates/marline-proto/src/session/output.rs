@@ -86,10 +86,8 @@ impl Session {
         }
         self.turn = (self.turn + 1) % count.max(1);
         // A datagram that came to nothing may have changed what waits.
-        self.rest = Some(match tried {
-            true => self.next_rest(now),
-            false => self.rest_until(pacing),
-        });
+        let known = (!tried).then_some(pacing);
+        self.rest = Some(self.rest_until(now, known));
         None
     }
 
@@ -229,6 +227,9 @@ impl Session {
         }
         let delivery = path.sampler.on_sent(now, in_flight);
         let sent = SentPacket::new(now, size as u32, eliciting, delivery, frames);
+        if !path.ledger.has_outstanding() {
+            self.path_timer = None;
+        }
         path.on_sent(now, sent, app_limited);
         let in_flight = path.ledger.in_flight();
         self.observer.on(

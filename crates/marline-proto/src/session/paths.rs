@@ -81,6 +81,7 @@ impl Session {
             unreachable!("Config::check found the controller");
         };
         self.rest = None;
+        self.path_timer = None;
         let path = Path::new(now, id, params, (entry.new)(now, &congestion));
         if path.standby_local {
             self.control.insert(Control::PathStatus(id));
@@ -106,6 +107,7 @@ impl Session {
     pub fn remove_path(&mut self, now: Instant, id: PathId) -> Result<(), PathError> {
         let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
         self.rest = None;
+        self.path_timer = None;
         self.free_path(now, index);
         self.paths.remove(index);
         self.views_hold = false;
@@ -135,6 +137,7 @@ impl Session {
         standby: bool,
     ) -> Result<(), PathError> {
         self.rest = None;
+        self.path_timer = None;
         let path = self.path_mut(id).ok_or(PathError::Unknown(id))?;
         if path.standby_local != standby {
             path.standby_local = standby;
@@ -154,6 +157,7 @@ impl Session {
     /// The carrier has room again after [`path_blocked`](Self::path_blocked).
     pub fn path_unblocked(&mut self, id: PathId) {
         self.rest = None;
+        self.path_timer = None;
         if let Some(path) = self.path_mut(id) {
             path.blocked = false;
         }
@@ -163,6 +167,7 @@ impl Session {
     /// [`path_unblocked`](Self::path_unblocked).
     pub fn path_blocked(&mut self, id: PathId) {
         self.rest = None;
+        self.path_timer = None;
         if let Some(path) = self.path_mut(id) {
             path.blocked = true;
         }

@@ -48,7 +48,6 @@ impl From<PathTimer> for WakeReason {
             PathTimer::Death => Self::Death,
             PathTimer::Trial => Self::Trial,
             PathTimer::KeepAlive => Self::KeepAlive,
-            PathTimer::Ack => Self::Ack,
         }
     }
 }
@@ -104,6 +103,11 @@ pub(super) struct Rest {
 }
 
 impl Rest {
+    /// Is nothing missed by resting so long, if what is known exactly is `exact`?
+    fn ends_by(&self, exact: &Self) -> bool {
+        self.timer.0 <= exact.timer.0 && self.pacing == exact.pacing
+    }
+
     fn wake(&self) -> (Instant, WakeReason) {
         let pacing = self.pacing.map(|at| (at, WakeReason::Pacing));
         pacing.map_or(self.timer, |pacing| pacing.min(self.timer))
@@ -125,7 +129,7 @@ impl Session {
     pub(super) fn rests(&self, now: Instant) -> bool {
         let rests = self.rest.is_some_and(|rest| now < rest.wake().0);
         debug_assert!(
-            !rests || self.rest == Some(self.next_rest(now)),
+            !rests || self.rest.is_some_and(|rest| rest.ends_by(&self.next_rest(now))),
             "an input did not end the rest {:?}",
             self.rest
         );
@@ -133,27 +137,48 @@ impl Session {
     }
 
     /// Until when nothing happens by itself, once all has left that may.
-    pub(super) fn next_rest(&self, now: Instant) -> Rest {
+    fn next_rest(&self, now: Instant) -> Rest {
         let paths = 0..self.paths.len();
         let pacing = paths.filter_map(|index| self.sends_at(now, index)).min();
-        self.rest_until(pacing)
+        self.rest_of(pacing, self.next_path_timer())
     }
 
-    /// The same, with what is known of the pacers.
-    pub(super) fn rest_until(&self, pacing: Option<Instant>) -> Rest {
-        let mut timer = (self.last_received + self.idle_timeout(), WakeReason::Idle);
-        let mut consider = |at: Instant, reason| timer = timer.min((at, reason));
+    /// The same, not too late, but perhaps earlier than need be. `pacing`: when the first pacer
+    /// lets go what waits for it, if that is known.
+    pub(super) fn rest_until(&mut self, now: Instant, pacing: Option<Option<Instant>>) -> Rest {
+        let path_timer = match self.path_timer {
+            Some(timer) => timer,
+            None => *self.path_timer.insert(self.next_path_timer()),
+        };
+        let paths = 0..self.paths.len();
+        let find = || paths.filter_map(|index| self.sends_at(now, index)).min();
+        self.rest_of(pacing.unwrap_or_else(find), path_timer)
+    }
+
+    /// The first of all paths' timers.
+    fn next_path_timer(&self) -> (Instant, WakeReason) {
         let (ack_delay, keep_alive) = (self.peer_ack_delay(), self.keep_alive());
-        for path in &self.paths {
+        let timers = self.paths.iter().map(|path| {
             let (at, timer) = path.next_timer(ack_delay, self.config.dead_after, keep_alive);
-            consider(at, timer.into());
+            (at, timer.into())
+        });
+        timers.min().unwrap_or((Instant::FAR_FUTURE, WakeReason::Idle))
+    }
+
+    fn rest_of(&self, pacing: Option<Instant>, path_timer: (Instant, WakeReason)) -> Rest {
+        let idle = (self.last_received + self.idle_timeout(), WakeReason::Idle);
+        let mut timer = idle.min(path_timer);
+        let mut consider = |at: Option<Instant>, reason| {
+            if let Some(at) = at {
+                timer = timer.min((at, reason));
+            }
+        };
+        for path in &self.paths {
+            consider(path.ack_due(), WakeReason::Ack);
         }
-        if let Some((at, _)) = self.flow_timers.first() {
-            consider(*at, WakeReason::Lifetime);
-        }
-        if let Some(at) = self.scheduler_wakes() {
-            consider(at, WakeReason::Scheduler);
-        }
+        let lifetime = self.flow_timers.first().map(|(at, _)| *at);
+        consider(lifetime, WakeReason::Lifetime);
+        consider(self.scheduler_wakes(), WakeReason::Scheduler);
         Rest { timer, pacing }
     }
 
@@ -164,6 +189,7 @@ impl Session {
             return;
         }
         self.views_hold = false;
+        self.path_timer = None;
         if self.ending.is_some() {
             return;
         }
