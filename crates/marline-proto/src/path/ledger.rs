@@ -396,10 +396,7 @@ impl Ledger {
     /// Ack-eliciting packets whose fate is open, oldest first.
     pub(crate) fn open_packets(&self) -> impl Iterator<Item = &SentPacket> {
         let skip = (self.scan_from.saturating_sub(self.first)) as usize;
-        self.packets
-            .iter()
-            .skip(skip)
-            .filter(|p| p.is_open())
+        self.packets.iter().skip(skip).filter(|p| p.is_open())
     }
 
     /// Data frames of the oldest `limit` open packets that were not rescued yet, marking them

@@ -129,7 +129,10 @@ impl Session {
     pub(super) fn rests(&self, now: Instant) -> bool {
         let rests = self.rest.is_some_and(|rest| now < rest.wake().0);
         debug_assert!(
-            !rests || self.rest.is_some_and(|rest| rest.ends_by(&self.next_rest(now))),
+            !rests
+                || self
+                    .rest
+                    .is_some_and(|rest| rest.ends_by(&self.next_rest(now))),
             "an input did not end the rest {:?}",
             self.rest
         );
@@ -162,7 +165,9 @@ impl Session {
             let (at, timer) = path.next_timer(ack_delay, self.config.dead_after, keep_alive);
             (at, timer.into())
         });
-        timers.min().unwrap_or((Instant::FAR_FUTURE, WakeReason::Idle))
+        timers
+            .min()
+            .unwrap_or((Instant::FAR_FUTURE, WakeReason::Idle))
     }
 
     fn rest_of(&self, pacing: Option<Instant>, path_timer: (Instant, WakeReason)) -> Rest {
