@@ -2,6 +2,8 @@
 
 use alloc::string::String;
 
+use marline_base::Rate;
+
 use crate::path::PathState;
 use crate::wire::{FlowId, PathId};
 
@@ -18,6 +20,20 @@ pub enum Event {
     FlowStopped(FlowId, u64),
     /// Both sides are done with the flow and its id is free.
     FlowClosed(FlowId),
+    /// The paths carry less than the rate that the flow's application
+    /// [said it needs](crate::Session::set_target_rate); told again when it becomes much less or
+    /// more, and ended by [`Event::MeetsTarget`] or another target.
+    BelowTarget {
+        /// The flow.
+        flow: FlowId,
+        /// What the flow got lately, in bytes of the application.
+        capacity: Rate,
+    },
+    /// The paths carry again what the flow's application said it needs.
+    MeetsTarget {
+        /// The flow.
+        flow: FlowId,
+    },
     /// A path changed its state.
     PathChanged {
         /// The path.

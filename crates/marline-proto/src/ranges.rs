@@ -119,6 +119,24 @@ impl RangeSet {
         }
     }
 
+    /// Removes `value`; says whether it was a member.
+    pub fn remove(&mut self, value: u64) -> bool {
+        let at = self.first_beyond(value);
+        let Some(range) = self.ranges.get_mut(at).filter(|r| r.start <= value) else {
+            return false;
+        };
+        let above = value + 1..range.end;
+        range.end = value;
+        let emptied = range.is_empty();
+        if !above.is_empty() {
+            self.ranges.insert(at + 1, above);
+        }
+        if emptied {
+            self.ranges.remove(at);
+        }
+        true
+    }
+
     /// Drops the lowest ranges until at most `limit` are left.
     pub fn drop_lowest_above(&mut self, limit: usize) {
         while self.ranges.len() > limit {
@@ -185,6 +203,11 @@ mod tests {
             for v in 0..80 {
                 prop_assert_eq!(set.contains(v), plain.contains(&v));
                 prop_assert_eq!(set.covers(&(v..v + 3)), (v..v + 3).all(|x| plain.contains(&x)));
+            }
+            let mut less = set.clone();
+            prop_assert_eq!(less.remove(floor), plain.contains(&floor));
+            for v in 0..80 {
+                prop_assert_eq!(less.contains(v), v != floor && plain.contains(&v));
             }
             set.drop_below(floor);
             for v in 0..80 {

@@ -3,6 +3,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use bytes::Bytes;
 use marline_base::{Duration, Instant};
@@ -13,6 +14,8 @@ use crate::wire::DeliveryOrder;
 
 /// Ranges of sequence numbers remembered to tell duplicates; older numbers count as seen.
 const MAX_SEEN_RANGES: usize = 4_096;
+/// Ranges of numbers given up that are remembered to tell what comes too late from what comes twice.
+const MAX_GIVEN_UP: usize = 64;
 /// What a message costs besides its bytes, so that empty ones are bounded too.
 const MESSAGE_COST: u64 = 64;
 /// What an incomplete message costs besides its bytes.
@@ -28,6 +31,22 @@ struct Partial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Contradiction;
 
+/// What the receiving half has counted, in messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) delivered: u64,
+    /// Given up because they had not come in time.
+    pub(crate) skipped: u64,
+    /// Of those, came all the same.
+    pub(crate) late: u64,
+    /// Dropped because nobody read them.
+    pub(crate) dropped: u64,
+    /// Arrivals of what had arrived.
+    pub(crate) duplicates: u64,
+    /// Came in time, but after later ones.
+    pub(crate) reordered: u64,
+}
+
 #[derive(Debug)]
 pub(crate) struct PacketsRecv {
     order: DeliveryOrder,
@@ -37,9 +56,13 @@ pub(crate) struct PacketsRecv {
     seen: RangeSet,
     /// Numbers below it count as seen.
     floor: u64,
+    /// Skipped numbers that have not come since.
+    given_up: RangeSet,
+    /// One more than the highest number that has come.
+    came: u64,
     partial: BTreeMap<u64, Partial>,
-    /// Whole messages that wait for earlier ones.
-    held: BTreeMap<u64, Bytes>,
+    /// Whole messages that wait for earlier ones, and since when.
+    held: BTreeMap<u64, (Instant, Bytes)>,
     ready: VecDeque<Bytes>,
     /// Bytes in `held`, `ready` and `partial`, with [`MESSAGE_COST`] or [`PARTIAL_COST`] each.
     bytes: u64,
@@ -50,9 +73,7 @@ pub(crate) struct PacketsRecv {
     reset: Option<u64>,
     /// Nobody will read: parts are not put together any more.
     discarding: bool,
-    delivered: u64,
-    skipped: u64,
-    dropped: u64,
+    counts: Counts,
 }
 
 impl PacketsRecv {
@@ -63,6 +84,8 @@ impl PacketsRecv {
             next: 0,
             seen: RangeSet::default(),
             floor: 0,
+            given_up: RangeSet::default(),
+            came: 0,
             partial: BTreeMap::new(),
             held: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -72,9 +95,7 @@ impl PacketsRecv {
             end: None,
             reset: None,
             discarding: false,
-            delivered: 0,
-            skipped: 0,
-            dropped: 0,
+            counts: Counts::default(),
         }
     }
 
@@ -84,9 +105,20 @@ impl PacketsRecv {
 
     /// Takes a whole message.
     pub(crate) fn receive(&mut self, now: Instant, sequence: u64, data: Bytes) {
-        if !self.is_seen(sequence) {
+        if self.is_seen(sequence) {
+            self.came_again(sequence);
+        } else {
             self.drop_partial(sequence);
             self.complete(now, sequence, compact(data));
+        }
+    }
+
+    /// Counts the arrival of what is not wanted any more.
+    fn came_again(&mut self, sequence: u64) {
+        if self.given_up.remove(sequence) {
+            self.counts.late += 1;
+        } else {
+            self.counts.duplicates += 1;
         }
     }
 
@@ -100,6 +132,9 @@ impl PacketsRecv {
         data: &[u8],
     ) -> Result<(), Contradiction> {
         if self.is_seen(sequence) {
+            if offset == 0 {
+                self.came_again(sequence);
+            }
             return Ok(());
         }
         if self.discarding {
@@ -131,7 +166,7 @@ impl PacketsRecv {
             self.bytes -= total + PARTIAL_COST;
             self.complete(now, sequence, Bytes::from(whole.data));
         }
-        self.shed(now);
+        self.shed();
         Ok(())
     }
 
@@ -151,6 +186,8 @@ impl PacketsRecv {
 
     fn complete(&mut self, now: Instant, sequence: u64, data: Bytes) {
         self.mark_seen(sequence);
+        self.counts.reordered += u64::from(sequence < self.came);
+        self.came = self.came.max(sequence + 1);
         self.bytes += data.len() as u64 + MESSAGE_COST;
         match self.order {
             DeliveryOrder::AsTheyCome => self.deliver(data),
@@ -159,27 +196,27 @@ impl PacketsRecv {
                     self.next += 1;
                     self.deliver(data);
                 } else {
-                    self.held.insert(sequence, data);
+                    self.held.insert(sequence, (now, data));
                 }
-                self.release(now);
+                self.release();
             }
         }
-        self.shed(now);
+        self.shed();
     }
 
     fn deliver(&mut self, data: Bytes) {
-        self.delivered += 1;
+        self.counts.delivered += 1;
         self.ready.push_back(data);
     }
 
     /// Delivers what is next in order and notes whether something waits for a gap. What was
     /// dropped here, or is too old to be taken, is no gap: it will not come again.
-    fn release(&mut self, now: Instant) {
+    fn release(&mut self) {
         loop {
             let held = self.held.first_key_value().map(|(&s, _)| s);
             let before = held.unwrap_or(u64::MAX);
             if before <= self.next {
-                if let Some((sequence, data)) = self.held.pop_first() {
+                if let Some((sequence, (_, data))) = self.held.pop_first() {
                     self.next = sequence + 1;
                     self.deliver(data);
                 }
@@ -192,26 +229,34 @@ impl PacketsRecv {
             }
             self.gap_since = None;
         }
-        if self.held.is_empty() {
-            self.gap_since = None;
-        } else {
-            self.gap_since.get_or_insert(now);
+        // The wait for a gap begins when what is behind it comes, not when the gap before it ends:
+        // one wait after the other would add up without a bound.
+        match self.held.first_key_value() {
+            None => self.gap_since = None,
+            Some((_, (came, _))) => {
+                self.gap_since.get_or_insert(*came);
+            }
         }
     }
 
     /// Messages below `sequence` that have not arrived will not come any more.
-    pub(crate) fn forward(&mut self, now: Instant, sequence: u64) {
+    pub(crate) fn forward(&mut self, sequence: u64) {
         let stale: Vec<u64> = self.partial.range(..sequence).map(|(&s, _)| s).collect();
         for s in stale {
             self.drop_partial(s);
         }
-        if self.order == DeliveryOrder::InOrder && sequence > self.next {
+        if self.order == DeliveryOrder::AsTheyCome && !self.discarding {
+            let gaps: Vec<_> = self.seen.absent_in(self.floor..sequence).collect();
+            for gap in gaps {
+                self.give_up(gap);
+            }
+        } else if sequence > self.next {
             while let Some((&first, _)) = self.held.range(..sequence).next() {
                 self.skip_to(first);
-                self.release(now);
+                self.release();
             }
             self.skip_to(sequence);
-            self.release(now);
+            self.release();
         }
         self.seen.drop_below(sequence);
         self.floor = self.floor.max(sequence);
@@ -219,11 +264,17 @@ impl PacketsRecv {
 
     fn skip_to(&mut self, sequence: u64) {
         if sequence > self.next {
-            self.skipped += sequence - self.next;
+            self.give_up(self.next..sequence);
             self.next = sequence;
             self.floor = self.floor.max(sequence);
             self.gap_since = None;
         }
+    }
+
+    fn give_up(&mut self, sequences: Range<u64>) {
+        self.counts.skipped += sequences.end - sequences.start;
+        self.given_up.insert(sequences);
+        self.given_up.drop_lowest_above(MAX_GIVEN_UP);
     }
 
     /// When to stop waiting for the gap; `None` if nothing waits or waiting has no limit.
@@ -233,33 +284,32 @@ impl PacketsRecv {
 
     /// Skips the gap if the wait is over: its messages' lifetime has ended at the sender.
     pub(crate) fn on_deadline(&mut self, now: Instant) {
-        if self.deadline().is_some_and(|at| at <= now) {
-            self.skip_gap(now);
+        while self.deadline().is_some_and(|at| at <= now) {
+            self.skip_gap();
         }
     }
 
-    fn skip_gap(&mut self, now: Instant) {
+    fn skip_gap(&mut self) {
         if let Some((&first, _)) = self.held.first_key_value() {
             self.skip_to(first);
-            self.release(now);
+            self.release();
         }
     }
 
     /// Keeps memory within the limit: drops what is oldest first, be it unread, behind a gap or
     /// incomplete.
-    fn shed(&mut self, now: Instant) {
+    fn shed(&mut self) {
         while self.bytes > self.limit {
             if let Some(data) = self.ready.pop_front() {
                 self.bytes -= data.len() as u64 + MESSAGE_COST;
-                self.dropped += 1;
-            } else if let Some((&first, _)) = self.held.first_key_value() {
-                self.skip_to(first);
-                self.release(now);
+                self.counts.dropped += 1;
+            } else if !self.held.is_empty() {
+                self.skip_gap();
             } else if let Some((&oldest, _)) = self.partial.first_key_value() {
                 self.drop_partial(oldest);
                 self.mark_seen(oldest);
-                self.dropped += 1;
-                self.release(now);
+                self.counts.dropped += 1;
+                self.release();
             } else {
                 break;
             }
@@ -287,7 +337,7 @@ impl PacketsRecv {
 
     /// Bytes of messages that wait for earlier ones, and of those that are not whole.
     pub(crate) fn out_of_order(&self) -> u64 {
-        let held = self.held.values().map(|data| data.len() as u64);
+        let held = self.held.values().map(|(_, data)| data.len() as u64);
         let parts = self.partial.values().map(|p| p.have.total());
         held.chain(parts).sum()
     }
@@ -344,9 +394,8 @@ impl PacketsRecv {
         }
     }
 
-    /// Messages delivered, skipped (never came) and dropped (nobody read them).
-    pub(crate) fn counts(&self) -> (u64, u64, u64) {
-        (self.delivered, self.skipped, self.dropped)
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// The application wants no more: drops what arrived. Order no longer matters, so that the end
@@ -392,7 +441,48 @@ mod tests {
         assert_eq!(read_all(&mut recv), [2, 3]);
         recv.receive(Instant::from_millis(22), 1, bytes(1));
         assert_eq!(read_all(&mut recv), [], "it came too late");
-        assert_eq!(recv.counts(), (3, 1, 0));
+        recv.receive(Instant::from_millis(23), 1, bytes(1));
+        let counts = Counts {
+            delivered: 3,
+            skipped: 1,
+            late: 1,
+            duplicates: 2,
+            ..Counts::default()
+        };
+        assert_eq!(recv.counts(), counts, "3 came twice, 1 late and then again");
+    }
+
+    #[test]
+    fn waits_for_several_gaps_run_side_by_side() {
+        let lifetime = Duration::from_millis(20);
+        let mut recv = PacketsRecv::new(DeliveryOrder::InOrder, Some(lifetime), 10_000);
+        for (at, sequence) in [(0, 0), (1, 2), (3, 4), (15, 6)] {
+            recv.receive(Instant::from_millis(at), sequence, bytes(sequence as u8));
+        }
+        recv.receive(Instant::from_millis(16), 1, bytes(1));
+        assert_eq!(read_all(&mut recv), [0, 1, 2]);
+        assert_eq!(recv.counts().reordered, 1);
+        assert_eq!(recv.deadline(), Some(Instant::from_millis(23)));
+        // Called late, it makes up for all that is over.
+        recv.on_deadline(Instant::from_millis(34));
+        assert_eq!(read_all(&mut recv), [4]);
+        assert_eq!(recv.deadline(), Some(Instant::from_millis(35)));
+        recv.on_deadline(Instant::from_millis(35));
+        assert_eq!(read_all(&mut recv), [6]);
+        assert_eq!(recv.counts().skipped, 2);
+    }
+
+    #[test]
+    fn without_order_only_the_sender_gives_up() {
+        let mut recv = PacketsRecv::new(DeliveryOrder::AsTheyCome, None, 10_000);
+        for s in [0, 2, 5] {
+            recv.receive(Instant::ZERO, s, bytes(s as u8));
+        }
+        recv.forward(4);
+        recv.receive(Instant::ZERO, 3, bytes(3));
+        let counts = recv.counts();
+        assert_eq!((counts.skipped, counts.late, counts.duplicates), (2, 1, 0));
+        assert_eq!(read_all(&mut recv), [0, 2, 5]);
     }
 
     #[test]
@@ -402,7 +492,7 @@ mod tests {
             recv.receive(Instant::ZERO, s, bytes(s as u8));
         }
         assert_eq!(recv.deadline(), None);
-        recv.forward(Instant::ZERO, 4);
+        recv.forward(4);
         assert_eq!(read_all(&mut recv), [1, 3]);
         recv.receive(Instant::ZERO, 4, bytes(4));
         assert_eq!(read_all(&mut recv), [4, 5]);
@@ -423,7 +513,7 @@ mod tests {
         assert_eq!(recv.bytes, 0);
         recv.finish(8).unwrap();
         assert!(!recv.is_complete(), "messages 0 to 6 are still due");
-        recv.forward(now, 8);
+        recv.forward(8);
         assert!(recv.is_finished());
     }
 

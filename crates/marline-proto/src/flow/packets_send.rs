@@ -44,6 +44,10 @@ impl core::error::Error for SendError {}
 /// are bounded.
 const MESSAGE_COST: u64 = 64;
 
+/// Ranges of messages given up that are remembered, to tell them from those that were delivered when
+/// their losses become known.
+const MAX_GIVEN_UP: usize = 64;
+
 #[derive(Debug)]
 struct Message {
     data: Bytes,
@@ -55,6 +59,8 @@ struct Message {
     /// It was cut to its end (told apart from `cut` for empty messages).
     cut_whole: bool,
     acked: RangeSet,
+    /// Symbols whose first transmission was lost.
+    lost: u32,
     /// Acknowledged as a whole, or given up.
     done: bool,
 }
@@ -76,6 +82,10 @@ pub(crate) struct PacketsSend {
     finish_acked: bool,
     /// Messages given up at the end of their lifetime.
     expired: u64,
+    /// The latest of them.
+    given_up: RangeSet,
+    /// Symbols that were lost and are with the peer all the same.
+    repaired: u64,
     /// The receiver must learn that nothing below it will come; it knows of what was acknowledged.
     forward: u64,
     forward_acked: u64,
@@ -94,6 +104,8 @@ impl PacketsSend {
             finished: false,
             finish_acked: false,
             expired: 0,
+            given_up: RangeSet::default(),
+            repaired: 0,
             forward: 0,
             forward_acked: 0,
         }
@@ -125,6 +137,7 @@ impl PacketsSend {
             cut: 0,
             cut_whole: false,
             acked: RangeSet::default(),
+            lost: 0,
             done: false,
         });
         Ok(sequence)
@@ -250,8 +263,24 @@ impl PacketsSend {
             return (new, None);
         }
         let age = now.since(message.written);
+        self.repaired += u64::from(message.lost);
         self.settle(index as usize);
         (new, Some(age))
+    }
+
+    /// Notes that the first transmission of a symbol was lost.
+    pub(crate) fn on_source_lost(&mut self, symbol: &Symbol) {
+        let index = symbol.unit.checked_sub(self.base);
+        match index.and_then(|index| self.messages.get_mut(index as usize)) {
+            Some(message) if !message.done => message.lost += 1,
+            // The peer has it by another way, unless it was given up.
+            _ => self.repaired += u64::from(!self.given_up.contains(symbol.unit)),
+        }
+    }
+
+    /// Symbols whose first transmission was lost and which the peer has all the same.
+    pub(crate) fn repaired(&self) -> u64 {
+        self.repaired
     }
 
     fn settle(&mut self, index: usize) {
@@ -284,6 +313,8 @@ impl PacketsSend {
                 break;
             }
             self.expired += 1;
+            self.given_up.insert(self.base..self.base + 1);
+            self.given_up.drop_lowest_above(MAX_GIVEN_UP);
             self.settle(0);
         }
         (self.expired > before).then(|| {
@@ -382,6 +413,31 @@ mod tests {
         assert_eq!(send.unsent(), 5);
         assert_eq!(send.cut(9).unwrap().unit, 1);
         assert_eq!(send.expire(Instant::from_millis(14)), None);
+    }
+
+    #[test]
+    fn what_was_lost_and_came_all_the_same_was_repaired() {
+        let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)));
+        for _ in 0..4 {
+            send.push(Instant::ZERO, bytes(5)).unwrap();
+        }
+        let symbols: Vec<Symbol> = core::iter::from_fn(|| send.cut(9)).collect();
+        let now = Instant::from_millis(5);
+        // Lost, then acknowledged as a retransmission.
+        send.on_source_lost(&symbols[0]);
+        assert_eq!(send.repaired(), 0);
+        send.on_acked(now, &symbols[0]);
+        assert_eq!(send.repaired(), 1);
+        // Copies were acknowledged before the losses were known; the second waits behind a gap.
+        for (symbol, repaired) in [(&symbols[1], 2), (&symbols[3], 3)] {
+            send.on_acked(now, symbol);
+            send.on_source_lost(symbol);
+            assert_eq!(send.repaired(), repaired);
+        }
+        // Given up before its loss was known.
+        send.expire(Instant::from_millis(10));
+        send.on_source_lost(&symbols[2]);
+        assert_eq!(send.repaired(), 3);
     }
 
     #[test]

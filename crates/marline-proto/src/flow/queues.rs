@@ -291,6 +291,13 @@ impl Queues {
         (taken, bytes)
     }
 
+    /// Bytes that wait to leave for the first time.
+    pub(crate) fn source_bytes(&self) -> u64 {
+        let waiting = self.queues.iter().flat_map(|(_, q)| &q.fresh);
+        let sources = waiting.filter(|a| a.kind == EmissionKind::Source);
+        sources.map(|a| u64::from(a.symbol.len)).sum()
+    }
+
     pub(crate) fn clear(&mut self) {
         for (_, queue) in &mut self.queues {
             queue.empty();

@@ -119,6 +119,16 @@ impl Flow {
         source.spent
     }
 
+    /// Bytes written that have not left for the first time.
+    pub(crate) fn waiting(&self) -> u64 {
+        let unsent = match &self.send {
+            SendHalf::Stream(stream) => stream.unsent(),
+            SendHalf::Packets(packets) => packets.unsent(),
+        };
+        let returned: u64 = self.returned.iter().map(|s| u64::from(s.len)).sum();
+        unsent + returned + self.queues.source_bytes()
+    }
+
     /// Both halves are over and the peer knows.
     pub(crate) fn is_over(&self) -> bool {
         let sent = match self.reset {

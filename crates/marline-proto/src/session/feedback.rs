@@ -168,7 +168,9 @@ impl Session {
             return;
         };
         let delays = &mut flow.delays;
-        if flow.send.on_acked(now, &feedback.symbol, fin, delays) > 0 {
+        let new = flow.send.on_acked(now, &feedback.symbol, fin, delays);
+        flow.counters.acked_bytes += new;
+        if new > 0 {
             flow.scheduler.on_feedback(now, &feedback);
             rewish(&mut self.wishes, flow);
         }
@@ -247,6 +249,12 @@ impl Session {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
+        if source
+            && flow.reset.is_none()
+            && let SendHalf::Packets(packets) = &mut flow.send
+        {
+            packets.on_source_lost(&symbol);
+        }
         if flow.reset.is_some() || flow.send.is_settled(&symbol) {
             return;
         }

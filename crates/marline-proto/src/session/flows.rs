@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use bytes::Bytes;
-use marline_base::{Duration, Instant, Rate};
+use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::control::Control;
@@ -216,15 +216,6 @@ impl Session {
         self.flows.insert(id, flow);
     }
 
-    /// Tells the flow's scheduler the rate that the application needs, such as an encoder's bit
-    /// rate: schedulers that add redundancy spend only what is left over. `None` lets them measure
-    /// it. May change at any time; does nothing if there is no such flow.
-    pub fn set_target_rate(&mut self, id: FlowId, rate: Option<Rate>) {
-        if let Some(flow) = self.flows.get_mut(&id) {
-            flow.target_rate = rate;
-        }
-    }
-
     /// What a flow was opened with; `None` if there is no such flow (any more).
     pub fn flow_info(&self, id: FlowId) -> Option<FlowInfo> {
         let flow = self.flows.get(&id)?;
@@ -287,6 +278,7 @@ impl Session {
         stream.write(now, data.slice(..len));
         flow.counters.written_bytes += len as u64;
         self.activate(id);
+        self.watch_target(now, id);
         Ok(len)
     }
 
@@ -328,6 +320,7 @@ impl Session {
             Ok(sequence) => {
                 flow.counters.written_bytes += len;
                 self.activate(id);
+                self.watch_target(now, id);
                 self.retime(id);
                 Ok(sequence)
             }
@@ -540,6 +533,7 @@ impl Session {
         }
         self.flows.remove(&id);
         self.starved.remove(&id);
+        self.watches.remove(&id);
         for control in [
             Control::OpenFlow(id),
             Control::StopSending(id),

@@ -178,7 +178,7 @@ impl Session {
                 if let Some(flow) = self.receiving(forward.flow, FlowKind::Packets)
                     && let RecvHalf::Packets(recv) = &mut self.flow(flow).recv
                 {
-                    recv.forward(now, forward.sequence);
+                    recv.forward(forward.sequence);
                     self.after_packet(flow, Ok(()));
                 }
             }

@@ -26,12 +26,14 @@ mod output;
 mod paths;
 mod report;
 mod share;
+mod target;
 mod timers;
 mod waiting;
 mod warm;
 
 use control::Control;
 use share::Share;
+use target::Watch;
 use timers::{Patience, Rest};
 use waiting::Waiting;
 use warm::Load;
@@ -105,6 +107,8 @@ pub struct Session {
     data_received: u64,
     data_read: u64,
     flow_timers: BTreeSet<(Instant, FlowId)>,
+    /// Flows whose applications said what rate they need.
+    watches: BTreeMap<FlowId, Watch>,
     /// Views of the usable paths; good as long as `views_hold`.
     views: Vec<PathView>,
     views_hold: bool,
@@ -175,6 +179,7 @@ impl Session {
             data_received: 0,
             data_read: 0,
             flow_timers: BTreeSet::new(),
+            watches: BTreeMap::new(),
             views: Vec::new(),
             views_hold: false,
             events: VecDeque::new(),

@@ -69,10 +69,16 @@ impl Session {
 fn flow_counters(flow: &Flow) -> FlowCounters {
     let mut counters = flow.counters;
     if let RecvHalf::Packets(packets) = &flow.recv {
-        let (delivered, skipped, dropped) = packets.counts();
-        counters.delivered_messages = delivered;
-        counters.skipped_messages = skipped;
-        counters.dropped_messages = dropped;
+        let counts = packets.counts();
+        counters.delivered_messages = counts.delivered;
+        counters.skipped_messages = counts.skipped;
+        counters.late_messages = counts.late;
+        counters.dropped_messages = counts.dropped;
+        counters.duplicate_messages = counts.duplicates;
+        counters.reordered_messages = counts.reordered;
+    }
+    if let SendHalf::Packets(packets) = &flow.send {
+        counters.repaired_symbols = packets.repaired();
     }
     counters
 }

@@ -33,6 +33,8 @@ pub enum WakeReason {
     KeepAlive,
     /// A message's lifetime ends, or a receiver has waited long enough for one.
     Lifetime,
+    /// An application said what rate it needs, and whether it gets it is looked at.
+    Target,
     /// A scheduler asked for it.
     Scheduler,
     /// The session has heard nothing for long.
@@ -183,6 +185,7 @@ impl Session {
         }
         let lifetime = self.flow_timers.first().map(|(at, _)| *at);
         consider(lifetime, WakeReason::Lifetime);
+        consider(self.next_look(), WakeReason::Target);
         consider(self.scheduler_wakes(), WakeReason::Scheduler);
         Rest { timer, pacing }
     }
@@ -228,6 +231,7 @@ impl Session {
             self.after_receive(id);
             self.notify_writable(id);
         }
+        self.look_at_targets(now);
         self.replan |= self.scheduler_wakes().is_some_and(|at| at <= now);
     }
 

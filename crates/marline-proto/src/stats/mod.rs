@@ -58,10 +58,21 @@ pub struct FlowCounters {
     pub delivered_messages: u64,
     /// Messages skipped at the receiver because they never came in time.
     pub skipped_messages: u64,
+    /// Of those, messages that came all the same, too late.
+    pub late_messages: u64,
+    /// Arrivals of messages that had arrived already: copies that were not needed.
+    pub duplicate_messages: u64,
+    /// Messages that came in time, but after later ones.
+    pub reordered_messages: u64,
     /// Messages dropped at the receiver because nobody read them.
     pub dropped_messages: u64,
     /// Messages given up at the sender because their lifetime ended.
     pub expired_messages: u64,
+    /// Symbols of messages whose first transmission was lost and which the peer has all the same,
+    /// by a copy or a retransmission.
+    pub repaired_symbols: u64,
+    /// Bytes that the peer acknowledged, each counted once.
+    pub acked_bytes: u64,
 }
 
 impl FlowCounters {

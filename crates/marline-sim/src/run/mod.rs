@@ -147,7 +147,11 @@ impl Simulation<'_> {
                 | Event::FlowWritable(flow)
                 | Event::FlowStopped(flow, _)
                 | Event::FlowClosed(flow) => flow,
-                Event::PathChanged { .. } | Event::PathAbandoned(_) | Event::Closed(_) => continue,
+                Event::BelowTarget { .. }
+                | Event::MeetsTarget { .. }
+                | Event::PathChanged { .. }
+                | Event::PathAbandoned(_)
+                | Event::Closed(_) => continue,
             };
             let pair = index / 2;
             if let Some(workload) = self.pairs[pair].owner(flow) {

@@ -9,5 +9,6 @@ mod paths;
 mod random;
 mod scenario;
 mod sim;
+mod target;
 mod tcp;
 mod worked_example;

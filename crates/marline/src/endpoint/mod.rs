@@ -35,7 +35,7 @@ use crate::carrier::QuicConfig;
 pub use client::{Client, ClientOptions, ConnectError};
 pub use driver::Driver;
 pub use handle::{Accepted, Handle};
-pub use packets::Packets;
+pub use packets::{Packets, TargetNews};
 pub use server::{Server, ServerOptions};
 pub use shared::Closed;
 pub use stream::Stream;

@@ -6,10 +6,24 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
+use marline_base::Rate;
 use marline_proto::flow::{Chunk, SendError};
+use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowId;
 
 use super::shared::Shared;
+
+/// Whether the paths carry the rate that an application said it needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TargetNews {
+    /// They do not: the application had better write less, or what it writes will be late.
+    Below {
+        /// What the flow got lately, in bytes of the application.
+        capacity: Rate,
+    },
+    /// They do again.
+    Met,
+}
 
 /// Messages over all paths of a session; boundaries are kept.
 ///
@@ -28,6 +42,38 @@ impl Packets {
     /// The flow's number in its session.
     pub fn id(&self) -> FlowId {
         self.flow
+    }
+
+    /// Says what rate the application needs, an encoder's bit rate for example: schedulers spend
+    /// only what is left over on redundancy, and [`target_news`](Self::target_news) tells when the
+    /// paths carry less. It may change at any time. `None` lets schedulers measure it.
+    pub fn set_target(&self, target: Option<Rate>) {
+        let mut state = self.shared.lock();
+        state.forget_news(self.flow);
+        state.session.set_target_rate(self.flow, target);
+        state.wake_driver();
+    }
+
+    /// Waits until the paths carry less than the target, or carry it again; of several changes
+    /// since the last call only the latest is told. `None` when the flow is over. One task may wait
+    /// at a time.
+    pub async fn target_news(&self) -> Option<TargetNews> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if state.closed.is_some() || state.session.flow_info(self.flow).is_none() {
+                return Poll::Ready(None);
+            }
+            match state.target_news(self.flow, cx) {
+                Some(news) => Poll::Ready(Some(news)),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// What the flow has counted so far; `None` once its session has forgotten it.
+    pub fn counters(&self) -> Option<FlowCounters> {
+        self.shared.lock().session.flow_counters(self.flow)
     }
 
     /// Sends a message at once, or says why not.

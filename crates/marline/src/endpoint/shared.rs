@@ -10,6 +10,7 @@ use marline_proto::wire::{FlowId, PathId, close_code};
 use marline_proto::{CloseReason, Event, Session};
 
 use super::clock::Clock;
+use super::packets::TargetNews;
 
 /// The session is over, for the reason that it carries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +27,9 @@ impl From<Closed> for io::Error {
 struct Waiting {
     read: Option<Waker>,
     write: Option<Waker>,
+    target: Option<Waker>,
+    /// The latest of its kind that nobody has taken.
+    news: Option<TargetNews>,
 }
 
 /// Ends of paths that are remembered for those who have not asked yet.
@@ -111,6 +115,31 @@ impl State {
 
     pub(super) fn wait_to_write(&mut self, flow: FlowId, cx: &Context<'_>) {
         self.flows.entry(flow).or_default().write = Some(cx.waker().clone());
+    }
+
+    /// Takes what there is to learn about a flow's target, or has it learnt later.
+    pub(super) fn target_news(&mut self, flow: FlowId, cx: &Context<'_>) -> Option<TargetNews> {
+        let waiting = self.flows.entry(flow).or_default();
+        let news = waiting.news.take();
+        if news.is_none() {
+            waiting.target = Some(cx.waker().clone());
+        }
+        news
+    }
+
+    /// What was learnt about an earlier target is not news any more.
+    pub(super) fn forget_news(&mut self, flow: FlowId) {
+        if let Some(waiting) = self.flows.get_mut(&flow) {
+            waiting.news = None;
+        }
+    }
+
+    fn on_target(&mut self, flow: FlowId, news: TargetNews) {
+        let waiting = self.flows.entry(flow).or_default();
+        waiting.news = Some(news);
+        if let Some(waker) = waiting.target.take() {
+            waker.wake();
+        }
     }
 
     pub(super) fn wait_to_accept(&mut self, cx: &Context<'_>) {
@@ -206,11 +235,15 @@ impl State {
                 }
             }
             Event::FlowClosed(flow) => {
-                for waker in self.flows.remove(&flow).into_iter().flat_map(both) {
+                for waker in self.flows.remove(&flow).into_iter().flat_map(all) {
                     waker.wake();
                 }
                 self.wake_others();
             }
+            Event::BelowTarget { flow, capacity } => {
+                self.on_target(flow, TargetNews::Below { capacity });
+            }
+            Event::MeetsTarget { flow } => self.on_target(flow, TargetNews::Met),
             Event::PathChanged {
                 path,
                 state,
@@ -231,7 +264,7 @@ impl State {
             Event::Closed(reason) => {
                 self.closed = Some(Closed(reason));
                 for (_, waiting) in std::mem::take(&mut self.flows) {
-                    both(waiting).into_iter().for_each(Waker::wake);
+                    all(waiting).into_iter().for_each(Waker::wake);
                 }
                 if let Some(waker) = self.accept.take() {
                     waker.wake();
@@ -242,6 +275,12 @@ impl State {
     }
 }
 
-fn both(waiting: Waiting) -> Vec<Waker> {
-    waiting.read.into_iter().chain(waiting.write).collect()
+fn all(waiting: Waiting) -> Vec<Waker> {
+    let Waiting {
+        read,
+        write,
+        target,
+        ..
+    } = waiting;
+    [read, write, target].into_iter().flatten().collect()
 }

@@ -29,6 +29,8 @@ pub(crate) struct Lab {
     replies: BTreeMap<(End, FlowId), Outbox>,
     /// Path states as they changed.
     pub(crate) states: Vec<(Instant, End, PathId, PathState, String)>,
+    /// What was told of target rates.
+    pub(crate) targets: Vec<(Instant, Event)>,
     pub(crate) closed: BTreeMap<End, (Instant, CloseReason)>,
     pub(crate) flows_closed: BTreeMap<(End, FlowId), Instant>,
     /// Most bytes read from a stream at once.
@@ -73,6 +75,7 @@ impl Lab {
             inboxes: BTreeMap::new(),
             replies: BTreeMap::new(),
             states: Vec::new(),
+            targets: Vec::new(),
             closed: BTreeMap::new(),
             flows_closed: BTreeMap::new(),
             read_max: 1 << 20,
@@ -241,6 +244,9 @@ impl Lab {
                 state,
                 reason,
             } => self.states.push((now, end, path, state, reason)),
+            Event::BelowTarget { .. } | Event::MeetsTarget { .. } => {
+                self.targets.push((now, event));
+            }
             Event::Closed(reason) => {
                 let before = self.closed.insert(end, (now, reason));
                 assert_eq!(before, None, "{end:?} closed twice");
