@@ -25,6 +25,8 @@ const PACKET_THRESHOLD: u64 = 3;
 const REORDERING_MEMORY: Duration = Duration::from_secs(30);
 /// Most eighths of a round-trip time that reordering may add to the time threshold.
 const MAX_EXTRA_EIGHTHS: u32 = 8;
+/// However late packets came that were taken for lost, no more round-trip times are waited.
+const MAX_LATE: u32 = 4;
 /// Lost packets are remembered for so many round-trip times, to learn that a loss was spurious.
 const SPURIOUS_MEMORY: u32 = 3;
 
@@ -175,6 +177,8 @@ pub(crate) struct Ledger {
 struct Reordering {
     seen: Instant,
     extra_eighths: u32,
+    /// Longest time from sending to acknowledgement of a packet that had been taken for lost.
+    late: Duration,
 }
 
 impl Ledger {
@@ -254,6 +258,7 @@ impl Ledger {
     fn settle_acked(&mut self, now: Instant, number: u64, settled: &mut Vec<Settled>) {
         let packet = &mut self.packets[(number - self.first) as usize];
         let spurious = packet.fate == Fate::Lost;
+        let took = now.since(packet.sent);
         if packet.fate == Fate::Outstanding && packet.eliciting {
             self.in_flight -= u64::from(packet.size);
             self.outstanding -= 1;
@@ -274,9 +279,11 @@ impl Ledger {
         });
         if spurious {
             let extra = self.reordering.map_or(1, |r| r.extra_eighths + 1);
+            let late = self.reordering.map_or(took, |r| r.late.max(took));
             self.reordering = Some(Reordering {
                 seen: now,
                 extra_eighths: extra.min(MAX_EXTRA_EIGHTHS),
+                late,
             });
         }
     }
@@ -295,7 +302,10 @@ impl Ledger {
             self.reordering = None;
         }
         let eighths = 9 + self.reordering.map_or(0, |r| r.extra_eighths);
-        let delay = (rtt.smoothed().max(rtt.latest()) * eighths / 8).max(GRANULARITY);
+        let base = rtt.smoothed().max(rtt.latest());
+        let late = self.reordering.map_or(Duration::ZERO, |r| r.late);
+        let delay = (base * eighths / 8).max(late.min(base * MAX_LATE));
+        let delay = delay.max(GRANULARITY);
         let mut number = self.scan_from.max(self.first);
         let mut scan_from = None;
         while number < largest {
@@ -442,5 +452,39 @@ impl Ledger {
                 })
         };
         self.open_packets().find(holds).map(|p| p.sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(ledger: &mut Ledger, ms: u64) {
+        let delivery = DeliverySnapshot {
+            delivered: 0,
+            delivered_at: Instant::ZERO,
+            first_sent_at: Instant::ZERO,
+            app_limited: false,
+        };
+        let now = Instant::from_millis(ms);
+        ledger.on_sent(SentPacket::new(now, 1_200, true, delivery, SmallVec::new()));
+    }
+
+    #[test]
+    fn a_packet_that_came_very_late_teaches_to_wait_as_long() {
+        let mut ledger = Ledger::default();
+        let rtt = Rtt::new(Some(Duration::from_millis(100)));
+        (0..=5).for_each(|ms| send(&mut ledger, ms));
+        let at = Instant::from_millis;
+        ledger.on_ack(at(105), &[1..=5]).unwrap();
+        assert_eq!(ledger.detect_lost(at(105), &rtt).len(), 1, "by count");
+        let late = ledger.on_ack(at(290), &[0..=0]).unwrap();
+        assert!(late[0].spurious);
+        // One eighth more, which is all that RFC 8985 would add for it, were 125 ms.
+        send(&mut ledger, 400);
+        send(&mut ledger, 401);
+        ledger.on_ack(at(500), &[7..=7]).unwrap();
+        assert_eq!(ledger.detect_lost(at(689), &rtt).len(), 0);
+        assert_eq!(ledger.detect_lost(at(690), &rtt).len(), 1);
     }
 }
