@@ -4,7 +4,13 @@ use marline_base::{Duration, Rate};
 
 use crate::congestion::registry as congestion;
 use crate::sched::{Choice, registry as sched};
-use crate::wire::{FlowKind, Params};
+use crate::wire::{FlowKind, MAX_CODE_WINDOW, Params};
+
+/// Longest source symbol of a coded flow that is sent or taken (bytes): what fits an Ethernet
+/// frame.
+pub(crate) const CODE_SYMBOL: u64 = 1_500;
+/// Largest [`Config::repair_budget`].
+pub(crate) const MAX_REPAIR_BUDGET: f64 = 16.0;
 
 /// Configuration of one side of a session; [`Config::default`] suits access links.
 ///
@@ -20,6 +26,7 @@ use crate::wire::{FlowKind, Params};
 /// | flows that the peer opened | [`max_flows`](Self::max_flows) of about 4 KiB |
 /// | packets sent on a path | some 120 bytes for each in flight and since; a path that answers none is dead after [`dead_after`](Self::dead_after) and forgets them |
 /// | packet numbers and arrival times received on a path | 8 KiB |
+/// | symbols of a coded flow | 2 × [`code_window`](Self::code_window) of 1500 bytes for each of [`code_flows`](Self::code_flows), and as much for their equations; `code_window` of them for each flow that is coded here |
 /// | paths | 16 at once; the ids of the last 32 that were removed |
 ///
 /// Events are bounded by what datagrams bring between two calls of
@@ -46,6 +53,17 @@ pub struct Config {
     pub send_buffer: u64,
     /// Flows that the peer may have open at once. Default 1024.
     pub max_flows: u64,
+    /// Most source symbols of a coded flow that a repair symbol combines, in both directions (the
+    /// smaller value of both sides holds); at most 1024, and 0 takes no coded flows. Default 256.
+    /// Memory: some 3000 bytes for each, and coded flow, and direction.
+    pub code_window: u16,
+    /// Coded flows of the peer that are decoded at once; further ones are carried without their
+    /// code. Default 32.
+    pub code_flows: u64,
+    /// Redundancy that a flow may spend on repair symbols: their bytes over the bytes of source
+    /// symbols, 0 to 16. What a scheduler asks for beyond it is not sent, but for 3000 bytes and
+    /// what was saved up over 256 KiB of source symbols. Default 0.5.
+    pub repair_budget: f64,
     /// Name of the congestion controller of new paths ([`crate::congestion::registry`]).
     pub congestion: &'static str,
     /// Rate for the `fixed` controller.
@@ -67,6 +85,9 @@ impl Default for Config {
             session_window: 32 << 20,
             send_buffer: 8 << 20,
             max_flows: 1024,
+            code_window: 256,
+            code_flows: 32,
+            repair_budget: 0.5,
             congestion: "bbr-gentle",
             fixed_rate: None,
             stream_scheduler: sched::default_for(FlowKind::Stream),
@@ -142,11 +163,17 @@ impl Config {
             ("session_window", self.session_window, 1_024, 1 << 36),
             ("send_buffer", self.send_buffer, 1_024, 1 << 32),
             ("max_flows", self.max_flows, 1, 1 << 20),
+            ("code_window", self.code_window.into(), 0, MAX_CODE_WINDOW),
+            ("code_flows", self.code_flows, 0, 1 << 20),
         ];
         for (key, value, low, high) in ranges {
             if !(low..=high).contains(&value) {
                 return Err(ConfigError::OutOfRange(key, low, high));
             }
+        }
+        if !(0.0..=MAX_REPAIR_BUDGET).contains(&self.repair_budget) {
+            let most = MAX_REPAIR_BUDGET as u64;
+            return Err(ConfigError::OutOfRange("repair_budget", 0, most));
         }
         Ok(())
     }
@@ -159,6 +186,9 @@ impl Config {
             max_flow_data: self.flow_window,
             max_flows: self.max_flows,
             max_ack_delay_us: self.max_ack_delay.as_micros() as u64,
+            code_window: self.code_window.into(),
+            code_symbol: CODE_SYMBOL,
+            code_flows: self.code_flows,
             ..Params::default()
         }
     }

@@ -31,7 +31,7 @@ pub enum Record<'a> {
         symbol: Symbol,
         /// The path.
         path: PathId,
-        /// For the first time, as a copy, or again.
+        /// For the first time, as a copy, again, or as a combination of others.
         kind: EmissionKind,
     },
     /// A datagram was acknowledged.
@@ -73,6 +73,13 @@ pub enum Record<'a> {
         /// `u64::MAX` where the order is not kept, so that nothing waits, and when the flow is
         /// over.
         frontier: (u64, u64),
+    },
+    /// A source symbol came out of repair symbols before it arrived itself.
+    Repaired {
+        /// The flow.
+        flow: FlowId,
+        /// The symbol.
+        symbol: Symbol,
     },
     /// A path changed its state.
     PathState {

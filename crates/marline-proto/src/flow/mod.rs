@@ -6,6 +6,9 @@
 use core::ops::Range;
 
 mod buffer;
+mod code_budget;
+mod code_recv;
+mod code_send;
 mod fate;
 mod packets_recv;
 mod packets_send;
@@ -17,6 +20,8 @@ mod state;
 mod stream_recv;
 mod stream_send;
 
+pub(crate) use code_recv::CodeRecv;
+pub(crate) use code_send::{CodeSend, Form};
 pub(crate) use packets_recv::{Contradiction, PacketsRecv};
 pub(crate) use packets_send::PacketsSend;
 pub(crate) use pieces::Pieces;

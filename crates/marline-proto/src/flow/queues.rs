@@ -14,6 +14,18 @@ pub(crate) struct Assigned {
     pub(crate) kind: EmissionKind,
 }
 
+impl Assigned {
+    /// Is it a symbol that was assigned before?
+    fn repeats(&self) -> bool {
+        matches!(self.kind, EmissionKind::Copy | EmissionKind::Retransmission)
+    }
+
+    /// Does it bring all of the symbol by itself?
+    fn brings(&self, symbol: &Symbol) -> bool {
+        self.kind != EmissionKind::Repair && self.symbol.covers(symbol)
+    }
+}
+
 /// Most copies that may wait for one path; the oldest give way. (Sources and retransmissions are
 /// bounded by the send buffer.)
 const MAX_COPIES: usize = 16_384;
@@ -98,7 +110,7 @@ impl Queue {
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     queues: Vec<(PathId, Queue)>,
-    /// All that waits and is no source.
+    /// All that waits and was assigned before.
     repeats: Pieces<(), ()>,
 }
 
@@ -141,13 +153,13 @@ impl Queues {
     }
 
     fn list(&mut self, assigned: &Assigned) {
-        if assigned.kind != EmissionKind::Source {
+        if assigned.repeats() {
             self.repeats.insert((), &assigned.symbol, ());
         }
     }
 
     fn unlist(&mut self, assigned: &Assigned) {
-        if assigned.kind != EmissionKind::Source {
+        if assigned.repeats() {
             self.repeats.remove((), &assigned.symbol, ());
         }
     }
@@ -219,6 +231,12 @@ impl Queues {
         self.queues.iter().all(|(_, q)| q.is_empty())
     }
 
+    /// Does anything wait that was never assigned before?
+    pub(crate) fn has_sources(&self) -> bool {
+        let mut waiting = self.queues.iter().flat_map(|(_, q)| &q.fresh);
+        waiting.any(|a| a.kind == EmissionKind::Source)
+    }
+
     pub(crate) fn bytes(&self, path: PathId) -> u64 {
         self.get(path).map_or(0, |q| q.bytes)
     }
@@ -230,7 +248,7 @@ impl Queues {
             return self.repeats.covering((), symbol, ((), ())).next().is_some();
         }
         let mut waiting = self.queues.iter().flat_map(|(_, q)| q.iter());
-        waiting.any(|a| a.symbol.covers(symbol))
+        waiting.any(|a| a.brings(symbol))
     }
 
     /// Nothing but what waits for one of the `trusted` paths can bring the symbol any more: if a
@@ -247,7 +265,7 @@ impl Queues {
             .filter(|(id, _)| trusted.contains(id))
         {
             let mut waiting = queue.urgent.iter_mut().chain(&mut queue.fresh);
-            if let Some(found) = waiting.find(|a| a.symbol.covers(symbol)) {
+            if let Some(found) = waiting.find(|a| a.brings(symbol)) {
                 if found.kind == EmissionKind::Copy {
                     found.kind = EmissionKind::Retransmission;
                     queue.copies -= 1;

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
-use super::{Assigned, Queues, RecvHalf, SendHalf, Symbol};
+use super::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::EmissionKind;
-use crate::sched::{Blocked, Choice, PathView, Plan, Scheduler, SymbolSource, Unit};
+use crate::sched::{Blocked, Choice, Coding, PathView, Plan, Scheduler, SymbolSource, Unit};
 use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
 
@@ -39,6 +39,10 @@ pub(crate) struct Flow {
     pub(crate) target_rate: Option<Rate>,
     pub(crate) send: SendHalf,
     pub(crate) recv: RecvHalf,
+    /// The code of what is sent, if the scheduler codes and the peer decodes.
+    pub(crate) coder: Option<Box<CodeSend>>,
+    /// The code of what is received, once anything coded arrived.
+    pub(crate) decoder: Option<Box<CodeRecv>>,
     pub(crate) queues: Queues,
     /// Symbols to be sent again that no path was found for yet.
     pub(crate) lost: VecDeque<Symbol>,
@@ -81,10 +85,12 @@ impl Flow {
                 || self.send.next_len(symbol, credit).is_some())
     }
 
-    /// Has the flow anything for its scheduler to do, if only because credit is used up?
+    /// Has the flow anything for its scheduler to do, if only because credit is used up or because
+    /// the peer is not known to have all that was coded?
     pub(crate) fn has_work(&self, symbol: u32, credit: u64) -> bool {
         let blocked = || self.scheduler.minds_credit() && self.send.blocked(credit).is_some();
-        self.has_backlog(symbol, credit) || (self.reset.is_none() && blocked())
+        let repairs = || self.coder.as_ref().is_some_and(|c| c.has_unknown());
+        self.has_backlog(symbol, credit) || (self.reset.is_none() && (blocked() || repairs()))
     }
 
     /// Places lost symbols on the path that should deliver them first, then lets the scheduler
@@ -109,6 +115,7 @@ impl Flow {
         let mut source = Backlog {
             ids: &ids,
             send: &mut self.send,
+            coder: self.coder.as_deref_mut(),
             queues: &mut self.queues,
             returned: &mut self.returned,
             credit,
@@ -139,9 +146,18 @@ impl Flow {
     }
 }
 
+impl Backlog<'_> {
+    /// The longest symbol to cut, where paths take `max` bytes.
+    fn longest(&self, max: u32) -> u32 {
+        let coded = self.coder.as_ref().map(|c| c.longest_piece());
+        coded.map_or(max, |coded| coded.min(max))
+    }
+}
+
 struct Backlog<'a> {
     ids: &'a [PathId],
     send: &'a mut SendHalf,
+    coder: Option<&'a mut CodeSend>,
     queues: &'a mut Queues,
     returned: &'a mut VecDeque<Symbol>,
     credit: u64,
@@ -151,6 +167,7 @@ struct Backlog<'a> {
 
 impl SymbolSource for Backlog<'_> {
     fn next_len(&self, max: u32) -> Option<u32> {
+        let max = self.longest(max);
         match self.returned.front() {
             Some(symbol) => Some(symbol.len.min(max)),
             None => self.send.next_len(max, self.credit - self.spent),
@@ -183,7 +200,24 @@ impl SymbolSource for Backlog<'_> {
         (!waits).then(|| self.send.blocked(self.credit - self.spent))?
     }
 
+    fn coding(&self) -> Option<Coding> {
+        self.coder.as_ref().map(|coder| coder.view())
+    }
+
+    fn repair(&mut self, index: usize) -> Option<Symbol> {
+        let coder = self.coder.as_deref_mut()?;
+        // What waits will have left before the repair symbol does.
+        if !coder.has_unknown() && !self.queues.has_sources() {
+            return None;
+        }
+        let symbol = coder.reserve()?;
+        let kind = EmissionKind::Repair;
+        self.queues.push(self.ids[index], Assigned { symbol, kind });
+        Some(symbol)
+    }
+
     fn send(&mut self, index: usize, max: u32) -> Symbol {
+        let max = self.longest(max);
         let symbol = match self.returned.pop_front() {
             Some(symbol) => match symbol.split(max) {
                 Some((head, tail)) => {
@@ -201,6 +235,9 @@ impl SymbolSource for Backlog<'_> {
                 });
                 if matches!(self.send, SendHalf::Stream(_)) {
                     self.spent += u64::from(symbol.len);
+                }
+                if let Some(coder) = &mut self.coder {
+                    coder.expect(symbol.len);
                 }
                 symbol
             }

@@ -54,6 +54,11 @@ pub(crate) enum SentFrame {
         fin: bool,
         kind: EmissionKind,
     },
+    /// A repair symbol, as the flow's scheduler knows it.
+    Repair {
+        flow: FlowId,
+        symbol: Symbol,
+    },
     /// FORWARD with what it said: only its newest word settles the matter.
     Forward {
         flow: FlowId,
@@ -424,7 +429,9 @@ impl Ledger {
                 SentFrame::Data {
                     flow, symbol, kind, ..
                 } => Some((*flow, *symbol, *kind == EmissionKind::Source)),
-                SentFrame::Forward { .. } | SentFrame::Control(_) => None,
+                SentFrame::Repair { .. } | SentFrame::Forward { .. } | SentFrame::Control(_) => {
+                    None
+                }
             }));
         }
         found

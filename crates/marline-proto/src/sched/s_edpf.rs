@@ -39,6 +39,8 @@ mod sample;
 
 /// How often the laws of arrivals are learnt anew (`Z_timer`).
 const REFRESH: Duration = Duration::from_millis(100);
+/// A slot is not looked for more often, however quick the paths.
+const LEAST_SLOT: Duration = Duration::from_micros(250);
 /// How often what waits is planned anew.
 const REVISE: Duration = Duration::from_millis(10);
 /// Repair symbols that may wait for the lossiest path before the next one takes some.
@@ -331,7 +333,8 @@ fn fill_slots(plan: &mut Plan<'_>, lanes: &mut Lanes<'_>, len: u32) -> Option<In
             return slot;
         }
         let path = &plan.paths()[index];
-        let next = plan.now() + path.rate.time_for(u64::from(len)).min(REFRESH);
+        let slot_time = path.rate.time_for(u64::from(len));
+        let next = plan.now() + slot_time.clamp(LEAST_SLOT, REFRESH);
         if path.queued == 0
             && path.has_room()
             && lanes.is_free(index)

@@ -1,7 +1,14 @@
 //! Control frames that must arrive: what is due is remembered by name and written from the state
 //! of the moment when it is sent, so that a retransmission never carries old news.
 
-use crate::wire::{FlowId, PathId};
+use marline_base::Duration;
+
+use super::Session;
+use crate::flow::{RecvHalf, SendHalf};
+use crate::wire::{
+    Availability, Finish, FlowId, Forward, Frame, MaxData, MaxFlowData, MaxFlows, OpenFlow,
+    PathAbandon, PathId, PathStatus, ResetFlow, StopSending, close_code, varint,
+};
 
 /// A control frame that is due, or was sent and is not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +23,7 @@ pub(crate) enum Control {
     MaxFlows,
     PathStatus(PathId),
     PathAbandon(PathId),
+    CodeStatus(FlowId),
 }
 
 impl Control {
@@ -27,8 +35,92 @@ impl Control {
             | Self::StopSending(flow)
             | Self::Forward(flow)
             | Self::Finish(flow)
-            | Self::MaxFlowData(flow) => Some(flow),
+            | Self::MaxFlowData(flow)
+            | Self::CodeStatus(flow) => Some(flow),
             Self::MaxData | Self::MaxFlows | Self::PathStatus(_) | Self::PathAbandon(_) => None,
         }
     }
+}
+
+impl Session {
+    /// The frame that says how things stand now; `None` if there is nothing left to say.
+    pub(super) fn control_frame(&self, control: Control) -> Option<Frame<'_>> {
+        Some(match control {
+            Control::OpenFlow(id) => Frame::OpenFlow(self.open_frame(id)?),
+            Control::ResetFlow(flow) => {
+                let state = self.flows.get(&flow)?;
+                Frame::ResetFlow(ResetFlow {
+                    flow,
+                    code: state.reset?,
+                    final_size: state.final_size,
+                })
+            }
+            Control::StopSending(flow) => Frame::StopSending(StopSending {
+                flow,
+                code: self.flows.get(&flow)?.stopped?,
+            }),
+            Control::Forward(flow) => match &self.flows.get(&flow)?.send {
+                SendHalf::Packets(packets) => Frame::Forward(Forward {
+                    flow,
+                    sequence: packets.base(),
+                }),
+                SendHalf::Stream(_) => return None,
+            },
+            Control::Finish(flow) => match &self.flows.get(&flow)?.send {
+                SendHalf::Packets(packets) => Frame::Finish(Finish {
+                    flow,
+                    sequence: packets.count(),
+                }),
+                SendHalf::Stream(_) => return None,
+            },
+            Control::MaxData => Frame::MaxData(MaxData {
+                max: self.recv_credit,
+            }),
+            Control::MaxFlowData(flow) => match &self.flows.get(&flow)?.recv {
+                RecvHalf::Stream(stream) => Frame::MaxFlowData(MaxFlowData {
+                    flow,
+                    max: stream.credit(),
+                }),
+                RecvHalf::Packets(_) => return None,
+            },
+            Control::MaxFlows => Frame::MaxFlows(MaxFlows {
+                max: self.flow_limit,
+            }),
+            Control::PathStatus(id) => {
+                let path = self.paths.iter().find(|p| p.id == id)?;
+                Frame::PathStatus(PathStatus {
+                    path: id,
+                    sequence: path.status_sent,
+                    status: match path.standby_local {
+                        true => Availability::Standby,
+                        false => Availability::Available,
+                    },
+                })
+            }
+            Control::CodeStatus(id) => {
+                Frame::CodeStatus(self.flows.get(&id)?.decoder.as_ref()?.status(id))
+            }
+            Control::PathAbandon(path) => Frame::PathAbandon(PathAbandon {
+                path,
+                code: *self.abandoned.get(&path).unwrap_or(&close_code::NONE),
+            }),
+        })
+    }
+
+    pub(super) fn open_frame(&self, id: FlowId) -> Option<OpenFlow<'_>> {
+        let flow = self.flows.get(&id)?;
+        Some(OpenFlow {
+            flow: id,
+            kind: flow.kind,
+            order: flow.order,
+            priority: flow.priority,
+            lifetime_us: flow.lifetime.map_or(0, lifetime_us),
+            target: &flow.target,
+        })
+    }
+}
+
+/// A lifetime as the wire has it: at least 1 µs (0 would be for ever), at most what a varint takes.
+fn lifetime_us(lifetime: Duration) -> u64 {
+    lifetime.as_micros().clamp(1, u128::from(varint::MAX)) as u64
 }

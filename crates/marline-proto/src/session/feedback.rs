@@ -72,9 +72,9 @@ impl Session {
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);
         path.on_settled(now, &acked, &lost, rtt, prior_in_flight, max_ack_delay);
-        let is_data = |p: &&Settled| {
-            p.eliciting && p.frames.iter().any(|f| matches!(f, SentFrame::Data { .. }))
-        };
+        let carries =
+            |f: &SentFrame| matches!(f, SentFrame::Data { .. } | SentFrame::Repair { .. });
+        let is_data = |p: &&Settled| p.eliciting && p.frames.iter().any(carries);
         if acked.iter().any(|p| p.eliciting) {
             // What was sent before the doubt may only be acknowledged late: it clears nothing.
             let since = path.trial().map_or(Instant::ZERO, |trial| trial.since);
@@ -150,6 +150,17 @@ impl Session {
                         flows.push(flow);
                     }
                 }
+                SentFrame::Repair { flow, symbol } => {
+                    let feedback = Feedback {
+                        symbol,
+                        kind: EmissionKind::Repair,
+                        path,
+                        outcome: Outcome::Acked,
+                        sent,
+                        arrived_us,
+                    };
+                    self.on_repair_settled(now, flow, &feedback);
+                }
                 SentFrame::Forward { flow: id, sequence } => {
                     if let Some(flow) = self.flows.get_mut(&id)
                         && let SendHalf::Packets(packets) = &mut flow.send
@@ -170,9 +181,13 @@ impl Session {
         let delays = &mut flow.delays;
         let new = flow.send.on_acked(now, &feedback.symbol, fin, delays);
         flow.counters.acked_bytes += new;
-        if new > 0 {
+        // What the code brought back first still says how late its path is.
+        if new > 0 || flow.coder.is_some() {
             flow.scheduler.on_feedback(now, &feedback);
             rewish(&mut self.wishes, flow);
+        }
+        if let Some(coder) = &mut flow.coder {
+            coder.on_settled(&feedback.symbol, &flow.send);
         }
     }
 
@@ -209,6 +224,7 @@ impl Session {
             | Control::MaxData
             | Control::MaxFlowData(_)
             | Control::MaxFlows
+            | Control::CodeStatus(_)
             | Control::PathStatus(_) => {}
         }
     }
@@ -235,6 +251,17 @@ impl Session {
                         arrived_us: None,
                     };
                     self.on_symbol_lost(now, flow, feedback, packet.rescued);
+                }
+                SentFrame::Repair { flow, symbol } => {
+                    let feedback = Feedback {
+                        symbol,
+                        kind: EmissionKind::Repair,
+                        path,
+                        outcome: Outcome::Lost,
+                        sent: packet.sent,
+                        arrived_us: None,
+                    };
+                    self.on_repair_settled(now, flow, &feedback);
                 }
                 // Written from the state of the moment, so sending it twice does no harm.
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
@@ -268,6 +295,9 @@ impl Session {
         // A rescued packet's symbols were copied when the path fell, and most arrived.
         let copied = rescued || self.paths.len() > 1;
         if waits || (copied && self.comes_soon(now, id, &symbol, source)) {
+            return;
+        }
+        if self.waits_for_code(now, id, &symbol) {
             return;
         }
         let Some(flow) = self.flows.get_mut(&id) else {
@@ -315,6 +345,7 @@ impl Session {
             Control::MaxData | Control::MaxFlows => true,
             Control::PathStatus(id) => self.path_index(id).is_some(),
             Control::PathAbandon(id) => self.abandoned.contains_key(&id),
+            Control::CodeStatus(id) => self.flows.get(&id).is_some_and(|f| f.decoder.is_some()),
         }
     }
 

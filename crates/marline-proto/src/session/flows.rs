@@ -195,6 +195,8 @@ impl Session {
             target_rate: None,
             send,
             recv,
+            coder: None,
+            decoder: None,
             queues: Queues::default(),
             lost: VecDeque::new(),
             returned: VecDeque::new(),
@@ -214,6 +216,7 @@ impl Session {
             counters: FlowCounters::default(),
         };
         self.flows.insert(id, flow);
+        self.start_coding(id);
     }
 
     /// What a flow was opened with; `None` if there is no such flow (any more).
@@ -373,6 +376,7 @@ impl Session {
         self.views_hold = false;
         flow.lost.clear();
         flow.returned.clear();
+        flow.coder = None;
         self.control.insert(Control::ResetFlow(id));
         self.control.remove(&Control::Finish(id));
         self.control.remove(&Control::Forward(id));
@@ -497,10 +501,8 @@ impl Session {
             RecvHalf::Packets(packets) => packets.deadline(),
             RecvHalf::Stream(_) => None,
         };
-        let next = match (send, recv) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        let code = flow.coder.as_ref().and_then(|c| c.deadline());
+        let next = [send, recv, code].into_iter().flatten().min();
         if flow.timer != next {
             if let Some(old) = flow.timer {
                 self.flow_timers.remove(&(old, id));
@@ -534,11 +536,13 @@ impl Session {
         self.flows.remove(&id);
         self.starved.remove(&id);
         self.watches.remove(&id);
+        self.code_news.remove(&id);
         for control in [
             Control::OpenFlow(id),
             Control::StopSending(id),
             Control::Forward(id),
             Control::MaxFlowData(id),
+            Control::CodeStatus(id),
         ] {
             self.control.remove(&control);
         }

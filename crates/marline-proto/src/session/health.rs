@@ -38,6 +38,7 @@ impl Session {
             self.rescue(index, MAX_RESCUE, EmissionKind::Retransmission);
             self.unassign(id);
         }
+        self.give_up_codes(now);
         self.replan = true;
     }
 

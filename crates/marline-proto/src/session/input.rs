@@ -7,14 +7,15 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
 use super::Session;
+use super::code::symbol_of;
 use super::control::Control;
 use crate::event::{CloseReason, Event};
 use crate::flow::{FlowSpec, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::sched::Choice;
 use crate::wire::{
-    self, Availability, DeliveryOrder, FlowId, FlowKind, Frame, OpenFlow, PathId, ResetFlow,
-    StopSending, close_code,
+    self, Availability, Content, DeliveryOrder, FlowId, FlowKind, Frame, OpenFlow, PathId,
+    ResetFlow, StopSending, close_code,
 };
 
 /// What a frame brings of a flow, for observers.
@@ -34,6 +35,10 @@ impl News {
             Frame::Packet(f) => (f.flow, symbol(f.sequence, 0, f.data)),
             Frame::PacketPart(f) => (f.flow, symbol(f.sequence, f.offset, f.data)),
             Frame::Forward(f) => (f.flow, None),
+            Frame::Symbol(f) => (
+                f.flow,
+                Content::decode(f.content).ok().map(|c| symbol_of(&c)),
+            ),
             _ => return None,
         };
         Some(Self { flow, symbol })
@@ -135,12 +140,20 @@ impl Session {
             Frame::Forward(f) => f.flow,
             Frame::Finish(f) => f.flow,
             Frame::MaxFlowData(f) => f.flow,
+            Frame::Symbol(f) => f.flow,
+            Frame::Repair(f) => f.flow,
             _ => return false,
         };
         !self.flows.contains_key(&id) && !self.is_ours(id) && !self.peer_flows.contains(id.index())
     }
 
-    fn on_frame(&mut self, now: Instant, via: PathId, datagram: &Bytes, frame: Frame<'_>) {
+    pub(super) fn on_frame(
+        &mut self,
+        now: Instant,
+        via: PathId,
+        datagram: &Bytes,
+        frame: Frame<'_>,
+    ) {
         match frame {
             Frame::Padding { .. } | Frame::Ping => {}
             Frame::Ack(ack) => self.on_ack(now, via, &ack),
@@ -193,6 +206,9 @@ impl Session {
                     self.after_packet(flow, Ok(()));
                 }
             }
+            Frame::Symbol(symbol) => self.on_source_symbol(now, via, datagram, &symbol),
+            Frame::Repair(repair) => self.on_repair_symbol(now, via, &repair),
+            Frame::CodeStatus(status) => self.on_code_status(now, &status),
             Frame::MaxData(credit) => {
                 if credit.max > self.send_credit {
                     self.send_credit = credit.max;

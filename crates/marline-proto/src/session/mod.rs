@@ -16,7 +16,9 @@ use crate::ranges::RangeSet;
 use crate::sched::PathView;
 use crate::wire::{FlowId, Params, PathId};
 
+mod carry;
 mod close;
+mod code;
 pub(crate) mod control;
 mod feedback;
 mod flows;
@@ -100,6 +102,8 @@ pub struct Session {
     /// Flows that wait for the session's credit alone.
     starved: BTreeSet<FlowId>,
     control: BTreeSet<Control>,
+    /// Flows with news of their code that may wait for the next acknowledgement.
+    code_news: BTreeSet<FlowId>,
     /// Session credit: what we may send in all, and sent; what the peer may send, sent and was read.
     send_credit: u64,
     data_sent: u64,
@@ -173,6 +177,7 @@ impl Session {
             wishes: BTreeSet::new(),
             starved: BTreeSet::new(),
             control: BTreeSet::new(),
+            code_news: BTreeSet::new(),
             send_credit: peer.max_data,
             data_sent: 0,
             recv_credit: config.session_window,

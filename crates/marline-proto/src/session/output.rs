@@ -2,22 +2,19 @@
 
 use alloc::vec::Vec;
 
-use marline_base::{Duration, Instant};
+use marline_base::Instant;
 use smallvec::SmallVec;
 
 use super::Session;
+use super::carry::{self, Written};
 use super::control::Control;
 use super::share::QUANTUM;
 use super::timers::rewish;
-use crate::flow::{Assigned, SendHalf, Symbol};
+use crate::flow::{Assigned, Form, Symbol};
 use crate::observe::Record;
 use crate::path::{EmissionKind, Path, PathState, SentFrame, SentPacket};
 use crate::sched::{Feedback, Outcome};
-use crate::wire::{
-    Availability, Finish, FlowId, Forward, Frame, Header, MaxData, MaxFlowData, MaxFlows, OpenFlow,
-    Packet, PacketPart, PathAbandon, PathId, PathStatus, ResetFlow, StopSending, Stream,
-    close_code, varint,
-};
+use crate::wire::{FlowId, Forward, Frame, Header, PathId};
 
 /// A symbol is parted only if at least so much of it fits the datagram.
 const LEAST_SPLIT: u32 = 256;
@@ -193,6 +190,7 @@ impl Session {
         };
         if acks {
             self.write_acks(now, index, &mut draft);
+            self.write_code_news(&mut draft);
         }
         if !self.control.is_empty() && self.best_path() == Some(index) {
             self.write_control(&mut draft);
@@ -335,8 +333,31 @@ impl Session {
                 frame.encode(draft.buf);
                 draft.eliciting = true;
                 draft.frames.push(sent);
+                self.note_told(control);
             }
             self.control.remove(&control);
+        }
+    }
+
+    /// Says with an acknowledgement what senders of coded flows could use, as far as it fits.
+    fn write_code_news(&mut self, draft: &mut Draft<'_>) {
+        if !draft.has_ack {
+            return;
+        }
+        while let Some(id) = self.code_news.pop_first() {
+            let control = Control::CodeStatus(id);
+            let Some(frame) = self.control_frame(control) else {
+                continue;
+            };
+            if frame.encoded_len() > draft.room() {
+                self.code_news.insert(id);
+                return;
+            }
+            frame.encode(draft.buf);
+            draft.eliciting = true;
+            draft.frames.push(SentFrame::Control(control));
+            self.control.remove(&control);
+            self.note_told(control);
         }
     }
 
@@ -361,79 +382,6 @@ impl Session {
         true
     }
 
-    /// The frame that says how things stand now; `None` if there is nothing left to say.
-    fn control_frame(&self, control: Control) -> Option<Frame<'_>> {
-        Some(match control {
-            Control::OpenFlow(id) => Frame::OpenFlow(self.open_frame(id)?),
-            Control::ResetFlow(flow) => {
-                let state = self.flows.get(&flow)?;
-                Frame::ResetFlow(ResetFlow {
-                    flow,
-                    code: state.reset?,
-                    final_size: state.final_size,
-                })
-            }
-            Control::StopSending(flow) => Frame::StopSending(StopSending {
-                flow,
-                code: self.flows.get(&flow)?.stopped?,
-            }),
-            Control::Forward(flow) => match &self.flows.get(&flow)?.send {
-                SendHalf::Packets(packets) => Frame::Forward(Forward {
-                    flow,
-                    sequence: packets.base(),
-                }),
-                SendHalf::Stream(_) => return None,
-            },
-            Control::Finish(flow) => match &self.flows.get(&flow)?.send {
-                SendHalf::Packets(packets) => Frame::Finish(Finish {
-                    flow,
-                    sequence: packets.count(),
-                }),
-                SendHalf::Stream(_) => return None,
-            },
-            Control::MaxData => Frame::MaxData(MaxData {
-                max: self.recv_credit,
-            }),
-            Control::MaxFlowData(flow) => match &self.flows.get(&flow)?.recv {
-                crate::flow::RecvHalf::Stream(stream) => Frame::MaxFlowData(MaxFlowData {
-                    flow,
-                    max: stream.credit(),
-                }),
-                crate::flow::RecvHalf::Packets(_) => return None,
-            },
-            Control::MaxFlows => Frame::MaxFlows(MaxFlows {
-                max: self.flow_limit,
-            }),
-            Control::PathStatus(id) => {
-                let path = self.paths.iter().find(|p| p.id == id)?;
-                Frame::PathStatus(PathStatus {
-                    path: id,
-                    sequence: path.status_sent,
-                    status: match path.standby_local {
-                        true => Availability::Standby,
-                        false => Availability::Available,
-                    },
-                })
-            }
-            Control::PathAbandon(path) => Frame::PathAbandon(PathAbandon {
-                path,
-                code: *self.abandoned.get(&path).unwrap_or(&close_code::NONE),
-            }),
-        })
-    }
-
-    fn open_frame(&self, id: FlowId) -> Option<OpenFlow<'_>> {
-        let flow = self.flows.get(&id)?;
-        Some(OpenFlow {
-            flow: id,
-            kind: flow.kind,
-            order: flow.order,
-            priority: flow.priority,
-            lifetime_us: flow.lifetime.map_or(0, lifetime_us),
-            target: &flow.target,
-        })
-    }
-
     /// Fills the datagram with symbols that wait for the path, flow by flow in their turn.
     fn write_data(&mut self, now: Instant, path: PathId, draft: &mut Draft<'_>) {
         while draft.room() >= LEAST_ROOM {
@@ -450,13 +398,16 @@ impl Session {
             let Some(assigned) = flow.queues.pop(path) else {
                 return;
             };
-            if flow.send.is_settled(&assigned.symbol) {
+            let written = if assigned.kind == EmissionKind::Repair && flow.coder.is_some() {
+                self.write_repair(now, path, id, assigned, draft)
+            } else if flow.send.is_settled(&assigned.symbol) {
                 self.waiting.account(flow);
                 continue;
-            }
-            let symbol = flow.send.trim(assigned.symbol);
-            let assigned = Assigned { symbol, ..assigned };
-            let written = self.write_symbol(now, path, id, assigned, draft);
+            } else {
+                let symbol = flow.send.trim(assigned.symbol);
+                let assigned = Assigned { symbol, ..assigned };
+                self.write_symbol(now, path, id, assigned, draft)
+            };
             if let Some(flow) = self.flows.get_mut(&id) {
                 self.waiting.account(flow);
                 let Some(written) = written else {
@@ -492,8 +443,17 @@ impl Session {
         }
         let flow = self.flows.get_mut(&id)?;
         let symbol = assigned.symbol;
-        let room = data_room(&flow.send, id, &symbol, draft.room());
-        let splits = !draft.has_data && !draft.has_ack && room >= LEAST_SPLIT.min(symbol.len);
+        let source = assigned.kind == EmissionKind::Source;
+        let coder = flow.coder.as_ref();
+        let mut form = coder.map_or(Form::Plain, |c| c.form(&symbol, source));
+        let mut room = carry::data_room(flow, &symbol, form, draft.room());
+        let fresh = !draft.has_data && !draft.has_ack;
+        if matches!(form, Form::Again(..)) && room < symbol.len && fresh {
+            // It will never fit as it was, so it goes in pieces.
+            form = Form::Plain;
+            room = carry::data_room(flow, &symbol, form, draft.room());
+        }
+        let splits = fresh && room >= LEAST_SPLIT.min(symbol.len);
         let (head, tail) = if symbol.len <= room {
             (symbol, None)
         } else if splits && let Some((head, tail)) = symbol.split(room) {
@@ -511,7 +471,7 @@ impl Session {
                 },
             );
         }
-        let fin = write_frame(&flow.send, id, &head, draft.buf);
+        let fin = carry::write(flow, now, path, &head, form, draft.buf);
         draft.frames.push(SentFrame::Data {
             flow: id,
             symbol: head,
@@ -525,104 +485,84 @@ impl Session {
             EmissionKind::Source => flow.counters.source_bytes += bytes,
             EmissionKind::Copy => flow.counters.copy_bytes += bytes,
             EmissionKind::Retransmission => flow.counters.retransmitted_bytes += bytes,
-            EmissionKind::Repair => flow.counters.repair_bytes += bytes,
+            EmissionKind::Repair => {}
         }
-        let feedback = Feedback {
-            symbol: head,
-            kind: assigned.kind,
-            path,
-            sent: now,
-            outcome: Outcome::Sent,
-            arrived_us: None,
-        };
-        flow.scheduler.on_feedback(now, &feedback);
-        rewish(&mut self.wishes, flow);
+        self.tell_sent(now, path, id, head, assigned.kind);
         if assigned.kind == EmissionKind::Source {
             self.last_emission = Some((now, id, head));
             self.warm_up(now, path, id, head);
         }
-        self.observer.on(
-            now,
-            &Record::Emitted {
-                flow: id,
-                symbol: head,
-                path,
-                kind: assigned.kind,
-            },
-        );
         Some(head.len)
+    }
+
+    /// Writes a repair symbol. Returns its bytes, 0 if it need not leave any more, and `None` if
+    /// the datagram is full.
+    fn write_repair(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        id: FlowId,
+        assigned: Assigned,
+        draft: &mut Draft<'_>,
+    ) -> Option<u32> {
+        let opens = self.open_first(id, LEAST_ROOM, draft);
+        let flow = self.flows.get_mut(&id)?;
+        let opening = SentFrame::Control(Control::OpenFlow(id));
+        let alone = !draft.has_ack && draft.frames.iter().all(|frame| *frame == opening);
+        let room = if opens { draft.room() } else { 0 };
+        let asked = assigned.symbol;
+        let len = match carry::write_repair(flow, now, path, &asked, (room, alone), draft.buf) {
+            Written::Left(len) => len,
+            Written::Dropped => return Some(0),
+            Written::Full => {
+                flow.queues.unpop(path, assigned);
+                return None;
+            }
+        };
+        let symbol = Symbol { len, ..asked };
+        draft.frames.push(SentFrame::Repair { flow: id, symbol });
+        draft.eliciting = true;
+        draft.has_data = true;
+        flow.counters.repair_symbols += 1;
+        flow.counters.repair_bytes += u64::from(len);
+        self.tell_sent(now, path, id, symbol, EmissionKind::Repair);
+        Some(len)
+    }
+
+    /// Tells the flow's scheduler and observers that a symbol left.
+    fn tell_sent(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        id: FlowId,
+        symbol: Symbol,
+        kind: EmissionKind,
+    ) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            let feedback = Feedback {
+                symbol,
+                kind,
+                path,
+                sent: now,
+                outcome: Outcome::Sent,
+                arrived_us: None,
+            };
+            flow.scheduler.on_feedback(now, &feedback);
+            rewish(&mut self.wishes, flow);
+            // A scheduler that codes may want to follow up as soon as a queue is empty.
+            self.replan |= flow.coder.is_some() && flow.queues.is_empty(path);
+        }
+        let emitted = Record::Emitted {
+            flow: id,
+            symbol,
+            path,
+            kind,
+        };
+        self.observer.on(now, &emitted);
     }
 }
 
 /// The earlier of two times, if there is any.
 pub(super) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     a.into_iter().chain(b).min()
-}
-
-/// A lifetime as the wire has it: at least 1 µs (0 would be for ever), at most what a varint takes.
-fn lifetime_us(lifetime: Duration) -> u64 {
-    lifetime.as_micros().clamp(1, u128::from(varint::MAX)) as u64
-}
-
-/// Bytes of the symbol that fit `room`.
-fn data_room(send: &SendHalf, flow: FlowId, symbol: &Symbol, room: usize) -> u32 {
-    let fits = match send {
-        SendHalf::Stream(_) => Stream::data_room(flow, symbol.offset, room),
-        SendHalf::Packets(packets) => {
-            let total = packets.total(symbol);
-            if symbol.len == total {
-                let whole = Packet::data_room(flow, symbol.unit, room);
-                match whole {
-                    Some(fits) if fits >= total as usize => whole,
-                    _ => part_room(flow, symbol, total, room),
-                }
-            } else {
-                part_room(flow, symbol, total, room)
-            }
-        }
-    };
-    fits.unwrap_or(0).min(u32::MAX as usize) as u32
-}
-
-fn part_room(flow: FlowId, symbol: &Symbol, total: u32, room: usize) -> Option<usize> {
-    PacketPart::data_room(flow, symbol.unit, symbol.offset, u64::from(total), room)
-}
-
-/// Writes the symbol's frame; returns whether it ends its stream.
-fn write_frame(send: &SendHalf, flow: FlowId, symbol: &Symbol, buf: &mut Vec<u8>) -> bool {
-    let data = send.bytes(symbol);
-    match send {
-        SendHalf::Stream(stream) => {
-            let fin = stream.is_last(symbol);
-            Stream {
-                flow,
-                offset: symbol.offset,
-                fin,
-                data: &data,
-            }
-            .encode(buf);
-            fin
-        }
-        SendHalf::Packets(packets) => {
-            let total = packets.total(symbol);
-            if symbol.len == total {
-                Packet {
-                    flow,
-                    sequence: symbol.unit,
-                    data: &data,
-                }
-                .encode(buf);
-            } else {
-                PacketPart {
-                    flow,
-                    sequence: symbol.unit,
-                    offset: symbol.offset,
-                    total: u64::from(total),
-                    data: &data,
-                }
-                .encode(buf);
-            }
-            false
-        }
-    }
 }

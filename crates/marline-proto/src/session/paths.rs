@@ -11,7 +11,7 @@ use super::{MAX_PATHS, Session};
 use crate::congestion::{Params, registry};
 use crate::event::Event;
 use crate::observe::Record;
-use crate::path::{Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
+use crate::path::{EmissionKind, Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
 use crate::sched::PathView;
 use crate::wire::PathId;
 
@@ -224,9 +224,14 @@ impl Session {
         for flow in self.flows.values_mut() {
             for assigned in flow.queues.take_path(id) {
                 match assigned.kind {
-                    crate::path::EmissionKind::Source => flow.returned.push_back(assigned.symbol),
-                    crate::path::EmissionKind::Copy | crate::path::EmissionKind::Repair => {}
-                    crate::path::EmissionKind::Retransmission => {
+                    EmissionKind::Source => flow.returned.push_back(assigned.symbol),
+                    EmissionKind::Copy => {}
+                    EmissionKind::Repair => {
+                        if let Some(coder) = &mut flow.coder {
+                            coder.cancel(&assigned.symbol);
+                        }
+                    }
+                    EmissionKind::Retransmission => {
                         flow.lost.push_back(assigned.symbol);
                     }
                 }

@@ -68,6 +68,9 @@ impl Session {
 
 fn flow_counters(flow: &Flow) -> FlowCounters {
     let mut counters = flow.counters;
+    if let Some(decoder) = &flow.decoder {
+        (counters.received_repairs, counters.recovered_symbols) = decoder.counts();
+    }
     if let RecvHalf::Packets(packets) = &flow.recv {
         let counts = packets.counts();
         counters.delivered_messages = counts.delivered;

@@ -220,6 +220,9 @@ impl Session {
                     flow.counters.expired_messages = packets.expired();
                     self.control.insert(Control::Forward(id));
                 }
+                if let Some(coder) = &mut flow.coder {
+                    coder.release(&flow.send);
+                }
                 if let RecvHalf::Packets(packets) = &mut flow.recv {
                     packets.on_deadline(now);
                 }
@@ -227,6 +230,7 @@ impl Session {
                     self.tell_progress(now, id, None);
                 }
             }
+            self.give_up_code(now, id);
             self.retime(id);
             self.after_receive(id);
             self.notify_writable(id);
@@ -298,6 +302,7 @@ impl Session {
             match frame {
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
                 SentFrame::Control(control) => self.say_again(control),
+                SentFrame::Repair { .. } => {}
                 SentFrame::Data {
                     flow: id,
                     symbol,

@@ -50,8 +50,19 @@ pub struct FlowCounters {
     pub copy_bytes: u64,
     /// Bytes sent again because they were lost.
     pub retransmitted_bytes: u64,
+    /// Repair symbols sent.
+    pub repair_symbols: u64,
     /// Bytes of repair symbols sent.
     pub repair_bytes: u64,
+    /// Repair symbols that gave the peer a symbol before that arrived, as it said last.
+    pub repairs_used: u64,
+    /// Repair symbols that reached the peer for nothing, as it said last. The others were lost, or
+    /// wait there for more.
+    pub repairs_wasted: u64,
+    /// Repair symbols that arrived from the peer.
+    pub received_repairs: u64,
+    /// Symbols that came out of these before they arrived.
+    pub recovered_symbols: u64,
     /// Bytes that the application read.
     pub read_bytes: u64,
     /// Messages delivered (packets flows).

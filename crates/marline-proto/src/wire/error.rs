@@ -81,6 +81,8 @@ pub enum DecodeErrorKind {
     },
     /// A part of a message carries nothing.
     EmptyPart,
+    /// A repair symbol combines nothing, or has no room for a length.
+    EmptyRepair,
     /// A part of a message reaches beyond the message.
     PartBeyondMessage {
         /// Where the part ends, in bytes of the message.
@@ -156,6 +158,9 @@ impl fmt::Display for DecodeErrorKind {
                 "arrival {index} lies before the clock's zero or beyond 2^62 - 1 µs"
             ),
             Self::EmptyPart => f.write_str("a part of a message may not be empty"),
+            Self::EmptyRepair => {
+                f.write_str("a repair symbol combines at least one symbol and its length")
+            }
             Self::PartBeyondMessage { end, total } => write!(
                 f,
                 "the part ends at byte {end} of a message of {total} bytes"

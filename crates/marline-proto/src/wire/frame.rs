@@ -5,9 +5,9 @@ use core::iter::FusedIterator;
 
 use super::reader::Reader;
 use super::{
-    Ack, Close, DecodeError, DecodeErrorKind, Finish, Forward, Header, MaxData, MaxFlowData,
-    MaxFlows, OpenFlow, Packet, PacketPart, PathAbandon, PathStatus, ResetFlow, StopSending,
-    Stream, frame_type, varint,
+    Ack, Close, CodeStatus, DecodeError, DecodeErrorKind, Finish, Forward, Header, MaxData,
+    MaxFlowData, MaxFlows, OpenFlow, Packet, PacketPart, PathAbandon, PathStatus, RepairSymbol,
+    ResetFlow, SourceSymbol, StopSending, Stream, frame_type, varint,
 };
 
 /// One frame; data is borrowed from the datagram.
@@ -50,6 +50,12 @@ pub enum Frame<'a> {
     PathAbandon(PathAbandon),
     /// The session ends.
     Close(Close<'a>),
+    /// A source symbol of a coded flow.
+    Symbol(SourceSymbol<'a>),
+    /// A repair symbol of a coded flow.
+    Repair(RepairSymbol<'a>),
+    /// What the receiver of a coded flow has and needs.
+    CodeStatus(CodeStatus),
 }
 
 impl<'a> Frame<'a> {
@@ -82,6 +88,9 @@ impl<'a> Frame<'a> {
             Self::PathStatus(_) => frame_type::PATH_STATUS,
             Self::PathAbandon(_) => frame_type::PATH_ABANDON,
             Self::Close(_) => frame_type::CLOSE,
+            Self::Symbol(_) => frame_type::SYMBOL,
+            Self::Repair(_) => frame_type::REPAIR,
+            Self::CodeStatus(_) => frame_type::CODE_STATUS,
         }
     }
 
@@ -106,6 +115,9 @@ impl<'a> Frame<'a> {
             Self::PathStatus(frame) => frame.encode(out),
             Self::PathAbandon(frame) => frame.encode(out),
             Self::Close(frame) => frame.encode(out),
+            Self::Symbol(frame) => frame.encode(out),
+            Self::Repair(frame) => frame.encode(out),
+            Self::CodeStatus(frame) => frame.encode(out),
         }
     }
 
@@ -131,6 +143,9 @@ impl<'a> Frame<'a> {
             Self::PathStatus(frame) => frame.encoded_len(),
             Self::PathAbandon(frame) => frame.encoded_len(),
             Self::Close(frame) => frame.encoded_len(),
+            Self::Symbol(frame) => frame.encoded_len(),
+            Self::Repair(frame) => frame.encoded_len(),
+            Self::CodeStatus(frame) => frame.encoded_len(),
         }
     }
 
@@ -160,6 +175,9 @@ impl<'a> Frame<'a> {
             frame_type::PATH_STATUS => Self::PathStatus(PathStatus::decode(reader)?),
             frame_type::PATH_ABANDON => Self::PathAbandon(PathAbandon::decode(reader)?),
             frame_type::CLOSE => Self::Close(Close::decode(reader)?),
+            frame_type::SYMBOL => Self::Symbol(SourceSymbol::decode(reader)?),
+            frame_type::REPAIR => Self::Repair(RepairSymbol::decode(reader)?),
+            frame_type::CODE_STATUS => Self::CodeStatus(CodeStatus::decode(reader)?),
             _ => return Err(DecodeErrorKind::UnknownFrame),
         })
     }

@@ -37,6 +37,13 @@ pub const PATH_ABANDON: u64 = 0x19;
 /// [`Close`](super::Close).
 pub const CLOSE: u64 = 0x1f;
 
+/// [`SourceSymbol`](super::SourceSymbol).
+pub const SYMBOL: u64 = 0x20;
+/// [`RepairSymbol`](super::RepairSymbol).
+pub const REPAIR: u64 = 0x21;
+/// [`CodeStatus`](super::CodeStatus).
+pub const CODE_STATUS: u64 = 0x22;
+
 /// Name of a frame as `docs/PROTOCOL.md` writes it; `None` if no frame has this type.
 #[must_use]
 pub const fn name(frame_type: u64) -> Option<&'static str> {
@@ -58,6 +65,9 @@ pub const fn name(frame_type: u64) -> Option<&'static str> {
         PATH_STATUS => "PATH_STATUS",
         PATH_ABANDON => "PATH_ABANDON",
         CLOSE => "CLOSE",
+        SYMBOL => "SYMBOL",
+        REPAIR => "REPAIR",
+        CODE_STATUS => "CODE_STATUS",
         _ => return None,
     })
 }

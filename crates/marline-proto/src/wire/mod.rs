@@ -13,6 +13,7 @@
 //! | `flow.rs` | OPEN_FLOW, RESET_FLOW, STOP_SENDING |
 //! | `stream.rs` | STREAM |
 //! | `packet.rs` | PACKET, PACKET_PART, FORWARD, FINISH |
+//! | `code.rs` | SYMBOL, REPAIR, CODE_STATUS |
 //! | `credit.rs` | MAX_DATA, MAX_FLOW_DATA, MAX_FLOWS |
 //! | `path.rs` | PATH_STATUS, PATH_ABANDON |
 //! | `close.rs` | CLOSE and its codes |
@@ -21,6 +22,7 @@
 
 mod ack;
 mod close;
+mod code;
 mod credit;
 mod error;
 mod flow;
@@ -40,6 +42,9 @@ pub use ack::{
     MAX_RANGES_ENCODED,
 };
 pub use close::{Close, MAX_REASON, close_code};
+pub use code::{
+    CODED_LENGTH, CodeStatus, Content, MAX_CODE_SYMBOL, MAX_CODE_WINDOW, RepairSymbol, SourceSymbol,
+};
 pub use credit::{MAX_FLOW_COUNT, MaxData, MaxFlowData, MaxFlows};
 pub use error::{DecodeError, DecodeErrorKind};
 pub use flow::{

@@ -8,7 +8,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::reader::Reader;
-use super::{DecodeError, DecodeErrorKind, MAX_FLOW_COUNT, MAX_MESSAGE, varint};
+use super::{
+    DecodeError, DecodeErrorKind, MAX_CODE_SYMBOL, MAX_CODE_WINDOW, MAX_FLOW_COUNT, MAX_MESSAGE,
+    varint,
+};
 
 /// Most parameters, known and unknown, that one end may send.
 pub const MAX_PARAMETERS: usize = 64;
@@ -33,6 +36,14 @@ pub struct Params {
     pub max_ack_delay_us: u64,
     /// Longest message, in bytes, that this end takes; at most [`MAX_MESSAGE`], the default.
     pub max_message: u64,
+    /// Most source symbols that this end lets a repair symbol combine, at most
+    /// [`MAX_CODE_WINDOW`]; 0, the default, takes no coded flows.
+    pub code_window: u64,
+    /// Longest source symbol of a coded flow, in bytes, that this end takes; at most
+    /// [`MAX_CODE_SYMBOL`]. Default 1500.
+    pub code_symbol: u64,
+    /// Coded flows that this end decodes at once. Default 32.
+    pub code_flows: u64,
 }
 
 impl Default for Params {
@@ -44,6 +55,9 @@ impl Default for Params {
             max_flows: 1024,
             max_ack_delay_us: 5000,
             max_message: MAX_MESSAGE as u64,
+            code_window: 0,
+            code_symbol: 1500,
+            code_flows: 32,
         }
     }
 }
@@ -58,7 +72,7 @@ struct Known {
 }
 
 /// The known parameters, in the order in which they are written.
-static KNOWN: [Known; 6] = [
+static KNOWN: [Known; 9] = [
     Known {
         id: 0x01,
         name: "max_idle_timeout",
@@ -100,6 +114,27 @@ static KNOWN: [Known; 6] = [
         max: MAX_MESSAGE as u64,
         get: |params| params.max_message,
         set: |params, value| params.max_message = value,
+    },
+    Known {
+        id: 0x07,
+        name: "code_window",
+        max: MAX_CODE_WINDOW,
+        get: |params| params.code_window,
+        set: |params, value| params.code_window = value,
+    },
+    Known {
+        id: 0x08,
+        name: "code_symbol",
+        max: MAX_CODE_SYMBOL,
+        get: |params| params.code_symbol,
+        set: |params, value| params.code_symbol = value,
+    },
+    Known {
+        id: 0x09,
+        name: "code_flows",
+        max: MAX_FLOW_COUNT,
+        get: |params| params.code_flows,
+        set: |params, value| params.code_flows = value,
     },
 ];
 

@@ -1,6 +1,7 @@
 //! Whole sessions over modelled links, in virtual time.
 mod ablation;
 mod batch;
+mod coding;
 mod handover;
 mod hostile;
 #[allow(dead_code, reason = "a kit has more tools than any one job needs")]

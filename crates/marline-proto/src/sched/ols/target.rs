@@ -88,7 +88,8 @@ impl Target {
             let seen = self.written.len().saturating_sub(1).max(1) as f64 * BIN.as_secs_f64();
             let first = self.written.front().copied().unwrap_or(0);
             let last = self.written.back().copied().unwrap_or(0);
-            return (last - first) as f64 / seen;
+            // What expires unsent is not written any more.
+            return last.saturating_sub(first) as f64 / seen;
         }
         let mut rates: alloc::vec::Vec<u64> = self.rates.iter().copied().collect();
         rates.sort_unstable();

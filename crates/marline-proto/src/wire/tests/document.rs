@@ -6,6 +6,8 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use marline_fec::stream;
+
 use crate::wire::*;
 
 const DOCUMENT: &str = include_str!("../../../../../docs/PROTOCOL.md");
@@ -131,6 +133,25 @@ fn expected(name: &str) -> Frame<'static> {
             code: close_code::PROTOCOL,
             reason: "unknown packet",
         }),
+        "symbol" => Frame::Symbol(SourceSymbol {
+            flow,
+            symbol: 8,
+            content: b"\x09\x01bcd",
+        }),
+        "repair" => Frame::Repair(RepairSymbol {
+            flow,
+            first: 7,
+            count: 2,
+            key: 1,
+            payload: &[0x00, 0x2d, 0x8f, 0xe1, 0x08, 0xad, 0x30],
+        }),
+        "code-status" => Frame::CodeStatus(CodeStatus {
+            flow,
+            next: 9,
+            equations: 0,
+            repairs: 3,
+            recovered: 1,
+        }),
         _ => panic!("the document shows a frame {name} that this test does not know"),
     }
 }
@@ -152,6 +173,31 @@ fn frames_are_as_shown() {
         .filter(|value| ![frame_type::PADDING, frame_type::PING].contains(value))
         .collect();
     assert_eq!(shown, all);
+}
+
+/// The symbol that the document says is missing comes out of the repair symbol that it shows.
+#[test]
+fn the_repair_symbol_repairs() {
+    let (Frame::Symbol(source), Frame::Repair(repair)) = (expected("symbol"), expected("repair"))
+    else {
+        panic!("frames of other types");
+    };
+    let mut decoder = stream::Decoder::new(7, stream::Limits::default());
+    decoder.source(source.symbol, source.content).unwrap();
+    let combined = stream::Repair {
+        start: repair.first,
+        count: repair.count,
+        key: repair.key,
+    };
+    decoder.repair(combined, repair.payload).unwrap();
+    assert_eq!(decoder.poll_recovered(), Some(7));
+    let content = Content::decode(decoder.symbol(7).unwrap());
+    let expected = Content::Stream {
+        offset: 0,
+        fin: false,
+        data: b"a",
+    };
+    assert_eq!(content, Ok(expected));
 }
 
 #[test]
@@ -260,6 +306,8 @@ fn codes_and_limits_are_as_shown() {
         ("bytes of a reason", MAX_REASON),
         ("priority", usize::from(LEAST_PRIORITY)),
         ("parameters", MAX_PARAMETERS),
+        ("symbols in a repair symbol", MAX_CODE_WINDOW as usize),
+        ("bytes of a source symbol", MAX_CODE_SYMBOL as usize),
     ];
     let shown: Vec<_> = table("## Limits")
         .into_iter()

@@ -59,6 +59,10 @@ proptest! {
         fills(room, Packet::data_room(flow, number, room), MAX_MESSAGE, |len| {
             Packet::overhead(flow, number, len)
         })?;
+        let most = MAX_CODE_SYMBOL as usize;
+        fills(room, SourceSymbol::content_room(flow, number, room), most, |len| {
+            Stream::overhead(flow, number, len)
+        })?;
         let offset = number % (total + 1);
         let left = (total - offset) as usize;
         let part = PacketPart::data_room(flow, number, offset, total, room);

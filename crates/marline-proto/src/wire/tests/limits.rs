@@ -216,6 +216,54 @@ fn a_message_has_its_length() {
 }
 
 #[test]
+fn a_source_symbol_has_a_content() {
+    use DecodeErrorKind::*;
+    let symbol = |content: &[u8]| kind(&frame(&[SYMBOL, 4, 0, content.len() as u64], content));
+    assert_eq!(
+        symbol(&[8, 0]),
+        None,
+        "an empty end of a stream may be coded"
+    );
+    let (field, value) = ("content type", 12);
+    assert_eq!(symbol(&[12, 0]), Some(UnknownValue { field, value }));
+    let field = "content type";
+    assert_eq!(symbol(&[]), Some(Truncated { field }));
+    let field = "offset";
+    assert_eq!(symbol(&[9]), Some(Truncated { field }));
+    assert_eq!(symbol(&[11, 0, 1, 3, 7, 7]), None);
+    assert_eq!(symbol(&[11, 0, 1, 3]), Some(EmptyPart));
+    let (end, total) = (4, 3);
+    let beyond = symbol(&[11, 0, 1, 3, 7, 7, 7]);
+    assert_eq!(beyond, Some(PartBeyondMessage { end, total }));
+    let far = frame(&[STREAM, varint::MAX - 3], b"abc");
+    assert_eq!(symbol(&far), None);
+    let field = "offset plus length";
+    let farther = symbol(&frame(&[STREAM, varint::MAX - 2], b"abc"));
+    assert_eq!(farther, too_large(field, varint::MAX + 1, varint::MAX));
+    let longest = frame(&[SYMBOL, 4, 0, 65_536], &vec![8; 65_536]);
+    assert_eq!(kind(&longest), too_large("length", 65_536, 65_535));
+}
+
+#[test]
+fn a_repair_symbol_combines_some() {
+    use DecodeErrorKind::*;
+    let repair = |first, count, key| kind(&frame(&[REPAIR, 4, first, count, key, 2], &[0, 0]));
+    assert_eq!(repair(0, 1, 0), None);
+    assert_eq!(repair(varint::MAX - 1024, 1024, 65_535), None);
+    assert_eq!(repair(0, 0, 0), Some(EmptyRepair));
+    assert_eq!(repair(0, 1025, 0), too_large("count", 1025, 1024));
+    assert_eq!(repair(0, 1, 65_536), too_large("key", 65_536, 65_535));
+    let field = "first plus count";
+    let beyond = repair(varint::MAX, 1, 0);
+    assert_eq!(beyond, too_large(field, varint::MAX + 1, varint::MAX));
+    let short = kind(&frame(&[REPAIR, 4, 0, 1, 0, 1], &[0]));
+    assert_eq!(short, Some(EmptyRepair));
+    let status = |equations| kind(&varints(&[CODE_STATUS, 4, 9, equations, 3, 1]));
+    assert_eq!(status(1024), None);
+    assert_eq!(status(1025), too_large("equations", 1025, 1024));
+}
+
+#[test]
 fn the_rest() {
     use DecodeErrorKind::*;
     assert_eq!(kind(&varints(&[MAX_FLOWS, MAX_FLOW_COUNT])), None);
@@ -254,20 +302,23 @@ fn parameters() {
         error(&[4, 1, 0, 4, 1, 0]),
         at(3, DuplicateParameter { id: 4 })
     );
-    assert_eq!(error(&[9, 0, 9, 0]), at(2, DuplicateParameter { id: 9 }));
+    assert_eq!(error(&[63, 0, 63, 0]), at(2, DuplicateParameter { id: 63 }));
     assert_eq!(error(&[4, 0]), at(0, MalformedParameter { id: 4 }));
     assert_eq!(
-        error(&[9, 0, 4, 2, 5, 5]),
+        error(&[63, 0, 4, 2, 5, 5]),
         at(2, MalformedParameter { id: 4 })
     );
     assert_eq!(error(&[4, 1, 64]), at(0, MalformedParameter { id: 4 }));
     let field = "parameter value";
-    assert_eq!(error(&[9, 2, 0]), at(0, Truncated { field }));
+    assert_eq!(error(&[63, 2, 0]), at(0, Truncated { field }));
 
     for (id, len, max, field) in [
         (4, 8, MAX_FLOW_COUNT, "max_flows"),
         (5, 4, MAX_ACK_DELAY_US, "max_ack_delay"),
         (6, 4, MAX_MESSAGE as u64, "max_message"),
+        (7, 2, MAX_CODE_WINDOW, "code_window"),
+        (8, 4, MAX_CODE_SYMBOL, "code_symbol"),
+        (9, 8, MAX_FLOW_COUNT, "code_flows"),
     ] {
         assert_eq!(error(&[id, len, max]), None);
         let value = max + 1;

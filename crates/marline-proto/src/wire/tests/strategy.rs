@@ -148,6 +148,77 @@ fn close() -> impl Strategy<Value = Close<'static>> {
     })
 }
 
+/// Contents of symbols of all sorts.
+static CONTENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let mut contents = Vec::new();
+    for len in [1_usize, 2, 70, 1400] {
+        for number in [0, 63, 64, 1 << 20, varint::MAX - 1400] {
+            let data = &DATA[len..2 * len];
+            let (offset, total) = (number.min(9), len as u64 + 9);
+            let part = Content::Part {
+                sequence: number,
+                offset,
+                total,
+                data,
+            };
+            let stream = |fin| Content::Stream {
+                offset: number,
+                fin,
+                data,
+            };
+            let sequence = number;
+            for content in [
+                stream(false),
+                stream(true),
+                Content::Packet { sequence, data },
+                part,
+            ] {
+                let mut out = Vec::new();
+                content.encode(&mut out);
+                contents.push(out);
+            }
+        }
+    }
+    contents
+});
+
+fn source_symbol() -> impl Strategy<Value = SourceSymbol<'static>> {
+    (flow(), any_varint(), 0..CONTENTS.len()).prop_map(|(flow, symbol, content)| SourceSymbol {
+        flow,
+        symbol,
+        content: &CONTENTS[content],
+    })
+}
+
+fn repair_symbol() -> impl Strategy<Value = RepairSymbol<'static>> {
+    (flow(), any_varint(), 1..=1024_u16, any::<u16>(), data(2000)).prop_map(
+        |(flow, first, count, key, data)| RepairSymbol {
+            flow,
+            first: first.min(varint::MAX - u64::from(count)),
+            count,
+            key,
+            payload: if data.len() < CODED_LENGTH {
+                &DATA[..CODED_LENGTH]
+            } else {
+                data
+            },
+        },
+    )
+}
+
+fn code_status() -> impl Strategy<Value = CodeStatus> {
+    let equations = upto(MAX_CODE_WINDOW);
+    (flow(), any_varint(), equations, any_varint(), any_varint()).prop_map(
+        |(flow, next, equations, repairs, recovered)| CodeStatus {
+            flow,
+            next,
+            equations,
+            repairs,
+            recovered,
+        },
+    )
+}
+
 /// Any frame that a peer may send.
 pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
     let stream =
@@ -166,7 +237,7 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
     });
     let status = prop::sample::select(&[Availability::Available, Availability::Standby][..]);
     let numbers = || (flow(), any_varint(), any_varint());
-    let choices: [BoxedStrategy<Frame<'static>>; 17] = [
+    let choices: [BoxedStrategy<Frame<'static>>; 20] = [
         (1..40_usize).prop_map(|len| Frame::Padding { len }).boxed(),
         Just(Frame::Ping).boxed(),
         ack(80).prop_map(Frame::Ack).boxed(),
@@ -214,6 +285,9 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
             .prop_map(|(path, code)| Frame::PathAbandon(PathAbandon { path, code }))
             .boxed(),
         close().prop_map(Frame::Close).boxed(),
+        source_symbol().prop_map(Frame::Symbol).boxed(),
+        repair_symbol().prop_map(Frame::Repair).boxed(),
+        code_status().prop_map(Frame::CodeStatus).boxed(),
     ];
     let choices: Vec<_> = choices.into_iter().map(|choice| (1, choice)).collect();
     Box::new(prop::strategy::Union::new_weighted(choices))
@@ -227,6 +301,9 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
         upto(MAX_FLOW_COUNT),
         upto(MAX_ACK_DELAY_US),
         upto(MAX_MESSAGE as u64),
+        upto(MAX_CODE_WINDOW),
+        upto(MAX_CODE_SYMBOL),
+        upto(MAX_FLOW_COUNT),
     )
         .prop_map(
             |(
@@ -236,6 +313,9 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 max_flows,
                 max_ack_delay_us,
                 max_message,
+                code_window,
+                code_symbol,
+                code_flows,
             )| Params {
                 max_idle_timeout_ms,
                 max_data,
@@ -243,6 +323,9 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 max_flows,
                 max_ack_delay_us,
                 max_message,
+                code_window,
+                code_symbol,
+                code_flows,
             },
         )
 }

@@ -3,11 +3,13 @@
 mod inbox;
 mod lab;
 mod outbox;
+mod tau;
 mod trace;
 
 pub(crate) use inbox::Inbox;
 pub(crate) use lab::{Lab, ms, secs};
 pub(crate) use outbox::{Messages, Outbox};
+pub(crate) use tau::tau;
 
 pub(crate) use trace::{Logged, Trace};
 

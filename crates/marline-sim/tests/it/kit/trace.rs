@@ -16,6 +16,7 @@ pub(crate) enum Logged {
     Emitted(PathId, FlowId, Symbol, EmissionKind),
     Lost(PathId, u64),
     Acked(PathId, u64, bool),
+    Repaired(FlowId, Symbol),
     State(PathId, PathState),
 }
 
@@ -128,6 +129,12 @@ impl Observer for Tap {
                     .into_iter()
                     .for_each(&mut mix);
                 None
+            }
+            Record::Repaired { flow, symbol } => {
+                [8, flow.0, symbol.unit, symbol.offset]
+                    .into_iter()
+                    .for_each(&mut mix);
+                Some(Logged::Repaired(flow, symbol))
             }
             Record::PathState {
                 path,

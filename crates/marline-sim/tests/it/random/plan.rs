@@ -7,7 +7,7 @@ use marline_proto::wire::FlowKind;
 use marline_proto::{Config, FlowOptions};
 use marline_sim::{Duration, End, Instant, Rate, Rng};
 
-use crate::kit::{Messages, Outbox, ms};
+use crate::kit::{Messages, Outbox, ms, tau};
 
 pub(super) fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
     from[rng.below(from.len() as u64) as usize]
@@ -17,8 +17,11 @@ fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
     low + rng.below(high - low + 1)
 }
 
-/// Any scheduler; in half of the cases with any values of its options.
+/// Any scheduler; in half of the cases with any values of its options. One in four codes.
 pub(super) fn scheduler(rng: &mut Rng) -> Choice {
+    if rng.chance(0.25) {
+        return tau(pick(rng, &["tau-3", "tau-8", "tau-8-idle", "tau-16"]));
+    }
     let entry = &SCHEDULERS[rng.below(SCHEDULERS.len() as u64) as usize];
     let mut text = entry.name.to_owned();
     if rng.chance(0.5) {
@@ -53,6 +56,9 @@ pub(super) fn config(rng: &mut Rng) -> Config {
         send_buffer: pick(rng, &[1_024, 10_000, 100_000, 8 << 20]),
         max_flows: pick(rng, &[8, 16, 1_024]),
         congestion,
+        code_window: pick(rng, &[0, 1, 7, 64, 256, 1_024]),
+        code_flows: pick(rng, &[0, 1, 32]),
+        repair_budget: pick(rng, &[0.0, 0.1, 0.5, 4.0]),
         fixed_rate: (congestion == "fixed").then(|| Rate::from_kbps(between(rng, 500, 8_000))),
         stream_scheduler: scheduler(rng),
         packets_scheduler: scheduler(rng),

@@ -1,0 +1,457 @@
+//! The sending side of a coded flow: which source symbols left, what the receiver is known to have
+//! of them, and combinations of the rest (RFC 8681).
+//!
+//! # When a lost symbol is not sent again
+//!
+//! A source symbol that was lost waits for the code as long as an equation is to be had for it: one
+//! that the receiver said it holds, or a repair symbol in flight that combines it. An equation
+//! stands in for one symbol. Repair symbols combine all from some symbol on to the newest of their
+//! moment, so that those which combine a symbol combine all older ones too, and giving the newest
+//! lost symbol its equation first finds one for as many as can have one. What has none is sent
+//! again, and so is what waited longer than a status of the receiver takes.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use marline_base::Instant;
+use marline_fec::stream::{Encoder, Limits, Repair};
+use smallvec::SmallVec;
+
+use super::code_budget::Budget;
+use super::{SendHalf, Symbol};
+use crate::sched::Coding;
+use crate::wire::{CODED_LENGTH, CodeStatus, PathId};
+
+/// Repair symbols of a flow that wait for paths, at most.
+const MAX_QUEUED: u32 = 64;
+/// Bytes of a content that are not data: its type, and at most three numbers.
+const CONTENT_OVERHEAD: u32 = 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// On its way, as far as is known, or about to be sent again.
+    Open,
+    /// Lost, and waits for the code until then.
+    Waits(Instant),
+    /// Lost, and is to be sent again.
+    Resent,
+    /// The receiver has it.
+    Known,
+}
+
+/// A source symbol that left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) symbol: Symbol,
+    /// It ends its stream.
+    pub(crate) fin: bool,
+    /// Where and when it left first.
+    pub(crate) path: PathId,
+    pub(crate) sent: Instant,
+    /// Bytes of its content.
+    content: u32,
+    state: State,
+}
+
+/// A repair symbol whose fate is open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flying {
+    number: u64,
+    /// It combines the symbols before this one.
+    end: u64,
+    pub(crate) path: PathId,
+    pub(crate) sent: Instant,
+}
+
+/// As what a symbol leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As a source symbol with this number, for the first time.
+    New(u64),
+    /// As the source symbol of this number, which ended its stream or not.
+    Again(u64, bool),
+    /// As what it would be in a flow that is not coded.
+    Plain,
+}
+
+#[derive(Debug)]
+pub(crate) struct CodeSend {
+    encoder: Encoder,
+    limits: Limits,
+    /// The symbols in the encoder's window.
+    window: VecDeque<Sent>,
+    /// Number of the first of them.
+    first: u64,
+    /// Their numbers, by unit and offset.
+    numbers: BTreeMap<(u64, u64), u64>,
+    /// How many of them are not known at the receiver, and how many of these were lost.
+    unknown: u32,
+    lost: u32,
+    /// How many wait for the code.
+    waiting: u32,
+    flying: VecDeque<Flying>,
+    queued: u32,
+    /// Repair symbols ever asked for.
+    repairs: u64,
+    /// Repair symbols that the peer acknowledged.
+    arrived: u64,
+    heard: CodeStatus,
+    /// Longest content so far, or of what is about to leave.
+    longest: u32,
+    budget: Budget,
+}
+
+/// The peer spoke of symbols that never left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NeverLeft;
+
+impl CodeSend {
+    /// For a receiver with these limits; `budget` is the redundancy allowed, bytes of repair
+    /// symbols over bytes of source symbols.
+    pub(crate) fn new(limits: Limits, budget: f64) -> Self {
+        Self {
+            encoder: Encoder::new(0, limits),
+            limits,
+            window: VecDeque::new(),
+            first: 0,
+            numbers: BTreeMap::new(),
+            unknown: 0,
+            lost: 0,
+            waiting: 0,
+            flying: VecDeque::new(),
+            queued: 0,
+            repairs: 0,
+            arrived: 0,
+            heard: CodeStatus::default(),
+            longest: 0,
+            budget: Budget::new(budget),
+        }
+    }
+
+    pub(crate) fn set_budget(&mut self, budget: f64) {
+        self.budget.set(budget);
+    }
+
+    /// Longest piece of a unit that fits a source symbol (bytes).
+    pub(crate) fn longest_piece(&self) -> u32 {
+        u32::from(self.limits.symbol)
+            .saturating_sub(CONTENT_OVERHEAD)
+            .max(1)
+    }
+
+    /// A fresh piece of this length is about to be queued.
+    pub(crate) fn expect(&mut self, len: u32) {
+        self.longest = self.longest.max(len + CONTENT_OVERHEAD);
+        self.budget.earn(len.into());
+    }
+
+    /// The window, for schedulers.
+    pub(crate) fn view(&self) -> Coding {
+        let flying = self.flying.len() as u32;
+        let helped = self.equations() + flying + self.queued;
+        Coding {
+            window: self.window.len() as u32,
+            unknown: self.unknown,
+            lost: self.lost,
+            missing: self.lost.saturating_sub(helped),
+            repairs_in_flight: flying,
+            repairs_queued: self.queued,
+            budget: self.budget.left(),
+        }
+    }
+
+    /// Is there anything that the receiver is not known to have?
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.unknown > 0
+    }
+
+    /// Equations about missing symbols that the receiver holds, as far as is known: those that it
+    /// spoke of, and one for each repair symbol that arrived after it spoke.
+    fn equations(&self) -> u32 {
+        let since = self.arrived.saturating_sub(self.heard.repairs);
+        (self.heard.equations + since).min(self.limits.window.into()) as u32
+    }
+
+    /// Takes a repair symbol's length from the budget, if that allows it.
+    pub(crate) fn reserve(&mut self) -> Option<Symbol> {
+        let len = self.longest + CODED_LENGTH as u32;
+        if self.queued >= MAX_QUEUED || !self.budget.take(len.into()) {
+            return None;
+        }
+        self.queued += 1;
+        self.repairs += 1;
+        Some(Symbol {
+            unit: self.repairs - 1,
+            offset: 0,
+            len,
+        })
+    }
+
+    /// A repair symbol that was asked for does not leave after all.
+    pub(crate) fn cancel(&mut self, symbol: &Symbol) {
+        self.queued -= 1;
+        self.budget.give_back(symbol.len.into());
+    }
+
+    /// As what the symbol leaves. `source`: nobody sent any of its bytes as a source before.
+    pub(crate) fn form(&self, symbol: &Symbol, source: bool) -> Form {
+        match self.numbers.get(&(symbol.unit, symbol.offset)) {
+            Some(&number) => {
+                let known = &self.window[(number - self.first) as usize];
+                if known.symbol == *symbol {
+                    Form::Again(number, known.fin)
+                } else {
+                    Form::Plain
+                }
+            }
+            None if source => Form::New(self.encoder.window().end),
+            None => Form::Plain,
+        }
+    }
+
+    /// A source symbol with this content leaves for the first time. Returns the symbol that has no
+    /// room in the window any more, if it was waiting for the code.
+    pub(crate) fn on_source(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        symbol: Symbol,
+        fin: bool,
+        content: &[u8],
+    ) -> Option<Symbol> {
+        let full = self.window.len() >= usize::from(self.limits.window.max(1));
+        let gone = if full { self.pop() } else { None };
+        let number = self.encoder.push(content).ok()?;
+        self.longest = self.longest.max(content.len() as u32);
+        self.numbers.insert((symbol.unit, symbol.offset), number);
+        self.window.push_back(Sent {
+            symbol,
+            fin,
+            path,
+            sent: now,
+            content: content.len() as u32,
+            state: State::Open,
+        });
+        self.unknown += 1;
+        gone.filter(|gone| matches!(gone.state, State::Waits(_)))
+            .map(|gone| gone.symbol)
+    }
+
+    /// The symbol of this number leaves again.
+    pub(crate) fn on_again(&mut self, number: u64) {
+        let index = (number - self.first) as usize;
+        if self.window[index].state != State::Known {
+            self.set(index, State::Open);
+        }
+    }
+
+    /// Makes a repair symbol over the window; `None` if the receiver has everything.
+    pub(crate) fn repair(&mut self, out: &mut Vec<u8>) -> Option<Repair> {
+        if self.unknown == 0 {
+            return None;
+        }
+        self.encoder.repair(out)
+    }
+
+    /// Number of the first symbol that a repair symbol would combine now, and the bytes of its
+    /// payload.
+    pub(crate) fn next_repair(&self) -> (u64, usize) {
+        let longest = self.window.iter().map(|sent| sent.content).max();
+        (self.first, longest.unwrap_or(0) as usize + CODED_LENGTH)
+    }
+
+    /// Bytes that a content may have.
+    pub(crate) fn longest_content(&self) -> usize {
+        self.limits.symbol.into()
+    }
+
+    /// The repair symbol left.
+    pub(crate) fn on_repair(&mut self, now: Instant, path: PathId, asked: &Symbol, len: u32) {
+        self.queued -= 1;
+        self.budget.give_back(asked.len.saturating_sub(len).into());
+        self.flying.push_back(Flying {
+            number: asked.unit,
+            end: self.encoder.window().end,
+            path,
+            sent: now,
+        });
+    }
+
+    pub(crate) fn on_repair_acked(&mut self, number: u64) {
+        self.flying.retain(|f| f.number != number);
+        self.arrived += 1;
+    }
+
+    pub(crate) fn on_repair_lost(&mut self, number: u64) {
+        self.flying.retain(|f| f.number != number);
+    }
+
+    /// A symbol was acknowledged, or is not worth sending any more.
+    pub(crate) fn on_settled(&mut self, symbol: &Symbol, send: &SendHalf) {
+        if let Some(number) = self.numbers.get(&(symbol.unit, symbol.offset)) {
+            let index = (number - self.first) as usize;
+            if send.is_settled(&self.window[index].symbol) {
+                self.set(index, State::Known);
+            }
+        }
+        self.release(send);
+    }
+
+    /// Lets go of the oldest symbols that the receiver has.
+    pub(crate) fn release(&mut self, send: &SendHalf) {
+        while let Some(front) = self.window.front()
+            && (front.state == State::Known || send.is_settled(&front.symbol))
+        {
+            self.pop();
+        }
+        self.encoder.release_before(self.first);
+    }
+
+    fn pop(&mut self) -> Option<Sent> {
+        let front = *self.window.front()?;
+        self.set(0, State::Known);
+        self.window.pop_front();
+        self.first += 1;
+        let key = (front.symbol.unit, front.symbol.offset);
+        self.numbers.remove(&key);
+        Some(front)
+    }
+
+    fn set(&mut self, index: usize, state: State) {
+        let entry = &mut self.window[index];
+        let before = core::mem::replace(&mut entry.state, state);
+        let counts = |state| {
+            let lost = matches!(state, State::Waits(_) | State::Resent);
+            let waits = matches!(state, State::Waits(_));
+            [state != State::Known, lost, waits].map(u32::from)
+        };
+        let (old, new) = (counts(before), counts(state));
+        for (count, (old, new)) in [&mut self.unknown, &mut self.lost, &mut self.waiting]
+            .into_iter()
+            .zip(old.into_iter().zip(new))
+        {
+            *count = *count + new - old;
+        }
+    }
+
+    /// The symbol was lost, and nothing else brings it. Does it wait for the code, `until` then at
+    /// the latest? `soon`: will a repair symbol in flight arrive before the symbol would, sent
+    /// again?
+    pub(crate) fn waits(
+        &mut self,
+        symbol: &Symbol,
+        until: Instant,
+        soon: impl Fn(&Flying) -> bool,
+    ) -> bool {
+        let key = (symbol.unit, symbol.offset);
+        let Some(number) = self.numbers.get(&key) else {
+            return false;
+        };
+        let index = (number - self.first) as usize;
+        if self.window[index].symbol != *symbol || self.window[index].state == State::Known {
+            return false;
+        }
+        self.set(index, State::Waits(until));
+        let left_out = self.without_equation(soon);
+        let waits = !left_out.contains(&index);
+        if !waits {
+            self.set(index, State::Resent);
+        }
+        waits
+    }
+
+    /// Symbols that waited for the code and have to be sent again: no equation is left for them, or
+    /// they waited too long.
+    pub(crate) fn give_up(
+        &mut self,
+        now: Instant,
+        soon: impl Fn(&Flying) -> bool,
+    ) -> SmallVec<[Symbol; 4]> {
+        let mut gone = SmallVec::new();
+        if self.waiting == 0 {
+            return gone;
+        }
+        let left_out = self.without_equation(soon);
+        for index in 0..self.window.len() {
+            if let State::Waits(until) = self.window[index].state
+                && (until <= now || left_out.contains(&index))
+            {
+                gone.push(self.window[index].symbol);
+                self.set(index, State::Resent);
+            }
+        }
+        gone
+    }
+
+    /// Places of the symbols that wait for the code and for which there is no equation.
+    fn without_equation(&self, soon: impl Fn(&Flying) -> bool) -> SmallVec<[usize; 8]> {
+        let mut left_out = SmallVec::new();
+        let mut free = self.equations();
+        let mut flying = self.flying.iter().rev().filter(|f| soon(f)).peekable();
+        for (index, entry) in self.window.iter().enumerate().rev() {
+            // Newer repair symbols end later.
+            while flying
+                .next_if(|f| f.end > self.first + index as u64)
+                .is_some()
+            {
+                free += 1;
+            }
+            if !matches!(entry.state, State::Waits(_)) {
+                continue;
+            }
+            match free.checked_sub(1) {
+                Some(left) => free = left,
+                None => left_out.push(index),
+            }
+        }
+        left_out
+    }
+
+    /// When the first symbol has waited long enough for the code.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let waits = self.window.iter().filter_map(|entry| match entry.state {
+            State::Waits(until) => Some(until),
+            _ => None,
+        });
+        waits.min()
+    }
+
+    /// The receiver said how far it is. Returns what it is now known to have.
+    ///
+    /// # Errors
+    /// It spoke of symbols that never left.
+    pub(crate) fn on_status(
+        &mut self,
+        status: &CodeStatus,
+    ) -> Result<SmallVec<[Sent; 4]>, NeverLeft> {
+        let asked = self.repairs - u64::from(self.queued);
+        if status.next > self.encoder.window().end || status.repairs > asked {
+            return Err(NeverLeft);
+        }
+        let heard = &self.heard;
+        let old = status.next < heard.next || status.repairs < heard.repairs;
+        let mut known = SmallVec::new();
+        if old || status.recovered < heard.recovered {
+            return Ok(known);
+        }
+        self.heard = *status;
+        let until = status.next.saturating_sub(self.first) as usize;
+        for index in 0..until.min(self.window.len()) {
+            if self.window[index].state != State::Known {
+                known.push(self.window[index]);
+                self.set(index, State::Known);
+            }
+        }
+        Ok(known)
+    }
+
+    /// Repair symbols that recovered something at the peer, and those that came for nothing.
+    pub(crate) fn worth(&self) -> (u64, u64) {
+        let spent = self.heard.recovered + self.heard.equations;
+        let wasted = self.heard.repairs.saturating_sub(spent);
+        (self.heard.recovered, wasted)
+    }
+}
