@@ -23,6 +23,8 @@ pub(crate) struct Rtt {
     known: bool,
     /// Smallest sample of the running window and of the one before it.
     min: [Duration; 2],
+    /// Largest excess of a sample over the smoothed time then, in the same windows.
+    swing: [Duration; 2],
     window_start: Instant,
 }
 
@@ -37,6 +39,7 @@ impl Rtt {
             sampled: false,
             known: initial.is_some(),
             min: [Duration::MAX; 2],
+            swing: [Duration::ZERO; 2],
             window_start: Instant::ZERO,
         }
     }
@@ -46,6 +49,7 @@ impl Rtt {
     pub(crate) fn sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) -> Duration {
         if now.since(self.window_start) > MIN_WINDOW {
             self.min = [Duration::MAX, self.min[0]];
+            self.swing = [Duration::ZERO, self.swing[0]];
             self.window_start = now;
         }
         self.min[0] = self.min[0].min(rtt);
@@ -56,6 +60,8 @@ impl Rtt {
             _ => rtt,
         };
         if self.sampled {
+            let excess = adjusted.saturating_sub(self.smoothed);
+            self.swing[0] = self.swing[0].max(excess);
             let deviation = self.smoothed.abs_diff(adjusted);
             self.variation = (self.variation * 3 + deviation) / 4;
             self.smoothed = (self.smoothed * 7 + adjusted) / 8;
@@ -80,6 +86,11 @@ impl Rtt {
     /// Four times the mean deviation (RFC 9002 §6.2.1).
     pub(crate) fn slack(&self) -> Duration {
         self.slack
+    }
+
+    /// By how much a round trip of the last 10 to 20 s exceeded the smoothed time at most.
+    pub(crate) fn swing(&self) -> Duration {
+        self.swing[0].max(self.swing[1])
     }
 
     pub(crate) fn latest(&self) -> Duration {
@@ -143,5 +154,17 @@ mod tests {
             let expected = if second < 22 { ms(20) } else { ms(50) };
             assert_eq!(rtt.min(), expected, "at second {second}");
         }
+    }
+
+    #[test]
+    fn the_largest_swing_is_remembered_for_ten_to_twenty_seconds() {
+        let mut rtt = Rtt::new(None);
+        for (at, sample) in [(0, 50), (1, 90), (2, 50), (10_500, 50), (19_000, 50)] {
+            rtt.sample(Instant::from_millis(at), ms(sample), ms(0));
+        }
+        // 90 − 50; what follows, and the first sample, are no jump.
+        assert_eq!(rtt.swing(), ms(40));
+        rtt.sample(Instant::from_millis(21_000), ms(50), ms(0));
+        assert_eq!(rtt.swing(), ms(0));
     }
 }

@@ -8,6 +8,9 @@ use super::{Health, Path};
 const MAX_PTO: Duration = Duration::from_secs(1);
 /// Feedback may be late by this much beyond round trip and deviation before it is missed.
 const LATENESS: Duration = Duration::from_millis(10);
+/// What jumps of the round trip may add to that is at most the round trip divided by this: a path
+/// whose round trips jump must not go silent unnoticed.
+const MOST_SWING: u32 = 2;
 
 /// Why a path asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,6 +108,8 @@ impl Path {
 
     /// By how much feedback may be late before it is missed.
     fn lateness(&self, max_ack_delay: Duration) -> Duration {
-        self.rtt.slack().max(LATENESS) + max_ack_delay
+        // The deviation forgets a jump within a few packets; one more of the kind is no news.
+        let swing = self.rtt.swing().min(self.rtt.smoothed() / MOST_SWING);
+        self.rtt.slack().max(swing + LATENESS) + max_ack_delay
     }
 }
