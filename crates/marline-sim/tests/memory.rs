@@ -65,6 +65,7 @@ fn scenario(seconds: u64) -> Scenario {
         }],
         cross: Vec::new(),
         changes: Vec::new(),
+        blocks: None,
         expectations: Vec::new(),
     }
 }

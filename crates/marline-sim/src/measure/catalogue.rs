@@ -234,6 +234,9 @@ pub(crate) fn path_name(scenario: &Scenario, session: &SessionPlan, path: usize)
 /// The names of all values that runs of the scenario can yield, sorted: what an expectation may
 /// name.
 pub fn value_names(scenario: &Scenario) -> Vec<String> {
+    if scenario.blocks.is_some() {
+        return crate::model::hop::value_names();
+    }
     let mut names = Vec::new();
     let mut add = |what: &str, measure: Measure| {
         let values = measure.entry().values();

@@ -10,6 +10,7 @@
 //! on its way and [`ModelPath::ahead`] packets that wait for the server.
 
 mod backlog;
+pub mod hop;
 mod receiver;
 
 use std::cmp::Reverse;

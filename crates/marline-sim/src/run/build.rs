@@ -3,7 +3,7 @@
 use std::fmt;
 
 use marline_base::{Instant, Rng};
-use marline_link::{Link, LinkConfig};
+use marline_link::{ConfigError, Link, LinkConfig};
 use marline_proto::path::PathParams;
 use marline_proto::sched::{Choice, ChoiceError};
 use marline_proto::wire::FlowKind;
@@ -15,6 +15,7 @@ use super::{Moment, Simulation};
 use crate::engine::cross::Source;
 use crate::engine::{Alarm, Cable, End, Engine};
 use crate::measure::{EVERY, Meter, Sampler, Waiting, catalogue};
+use crate::model::hop::Variant;
 use crate::scenario::{CrossPlan, Scenario, SessionPlan, Setting};
 use crate::workload;
 
@@ -32,6 +33,16 @@ impl RunError {
             reason: reason.to_string(),
         }
     }
+
+    pub(super) fn of_link(error: ConfigError) -> Self {
+        Self::new("links", error)
+    }
+}
+
+/// The variant of the model for blocks that is called so.
+pub(super) fn variant(name: &str) -> Result<Variant, RunError> {
+    name.parse()
+        .map_err(|reason: String| RunError::new("scheduler", reason))
 }
 
 impl fmt::Display for RunError {

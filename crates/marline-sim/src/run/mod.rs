@@ -27,6 +27,13 @@ pub use parallel::{Job, run_all};
 /// If [`check`] finds fault with the scenario or the scheduler, if a session does not open a
 /// workload's flow or take a path (it has limits for both), or if the sessions let no time pass.
 pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
+    if let Some(blocks) = &scenario.blocks {
+        let run = build::variant(scheduler).and_then(|variant| {
+            let run = blocks.results(&variant, seed);
+            run.map_err(RunError::of_link)
+        });
+        return run.unwrap_or_else(|error| panic!("{error}"));
+    }
     let choice = build::choose(scheduler).unwrap_or_else(|error| panic!("{error}"));
     Run {
         scheduler: scheduler.to_owned(),
@@ -50,6 +57,10 @@ pub fn run_choice(scenario: &Scenario, scheduler: Choice, seed: u64) -> Run {
 /// # Errors
 /// What cannot be, and why.
 pub fn check(scenario: &Scenario, scheduler: &str) -> Result<(), RunError> {
+    if let Some(blocks) = &scenario.blocks {
+        build::variant(scheduler)?;
+        return blocks.check().map_err(RunError::of_link);
+    }
     let choice = build::choose(scheduler)?;
     Simulation::new(scenario, choice, 0).map(drop)
 }

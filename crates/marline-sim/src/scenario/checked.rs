@@ -9,7 +9,7 @@ use super::plan::{Scenario, SessionPlan};
 use super::reader::{LONGEST, Reader};
 use super::sessions::Around;
 use super::tree::Node;
-use super::{changes, cross, expect, links, schedulers, sessions};
+use super::{block_model, changes, cross, expect, links, schedulers, sessions};
 
 /// Runs are repeated at most so often.
 const MOST_SEEDS: u64 = 10_000;
@@ -38,11 +38,28 @@ pub(super) fn read(
         duration: duration.unwrap_or(LONGEST),
         files,
     };
-    let sessions = sessions::read(top, &around);
-    unique_workloads(top, &sessions);
-    let compared = compared(top, &sessions);
-    let cross = cross::read(top, &around);
-    let changes = changes::read(top, &around);
+    let of_blocks = top.inner("block-model");
+    let (sessions, cross, changes) = match of_blocks {
+        Some(_) => Default::default(),
+        None => {
+            let sessions = sessions::read(top, &around);
+            unique_workloads(top, &sessions);
+            (
+                sessions,
+                cross::read(top, &around),
+                changes::read(top, &around),
+            )
+        }
+    };
+    let lasts = duration.unwrap_or(LONGEST);
+    let blocks = of_blocks
+        .as_ref()
+        .map(|reader| block_model::read(top, reader, &links, lasts, warmup));
+    let check = match of_blocks {
+        Some(_) => block_model::check,
+        None => schedulers::check,
+    };
+    let compared = compared(top, &sessions, check);
     top.get("vary");
     let expectations = match axes {
         Some(axes) => expect::read(top, axes, &compared),
@@ -63,6 +80,10 @@ pub(super) fn read(
         sessions,
         cross,
         changes,
+        blocks: match blocks {
+            Some(blocks) => Some(blocks?),
+            None => None,
+        },
         expectations,
     };
     // What is wrong with a workload would be wrong with its measures once more.
@@ -118,7 +139,10 @@ fn unique_workloads(top: &Reader<'_>, sessions: &[SessionPlan]) {
     }
 }
 
-fn compared(top: &Reader<'_>, sessions: &[SessionPlan]) -> Vec<String> {
+/// What a scheduler's name stands for, or what is wrong with it and the mend.
+type Check = fn(&str) -> Result<String, (String, String)>;
+
+fn compared(top: &Reader<'_>, sessions: &[SessionPlan], check: Check) -> Vec<String> {
     let uses = |session: &SessionPlan| {
         let free = session
             .workloads
@@ -154,7 +178,7 @@ fn compared(top: &Reader<'_>, sessions: &[SessionPlan]) -> Vec<String> {
             );
             continue;
         }
-        let name = one_scheduler(top, node, &text, &uses).unwrap_or(text);
+        let name = one_scheduler(top, node, &text, &uses, check).unwrap_or(text);
         if compared.contains(&name) {
             top.wrong(
                 "schedulers",
@@ -192,8 +216,9 @@ fn one_scheduler(
     node: &Node,
     text: &str,
     uses: &[(Option<String>, FlowKind, String)],
+    check: Check,
 ) -> Option<String> {
-    let name = match schedulers::check(text) {
+    let name = match check(text) {
         Ok(name) => name,
         Err((message, mend)) => {
             top.wrong("schedulers", node, message, mend);

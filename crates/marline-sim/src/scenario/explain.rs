@@ -27,6 +27,19 @@ pub fn explain(document: &Document, scenario: &Scenario) -> String {
     for link in &scenario.links {
         links(&mut text, link);
     }
+    if let Some(blocks) = &scenario.blocks {
+        text.line(0, "Without a protocol, upwards over these links:");
+        text.line(
+            1,
+            &format!(
+                "blocks of {} bytes every {}, within {}, in packets of {} bytes",
+                blocks.block,
+                show_time(blocks.every),
+                show_time(blocks.deadline),
+                blocks.packet
+            ),
+        );
+    }
     for session in &scenario.sessions {
         one_session(&mut text, scenario, session);
     }

@@ -6,6 +6,7 @@ use marline_proto::Config;
 use marline_proto::wire::FlowKind;
 
 use crate::End;
+use crate::model::hop::Experiment;
 
 /// A checked experiment with every axis set: what one run needs besides its scheduler and seed.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Scenario {
     pub cross: Vec<CrossPlan>,
     /// What happens to links and paths on the way, ascending by time.
     pub changes: Vec<Change>,
+    /// Instead of sessions: blocks by their deadline, without a protocol.
+    pub blocks: Option<Experiment>,
     /// Bounds that the results are held against.
     pub expectations: Vec<Expectation>,
 }

@@ -100,6 +100,11 @@ impl Kalman {
         self.mode
     }
 
+    /// Was there any sample?
+    pub const fn has_samples(&self) -> bool {
+        self.seen > 0
+    }
+
     /// The estimate x̂ (bit/s).
     pub const fn estimate(&self) -> f64 {
         self.estimate

@@ -3,6 +3,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | [`Skip`] | one path's estimator, made of what follows |
 //! | [`ServiceMeter`] | capacity of the bottleneck from arrivals, packet by packet |
 //! | [`gradient`] | capacity from the growth of round-trip times, as the paper measures it |
 //! | [`Kalman`] | the paper's adaptive filter with its step and outage modes |
@@ -25,6 +26,7 @@ pub mod normal;
 mod outage;
 mod persistence;
 mod service;
+mod skip;
 
 pub use backlog::{Backlog, Batch, NODES};
 pub use bank::Bank;
@@ -34,6 +36,7 @@ pub use lateness::Lateness;
 pub use outage::erlang;
 pub use persistence::Persistence;
 pub use service::{Sample, ServiceMeter};
+pub use skip::{Memory, Skip};
 
 /// Is it a number above 0? A comparison alone would let nonsense pass as "not above".
 fn positive(x: f64) -> bool {

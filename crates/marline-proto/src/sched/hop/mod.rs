@@ -8,6 +8,7 @@
 //!
 //! | item | what |
 //! | --- | --- |
+//! | [`Sender`] | decides block by block, from the paths' estimators |
 //! | [`Planner`] | plans blocks over paths: JUMP, LEAP, FLIP, priced, hybrid |
 //! | [`Lane`] | a path as a search sees it |
 //! | [`Count`] | how many packets are on time: distributions, sums, and P_e (eq. 3–6) |
@@ -27,6 +28,7 @@ mod leap;
 mod order;
 mod planner;
 mod priced;
+mod sender;
 #[cfg(test)]
 mod tests;
 
@@ -38,3 +40,4 @@ pub use leap::leap;
 pub use order::Order;
 pub use planner::{Demand, Limits, MOST_PATHS, Planner, Schedule, Way};
 pub use priced::{PRICE, priced};
+pub use sender::{Block, Sender, SenderPath, Settings};

@@ -103,6 +103,7 @@ fn scenario(links: Vec<LinkPlan>, sessions: Vec<SessionPlan>) -> Scenario {
         sessions,
         cross: Vec::new(),
         changes: Vec::new(),
+        blocks: None,
         expectations: Vec::new(),
     }
 }

@@ -1,0 +1,349 @@
+//! All that is estimated of one path, from what was sent and what arrived.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::{Backlog, Bank, Batch, CapacityForecast, Kalman, Persistence, ServiceMeter};
+
+/// A sample needs so much of a block's interval in which the bottleneck was at work.
+const SEEN: f64 = 0.02;
+/// A glimpse is at most so much of a block's interval, and needs as much as a sample.
+const GLIMPSE: f64 = 0.25;
+/// Batches that are told apart; more are joined.
+const MOST_BATCHES: usize = 256;
+/// Backlogs whose capacity is not known yet.
+const MOST_PENDING: usize = 8;
+
+/// How samples become a forecast.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// Several memories, the best of which answers.
+    Bank(Box<Bank>),
+    /// The paper's filter.
+    Kalman(Kalman),
+    /// Nothing is estimated: the truth, for experiments that tell estimation from scheduling.
+    Given(CapacityForecast),
+}
+
+impl Memory {
+    /// A bank for blocks that follow each other within a round trip: between the newest whole
+    /// interval and the one that is planned lies one that is not known yet.
+    pub fn bank() -> Self {
+        Self::Bank(Box::new(Bank::new(2)))
+    }
+}
+
+/// A path's estimator: capacity samples, their forecast, and the backlog at the bottleneck.
+///
+/// Times are seconds on one scale: when a packet came to the bottleneck (it was sent, give or take
+/// a constant), and when it left (it arrived, less the least that a packet took).
+#[derive(Clone, Debug)]
+pub struct Skip {
+    meter: ServiceMeter,
+    memory: Memory,
+    persistence: Persistence,
+    /// What is not known to have left, in the order of sending.
+    batches: Vec<Batch>,
+    /// Least time from a departure until it is heard of.
+    lag: f64,
+    pending: VecDeque<Unseen>,
+    /// Something was lost: the next departure does not tell what it took.
+    gap: bool,
+    /// Departures are known but for a constant.
+    relative: bool,
+}
+
+/// A stretch of time in which nobody sees the capacity.
+#[derive(Clone, Copy, Debug)]
+struct Unseen {
+    from: f64,
+    to: f64,
+    /// The glimpse before it, in deviations of the forecast.
+    glimpse: Option<f64>,
+    forecast: CapacityForecast,
+}
+
+impl Skip {
+    /// An estimator of a path of which nothing is known.
+    pub fn new(memory: Memory) -> Self {
+        Self {
+            meter: ServiceMeter::new(),
+            memory,
+            persistence: Persistence::new(),
+            batches: Vec::new(),
+            lag: f64::INFINITY,
+            pending: VecDeque::new(),
+            gap: false,
+            relative: false,
+        }
+    }
+
+    /// The same where departures are known but for a constant, as from arrivals less the least that a
+    /// packet took. Then a packet that came to an idle bottleneck seems to take no time, and is not
+    /// measured.
+    pub fn relative(memory: Memory) -> Self {
+        Self {
+            relative: true,
+            ..Self::new(memory)
+        }
+    }
+
+    /// Packets of `bits` in all came to the bottleneck.
+    pub fn on_sent(&mut self, came: f64, bits: f64) {
+        let full = self.batches.len() >= MOST_BATCHES;
+        match self.batches.last_mut() {
+            Some(last) if full || last.came == came => last.bits += bits,
+            _ => self.batches.push(Batch { came, bits }),
+        }
+    }
+
+    /// At `heard` it became known that a packet that came at `came` had left at `left`. In the order
+    /// of departure.
+    pub fn on_departure(&mut self, heard: f64, came: f64, left: f64, bits: f64) {
+        let idle = self.relative && self.meter.last().is_none_or(|last| last <= came);
+        match core::mem::take(&mut self.gap) || idle {
+            true => self.meter.skip(left),
+            false => self.meter.on_departure(came, left, bits),
+        }
+        self.lag = self.lag.min(heard - left).max(0.0);
+        self.forget(came, bits);
+    }
+
+    /// A packet that came at `came` was lost, or its departure cannot be told.
+    pub fn on_lost(&mut self, came: f64, bits: f64) {
+        self.gap = true;
+        self.forget(came, bits);
+    }
+
+    fn forget(&mut self, came: f64, bits: f64) {
+        let found = self.batches.iter().rposition(|batch| batch.came <= came);
+        if let Some(index) = found {
+            self.batches[index].bits -= bits;
+            if self.batches[index].bits <= 0.0 {
+                self.batches.remove(index);
+            }
+        }
+    }
+
+    /// A block is written at `now`, and such blocks come `every` seconds: takes the sample of the
+    /// last whole interval that can be known.
+    pub fn on_block(&mut self, now: f64, every: f64) {
+        self.settle(every);
+        let to = now - every * self.behind(every);
+        let from = to - every;
+        let seen = self.meter.over(from, to);
+        let silent = || {
+            let waits = self.batches.first().is_some_and(|batch| batch.came < from);
+            waits && self.meter.last().is_some_and(|last| last < from)
+        };
+        let sample = match seen.capacity(SEEN * every) {
+            None if silent() => Some(0.0),
+            sample => sample,
+        };
+        if let Some(capacity) = sample {
+            match &mut self.memory {
+                Memory::Bank(bank) => bank.update(capacity),
+                Memory::Kalman(kalman) => kalman.update(capacity),
+                Memory::Given(_) => {}
+            }
+        }
+    }
+
+    /// Whole intervals until what happened is known; what is missing of a part does not matter.
+    fn behind(&self, every: f64) -> f64 {
+        match self.lag.is_finite() {
+            true => libm::ceil(self.lag / every - GLIMPSE).clamp(1.0, 7.0),
+            false => 1.0,
+        }
+    }
+
+    /// What is expected of the interval that begins now; `None` before the first sample.
+    pub fn forecast(&self, every: f64) -> Option<CapacityForecast> {
+        match &self.memory {
+            Memory::Bank(bank) => bank.forecast(),
+            Memory::Kalman(kalman) => {
+                let forecast = kalman.forecast(self.behind(every) as u32, 1);
+                kalman.has_samples().then_some(forecast)
+            }
+            Memory::Given(forecast) => Some(*forecast),
+        }
+    }
+
+    /// How the forecast comes about, in a word, for status and metrics.
+    pub fn mode(&self) -> &'static str {
+        match &self.memory {
+            Memory::Bank(_) => "bank",
+            Memory::Kalman(kalman) => kalman.mode().name(),
+            Memory::Given(_) => "given",
+        }
+    }
+
+    /// Bits that came before `at` and will wait at the bottleneck still at `at`, by what is known at
+    /// `now`. Blocks come `every` seconds.
+    ///
+    /// Between the last departure heard of and `at` nobody has seen the capacity. It is the forecast,
+    /// corrected by the last glimpse as far as glimpses have told what follows them.
+    pub fn backlog(&self, at: f64, now: f64, every: f64) -> Backlog {
+        let older = self.before(at);
+        let Some(unseen) = self.unseen(at, now, every) else {
+            return Backlog::known(older.iter().map(|batch| batch.bits).sum());
+        };
+        let CapacityForecast { mean, sd, .. } = unseen.forecast;
+        let (shift, left) = match unseen.glimpse {
+            Some(glimpse) => self.persistence.after(glimpse),
+            None => (0.0, 1.0),
+        };
+        Backlog::unseen(older, unseen.from, at, mean + sd * shift, sd * left)
+    }
+
+    /// Learns, once it has been seen, what the capacity was on which the [`backlog`](Self::backlog)
+    /// of the same times depends. Call once a block, when it is planned.
+    pub fn expect(&mut self, at: f64, now: f64, every: f64) {
+        if let Some(unseen) = self.unseen(at, now, every)
+            && unseen.glimpse.is_some()
+        {
+            if self.pending.len() == MOST_PENDING {
+                self.pending.pop_front();
+            }
+            self.pending.push_back(unseen);
+        }
+    }
+
+    fn before(&self, at: f64) -> &[Batch] {
+        &self.batches[..self.batches.partition_point(|batch| batch.came < at)]
+    }
+
+    /// The stretch until `at` in which the bottleneck works on what waits without being seen.
+    fn unseen(&self, at: f64, now: f64, every: f64) -> Option<Unseen> {
+        let oldest = self.before(at).first()?.came;
+        let forecast = self.forecast(every)?;
+        let known = if self.lag.is_finite() {
+            now - self.lag
+        } else {
+            oldest
+        };
+        let near = known - GLIMPSE * every;
+        // Without a departure for long it is not the capacity that is in doubt but the link.
+        let last = self.meter.last().unwrap_or(oldest);
+        let glimpsed = self.meter.over((at - every).max(near), known);
+        let glimpse = glimpsed.capacity(0.5 * SEEN * every);
+        Some(Unseen {
+            from: oldest.max(last).max(near),
+            to: at,
+            glimpse: glimpse
+                .filter(|_| forecast.sd > 0.0)
+                .map(|capacity| (capacity - forecast.mean) / forecast.sd),
+            forecast,
+        })
+    }
+
+    /// Learns from backlogs that have been seen through since.
+    fn settle(&mut self, every: f64) {
+        let last = self.meter.last().unwrap_or(f64::NEG_INFINITY);
+        while let Some(pending) = self.pending.front().copied() {
+            if pending.to > last {
+                return;
+            }
+            self.pending.pop_front();
+            let seen = self.meter.over(pending.from, pending.to);
+            let CapacityForecast { mean, sd, .. } = pending.forecast;
+            if let (Some(capacity), Some(glimpse)) = (seen.capacity(SEEN * every), pending.glimpse)
+            {
+                self.persistence.observe(glimpse, (capacity - mean) / sd);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    const EVERY: f64 = 25e-3;
+
+    /// Bursts of 60 packets of 12 000 bit every 25 ms over capacities that change with the slot; what
+    /// left is heard of 25 ms later. Calls `look` at each block with the capacity of the slot before.
+    fn run(capacities: &[f64], memory: Memory, mut look: impl FnMut(usize, &mut Skip, f64)) {
+        let mut skip = Skip::new(memory);
+        let mut free = 0.0_f64;
+        let mut flight: VecDeque<(f64, f64)> = VecDeque::new();
+        for (n, capacity) in capacities.iter().enumerate() {
+            let at = n as f64 * EVERY;
+            while let Some((came, left)) = flight.front().copied() {
+                if left + 25e-3 > at + 2e-3 {
+                    break;
+                }
+                flight.pop_front();
+                skip.on_departure(left + 25e-3, came, left, 12_000.0);
+            }
+            skip.on_block(at, EVERY);
+            look(n, &mut skip, at);
+            skip.on_sent(at, 60.0 * 12_000.0);
+            for _ in 0..60 {
+                let start = free.max(at);
+                let slot = (start / EVERY + 1e-9) as usize;
+                let rate = capacities.get(slot).unwrap_or(capacity);
+                free = start + 12_000.0 / rate;
+                flight.push_back((at, free));
+            }
+        }
+    }
+
+    #[test]
+    fn two_milliseconds_of_the_last_slot_tell_the_backlog() {
+        // 20 and 40 Mb/s in turn: in a slow slot 41 or 42 packets leave and some stay behind.
+        let slots: Vec<f64> = (0..400)
+            .map(|n| if n % 2 == 0 { 40e6 } else { 20e6 })
+            .collect();
+        let mut spread = 0.0_f64;
+        run(&slots, Memory::bank(), |n, skip, at| {
+            let backlog = skip.backlog(at, at + 2e-3, EVERY);
+            skip.expect(at, at + 2e-3, EVERY);
+            if n > 250 {
+                let packets = backlog.mean() / 12_000.0;
+                let expected = if n % 2 == 0 { 60.0 - 41.7 } else { 0.0 };
+                assert!((packets - expected).abs() < 3.0, "{n}: {packets}");
+                let low = backlog
+                    .nodes()
+                    .iter()
+                    .map(|(bits, _)| *bits)
+                    .fold(f64::INFINITY, f64::min);
+                spread = spread.max(backlog.mean() - low);
+            }
+        });
+        // A packet that crosses into the next slot blurs the glimpse; without it there would be 23.
+        assert!(spread < 8.0 * 12_000.0, "{spread}");
+    }
+
+    #[test]
+    fn silence_is_a_sample_of_nothing() {
+        let mut slots = vec![40e6; 40];
+        slots.extend([1.0; 12]);
+        let mut outage = false;
+        run(&slots, Memory::Kalman(Kalman::new(0.97)), |n, skip, _| {
+            if n == 39 {
+                let forecast = skip.forecast(EVERY).unwrap();
+                assert!((forecast.mean / 40e6 - 1.0).abs() < 0.01, "{forecast:?}");
+            }
+            outage |= skip.mode() == "outage";
+        });
+        assert!(outage);
+    }
+
+    #[test]
+    fn what_is_lost_does_not_wait() {
+        let mut skip = Skip::new(Memory::Given(CapacityForecast::normal(40e6, 0.0)));
+        skip.on_sent(0.0, 24_000.0);
+        skip.on_sent(1e-3, 12_000.0);
+        skip.on_lost(0.0, 12_000.0);
+        skip.on_lost(0.0, 12_000.0);
+        assert_eq!(skip.batches.len(), 1);
+        for i in 0..5_000 {
+            skip.on_sent(f64::from(i), 1.0);
+        }
+        assert!(skip.batches.len() <= MOST_BATCHES);
+        skip.on_lost(-1.0, 1.0);
+    }
+}

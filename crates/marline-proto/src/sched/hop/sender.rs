@@ -1,0 +1,245 @@
+use alloc::vec::Vec;
+
+use super::{Demand, Limits, PRICE, Planner, Schedule, Way};
+use crate::path::forecast::{Backlog, CapacityForecast, Lateness, Skip};
+
+/// How a sender plans.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// What redundancy costs: with a price, the hybrid of JUMP and priced schedules; without, JUMP as
+    /// in the paper.
+    pub price: Option<f64>,
+    /// The head of a block goes at once and the rest so many seconds later, when more is known of
+    /// the last slot; 0 sends all at once.
+    pub stage: f64,
+    /// Fewest packets of a block on each path, without which nothing would be learnt of it.
+    pub least: u32,
+    /// The paper's ε.
+    pub tolerance: f64,
+    /// JUMP's bound on a path's packets counts what waits there already. The paper's does not.
+    pub bound_backlog: bool,
+    /// What LEAP subtracts from the mean capacity, in deviations: α of (8), 1.25 in the paper. The
+    /// optimal policy for two paths of 40 ± 8 Mb/s sends up to 64 packets over an empty path that
+    /// carries 75 ± 15 in time: 0.73.
+    pub margin: f64,
+}
+
+impl Default for Settings {
+    /// Hybrid and staged.
+    fn default() -> Self {
+        Self {
+            price: Some(PRICE),
+            stage: 2e-3,
+            least: 10,
+            tolerance: 0.0,
+            bound_backlog: true,
+            margin: 0.73,
+        }
+    }
+}
+
+/// Share of a block that goes on each path of which nothing is known, times the number of paths.
+const BLIND: f64 = 1.2;
+/// The head of a block is what a path carries in this time on average (seconds), so that it does not
+/// run dry before the rest comes.
+const HEAD: f64 = 6e-3;
+/// The least on each path is at most this part of a block.
+const SMALL: u32 = 8;
+/// Weight of a new interval between blocks.
+const INTERVAL_GAIN: f64 = 0.125;
+
+/// A block to be sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// When it was written (seconds, on the clock of the paths' estimators).
+    pub at: f64,
+    /// Time within which it must arrive (seconds), T.
+    pub within: f64,
+    /// Probability with which it should, P_thr.
+    pub reliability: f64,
+    /// Packets of which it can be decoded, k.
+    pub packets: u32,
+    /// Their length (bits).
+    pub packet: f64,
+}
+
+/// A path as a sender sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderPath<'a> {
+    /// Its estimator.
+    pub skip: &'a Skip,
+    /// Propagation to the receiver (seconds), without queue and transmission.
+    pub delay: f64,
+}
+
+/// Sends blocks: the part of HOP that decides how many packets go on each path and when, from the
+/// paths' estimators.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    settings: Settings,
+    planner: Planner,
+    /// When the last block was written, and the mean interval between blocks.
+    last: Option<f64>,
+    every: Option<f64>,
+}
+
+impl Sender {
+    /// A sender that has sent nothing.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            planner: Planner::new(),
+            last: None,
+            every: None,
+        }
+    }
+
+    /// Time between blocks (seconds): measured, or until then what a block may take.
+    pub fn every(&self, block: &Block) -> f64 {
+        self.every.unwrap_or(block.within)
+    }
+
+    /// A block is written. Call first, once for each block; what is answered is the interval for
+    /// [`Skip::on_block`].
+    pub fn on_block(&mut self, block: &Block) -> f64 {
+        if let Some(last) = self.last {
+            // A pause is no interval.
+            let gap = block.at - last;
+            if gap > 0.0 && gap < 4.0 * self.every(block) {
+                let every = self.every.get_or_insert(gap);
+                *every += INTERVAL_GAIN * (gap - *every);
+            }
+        }
+        self.last = Some(block.at);
+        self.every(block)
+    }
+
+    /// How many packets go on each path at once: the head of the block if it is staged, which at
+    /// [`Settings::stage`] later is to be finished by [`plan`](Self::plan); else all of it.
+    pub fn head(&self, block: &Block, paths: &[SenderPath<'_>]) -> Vec<u32> {
+        if self.settings.stage <= 0.0 {
+            let schedule = self.plan(block.at, block, &[], paths);
+            return schedule.packets.into_vec();
+        }
+        let every = self.every(block);
+        let most = block.packets.div_ceil(2);
+        let count = paths.len();
+        let head = |path: &SenderPath<'_>| match path.skip.forecast(every) {
+            Some(forecast) => {
+                (libm::ceil(forecast.mean * HEAD / block.packet) as u32).clamp(1, most.max(1))
+            }
+            None => blind(block.packets, count),
+        };
+        paths.iter().map(head).collect()
+    }
+
+    /// The schedule of a block of which `sent` packets went on each path before (none if empty),
+    /// by what is known at `now`.
+    pub fn plan(
+        &self,
+        now: f64,
+        block: &Block,
+        sent: &[u32],
+        paths: &[SenderPath<'_>],
+    ) -> Schedule {
+        let every = self.every(block);
+        let ways = self.ways(now, block, sent, paths);
+        let demand = self.demand(block);
+        match self.settings.price {
+            Some(price) => self
+                .planner
+                .hybrid(&ways, block.packets, demand, (price, every)),
+            None => self.planner.jump(&ways, block.packets, demand),
+        }
+    }
+
+    /// LEAP: how many packets a block written at `block.at` may have (up to `block.packets`), and
+    /// the probability that it would be late.
+    pub fn capacity(&self, block: &Block, paths: &[SenderPath<'_>]) -> Option<(u32, f64)> {
+        let mut ways = self.ways(block.at, block, &[], paths);
+        for way in &mut ways {
+            let capacity = way.lateness.capacity;
+            let mean = capacity.mean - self.settings.margin * capacity.sd;
+            let careful = Lateness {
+                capacity: CapacityForecast { mean, ..capacity },
+                ..way.lateness.clone()
+            };
+            way.limits.most = careful.bound();
+        }
+        let demand = self.demand(block);
+        let (packets, schedule) = self.planner.leap(&ways, block.packets, demand)?;
+        Some((packets, schedule.failure))
+    }
+
+    /// FLIP: the shortest time within which the block would arrive, up to `block.within`, to within
+    /// `quantum` (seconds).
+    pub fn deadline(&self, block: &Block, quantum: f64, paths: &[SenderPath<'_>]) -> Option<f64> {
+        let limits = (block.within, quantum);
+        let demand = self.demand(block);
+        let at = |within: f64| self.ways(block.at, &Block { within, ..*block }, &[], paths);
+        let found = self.planner.flip(at, block.packets, demand, limits);
+        found.map(|(within, _)| within)
+    }
+
+    fn demand(&self, block: &Block) -> Demand {
+        Demand {
+            reliability: block.reliability,
+            tolerance: self.settings.tolerance,
+        }
+    }
+
+    fn ways(&self, now: f64, block: &Block, sent: &[u32], paths: &[SenderPath<'_>]) -> Vec<Way> {
+        let every = self.every(block);
+        let count = paths.len();
+        let way = |(i, path): (usize, &SenderPath<'_>)| {
+            let sent = sent.get(i).copied().unwrap_or(0);
+            let Some(capacity) = path.skip.forecast(every) else {
+                return unknown(block, sent.max(blind(block.packets, count)));
+            };
+            let window = block.within - path.delay;
+            let lateness = Lateness {
+                backlog: path.skip.backlog(block.at, now, every),
+                capacity,
+                window,
+                slots: libm::ceil(window / every).clamp(1.0, 64.0) as u32,
+                packet: block.packet,
+            };
+            let most = match (self.settings.price, self.settings.bound_backlog) {
+                (Some(_), _) => block.packets,
+                (None, true) => lateness.bound(),
+                (None, false) => (capacity.mean * window.max(0.0) / block.packet) as u32,
+            };
+            // Of a small block a few packets a path must do.
+            let least = self.settings.least.min(block.packets.div_ceil(SMALL));
+            let least = sent.max(least);
+            Way {
+                lateness,
+                limits: Limits { least, most },
+            }
+        };
+        paths.iter().enumerate().map(way).collect()
+    }
+}
+
+/// Packets for a path of which nothing is known.
+fn blind(packets: u32, paths: usize) -> u32 {
+    let share = BLIND * f64::from(packets) / paths.max(1) as f64;
+    (libm::ceil(share) as u32).min(packets)
+}
+
+/// A path on which nothing is relied.
+fn unknown(block: &Block, packets: u32) -> Way {
+    Way {
+        lateness: Lateness {
+            backlog: Backlog::known(0.0),
+            capacity: CapacityForecast::normal(0.0, 0.0),
+            window: 0.0,
+            slots: 1,
+            packet: block.packet,
+        },
+        limits: Limits {
+            least: packets,
+            most: packets,
+        },
+    }
+}
