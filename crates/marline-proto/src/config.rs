@@ -4,7 +4,7 @@ use marline_base::{Duration, Rate};
 
 use crate::congestion::registry as congestion;
 use crate::sched::{Choice, registry as sched};
-use crate::wire::{FlowKind, MAX_CODE_WINDOW, Params};
+use crate::wire::{FlowKind, MAX_CODE_WINDOW, MAX_REPAIRS, MAX_UNITS, Params};
 
 /// Longest source symbol of a coded flow that is sent or taken (bytes): what fits an Ethernet
 /// frame.
@@ -22,6 +22,7 @@ pub(crate) const MAX_REPAIR_BUDGET: f64 = 16.0;
 /// | --- | --- |
 /// | streams received and not read | [`flow_window`](Self::flow_window) each, [`session_window`](Self::session_window) together, and as much again for the datagrams that pieces keep alive |
 /// | packets flow received and not read | `flow_window` and one message (64 KiB); sequence numbers seen, 64 KiB |
+/// | flow of blocks or objects received and not read | `flow_window`, as much again for repair symbols and for the unit that is being rebuilt, and 256 bytes a unit are part of it |
 /// | data to be sent or not acknowledged | [`send_buffer`](Self::send_buffer) a flow |
 /// | flows that the peer opened | [`max_flows`](Self::max_flows) of about 4 KiB |
 /// | packets sent on a path | some 120 bytes for each in flight and since; a path that answers none is dead after [`dead_after`](Self::dead_after) and forgets them |
@@ -64,6 +65,13 @@ pub struct Config {
     /// symbols, 0 to 16. What a scheduler asks for beyond it is not sent, but for 3000 bytes and
     /// what was saved up over 256 KiB of source symbols. Default 0.5.
     pub repair_budget: f64,
+    /// So far may the numbers of units that are not settled lie apart in a flow of blocks or objects
+    /// that the peer sends; 0 takes no such flows. Default 32 768. Memory: some 100 bytes for each,
+    /// besides [`flow_window`](Self::flow_window).
+    pub max_units: u64,
+    /// Repair symbols of one unit that the peer may send. Default 1024. Time: to rebuild a unit
+    /// takes as many passes over its bytes as it lost symbols, at most so many.
+    pub max_repairs: u64,
     /// Name of the congestion controller of new paths ([`crate::congestion::registry`]).
     pub congestion: &'static str,
     /// Rate for the `fixed` controller.
@@ -72,6 +80,10 @@ pub struct Config {
     pub stream_scheduler: Choice,
     /// The scheduler of packets flows that choose none.
     pub packets_scheduler: Choice,
+    /// The scheduler of flows of blocks that choose none.
+    pub blocks_scheduler: Choice,
+    /// The scheduler of flows of objects that choose none.
+    pub objects_scheduler: Choice,
 }
 
 impl Default for Config {
@@ -88,10 +100,14 @@ impl Default for Config {
             code_window: 256,
             code_flows: 32,
             repair_budget: 0.5,
+            max_units: 32_768,
+            max_repairs: 1_024,
             congestion: "bbr-gentle",
             fixed_rate: None,
             stream_scheduler: sched::default_for(FlowKind::Stream),
             packets_scheduler: sched::default_for(FlowKind::Packets),
+            blocks_scheduler: sched::default_for(FlowKind::Blocks),
+            objects_scheduler: sched::default_for(FlowKind::Objects),
         }
     }
 }
@@ -142,11 +158,8 @@ impl Config {
         if congestion::find(self.congestion).is_none() {
             return Err(ConfigError::UnknownCongestion(self.congestion));
         }
-        for (choice, kind) in [
-            (self.stream_scheduler, FlowKind::Stream),
-            (self.packets_scheduler, FlowKind::Packets),
-        ] {
-            check_scheduler(choice, kind)?;
+        for kind in FlowKind::ALL {
+            check_scheduler(self.scheduler(kind), kind)?;
         }
         let millis = |d: Duration| d.as_millis().min(u128::from(u64::MAX)) as u64;
         let ranges = [
@@ -165,6 +178,8 @@ impl Config {
             ("max_flows", self.max_flows, 1, 1 << 20),
             ("code_window", self.code_window.into(), 0, MAX_CODE_WINDOW),
             ("code_flows", self.code_flows, 0, 1 << 20),
+            ("max_units", self.max_units, 0, MAX_UNITS),
+            ("max_repairs", self.max_repairs, 0, MAX_REPAIRS),
         ];
         for (key, value, low, high) in ranges {
             if !(low..=high).contains(&value) {
@@ -178,6 +193,16 @@ impl Config {
         Ok(())
     }
 
+    /// The scheduler of flows of this kind that choose none.
+    pub fn scheduler(&self, kind: FlowKind) -> Choice {
+        match kind {
+            FlowKind::Stream => self.stream_scheduler,
+            FlowKind::Packets => self.packets_scheduler,
+            FlowKind::Blocks => self.blocks_scheduler,
+            FlowKind::Objects => self.objects_scheduler,
+        }
+    }
+
     /// What the peer has to know: the transport parameters for the carrier's handshake.
     pub fn params(&self) -> Params {
         Params {
@@ -189,6 +214,8 @@ impl Config {
             code_window: self.code_window.into(),
             code_symbol: CODE_SYMBOL,
             code_flows: self.code_flows,
+            max_units: self.max_units,
+            max_repairs: self.max_repairs,
             ..Params::default()
         }
     }

@@ -2,8 +2,9 @@
 
 use alloc::string::String;
 
-use marline_base::Rate;
+use marline_base::{Duration, Rate};
 
+use crate::flow::Fate;
 use crate::path::PathState;
 use crate::wire::{FlowId, PathId};
 
@@ -16,6 +17,18 @@ pub enum Event {
     FlowReadable(FlowId),
     /// A flow that refused a write has room again.
     FlowWritable(FlowId),
+    /// A block or an object that was written here has come to its end, as its receiver says.
+    UnitSettled {
+        /// The flow.
+        flow: FlowId,
+        /// Number of the block or object.
+        number: u64,
+        /// What became of it.
+        fate: Fate,
+        /// From the write until the receiver had it whole, as far as the clocks of both ends can
+        /// be compared; for one that it never had, until this is known.
+        after: Duration,
+    },
     /// The peer will not read more of the flow, with its code; what was unsent is dropped.
     FlowStopped(FlowId, u64),
     /// Both sides are done with the flow and its id is free.

@@ -5,7 +5,7 @@ use core::fmt;
 
 use marline_base::{Duration, Instant};
 
-use crate::flow::Symbol;
+use crate::flow::{Fate, Symbol};
 use crate::path::{EmissionKind, PathState};
 use crate::wire::{FlowId, PathId};
 
@@ -80,6 +80,24 @@ pub enum Record<'a> {
         flow: FlowId,
         /// The symbol.
         symbol: Symbol,
+    },
+    /// A block or a piece of an object is whole at its receiver.
+    UnitWhole {
+        /// The flow.
+        flow: FlowId,
+        /// The unit.
+        unit: u64,
+        /// It came after its deadline.
+        late: bool,
+    },
+    /// The sender of a unit learnt what became of it.
+    UnitSettled {
+        /// The flow.
+        flow: FlowId,
+        /// The unit.
+        unit: u64,
+        /// What became of it.
+        fate: Fate,
     },
     /// A path changed its state.
     PathState {

@@ -111,7 +111,7 @@ fn fill(world: &mut World, id: FlowId, kind: FlowKind) {
     let client = &mut world.client;
     match kind {
         FlowKind::Stream => while client.write(now, id, &Bytes::from_static(&CHUNK)).is_ok() {},
-        FlowKind::Packets => {
+        _ => {
             let message = Bytes::from_static(&CHUNK[..MESSAGE]);
             while client.send(now, id, message.clone()).is_ok() {}
         }
@@ -123,7 +123,7 @@ fn on_event(world: &mut World, end: End, event: Event, kind: FlowKind) {
         (End::Client, Event::FlowWritable(id)) => fill(world, id, kind),
         (End::Server, Event::FlowReadable(id)) => match kind {
             FlowKind::Stream => while let Chunk::Data(_) = world.server.read(id, usize::MAX) {},
-            FlowKind::Packets => while let Chunk::Data(_) = world.server.receive(id) {},
+            _ => while let Chunk::Data(_) = world.server.receive(id) {},
         },
         _ => {}
     }

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use marline_base::{Duration, Instant};
+use marline_proto::flow::{BlockTerms, ObjectOptions};
 use marline_proto::path::PathParams;
 use marline_proto::wire::{self, FlowId, FlowKind, Header, PathId, frame_type as ty, varint};
 use marline_proto::{Config, Event, FlowOptions, Session, Side};
@@ -13,7 +14,9 @@ use marline_proto::{Config, Event, FlowOptions, Session, Side};
 const FLOW_WINDOW: u64 = 16 << 10;
 const SESSION_WINDOW: u64 = 40 << 10;
 const SEND_BUFFER: u64 = 20 << 10;
-const MAX_FLOWS: u64 = 6;
+const MAX_FLOWS: u64 = 8;
+const MAX_UNITS: u64 = 40;
+const MAX_REPAIRS: u64 = 20;
 /// What a message that is not whole may exceed the window by.
 const LARGEST_MESSAGE: u64 = 66_000;
 /// Most datagrams that one instant may bring forth.
@@ -72,15 +75,41 @@ impl Tape<'_> {
         }
     }
 
-    /// A flow; tame peers open streams under even indices and packets flows under odd ones.
+    /// A flow; tame peers open one kind of flow under the indices of each residue.
     fn flow(&mut self, kind: Option<u64>) -> u64 {
         if self.misbehaves() {
             return self.number(2 * MAX_FLOWS).min(varint::MAX);
         }
         let index = u64::from(self.byte()) % MAX_FLOWS;
         match kind {
-            Some(kind) => (index & !1 | kind) << 1 | self.parity,
+            Some(kind) => (index & !3 | kind) << 1 | self.parity,
             None => index << 1 | self.parity,
+        }
+    }
+}
+
+impl Tape<'_> {
+    /// A flow of blocks or of objects.
+    fn flow_of_units(&mut self) -> u64 {
+        let kind = 2 + u64::from(self.byte() & 1);
+        self.flow(Some(kind))
+    }
+
+    /// Sizes of units: tame peers always give the same.
+    fn unit_size(&mut self) -> u64 {
+        match self.misbehaves() {
+            true => self.number(FLOW_WINDOW).clamp(1, wire::MAX_UNIT),
+            false => 640,
+        }
+    }
+
+    /// Bytes of a unit that a tame peer could send: its heading is one.
+    fn unit_bytes(&mut self, offset: u64, len: u64, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + len as usize, 0);
+        if offset == 0 && len >= 4 {
+            let object = self.byte() % 8;
+            out[start..start + 4].copy_from_slice(&[object, 0, 0, 1]);
         }
     }
 }
@@ -112,6 +141,8 @@ pub fn feed(tape: &[u8]) -> Outcome {
         session_window: SESSION_WINDOW,
         send_buffer: SEND_BUFFER,
         max_flows: MAX_FLOWS,
+        max_units: MAX_UNITS,
+        max_repairs: MAX_REPAIRS,
         ..Config::default()
     };
     let side = match tape.byte() & 1 {
@@ -191,12 +222,12 @@ impl Trial<'_> {
         let mut unread = 0;
         for flow in &stats.flows {
             let limit = match flow.kind {
-                FlowKind::Stream => FLOW_WINDOW,
                 FlowKind::Packets => FLOW_WINDOW + LARGEST_MESSAGE,
+                _ => FLOW_WINDOW,
             };
             assert!(flow.unread <= limit, "holds too much: {flow:?}");
             assert!(flow.unacked <= SEND_BUFFER, "{flow:?}");
-            unread += u64::from(flow.kind == FlowKind::Stream) * flow.unread;
+            unread += u64::from(flow.kind != FlowKind::Packets) * flow.unread;
         }
         assert!(unread <= SESSION_WINDOW, "{unread} bytes unread");
         assert!(
@@ -264,7 +295,7 @@ impl Trial<'_> {
     fn frame(&mut self, path: usize, out: &mut Vec<u8>) {
         let mut put = |fields: &[u64]| fields.iter().for_each(|f| varint::encode(*f, out));
         let tape = &mut self.tape;
-        match tape.byte() % 24 {
+        match tape.byte() % 36 {
             0 => put(&[ty::PING]),
             1..=4 => {
                 let largest = tape.number(self.sent[path]).min(self.sent[path]);
@@ -295,8 +326,12 @@ impl Trial<'_> {
             }
             5 => put(&[ty::PING]),
             6..=8 => {
-                let kind = u64::from(tape.byte() & 1);
-                let order = u64::from(tape.byte() & 1) * kind;
+                let kind = u64::from(tape.byte() & 3);
+                let order = match kind {
+                    0 => 0,
+                    1 => u64::from(tape.byte() & 1),
+                    _ => 1,
+                };
                 let priority = u64::from(tape.byte() % 8);
                 put(&[ty::OPEN_FLOW, tape.flow(Some(kind)), kind, order, priority]);
                 put(&[tape.number(5_000), 0]);
@@ -344,6 +379,51 @@ impl Trial<'_> {
                     tape.number(MAX_FLOWS).min(wire::MAX_FLOW_COUNT),
                 ]);
             }
+            23..=26 => {
+                let flow = tape.flow_of_units();
+                let size = tape.unit_size();
+                let len = u64::from(tape.byte()).clamp(1, size);
+                let offset = match tape.misbehaves() {
+                    true => tape.number(size - len).min(varint::MAX - len),
+                    false => (size - len).min(u64::from(tape.byte()) * 16),
+                };
+                put(&[ty::UNIT, flow, tape.number(MAX_UNITS), size, offset, len]);
+                tape.unit_bytes(offset, len, out);
+            }
+            27..=29 => {
+                let flow = tape.flow_of_units();
+                let (size, unit) = (tape.unit_size(), tape.number(MAX_UNITS));
+                let len = 64;
+                put(&[
+                    ty::UNIT_REPAIR,
+                    flow,
+                    unit,
+                    size,
+                    tape.number(MAX_REPAIRS),
+                    len,
+                ]);
+                out.resize(out.len() + len as usize, tape.byte());
+            }
+            30 | 31 => {
+                let flow = tape.flow_of_units();
+                let fate = u64::from(tape.byte() % 5);
+                let value = tape.number(1_000) * u64::from(![2, 4].contains(&fate));
+                put(&[ty::UNIT_FATE, flow ^ 1, tape.number(4), fate, value]);
+            }
+            32 => {
+                let flow = tape.flow_of_units();
+                let size = match tape.byte() & 1 {
+                    0 => 0,
+                    _ => tape.unit_size(),
+                };
+                put(&[
+                    ty::UNIT_CANCEL,
+                    flow,
+                    tape.number(MAX_UNITS),
+                    size,
+                    tape.number(3),
+                ]);
+            }
             _ => {
                 let status = u64::from(tape.byte());
                 match status {
@@ -357,17 +437,14 @@ impl Trial<'_> {
     fn application(&mut self) {
         let now = self.now;
         let flow = FlowId(self.tape.flow(None) ^ u64::from(self.tape.byte() & 1));
-        match self.tape.byte() % 12 {
+        match self.tape.byte() % 18 {
             0 | 1 => {
                 let options = FlowOptions {
                     ordered: self.tape.byte() & 1 == 0,
                     priority: self.tape.byte() % 8,
                     lifetime: (self.tape.byte() & 1 == 0)
                         .then(|| Duration::from_millis(u64::from(self.tape.byte()))),
-                    ..FlowOptions::new(match self.tape.byte() & 1 {
-                        0 => FlowKind::Stream,
-                        _ => FlowKind::Packets,
-                    })
+                    ..FlowOptions::new(FlowKind::ALL[usize::from(self.tape.byte() & 3)])
                 };
                 if self.session.stats().flows.len() < 64 {
                     self.session.open_flow(&options).ok();
@@ -390,6 +467,40 @@ impl Trial<'_> {
             8 => self.session.finish(flow),
             9 => self.session.reset(flow, 3),
             10 => self.session.stop(flow, 4),
+            11 | 12 => {
+                let block = Bytes::from(vec![3; usize::from(self.tape.byte()) * 64]);
+                let terms = BlockTerms {
+                    deadline: Some(Duration::from_millis(u64::from(self.tape.byte()))),
+                    reliability: None,
+                };
+                let session = &mut self.session;
+                session.write_block(now, flow, &block, terms).ok();
+            }
+            13 | 14 => {
+                let object = Bytes::from(vec![4; usize::from(self.tape.byte()) * 64]);
+                let options = ObjectOptions {
+                    urgency: self.tape.byte() % 8,
+                    incremental: self.tape.byte() & 1 == 0,
+                    size: None,
+                    after: vec![u64::from(self.tape.byte() % 4)],
+                };
+                let session = &mut self.session;
+                if session.send_object(now, flow, &object, &options).is_err() {
+                    session
+                        .open_object(now, flow, &ObjectOptions::default())
+                        .ok();
+                }
+            }
+            15 => {
+                let (number, code) = (u64::from(self.tape.byte() % 8), 5);
+                match self.tape.byte() & 3 {
+                    0 => self.session.cancel_block(now, flow, number, code),
+                    1 => self.session.cancel_object(now, flow, number, code),
+                    2 => self.session.refuse_object(now, flow, number, code),
+                    _ => drop(self.session.reprioritise(flow, number, 1, true)),
+                }
+            }
+            16 => drop(self.session.receive_unit(flow)),
             _ => {
                 let path = PathId(self.path() as u64);
                 match self.tape.byte() {

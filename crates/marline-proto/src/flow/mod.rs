@@ -9,7 +9,6 @@ mod buffer;
 mod code_budget;
 mod code_recv;
 mod code_send;
-mod fate;
 mod packets_recv;
 mod packets_send;
 mod pieces;
@@ -19,6 +18,7 @@ mod send;
 mod state;
 mod stream_recv;
 mod stream_send;
+mod units;
 
 pub(crate) use code_recv::CodeRecv;
 pub(crate) use code_send::{CodeSend, Form};
@@ -31,15 +31,17 @@ pub(crate) use send::SendHalf;
 pub(crate) use state::{Flow, FlowSpec};
 pub(crate) use stream_recv::{RecvError, StreamRecv};
 pub(crate) use stream_send::StreamSend;
+pub(crate) use units::{Limits, Settlement, UnitError, UnitsRecv, UnitsSend};
 
-pub use fate::Fate;
 pub use packets_send::SendError;
 pub use stream_recv::Chunk;
+pub use units::{BlockTerms, Fate, ObjectOptions, Received, UnitPiece};
 
 /// A piece of a unit that travels in one datagram.
 ///
 /// A stream is one unit, so `unit` is 0 and `offset` counts from its first byte. In a packets
-/// flow `unit` is the message's sequence number and `offset` counts within the message.
+/// flow `unit` is the message's sequence number and `offset` counts within the message. So it is in
+/// flows of blocks and objects, whose repair symbols lie beyond the unit's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// The unit that it belongs to.

@@ -8,6 +8,7 @@ use marline_base::{Duration, Instant};
 use super::Symbol;
 use crate::ranges::RangeSet;
 use crate::sched::{Refusal, Unit};
+use crate::wire::LEAST_PRIORITY;
 
 /// Why a message was not taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +21,17 @@ pub enum SendError {
     Full,
     /// The flow's scheduler cannot deliver it as asked.
     Refused(Refusal),
+    /// There is no object of that number that could be written, or waited for.
+    NoObject(u64),
+    /// Urgency beyond 7.
+    Urgency(u8),
+    /// An object would not have the size that it was opened with.
+    Size {
+        /// The size (bytes) that it was opened with.
+        size: u64,
+        /// What it would have.
+        bytes: u64,
+    },
 }
 
 impl core::fmt::Display for SendError {
@@ -34,6 +46,12 @@ impl core::fmt::Display for SendError {
             }
             Self::Full => f.write_str("the flow's send buffer is full"),
             Self::Refused(refusal) => write!(f, "{refusal}"),
+            Self::NoObject(id) => write!(f, "there is no object {id}, or it has ended"),
+            Self::Urgency(u) => write!(f, "urgency {u} is not from 0 to {LEAST_PRIORITY}"),
+            Self::Size { size, bytes } => write!(
+                f,
+                "an object that was opened with {size} bytes would have {bytes}"
+            ),
         }
     }
 }

@@ -316,6 +316,25 @@ impl Queues {
         sources.map(|a| u64::from(a.symbol.len)).sum()
     }
 
+    /// Drops what waits of a unit: nobody needs it any more.
+    pub(crate) fn drop_unit(&mut self, unit: u64) {
+        for (_, queue) in &mut self.queues {
+            for waiting in [&mut queue.urgent, &mut queue.fresh] {
+                waiting.retain(|a| {
+                    let drop = a.symbol.unit == unit;
+                    if drop {
+                        queue.bytes -= u64::from(a.symbol.len);
+                        queue.copies -= usize::from(a.kind == EmissionKind::Copy);
+                        if a.kind != EmissionKind::Source {
+                            self.repeats.remove((), &a.symbol, ());
+                        }
+                    }
+                    !drop
+                });
+            }
+        }
+    }
+
     pub(crate) fn clear(&mut self) {
         for (_, queue) in &mut self.queues {
             queue.empty();

@@ -1,11 +1,14 @@
 //! The receiving half of a flow, whatever its kind.
 
-use super::{PacketsRecv, StreamRecv};
+use alloc::boxed::Box;
+
+use super::{PacketsRecv, StreamRecv, UnitsRecv};
 
 #[derive(Debug)]
 pub(crate) enum RecvHalf {
     Stream(StreamRecv),
     Packets(PacketsRecv),
+    Units(Box<UnitsRecv>),
 }
 
 impl RecvHalf {
@@ -13,6 +16,7 @@ impl RecvHalf {
         match self {
             Self::Stream(s) => s.is_readable(),
             Self::Packets(p) => p.is_readable(),
+            Self::Units(u) => u.is_readable(),
         }
     }
 
@@ -21,6 +25,7 @@ impl RecvHalf {
         match self {
             Self::Stream(s) => s.is_complete(),
             Self::Packets(p) => p.is_complete(),
+            Self::Units(u) => u.is_complete(),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The sending half of a flow, whatever its kind.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 
 use marline_base::Instant;
 
-use super::{PacketsSend, StreamSend, Symbol};
+use super::{PacketsSend, StreamSend, Symbol, UnitsSend};
 use crate::sched::Blocked;
 use crate::stats::Delays;
 
@@ -12,6 +13,7 @@ use crate::stats::Delays;
 pub(crate) enum SendHalf {
     Stream(StreamSend),
     Packets(PacketsSend),
+    Units(Box<UnitsSend>),
 }
 
 impl SendHalf {
@@ -23,6 +25,7 @@ impl SendHalf {
                 (len > 0 || s.fin_unsent()).then_some(len)
             }
             Self::Packets(p) => p.next_len(max),
+            Self::Units(u) => u.next_len(max, credit),
         }
     }
 
@@ -31,6 +34,7 @@ impl SendHalf {
         match self {
             Self::Stream(s) => Some(s.cut(max.min(credit.min(u64::from(u32::MAX)) as u32))),
             Self::Packets(p) => p.cut(max),
+            Self::Units(u) => u.cut(max, credit),
         }
     }
 
@@ -39,6 +43,7 @@ impl SendHalf {
         match self {
             Self::Stream(s) => s.sendable().min(credit),
             Self::Packets(p) => p.unsent(),
+            Self::Units(u) => u.unsent(),
         }
     }
 
@@ -46,7 +51,7 @@ impl SendHalf {
     pub(crate) fn send_window(&self, credit: u64) -> u64 {
         match self {
             Self::Stream(s) => s.send_window(credit),
-            Self::Packets(_) => u64::MAX,
+            Self::Packets(_) | Self::Units(_) => u64::MAX,
         }
     }
 
@@ -60,11 +65,58 @@ impl SendHalf {
         }
     }
 
+    /// Was a unit emitted whole that the peer is not known to have?
+    pub(crate) fn has_emitted(&self) -> bool {
+        matches!(self, Self::Units(u) if u.has_emitted())
+    }
+
+    /// Makes the bytes of a repair symbol of a unit that is about to leave.
+    pub(crate) fn prepare(&mut self, symbol: &Symbol) {
+        if let Self::Units(u) = self {
+            u.prepare(symbol);
+        }
+    }
+
+    /// A symbol left; `fresh`: for the first time.
+    pub(crate) fn on_left(&mut self, symbol: &Symbol, fresh: bool) {
+        if let Self::Units(u) = self {
+            u.on_left(symbol, fresh);
+        }
+    }
+
+    /// A transmission of a symbol was lost, whether or not that matters.
+    pub(crate) fn on_lost(&mut self, symbol: &Symbol) {
+        if let Self::Units(u) = self {
+            u.on_lost(symbol);
+        }
+    }
+
+    /// A repair symbol of a unit will not leave.
+    pub(crate) fn on_dropped(&mut self, symbol: &Symbol) {
+        if let Self::Units(u) = self {
+            u.on_dropped(symbol);
+        }
+    }
+
+    /// Do repair symbols make up for a source symbol that was lost and that nothing else brings?
+    pub(crate) fn write_off(&mut self, symbol: &Symbol) -> bool {
+        match self {
+            Self::Units(u) => u.write_off(symbol),
+            Self::Stream(_) | Self::Packets(_) => false,
+        }
+    }
+
+    /// Credit of the session that was used so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.final_size()
+    }
+
     /// Need the symbol not be sent (again)?
     pub(crate) fn is_settled(&self, symbol: &Symbol) -> bool {
         match self {
             Self::Stream(s) => s.is_acked(symbol),
             Self::Packets(p) => p.is_settled(symbol),
+            Self::Units(u) => u.is_settled(symbol),
         }
     }
 
@@ -74,6 +126,7 @@ impl SendHalf {
         match self {
             Self::Stream(s) => s.trim(symbol),
             Self::Packets(_) => symbol,
+            Self::Units(u) => u.trim(symbol),
         }
     }
 
@@ -82,6 +135,7 @@ impl SendHalf {
         match self {
             Self::Stream(s) => s.bytes(symbol),
             Self::Packets(p) => Cow::Borrowed(p.bytes(symbol)),
+            Self::Units(u) => u.bytes(symbol),
         }
     }
 
@@ -109,6 +163,8 @@ impl SendHalf {
                 }
                 new
             }
+            // What is delivered with that the peer says itself.
+            Self::Units(u) => u.on_acked(symbol),
         }
     }
 
@@ -116,6 +172,7 @@ impl SendHalf {
         match self {
             Self::Stream(s) => s.is_done(),
             Self::Packets(p) => p.is_done(),
+            Self::Units(u) => u.is_done(),
         }
     }
 
@@ -124,6 +181,7 @@ impl SendHalf {
         match self {
             Self::Stream(s) => s.is_open(),
             Self::Packets(p) => p.is_open(),
+            Self::Units(u) => u.is_open(),
         }
     }
 
@@ -131,14 +189,16 @@ impl SendHalf {
         match self {
             Self::Stream(s) => s.abandon(),
             Self::Packets(p) => p.abandon(),
+            Self::Units(u) => u.abandon(),
         }
     }
 
-    /// Stream bytes (or 0) ever given to a path: counted against credit.
+    /// Stream bytes or credit of units (or 0) ever given to a path: counted against credit.
     pub(crate) fn final_size(&self) -> u64 {
         match self {
             Self::Stream(s) => s.sent(),
             Self::Packets(_) => 0,
+            Self::Units(u) => u.spent(),
         }
     }
 }

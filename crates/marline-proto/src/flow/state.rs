@@ -90,7 +90,9 @@ impl Flow {
     pub(crate) fn has_work(&self, symbol: u32, credit: u64) -> bool {
         let blocked = || self.scheduler.minds_credit() && self.send.blocked(credit).is_some();
         let repairs = || self.coder.as_ref().is_some_and(|c| c.has_unknown());
-        self.has_backlog(symbol, credit) || (self.reset.is_none() && (blocked() || repairs()))
+        let codes = || self.scheduler.codes() && self.send.has_emitted();
+        let more = || blocked() || repairs() || codes();
+        self.has_backlog(symbol, credit) || (self.reset.is_none() && more())
     }
 
     /// Places lost symbols on the path that should deliver them first, then lets the scheduler
@@ -131,9 +133,15 @@ impl Flow {
         let unsent = match &self.send {
             SendHalf::Stream(stream) => stream.unsent(),
             SendHalf::Packets(packets) => packets.unsent(),
+            SendHalf::Units(units) => units.unsent(),
         };
         let returned: u64 = self.returned.iter().map(|s| u64::from(s.len)).sum();
         unsent + returned + self.queues.source_bytes()
+    }
+
+    /// Source symbols did not leave: they are the head of the backlog again.
+    pub(crate) fn give_back(&mut self, symbols: Vec<Symbol>) {
+        give_back(&mut self.send, &mut self.returned, symbols);
     }
 
     /// Both halves are over and the peer knows.
@@ -152,6 +160,16 @@ impl Backlog<'_> {
         let coded = self.coder.as_ref().map(|c| c.longest_piece());
         coded.map_or(max, |coded| coded.min(max))
     }
+}
+
+fn give_back(send: &mut SendHalf, returned: &mut VecDeque<Symbol>, symbols: Vec<Symbol>) {
+    if let SendHalf::Units(units) = send {
+        return units.give_back(symbols);
+    }
+    returned.extend(symbols);
+    returned
+        .make_contiguous()
+        .sort_unstable_by_key(|s| (s.unit, s.offset));
 }
 
 struct Backlog<'a> {
@@ -182,9 +200,27 @@ impl SymbolSource for Backlog<'_> {
     fn unit(&self) -> Option<Unit> {
         match (self.returned.front(), &*self.send) {
             (_, SendHalf::Stream(_)) => None,
+            (_, SendHalf::Units(units)) => units.next_unit(self.credit - self.spent),
             (Some(symbol), SendHalf::Packets(packets)) => packets.unit(symbol.unit, symbol.offset),
             (None, SendHalf::Packets(packets)) => packets.next_unit(),
         }
+    }
+
+    fn units(&self) -> Vec<Unit> {
+        match &*self.send {
+            SendHalf::Units(units) => units.views(self.credit - self.spent),
+            _ => self.unit().into_iter().collect(),
+        }
+    }
+
+    fn repair_of(&mut self, unit: u64, index: usize, max: u32) -> Option<Symbol> {
+        let SendHalf::Units(units) = &mut *self.send else {
+            return None;
+        };
+        let symbol = units.repair(unit, max)?;
+        let kind = EmissionKind::Repair;
+        self.queues.push(self.ids[index], Assigned { symbol, kind });
+        Some(symbol)
     }
 
     fn target_rate(&self) -> Option<Rate> {
@@ -227,15 +263,13 @@ impl SymbolSource for Backlog<'_> {
                 None => symbol,
             },
             None => {
-                let left = self.credit - self.spent;
+                let (left, before) = (self.credit - self.spent, self.send.spent());
                 let symbol = self.send.cut(max, left).unwrap_or(Symbol {
                     unit: 0,
                     offset: 0,
                     len: 0,
                 });
-                if matches!(self.send, SendHalf::Stream(_)) {
-                    self.spent += u64::from(symbol.len);
-                }
+                self.spent += self.send.spent() - before;
                 if let Some(coder) = &mut self.coder {
                     coder.expect(symbol.len);
                 }
@@ -260,9 +294,7 @@ impl SymbolSource for Backlog<'_> {
             all.extend(symbols);
             bytes.push(taken);
         }
-        all.extend(self.returned.drain(..));
-        all.sort_unstable_by_key(|s| (s.unit, s.offset));
-        self.returned.extend(all);
+        give_back(self.send, self.returned, all);
         bytes
     }
 }

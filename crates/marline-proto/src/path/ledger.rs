@@ -47,7 +47,7 @@ pub enum EmissionKind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SentFrame {
     /// `fin`: the symbol was sent as the end of its stream. `kind`: no two symbols that were sent
-    /// as sources hold the same byte. It is no repair symbol.
+    /// as sources hold the same byte. A repair symbol is one of a unit.
     Data {
         flow: FlowId,
         symbol: Symbol,
@@ -426,6 +426,11 @@ impl Ledger {
             packet.unlist(number, &mut self.repeats);
             packet.rescued = true;
             found.extend(packet.frames.iter().filter_map(|frame| match frame {
+                // Repair symbols are not sent again.
+                SentFrame::Data {
+                    kind: EmissionKind::Repair,
+                    ..
+                } => None,
                 SentFrame::Data {
                     flow, symbol, kind, ..
                 } => Some((*flow, *symbol, *kind == EmissionKind::Source)),

@@ -16,6 +16,8 @@ const SMOOTHING: f64 = 16.0;
 pub(crate) struct OneWay {
     /// Smallest difference of this window and of the last.
     min: [Option<i64>; 2],
+    /// The same for the way back, from when the peer wrote its acknowledgements.
+    back: [Option<i64>; 2],
     window_start: Instant,
     /// Smoothed forward queueing delay (µs).
     queueing: f64,
@@ -28,10 +30,7 @@ impl OneWay {
     /// Packet `number`, sent at `sent`, arrived at `at_us` on the peer's clock. Calls in ascending
     /// order of numbers within one acknowledgement.
     pub(crate) fn on_arrival(&mut self, now: Instant, number: u64, sent: Instant, at_us: u64) {
-        if now.since(self.window_start) > WINDOW {
-            self.min = [None, self.min[0]];
-            self.window_start = now;
-        }
+        self.roll(now);
         let difference = at_us as i64 - sent.as_micros() as i64;
         self.min[0] = Some(self.min[0].map_or(difference, |m| m.min(difference)));
         let base = self.min[1].map_or(difference, |m| m.min(difference));
@@ -51,6 +50,30 @@ impl OneWay {
     }
 
     /// Smoothed forward delay beyond the smallest seen.
+    fn roll(&mut self, now: Instant) {
+        if now.since(self.window_start) > WINDOW {
+            self.min = [None, self.min[0]];
+            self.back = [None, self.back[0]];
+            self.window_start = now;
+        }
+    }
+
+    /// An acknowledgement came over the path that the peer wrote at `written_us` of its clock.
+    pub(crate) fn on_way_back(&mut self, now: Instant, written_us: u64) {
+        self.roll(now);
+        let difference = now.as_micros() as i64 - written_us as i64;
+        self.back[0] = Some(self.back[0].map_or(difference, |m| m.min(difference)));
+    }
+
+    /// The smallest round trip, and the peer's clock less ours, taken that the empty path is as
+    /// long there as back (µs). The two ways have their minima at different times, so that jitter
+    /// does no harm. `None` before something came each way.
+    pub(crate) fn clock_us(&self) -> Option<(i64, i64)> {
+        let least = |ways: [Option<i64>; 2]| ways.into_iter().flatten().min();
+        let (there, back) = (least(self.min)?, least(self.back)?);
+        Some((there.saturating_add(back), there.saturating_sub(back) / 2))
+    }
+
     pub(crate) fn queueing(&self) -> Duration {
         Duration::from_nanos((self.queueing.max(0.0) * 1e3) as u64)
     }
@@ -65,6 +88,23 @@ impl OneWay {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clocks_are_compared_by_the_quickest_packet_each_way() {
+        let mut one_way = OneWay::default();
+        assert_eq!(one_way.clock_us(), None);
+        // The peer's clock is 5 s ahead; 20 ms each way, but never both at once.
+        let epoch = 5_000_000;
+        for n in 0..100_u64 {
+            let sent = Instant::from_millis(100 * n);
+            let (there, back) = if n % 2 == 0 { (20, 33) } else { (31, 20) };
+            let arrived = sent.as_micros() + epoch + 1_000 * there;
+            let now = sent + Duration::from_millis(there + 3 + back);
+            one_way.on_arrival(now, n, sent, arrived);
+            one_way.on_way_back(now, arrived + 3_000);
+        }
+        assert_eq!(one_way.clock_us(), Some((40_000, 5_000_000)));
+    }
 
     #[test]
     fn queueing_is_what_exceeds_the_emptiest_packet_whatever_the_epoch() {

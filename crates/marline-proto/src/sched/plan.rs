@@ -131,11 +131,9 @@ impl<'a> Plan<'a> {
             && code.symbol == 0
             && self.symbol > 0
         {
-            code.symbol = self.symbol;
-            code.symbols = unit
-                .len
-                .div_ceil(u64::from(self.symbol))
-                .min(u64::from(u32::MAX)) as u32;
+            let count = unit.len.div_ceil(u64::from(self.symbol)).max(1);
+            code.symbols = count.min(u64::from(u32::MAX)) as u32;
+            code.symbol = unit.len.div_ceil(count) as u32;
         }
         unit
     }

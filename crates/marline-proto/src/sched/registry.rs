@@ -24,7 +24,7 @@ pub struct Entry {
 }
 
 /// Schedulers that look at one symbol at a time serve these.
-pub(super) const PACKET_WISE: &[FlowKind] = &[FlowKind::Stream, FlowKind::Packets];
+pub(super) const PACKET_WISE: &[FlowKind] = &FlowKind::ALL;
 
 /// All schedulers, sorted by name.
 pub const SCHEDULERS: &[Entry] = &[
@@ -48,7 +48,9 @@ pub const SCHEDULERS: &[Entry] = &[
 /// The scheduler that a flow of this kind gets when none was chosen.
 pub fn default_for(kind: FlowKind) -> Choice {
     match kind {
-        FlowKind::Stream | FlowKind::Packets => Choice::from(&edpf::ENTRY),
+        FlowKind::Stream | FlowKind::Packets | FlowKind::Blocks | FlowKind::Objects => {
+            Choice::from(&edpf::ENTRY)
+        }
     }
 }
 
@@ -97,7 +99,7 @@ mod tests {
                 assert_eq!(text.parse(), Ok(Choice::from(entry)));
             }
         }
-        for kind in [FlowKind::Stream, FlowKind::Packets] {
+        for kind in FlowKind::ALL {
             assert!(default_for(kind).entry().kinds.contains(&kind));
         }
     }

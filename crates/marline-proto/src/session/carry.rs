@@ -4,9 +4,10 @@ use alloc::vec::Vec;
 
 use marline_base::Instant;
 
-use crate::flow::{Flow, Form, SendHalf, Symbol};
+use crate::flow::{Flow, Form, SendHalf, Symbol, UnitsSend};
 use crate::wire::{
-    Content, FlowId, Packet, PacketPart, PathId, RepairSymbol, SourceSymbol, Stream,
+    Content, FlowId, Packet, PacketPart, PathId, RepairSymbol, SourceSymbol, Stream, UnitData,
+    UnitRepair,
 };
 
 /// Bytes that a REPAIR may take more than the longest SYMBOL that it combines: its count and key,
@@ -42,6 +43,19 @@ fn plain_room(send: &SendHalf, flow: FlowId, symbol: &Symbol, room: usize) -> Op
             } else {
                 part_room(flow, symbol, total, room)
             }
+        }
+        SendHalf::Units(units) => unit_room(units, flow, symbol, room),
+    }
+}
+
+fn unit_room(units: &UnitsSend, flow: FlowId, symbol: &Symbol, room: usize) -> Option<usize> {
+    let unit = symbol.unit;
+    match units.frame_of(symbol)? {
+        (size, None) => UnitData::data_room(flow, unit, size, symbol.offset, room),
+        (size, Some(index)) => {
+            let len = symbol.len as usize;
+            let takes = UnitRepair::len_with(flow, unit, size, index, len);
+            (takes <= room).then_some(len)
         }
     }
 }
@@ -85,6 +99,7 @@ fn content<'a>(send: &SendHalf, symbol: &Symbol, fin: bool, data: &'a [u8]) -> C
                 }
             }
         }
+        SendHalf::Units(_) => unreachable!("`start_coding` leaves units to their own code"),
     }
 }
 
@@ -100,7 +115,7 @@ pub(super) fn write(
 ) -> bool {
     let is_last = match &flow.send {
         SendHalf::Stream(stream) => stream.is_last(symbol),
-        SendHalf::Packets(_) => false,
+        SendHalf::Packets(_) | SendHalf::Units(_) => false,
     };
     let (number, fin) = match form {
         Form::Plain => {
@@ -157,6 +172,30 @@ fn write_plain(send: &SendHalf, flow: FlowId, symbol: &Symbol, fin: bool, buf: &
                 .encode(buf);
             }
         }
+        SendHalf::Units(units) => write_unit(units, flow, symbol, &data, buf),
+    }
+}
+
+fn write_unit(units: &UnitsSend, flow: FlowId, symbol: &Symbol, data: &[u8], buf: &mut Vec<u8>) {
+    let unit = symbol.unit;
+    match units.frame_of(symbol) {
+        Some((size, None)) => UnitData {
+            flow,
+            unit,
+            size,
+            offset: symbol.offset,
+            data,
+        }
+        .encode(buf),
+        Some((size, Some(index))) => UnitRepair {
+            flow,
+            unit,
+            size,
+            index,
+            data,
+        }
+        .encode(buf),
+        None => debug_assert!(false, "an unsettled symbol has a unit"),
     }
 }
 

@@ -15,7 +15,7 @@ use super::Session;
 use super::control::Control;
 use super::timers::rewish;
 use crate::config::CODE_SYMBOL;
-use crate::flow::{CodeRecv, CodeSend, Symbol};
+use crate::flow::{CodeRecv, CodeSend, Flow, Symbol};
 use crate::observe::Record;
 use crate::path::{EmissionKind, Health};
 use crate::sched::{Feedback, Outcome};
@@ -64,7 +64,9 @@ impl Session {
     pub(super) fn start_coding(&mut self, id: FlowId) {
         let peer = self.peer;
         let takes = peer.code_window > 0 && peer.code_symbol >= LEAST_SYMBOL;
-        let wanted = |s: &Self| s.flows.get(&id).is_some_and(|f| f.scheduler.codes());
+        // Units have a code of their own.
+        let codes = |flow: &Flow| flow.scheduler.codes() && !flow.kind.has_units();
+        let wanted = |s: &Self| s.flows.get(&id).is_some_and(codes);
         if !takes || !wanted(self) {
             return;
         }

@@ -7,7 +7,7 @@ use super::Session;
 use crate::flow::{RecvHalf, SendHalf};
 use crate::wire::{
     Availability, Finish, FlowId, Forward, Frame, MaxData, MaxFlowData, MaxFlows, OpenFlow,
-    PathAbandon, PathId, PathStatus, ResetFlow, StopSending, close_code, varint,
+    PathAbandon, PathId, PathStatus, ResetFlow, StopSending, UnitFate, Verdict, close_code, varint,
 };
 
 /// A control frame that is due, or was sent and is not acknowledged.
@@ -18,6 +18,12 @@ pub(crate) enum Control {
     StopSending(FlowId),
     Forward(FlowId),
     Finish(FlowId),
+    /// A unit is given up.
+    CancelUnit(FlowId, u64),
+    /// What became of a unit.
+    UnitFate(FlowId, u64),
+    /// A unit needs more symbols than it should.
+    UnitShort(FlowId, u64),
     MaxData,
     MaxFlowData(FlowId),
     MaxFlows,
@@ -35,6 +41,9 @@ impl Control {
             | Self::StopSending(flow)
             | Self::Forward(flow)
             | Self::Finish(flow)
+            | Self::CancelUnit(flow, _)
+            | Self::UnitFate(flow, _)
+            | Self::UnitShort(flow, _)
             | Self::MaxFlowData(flow)
             | Self::CodeStatus(flow) => Some(flow),
             Self::MaxData | Self::MaxFlows | Self::PathStatus(_) | Self::PathAbandon(_) => None,
@@ -64,12 +73,35 @@ impl Session {
                     flow,
                     sequence: packets.base(),
                 }),
-                SendHalf::Stream(_) => return None,
+                SendHalf::Stream(_) | SendHalf::Units(_) => return None,
             },
+            Control::CancelUnit(flow, unit) => match &self.flows.get(&flow)?.send {
+                SendHalf::Units(units) => Frame::UnitCancel(units.cancel_frame(flow, unit)?),
+                _ => return None,
+            },
+            Control::UnitFate(flow, unit) | Control::UnitShort(flow, unit) => {
+                let RecvHalf::Units(units) = &self.flows.get(&flow)?.recv else {
+                    return None;
+                };
+                let short = units.is_short(unit).then_some(Verdict::Short);
+                let verdict = match control {
+                    Control::UnitShort(..) => short?,
+                    _ => units.verdict(unit)?,
+                };
+                Frame::UnitFate(UnitFate {
+                    flow,
+                    unit,
+                    verdict,
+                })
+            }
             Control::Finish(flow) => match &self.flows.get(&flow)?.send {
                 SendHalf::Packets(packets) => Frame::Finish(Finish {
                     flow,
                     sequence: packets.count(),
+                }),
+                SendHalf::Units(units) => Frame::Finish(Finish {
+                    flow,
+                    sequence: units.count(),
                 }),
                 SendHalf::Stream(_) => return None,
             },
@@ -80,6 +112,10 @@ impl Session {
                 RecvHalf::Stream(stream) => Frame::MaxFlowData(MaxFlowData {
                     flow,
                     max: stream.credit(),
+                }),
+                RecvHalf::Units(units) => Frame::MaxFlowData(MaxFlowData {
+                    flow,
+                    max: units.credit(),
                 }),
                 RecvHalf::Packets(_) => return None,
             },

@@ -10,7 +10,7 @@ use super::Session;
 use super::control::Control;
 use super::timers::rewish;
 use crate::event::Event;
-use crate::flow::{SendHalf, Symbol};
+use crate::flow::{RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::path::{EmissionKind, Health, SentFrame, Settled};
 use crate::sched::{Feedback, Outcome};
@@ -50,6 +50,12 @@ impl Session {
             let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
             path.rtt.sample(now, rtt, delay)
         });
+        if via == ack.path
+            && let Some(latest) = ack.arrivals.first()
+        {
+            let written = latest.at_us.saturating_add(ack.delay_us);
+            path.one_way.on_way_back(now, written);
+        }
         // Both run upwards, except from one range of packets to the next.
         let mut at = 0;
         for arrival in ack.arrivals.iter().rev() {
@@ -92,6 +98,7 @@ impl Session {
         flows.sort_unstable();
         flows.dedup();
         for flow in flows {
+            self.settle_units(now, flow);
             self.retime(flow);
             self.notify_writable(flow);
             self.reap(flow);
@@ -208,10 +215,10 @@ impl Session {
                 self.reap(id);
             }
             Control::Finish(id) => {
-                if let Some(flow) = self.flows.get_mut(&id)
-                    && let SendHalf::Packets(packets) = &mut flow.send
-                {
-                    packets.on_finish_acked();
+                match self.flows.get_mut(&id).map(|flow| &mut flow.send) {
+                    Some(SendHalf::Packets(packets)) => packets.on_finish_acked(),
+                    Some(SendHalf::Units(units)) => units.on_finish_acked(),
+                    Some(SendHalf::Stream(_)) | None => {}
                 }
                 self.control.remove(&control);
                 self.reap(id);
@@ -219,7 +226,19 @@ impl Session {
             Control::PathAbandon(_) => {
                 self.control.remove(&control);
             }
-            Control::StopSending(_)
+            Control::UnitFate(id, unit) => {
+                if let Some(units) = self.units_recv(id) {
+                    units.on_verdict_heard(unit);
+                }
+            }
+            Control::UnitShort(id, unit) => {
+                if let Some(units) = self.units_recv(id) {
+                    units.on_short_heard(unit);
+                }
+            }
+            // The peer's word on the unit settles the matter.
+            Control::CancelUnit(..)
+            | Control::StopSending(_)
             | Control::Forward(_)
             | Control::MaxData
             | Control::MaxFlowData(_)
@@ -282,8 +301,14 @@ impl Session {
         {
             packets.on_source_lost(&symbol);
         }
+        flow.send.on_lost(&symbol);
+        if feedback.kind == EmissionKind::Repair {
+            flow.scheduler.on_feedback(now, &feedback);
+            rewish(&mut self.wishes, flow);
+            return self.settle_units(now, id);
+        }
         if flow.reset.is_some() || flow.send.is_settled(&symbol) {
-            return;
+            return self.settle_units(now, id);
         }
         flow.scheduler.on_feedback(now, &feedback);
         rewish(&mut self.wishes, flow);
@@ -303,6 +328,9 @@ impl Session {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
+        if flow.send.write_off(&symbol) {
+            return;
+        }
         flow.lost.push_back(symbol);
         self.activate(id);
     }
@@ -339,6 +367,18 @@ impl Session {
             }
             Control::Forward(id) => match self.flows.get(&id).map(|f| &f.send) {
                 Some(SendHalf::Packets(packets)) => packets.must_forward(),
+                _ => false,
+            },
+            Control::CancelUnit(id, unit) => match self.flows.get(&id).map(|f| &f.send) {
+                Some(SendHalf::Units(units)) => units.cancel_frame(id, unit).is_some(),
+                _ => false,
+            },
+            Control::UnitFate(id, unit) => match self.flows.get(&id).map(|f| &f.recv) {
+                Some(RecvHalf::Units(units)) => units.verdict(unit).is_some(),
+                _ => false,
+            },
+            Control::UnitShort(id, unit) => match self.flows.get(&id).map(|f| &f.recv) {
+                Some(RecvHalf::Units(units)) => units.is_short(unit),
                 _ => false,
             },
             Control::Finish(id) => self.flows.get(&id).is_some_and(|f| f.reset.is_none()),

@@ -12,8 +12,8 @@ use super::timers::rewish;
 use crate::config::{ConfigError, check_scheduler};
 use crate::event::Event;
 use crate::flow::{
-    Chunk, Flow, FlowSpec, PacketsRecv, PacketsSend, Queues, RecvHalf, SendError, SendHalf,
-    StreamRecv, StreamSend,
+    Chunk, Flow, FlowSpec, Limits, PacketsRecv, PacketsSend, Queues, RecvHalf, SendError, SendHalf,
+    StreamRecv, StreamSend, UnitsRecv, UnitsSend,
 };
 use crate::sched::Choice;
 use crate::stats::{Delays, FlowCounters};
@@ -79,6 +79,8 @@ pub enum OpenError {
     Priority(u8),
     /// The scheduler cannot serve the kind.
     Scheduler(ConfigError),
+    /// The peer does not take flows of this kind.
+    Kind(FlowKind),
     /// The session is closing.
     Closing,
 }
@@ -95,6 +97,7 @@ impl core::fmt::Display for OpenError {
             }
             Self::Priority(p) => write!(f, "priority {p} is not from 0 to {LEAST_PRIORITY}"),
             Self::Scheduler(error) => write!(f, "{error}"),
+            Self::Kind(kind) => write!(f, "the peer takes no flows of {}", kind.name()),
             Self::Closing => f.write_str("the session is closing"),
         }
     }
@@ -140,15 +143,19 @@ impl Session {
         if options.priority > LEAST_PRIORITY {
             return Err(OpenError::Priority(options.priority));
         }
-        let default = match options.kind {
-            FlowKind::Stream => self.config.stream_scheduler,
-            FlowKind::Packets => self.config.packets_scheduler,
-        };
+        if options.kind.has_units() && self.peer.max_units == 0 {
+            return Err(OpenError::Kind(options.kind));
+        }
+        let default = self.config.scheduler(options.kind);
         let scheduler = options.scheduler.unwrap_or(default);
         check_scheduler(scheduler, options.kind).map_err(OpenError::Scheduler)?;
         let id = FlowId::new(self.is_client(), self.next_flow);
         self.next_flow += 1;
-        let ordered = options.ordered || options.kind == FlowKind::Stream;
+        let ordered = match options.kind {
+            FlowKind::Stream => true,
+            FlowKind::Packets => options.ordered,
+            FlowKind::Blocks | FlowKind::Objects => false,
+        };
         let spec = FlowSpec {
             kind: options.kind,
             order: Self::order_of(ordered),
@@ -182,6 +189,15 @@ impl Session {
                     self.config.flow_window,
                 )),
             ),
+            FlowKind::Blocks | FlowKind::Objects => {
+                let limits = Limits::new(self.config.send_buffer, &self.peer);
+                let (span, repairs) = (self.config.max_units, self.config.max_repairs);
+                let window = self.config.flow_window;
+                (
+                    SendHalf::Units(Box::new(UnitsSend::new(spec.kind, limits))),
+                    RecvHalf::Units(Box::new(UnitsRecv::new(spec.kind, window, span, repairs))),
+                )
+            }
         };
         let flow = Flow {
             id,
@@ -250,6 +266,7 @@ impl Session {
                 by_unsent.min(self.config.send_buffer.saturating_sub(stream.unacked()))
             }
             SendHalf::Packets(packets) => u64::from(packets.has_room()),
+            SendHalf::Units(units) => u64::from(units.has_room()),
         }
     }
 
@@ -347,6 +364,18 @@ impl Session {
             SendHalf::Packets(packets) => {
                 packets.finish();
                 self.control.insert(Control::Finish(id));
+            }
+            SendHalf::Units(units) => {
+                units.finish();
+                if units.is_finish_due() {
+                    self.control.insert(Control::Finish(id));
+                }
+                for unit in units.take_cancels() {
+                    flow.queues.drop_unit(unit);
+                    self.control.insert(Control::CancelUnit(id, unit));
+                }
+                self.waiting.account(flow);
+                self.views_hold = false;
             }
         }
         self.activate(id);
@@ -458,6 +487,10 @@ impl Session {
             match &mut flow.recv {
                 RecvHalf::Stream(recv) => self.data_read += recv.discard(),
                 RecvHalf::Packets(recv) => recv.discard(),
+                RecvHalf::Units(recv) => {
+                    recv.discard();
+                    self.data_read += recv.take_freed();
+                }
             }
         }
         self.renew_credit(id);
@@ -495,11 +528,12 @@ impl Session {
         };
         let send = match &flow.send {
             SendHalf::Packets(packets) => packets.next_expiry(),
+            SendHalf::Units(units) => units.next_expiry(),
             SendHalf::Stream(_) => None,
         };
         let recv = match &flow.recv {
             RecvHalf::Packets(packets) => packets.deadline(),
-            RecvHalf::Stream(_) => None,
+            RecvHalf::Stream(_) | RecvHalf::Units(_) => None,
         };
         let code = flow.coder.as_ref().and_then(|c| c.deadline());
         let next = [send, recv, code].into_iter().flatten().min();

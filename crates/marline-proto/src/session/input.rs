@@ -12,10 +12,9 @@ use super::control::Control;
 use crate::event::{CloseReason, Event};
 use crate::flow::{FlowSpec, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
-use crate::sched::Choice;
 use crate::wire::{
     self, Availability, Content, DeliveryOrder, FlowId, FlowKind, Frame, OpenFlow, PathId,
-    ResetFlow, StopSending, close_code,
+    ResetFlow, StopSending, UnitRepair, close_code,
 };
 
 /// What a frame brings of a flow, for observers.
@@ -34,6 +33,9 @@ impl News {
             Frame::Stream(f) => (f.flow, symbol(0, f.offset, f.data)),
             Frame::Packet(f) => (f.flow, symbol(f.sequence, 0, f.data)),
             Frame::PacketPart(f) => (f.flow, symbol(f.sequence, f.offset, f.data)),
+            Frame::Unit(f) => (f.flow, symbol(f.unit, f.offset, f.data)),
+            Frame::UnitRepair(f) => (f.flow, symbol(f.unit, repair_offset(f), f.data)),
+            Frame::UnitCancel(f) => (f.flow, None),
             Frame::Forward(f) => (f.flow, None),
             Frame::Symbol(f) => (
                 f.flow,
@@ -43,6 +45,12 @@ impl News {
         };
         Some(Self { flow, symbol })
     }
+}
+
+/// Where a repair symbol stands, beyond the end of its unit.
+fn repair_offset(frame: &UnitRepair<'_>) -> u64 {
+    let len = frame.data.len() as u64;
+    (frame.size.div_ceil(len) + u64::from(frame.index)) * len
 }
 
 impl Session {
@@ -120,6 +128,7 @@ impl Session {
         let frontier = self.flows.get(&flow).map(|f| match &f.recv {
             RecvHalf::Stream(stream) => (0, stream.received()),
             RecvHalf::Packets(packets) => (packets.frontier(), 0),
+            RecvHalf::Units(_) => (u64::MAX, 0),
         });
         let record = Record::Progress {
             flow,
@@ -139,6 +148,10 @@ impl Session {
             Frame::StopSending(f) => f.flow,
             Frame::Forward(f) => f.flow,
             Frame::Finish(f) => f.flow,
+            Frame::Unit(f) => f.flow,
+            Frame::UnitRepair(f) => f.flow,
+            Frame::UnitCancel(f) => f.flow,
+            Frame::UnitFate(f) => f.flow,
             Frame::MaxFlowData(f) => f.flow,
             Frame::Symbol(f) => f.flow,
             Frame::Repair(f) => f.flow,
@@ -195,6 +208,13 @@ impl Session {
                     self.after_packet(flow, Ok(()));
                 }
             }
+            Frame::Unit(frame) => self.on_unit(now, &frame),
+            Frame::UnitRepair(frame) => self.on_unit_repair(now, &frame),
+            Frame::UnitCancel(frame) => self.on_unit_cancel(now, &frame),
+            Frame::UnitFate(frame) => self.on_unit_fate(now, frame),
+            Frame::Finish(finish) if self.has_units(finish.flow) => {
+                self.on_units_finished(now, finish);
+            }
             Frame::Finish(finish) => {
                 if let Some(flow) = self.receiving(finish.flow, FlowKind::Packets)
                     && let RecvHalf::Packets(recv) = &mut self.flow(flow).recv
@@ -218,10 +238,12 @@ impl Session {
                 }
             }
             Frame::MaxFlowData(credit) => {
-                if let Some(flow) = self.flows.get_mut(&credit.flow)
-                    && let SendHalf::Stream(send) = &mut flow.send
-                    && send.raise_credit(credit.max)
-                {
+                let raised = match self.flows.get_mut(&credit.flow).map(|f| &mut f.send) {
+                    Some(SendHalf::Stream(send)) => send.raise_credit(credit.max),
+                    Some(SendHalf::Units(send)) => send.raise_credit(credit.max),
+                    Some(SendHalf::Packets(_)) | None => false,
+                };
+                if raised {
                     self.activate(credit.flow);
                 }
             }
@@ -250,7 +272,7 @@ impl Session {
 
     /// The flow that data arrived for, if it exists and is of that kind. Data for a flow that is
     /// over is dropped; anything else that does not fit ends the session.
-    fn receiving(&mut self, id: FlowId, kind: FlowKind) -> Option<FlowId> {
+    pub(super) fn receiving(&mut self, id: FlowId, kind: FlowKind) -> Option<FlowId> {
         match self.flows.get(&id) {
             Some(flow) if flow.kind == kind => Some(id),
             Some(_) => {
@@ -288,6 +310,10 @@ impl Session {
             let reason = format!("opened flow {} beyond the limit", id.0);
             return self.fail(close_code::FLOW_LIMIT, reason);
         }
+        if open.kind.has_units() && self.config.max_units == 0 {
+            let reason = format!("opened flow {} of a kind not taken", id.0);
+            return self.fail(close_code::PROTOCOL, reason);
+        }
         self.peer_flows.insert(id.index()..id.index() + 1);
         let spec = FlowSpec {
             kind: open.kind,
@@ -296,7 +322,7 @@ impl Session {
             lifetime: (open.lifetime_us > 0).then(|| Duration::from_micros(open.lifetime_us)),
             target: Bytes::copy_from_slice(open.target),
         };
-        let scheduler = self.default_scheduler(open.kind);
+        let scheduler = self.config.scheduler(open.kind);
         self.insert_flow(id, spec, scheduler, true);
         self.events.push_back(Event::FlowOpened(id));
     }
@@ -319,6 +345,10 @@ impl Session {
             RecvHalf::Packets(recv) => {
                 recv.reset(reset.code);
                 self.after_packet(reset.flow, Ok(()));
+            }
+            RecvHalf::Units(recv) => {
+                let result = recv.reset(reset.code, reset.final_size);
+                self.after_unit(reset.flow, result);
             }
         }
     }
@@ -377,19 +407,14 @@ impl Session {
         self.reap(id);
     }
 
-    fn default_scheduler(&self, kind: FlowKind) -> Choice {
-        match kind {
-            FlowKind::Stream => self.config.stream_scheduler,
-            FlowKind::Packets => self.config.packets_scheduler,
-        }
-    }
-
     /// Reading freed credit: tell the peer when enough has come together.
     pub(super) fn renew_credit(&mut self, id: FlowId) {
-        if let Some(flow) = self.flows.get_mut(&id)
-            && let RecvHalf::Stream(recv) = &mut flow.recv
-            && recv.new_credit().is_some()
-        {
+        let renewed = match self.flows.get_mut(&id).map(|f| &mut f.recv) {
+            Some(RecvHalf::Stream(recv)) => recv.new_credit(),
+            Some(RecvHalf::Units(recv)) => recv.new_credit(),
+            Some(RecvHalf::Packets(_)) | None => None,
+        };
+        if renewed.is_some() {
             self.control.insert(Control::MaxFlowData(id));
             self.rest = None;
         }

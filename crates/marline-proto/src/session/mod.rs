@@ -30,6 +30,7 @@ mod report;
 mod share;
 mod target;
 mod timers;
+mod units;
 mod waiting;
 mod warm;
 
@@ -44,6 +45,7 @@ pub use flows::{FlowInfo, FlowOptions, OpenError, WriteError};
 pub use output::Transmit;
 pub use paths::PathError;
 pub use timers::WakeReason;
+pub use units::Accepted;
 
 /// Most paths that a session has at once.
 const MAX_PATHS: usize = 16;

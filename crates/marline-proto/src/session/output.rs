@@ -448,12 +448,21 @@ impl Session {
         let mut form = coder.map_or(Form::Plain, |c| c.form(&symbol, source));
         let mut room = carry::data_room(flow, &symbol, form, draft.room());
         let fresh = !draft.has_data && !draft.has_ack;
+        if assigned.kind == EmissionKind::Repair {
+            if symbol.len > room && fresh {
+                // The path takes shorter ones only.
+                flow.send.on_dropped(&symbol);
+                return Some(0);
+            }
+            flow.send.prepare(&symbol);
+        }
         if matches!(form, Form::Again(..)) && room < symbol.len && fresh {
             // It will never fit as it was, so it goes in pieces.
             form = Form::Plain;
             room = carry::data_room(flow, &symbol, form, draft.room());
         }
-        let splits = fresh && room >= LEAST_SPLIT.min(symbol.len);
+        let splits =
+            fresh && assigned.kind != EmissionKind::Repair && room >= LEAST_SPLIT.min(symbol.len);
         let (head, tail) = if symbol.len <= room {
             (symbol, None)
         } else if splits && let Some((head, tail)) = symbol.split(room) {
@@ -478,6 +487,8 @@ impl Session {
             fin,
             kind: assigned.kind,
         });
+        flow.send
+            .on_left(&head, assigned.kind == EmissionKind::Source);
         draft.eliciting = true;
         draft.has_data = true;
         let bytes = u64::from(head.len);
@@ -485,7 +496,10 @@ impl Session {
             EmissionKind::Source => flow.counters.source_bytes += bytes,
             EmissionKind::Copy => flow.counters.copy_bytes += bytes,
             EmissionKind::Retransmission => flow.counters.retransmitted_bytes += bytes,
-            EmissionKind::Repair => {}
+            EmissionKind::Repair => {
+                flow.counters.repair_bytes += bytes;
+                flow.counters.repair_symbols += 1;
+            }
         }
         self.tell_sent(now, path, id, head, assigned.kind);
         if assigned.kind == EmissionKind::Source {

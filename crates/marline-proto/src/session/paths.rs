@@ -222,11 +222,13 @@ impl Session {
     /// Takes back what waits for a path.
     pub(super) fn unassign(&mut self, id: PathId) {
         for flow in self.flows.values_mut() {
+            let mut sources = Vec::new();
             for assigned in flow.queues.take_path(id) {
                 match assigned.kind {
-                    EmissionKind::Source => flow.returned.push_back(assigned.symbol),
+                    EmissionKind::Source => sources.push(assigned.symbol),
                     EmissionKind::Copy => {}
                     EmissionKind::Repair => {
+                        flow.send.on_dropped(&assigned.symbol);
                         if let Some(coder) = &mut flow.coder {
                             coder.cancel(&assigned.symbol);
                         }
@@ -236,10 +238,8 @@ impl Session {
                     }
                 }
             }
+            flow.give_back(sources);
             self.waiting.account(flow);
-            flow.returned
-                .make_contiguous()
-                .sort_unstable_by_key(|s| (s.unit, s.offset));
         }
         self.replan = true;
     }

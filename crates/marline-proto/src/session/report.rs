@@ -39,6 +39,7 @@ impl Session {
         self.flows.get(&id).map_or(0, |flow| match &flow.recv {
             RecvHalf::Stream(stream) => stream.out_of_order(),
             RecvHalf::Packets(packets) => packets.out_of_order(),
+            RecvHalf::Units(units) => units.out_of_order(),
         })
     }
 
@@ -83,6 +84,12 @@ fn flow_counters(flow: &Flow) -> FlowCounters {
     if let SendHalf::Packets(packets) = &flow.send {
         counters.repaired_symbols = packets.repaired();
     }
+    if let RecvHalf::Units(units) = &flow.recv {
+        counters.units.delivered = units.delivered;
+        counters.units.late = units.late;
+        counters.units.missing = units.lost;
+        counters.units.rebuilt_symbols = units.rebuilt_symbols;
+    }
     counters
 }
 
@@ -95,14 +102,17 @@ fn flow_stats(flow: &Flow) -> FlowStats {
         unsent: match &flow.send {
             SendHalf::Stream(stream) => stream.unsent(),
             SendHalf::Packets(packets) => packets.unsent(),
+            SendHalf::Units(units) => units.unsent(),
         },
         unacked: match &flow.send {
             SendHalf::Stream(stream) => stream.unacked(),
             SendHalf::Packets(packets) => packets.held(),
+            SendHalf::Units(units) => units.held(),
         },
         unread: match &flow.recv {
             RecvHalf::Stream(stream) => stream.unread(),
             RecvHalf::Packets(packets) => packets.held(),
+            RecvHalf::Units(units) => units.held(),
         },
         delays: flow.delays.clone(),
         counters: flow_counters(flow),

@@ -214,11 +214,20 @@ impl Session {
             self.flow_timers.pop_first();
             if let Some(flow) = self.flows.get_mut(&id) {
                 flow.timer = None;
-                if let SendHalf::Packets(packets) = &mut flow.send
-                    && packets.expire(now).is_some()
-                {
-                    flow.counters.expired_messages = packets.expired();
-                    self.control.insert(Control::Forward(id));
+                match &mut flow.send {
+                    SendHalf::Packets(packets) => {
+                        if packets.expire(now).is_some() {
+                            flow.counters.expired_messages = packets.expired();
+                            self.control.insert(Control::Forward(id));
+                        }
+                    }
+                    SendHalf::Units(units) => {
+                        for unit in units.expire(now) {
+                            flow.queues.drop_unit(unit);
+                        }
+                        self.waiting.account(flow);
+                    }
+                    SendHalf::Stream(_) => {}
                 }
                 if let Some(coder) = &mut flow.coder {
                     coder.release(&flow.send);
@@ -231,6 +240,7 @@ impl Session {
                 }
             }
             self.give_up_code(now, id);
+            self.settle_units(now, id);
             self.retime(id);
             self.after_receive(id);
             self.notify_writable(id);
@@ -303,6 +313,10 @@ impl Session {
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
                 SentFrame::Control(control) => self.say_again(control),
                 SentFrame::Repair { .. } => {}
+                SentFrame::Data {
+                    kind: EmissionKind::Repair,
+                    ..
+                } => {}
                 SentFrame::Data {
                     flow: id,
                     symbol,

@@ -1,8 +1,10 @@
 //! Counters and snapshots for status, metrics and statistics.
 
 mod delay;
+mod units;
 
 pub use delay::Delays;
+pub use units::UnitCounters;
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -84,6 +86,8 @@ pub struct FlowCounters {
     pub repaired_symbols: u64,
     /// Bytes that the peer acknowledged, each counted once.
     pub acked_bytes: u64,
+    /// Blocks and objects.
+    pub units: UnitCounters,
 }
 
 impl FlowCounters {

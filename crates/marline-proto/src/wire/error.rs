@@ -50,13 +50,10 @@ pub enum DecodeErrorKind {
         /// The value found.
         value: u64,
     },
-    /// A kind of flow whose number is reserved and not supported.
-    KindNotSupported {
-        /// The number found.
-        kind: u64,
-    },
     /// A stream that is not in order.
     StreamOutOfOrder,
+    /// Blocks or objects in order.
+    UnitsInOrder,
     /// A range of an ACK reaches below packet 0.
     RangeBelowZero {
         /// Which range, from 0, newest first.
@@ -79,7 +76,7 @@ pub enum DecodeErrorKind {
         /// Which arrival, from 0 (the largest packet's), newest first.
         index: usize,
     },
-    /// A part of a message carries nothing.
+    /// A part of a message or a unit carries nothing.
     EmptyPart,
     /// A repair symbol combines nothing, or has no room for a length.
     EmptyRepair,
@@ -89,6 +86,20 @@ pub enum DecodeErrorKind {
         end: u64,
         /// Bytes of the message.
         total: u64,
+    },
+    /// A part of a unit reaches beyond the unit.
+    PartBeyondUnit {
+        /// Where the part ends, in bytes of the unit.
+        end: u64,
+        /// Bytes of the unit.
+        size: u64,
+    },
+    /// The symbols of a unit are too short for their number.
+    ShortSymbol {
+        /// Their length (bytes).
+        len: u64,
+        /// The shortest allowed.
+        least: u64,
     },
     /// The reason of a CLOSE is no UTF-8.
     ReasonNotUtf8,
@@ -141,9 +152,11 @@ impl fmt::Display for DecodeErrorKind {
                 write!(f, "{field} is {value}, at most {max} is allowed")
             }
             Self::UnknownValue { field, value } => write!(f, "{field} {value} has no meaning"),
-            Self::KindNotSupported { kind } => write!(f, "flow kind {kind} is not supported"),
             Self::StreamOutOfOrder => {
                 f.write_str("a stream is delivered in order (order must be 0)")
+            }
+            Self::UnitsInOrder => {
+                f.write_str("blocks and objects are delivered as they come (order must be 1)")
             }
             Self::RangeBelowZero { index } => write!(f, "range {index} reaches below packet 0"),
             Self::ArrivalBelowZero { index } => {
@@ -157,13 +170,20 @@ impl fmt::Display for DecodeErrorKind {
                 f,
                 "arrival {index} lies before the clock's zero or beyond 2^62 - 1 µs"
             ),
-            Self::EmptyPart => f.write_str("a part of a message may not be empty"),
+            Self::EmptyPart => f.write_str("a part of a message or unit may not be empty"),
             Self::EmptyRepair => {
                 f.write_str("a repair symbol combines at least one symbol and its length")
             }
             Self::PartBeyondMessage { end, total } => write!(
                 f,
                 "the part ends at byte {end} of a message of {total} bytes"
+            ),
+            Self::PartBeyondUnit { end, size } => {
+                write!(f, "the part ends at byte {end} of a unit of {size} bytes")
+            }
+            Self::ShortSymbol { len, least } => write!(
+                f,
+                "symbols of {len} bytes where so many need at least {least}"
             ),
             Self::ReasonNotUtf8 => f.write_str("the reason is not UTF-8"),
             Self::DuplicateParameter { id } => {

@@ -18,6 +18,32 @@ pub enum FlowKind {
     Stream = 0,
     /// Messages, reliably within the flow's lifetime.
     Packets = 1,
+    /// Units that are worth something only by their deadline: each whole, late or lost.
+    Blocks = 2,
+    /// Objects, reliably and each on its own, the urgent ones first.
+    Objects = 3,
+}
+
+impl FlowKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Stream, Self::Packets, Self::Blocks, Self::Objects];
+
+    /// What people write for it in flags, configuration and scenarios.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::Packets => "packets",
+            Self::Blocks => "blocks",
+            Self::Objects => "objects",
+        }
+    }
+
+    /// Does it carry coded units, blocks or objects?
+    #[must_use]
+    pub const fn has_units(self) -> bool {
+        matches!(self, Self::Blocks | Self::Objects)
+    }
 }
 
 /// In which order a flow's units reach the application.
@@ -42,7 +68,8 @@ pub struct OpenFlow<'a> {
     pub flow: FlowId,
     /// What it carries.
     pub kind: FlowKind,
-    /// How it is delivered; [`FlowKind::Stream`] allows [`DeliveryOrder::InOrder`] only.
+    /// How it is delivered; [`FlowKind::Stream`] allows [`DeliveryOrder::InOrder`] only, blocks and
+    /// objects [`DeliveryOrder::AsTheyCome`] only.
     pub order: DeliveryOrder,
     /// 0 (most urgent) to [`LEAST_PRIORITY`].
     pub priority: u8,
@@ -58,7 +85,8 @@ impl<'a> OpenFlow<'a> {
         let kind = match reader.varint("kind")? {
             0 => FlowKind::Stream,
             1 => FlowKind::Packets,
-            kind @ 2..=3 => return Err(DecodeErrorKind::KindNotSupported { kind }),
+            2 => FlowKind::Blocks,
+            3 => FlowKind::Objects,
             value => {
                 return Err(DecodeErrorKind::UnknownValue {
                     field: "kind",
@@ -67,9 +95,12 @@ impl<'a> OpenFlow<'a> {
             }
         };
         let order = match (reader.varint("order")?, kind) {
+            (0, FlowKind::Blocks | FlowKind::Objects) => {
+                return Err(DecodeErrorKind::UnitsInOrder);
+            }
             (0, _) => DeliveryOrder::InOrder,
-            (1, FlowKind::Packets) => DeliveryOrder::AsTheyCome,
             (1, FlowKind::Stream) => return Err(DecodeErrorKind::StreamOutOfOrder),
+            (1, _) => DeliveryOrder::AsTheyCome,
             (value, _) => {
                 return Err(DecodeErrorKind::UnknownValue {
                     field: "order",

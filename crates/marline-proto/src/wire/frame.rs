@@ -7,7 +7,8 @@ use super::reader::Reader;
 use super::{
     Ack, Close, CodeStatus, DecodeError, DecodeErrorKind, Finish, Forward, Header, MaxData,
     MaxFlowData, MaxFlows, OpenFlow, Packet, PacketPart, PathAbandon, PathStatus, RepairSymbol,
-    ResetFlow, SourceSymbol, StopSending, Stream, frame_type, varint,
+    ResetFlow, SourceSymbol, StopSending, Stream, UnitCancel, UnitData, UnitFate, UnitRepair,
+    frame_type, varint,
 };
 
 /// One frame; data is borrowed from the datagram.
@@ -38,6 +39,14 @@ pub enum Frame<'a> {
     Forward(Forward),
     /// The end of a packets flow.
     Finish(Finish),
+    /// Bytes of a unit.
+    Unit(UnitData<'a>),
+    /// A repair symbol of a unit.
+    UnitRepair(UnitRepair<'a>),
+    /// What became of a unit.
+    UnitFate(UnitFate),
+    /// A unit is given up.
+    UnitCancel(UnitCancel),
     /// Credit for the session.
     MaxData(MaxData),
     /// Credit for a flow.
@@ -82,6 +91,10 @@ impl<'a> Frame<'a> {
             Self::PacketPart(_) => frame_type::PACKET_PART,
             Self::Forward(_) => frame_type::FORWARD,
             Self::Finish(_) => frame_type::FINISH,
+            Self::Unit(_) => frame_type::UNIT,
+            Self::UnitRepair(_) => frame_type::UNIT_REPAIR,
+            Self::UnitFate(_) => frame_type::UNIT_FATE,
+            Self::UnitCancel(_) => frame_type::UNIT_CANCEL,
             Self::MaxData(_) => frame_type::MAX_DATA,
             Self::MaxFlowData(_) => frame_type::MAX_FLOW_DATA,
             Self::MaxFlows(_) => frame_type::MAX_FLOWS,
@@ -109,6 +122,10 @@ impl<'a> Frame<'a> {
             Self::PacketPart(frame) => frame.encode(out),
             Self::Forward(frame) => frame.encode(out),
             Self::Finish(frame) => frame.encode(out),
+            Self::Unit(frame) => frame.encode(out),
+            Self::UnitRepair(frame) => frame.encode(out),
+            Self::UnitFate(frame) => frame.encode(out),
+            Self::UnitCancel(frame) => frame.encode(out),
             Self::MaxData(frame) => frame.encode(out),
             Self::MaxFlowData(frame) => frame.encode(out),
             Self::MaxFlows(frame) => frame.encode(out),
@@ -137,6 +154,10 @@ impl<'a> Frame<'a> {
             Self::PacketPart(frame) => frame.encoded_len(),
             Self::Forward(frame) => frame.encoded_len(),
             Self::Finish(frame) => frame.encoded_len(),
+            Self::Unit(frame) => frame.encoded_len(),
+            Self::UnitRepair(frame) => frame.encoded_len(),
+            Self::UnitFate(frame) => frame.encoded_len(),
+            Self::UnitCancel(frame) => frame.encoded_len(),
             Self::MaxData(frame) => frame.encoded_len(),
             Self::MaxFlowData(frame) => frame.encoded_len(),
             Self::MaxFlows(frame) => frame.encoded_len(),
@@ -169,6 +190,10 @@ impl<'a> Frame<'a> {
             frame_type::PACKET_PART => Self::PacketPart(PacketPart::decode(reader)?),
             frame_type::FORWARD => Self::Forward(Forward::decode(reader)?),
             frame_type::FINISH => Self::Finish(Finish::decode(reader)?),
+            frame_type::UNIT => Self::Unit(UnitData::decode(reader)?),
+            frame_type::UNIT_REPAIR => Self::UnitRepair(UnitRepair::decode(reader)?),
+            frame_type::UNIT_FATE => Self::UnitFate(UnitFate::decode(reader)?),
+            frame_type::UNIT_CANCEL => Self::UnitCancel(UnitCancel::decode(reader)?),
             frame_type::MAX_DATA => Self::MaxData(MaxData::decode(reader)?),
             frame_type::MAX_FLOW_DATA => Self::MaxFlowData(MaxFlowData::decode(reader)?),
             frame_type::MAX_FLOWS => Self::MaxFlows(MaxFlows::decode(reader)?),

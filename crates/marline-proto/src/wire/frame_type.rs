@@ -43,6 +43,14 @@ pub const SYMBOL: u64 = 0x20;
 pub const REPAIR: u64 = 0x21;
 /// [`CodeStatus`](super::CodeStatus).
 pub const CODE_STATUS: u64 = 0x22;
+/// [`UnitData`](super::UnitData).
+pub const UNIT: u64 = 0x28;
+/// [`UnitRepair`](super::UnitRepair).
+pub const UNIT_REPAIR: u64 = 0x29;
+/// [`UnitFate`](super::UnitFate).
+pub const UNIT_FATE: u64 = 0x2a;
+/// [`UnitCancel`](super::UnitCancel).
+pub const UNIT_CANCEL: u64 = 0x2b;
 
 /// Name of a frame as `docs/PROTOCOL.md` writes it; `None` if no frame has this type.
 #[must_use]
@@ -68,6 +76,10 @@ pub const fn name(frame_type: u64) -> Option<&'static str> {
         SYMBOL => "SYMBOL",
         REPAIR => "REPAIR",
         CODE_STATUS => "CODE_STATUS",
+        UNIT => "UNIT",
+        UNIT_REPAIR => "UNIT_REPAIR",
+        UNIT_FATE => "UNIT_FATE",
+        UNIT_CANCEL => "UNIT_CANCEL",
         _ => return None,
     })
 }

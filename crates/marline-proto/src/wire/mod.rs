@@ -14,6 +14,7 @@
 //! | `stream.rs` | STREAM |
 //! | `packet.rs` | PACKET, PACKET_PART, FORWARD, FINISH |
 //! | `code.rs` | SYMBOL, REPAIR, CODE_STATUS |
+//! | `unit.rs`, `heading.rs` | UNIT, UNIT_REPAIR, UNIT_FATE, UNIT_CANCEL; how units begin |
 //! | `credit.rs` | MAX_DATA, MAX_FLOW_DATA, MAX_FLOWS |
 //! | `path.rs` | PATH_STATUS, PATH_ABANDON |
 //! | `close.rs` | CLOSE and its codes |
@@ -29,12 +30,14 @@ mod flow;
 mod frame;
 pub mod frame_type;
 mod header;
+mod heading;
 mod id;
 mod packet;
 mod params;
 mod path;
 mod reader;
 mod stream;
+mod unit;
 pub mod varint;
 
 pub use ack::{
@@ -52,11 +55,16 @@ pub use flow::{
 };
 pub use frame::{Frame, Frames, decode};
 pub use header::{Header, VERSION};
+pub use heading::{BlockHeading, ObjectHeading, Piece};
 pub use id::{FlowId, PathId};
 pub use packet::{Finish, Forward, MAX_MESSAGE, Packet, PacketPart};
-pub use params::{MAX_ACK_DELAY_US, MAX_PARAMETERS, Params};
+pub use params::{MAX_ACK_DELAY_US, MAX_PARAMETERS, MAX_REPAIRS, MAX_UNITS, Params};
 pub use path::{Availability, PathAbandon, PathStatus};
 pub use stream::Stream;
+pub use unit::{
+    CERTAIN, LEAST_SYMBOL, MAX_SOURCES, MAX_UNIT, UnitCancel, UnitData, UnitFate, UnitRepair,
+    Verdict,
+};
 
 #[cfg(test)]
 mod tests;

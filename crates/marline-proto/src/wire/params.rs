@@ -19,6 +19,12 @@ pub const MAX_PARAMETERS: usize = 64;
 /// Largest [`Params::max_ack_delay_us`]: 2^24 - 1 µs, about 17 s.
 pub const MAX_ACK_DELAY_US: u64 = (1 << 24) - 1;
 
+/// Largest [`Params::max_units`].
+pub const MAX_UNITS: u64 = 1 << 20;
+
+/// Largest [`Params::max_repairs`]: as many indices as there are.
+pub const MAX_REPAIRS: u64 = 1 << 16;
+
 /// What one end is ready to take from the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
@@ -44,6 +50,11 @@ pub struct Params {
     pub code_symbol: u64,
     /// Coded flows that this end decodes at once. Default 32.
     pub code_flows: u64,
+    /// So far may the number of a unit lie above the lowest that this end does not have yet, in a
+    /// flow of blocks or objects; 0, the default, takes no such flows.
+    pub max_units: u64,
+    /// Repair symbols of one unit that this end takes; at most [`MAX_REPAIRS`]. Default 0.
+    pub max_repairs: u64,
 }
 
 impl Default for Params {
@@ -58,6 +69,8 @@ impl Default for Params {
             code_window: 0,
             code_symbol: 1500,
             code_flows: 32,
+            max_units: 0,
+            max_repairs: 0,
         }
     }
 }
@@ -72,7 +85,7 @@ struct Known {
 }
 
 /// The known parameters, in the order in which they are written.
-static KNOWN: [Known; 9] = [
+static KNOWN: [Known; 11] = [
     Known {
         id: 0x01,
         name: "max_idle_timeout",
@@ -135,6 +148,20 @@ static KNOWN: [Known; 9] = [
         max: MAX_FLOW_COUNT,
         get: |params| params.code_flows,
         set: |params, value| params.code_flows = value,
+    },
+    Known {
+        id: 0x0a,
+        name: "max_units",
+        max: MAX_UNITS,
+        get: |params| params.max_units,
+        set: |params, value| params.max_units = value,
+    },
+    Known {
+        id: 0x0b,
+        name: "max_repairs",
+        max: MAX_REPAIRS,
+        get: |params| params.max_repairs,
+        set: |params, value| params.max_repairs = value,
     },
 ];
 

@@ -228,6 +228,8 @@ fn with_scheduler(config: &Config, choice: Choice) -> Config {
         match kind {
             FlowKind::Stream => config.stream_scheduler = choice,
             FlowKind::Packets => config.packets_scheduler = choice,
+            FlowKind::Blocks => config.blocks_scheduler = choice,
+            FlowKind::Objects => config.objects_scheduler = choice,
         }
     }
     config

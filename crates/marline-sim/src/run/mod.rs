@@ -157,6 +157,7 @@ impl Simulation<'_> {
                 | Event::FlowReadable(flow)
                 | Event::FlowWritable(flow)
                 | Event::FlowStopped(flow, _)
+                | Event::UnitSettled { flow, .. }
                 | Event::FlowClosed(flow) => flow,
                 Event::BelowTarget { .. }
                 | Event::MeetsTarget { .. }

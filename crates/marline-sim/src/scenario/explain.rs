@@ -11,7 +11,6 @@ use super::plan::{
     Change, CrossSource, Expectation, LinkPlan, Load, PathPlan, Scenario, SessionPlan, Setting,
     SizeLaw, WorkloadPlan,
 };
-use super::schedulers::word;
 use crate::End;
 
 /// Says in words what the document's runs do; `scenario` is that of its first cell.
@@ -198,8 +197,8 @@ fn one_workload(workload: &WorkloadPlan) -> String {
         end(workload.from),
         load(&workload.load)
     );
-    words += &format!("; {} flow", word(flow.kind));
-    if !flow.ordered {
+    words += &format!("; {} flow", flow.kind.name());
+    if !flow.ordered && !flow.kind.has_units() {
         words += " in any order";
     }
     words += &format!(", priority {}", flow.priority);

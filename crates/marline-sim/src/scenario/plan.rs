@@ -102,13 +102,13 @@ pub struct WorkloadPlan {
 /// The flow of a workload.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// Stream or packets.
+    /// Stream, packets, blocks or objects.
     pub kind: FlowKind,
     /// Deliver in order.
     pub ordered: bool,
     /// 0 (first) to 7.
     pub priority: u8,
-    /// How long a message is worth sending.
+    /// How long a message is worth sending; the deadline of a block.
     pub lifetime: Option<Duration>,
     /// Use this scheduler whatever the run compares.
     pub scheduler: Option<String>,

@@ -39,18 +39,10 @@ pub(super) fn unfit(text: &str, kind: FlowKind, workload: &str) -> (String, Stri
     (
         format!(
             "scheduler `{text}` does not serve {} flows, which workload `{workload}` uses",
-            word(kind)
+            kind.name()
         ),
         format!("schedulers for them: {}", fit.join(", ")),
     )
-}
-
-/// The name of a kind of flow in scenarios.
-pub(super) const fn word(kind: FlowKind) -> &'static str {
-    match kind {
-        FlowKind::Stream => "stream",
-        FlowKind::Packets => "packets",
-    }
 }
 
 /// All schedulers that serve these kinds.

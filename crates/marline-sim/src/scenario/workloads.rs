@@ -81,7 +81,7 @@ pub(super) fn active(
 }
 
 fn flow(reader: &Reader<'_>, default: FlowKind) -> FlowPlan {
-    let kinds = [("stream", FlowKind::Stream), ("packets", FlowKind::Packets)];
+    let kinds = FlowKind::ALL.map(|kind| (kind.name(), kind));
     let kind = reader.word("flow", &kinds).unwrap_or(default);
     let ordered = reader.flag("ordered");
     let lifetime = reader.span("lifetime");
@@ -95,9 +95,26 @@ fn flow(reader: &Reader<'_>, default: FlowKind) -> FlowPlan {
             reader.wrong("lifetime", node, "a stream is never given up", mend);
         }
     }
+    if kind.has_units()
+        && let (Some(true), Some(node)) = (ordered, reader.get("ordered"))
+    {
+        let mend = "write flow = \"packets\" for messages in order";
+        reader.wrong(
+            "ordered",
+            node,
+            "blocks and objects come as they come",
+            mend,
+        );
+    }
+    if kind == FlowKind::Objects
+        && let (Some(_), Some(node)) = (lifetime, reader.get("lifetime"))
+    {
+        let mend = "write flow = \"blocks\" for units with a deadline";
+        reader.wrong("lifetime", node, "an object is never given up", mend);
+    }
     FlowPlan {
         kind,
-        ordered: ordered.unwrap_or(true),
+        ordered: ordered.unwrap_or(!kind.has_units()),
         priority: reader.whole("priority", 0..=7).unwrap_or(3) as u8,
         lifetime,
         scheduler: scheduler(reader),

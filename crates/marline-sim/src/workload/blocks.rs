@@ -2,7 +2,7 @@
 //! renderer, a teleoperator or HOP's application sends.
 
 use marline_base::{Duration, Instant};
-use marline_proto::wire::FlowId;
+use marline_proto::wire::{FlowId, FlowKind};
 use marline_proto::{Event, OpenError};
 
 use super::{Context, Delivery, Pipe, Workload};
@@ -30,8 +30,12 @@ impl Blocks {
         (every, deadline): (Duration, Duration),
         phase: Option<Duration>,
     ) -> Self {
+        let mut plan = plan.clone();
+        if plan.flow.kind == FlowKind::Blocks {
+            plan.flow.lifetime.get_or_insert(deadline);
+        }
         Self {
-            plan: plan.clone(),
+            plan,
             size,
             every,
             deadline,

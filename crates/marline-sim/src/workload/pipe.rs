@@ -1,10 +1,10 @@
 //! Units through one direction of a flow.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use marline_base::{Duration, Instant};
-use marline_proto::flow::{Chunk, SendError};
+use marline_proto::flow::{BlockTerms, Chunk, ObjectOptions, Received, SendError};
 use marline_proto::wire::{FlowId, FlowKind};
 use marline_proto::{FlowOptions, OpenError, WriteError};
 
@@ -22,6 +22,8 @@ const MOST_WAITING: u64 = 16 << 20;
 const HEADER: usize = 8;
 /// Larger units of a packets flow are sent as several messages.
 const LONGEST_MESSAGE: u64 = 60_000;
+/// Larger objects are written in pieces of so many bytes.
+const LONGEST_PIECE: u64 = 256 << 10;
 /// What streams are filled with.
 static FILLING: [u8; 64 << 10] = [0; 64 << 10];
 
@@ -49,10 +51,12 @@ struct Unit {
     unsent: u64,
     /// Bytes that were not delivered.
     missing: u64,
+    /// The session's number of the object that it is written to.
+    object: Option<u64>,
 }
 
-/// One direction of a flow that carries units of any size: messages of a packets flow, or
-/// stretches of a stream.
+/// One direction of a flow that carries units of any size: messages of a packets flow, stretches of
+/// a stream, blocks, whose deadline is the plan's lifetime, or objects.
 ///
 /// What the session cannot take at once waits here, up to 16 MiB, as it would in an application
 /// that blocks; an application on a packets flow that does not wait loses it, as on UDP. Memory
@@ -71,6 +75,10 @@ pub struct Pipe {
     waiting: u64,
     patient: bool,
     finishing: bool,
+    /// Deadline of each block.
+    deadline: Option<Duration>,
+    /// Units by the numbers that the session gave to blocks and objects.
+    named: BTreeMap<u64, u64>,
     /// Longest time from a write to a delivery.
     longest: Duration,
 }
@@ -96,7 +104,7 @@ impl Pipe {
         let options = FlowOptions {
             ordered: plan.ordered,
             priority: plan.priority,
-            lifetime: plan.lifetime,
+            lifetime: plan.lifetime.filter(|_| plan.kind == FlowKind::Packets),
             scheduler: scheduler.and_then(|name| name.parse().ok()),
             ..FlowOptions::new(plan.kind)
         };
@@ -109,13 +117,15 @@ impl Pipe {
             flow,
             from,
             kind: plan.kind,
-            ordered: plan.ordered || plan.kind == FlowKind::Stream,
+            ordered: is_ordered(plan),
             units: VecDeque::new(),
             first: 0,
             sending: 0,
             waiting: 0,
             patient: plan.kind == FlowKind::Stream,
             finishing: false,
+            deadline: plan.lifetime.filter(|_| plan.kind == FlowKind::Blocks),
+            named: BTreeMap::new(),
             longest: Duration::ZERO,
         }
     }
@@ -169,8 +179,8 @@ impl Pipe {
     pub fn write(&mut self, cx: &mut Context<'_>, size: u64, tag: u64) -> Option<u64> {
         let now = cx.now();
         let size = match self.kind {
-            FlowKind::Stream => size.max(1),
             FlowKind::Packets => size.max(HEADER as u64),
+            _ => size.max(1),
         };
         let full = self.waiting > 0 && self.waiting + size > MOST_WAITING;
         if full || self.is_crowded() {
@@ -185,6 +195,7 @@ impl Pipe {
             written: now,
             unsent: size,
             missing: size,
+            object: None,
         });
         self.waiting += size;
         let refused = self.pump(cx) == Pumped::Refused || (self.sending <= number && !self.patient);
@@ -219,29 +230,13 @@ impl Pipe {
     }
 
     fn pump(&mut self, cx: &mut Context<'_>) -> Pumped {
-        let now = cx.now();
-        while let Some(unit) = self.units.get_mut((self.sending - self.first) as usize) {
-            let session = cx.session(self.from);
-            let taken = match self.kind {
-                FlowKind::Stream => {
-                    let piece = unit.unsent.min(FILLING.len() as u64) as usize;
-                    let data = Bytes::from_static(&FILLING[..piece]);
-                    match session.write(now, self.flow, &data) {
-                        Ok(taken) => taken as u64,
-                        Err(WriteError::Blocked | WriteError::Closed) => return Pumped::Blocked,
-                    }
-                }
-                FlowKind::Packets => {
-                    let piece = message_len(unit.unsent);
-                    let data = message(self.sending, piece as usize);
-                    match session.send(now, self.flow, data) {
-                        Ok(_) => piece,
-                        Err(SendError::Full | SendError::Closed) => return Pumped::Blocked,
-                        Err(SendError::TooLong(..) | SendError::Refused(_)) => {
-                            return Pumped::Refused;
-                        }
-                    }
-                }
+        while self.units.len() as u64 > self.sending - self.first {
+            let taken = match self.hand_over(cx) {
+                Ok(taken) => taken,
+                Err(pumped) => return pumped,
+            };
+            let Some(unit) = self.units.get_mut((self.sending - self.first) as usize) else {
+                break;
             };
             unit.unsent -= taken;
             self.waiting -= taken;
@@ -255,6 +250,63 @@ impl Pipe {
         Pumped::All
     }
 
+    /// Hands the session what it takes of the unit at the head; returns how many bytes.
+    fn hand_over(&mut self, cx: &mut Context<'_>) -> Result<u64, Pumped> {
+        let (now, flow, number) = (cx.now(), self.flow, self.sending);
+        let session = cx.session(self.from);
+        let Some(unit) = self.units.get_mut((number - self.first) as usize) else {
+            return Ok(0);
+        };
+        match self.kind {
+            FlowKind::Stream => {
+                let piece = unit.unsent.min(FILLING.len() as u64) as usize;
+                let data = Bytes::from_static(&FILLING[..piece]);
+                match session.write(now, flow, &data) {
+                    Ok(taken) => Ok(taken as u64),
+                    Err(WriteError::Blocked | WriteError::Closed) => Err(Pumped::Blocked),
+                }
+            }
+            FlowKind::Packets => {
+                let piece = message_len(unit.unsent);
+                let data = message(number, piece as usize);
+                session.send(now, flow, data).map_err(refused)?;
+                Ok(piece)
+            }
+            FlowKind::Blocks => {
+                let terms = BlockTerms {
+                    deadline: self.deadline,
+                    reliability: None,
+                };
+                let block = Bytes::from(vec![0; unit.unsent as usize]);
+                let accepted = session.write_block(now, flow, &block, terms);
+                let accepted = accepted.map_err(refused)?;
+                self.named.insert(accepted.number, number);
+                Ok(unit.unsent)
+            }
+            FlowKind::Objects => {
+                let object = match unit.object {
+                    Some(object) => object,
+                    None => {
+                        let options = ObjectOptions {
+                            size: Some(unit.size),
+                            ..ObjectOptions::default()
+                        };
+                        let opened = session.open_object(now, flow, &options);
+                        let object = opened.map_err(refused)?;
+                        self.named.insert(object, number);
+                        *unit.object.insert(object)
+                    }
+                };
+                let piece = unit.unsent.min(LONGEST_PIECE);
+                let data = Bytes::from(vec![0; piece as usize]);
+                let last = piece == unit.unsent;
+                let written = session.write_object(now, flow, object, &data, last);
+                written.map_err(refused)?;
+                Ok(piece)
+            }
+        }
+    }
+
     /// Reads what has arrived and appends the units that are whole or lost; counts bytes, and
     /// units that were lost.
     pub fn read(&mut self, cx: &mut Context<'_>, out: &mut Vec<Delivery>) {
@@ -263,12 +315,24 @@ impl Pipe {
             let chunk = match self.kind {
                 FlowKind::Stream => cx.session(to).read(self.flow, usize::MAX),
                 FlowKind::Packets => cx.session(to).receive(self.flow),
+                FlowKind::Blocks | FlowKind::Objects => {
+                    match cx.session(to).receive_unit(self.flow) {
+                        Received::Piece(piece) => {
+                            let bytes = piece.data.len() as u64;
+                            cx.meter.delivered(now, bytes);
+                            self.take_piece(piece.number, bytes, piece.last, out);
+                        }
+                        Received::Gone { number, .. } => self.take_lost(number, out),
+                        Received::Blocked | Received::Finished | Received::Reset(_) => break,
+                    }
+                    continue;
+                }
             };
             let Chunk::Data(data) = chunk else { break };
             cx.meter.delivered(now, data.len() as u64);
             match self.kind {
                 FlowKind::Stream => self.take_bytes(data.len() as u64, out),
-                FlowKind::Packets => self.take_message(&data, out),
+                _ => self.take_message(&data, out),
             }
         }
         while self.units.len() > MOST_UNITS {
@@ -297,6 +361,33 @@ impl Pipe {
         }
     }
 
+    fn take_piece(&mut self, name: u64, bytes: u64, last: bool, out: &mut Vec<Delivery>) {
+        let Some(&number) = self.named.get(&name) else {
+            return;
+        };
+        if last {
+            self.named.remove(&name);
+        }
+        self.take_part(number, bytes, out);
+    }
+
+    /// A block or object will not come.
+    fn take_lost(&mut self, name: u64, out: &mut Vec<Delivery>) {
+        let Some(number) = self.named.remove(&name) else {
+            return;
+        };
+        let Some(index) = number.checked_sub(self.first) else {
+            return;
+        };
+        if let Some(unit) = self.units.get_mut(index as usize)
+            && unit.missing > 0
+        {
+            out.push(delivery(number, *unit));
+            unit.missing = 0;
+        }
+        self.drop_settled();
+    }
+
     fn take_message(&mut self, data: &Bytes, out: &mut Vec<Delivery>) {
         let Some(header) = data.first_chunk::<HEADER>() else {
             return;
@@ -306,13 +397,18 @@ impl Pipe {
         while self.ordered && self.first < number && !self.units.is_empty() {
             self.pop(out);
         }
+        self.take_part(number, data.len() as u64, out);
+    }
+
+    /// A part of a unit that needs no order arrived.
+    fn take_part(&mut self, number: u64, bytes: u64, out: &mut Vec<Delivery>) {
         let Some(index) = number.checked_sub(self.first) else {
             return;
         };
         let Some(unit) = self.units.get_mut(index as usize) else {
             return;
         };
-        unit.missing = unit.missing.saturating_sub(data.len() as u64);
+        unit.missing = unit.missing.saturating_sub(bytes);
         if unit.missing == 0 {
             let unit = *unit;
             if index == 0 {
@@ -321,7 +417,11 @@ impl Pipe {
                 out.push(delivery(number, unit));
             }
         }
-        // Units behind it that were delivered out of turn are done with.
+        self.drop_settled();
+    }
+
+    /// Units at the front that were delivered out of turn are done with.
+    fn drop_settled(&mut self) {
         while self.units.front().is_some_and(|u| u.missing == 0) {
             self.units.pop_front();
             self.first += 1;
@@ -353,6 +453,23 @@ impl Pipe {
                 cx.meter.trial(Measure::Undelivered, unit.written, true);
             }
         }
+    }
+}
+
+/// Is the order of units kept?
+fn is_ordered(plan: &FlowPlan) -> bool {
+    match plan.kind {
+        FlowKind::Stream => true,
+        FlowKind::Packets => plan.ordered,
+        FlowKind::Blocks | FlowKind::Objects => false,
+    }
+}
+
+/// What a refusal means for the unit at the head.
+fn refused(error: SendError) -> Pumped {
+    match error {
+        SendError::Full | SendError::Closed => Pumped::Blocked,
+        _ => Pumped::Refused,
     }
 }
 

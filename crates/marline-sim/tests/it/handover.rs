@@ -28,7 +28,7 @@ fn handover(seed: u64, options: &FlowOptions, judge: impl FnOnce(&Lab, &Inbox)) 
     };
     let outbox = match options.kind {
         FlowKind::Packets => Outbox::messages(start, plan),
-        FlowKind::Stream => Outbox::trickle(start, 1_000 * MESSAGES, 1_000, ms(1)),
+        _ => Outbox::trickle(start, 1_000 * MESSAGES, 1_000, ms(1)),
     };
     let flow = lab.open(End::Client, options, outbox);
     lab.run_until(start + secs(8), |_| false);

@@ -12,4 +12,5 @@ mod scenario;
 mod sim;
 mod target;
 mod tcp;
+mod units;
 mod worked_example;

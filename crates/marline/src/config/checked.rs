@@ -109,6 +109,8 @@ impl CommonConfig {
             fixed_rate: self.congestion.rate,
             stream_scheduler: self.schedulers.stream,
             packets_scheduler: self.schedulers.packets,
+            blocks_scheduler: self.schedulers.blocks,
+            objects_scheduler: self.schedulers.objects,
             ..SessionConfig::default()
         }
     }

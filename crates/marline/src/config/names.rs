@@ -13,6 +13,7 @@ use marline_proto::wire::FlowKind;
 /// Leaves the choice of the scheduler to the session.
 pub const AUTO: &str = "auto";
 
+/// Kinds that a scheduler must serve if it is named without one.
 const KINDS: [FlowKind; 2] = [FlowKind::Stream, FlowKind::Packets];
 
 /// The scheduler of flows that name none, for each kind. The names are those of the registry.
@@ -22,6 +23,10 @@ pub struct Schedulers {
     pub stream: Choice,
     /// For packets.
     pub packets: Choice,
+    /// For blocks.
+    pub blocks: Choice,
+    /// For objects.
+    pub objects: Choice,
 }
 
 impl Default for Schedulers {
@@ -30,6 +35,8 @@ impl Default for Schedulers {
         Schedulers {
             stream: default_for(FlowKind::Stream),
             packets: default_for(FlowKind::Packets),
+            blocks: default_for(FlowKind::Blocks),
+            objects: default_for(FlowKind::Objects),
         }
     }
 }
@@ -46,27 +53,32 @@ impl Schedulers {
             source.read("scheduler", value, |text| {
                 // `=` also stands in options, but only after a colon.
                 let split = text.split_once('=').filter(|(kind, _)| !kind.contains(':'));
-                let (kinds, name): (&[FlowKind], &str) = match split {
-                    None => (&KINDS, text),
-                    Some(("stream", name)) => (&[FlowKind::Stream], name),
-                    Some(("packets", name)) => (&[FlowKind::Packets], name),
-                    Some((kind, _)) => {
-                        return Err(Problem::new(format!("unknown kind of flow `{kind}`"))
-                            .hint("write NAME, stream=NAME or packets=NAME"));
+                let (kinds, name): (Vec<FlowKind>, &str) = match split {
+                    // Blocks and objects have it too, if it serves them.
+                    None => (kinds_of(text), text),
+                    Some((word, name)) => {
+                        let kind = FlowKind::ALL.into_iter().find(|kind| kind.name() == word);
+                        let Some(kind) = kind else {
+                            return Err(Problem::new(format!("unknown kind of flow `{word}`"))
+                                .hint("write NAME, or one of stream=NAME, packets=NAME, blocks=NAME and objects=NAME"));
+                        };
+                        (vec![kind], name)
                     }
                 };
                 for kind in kinds {
-                    if given.contains(kind) {
+                    if given.contains(&kind) {
                         return Err(Problem::new(format!(
                             "a scheduler for {} flows is already given",
-                            word(*kind)
+                            kind.name()
                         )));
                     }
-                    given.push(*kind);
-                    let choice = scheduler(name, *kind)?.unwrap_or(default_for(*kind));
+                    given.push(kind);
+                    let choice = scheduler(name, kind)?.unwrap_or(default_for(kind));
                     match kind {
                         FlowKind::Stream => schedulers.stream = choice,
                         FlowKind::Packets => schedulers.packets = choice,
+                        FlowKind::Blocks => schedulers.blocks = choice,
+                        FlowKind::Objects => schedulers.objects = choice,
                     }
                 }
                 Ok(())
@@ -95,7 +107,7 @@ pub fn scheduler(text: &str, kind: FlowKind) -> Result<Option<Choice>, Problem> 
         Ok(choice) => Err(Problem::new(format!(
             "scheduler `{}` does not serve {} flows",
             choice.name(),
-            word(kind)
+            kind.name()
         ))
         .hint(format!("schedulers for them: {}", names.join(", ")))),
         Err(ChoiceError::Scheduler(name)) => Err(Problem::new(format!(
@@ -142,9 +154,14 @@ pub(super) fn congestion(text: &str) -> Result<Congestion, Problem> {
     }
 }
 
-fn word(kind: FlowKind) -> &'static str {
-    match kind {
-        FlowKind::Stream => "stream",
-        FlowKind::Packets => "packets",
-    }
+/// Kinds that a scheduler named without one is for.
+fn kinds_of(text: &str) -> Vec<FlowKind> {
+    let serves = |kind: &FlowKind| match text.parse::<Choice>() {
+        Ok(choice) => choice.entry().kinds.contains(kind),
+        Err(_) => text == AUTO,
+    };
+    let kinds = FlowKind::ALL.into_iter();
+    kinds
+        .filter(|kind| KINDS.contains(kind) || serves(kind))
+        .collect()
 }

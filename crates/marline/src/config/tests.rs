@@ -109,7 +109,7 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
         by_flags.common.schedulers,
         Schedulers {
             stream: "min-rtt".parse().unwrap(),
-            packets: Schedulers::default().packets
+            ..Schedulers::default()
         }
     );
 }

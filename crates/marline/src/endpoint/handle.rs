@@ -11,7 +11,9 @@ use marline_proto::wire::{FlowKind, PathId};
 use marline_proto::{CloseReason, FlowInfo, FlowOptions, OpenError, PathError};
 use tokio::sync::mpsc;
 
+use super::blocks::Blocks;
 use super::driver::Command;
+use super::objects::Objects;
 use super::packets::Packets;
 use super::shared::{Closed, PathNote, Shared};
 use super::stream::Stream;
@@ -31,6 +33,10 @@ pub enum Accepted {
     Stream(Stream),
     /// Messages.
     Packets(Packets),
+    /// Blocks.
+    Blocks(Blocks),
+    /// Objects.
+    Objects(Objects),
 }
 
 impl Handle {
@@ -41,6 +47,9 @@ impl Handle {
     fn open(&self, options: &FlowOptions) -> Result<marline_proto::wire::FlowId, OpenError> {
         let mut state = self.shared.lock();
         let flow = state.session.open_flow(options)?;
+        if options.kind.has_units() {
+            state.keep_settled(flow);
+        }
         state.wake_driver();
         Ok(flow)
     }
@@ -65,6 +74,26 @@ impl Handle {
         Ok(Packets::new(Arc::clone(&self.shared), flow))
     }
 
+    /// Opens a flow of blocks.
+    ///
+    /// # Errors
+    /// As [`marline_proto::Session::open_flow`].
+    pub fn open_blocks(&self, mut options: FlowOptions) -> Result<Blocks, OpenError> {
+        options.kind = FlowKind::Blocks;
+        let flow = self.open(&options)?;
+        Ok(Blocks::new(Arc::clone(&self.shared), flow))
+    }
+
+    /// Opens a flow of objects.
+    ///
+    /// # Errors
+    /// As [`marline_proto::Session::open_flow`].
+    pub fn open_objects(&self, mut options: FlowOptions) -> Result<Objects, OpenError> {
+        options.kind = FlowKind::Objects;
+        let flow = self.open(&options)?;
+        Ok(Objects::new(Arc::clone(&self.shared), flow))
+    }
+
     /// The next flow that the peer opens, with what it was opened for.
     ///
     /// # Errors
@@ -76,10 +105,15 @@ impl Handle {
                 let Some(info) = state.session.flow_info(flow) else {
                     continue;
                 };
+                if info.kind.has_units() {
+                    state.keep_settled(flow);
+                }
                 let shared = Arc::clone(&self.shared);
                 let accepted = match info.kind {
                     FlowKind::Stream => Accepted::Stream(Stream::new(shared, flow)),
                     FlowKind::Packets => Accepted::Packets(Packets::new(shared, flow)),
+                    FlowKind::Blocks => Accepted::Blocks(Blocks::new(shared, flow)),
+                    FlowKind::Objects => Accepted::Objects(Objects::new(shared, flow)),
                 };
                 return Poll::Ready(Ok((info, accepted)));
             }

@@ -11,17 +11,21 @@
 //! | `driver.rs` | the task that moves datagrams and time |
 //! | `handle.rs` | [`Handle`]: open and accept flows, add and remove paths |
 //! | `stream.rs`, `packets.rs` | flows as tokio knows streams, and as messages |
+//! | `blocks.rs`, `objects.rs`, `units.rs` | flows of blocks and of objects, and what they share |
 
+mod blocks;
 pub mod client;
 mod clock;
 mod driver;
 mod handle;
+mod objects;
 mod packets;
 pub mod server;
 mod shared;
 mod status;
 mod stream;
 mod tunnel;
+mod units;
 
 #[cfg(test)]
 mod tests;
@@ -32,14 +36,17 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::carrier::QuicConfig;
 
+pub use blocks::Blocks;
 pub use client::{Client, ClientOptions, ConnectError};
 pub use driver::Driver;
 pub use handle::{Accepted, Handle};
+pub use objects::{Object, Objects};
 pub use packets::{Packets, TargetNews};
 pub use server::{Server, ServerOptions};
 pub use shared::Closed;
 pub use stream::Stream;
 pub use tunnel::Incomings;
+pub use units::{Incoming, Settled};
 
 /// A seed for what needs no secrecy but should differ from run to run.
 fn seed() -> u64 {

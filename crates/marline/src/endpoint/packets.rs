@@ -109,12 +109,10 @@ impl Packets {
                     state.wait_to_write(self.flow, cx);
                     Poll::Pending
                 }
-                Err(error @ (SendError::TooLong(..) | SendError::Refused(_))) => {
-                    Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, error)))
-                }
                 Err(error @ SendError::Closed) => {
                     Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, error)))
                 }
+                Err(error) => Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, error))),
             }
         })
         .await

@@ -11,6 +11,7 @@ use marline_proto::{CloseReason, Event, Session};
 
 use super::clock::Clock;
 use super::packets::TargetNews;
+use super::units::Settled;
 
 /// The session is over, for the reason that it carries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +31,11 @@ struct Waiting {
     target: Option<Waker>,
     /// The latest of its kind that nobody has taken.
     news: Option<TargetNews>,
+    settle: Option<Waker>,
 }
+
+/// Fates of blocks and objects that are kept, for each flow, until somebody asks.
+const SETTLED: usize = 4_096;
 
 /// Ends of paths that are remembered for those who have not asked yet.
 const ENDS: usize = 64;
@@ -57,6 +62,8 @@ pub(super) struct State {
     pub(super) incoming: VecDeque<FlowId>,
     pub(super) closed: Option<Closed>,
     flows: BTreeMap<FlowId, Waiting>,
+    /// What became of blocks and objects, the latest [`SETTLED`] of each flow.
+    settled: BTreeMap<FlowId, VecDeque<Settled>>,
     accept: Option<Waker>,
     /// Those who wait for the end of the session or for room for another flow.
     others: Vec<Waker>,
@@ -80,6 +87,7 @@ impl Shared {
                 incoming: VecDeque::new(),
                 closed: None,
                 flows: BTreeMap::new(),
+                settled: BTreeMap::new(),
                 accept: None,
                 others: Vec::new(),
                 driver: None,
@@ -142,6 +150,20 @@ impl State {
         }
     }
 
+    pub(super) fn wait_to_settle(&mut self, flow: FlowId, cx: &Context<'_>) {
+        self.flows.entry(flow).or_default().settle = Some(cx.waker().clone());
+    }
+
+    /// Keeps what becomes of the flow's blocks or objects until it is forgotten.
+    pub(super) fn keep_settled(&mut self, flow: FlowId) {
+        self.settled.entry(flow).or_default();
+    }
+
+    /// The next fate of a flow's blocks or objects.
+    pub(super) fn take_settled(&mut self, flow: FlowId) -> Option<Settled> {
+        self.settled.get_mut(&flow)?.pop_front()
+    }
+
     pub(super) fn wait_to_accept(&mut self, cx: &Context<'_>) {
         self.accept = Some(cx.waker().clone());
     }
@@ -154,6 +176,7 @@ impl State {
 
     pub(super) fn forget(&mut self, flow: FlowId) {
         self.flows.remove(&flow);
+        self.settled.remove(&flow);
     }
 
     /// Why a path is no more; `None` while the session has it.
@@ -201,6 +224,21 @@ impl State {
         self.session.stop(flow, 0);
     }
 
+    fn on_settled(&mut self, flow: FlowId, settled: Settled) {
+        let Some(kept) = self.settled.get_mut(&flow) else {
+            return;
+        };
+        kept.push_back(settled);
+        if kept.len() > SETTLED {
+            kept.pop_front();
+        }
+        if let Some(waiting) = self.flows.get_mut(&flow)
+            && let Some(waker) = waiting.settle.take()
+        {
+            waker.wake();
+        }
+    }
+
     fn wake_others(&mut self) {
         for waker in self.others.drain(..) {
             waker.wake();
@@ -227,6 +265,19 @@ impl State {
                     waker.wake();
                 }
             }
+            Event::UnitSettled {
+                flow,
+                number,
+                fate,
+                after,
+            } => self.on_settled(
+                flow,
+                Settled {
+                    number,
+                    fate,
+                    after,
+                },
+            ),
             Event::FlowWritable(flow) | Event::FlowStopped(flow, _) => {
                 if let Some(waiting) = self.flows.get_mut(&flow)
                     && let Some(waker) = waiting.write.take()
@@ -280,7 +331,11 @@ fn all(waiting: Waiting) -> Vec<Waker> {
         read,
         write,
         target,
+        settle,
         ..
     } = waiting;
-    [read, write, target].into_iter().flatten().collect()
+    [read, write, target, settle]
+        .into_iter()
+        .flatten()
+        .collect()
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use marline_proto::stats::{Delays, FlowStats, PathStats, SessionStats};
-use marline_proto::wire::FlowKind;
 
 use super::Handle;
 use crate::control::status::{FlowStatus, PathState, PathStatus, Quantiles, SessionStatus};
@@ -90,11 +89,7 @@ fn flow(flow: &FlowStats) -> FlowStatus {
     let counters = &flow.counters;
     FlowStatus {
         id: flow.id.0,
-        kind: match flow.kind {
-            FlowKind::Stream => "stream",
-            FlowKind::Packets => "packets",
-        }
-        .to_owned(),
+        kind: flow.kind.name().to_owned(),
         scheduler: flow.scheduler.to_string(),
         priority: flow.priority,
         sent_bytes: counters.written_bytes,

@@ -64,14 +64,17 @@ impl Accept for Incomings {
     type Packets = Packets;
 
     async fn accept(&mut self) -> Option<Incoming<Stream, Packets>> {
-        let (info, flow) = self.0.accept().await.ok()?;
-        Some(Incoming {
-            target: info.target,
-            flow: match flow {
+        loop {
+            let (info, flow) = self.0.accept().await.ok()?;
+            let flow = match flow {
                 Accepted::Stream(stream) => IncomingFlow::Stream(stream),
                 Accepted::Packets(packets) => IncomingFlow::Packets(packets),
-            },
-        })
+                // No proxy speaks in them: dropping them refuses them.
+                Accepted::Blocks(_) | Accepted::Objects(_) => continue,
+            };
+            let target = info.target;
+            return Some(Incoming { target, flow });
+        }
     }
 }
 

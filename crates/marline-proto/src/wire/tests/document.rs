@@ -120,6 +120,31 @@ fn expected(name: &str) -> Frame<'static> {
             flow: FlowId(0),
             sequence: 100,
         }),
+        "unit" => Frame::Unit(UnitData {
+            flow,
+            unit: 3,
+            size: 2_500,
+            offset: 834,
+            data: b"abc",
+        }),
+        "unit-repair" => Frame::UnitRepair(UnitRepair {
+            flow,
+            unit: 0,
+            size: 11,
+            index: 1,
+            data: &[0x43, 0xb7, 0x4f, 0x71],
+        }),
+        "unit-fate" => Frame::UnitFate(UnitFate {
+            flow,
+            unit: 3,
+            verdict: Verdict::Late(100_000),
+        }),
+        "unit-cancel" => Frame::UnitCancel(UnitCancel {
+            flow,
+            unit: 4,
+            size: 2_500,
+            code: None,
+        }),
         "max-data" => Frame::MaxData(MaxData { max: 20 << 20 }),
         "max-flow-data" => Frame::MaxFlowData(MaxFlowData { flow, max: 5 << 20 }),
         "max-flows" => Frame::MaxFlows(MaxFlows { max: 1025 }),
@@ -198,6 +223,34 @@ fn the_repair_symbol_repairs() {
         data: b"a",
     };
     assert_eq!(content, Ok(expected));
+}
+
+/// The repair symbol shown is what the code makes of the unit shown, and brings it back.
+#[test]
+fn the_repair_symbol_is_as_shown() {
+    use marline_fec::block::{Decoder, Encoder, Shape};
+    let unit = bytes(&blocks("unit")[0].1);
+    let Frame::UnitRepair(repair) = expected("unit-repair") else {
+        panic!("a repair symbol")
+    };
+    let shape = Shape::new(unit.len(), repair.data.len()).unwrap();
+    let encoder = Encoder::new(shape, &unit).unwrap();
+    let mut symbol = Vec::new();
+    encoder.repair(repair.index, &mut symbol);
+    assert_eq!((repair.size, repair.data), (unit.len() as u64, &symbol[..]));
+    let mut decoder = Decoder::new(shape);
+    decoder.source(0, &unit[..4]).unwrap();
+    decoder.source(2, &unit[8..]).unwrap();
+    decoder.repair(repair.index, repair.data).unwrap();
+    assert_eq!(decoder.block(), Some(&unit[..]));
+    let (heading, len) = ObjectHeading::decode(&unit).unwrap();
+    let shown = ObjectHeading {
+        object: 2,
+        offset: 0,
+        total: Some(7),
+        piece: Piece::Last,
+    };
+    assert_eq!((heading, &unit[len..]), (shown, &b"marline"[..]));
 }
 
 #[test]
@@ -303,6 +356,11 @@ fn codes_and_limits_are_as_shown() {
         ("arrivals of a sent ACK", MAX_ARRIVALS_ENCODED),
         ("bytes of a target", MAX_TARGET),
         ("bytes of a message", MAX_MESSAGE),
+        ("bytes of a unit", MAX_UNIT as usize),
+        (
+            "source symbols of a unit with repair symbols",
+            MAX_SOURCES as usize,
+        ),
         ("bytes of a reason", MAX_REASON),
         ("priority", usize::from(LEAST_PRIORITY)),
         ("parameters", MAX_PARAMETERS),

@@ -171,8 +171,10 @@ fn what_a_flow_may_be() {
     assert_eq!(open(0, 0, 7, MAX_TARGET), None);
     assert_eq!(open(1, 1, 0, 0), None);
     assert_eq!(open(0, 1, 0, 0), Some(StreamOutOfOrder));
-    assert_eq!(open(2, 0, 0, 0), Some(KindNotSupported { kind: 2 }));
-    assert_eq!(open(3, 0, 0, 0), Some(KindNotSupported { kind: 3 }));
+    for units in [2, 3] {
+        assert_eq!(open(units, 1, 0, 0), None);
+        assert_eq!(open(units, 0, 0, 0), Some(UnitsInOrder));
+    }
     let unknown = |field, value| Some(UnknownValue { field, value });
     assert_eq!(open(4, 0, 0, 0), unknown("kind", 4));
     assert_eq!(open(1, 2, 0, 0), unknown("order", 2));
@@ -264,6 +266,78 @@ fn a_repair_symbol_combines_some() {
 }
 
 #[test]
+fn a_unit_has_its_size() {
+    use DecodeErrorKind::*;
+    let unit = |size, offset| kind(&frame(&[UNIT, 4, 0, size, offset, 3], b"abc"));
+    assert_eq!(unit(3, 0), None);
+    assert_eq!(unit(MAX_UNIT, MAX_UNIT - 3), None);
+    assert_eq!(unit(3, 1), Some(PartBeyondUnit { end: 4, size: 3 }));
+    let (end, size) = (varint::MAX + 3, MAX_UNIT);
+    assert_eq!(unit(size, varint::MAX), Some(PartBeyondUnit { end, size }));
+    let long = too_large("size", MAX_UNIT + 1, MAX_UNIT);
+    assert_eq!(unit(MAX_UNIT + 1, 0), long);
+    assert_eq!(kind(&varints(&[UNIT, 4, 0, 5, 0, 0])), Some(EmptyPart));
+
+    let repair = |size, index, len: usize| {
+        let integers = [UNIT_REPAIR, 4, 0, size, index, len as u64];
+        kind(&frame(&integers, &vec![0; len]))
+    };
+    assert_eq!(repair(1, 65_535, 1), None);
+    assert_eq!(repair(1, 65_536, 1), too_large("index", 65_536, 65_535));
+    assert_eq!(repair(256, 0, 1), None);
+    let short = |len| Some(ShortSymbol { len, least: 512 });
+    assert_eq!(repair(257, 0, 1), short(1));
+    assert_eq!(repair(512 * 257, 0, 511), short(511));
+    assert_eq!(repair(512 * 257, 0, 512), None);
+    assert_eq!(repair(512 * 65_535, 0, 512), None);
+    let many = repair(512 * 65_535 + 1, 0, 512);
+    assert_eq!(many, too_large("number of symbols", 65_536, 65_535));
+    assert_eq!(repair(0, 0, 1), Some(EmptyPart));
+    assert_eq!(repair(1, 0, 0), Some(EmptyPart));
+
+    let fate = |fate, value| kind(&varints(&[UNIT_FATE, 4, 0, fate, value]));
+    let unknown = |field, value| Some(UnknownValue { field, value });
+    for known in [(0, 9), (1, 9), (2, 0), (3, 9), (4, 0)] {
+        assert_eq!(fate(known.0, known.1), None);
+    }
+    assert_eq!(fate(2, 1), unknown("value", 1));
+    assert_eq!(fate(5, 0), unknown("fate", 5));
+    let cancel = kind(&varints(&[UNIT_CANCEL, 4, 0, MAX_UNIT + 1, 0]));
+    assert_eq!(cancel, too_large("size", MAX_UNIT + 1, MAX_UNIT));
+}
+
+#[test]
+fn headings_come_back_and_end_where_they_end() {
+    let block = BlockHeading {
+        deadline_us: 77_000,
+    };
+    let mut bytes = Vec::new();
+    block.encode(&mut bytes);
+    bytes.extend_from_slice(b"data");
+    assert_eq!(BlockHeading::decode(&bytes), Ok((block, 4)));
+    for piece in [Piece::More, Piece::Last, Piece::Cancelled(9)] {
+        for total in [None, Some(0), Some(varint::MAX - 1)] {
+            let heading = ObjectHeading {
+                object: 3,
+                offset: 1 << 20,
+                total,
+                piece,
+            };
+            let mut bytes = Vec::new();
+            heading.encode(&mut bytes);
+            let len = bytes.len();
+            assert!(len <= ObjectHeading::LONGEST);
+            assert!((0..len).all(|cut| ObjectHeading::decode(&bytes[..cut]).is_err()));
+            bytes.extend_from_slice(b"data");
+            assert_eq!(ObjectHeading::decode(&bytes), Ok((heading, len)));
+        }
+    }
+    let (field, value) = ("piece", 3);
+    let error = Err(DecodeErrorKind::UnknownValue { field, value });
+    assert_eq!(ObjectHeading::decode(&[0, 0, 0, 3]), error);
+}
+
+#[test]
 fn the_rest() {
     use DecodeErrorKind::*;
     assert_eq!(kind(&varints(&[MAX_FLOWS, MAX_FLOW_COUNT])), None);
@@ -319,6 +393,8 @@ fn parameters() {
         (7, 2, MAX_CODE_WINDOW, "code_window"),
         (8, 4, MAX_CODE_SYMBOL, "code_symbol"),
         (9, 8, MAX_FLOW_COUNT, "code_flows"),
+        (10, 4, MAX_UNITS, "max_units"),
+        (11, 4, MAX_REPAIRS, "max_repairs"),
     ] {
         assert_eq!(error(&[id, len, max]), None);
         let value = max + 1;

@@ -39,8 +39,8 @@ fn name_the_frame_the_place_and_the_fault() {
         "frame 0x33 at byte 12: no frame has this type"
     );
     assert_eq!(
-        third(&[OPEN_FLOW, 4, 2]),
-        "OPEN_FLOW at byte 12: flow kind 2 is not supported"
+        third(&[OPEN_FLOW, 4, 4]),
+        "OPEN_FLOW at byte 12: kind 4 has no meaning"
     );
     assert_eq!(
         third(&[OPEN_FLOW, 4, 0, 0, 8]),
@@ -49,6 +49,10 @@ fn name_the_frame_the_place_and_the_fault() {
     assert_eq!(
         third(&[PACKET_PART, 4, 0, 600, 601, 2]),
         "PACKET_PART at byte 12: the part ends at byte 602 of a message of 601 bytes"
+    );
+    assert_eq!(
+        third(&[UNIT, 4, 0, 601, 600, 2]),
+        "UNIT at byte 12: the part ends at byte 602 of a unit of 601 bytes"
     );
 }
 

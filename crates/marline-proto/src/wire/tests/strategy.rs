@@ -97,6 +97,8 @@ fn open_flow() -> impl Strategy<Value = OpenFlow<'static>> {
             (FlowKind::Stream, DeliveryOrder::InOrder),
             (FlowKind::Packets, DeliveryOrder::InOrder),
             (FlowKind::Packets, DeliveryOrder::AsTheyCome),
+            (FlowKind::Blocks, DeliveryOrder::AsTheyCome),
+            (FlowKind::Objects, DeliveryOrder::AsTheyCome),
         ][..],
     );
     (
@@ -138,6 +140,59 @@ fn packet_part() -> impl Strategy<Value = PacketPart<'static>> {
                 data,
             }
         })
+}
+
+fn unit() -> impl Strategy<Value = UnitData<'static>> {
+    (
+        flow(),
+        any_varint(),
+        data(2000),
+        upto(1 << 20),
+        upto(1 << 20),
+    )
+        .prop_map(|(flow, unit, data, before, after)| {
+            let data = if data.is_empty() { &DATA[..1] } else { data };
+            UnitData {
+                flow,
+                unit,
+                size: before + data.len() as u64 + after,
+                offset: before,
+                data,
+            }
+        })
+}
+
+fn unit_repair() -> impl Strategy<Value = UnitRepair<'static>> {
+    (
+        flow(),
+        any_varint(),
+        data(2000),
+        any::<u16>(),
+        1..=MAX_SOURCES,
+    )
+        .prop_map(|(flow, unit, data, index, symbols)| {
+            let data = if data.is_empty() { &DATA[..1] } else { data };
+            let len = data.len() as u64;
+            let short = len < LEAST_SYMBOL;
+            let symbols = if short { symbols.min(CERTAIN) } else { symbols };
+            UnitRepair {
+                flow,
+                unit,
+                size: (symbols * len).min(MAX_UNIT),
+                index,
+                data,
+            }
+        })
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    prop_oneof![
+        any_varint().prop_map(Verdict::OnTime),
+        any_varint().prop_map(Verdict::Late),
+        Just(Verdict::GivenUp),
+        any_varint().prop_map(Verdict::Refused),
+        Just(Verdict::Short),
+    ]
 }
 
 fn close() -> impl Strategy<Value = Close<'static>> {
@@ -237,7 +292,7 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
     });
     let status = prop::sample::select(&[Availability::Available, Availability::Standby][..]);
     let numbers = || (flow(), any_varint(), any_varint());
-    let choices: [BoxedStrategy<Frame<'static>>; 20] = [
+    let choices: [BoxedStrategy<Frame<'static>>; 24] = [
         (1..40_usize).prop_map(|len| Frame::Padding { len }).boxed(),
         Just(Frame::Ping).boxed(),
         ack(80).prop_map(Frame::Ack).boxed(),
@@ -262,6 +317,32 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
             .boxed(),
         numbers()
             .prop_map(|(flow, sequence, _)| Frame::Finish(Finish { flow, sequence }))
+            .boxed(),
+        unit().prop_map(Frame::Unit).boxed(),
+        unit_repair().prop_map(Frame::UnitRepair).boxed(),
+        (flow(), any_varint(), verdict())
+            .prop_map(|(flow, unit, verdict)| {
+                Frame::UnitFate(UnitFate {
+                    flow,
+                    unit,
+                    verdict,
+                })
+            })
+            .boxed(),
+        (
+            flow(),
+            any_varint(),
+            upto(MAX_UNIT),
+            prop::option::of(upto(varint::MAX - 1)),
+        )
+            .prop_map(|(flow, unit, size, code)| {
+                Frame::UnitCancel(UnitCancel {
+                    flow,
+                    unit,
+                    size,
+                    code,
+                })
+            })
             .boxed(),
         any_varint()
             .prop_map(|max| Frame::MaxData(MaxData { max }))
@@ -304,6 +385,8 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
         upto(MAX_CODE_WINDOW),
         upto(MAX_CODE_SYMBOL),
         upto(MAX_FLOW_COUNT),
+        upto(MAX_UNITS),
+        upto(MAX_REPAIRS),
     )
         .prop_map(
             |(
@@ -316,6 +399,8 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 code_window,
                 code_symbol,
                 code_flows,
+                max_units,
+                max_repairs,
             )| Params {
                 max_idle_timeout_ms,
                 max_data,
@@ -326,6 +411,8 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 code_window,
                 code_symbol,
                 code_flows,
+                max_units,
+                max_repairs,
             },
         )
 }

@@ -92,6 +92,7 @@ impl Inbox {
             let chunk = match self.kind {
                 FlowKind::Stream => session.read(flow, max),
                 FlowKind::Packets => session.receive(flow),
+                FlowKind::Blocks | FlowKind::Objects => break,
             };
             match chunk {
                 Chunk::Data(data) => self.take(now, flow, &data),
@@ -108,7 +109,7 @@ impl Inbox {
                 self.check_stream(flow, data);
                 self.progress.push((now, self.read));
             }
-            FlowKind::Packets => self.check_message(now, data),
+            _ => self.check_message(now, data),
         }
         if self.first_at.is_none() {
             self.first_at = Some(now);

@@ -234,7 +234,7 @@ impl Lab {
                     outbox.cut_short = true;
                 }
             }
-            Event::FlowReadable(_) | Event::PathAbandoned(_) => {}
+            Event::FlowReadable(_) | Event::PathAbandoned(_) | Event::UnitSettled { .. } => {}
             Event::FlowClosed(flow) => {
                 let before = self.flows_closed.insert((end, flow), now);
                 assert_eq!(before, None, "flow {} closed twice at {end:?}", flow.0);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use marline_proto::flow::Symbol;
+use marline_proto::flow::{Fate, Symbol};
 use marline_proto::observe::{Observer, Record};
 use marline_proto::path::{EmissionKind, PathState};
 use marline_proto::wire::{FlowId, PathId};
@@ -135,6 +135,19 @@ impl Observer for Tap {
                     .into_iter()
                     .for_each(&mut mix);
                 Some(Logged::Repaired(flow, symbol))
+            }
+            Record::UnitWhole { flow, unit, late } => {
+                [8, flow.0, unit, u64::from(late)]
+                    .into_iter()
+                    .for_each(&mut mix);
+                None
+            }
+            Record::UnitSettled { flow, unit, fate } => {
+                let late = fate == Fate::Late;
+                [9, flow.0, unit, u64::from(late)]
+                    .into_iter()
+                    .for_each(&mut mix);
+                None
             }
             Record::PathState {
                 path,

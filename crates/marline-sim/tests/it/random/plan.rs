@@ -62,6 +62,7 @@ pub(super) fn config(rng: &mut Rng) -> Config {
         fixed_rate: (congestion == "fixed").then(|| Rate::from_kbps(between(rng, 500, 8_000))),
         stream_scheduler: scheduler(rng),
         packets_scheduler: scheduler(rng),
+        ..Config::default()
     }
 }
 
@@ -116,6 +117,7 @@ pub(super) fn flow(rng: &mut Rng) -> FlowOptions {
 /// What an application writes; small enough for the smallest buffer.
 pub(super) fn outbox(rng: &mut Rng, now: Instant, kind: FlowKind, buffer: u64) -> Outbox {
     match kind {
+        FlowKind::Blocks | FlowKind::Objects => unreachable!("not drawn here"),
         FlowKind::Stream => Outbox::stream(pick(rng, &[0, 1, 700, 30_000, 250_000])),
         FlowKind::Packets => {
             let largest = buffer.saturating_sub(64);

@@ -152,9 +152,13 @@ fn check(scenario: &Scenario) -> Result<(Rate, u32), String> {
         workload.starts != Instant::ZERO || workload.stops.is_some(),
         "its workload does not run from beginning to end; leave `starts` and `stops` out",
     )?;
+    wrong(
+        workload.flow.kind.has_units(),
+        "its flow is of blocks or objects; write `flow = \"stream\"` or `\"packets\"`",
+    )?;
     let least = match workload.flow.kind {
         FlowKind::Packets => HEAD..=60_000,
-        FlowKind::Stream => HEAD..=1 << 20,
+        _ => HEAD..=1 << 20,
     };
     if !least.contains(&size) {
         let (from, to) = (least.start(), least.end());

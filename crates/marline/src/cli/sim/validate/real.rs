@@ -53,7 +53,7 @@ pub(super) fn run(trial: &Trial, seed: u64, stop: &AtomicBool) -> Result<Real, C
     }
     let sink = match trial.workload().flow.kind {
         FlowKind::Packets => Sink::packets(),
-        FlowKind::Stream => Sink::stream(),
+        _ => Sink::stream(),
     };
     let failed = |error| CliError::runtime(format!("no socket for the stream: {error}"));
     let sink = sink.map_err(failed)?;
@@ -173,7 +173,6 @@ fn client(
     let congestion = congestion(trial.config());
     let flow = &trial.workload().flow;
     let (protocol, more) = match (flow.kind, flow.lifetime) {
-        (FlowKind::Stream, _) => ("tcp", String::new()),
         (FlowKind::Packets, None) => ("udp", ",ordered".to_owned()),
         (FlowKind::Packets, Some(lifetime)) => {
             let lifetime = humantime::format_duration(lifetime).to_string();
@@ -182,6 +181,7 @@ fn client(
                 format!(",ordered,lifetime={}", lifetime.replace(' ', "")),
             )
         }
+        _ => ("tcp", String::new()),
     };
     let forward = format!(
         "{protocol}:127.0.0.1:0={target},scheduler={},priority={}{more}",

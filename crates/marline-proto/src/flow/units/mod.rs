@@ -1,0 +1,53 @@
+//! Flows of units: blocks and objects.
+//!
+//! A *unit* is cut into *k* symbols of equal length, and any k of them and of the repair symbols
+//! that the block code of `marline-fec` makes bring it back. A block is one unit. An object is one
+//! unit or, if it is long or grows while it is sent, several. Several units are under way at once,
+//! and none waits for another.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `outgoing.rs` | one unit at its sender: what was cut, acknowledged, written off |
+//! | `repairs.rs` | its repair symbols, encoded when they leave |
+//! | `order.rs` | whose symbol is next: by urgency, but nobody starves |
+//! | `send.rs`, `view.rs` | all units of a sender; what schedulers see of them |
+//! | `objects.rs` | its objects: pieces, dependencies, priorities |
+//! | `arriving.rs` | one unit at its receiver |
+//! | `recv.rs`, `assembly.rs` | all units of a receiver, and objects out of units |
+//! | `fate.rs` | what became of a unit |
+//!
+//! The receiver decides what became of a unit and says so (UNIT_FATE) until the sender knows. The
+//! sender keeps a unit until then. It sends again what was lost, unless repair symbols make up for
+//! it; a block only until its deadline.
+//!
+//! # Bounds
+//!
+//! A unit takes credit when its first symbol is cut: its bytes and [`UNIT_COST`]; it gives the
+//! credit back when the receiver's application has read it. So the receiver holds at most the
+//! flow's window, and as much again for repair symbols and the one unit that is being rebuilt. The
+//! numbers of units that are not settled lie within `max_units` of each other.
+
+mod arriving;
+mod assembly;
+mod fate;
+mod objects;
+mod order;
+mod outgoing;
+mod recv;
+mod repairs;
+mod send;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use fate::Fate;
+pub use objects::ObjectOptions;
+pub use recv::{Received, UnitPiece};
+pub use send::BlockTerms;
+
+pub(crate) use recv::{UnitError, UnitsRecv};
+pub(crate) use send::{Limits, Settlement, UnitsSend};
+
+/// Credit (bytes) that a unit takes besides its length, so that small ones are bounded too.
+pub(crate) const UNIT_COST: u64 = 256;

@@ -1,0 +1,89 @@
+//! What schedulers see of a sender's units.
+
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use marline_base::Instant;
+
+use super::BlockTerms;
+use super::outgoing::Outgoing;
+use super::send::{COMMON_URGENCY, UnitsSend};
+use crate::sched::{Unit, UnitCode};
+
+/// Units of each sort that a scheduler is shown at once.
+const SHOWN: usize = 64;
+
+impl UnitsSend {
+    /// A block of `len` bytes, heading included, that would be written now.
+    pub(crate) fn offered(&self, now: Instant, len: u64, terms: BlockTerms) -> Unit {
+        Unit {
+            deadline: terms.deadline.map(|deadline| now + deadline),
+            reliability: terms.reliability,
+            urgency: COMMON_URGENCY,
+            code: Some(UnitCode {
+                spare: self.limits.repairs.min(u64::from(u16::MAX)) as u32,
+                ..UnitCode::default()
+            }),
+            ..Unit::new(self.count, len)
+        }
+    }
+
+    fn view(&self, number: u64, unit: &Outgoing, max: u32) -> Unit {
+        let (symbol, symbols) = unit.code();
+        let spare = match unit.has_begun() {
+            true => unit.spare(self.limits.repairs, max),
+            false => self.limits.repairs.min(u64::from(u16::MAX)) as u32,
+        };
+        Unit {
+            id: number,
+            len: unit.uncut(),
+            deadline: unit.deadline,
+            reliability: unit.reliability,
+            urgency: unit.place.urgency,
+            code: Some(UnitCode {
+                symbol: symbol as u32,
+                symbols: symbols as u32,
+                acked: unit.symbols_acked(),
+                open: unit.open(),
+                repairs: u32::from(unit.repairs.emitted),
+                spare,
+            }),
+        }
+    }
+
+    /// The unit whose symbol is next.
+    pub(crate) fn next_unit(&self, credit: u64) -> Option<Unit> {
+        let number = self.next(credit)?;
+        Some(self.view(number, self.units.get(&number)?, u32::MAX))
+    }
+
+    /// The units under way, the next one first.
+    pub(crate) fn views(&self, credit: u64) -> Vec<Unit> {
+        let next = self.next(credit);
+        let rest = self.order.iter().filter(|number| Some(*number) != next);
+        let waiting = next.into_iter().chain(rest.take(SHOWN - 1));
+        let emitted = self.emitted.iter().copied().take(SHOWN);
+        waiting
+            .chain(emitted)
+            .filter_map(|number| Some(self.view(number, self.units.get(&number)?, u32::MAX)))
+            .collect()
+    }
+
+    /// Bytes that wait to be cut and may be.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// Was a unit emitted whole that the peer is not known to have?
+    pub(crate) fn has_emitted(&self) -> bool {
+        !self.emitted.is_empty()
+    }
+}
+
+/// Joins a heading and the application's bytes.
+pub(super) fn joined(heading: impl FnOnce(&mut Vec<u8>), data: &[u8]) -> Bytes {
+    let mut unit = Vec::with_capacity(super::objects::HEADING + data.len());
+    heading(&mut unit);
+    unit.extend_from_slice(data);
+    Bytes::from(unit)
+}

@@ -1,0 +1,180 @@
+//! Every block's fate is told right, on both sides.
+
+use marline_proto::Config;
+use marline_proto::flow::Fate;
+use marline_proto::sched::Choice;
+use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::wire::FlowKind;
+
+use super::lab::Units;
+use crate::kit::{ms, secs};
+
+fn blocks(seed: u64, scheduler: Option<Choice>, links: &[&str]) -> Units {
+    let mut units = Units::over(seed, &Config::default(), FlowKind::Blocks, scheduler, links);
+    // It takes some packets to know the other's clock and what the links carry.
+    for _ in 0..40 {
+        units.block(6_000, None).expect("there is room");
+        units.run_for(ms(15));
+    }
+    units
+}
+
+/// The clocks of both ends are compared over the smallest round trip, whose halves differ by what a
+/// full and an empty packet take to be sent, and by what jitter hides.
+const DOUBT: marline_sim::Duration = ms(2);
+
+/// What was said of the blocks is true.
+fn check_truth(units: &Units) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for (number, written) in &units.written {
+        let (fate, after) = units.settled[number];
+        let Some(deadline) = written.deadline else {
+            continue;
+        };
+        let delay = units.whole.get(number).map(|w| w.at.since(written.at));
+        match (fate, delay) {
+            (Fate::OnTime, Some(delay)) => {
+                assert!(delay <= deadline + DOUBT, "{number} took {delay:?}");
+                counts[0] += 1;
+            }
+            (Fate::Late, Some(delay)) => {
+                assert!(delay + DOUBT >= deadline, "{number} took {delay:?}");
+                counts[1] += 1;
+            }
+            (Fate::Lost, None) => {
+                assert!(after >= deadline, "{number} was given up after {after:?}");
+                counts[2] += 1;
+            }
+            other => panic!("{number}: {other:?}"),
+        }
+        if let Some(delay) = delay {
+            let error = delay.abs_diff(after);
+            assert!(error <= DOUBT, "{number} took {delay:?}, told {after:?}");
+        }
+    }
+    counts
+}
+
+#[test]
+fn fates_are_true_with_every_scheduler() {
+    let links = [
+        "rate=20mbit,delay=20ms,jitter=2ms,loss=3%,queue=100ms",
+        "rate=10mbit,delay=30ms,loss=1%,queue=100ms",
+    ];
+    let fit = SCHEDULERS
+        .iter()
+        .filter(|entry| entry.kinds.contains(&FlowKind::Blocks));
+    let (mut tried, mut all) = (0, [0; 3]);
+    for entry in fit {
+        let mut units = blocks(1, Some(Choice::from(entry)), &links);
+        for n in 0..80 {
+            units
+                .block(20_000 + 500 * n, Some(ms(60)))
+                .expect("there is room");
+            units.run_for(ms(25));
+        }
+        units.finish_within(secs(10));
+        units.check_fates();
+        let counts = check_truth(&units);
+        assert!(counts[0] >= 20, "{}: {counts:?}", entry.name);
+        all = core::array::from_fn(|i| all[i] + counts[i]);
+        tried += 1;
+    }
+    assert!(tried >= 10, "only {tried} schedulers serve blocks");
+    assert!(all.iter().all(|n| *n > 0), "{all:?}");
+}
+
+#[test]
+fn fates_are_true_while_paths_die_and_acknowledgements_are_lost() {
+    let mut all = [0; 3];
+    for seed in 0..6 {
+        let links = [
+            "rate=20mbit,delay=20ms,loss=2%,queue=100ms",
+            "rate=20mbit,delay=20ms,jitter=2ms,overtake=yes,queue=100ms",
+        ];
+        let mut units = blocks(seed, None, &links);
+        for n in 0..150_u64 {
+            units.block(30_000, Some(ms(50))).expect("there is room");
+            units.run_for(ms(20));
+            match n {
+                20 => units.lab.world.set_dark(units.path(0), false, true),
+                40 => units.lab.dark(units.path(1), true),
+                60 => units.lab.dark(units.path(0), true),
+                75 => units.lab.dark(units.path(1), false),
+                90 => units.lab.dark(units.path(0), false),
+                _ => {}
+            }
+        }
+        units.finish_within(secs(30));
+        units.check_fates();
+        let counts = check_truth(&units);
+        all = core::array::from_fn(|i| all[i] + counts[i]);
+        let [sent, received] = units.counters();
+        let whole = units.whole.len() as u64;
+        // The flow is closed, and its counters with it.
+        assert_eq!((sent.acked, received.delivered), (0, 0));
+        assert!(whole > 50);
+    }
+    assert!(all[0] > 300 && all[2] > 60, "{all:?}");
+}
+
+#[test]
+fn a_sender_drops_at_the_deadline_what_it_did_not_send() {
+    // A quarter more than the link carries for two seconds, then half of it: what was too much must
+    // not be in the way of what follows.
+    let mut units = blocks(2, None, &["rate=10mbit,delay=10ms,queue=200ms"]);
+    for _ in 0..60 {
+        let deadline = Some(ms(120));
+        units.block(50_000, deadline).expect("there is room");
+        units.run_for(ms(33));
+    }
+    let [sent, received] = units.counters();
+    assert!(sent.lost > 10 && sent.acked > 45, "{sent:?}");
+    assert_eq!(received.missing, sent.lost);
+    for _ in 0..10 {
+        let deadline = Some(ms(120));
+        units.block(50_000, deadline).expect("there is room");
+        units.run_for(ms(80));
+    }
+    units.finish_within(secs(5));
+    units.check_fates();
+    check_truth(&units);
+    let in_time = (100..110).filter(|n| units.settled[n].0 == Fate::OnTime);
+    assert!(in_time.count() >= 8, "{:?}", units.settled);
+}
+
+#[test]
+fn late_blocks_are_dropped_if_the_reader_wants_that() {
+    // 20 kB take 16 ms on this link; what is under way at the deadline still arrives.
+    let config = Config {
+        congestion: "none",
+        ..Config::default()
+    };
+    for drop in [false, true] {
+        let link = "rate=10mbit,delay=20ms,queue=400ms";
+        let mut units = Units::over(3, &config, FlowKind::Blocks, None, &[link]);
+        units.block(1_000, None).expect("there is room");
+        units.run_for(ms(300));
+        let flow = units.flow;
+        units.lab.world.server.drop_late_blocks(flow, drop);
+        units.block(20_000, Some(ms(30))).expect("there is room");
+        units.run_for(secs(1));
+        assert_eq!(units.settled[&1].0, Fate::Late);
+        assert_eq!(units.whole.contains_key(&1), !drop);
+        let [sent, received] = units.counters();
+        assert_eq!((sent.acked_late, received.late), (1, 1));
+    }
+}
+
+#[test]
+fn a_block_can_be_cancelled() {
+    let mut units = blocks(4, None, &["rate=2mbit,delay=10ms"]);
+    let number = units.block(100_000, None).expect("there is room");
+    units.run_for(ms(50));
+    let (now, flow) = (units.now(), units.flow);
+    units.lab.world.client.cancel_block(now, flow, number, 9);
+    units.run_for(ms(200));
+    assert_eq!(units.settled[&number].0, Fate::Cancelled(9));
+    assert_eq!(units.gone[&number], Fate::Cancelled(9));
+    units.finish_within(secs(2));
+}

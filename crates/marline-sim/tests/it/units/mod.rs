@@ -1,0 +1,6 @@
+//! Blocks and objects over links that lose, delay, overtake and die.
+
+mod blocks;
+mod lab;
+mod objects;
+mod repair;

@@ -1,0 +1,98 @@
+//! A flow of blocks.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use marline_proto::Accepted;
+use marline_proto::flow::{BlockTerms, SendError};
+use marline_proto::wire::FlowId;
+
+use super::shared::Shared;
+use super::units::{Incoming, Settled, Units};
+
+/// Blocks over all paths of a session: each is delivered whole, as soon as enough of it is there,
+/// and worth something only by its deadline.
+///
+/// Dropping it ends both directions; blocks that were written are still sent until their deadlines.
+#[derive(Debug)]
+pub struct Blocks {
+    units: Units,
+}
+
+impl Blocks {
+    pub(super) fn new(shared: Arc<Shared>, flow: FlowId) -> Self {
+        let units = Units { shared, flow };
+        Self { units }
+    }
+
+    /// The flow's number in its session.
+    pub fn id(&self) -> FlowId {
+        self.units.flow
+    }
+
+    /// Writes a block at once, or says why not. The scheduler may refuse it, with what it could
+    /// keep instead ([`marline_proto::sched::Refusal`]).
+    ///
+    /// # Errors
+    /// As [`SendError`] says; the block was not taken.
+    pub fn try_write(&self, block: &Bytes, terms: BlockTerms) -> Result<Accepted, SendError> {
+        self.units
+            .with(|session, now, flow| session.write_block(now, flow, block, terms))
+    }
+
+    /// Writes a block, waiting while the flow has no room.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] if this block is too long or the scheduler refuses it; any
+    /// other kind if the flow is over.
+    pub async fn write(&self, block: &Bytes, terms: BlockTerms) -> io::Result<Accepted> {
+        self.units
+            .write(|session, now, flow| session.write_block(now, flow, block, terms))
+            .await
+    }
+
+    /// Largest block (bytes) that would arrive `within` this time with at least this probability,
+    /// if it were written now; `None` if the flow's scheduler does not know.
+    pub fn capacity(&self, within: Duration, reliability: f64) -> Option<u64> {
+        self.units
+            .with(|session, now, flow| session.block_capacity(now, flow, within, reliability))
+    }
+
+    /// Shortest time within which a block of `len` bytes would arrive with at least this
+    /// probability, if it were written now; `None` if the flow's scheduler does not know.
+    pub fn deadline(&self, len: u64, reliability: f64) -> Option<Duration> {
+        self.units
+            .with(|session, now, flow| session.block_deadline(now, flow, len, reliability))
+    }
+
+    /// Cancels a block that was written here, with a code for the receiver.
+    pub fn cancel(&self, block: u64, code: u64) {
+        self.units
+            .with(|session, now, flow| session.cancel_block(now, flow, block, code));
+    }
+
+    /// Drops blocks that come late instead of delivering them marked as late.
+    pub fn drop_late(&self, drop: bool) {
+        self.units
+            .with(|session, _, flow| session.drop_late_blocks(flow, drop));
+    }
+
+    /// The next block, or news of one that will not come; `None` when nothing more will.
+    pub async fn recv(&self) -> Option<Incoming> {
+        self.units.recv().await
+    }
+
+    /// What became of a block that was written here, in the order in which that became known; the
+    /// oldest of more than 4096 that nobody asks for are forgotten. `None` when the flow is
+    /// over.
+    pub async fn settled(&self) -> Option<Settled> {
+        self.units.settled().await
+    }
+
+    /// No more blocks will be written.
+    pub fn finish(&self) {
+        self.units.finish();
+    }
+}

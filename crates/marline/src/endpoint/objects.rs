@@ -1,0 +1,165 @@
+//! A flow of objects.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use marline_proto::flow::{Fate, ObjectOptions, SendError};
+use marline_proto::wire::FlowId;
+
+use super::shared::Shared;
+use super::units::{Incoming, Settled, Units};
+
+/// Objects over all paths of a session: each arrives reliably and on its own, the urgent ones
+/// first.
+///
+/// Dropping it ends both directions; objects that were written whole are still delivered.
+#[derive(Debug)]
+pub struct Objects {
+    units: Units,
+    /// Objects of which pieces came, for those who want them whole.
+    partial: Mutex<BTreeMap<u64, BytesMut>>,
+}
+
+/// A whole object, or news of one that will not come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// Here it is.
+    Whole {
+        /// Its number in the flow.
+        number: u64,
+        /// Its bytes.
+        data: Bytes,
+    },
+    /// It will not come, or not the rest of it.
+    Gone {
+        /// Its number in the flow.
+        number: u64,
+        /// Why not.
+        fate: Fate,
+    },
+}
+
+impl Objects {
+    pub(super) fn new(shared: Arc<Shared>, flow: FlowId) -> Self {
+        Self {
+            units: Units { shared, flow },
+            partial: Mutex::default(),
+        }
+    }
+
+    /// The flow's number in its session.
+    pub fn id(&self) -> FlowId {
+        self.units.flow
+    }
+
+    /// Sends an object whole and returns its number, waiting while the flow has no room. Objects
+    /// larger than the send buffer are opened and written in pieces.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] if this object is too long or its options are wrong; any
+    /// other kind if the flow is over.
+    pub async fn send(&self, object: &Bytes, options: &ObjectOptions) -> io::Result<u64> {
+        self.units
+            .write(|session, now, flow| session.send_object(now, flow, object, options))
+            .await
+    }
+
+    /// Opens an object, to be written by [`write`](Self::write), and returns its number.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn open(&self, options: &ObjectOptions) -> io::Result<u64> {
+        self.units
+            .write(|session, now, flow| session.open_object(now, flow, options))
+            .await
+    }
+
+    /// Appends to an object, waiting while the flow has no room; `last`: the object ends with it.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); also if the object has ended.
+    pub async fn write(&self, object: u64, data: &Bytes, last: bool) -> io::Result<()> {
+        self.units
+            .write(|session, now, flow| session.write_object(now, flow, object, data, last))
+            .await
+    }
+
+    /// Changes an object's priority (RFC 9218).
+    ///
+    /// # Errors
+    /// [`SendError::NoObject`] if it is settled, [`SendError::Urgency`] beyond 7.
+    pub fn reprioritise(
+        &self,
+        object: u64,
+        urgency: u8,
+        incremental: bool,
+    ) -> Result<(), SendError> {
+        self.units
+            .with(|session, _, flow| session.reprioritise(flow, object, urgency, incremental))
+    }
+
+    /// Cancels an object that was opened here, with a code for the receiver.
+    pub fn cancel(&self, object: u64, code: u64) {
+        self.units
+            .with(|session, now, flow| session.cancel_object(now, flow, object, code));
+    }
+
+    /// Refuses an object of the other end's, with a code for its sender.
+    pub fn refuse(&self, object: u64, code: u64) {
+        self.partial().remove(&object);
+        self.units
+            .with(|session, now, flow| session.refuse_object(now, flow, object, code));
+    }
+
+    fn partial(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, BytesMut>> {
+        self.partial.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next object that is whole, or news of one that will not come; `None` when nothing more
+    /// will. Objects of several pieces are put together here, so memory is what the other end makes
+    /// of them; [`recv_piece`](Self::recv_piece) bounds it. A flow should be read by one of the two.
+    pub async fn recv(&self) -> Option<Object> {
+        loop {
+            let piece = match self.units.recv().await? {
+                Incoming::Piece(piece) => piece,
+                Incoming::Gone { number, fate } => {
+                    self.partial().remove(&number);
+                    return Some(Object::Gone { number, fate });
+                }
+            };
+            let number = piece.number;
+            if piece.last && piece.offset == 0 {
+                let data = piece.data;
+                return Some(Object::Whole { number, data });
+            }
+            let mut partial = self.partial();
+            let object = partial.entry(number).or_default();
+            object.extend_from_slice(&piece.data);
+            if piece.last {
+                let data = std::mem::take(object).freeze();
+                partial.remove(&number);
+                return Some(Object::Whole { number, data });
+            }
+        }
+    }
+
+    /// The next piece of any object, or news of one that will not come; `None` when nothing more
+    /// will. Pieces of one object come in order and without gaps; of different objects, mixed.
+    pub async fn recv_piece(&self) -> Option<Incoming> {
+        self.units.recv().await
+    }
+
+    /// What became of an object that was sent here, in the order in which that became known; the
+    /// oldest of more than 4096 that nobody asks for are forgotten. `None` when the flow is
+    /// over.
+    pub async fn settled(&self) -> Option<Settled> {
+        self.units.settled().await
+    }
+
+    /// No more objects will be sent; those that are not written to their end are cancelled.
+    pub fn finish(&self) {
+        self.units.finish();
+    }
+}

@@ -1,0 +1,149 @@
+//! What flows of blocks and of objects have in common as tokio knows them.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use marline_base::Instant;
+use marline_proto::Session;
+use marline_proto::flow::{Fate, Received, SendError, UnitPiece};
+use marline_proto::wire::FlowId;
+
+use super::shared::Shared;
+
+/// What became of a block or an object that was sent here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Its number in the flow.
+    pub number: u64,
+    /// What became of it, as its receiver said.
+    pub fate: Fate,
+    /// From the write until the receiver had it whole, as far as the clocks of both ends can be
+    /// compared.
+    pub after: Duration,
+}
+
+/// What a flow of units brings: a whole block or a piece of an object, or that one will not come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// A block, or the next piece of an object.
+    Piece(UnitPiece),
+    /// A block or an object will not come (any more).
+    Gone {
+        /// Its number in the flow.
+        number: u64,
+        /// Why not.
+        fate: Fate,
+    },
+}
+
+/// One flow of units in a session.
+#[derive(Debug)]
+pub(super) struct Units {
+    pub(super) shared: Arc<Shared>,
+    pub(super) flow: FlowId,
+}
+
+impl Units {
+    /// Does something to the flow, and lets the driver act on it.
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Session, Instant, FlowId) -> T) -> T {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        let result = act(&mut state.session, now, self.flow);
+        state.wake_driver();
+        result
+    }
+
+    /// Writes something, waiting while the flow has no room.
+    pub(super) async fn write<T>(
+        &self,
+        mut write: impl FnMut(&mut Session, Instant, FlowId) -> Result<T, SendError>,
+    ) -> io::Result<T> {
+        poll_fn(|cx| {
+            let now = self.shared.clock.now();
+            let mut state = self.shared.lock();
+            if let Some(closed) = &state.closed {
+                return Poll::Ready(Err(closed.clone().into()));
+            }
+            match write(&mut state.session, now, self.flow) {
+                Ok(written) => {
+                    state.wake_driver();
+                    Poll::Ready(Ok(written))
+                }
+                Err(SendError::Full) => {
+                    state.wait_to_write(self.flow, cx);
+                    Poll::Pending
+                }
+                Err(error) => {
+                    let kind = match error {
+                        SendError::Closed => io::ErrorKind::BrokenPipe,
+                        _ => io::ErrorKind::InvalidInput,
+                    };
+                    Poll::Ready(Err(io::Error::new(kind, error)))
+                }
+            }
+        })
+        .await
+    }
+
+    /// What comes next; `None` when nothing more will.
+    pub(super) async fn recv(&self) -> Option<Incoming> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            let received = state.session.receive_unit(self.flow);
+            match received {
+                Received::Piece(piece) => {
+                    // Reading may have freed credit that the peer waits for.
+                    state.wake_driver();
+                    Poll::Ready(Some(Incoming::Piece(piece)))
+                }
+                Received::Gone { number, fate } => {
+                    Poll::Ready(Some(Incoming::Gone { number, fate }))
+                }
+                Received::Finished | Received::Reset(_) => Poll::Ready(None),
+                Received::Blocked if state.closed.is_some() => Poll::Ready(None),
+                Received::Blocked => {
+                    state.wait_to_read(self.flow, cx);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// What became of the next block or object that is settled; `None` when the flow is over.
+    pub(super) async fn settled(&self) -> Option<Settled> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if let Some(settled) = state.take_settled(self.flow) {
+                return Poll::Ready(Some(settled));
+            }
+            let over = state.session.flow_info(self.flow).is_none();
+            if over || state.closed.is_some() {
+                return Poll::Ready(None);
+            }
+            state.wait_to_settle(self.flow, cx);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Ends the sending half: what was written is still delivered.
+    pub(super) fn finish(&self) {
+        let mut state = self.shared.lock();
+        state.session.finish(self.flow);
+        state.wake_driver();
+    }
+}
+
+impl Drop for Units {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.session.finish(self.flow);
+        state.session.stop(self.flow, 0);
+        state.forget(self.flow);
+        state.wake_driver();
+    }
+}
