@@ -10,5 +10,6 @@ pub mod demo;
 pub mod emulate;
 pub mod endpoint;
 pub mod identity;
+pub mod live;
 pub mod metrics;
 pub mod proxy;

@@ -1,12 +1,13 @@
 //! `marline client`: local proxies over a session with a server.
 
 use super::service::Service;
-use super::{CliError, runtime, schedulers};
+use super::{CliError, live, runtime, schedulers};
 use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
 use crate::control::Manage;
 use crate::endpoint::client::FailureKind;
 use crate::endpoint::{self, ClientOptions, ConnectError};
 use crate::identity::Identity;
+use crate::live::{Inlets, WithLive};
 use crate::proxy::front::Front;
 use crate::proxy::{Tasks, Tunnel};
 use marline_proto::sched::registry::SCHEDULERS;
@@ -30,12 +31,20 @@ Examples:
     marline client --server 'marline://...' --path wlan0 --path wwan0 --socks off \\
       --forward udp:127.0.0.1:5000=game.example:5000,scheduler=redundant,lifetime=200ms
 
+  A camera's or encoder's stream (MPEG-TS, RTP, SRT or RIST over UDP) to port 5000 of this host, at most 300 ms late,
+  of which 10 Mb/s must get through; the server has --live too:
+    marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5000 --target 10mbps
+
   From a file, where the keys are the names of the flags; SIGHUP reads its paths again:
     marline client --config client.toml
 
     server = \"marline://...\"
     path = [\"wlan0\", \"wwan0,standby,cost=2\"]
-    forward = [\"tcp:127.0.0.1:8080=intranet.example:80\"]";
+    forward = [\"tcp:127.0.0.1:8080=intranet.example:80\"]
+    [[live]]
+    address = \"udp://:5000\"
+    name = \"cam\"
+    latency = \"150ms\"";
 
 /// Carry local programs' traffic over several links to a server.
 #[derive(Debug, clap::Args)]
@@ -55,6 +64,7 @@ pub struct Client {
     config: ClientConfig,
     identity: Identity,
     front: Front,
+    inlets: Inlets,
     service: Service,
 }
 
@@ -68,11 +78,13 @@ impl Client {
         let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
         let service = Service::bind(&config.common).await?;
         let front = Front::bind(&config).await?;
+        let inlets = Inlets::bind(&config.live).await?;
         Ok(Client {
             args,
             config,
             identity,
             front,
+            inlets,
             service,
         })
     }
@@ -101,12 +113,19 @@ impl Client {
             args,
             mut config,
             front,
+            inlets,
             service,
             ..
         } = self;
         let tasks = Tasks::new();
         front.serve(&session, &tasks);
-        let managed = Arc::new(session);
+        let board = inlets.board();
+        inlets.serve(&session, &tasks);
+        if !board.is_empty() {
+            tasks.spawn(live::show(board.clone(), tasks.clone()));
+        }
+        let session = Arc::new(session);
+        let managed = Arc::new(WithLive { session, board });
         let reload = async || reload(&args, &mut config, managed.as_ref()).await;
         service
             .run(Arc::clone(&managed), tasks, reload, ended)

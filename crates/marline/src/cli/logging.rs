@@ -1,6 +1,7 @@
 //! Logs: tracing to standard error, filtered by `--log` or `MARLINE_LOG`.
 
 use super::CliError;
+use super::line::Logs;
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
 
@@ -16,7 +17,7 @@ pub(super) fn start(filter: &str) -> Result<(), CliError> {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     tracing_subscriber::fmt()
         .with_env_filter(parsed)
-        .with_writer(io::stderr)
+        .with_writer(|| Logs)
         .with_ansi(!plain && io::stderr().is_terminal())
         .with_target(false)
         .try_init()

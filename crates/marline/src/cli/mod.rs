@@ -7,7 +7,9 @@ pub mod client;
 mod demo;
 mod error;
 mod identity;
+mod line;
 mod link;
+mod live;
 mod logging;
 pub mod output;
 mod paths;
@@ -48,6 +50,7 @@ enum Command {
     Server(server::Args),
     Identity(identity::Args),
     Link(link::Args),
+    Live(live::Args),
     Status(status::Args),
     Paths(paths::Args),
     Repro(repro::Args),
@@ -87,6 +90,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Command::Server(args) => server::run(args),
         Command::Identity(args) => identity::run(args),
         Command::Link(args) => link::run(&args),
+        Command::Live(args) => live::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Paths(args) => paths::run(&args),
         Command::Repro(args) => repro::run(&args),

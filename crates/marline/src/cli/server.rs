@@ -1,13 +1,14 @@
 //! `marline server`: lets clients in and connects their flows to their targets.
 
 use super::service::Service;
-use super::{CliError, output, runtime, schedulers};
+use super::{CliError, live, output, runtime, schedulers};
 use crate::carrier::{ListenError, SocketError};
 use crate::config::{RawServer, ServerConfig, Source};
 use crate::control::Manage;
 use crate::endpoint::server::BindError;
 use crate::endpoint::{self, ServerOptions};
 use crate::identity::{ConnectionString, Host, HostPort, Identity};
+use crate::live::{Outlets, WithLive};
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Tasks};
 use marline_proto::sched::registry::SCHEDULERS;
@@ -26,6 +27,9 @@ Examples:
   Clients may reach the web and one private network, but no mail server:
     marline server --allow-client marline-pub:... --allow-target '*' \\
       --allow-target 10.1.0.0/16:443 --deny-target '*:25'
+
+  A studio that takes the stream of one camera at UDP port 6000 of this host, an SRT listener for example:
+    marline server --allow-client marline-pub:... --live udp://127.0.0.1:6000
 
   From a file, where the keys are the names of the flags:
     marline server --config server.toml
@@ -123,11 +127,20 @@ impl Server {
         let Server {
             config, service, ..
         } = self;
+        let live = Outlets::new(&config.live);
+        for entry in &config.live {
+            tracing::info!("live {} goes to {}", entry.name, entry.target);
+        }
+        let board = live.board();
         let settings = Arc::new(ServerSettings {
             policy: config.targets,
+            live,
             max_flows: config.max_flows,
         });
         let (endpoint, tasks) = (Arc::new(endpoint), Tasks::new());
+        if !board.is_empty() {
+            tasks.spawn(live::show(board.clone(), tasks.clone()));
+        }
         let accepting = {
             let (endpoint, tasks) = (Arc::clone(&endpoint), tasks.clone());
             async move {
@@ -137,7 +150,11 @@ impl Server {
                 CliError::runtime("the server's sockets failed and no client can reach it")
             }
         };
-        service.run(endpoint, tasks, reload, accepting).await
+        let managed = Arc::new(WithLive {
+            session: endpoint,
+            board,
+        });
+        service.run(managed, tasks, reload, accepting).await
     }
 }
 

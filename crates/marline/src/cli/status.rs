@@ -3,8 +3,10 @@
 use super::{CliError, output, runtime};
 use crate::control::client::{AskError, ask};
 use crate::control::default_path;
+use crate::control::live::LiveStatus;
 use crate::control::protocol::{Outcome, Request};
 use crate::control::status::{FlowStatus, PathStatus, Role, SessionStatus, Status};
+use crate::live::{Content, Wholeness};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -83,6 +85,9 @@ fn table(status: &Status) -> String {
     for session in &status.sessions {
         push_session(&mut text, session);
     }
+    if !status.live.is_empty() {
+        push_live(&mut text, &status.live);
+    }
     text
 }
 
@@ -140,6 +145,71 @@ fn push_session(text: &mut String, session: &SessionStatus) {
     }
     align(&mut table, 3..=10);
     let _ = writeln!(text, "{table}");
+}
+
+/// Counts are in datagrams; both directions of an entry share a row.
+fn push_live(text: &mut String, live: &[LiveStatus]) {
+    let mut table = new_table(&[
+        "live",
+        "flows",
+        "target",
+        "paths carry",
+        "in",
+        "given up",
+        "repaired",
+        "redundancy %",
+        "out",
+        "lost",
+        "late",
+        "reordered",
+        "duplicated",
+        "input faults",
+        "output faults",
+    ]);
+    for entry in live {
+        table.add_row(live_row(entry));
+    }
+    align(&mut table, 1..=12);
+    let _ = writeln!(text, "\n{table}");
+}
+
+fn live_row(entry: &LiveStatus) -> Vec<String> {
+    let rate = |bps: u64| format!("{:.1} Mb/s", bps as f64 / 1e6);
+    let LiveStatus { sent, received, .. } = entry;
+    vec![
+        entry.name.clone(),
+        entry.flows.to_string(),
+        entry.target_bps.map_or_else(|| "auto".to_owned(), rate),
+        entry.capacity_bps.map_or_else(|| "enough".to_owned(), rate),
+        rate(sent.rate_bps),
+        (sent.given_up + sent.refused).to_string(),
+        sent.repaired.to_string(),
+        format!("{:.1}", sent.redundancy * 100.0),
+        rate(received.rate_bps),
+        received.lost.to_string(),
+        received.late.to_string(),
+        received.reordered.to_string(),
+        received.duplicated.to_string(),
+        faults(sent.content, &sent.input),
+        faults(received.content, &received.output),
+    ]
+}
+
+/// What the content's own numbers say.
+fn faults(content: Content, found: &Wholeness) -> String {
+    let rtp = || {
+        format!(
+            "{} lost, {} late, {} twice",
+            found.lost, found.late, found.duplicated
+        )
+    };
+    let breaks = || format!("{} TS breaks", found.continuity_errors);
+    match content {
+        Content::Opaque => unknown(),
+        Content::MpegTs => breaks(),
+        Content::Rtp => rtp(),
+        Content::RtpMpegTs => format!("{}, {}", rtp(), breaks()),
+    }
 }
 
 fn new_table(head: &[&str]) -> Table {
@@ -247,6 +317,9 @@ mod tests {
             "min-rtt",
             "3.0 MB",
             "12.5",
+            "7.5 Mb/s",
+            "1 TS breaks",
+            "12 lost, 13 late, 14 twice",
         ] {
             assert!(text.contains(expected), "{expected} is not in\n{text}");
         }

@@ -1,16 +1,18 @@
 //! The configuration as the program accepts it: every value parsed, every contradiction refused.
 
 use super::error::{ConfigError, Problem};
+use super::live::{LATENCY, live_latency};
 use super::names::{self, Congestion, Schedulers};
 use super::raw::{RawClient, RawServer};
 use super::source::{Raw, Source, Written};
 use super::text::{duration, listen_address};
-use super::{Forward, PathSpec};
+use super::{Forward, LiveIn, LiveOut, PathSpec, live_target};
 use crate::control;
 use crate::control::status::Role;
 use crate::identity::{
     AllowList, ConnectionString, DEFAULT_PORT, HostPort, KeyTextError, PublicKey,
 };
+use crate::live::LiveName;
 use crate::proxy::policy::{Policy, Rule};
 use marline_proto::Config as SessionConfig;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -44,6 +46,8 @@ pub struct ClientConfig {
     pub socks_login: Option<SocksLogin>,
     /// TCP and UDP forwards, with different listen addresses for each protocol.
     pub forwards: Vec<Forward>,
+    /// Live entries, with different names and addresses.
+    pub live: Vec<LiveIn>,
     /// What both ends have in common.
     pub common: CommonConfig,
 }
@@ -61,6 +65,8 @@ pub struct ServerConfig {
     pub allow_clients: AllowList,
     /// What clients may reach.
     pub targets: Policy,
+    /// Where live entries of clients end, with different names.
+    pub live: Vec<LiveOut>,
     /// Most flows that one client may have open at a time.
     pub max_flows: usize,
     /// What both ends have in common.
@@ -146,6 +152,7 @@ impl ClientConfig {
             paths: paths(source)?,
             socks,
             socks_login: socks_login(source)?,
+            live: live_in(source)?,
             forwards: forwards(source)?,
             common: CommonConfig {
                 schedulers: Schedulers::read(source, &raw.scheduler)?,
@@ -216,6 +223,7 @@ impl ServerConfig {
                 rules("allow-target", &raw.allow_target)?,
                 rules("deny-target", &raw.deny_target)?,
             ),
+            live: live_out(source)?,
             max_flows,
             common: CommonConfig {
                 schedulers: Schedulers::read(source, &raw.scheduler)?,
@@ -322,6 +330,71 @@ fn forwards(source: &Source<RawClient>) -> Result<Vec<Forward>, ConfigError> {
         forwards.push(forward);
     }
     Ok(forwards)
+}
+
+fn live_in(source: &Source<RawClient>) -> Result<Vec<LiveIn>, ConfigError> {
+    let raw = &source.raw;
+    let of_all = [("latency", &raw.latency), ("target", &raw.target)];
+    for (key, value) in of_all {
+        if let (Some(value), []) = (value, &raw.live[..]) {
+            return Err(
+                Problem::new("there is no live entry that it could hold for")
+                    .hint("add one: --live udp://:5000")
+                    .at(source.place(key, value)),
+            );
+        }
+    }
+    let latency = match &raw.latency {
+        Some(value) => source.read("latency", value, live_latency)?,
+        None => LATENCY,
+    };
+    let target = match &raw.target {
+        Some(value) => source.read("target", value, live_target)?,
+        None => None,
+    };
+    let mut entries: Vec<LiveIn> = Vec::new();
+    for value in &raw.live {
+        let entry = source.read("live", &value.0, |text| {
+            let entry = LiveIn::parse(text, latency, target)?;
+            same_name(entries.iter().map(|other| &other.name), &entry.name)?;
+            let clash = |other: &&LiveIn| other.listen == entry.listen && entry.listen.port() != 0;
+            match entries.iter().find(clash) {
+                Some(other) => Err(Problem::new(format!(
+                    "live {} already listens there",
+                    other.name
+                ))),
+                None => Ok(entry),
+            }
+        })?;
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+fn live_out(source: &Source<RawServer>) -> Result<Vec<LiveOut>, ConfigError> {
+    let mut entries: Vec<LiveOut> = Vec::new();
+    for value in &source.raw.live {
+        let entry = source.read("live", &value.0, |text| {
+            let entry: LiveOut = text.parse()?;
+            same_name(entries.iter().map(|other| &other.name), &entry.name)?;
+            Ok(entry)
+        })?;
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+fn same_name<'a>(
+    mut others: impl Iterator<Item = &'a LiveName>,
+    name: &LiveName,
+) -> Result<(), Problem> {
+    match others.any(|other| other == name) {
+        true => Err(
+            Problem::new(format!("another live entry has the name `{name}`"))
+                .hint("add `,name=NAME` to one of them, at the client and at the server"),
+        ),
+        false => Ok(()),
+    }
 }
 
 fn socks_login(source: &Source<RawClient>) -> Result<Option<SocksLogin>, ConfigError> {

@@ -3,6 +3,7 @@
 mod checked;
 mod error;
 mod forward;
+mod live;
 mod names;
 mod path;
 mod raw;
@@ -15,8 +16,9 @@ pub mod text;
 pub use checked::{ClientConfig, CommonConfig, ServerConfig, SocksLogin, default_identity};
 pub use error::{ConfigError, Place, Problem};
 pub use forward::Forward;
+pub use live::{LATENCY, LiveIn, LiveOut, live_target};
 pub use names::{AUTO, Congestion, Schedulers, scheduler};
 pub use path::PathSpec;
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, path_changes};
-pub use source::{Raw, Source, Written};
+pub use source::{Entry, Raw, Source, Written};

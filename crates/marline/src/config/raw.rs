@@ -5,7 +5,7 @@
     reason = "comments here are the flags' help, where brackets mean that a part may be left out"
 )]
 
-use super::source::{Raw, Written, keys};
+use super::source::{Entry, Raw, Written, keys};
 use serde::Deserialize;
 
 /// Configuration of `marline client` as it was written.
@@ -36,6 +36,18 @@ pub struct RawClient {
     /// [,ordered]. TIME is how long a datagram is worth sending, 3s by default. Give it once for each forward.
     #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
     pub forward: Vec<Written>,
+    /// A live entry: udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,scheduler=SCHEDULER][,priority=0..7]. What
+    /// local programs send there (MPEG-TS, RTP, SRT, RIST) goes to the server's --live of the same name, in order and
+    /// never later than the latency budget. Give it once for each entry.
+    #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
+    pub live: Vec<Entry>,
+    /// Latency budget of live entries that name none [default: 300ms].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub latency: Option<Written>,
+    /// Rate that live entries which name none need, such as 10mbps, or `auto` to have it measured: only what the paths
+    /// carry beyond it is spent on copies, and you are told when they carry less [default: auto].
+    #[arg(long, value_name = "RATE", value_parser = Written::flag)]
+    pub target: Option<Written>,
     /// Scheduler of flows that choose none: NAME or NAME:KEY=VALUE:..., with stream= or packets= before it for one kind
     /// of flow [default: auto]. Names and keys are listed below.
     #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
@@ -85,6 +97,9 @@ pub struct RawServer {
     /// Target that clients may not reach, whatever is allowed; written as for --allow-target.
     #[arg(long, value_name = "RULE", value_parser = Written::flag)]
     pub deny_target: Vec<Written>,
+    /// Where live entries of clients end: udp://HOST:PORT[,name=NAME]. Give it once for each name.
+    #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
+    pub live: Vec<Entry>,
     /// Most flows that one client may have open at a time [default: 1024].
     #[arg(long, value_name = "COUNT", value_parser = Written::flag)]
     pub max_flows: Option<Written>,
@@ -108,7 +123,7 @@ pub struct RawServer {
 }
 
 /// Flags win over the file; a list that is given replaces the file's.
-fn list(flags: Vec<Written>, file: Vec<Written>) -> Vec<Written> {
+fn list<T>(flags: Vec<T>, file: Vec<T>) -> Vec<T> {
     if flags.is_empty() { file } else { flags }
 }
 
@@ -124,6 +139,9 @@ impl Raw for RawClient {
             socks_user: self.socks_user.or(file.socks_user),
             socks_password_file: self.socks_password_file.or(file.socks_password_file),
             forward: list(self.forward, file.forward),
+            live: list(self.live, file.live),
+            latency: self.latency.or(file.latency),
+            target: self.target.or(file.target),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),
             metrics: self.metrics.or(file.metrics),
@@ -149,6 +167,7 @@ impl Raw for RawServer {
             allow_clients_file: self.allow_clients_file.or(file.allow_clients_file),
             allow_target: list(self.allow_target, file.allow_target),
             deny_target: list(self.deny_target, file.deny_target),
+            live: list(self.live, file.live),
             max_flows: self.max_flows.or(file.max_flows),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),

@@ -2,9 +2,10 @@
 
 use super::error::{ConfigError, Place, Problem};
 use super::text::nearest;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::convert::Infallible;
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,65 @@ impl<'de> Deserialize<'de> for Written {
             span: Some(spanned.span()),
             text: spanned.into_inner(),
         })
+    }
+}
+
+/// One of several values that may also be written as a table, as under `[[live]]`: `address` is the value itself, and
+/// the other keys are its options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry(pub Written);
+
+impl Entry {
+    /// As [`Written::flag`].
+    ///
+    /// # Errors
+    /// None.
+    pub fn flag(text: &str) -> Result<Self, Infallible> {
+        Written::flag(text).map(Entry)
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = toml::Spanned::<TextOrTable>::deserialize(deserializer)?;
+        Ok(Entry(Written {
+            span: Some(spanned.span()),
+            text: spanned.into_inner().0,
+        }))
+    }
+}
+
+/// The text of a value, or a table in the form of one.
+struct TextOrTable(String);
+
+impl<'de> Deserialize<'de> for TextOrTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = TextOrTable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text, or a table with `address`")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<TextOrTable, E> {
+                Ok(TextOrTable(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextOrTable, A::Error> {
+                let (mut address, mut options) = (None, String::new());
+                while let Some((key, value)) = map.next_entry::<String, String>()? {
+                    if key == "address" {
+                        address = Some(value);
+                    } else {
+                        options.push_str(&format!(",{key}={value}"));
+                    }
+                }
+                let address = address.ok_or_else(|| A::Error::missing_field("address"))?;
+                Ok(TextOrTable(address + &options))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
     }
 }
 

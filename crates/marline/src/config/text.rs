@@ -84,7 +84,7 @@ pub fn duration(text: &str) -> Result<Duration, Problem> {
     })
 }
 
-/// A rate in bits per second with its unit, `64kbit`, `20Mbit` or `1Gbit`; more than 0.
+/// A rate in bits per second with its unit, `64kbit`, `20Mbit` or `1Gbit`, also with `bps` for `bit`; more than 0.
 ///
 /// # Errors
 /// What is wrong with the text, and how to write it.
@@ -94,6 +94,7 @@ pub fn rate(text: &str) -> Result<Rate, Problem> {
             .hint("write a number and its unit: `64kbit`, `20Mbit` or `1Gbit`")
     };
     let lower = text.trim().to_ascii_lowercase();
+    let lower = lower.replace("bps", "bit");
     let lower = lower.strip_suffix("/s").unwrap_or(&lower);
     let units = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
     let (number, unit) = units
@@ -115,6 +116,7 @@ mod tests {
     #[test]
     fn rates_need_a_unit() {
         assert_eq!(rate("20Mbit"), Ok(Rate::from_mbps(20)));
+        assert_eq!(rate("10mbps"), Ok(Rate::from_mbps(10)));
         assert_eq!(rate("1.5 gbit/s"), Ok(Rate::from_mbps(1500)));
         for wrong in [
             "20", "Mbit", "-1kbit", "0kbit", "NaNkbit", "infGbit", "20MB",

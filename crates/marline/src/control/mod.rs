@@ -1,6 +1,7 @@
 //! Control of a running Marline over a local Unix socket, newline-delimited JSON, versioned. Never an open port.
 
 pub mod client;
+pub mod live;
 pub mod protocol;
 pub mod server;
 mod socket;
@@ -12,6 +13,7 @@ pub use socket::{BindError, ControlSocket, default_path};
 pub use status::Status;
 
 use crate::config::PathSpec;
+use marline_base::Rate;
 use std::future::Future;
 
 /// What the control socket, the metrics and a configuration reload do to a running session.
@@ -31,6 +33,19 @@ pub trait Manage: Send + Sync + 'static {
         name: &str,
         standby: bool,
     ) -> impl Future<Output = Result<(), ManageError>> + Send;
+
+    /// Gives the live entry of that name, or the only one, another target rate; `None` has it measured.
+    fn set_live_target(
+        &self,
+        live: Option<&str>,
+        target: Option<Rate>,
+    ) -> impl Future<Output = Result<(), ManageError>> + Send {
+        let _ = (live, target);
+        std::future::ready(Err(ManageError {
+            message: "this instance has no live entries".into(),
+            hint: None,
+        }))
+    }
 }
 
 /// Why a change was refused.

@@ -42,6 +42,14 @@ pub enum Request {
         /// `true` for standby, `false` for use.
         standby: bool,
     },
+    /// Gives a live entry another target rate.
+    LiveTarget {
+        /// Its name; `None` for the only one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        live: Option<String>,
+        /// The rate, written as `--target` takes it, or `auto`.
+        target: String,
+    },
     /// Stops gracefully, as the first SIGTERM does.
     Stop,
 }
@@ -128,6 +136,20 @@ mod tests {
                 Request::PathsStandby {
                     path: "1".into(),
                     standby: true,
+                },
+            ),
+            (
+                r#"{"version":1,"request":"live-target","live":"cam","target":"8mbit"}"#,
+                Request::LiveTarget {
+                    live: Some("cam".into()),
+                    target: "8mbit".into(),
+                },
+            ),
+            (
+                r#"{"version":1,"request":"live-target","target":"auto"}"#,
+                Request::LiveTarget {
+                    live: None,
+                    target: "auto".into(),
                 },
             ),
             (r#"{"version":1,"request":"stop"}"#, Request::Stop),

@@ -2,7 +2,7 @@
 
 use super::protocol::{MAX_REQUEST, Outcome, Reply, Request, parse_request};
 use super::{ControlSocket, Manage, ManageError};
-use crate::config::PathSpec;
+use crate::config::{PathSpec, live_target};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,6 +104,13 @@ async fn answer<M: Manage>(request: Request, managed: &M, stop: &CancellationTok
         },
         Request::PathsRemove { path } => managed.remove_path(&path).await,
         Request::PathsStandby { path, standby } => managed.set_standby(&path, standby).await,
+        Request::LiveTarget { live, target } => match live_target(&target) {
+            Ok(target) => managed.set_live_target(live.as_deref(), target).await,
+            Err(problem) => Err(ManageError {
+                message: problem.message,
+                hint: problem.hint,
+            }),
+        },
         Request::Stop => {
             stop.cancel();
             Ok(())

@@ -2,6 +2,7 @@
 //!
 //! The field names are the JSON names. Fields may be added; a reader ignores those that it does not know.
 
+use super::live::LiveStatus;
 use serde::{Deserialize, Serialize};
 
 /// A snapshot of one running client or server.
@@ -15,6 +16,9 @@ pub struct Status {
     pub uptime_s: f64,
     /// A client has at most one, a server one for each client.
     pub sessions: Vec<SessionStatus>,
+    /// Live entries, in the order of the configuration.
+    #[serde(default)]
+    pub live: Vec<LiveStatus>,
 }
 
 /// Which end of a session.
@@ -164,6 +168,8 @@ pub struct Quantiles {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::control::live::{LiveReceived, LiveSent};
+    use crate::live::{Content, Wholeness};
 
     /// A status in which every field has a value of its own.
     pub(crate) fn example() -> Status {
@@ -233,6 +239,44 @@ pub(crate) mod tests {
                 }],
                 flows_opened: 5,
             }],
+            live: vec![LiveStatus {
+                id: 0,
+                name: "cam".into(),
+                flows: 1,
+                latency_ms: Some(150.0),
+                target_bps: Some(10_000_000),
+                capacity_bps: Some(7_500_000),
+                sent: LiveSent {
+                    datagrams: 9_000,
+                    bytes: 11_844_000,
+                    rate_bps: 9_870_000,
+                    content: Content::MpegTs,
+                    input: Wholeness {
+                        continuity_errors: 1,
+                        ..Wholeness::default()
+                    },
+                    refused: 1,
+                    given_up: 6,
+                    repaired: 21,
+                    redundancy: 0.13,
+                },
+                received: LiveReceived {
+                    datagrams: 70,
+                    bytes: 7_000,
+                    rate_bps: 56_000,
+                    content: Content::Rtp,
+                    output: Wholeness {
+                        lost: 12,
+                        late: 13,
+                        duplicated: 14,
+                        continuity_errors: 0,
+                    },
+                    lost: 3,
+                    late: 2,
+                    duplicated: 4,
+                    reordered: 5,
+                },
+            }],
         }
     }
 
@@ -245,6 +289,7 @@ pub(crate) mod tests {
             "\"state\":\"active\"",
             "\"cwnd_bytes\":120000",
             "\"role\":\"client\"",
+            "\"content\":\"mpeg-ts\"",
         ] {
             assert!(text.contains(name), "{name} is not in {text}");
         }

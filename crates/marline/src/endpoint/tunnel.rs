@@ -3,10 +3,12 @@
 use std::io;
 
 use bytes::Bytes;
+use marline_base::Rate;
 use marline_proto::FlowOptions;
+use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowKind;
 
-use super::{Accepted, Handle, Packets, Stream};
+use super::{Accepted, Handle, Packets, Stream, TargetNews};
 use crate::proxy::{self, Accept, Incoming, IncomingFlow, OpenOptions, PacketFlow};
 
 impl PacketFlow for Packets {
@@ -16,6 +18,18 @@ impl PacketFlow for Packets {
 
     async fn recv(&self) -> Option<Bytes> {
         Packets::recv(self).await
+    }
+
+    fn set_target(&self, target: Option<Rate>) {
+        Packets::set_target(self, target);
+    }
+
+    async fn target_news(&self) -> Option<TargetNews> {
+        Packets::target_news(self).await
+    }
+
+    fn counters(&self) -> Option<FlowCounters> {
+        Packets::counters(self)
     }
 }
 

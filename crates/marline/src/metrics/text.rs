@@ -1,6 +1,7 @@
 //! A status snapshot as OpenMetrics text, which Prometheus reads. Base units; labels are numbers and states, never
 //! addresses or names.
 
+use super::live::Live;
 use crate::control::Status;
 use crate::control::status::{FlowStatus, PathState, PathStatus, SessionStatus};
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
@@ -14,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 /// Media type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-type FloatGauge = Gauge<f64, AtomicU64>;
+pub(super) type FloatGauge = Gauge<f64, AtomicU64>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfSession {
@@ -63,8 +64,8 @@ struct OfFlowQuantile {
     quantile: &'static str,
 }
 
-const SEND: &str = "send";
-const RECEIVE: &str = "receive";
+pub(super) const SEND: &str = "send";
+pub(super) const RECEIVE: &str = "receive";
 
 /// Every metric. Built anew for each scrape, so that what has ended is not reported for ever.
 #[derive(Default)]
@@ -88,6 +89,7 @@ struct Metrics {
     flow_redundancy: Family<OfFlow, FloatGauge>,
     flow_retransmitted: Family<OfFlow, Counter>,
     flow_lost_messages: Family<OfFlow, Counter>,
+    live: Live,
 }
 
 /// The snapshot as text.
@@ -99,6 +101,9 @@ pub fn render(status: &Status) -> Result<String, fmt::Error> {
     metrics.uptime.set(status.uptime_s);
     for session in &status.sessions {
         metrics.session(session);
+    }
+    for entry in &status.live {
+        metrics.live.entry(entry);
     }
     let mut text = String::new();
     encode(&mut text, &metrics.registry())?;
@@ -311,11 +316,12 @@ impl Metrics {
             "Messages not delivered in time",
             self.flow_lost_messages,
         );
+        self.live.register(&mut all);
         all
     }
 }
 
-fn gauge(value: u64) -> i64 {
+pub(super) fn gauge(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
@@ -341,6 +347,16 @@ mod tests {
             "marline_flow_bytes_total{session=\"0\",flow=\"4\",direction=\"receive\"} 3000000",
             "marline_flow_delay_seconds{session=\"0\",flow=\"4\",quantile=\"0.99\"} 0.055",
             "marline_flow_redundancy_ratios{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 0.125",
+            "marline_live_bytes_total{live=\"0\",direction=\"send\"} 11844000",
+            "marline_live_faults_total{live=\"0\",direction=\"receive\",fault=\"rtp-late\"} 13",
+            "marline_live_faults_total{live=\"0\",direction=\"send\",fault=\"ts-continuity\"} 1",
+            "marline_live_given_up_total{live=\"0\"} 7",
+            "marline_live_repaired_total{live=\"0\"} 21",
+            "marline_live_lost_total{live=\"0\"} 3",
+            "marline_live_late_total{live=\"0\"} 2",
+            "marline_live_duplicated_total{live=\"0\"} 4",
+            "marline_live_capacity_bytes_per_second{live=\"0\"} 937500",
+            "marline_live_below_target{live=\"0\"} 1",
             "# EOF",
         ] {
             assert!(
@@ -349,7 +365,7 @@ mod tests {
             );
         }
         assert!(
-            !text.contains("wlan0") && !text.contains("server-key"),
+            !text.contains("wlan0") && !text.contains("\"cam\"") && !text.contains("server-key"),
             "{text}"
         );
         // What is not known is not reported as 0.

@@ -1,10 +1,11 @@
 //! A bounded table of message flows, one for each local peer or destination, that opens on the first datagram and
-//! forgets what has gone quiet.
+//! forgets what has gone quiet; and the task of a flow that carries datagrams as they are.
 
 use super::idle::Idle;
 use super::{OpenOptions, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
 use std::collections::HashMap;
+use std::future::Future;
 use std::hash::Hash;
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +21,7 @@ const MAX_FLOWS: usize = 1024;
 /// runtime lets a socket hand over before other tasks have their turn.
 const MAX_WAITING: usize = 256;
 /// A flow without a datagram in either direction for this long is closed. RFC 4787 REQ-5 asks for two minutes or more.
-const IDLE: Duration = Duration::from_secs(120);
+pub(crate) const IDLE: Duration = Duration::from_secs(120);
 /// How long a flow that the server closed stays closed: a refused target is not asked for again with every datagram.
 const REFUSED: Duration = Duration::from_secs(1);
 
@@ -35,54 +36,63 @@ pub(super) struct ReturnPath {
     pub(super) header: Bytes,
 }
 
-/// Flows by `K`.
+/// Flows by `K`, each with a task that takes what is sent on it, items of `I`.
 #[derive(Debug)]
-pub(super) struct Associations<K, T> {
-    tunnel: T,
+pub(crate) struct Associations<K, I> {
     tasks: Tasks,
-    flows: HashMap<K, Flow>,
+    flows: HashMap<K, Flow<I>>,
 }
 
 #[derive(Debug)]
-struct Flow {
-    outgoing: mpsc::Sender<Bytes>,
+struct Flow<I> {
+    outgoing: mpsc::Sender<I>,
     used: Instant,
 }
 
-impl<K: Hash + Eq + Clone, T: Tunnel> Associations<K, T> {
-    pub(super) fn new(tunnel: T, tasks: Tasks) -> Self {
+impl<K: Hash + Eq + Clone, I: Send + 'static> Associations<K, I> {
+    pub(crate) fn new(tasks: Tasks) -> Self {
         Associations {
-            tunnel,
             tasks,
             flows: HashMap::new(),
         }
     }
 
-    /// Sends `datagram` on the flow of `key`, which is opened as `describe` says if there is none.
-    pub(super) async fn send(
+    /// Sends `item` on the flow of `key`; if there is none, the future that `open` makes of what is sent on it becomes
+    /// its task. False when the item was dropped.
+    pub(crate) async fn send<F>(
         &mut self,
         key: &K,
-        datagram: Bytes,
-        describe: impl FnOnce() -> (OpenOptions, ReturnPath),
-    ) {
+        item: I,
+        open: impl FnOnce(mpsc::Receiver<I>) -> F,
+    ) -> bool
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         match self.flows.get_mut(key) {
             Some(flow) if !flow.outgoing.is_closed() => flow.used = Instant::now(),
-            _ => self.open(key.clone(), describe),
+            _ => self.open(key.clone(), open),
         }
         let Some(flow) = self.flows.get(key) else {
-            return;
+            return false;
         };
-        let Err(TrySendError::Full(datagram)) = flow.outgoing.try_send(datagram) else {
-            return;
+        let item = match flow.outgoing.try_send(item) {
+            Ok(()) => return true,
+            Err(TrySendError::Closed(_)) => return false,
+            Err(TrySendError::Full(item)) => item,
         };
         // After a pause of this process a burst may wait at the socket, and the flow's own task had no turn yet.
         tokio::task::yield_now().await;
-        if flow.outgoing.try_send(datagram).is_err() {
+        let taken = flow.outgoing.try_send(item).is_ok();
+        if !taken {
             tracing::trace!("a datagram was dropped: its flow takes no more for now");
         }
+        taken
     }
 
-    fn open(&mut self, key: K, describe: impl FnOnce() -> (OpenOptions, ReturnPath)) {
+    fn open<F>(&mut self, key: K, open: impl FnOnce(mpsc::Receiver<I>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         self.flows.retain(|_, flow| !flow.outgoing.is_closed());
         if self.flows.len() >= MAX_FLOWS {
             let quietest = self.flows.iter().min_by_key(|(_, flow)| flow.used);
@@ -90,7 +100,6 @@ impl<K: Hash + Eq + Clone, T: Tunnel> Associations<K, T> {
                 self.flows.remove(&key);
             }
         }
-        let (options, back) = describe();
         let (outgoing, waiting) = mpsc::channel(MAX_WAITING);
         self.flows.insert(
             key,
@@ -99,19 +108,20 @@ impl<K: Hash + Eq + Clone, T: Tunnel> Associations<K, T> {
                 used: Instant::now(),
             },
         );
-        let tunnel = self.tunnel.clone();
+        let task = open(waiting);
         let tasks = self.tasks.clone();
         self.tasks.spawn(async move {
             tokio::select! {
                 // Datagrams promise nothing: there is no end to wait for.
                 () = tasks.draining() => {}
-                () = carry(tunnel, options, waiting, back) => {}
+                () = task => {}
             }
         });
     }
 }
 
-async fn carry<T: Tunnel>(
+/// Carries datagrams over a flow of its own until either side ends it or it has been quiet for long.
+pub(super) async fn carry<T: Tunnel>(
     tunnel: T,
     options: OpenOptions,
     mut waiting: mpsc::Receiver<Bytes>,

@@ -6,13 +6,13 @@ use tokio::time::{Instant, sleep_until};
 
 /// Time since something last happened.
 #[derive(Debug)]
-pub(super) struct Idle {
+pub(crate) struct Idle {
     last: Mutex<Instant>,
     limit: Duration,
 }
 
 impl Idle {
-    pub(super) fn new(limit: Duration) -> Self {
+    pub(crate) fn new(limit: Duration) -> Self {
         Idle {
             last: Mutex::new(Instant::now()),
             limit,
@@ -20,12 +20,12 @@ impl Idle {
     }
 
     /// Something happened.
-    pub(super) fn touch(&self) {
+    pub(crate) fn touch(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// Completes when nothing has happened for the limit.
-    pub(super) async fn expired(&self) {
+    pub(crate) async fn expired(&self) {
         loop {
             let end = *self.last.lock().unwrap_or_else(PoisonError::into_inner) + self.limit;
             if Instant::now() >= end {

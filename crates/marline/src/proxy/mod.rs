@@ -1,8 +1,8 @@
 //! Proxies: how programs that know nothing of Marline use a session.
 
-mod associations;
+pub(crate) mod associations;
 pub mod front;
-mod idle;
+pub(crate) mod idle;
 pub mod policy;
 mod relay;
 pub mod reply;

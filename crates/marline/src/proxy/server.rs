@@ -7,6 +7,7 @@ use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::udp::{MAX_DATAGRAM, roomy};
 use super::{Accept, Host, Incoming, IncomingFlow, PacketFlow, Protocol, Target, Tasks};
+use crate::live::{LiveName, Outlets};
 use bytes::Bytes;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -35,6 +36,8 @@ const UDP_IDLE: Duration = Duration::from_secs(150);
 pub struct ServerSettings {
     /// Which targets they may reach.
     pub policy: Policy,
+    /// Where live flows end.
+    pub live: Outlets,
     /// Most flows of one client at a time.
     pub max_flows: usize,
 }
@@ -63,7 +66,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                 IncomingFlow::Packets(flow) if slot.is_ok() => {
                     tokio::select! {
                         () = draining.draining() => {}
-                        () = packets(flow, &target, &settings.policy) => {}
+                        () = packets(flow, &target, &settings) => {}
                     }
                 }
                 IncomingFlow::Packets(_) => {
@@ -203,9 +206,12 @@ async fn connect(
         .unwrap_or(Err(Refusal::TimedOut))
 }
 
-async fn packets<P: PacketFlow>(flow: P, target: &[u8], policy: &Policy) {
+async fn packets<P: PacketFlow>(flow: P, target: &[u8], settings: &ServerSettings) {
+    if let Some(name) = LiveName::decode(target) {
+        return settings.live.carry(&name, flow).await;
+    }
     // A flow of messages has no first answer: refused ones are closed, and the reason is in the log.
-    let Ok((target, addresses)) = addresses(target, Protocol::Udp, policy).await else {
+    let Ok((target, addresses)) = addresses(target, Protocol::Udp, &settings.policy).await else {
         return;
     };
     let Some(address) = addresses.first() else {

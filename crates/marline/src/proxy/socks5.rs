@@ -1,6 +1,6 @@
 //! The SOCKS5 proxy (RFC 1928, RFC 1929): CONNECT and UDP ASSOCIATE. Host names go to the server unresolved.
 
-use super::associations::{Associations, ReturnPath};
+use super::associations::{Associations, ReturnPath, carry};
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::tcp::accept_each;
@@ -223,7 +223,7 @@ async fn associate<T: Tunnel>(
 ) -> io::Result<()> {
     roomy(&socket);
     let socket = Arc::new(socket);
-    let mut flows: Associations<Target, T> = Associations::new(tunnel, tasks.clone());
+    let mut flows: Associations<Target, Bytes> = Associations::new(tasks.clone());
     let ended = async {
         // Nothing is said on it any more: anything but data is the end, and data is ignored.
         let mut ignored = [0; 64];
@@ -254,14 +254,14 @@ async fn associate<T: Tunnel>(
             continue;
         }
         flows
-            .send(&target, payload, || {
+            .send(&target, payload, |waiting| {
                 let options = OpenOptions::datagrams(target.encode());
                 let back = ReturnPath {
                     socket: Arc::clone(&socket),
                     peer,
                     header: header.into(),
                 };
-                (options, back)
+                carry(tunnel.clone(), options, waiting, back)
             })
             .await;
     }

@@ -1,7 +1,10 @@
 //! What the proxies need of a session: open flows at one end, accept them at the other.
 
+use crate::endpoint::TargetNews;
 use bytes::Bytes;
+use marline_base::Rate;
 use marline_proto::sched::Choice;
+use marline_proto::stats::FlowCounters;
 use std::future::Future;
 use std::io;
 use std::time::Duration;
@@ -96,6 +99,20 @@ pub trait PacketFlow: Send + Sync + 'static {
 
     /// The next message, or `None` when the flow is over.
     fn recv(&self) -> impl Future<Output = Option<Bytes>> + Send;
+
+    /// Says what rate the application needs; `None` to have it measured. Flows without schedulers do nothing with it.
+    fn set_target(&self, _: Option<Rate>) {}
+
+    /// Waits until the paths carry less than the target, or carry it again; `None` when the flow is over. May wait for
+    /// ever where nothing is known of it.
+    fn target_news(&self) -> impl Future<Output = Option<TargetNews>> + Send {
+        std::future::pending()
+    }
+
+    /// What the flow has counted; `None` where it does not count, or is forgotten.
+    fn counters(&self) -> Option<FlowCounters> {
+        None
+    }
 }
 
 /// A server's endpoint, which lets clients in.

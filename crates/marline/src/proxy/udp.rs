@@ -1,6 +1,6 @@
 //! UDP forwards: a local port whose datagrams end at one target behind the server. One flow for each local address.
 
-use super::associations::{Associations, ReturnPath};
+use super::associations::{Associations, ReturnPath, carry};
 use super::{OpenOptions, Tasks, Tunnel};
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 
 /// Largest UDP payload, bytes.
-pub(super) const MAX_DATAGRAM: usize = 65_535;
+pub(crate) const MAX_DATAGRAM: usize = 65_535;
 
 /// Receive buffer of a socket that local programs or targets send to. The usual default holds less than a hundred
 /// datagrams of full size, fewer than arrive while a busy machine lets this process wait.
 const RECV_BUFFER: usize = 1 << 20;
 
 /// Gives `socket` room for a burst, as far as the system grants it.
-pub(super) fn roomy(socket: &UdpSocket) {
+pub(crate) fn roomy(socket: &UdpSocket) {
     if let Err(error) = socket2::SockRef::from(socket).set_recv_buffer_size(RECV_BUFFER) {
         tracing::debug!(%error, "cannot enlarge a socket's receive buffer");
     }
@@ -28,7 +28,7 @@ pub(super) fn roomy(socket: &UdpSocket) {
 pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: OpenOptions, tasks: Tasks) {
     roomy(&socket);
     let socket = Arc::new(socket);
-    let mut flows: Associations<SocketAddr, T> = Associations::new(tunnel, tasks.clone());
+    let mut flows: Associations<SocketAddr, Bytes> = Associations::new(tasks.clone());
     let mut buffer = vec![0; MAX_DATAGRAM];
     loop {
         let received = tokio::select! {
@@ -37,14 +37,15 @@ pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: OpenOptio
         };
         match received {
             Ok((length, peer)) => {
+                let datagram = Bytes::copy_from_slice(&buffer[..length]);
                 flows
-                    .send(&peer, Bytes::copy_from_slice(&buffer[..length]), || {
+                    .send(&peer, datagram, |waiting| {
                         let back = ReturnPath {
                             socket: Arc::clone(&socket),
                             peer,
                             header: Bytes::new(),
                         };
-                        (options.clone(), back)
+                        carry(tunnel.clone(), options.clone(), waiting, back)
                     })
                     .await;
             }

@@ -41,6 +41,7 @@ impl Manage for Session {
             version: "test".into(),
             uptime_s: 12.5,
             sessions: Vec::new(),
+            live: Vec::new(),
         }
     }
 

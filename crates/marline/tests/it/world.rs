@@ -2,6 +2,7 @@
 
 use crate::memory::{MemoryTunnel, tunnel};
 use marline::config::SocksLogin;
+use marline::live::Outlets;
 use marline::proxy::policy::Policy;
 use marline::proxy::server::{ServerSettings, serve};
 use marline::proxy::socks5;
@@ -28,6 +29,7 @@ impl World {
         let allow = allow.iter().map(|rule| rule.parse().unwrap()).collect();
         let settings = ServerSettings {
             policy: Policy::new(allow, Vec::new()),
+            live: Outlets::default(),
             max_flows,
         };
         let (tunnel, accept) = tunnel();

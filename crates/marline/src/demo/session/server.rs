@@ -3,6 +3,7 @@ use super::{Keys, LOOK, SessionError, Targets, config};
 use crate::demo::worker::Worker;
 use crate::endpoint::{self, Handle, ServerOptions};
 use crate::identity::AllowList;
+use crate::live::Outlets;
 use crate::proxy::policy::{Policy, Rule};
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Tasks};
@@ -39,6 +40,7 @@ impl Server {
         options.session = config(scheduler);
         let settings = Arc::new(ServerSettings {
             policy: policy(targets),
+            live: Outlets::default(),
             max_flows: MAX_FLOWS,
         });
         let (tell, told) = oneshot::channel();

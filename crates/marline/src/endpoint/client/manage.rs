@@ -18,6 +18,7 @@ impl Manage for Client {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s: self.shared.started.elapsed().as_secs_f64(),
             sessions: vec![self.session_status()],
+            live: Vec::new(),
         }
     }
 

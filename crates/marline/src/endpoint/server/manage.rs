@@ -56,6 +56,7 @@ impl Manage for Server {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s: self.shared.started.elapsed().as_secs_f64(),
             sessions,
+            live: Vec::new(),
         }
     }
 

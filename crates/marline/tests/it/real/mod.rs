@@ -6,6 +6,7 @@
 //! | `connections.rs` | 200 connections at once, each with its own bytes and half-close |
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
 //! | `handover.rs` | nothing is lost when the better link goes dark |
+//! | `live.rs` | live entries: order, losses, budgets, senders, targets |
 //! | `links.rs` | an emulated link changes while it runs |
 //! | `many.rs` | one server serves many clients |
 //! | `observe.rs` | metrics and status |
@@ -13,6 +14,7 @@
 //! | `refusals.rs` | whatever is wrong is named, with the mend and the right exit code |
 //! | `server_killed.rs` | a server that crashes and comes back |
 //! | `signals.rs` | SIGINT, SIGTERM, SIGHUP |
+//! | `tools.rs` | ffmpeg, SRT and RIST through live entries |
 
 #![expect(
     clippy::print_stdout,
@@ -26,9 +28,11 @@ mod datagrams;
 mod handover;
 pub(crate) mod harness;
 mod links;
+mod live;
 mod many;
 mod observe;
 mod outages;
 mod refusals;
 mod server_killed;
 mod signals;
+mod tools;

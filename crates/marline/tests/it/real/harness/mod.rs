@@ -8,8 +8,10 @@
 //! | `target.rs` | what clients talk to behind the server |
 //! | `pattern.rs` | bytes that are known without being kept, and their digests |
 //! | `handover.rs` | timestamped messages while the better link goes dark |
+//! | `live.rs` | live entries of a client and a server over two links; MPEG transport streams |
 
 mod handover;
+mod live;
 mod pattern;
 mod program;
 mod site;
@@ -17,6 +19,7 @@ mod socks;
 mod target;
 
 pub(crate) use handover::{Figures, HandoverPlan, handover};
+pub(crate) use live::{Live, receive, transport};
 pub(crate) use pattern::{Digest, pattern};
 pub(crate) use program::{Program, marline};
 pub(crate) use site::{ClientProgram, ServerProgram, Site, client_of, link, path};

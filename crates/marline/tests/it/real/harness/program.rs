@@ -1,6 +1,6 @@
 use super::DEADLINE;
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
@@ -101,19 +101,38 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it in `folder`. `name` is what it is called when a test fails.
     pub(crate) fn start(name: &str, folder: &Path, words: &[&str]) -> Program {
-        let mut child = command(folder, words)
+        Program::follow(name, &mut command(folder, words)).expect("the program starts")
+    }
+
+    /// Starts another program with `words` parted by spaces; `None`, and a word of it, if it is not installed.
+    pub(crate) fn tool(name: &str, words: &str) -> Option<Program> {
+        let mut command = Command::new(name);
+        command.args(words.split_whitespace()).stdin(Stdio::null());
+        match Program::follow(name, &mut command) {
+            Ok(program) => Some(program),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                eprintln!(
+                    "SKIPPED: {name} is not installed (docs/TESTING.md says what to install)"
+                );
+                None
+            }
+            Err(error) => panic!("{name}: {error}"),
+        }
+    }
+
+    fn follow(name: &str, command: &mut Command) -> io::Result<Program> {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
+            .spawn()?;
         let stdout = Lines::follow(child.stdout.take().unwrap());
         let stderr = Lines::follow(child.stderr.take().unwrap());
-        Program {
+        Ok(Program {
             name: name.to_owned(),
             child,
             stdout,
             stderr,
-        }
+        })
     }
 
     /// Waits for its first line of standard output.

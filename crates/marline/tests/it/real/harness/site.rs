@@ -186,9 +186,22 @@ impl ClientProgram {
 
     /// Runs `marline paths` on it.
     pub(crate) fn paths(&self, words: &[&str]) {
-        let words = [&["paths", "--control", &self.control], words].concat();
+        self.run(&[&["paths"], words].concat());
+    }
+
+    /// Runs a subcommand of control on it.
+    pub(crate) fn run(&self, words: &[&str]) {
+        let words = [words, &["--control", &self.control]].concat();
         let (code, _, error) = marline(&self.folder, &words);
         assert_eq!(code, 0, "{error}");
+    }
+
+    /// As [`run`](Self::run), which is to fail: returns what was said of it.
+    pub(crate) fn refused(&self, words: &[&str]) -> String {
+        let words = [words, &["--control", &self.control]].concat();
+        let (code, _, error) = marline(&self.folder, &words);
+        assert_eq!(code, 1, "{error}");
+        error
     }
 
     /// Where its SOCKS5 proxy listens.

@@ -1,0 +1,268 @@
+//! Live entries: `udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,scheduler=SCHEDULER][,priority=N]` at a
+//! client, `udp://HOST:PORT[,name=NAME]` at a server.
+
+use super::error::Problem;
+use super::forward::priority;
+use super::names;
+use super::text::{duration, listen_address, nearest, rate};
+use crate::live::LiveName;
+use crate::proxy::{OpenOptions, Protocol, Target};
+use marline_base::Rate;
+use marline_proto::sched::Choice;
+use marline_proto::wire::FlowKind;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The latency budget of entries that name none.
+pub const LATENCY: Duration = Duration::from_millis(300);
+const LATENCY_RANGE: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(10)..=Duration::from_secs(60);
+/// The priority of entries that name none: before what asks for none.
+const PRIORITY: u8 = OpenOptions::MIDDLE_PRIORITY - 1;
+const IN_OPTIONS: [&str; 5] = ["name", "latency", "target", "scheduler", "priority"];
+const OUT_OPTIONS: [&str; 1] = ["name"];
+
+/// A client's live entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveIn {
+    /// By which the server knows where it goes.
+    pub name: LiveName,
+    /// Where local programs send to.
+    pub listen: SocketAddr,
+    /// How long a datagram is worth sending, and how long the receiver waits for one that is missing.
+    pub latency: Duration,
+    /// The rate that is needed; `None` to have it measured.
+    pub target: Option<Rate>,
+    /// `None` for the default of packets flows.
+    pub scheduler: Option<Choice>,
+    /// 0 (served first) to 7.
+    pub priority: u8,
+}
+
+/// A server's live entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveOut {
+    /// Of the clients' entries that end here.
+    pub name: LiveName,
+    /// Where datagrams are handed to.
+    pub target: Target,
+}
+
+impl LiveIn {
+    /// How its flows are opened.
+    pub fn options(&self) -> OpenOptions {
+        OpenOptions {
+            priority: self.priority,
+            scheduler: self.scheduler,
+            lifetime: Some(self.latency),
+            ordered: true,
+            ..OpenOptions::new(self.name.encode())
+        }
+    }
+
+    /// Reads an entry; what it does not say is as in `latency` and `target`.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and the mend.
+    pub fn parse(text: &str, latency: Duration, target: Option<Rate>) -> Result<Self, Problem> {
+        let (address, options) = split(text, &IN_OPTIONS)?;
+        let listen = match address.strip_prefix(':') {
+            Some(port) => {
+                let any = listen_address(&format!("0.0.0.0:{port}"));
+                any.map_err(|_| Problem::new(format!("`{port}` is not a port")))?
+            }
+            None => listen_address(address)?,
+        };
+        refuse_multicast(listen.ip())?;
+        let mut entry = LiveIn {
+            name: LiveName::default(),
+            listen,
+            latency,
+            target,
+            scheduler: None,
+            priority: PRIORITY,
+        };
+        for (key, value) in options {
+            match key {
+                "name" => entry.name = value.parse()?,
+                "latency" => entry.latency = live_latency(value)?,
+                "target" => entry.target = live_target(value)?,
+                "scheduler" => entry.scheduler = names::scheduler(value, FlowKind::Packets)?,
+                _ => entry.priority = priority(value)?,
+            }
+        }
+        Ok(entry)
+    }
+}
+
+impl FromStr for LiveOut {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let (address, options) = split(text, &OUT_OPTIONS)?;
+        let target = Target::parse(Protocol::Udp, address)?;
+        if let crate::proxy::Host::Ip(ip) = target.host() {
+            refuse_multicast(*ip)?;
+        }
+        let mut entry = LiveOut {
+            name: LiveName::default(),
+            target,
+        };
+        for (_, value) in options {
+            entry.name = value.parse()?;
+        }
+        Ok(entry)
+    }
+}
+
+/// A latency budget.
+pub(super) fn live_latency(text: &str) -> Result<Duration, Problem> {
+    let latency = duration(text)?;
+    if LATENCY_RANGE.contains(&latency) {
+        Ok(latency)
+    } else {
+        let wrong = Problem::new(format!("`{text}` is not between 10ms and 60s"));
+        Err(wrong.hint("two to four round trips leave time for a retransmission"))
+    }
+}
+
+/// A target rate; `auto` has it measured.
+///
+/// # Errors
+/// What is wrong with the text, and the mend.
+pub fn live_target(text: &str) -> Result<Option<Rate>, Problem> {
+    match text {
+        "auto" => Ok(None),
+        text => rate(text).map(Some),
+    }
+}
+
+fn refuse_multicast(ip: IpAddr) -> Result<(), Problem> {
+    if ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST) {
+        let wrong = Problem::new(format!("{ip} is not the address of one host"));
+        return Err(wrong.hint("multicast is not carried; relay it to a port of this host first"));
+    }
+    Ok(())
+}
+
+/// The address of an entry, and its options with their values.
+type Parts<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
+/// Parts `udp://ADDRESS,KEY=VALUE,...`.
+fn split<'a>(text: &'a str, known: &[&str]) -> Result<Parts<'a>, Problem> {
+    let mut words = text.split(',').map(str::trim);
+    let address = words.next().unwrap_or_default();
+    let address = match address.split_once("://") {
+        Some(("udp", address)) => address,
+        Some((other, rest)) => {
+            return Err(
+                Problem::new(format!("`{other}` is not `udp`")).hint(format!(
+                    "SRT, RIST and RTP are datagrams and pass unchanged: write `udp://{rest}`"
+                )),
+            );
+        }
+        None => {
+            return Err(Problem::new("not a live entry")
+                .hint("write udp://[HOST]:PORT, for example `udp://:5000`"));
+        }
+    };
+    let mut options: Vec<(&str, &str)> = Vec::new();
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        if !known.contains(&key) {
+            let unknown = Problem::new(format!("unknown option `{key}`"));
+            return Err(if IN_OPTIONS.contains(&key) {
+                unknown.hint(format!("`{key}` is for the client's --live"))
+            } else {
+                unknown.hint(nearest(key, known, "option"))
+            });
+        }
+        if value.is_empty() {
+            return Err(Problem::new(format!(
+                "option `{key}` needs a value: `{key}=...`"
+            )));
+        }
+        if options.iter().any(|(other, _)| *other == key) {
+            return Err(Problem::new(format!("option `{key}` is given twice")));
+        }
+        options.push((key, value));
+    }
+    Ok((address, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<LiveIn, Problem> {
+        LiveIn::parse(text, LATENCY, Some(Rate::from_mbps(9)))
+    }
+
+    #[test]
+    fn an_entry_is_what_it_says_or_else_the_default() {
+        let plain = read("udp://:5000").unwrap();
+        assert_eq!(plain.listen, "0.0.0.0:5000".parse().unwrap());
+        assert_eq!(plain.target, Some(Rate::from_mbps(9)));
+        let options = plain.options();
+        assert_eq!(options.lifetime, Some(LATENCY));
+        assert!(options.ordered && options.priority < OpenOptions::MIDDLE_PRIORITY);
+        let full = read(
+            "udp://[::1]:5001, name=cam-2, latency=150ms, target=10mbps, scheduler=redundant, priority=0",
+        )
+        .unwrap();
+        let expected = LiveIn {
+            name: "cam-2".parse().unwrap(),
+            listen: "[::1]:5001".parse().unwrap(),
+            latency: Duration::from_millis(150),
+            target: Some(Rate::from_mbps(10)),
+            scheduler: Some("redundant".parse().unwrap()),
+            priority: 0,
+        };
+        assert_eq!(full, expected);
+        assert_eq!(read("udp://:1,target=auto").unwrap().target, None);
+        let out: LiveOut = "udp://studio.example:6000,name=cam-2".parse().unwrap();
+        assert_eq!(out.target.to_string(), "udp:studio.example:6000");
+        assert_eq!(out.name, full.name);
+    }
+
+    #[test]
+    fn wrong_entries_are_refused_with_the_reason() {
+        for (text, reason) in [
+            ("5000", "not a live entry"),
+            ("srt://:5000", "`srt` is not `udp`"),
+            ("udp://:70000", "`70000` is not a port"),
+            ("udp://studio:5000", "not an address to listen on"),
+            ("udp://239.0.0.1:5000", "not the address of one host"),
+            ("udp://:1,latency=5", "not a duration"),
+            ("udp://:1,latency=1ms", "between 10ms and 60s"),
+            ("udp://:1,latency", "needs a value"),
+            ("udp://:1,target=fast", "not a rate"),
+            ("udp://:1,name=My Cam", "not usable"),
+            ("udp://:1,name=a,name=b", "twice"),
+            ("udp://:1,priority=9", "0 (served first) to 7"),
+            ("udp://:1,scheduler=edfp", "unknown scheduler"),
+            ("udp://:1,budget=5ms", "unknown option `budget`"),
+        ] {
+            let problem = read(text).expect_err(text);
+            assert!(problem.message.contains(reason), "{text}: {problem}");
+        }
+        for (text, reason) in [
+            ("udp://:6000", "has no host"),
+            ("udp://studio", "no port"),
+            ("udp://224.0.0.1:6000", "not the address of one host"),
+            ("udp://h:1,latency=150ms", "unknown option `latency`"),
+        ] {
+            let problem = text.parse::<LiveOut>().expect_err(text);
+            assert!(problem.message.contains(reason), "{text}: {problem}");
+        }
+        let hint = "udp://h:1,latency=150ms"
+            .parse::<LiveOut>()
+            .unwrap_err()
+            .hint;
+        assert_eq!(
+            hint.as_deref(),
+            Some("`latency` is for the client's --live")
+        );
+    }
+}

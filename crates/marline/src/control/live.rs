@@ -1,0 +1,71 @@
+//! What a running Marline tells about its live entries. Fields may be added.
+
+use crate::live::{Content, Wholeness};
+use serde::{Deserialize, Serialize};
+
+/// One `--live` entry with all its flows, closed ones included.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LiveStatus {
+    /// Number of the entry, in the order of the configuration, counted from 0.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// Flows that are open now: one for each local sender, or each client's.
+    pub flows: u64,
+    /// How long the receiver waits for a missing datagram, milliseconds; a server does not know.
+    pub latency_ms: Option<f64>,
+    /// The rate that was said to be needed, bits per second; `None` where it is measured.
+    pub target_bps: Option<u64>,
+    /// What the paths carry, bits per second, while that is less than the target.
+    pub capacity_bps: Option<u64>,
+    /// From local programs into the session.
+    pub sent: LiveSent,
+    /// From the session to local programs.
+    pub received: LiveReceived,
+}
+
+/// What local programs sent, and how it fared. Counts are in datagrams, since the start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LiveSent {
+    /// Taken from local programs.
+    pub datagrams: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their rate over the last second, bits per second.
+    pub rate_bps: u64,
+    /// What they carry.
+    pub content: Content,
+    /// What was wrong with them already.
+    pub input: Wholeness,
+    /// Not given to the session, which was not there or had no room in time.
+    pub refused: u64,
+    /// Given up because their latency budget was over before the peer had them.
+    pub given_up: u64,
+    /// Lost on their way, and brought all the same by a copy or a retransmission.
+    pub repaired: u64,
+    /// (bytes sent − source bytes) / source bytes.
+    pub redundancy: f64,
+}
+
+/// What the session delivered. Counts are in datagrams, since the start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LiveReceived {
+    /// Handed to local programs.
+    pub datagrams: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their rate over the last second, bits per second.
+    pub rate_bps: u64,
+    /// What they carry.
+    pub content: Content,
+    /// What is still wrong with them.
+    pub output: Wholeness,
+    /// Given up and never seen.
+    pub lost: u64,
+    /// Given up, and came later.
+    pub late: u64,
+    /// Copies that were not needed.
+    pub duplicated: u64,
+    /// Came after later ones, in time; handed over in order.
+    pub reordered: u64,
+}

@@ -1,0 +1,197 @@
+//! One `--live` entry of a running program, and all of them.
+
+use super::LiveName;
+use super::meter::{Meter, Sum};
+use crate::control::ManageError;
+use crate::control::live::LiveStatus;
+use crate::proxy::PacketFlow;
+use marline_base::Rate;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// One entry.
+#[derive(Debug)]
+pub(super) struct Entry {
+    id: u64,
+    pub(super) name: LiveName,
+    latency: Option<Duration>,
+    target: watch::Sender<Option<Rate>>,
+    flows: Mutex<Flows>,
+    complained: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Flows {
+    running: Vec<Arc<Meter>>,
+    ended: Sum,
+}
+
+impl Entry {
+    pub(super) fn new(
+        id: usize,
+        name: LiveName,
+        latency: Option<Duration>,
+        target: Option<Rate>,
+    ) -> Arc<Self> {
+        Arc::new(Entry {
+            id: id as u64,
+            name,
+            latency,
+            target: watch::Sender::new(target),
+            flows: Mutex::default(),
+            complained: AtomicBool::new(false),
+        })
+    }
+
+    fn flows(&self) -> MutexGuard<'_, Flows> {
+        self.flows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The target of the moment, and its changes.
+    pub(super) fn target(&self) -> watch::Receiver<Option<Rate>> {
+        self.target.subscribe()
+    }
+
+    /// A datagram of a local program was dropped before it had a flow.
+    pub(super) fn refuse(&self) {
+        let sent = &mut self.flows().ended.sent;
+        sent.datagrams += 1;
+        sent.refused += 1;
+    }
+
+    /// Says once that the other end closed a flow, which an entry without its like there does at once.
+    pub(super) fn complain_of_end(&self) {
+        if !self.complained.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "live {}: the server closed the flow; has it a --live of that name?",
+                self.name
+            );
+        }
+    }
+
+    /// Counts a flow from now until what is returned is dropped, which must be before the flow is.
+    pub(super) fn begin<P: PacketFlow>(self: &Arc<Self>, flow: &Arc<P>) -> Running {
+        let meter = Arc::new(Meter::new(flow));
+        self.flows().running.push(Arc::clone(&meter));
+        Running {
+            entry: Arc::clone(self),
+            meter,
+        }
+    }
+
+    fn status(&self) -> LiveStatus {
+        let (mut sum, running) = {
+            let flows = self.flows();
+            (flows.ended.clone(), flows.running.clone())
+        };
+        for meter in &running {
+            meter.add_to(&mut sum);
+        }
+        sum.sent.redundancy = match sum.source_bytes {
+            0 => 0.0,
+            source => sum.repeated_bytes as f64 / source as f64,
+        };
+        LiveStatus {
+            id: self.id,
+            name: self.name.to_string(),
+            flows: running.len() as u64,
+            latency_ms: self.latency.map(|latency| latency.as_secs_f64() * 1e3),
+            target_bps: self.target.borrow().map(Rate::as_bps),
+            capacity_bps: sum.capacity.map(Rate::as_bps),
+            sent: sum.sent,
+            received: sum.received,
+        }
+    }
+}
+
+/// A flow that is being counted.
+#[derive(Debug)]
+pub(super) struct Running {
+    entry: Arc<Entry>,
+    meter: Arc<Meter>,
+}
+
+impl Deref for Running {
+    type Target = Meter;
+
+    fn deref(&self) -> &Meter {
+        &self.meter
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut flows = self.entry.flows();
+        flows
+            .running
+            .retain(|meter| !Arc::ptr_eq(meter, &self.meter));
+        // A flow that has ended has neither a rate nor a capacity.
+        self.meter.target(None);
+        self.meter.add_to(&mut flows.ended);
+        flows.ended.capacity = None;
+        flows.ended.sent.rate_bps = 0;
+        flows.ended.received.rate_bps = 0;
+    }
+}
+
+/// All entries of a running program. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Board(Arc<Vec<Arc<Entry>>>);
+
+impl Board {
+    pub(super) fn new(entries: impl IntoIterator<Item = Arc<Entry>>) -> Self {
+        Board(Arc::new(entries.into_iter().collect()))
+    }
+
+    /// Is there no entry?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How each entry stands, in the order of the configuration.
+    pub fn status(&self) -> Vec<LiveStatus> {
+        self.0.iter().map(|entry| entry.status()).collect()
+    }
+
+    /// Gives an entry another target, or has it measured; without a name the only entry is meant.
+    ///
+    /// # Errors
+    /// There is no such entry, or more than one and no name.
+    pub fn set_target(&self, name: Option<&str>, target: Option<Rate>) -> Result<(), ManageError> {
+        let names = || {
+            let names: Vec<String> = self.0.iter().map(|e| e.name.to_string()).collect();
+            names.join(", ")
+        };
+        let error = |message: String, hint: String| ManageError {
+            message,
+            hint: Some(hint),
+        };
+        let entry = match (name, &self.0[..]) {
+            (_, []) => {
+                return Err(error(
+                    "this instance has no live entry to which a target could be given".into(),
+                    "start the client with --live udp://:PORT, or name its --control".into(),
+                ));
+            }
+            (None, [only]) => only,
+            (None, _) => {
+                return Err(error(
+                    "there are several live entries".into(),
+                    format!("name one with --name: {}", names()),
+                ));
+            }
+            (Some(name), entries) => {
+                let found = entries.iter().find(|entry| entry.name.to_string() == name);
+                found.ok_or_else(|| {
+                    let hint = format!("there are: {}", names());
+                    error(format!("there is no live entry `{name}`"), hint)
+                })?
+            }
+        };
+        entry.target.send_replace(target);
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! Live streams: datagrams of encoders and contribution tools carried in order, each worth no more than a latency budget.
+//!
+//! A client's entry listens at a port; every local sender gets a flow of its own there, and what comes back on the flow
+//! goes to that sender, because SRT and RIST talk both ways. A server's entry of the same name says where the flows end.
+//! `docs/LIVE.md` has the user's view.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `name.rs` | the name by which entries of a client and a server find each other |
+//! | `inlet.rs` | the client's side |
+//! | `outlet.rs` | the server's side |
+//! | `entry.rs`, `meter.rs` | what entries and their flows count; targets |
+//! | `inspect.rs`, `rtp.rs`, `mpegts.rs` | what the content's own numbers say |
+//! | `manage.rs` | status and targets through the control socket |
+
+mod entry;
+mod inlet;
+mod inspect;
+mod manage;
+mod meter;
+mod mpegts;
+mod name;
+mod outlet;
+mod rtp;
+
+pub use entry::Board;
+pub use inlet::Inlets;
+pub use inspect::{Content, Wholeness};
+pub use manage::WithLive;
+pub use name::LiveName;
+pub use outlet::Outlets;

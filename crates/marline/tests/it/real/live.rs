@@ -1,0 +1,154 @@
+use super::harness::{DEADLINE, Live, receive, transport, udp_echo, until};
+use marline::live::Content;
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+
+/// Between two datagrams: 10.5 Mb/s of transport stream.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// Unlike links, both of which lose in bursts.
+const LOSSY: [&str; 2] = [
+    "rate=20mbit,delay=5ms,jitter=2ms,loss=2%,burst=5,queue=200ms",
+    "rate=20mbit,delay=20ms,jitter=5ms,loss=2%,burst=5,queue=200ms",
+];
+
+fn sink() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    // What this process cannot take in time is not to look like a loss of the program's.
+    socket2::SockRef::from(&socket)
+        .set_recv_buffer_size(1 << 22)
+        .unwrap();
+    socket
+}
+
+fn send(live: &Live, numbers: std::ops::Range<u64>) {
+    let socket = live.sender();
+    for number in numbers {
+        socket.send(&transport(number)).unwrap();
+        thread::sleep(INTERVAL);
+    }
+}
+
+#[test]
+fn a_transport_stream_arrives_as_it_was_sent_over_lossy_links() {
+    const COUNT: u64 = 2_000;
+    let target = sink();
+    // So much that a busy machine is not what is tested.
+    let live = Live::start(LOSSY, target.local_addr().unwrap(), ",latency=20s");
+    let arrived = thread::scope(|scope| {
+        let all = |all: &[Vec<u8>]| all.len() as u64 == COUNT;
+        let receiver = scope.spawn(move || receive(&target, DEADLINE, all));
+        send(&live, 0..COUNT);
+        receiver.join().unwrap()
+    });
+    assert_eq!(arrived.len() as u64, COUNT);
+    for (number, datagram) in arrived.iter().enumerate() {
+        assert!(*datagram == transport(number as u64), "datagram {number}");
+    }
+    // The counts follow a moment after what they count.
+    until("the client to know that all has arrived", || {
+        let [client, server] = live.status();
+        assert_eq!(client.sent.datagrams, COUNT);
+        assert_eq!(client.sent.content, Content::MpegTs);
+        assert_eq!(client.sent.input.continuity_errors, 0);
+        assert_eq!(client.sent.given_up + client.sent.refused, 0);
+        assert_eq!(server.received.datagrams, COUNT);
+        assert_eq!(server.received.bytes, COUNT * 1316);
+        assert_eq!(server.received.output.continuity_errors, 0);
+        assert_eq!(server.received.lost + server.received.late, 0);
+        // About forty were lost on their way.
+        (client.sent.repaired >= 10).then_some(())
+    });
+}
+
+#[test]
+fn every_sender_has_a_flow_of_its_own_and_gets_its_answers() {
+    let live = Live::start(["delay=1ms", "delay=5ms"], udp_echo(), "");
+    let senders = [(); 3].map(|()| live.sender());
+    for (index, sender) in senders.iter().enumerate() {
+        sender.set_read_timeout(Some(DEADLINE)).unwrap();
+        sender.send(&[index as u8; 10]).unwrap();
+    }
+    let mut buffer = [0; 100];
+    for (index, sender) in senders.iter().enumerate() {
+        let length = sender.recv(&mut buffer).unwrap();
+        assert_eq!(buffer[..length], [index as u8; 10]);
+    }
+    let [client, server] = live.status();
+    assert_eq!((client.flows, server.flows), (3, 3));
+    assert_eq!(client.received.datagrams, 3);
+    assert_eq!(client.sent.content, Content::Opaque);
+}
+
+#[test]
+fn what_is_older_than_the_budget_is_never_handed_over() {
+    let target = sink();
+    let links = ["rate=20mbit,delay=5ms", "rate=20mbit,delay=10ms"];
+    let live = Live::start(links, target.local_addr().unwrap(), ",latency=200ms");
+    send(&live, 0..100);
+    live.links.iter().for_each(|link| link.set_dark(true));
+    send(&live, 100..200);
+    // Longer than the budget: nothing of it is worth anything any more.
+    thread::sleep(Duration::from_secs(1));
+    live.links.iter().for_each(|link| link.set_dark(false));
+    live.client.active(&["a", "b"]);
+    let last = transport(299);
+    let arrived = thread::scope(|scope| {
+        let until_last = |all: &[Vec<u8>]| all.last() == Some(&last);
+        let receiver = scope.spawn(move || receive(&target, DEADLINE, until_last));
+        send(&live, 200..299);
+        // What comes last may itself be given up on a busy machine.
+        while !receiver.is_finished() {
+            live.sender().send(&last).unwrap();
+            thread::sleep(INTERVAL);
+        }
+        receiver.join().unwrap()
+    });
+    let number = |datagram: &Vec<u8>| (0..300).find(|number| *datagram == transport(*number));
+    let numbers: Vec<u64> = arrived.iter().map(|d| number(d).unwrap()).collect();
+    assert!(numbers.is_sorted(), "{numbers:?}");
+    assert!(
+        numbers.iter().all(|number| !(100..200).contains(number)),
+        "{numbers:?}"
+    );
+    let [client, _] = live.status();
+    assert!(
+        client.sent.given_up + client.sent.refused >= 100,
+        "{client:?}"
+    );
+}
+
+#[test]
+fn a_name_that_the_server_does_not_have_is_told_at_both_ends() {
+    let target = sink();
+    let address = target.local_addr().unwrap();
+    let live = Live::start(["delay=1ms", "delay=5ms"], address, ",name=cam");
+    live.sender().send(b"lost").unwrap();
+    live.server.logged("the missing name", |line| {
+        line.contains("sends live cam, and this server has no --live of that name; it has live")
+            .then_some(())
+    });
+    live.client.logged("the closed flow", |line| {
+        line.contains("has it a --live of that name?").then_some(())
+    });
+}
+
+#[test]
+fn a_target_is_changed_while_the_client_runs() {
+    let target = sink();
+    let address = target.local_addr().unwrap();
+    let live = Live::start(["delay=1ms", "delay=5ms"], address, ",target=10mbps");
+    assert_eq!(live.status()[0].target_bps, Some(10_000_000));
+    live.client.run(&["live", "target", "8mbps"]);
+    assert_eq!(live.status()[0].target_bps, Some(8_000_000));
+    live.client
+        .run(&["live", "target", "auto", "--name", "live"]);
+    assert_eq!(live.status()[0].target_bps, None);
+    let error = live
+        .client
+        .refused(&["live", "target", "8mbps", "--name", "cam"]);
+    assert!(
+        error.contains("there is no live entry `cam`") && error.contains("there are: live"),
+        "{error}"
+    );
+}
