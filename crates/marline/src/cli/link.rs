@@ -83,8 +83,9 @@ async fn watch(
         tokio::select! {
             () = change => {
                 if let Some(Change { direction, config, .. }) = changes.pop_front() {
-                    tracing::info!("{direction:<4} from now on {config}");
+                    let text = config.to_string();
                     emulator.reconfigure(direction, config).map_err(CliError::runtime)?;
+                    tracing::info!("{direction:<4} from now on {text}");
                 }
             }
             _ = interrupt.recv() => return Ok(()),
