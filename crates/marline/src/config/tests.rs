@@ -256,8 +256,8 @@ fn errors_in_flags_name_the_flag_and_the_value() {
             "--scheduler stream=edpf: a scheduler for stream",
         ),
         (
-            vec!["--scheduler", "blocks=edpf"],
-            "--scheduler blocks=edpf: unknown kind of flow",
+            vec!["--scheduler", "voices=edpf"],
+            "--scheduler voices=edpf: unknown kind of flow",
         ),
         (
             vec!["--scheduler", "stream=edpf:horizn=1s"],

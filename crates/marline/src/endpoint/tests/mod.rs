@@ -6,6 +6,7 @@ mod paths;
 mod relay;
 mod renew;
 mod traffic;
+mod units;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
