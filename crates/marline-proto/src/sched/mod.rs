@@ -18,7 +18,9 @@ use crate::flow::{Fate, Symbol};
 use crate::path::EmissionKind;
 use crate::wire::PathId;
 
+mod acpf;
 mod blest;
+mod brim;
 mod choice;
 mod coding;
 mod cpf;

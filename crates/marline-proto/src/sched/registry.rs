@@ -1,8 +1,8 @@
 //! The schedulers by name. Each file declares its entry; adding one is a file and a line here.
 
 use super::{
-    Choice, Constructor, OptionSpec, blest, cpf, daps, dems, ecf, edpf, hedge, min_rtt, ols, otias,
-    redundant, round_robin, s_edpf, sttf,
+    Choice, Constructor, OptionSpec, acpf, blest, brim, cpf, daps, dems, ecf, edpf, hedge, min_rtt,
+    ols, otias, redundant, round_robin, s_edpf, sttf,
 };
 use crate::wire::FlowKind;
 
@@ -28,7 +28,9 @@ pub(super) const PACKET_WISE: &[FlowKind] = &FlowKind::ALL;
 
 /// All schedulers, sorted by name.
 pub const SCHEDULERS: &[Entry] = &[
+    acpf::ENTRY,
     blest::ENTRY,
+    brim::ENTRY,
     cpf::ENTRY,
     daps::ENTRY,
     dems::ENTRY,

@@ -276,11 +276,17 @@ fn load(load: &Load) -> String {
                 show_time(*pause)
             )
         }
-        Load::Tcp { congestion, bytes } => {
-            format!(
-                "sends {} by TCP ({congestion}) from end to end",
-                amount(*bytes)
-            )
+        Load::Tcp {
+            congestion,
+            bytes,
+            beyond,
+        } => {
+            let amount = amount(*bytes);
+            let from = match beyond.is_zero() {
+                true => String::new(),
+                false => format!(", from {} ms beyond the tunnel", beyond.as_secs_f64() * 1e3),
+            };
+            format!("sends {amount} by TCP ({congestion}) from end to end{from}")
         }
     }
 }

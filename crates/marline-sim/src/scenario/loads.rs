@@ -67,7 +67,7 @@ pub const KINDS: &[Kind] = &[
         r#"objects = [{ name = "html", size = "30kB" }, …], or pages = "pages.json", page = "news""#,
         "A web page whose objects ask for each other"),
     kind!("tcp" Server Stream tcp,
-        r#"congestion = "cubic", bytes = "10MB" (or without end)"#,
+        r#"congestion = "cubic", bytes = "10MB" (or without end), beyond = "8ms""#,
         "A TCP connection from end to end inside the session"),
 ];
 
@@ -209,6 +209,7 @@ fn tcp(reader: &Reader<'_>, _: &ReadFile<'_>) -> Option<Load> {
     Some(Load::Tcp {
         congestion: tcp_congestion(reader),
         bytes: reader.bytes("bytes", 1..=1 << 50),
+        beyond: reader.time("beyond").unwrap_or(Duration::ZERO),
     })
 }
 

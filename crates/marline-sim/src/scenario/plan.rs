@@ -204,6 +204,8 @@ pub enum Load {
         congestion: String,
         /// Each stops after so many bytes; `None` is greedy.
         bytes: Option<u64>,
+        /// From the sender to its end of the tunnel, and back.
+        beyond: Duration,
     },
 }
 

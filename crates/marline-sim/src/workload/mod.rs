@@ -107,6 +107,10 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
         )),
         Load::Offload { steps } => Box::new(offload::Offload::new(plan, steps)?),
         Load::Web { page, pause } => Box::new(web::Web::new(plan, page, *pause)?),
-        Load::Tcp { congestion, bytes } => Box::new(tcp::Tcp::new(plan, congestion, *bytes)?),
+        Load::Tcp {
+            congestion,
+            bytes,
+            beyond,
+        } => Box::new(tcp::Tcp::new(plan, congestion, *bytes, *beyond)?),
     })
 }

@@ -1,8 +1,11 @@
 //! An end-to-end TCP connection inside the session, as users of a tunnel have it: its segments and
-//! acknowledgements are messages of one packets flow, and what the flow refuses is lost.
+//! acknowledgements are messages of one packets flow, and what the flow refuses is lost. The sender
+//! may stand some way beyond the tunnel's end.
+
+use std::collections::VecDeque;
 
 use bytes::Bytes;
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 use marline_proto::flow::Chunk;
 use marline_proto::wire::{FlowId, FlowKind};
 use marline_proto::{Event, OpenError};
@@ -21,6 +24,8 @@ pub(super) struct Tcp {
     plan: WorkloadPlan,
     config: TcpConfig,
     ends: Option<Ends>,
+    /// From the sender to its end of the tunnel.
+    beyond: Duration,
     delivered: u64,
     over: bool,
 }
@@ -30,6 +35,16 @@ struct Ends {
     flow: FlowId,
     sender: TcpSender,
     receiver: TcpReceiver,
+    /// On their way from the sender to the tunnel, and when they get there.
+    towards: VecDeque<(Instant, Segment)>,
+    /// On their way from the tunnel to the sender.
+    back: VecDeque<(Instant, Ack)>,
+}
+
+/// The first that has arrived.
+fn arrived<T>(way: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<T> {
+    let first = way.pop_front_if(|(at, _)| *at <= now)?;
+    Some(first.1)
 }
 
 impl Ends {
@@ -57,6 +72,7 @@ impl Tcp {
         plan: &WorkloadPlan,
         congestion: &str,
         bytes: Option<u64>,
+        beyond: Duration,
     ) -> Result<Self, String> {
         if plan.flow.kind != FlowKind::Packets {
             return Err("TCP needs a packets flow".to_owned());
@@ -72,6 +88,7 @@ impl Tcp {
             plan: plan.clone(),
             config,
             ends: None,
+            beyond,
             delivered: 0,
             over: false,
         })
@@ -81,14 +98,25 @@ impl Tcp {
     fn act(&mut self, cx: &mut Context<'_>) {
         let Some(ends) = &mut self.ends else { return };
         let (now, from) = (cx.now(), self.plan.from);
+        while let Some(ack) = arrived(&mut ends.back, now) {
+            ends.sender.handle_ack(now, &ack);
+        }
         ends.sender.handle_timeout(now);
         ends.receiver.handle_timeout(now);
         while let Some(segment) = ends.sender.poll_transmit(now).filter(|_| !self.over) {
+            ends.towards.push_back((now + self.beyond, segment));
+        }
+        while let Some(segment) = arrived(&mut ends.towards, now) {
             let refused = send(cx, from, ends.flow, |out| segment.encode(out));
             cx.meter.trial(Measure::Refused, now, refused);
         }
         ends.acknowledge(cx, from.other());
-        let timers = [ends.sender.poll_timeout(), ends.receiver.poll_timeout()];
+        let timers = [
+            ends.sender.poll_timeout(),
+            ends.receiver.poll_timeout(),
+            ends.towards.front().map(|(at, _)| *at),
+            ends.back.front().map(|(at, _)| *at),
+        ];
         if let Some(at) = timers.into_iter().flatten().min()
             && !self.over
         {
@@ -108,6 +136,8 @@ impl Workload for Tcp {
                 flow,
                 sender,
                 receiver,
+                towards: VecDeque::new(),
+                back: VecDeque::new(),
             });
         }
         self.act(cx);
@@ -126,7 +156,7 @@ impl Workload for Tcp {
         while let Chunk::Data(message) = cx.session(end).receive(*flow) {
             if end == self.plan.from {
                 if let Ok(ack) = Ack::decode(&message) {
-                    ends.sender.handle_ack(now, &ack);
+                    ends.back.push_back((now + self.beyond, ack));
                 }
             } else if let Ok(segment) = Segment::decode(&message) {
                 cx.meter.delay(Measure::PacketDelay, segment.stamp, now);

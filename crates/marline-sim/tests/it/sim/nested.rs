@@ -5,8 +5,37 @@ use marline_sim::Duration;
 use super::*;
 
 fn tcp(name: &str, congestion: &str, bytes: Option<u64>) -> WorkloadPlan {
-    let congestion = congestion.to_owned();
-    over_packets(workload(name, Load::Tcp { congestion, bytes }), false)
+    from_beyond(name, congestion, bytes, Duration::ZERO)
+}
+
+fn from_beyond(name: &str, congestion: &str, bytes: Option<u64>, beyond: Duration) -> WorkloadPlan {
+    let load = Load::Tcp {
+        congestion: congestion.to_owned(),
+        bytes,
+        beyond,
+    };
+    over_packets(workload(name, load), false)
+}
+
+#[test]
+fn a_sender_beyond_the_tunnel_is_a_round_trip_of_its_own_away() {
+    let segments = |beyond_ms: u64| {
+        let links = vec![link("a", "rate=50mbit,delay=20ms,queue=100ms")];
+        let beyond = Duration::from_millis(beyond_ms);
+        let tcp = from_beyond("tcp", "new-reno", None, beyond);
+        let mut scenario = scenario(links, vec![session("tunnel", 1, vec![tcp])]);
+        (scenario.duration, scenario.warmup) = (Duration::from_millis(300), Duration::ZERO);
+        let run = run(&scenario, "min-rtt", 1);
+        let delay = value(&run, "tcp.packet_delay.p50_ms");
+        assert!(delay >= 20.0 + beyond_ms as f64, "{delay} ms");
+        value(&run, "tcp.goodput_mbps") * 0.3e6 / 8.0 / 1_100.0
+    };
+    // Slow start from ten segments. At 160 ms, windows arrive after 80 and 240 ms: 10 + 20.
+    let far = segments(60);
+    assert!((15.0..=30.5).contains(&far), "{far}");
+    // At 40 ms seven windows arrive.
+    let near = segments(0);
+    assert!(near > 3.0 * far, "{near}");
 }
 
 #[test]

@@ -200,6 +200,7 @@ fn tcp_inside_a_session_uses_both_links() {
     let load = Load::Tcp {
         congestion: "cubic".to_owned(),
         bytes: None,
+        beyond: Duration::ZERO,
     };
     let tcp = over_packets(workload("tcp", load), true);
     let scenario = scenario(links.into(), vec![session("main", 2, vec![tcp])]);
