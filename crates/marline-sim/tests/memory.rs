@@ -28,6 +28,7 @@ fn scenario(seconds: u64) -> Scenario {
             ordered,
             priority: 3,
             lifetime: None,
+            queue: None,
             scheduler: None,
         },
         load: Load::Constant {

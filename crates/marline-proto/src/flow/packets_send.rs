@@ -95,6 +95,8 @@ pub(crate) struct PacketsSend {
     /// Bytes not cut yet.
     unsent: u64,
     limit: u64,
+    /// Most bytes that may wait uncut.
+    queue: u64,
     lifetime: Option<Duration>,
     finished: bool,
     finish_acked: bool,
@@ -110,7 +112,7 @@ pub(crate) struct PacketsSend {
 }
 
 impl PacketsSend {
-    pub(crate) fn new(limit: u64, lifetime: Option<Duration>) -> Self {
+    pub(crate) fn new(limit: u64, lifetime: Option<Duration>, queue: Option<u64>) -> Self {
         Self {
             messages: VecDeque::new(),
             base: 0,
@@ -118,6 +120,7 @@ impl PacketsSend {
             held: 0,
             unsent: 0,
             limit,
+            queue: queue.unwrap_or(u64::MAX),
             lifetime,
             finished: false,
             finish_acked: false,
@@ -142,7 +145,8 @@ impl PacketsSend {
         if self.finished {
             return Err(SendError::Closed);
         }
-        if self.held + data.len() as u64 + MESSAGE_COST > self.limit {
+        let fits_queue = self.unsent + data.len() as u64 <= self.queue || self.unsent == 0;
+        if !fits_queue || self.held + data.len() as u64 + MESSAGE_COST > self.limit {
             return Err(SendError::Full);
         }
         let sequence = self.count();
@@ -177,7 +181,7 @@ impl PacketsSend {
     }
 
     pub(crate) fn has_room(&self) -> bool {
-        self.held < self.limit / 2
+        self.held < self.limit / 2 && self.unsent <= self.queue / 2
     }
 
     fn message(&self, sequence: u64) -> Option<&Message> {
@@ -399,8 +403,25 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_for_a_path_is_bounded_apart_from_what_is_on_its_way() {
+        let mut send = PacketsSend::new(10_000, None, Some(250));
+        let push = |send: &mut PacketsSend| send.push(Instant::ZERO, Bytes::from_static(&[0; 100]));
+        assert_eq!((push(&mut send), push(&mut send)), (Ok(0), Ok(1)));
+        assert_eq!(push(&mut send), Err(SendError::Full));
+        assert!(!send.has_room());
+        send.cut(1_000).unwrap();
+        assert_eq!(push(&mut send), Ok(2), "one of them found a path");
+        send.cut(1_000).unwrap();
+        assert!(send.has_room());
+        // A queue that is shorter than a message holds one.
+        let mut short = PacketsSend::new(10_000, None, Some(10));
+        assert_eq!(push(&mut short), Ok(0));
+        assert_eq!(push(&mut short), Err(SendError::Full));
+    }
+
+    #[test]
     fn cuts_messages_at_their_boundaries() {
-        let mut send = PacketsSend::new(10_000, None);
+        let mut send = PacketsSend::new(10_000, None, None);
         for n in [5, 0, 3] {
             send.push(Instant::ZERO, bytes(n)).unwrap();
         }
@@ -417,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_lifetime_ends_whether_sent_or_not() {
-        let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)));
+        let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), None);
         send.push(Instant::ZERO, bytes(5)).unwrap();
         send.push(Instant::from_millis(5), bytes(5)).unwrap();
         let symbol = send.cut(3).unwrap();
@@ -435,7 +456,7 @@ mod tests {
 
     #[test]
     fn what_was_lost_and_came_all_the_same_was_repaired() {
-        let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)));
+        let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), None);
         for _ in 0..4 {
             send.push(Instant::ZERO, bytes(5)).unwrap();
         }
@@ -460,7 +481,7 @@ mod tests {
 
     #[test]
     fn is_full_by_bytes_and_by_count() {
-        let mut send = PacketsSend::new(1_000, None);
+        let mut send = PacketsSend::new(1_000, None, None);
         assert_eq!(send.push(Instant::ZERO, bytes(2_000)), Err(SendError::Full));
         let taken = (0..100)
             .take_while(|_| send.push(Instant::ZERO, bytes(0)).is_ok())

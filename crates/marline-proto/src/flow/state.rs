@@ -21,6 +21,8 @@ pub(crate) struct FlowSpec {
     pub(crate) order: DeliveryOrder,
     pub(crate) priority: u8,
     pub(crate) lifetime: Option<Duration>,
+    /// Bound of what waits for a path on this side (bytes).
+    pub(crate) queue: Option<u64>,
     pub(crate) target: Bytes,
 }
 

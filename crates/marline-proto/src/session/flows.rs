@@ -33,6 +33,11 @@ pub struct FlowOptions {
     pub priority: u8,
     /// Packets flows: how long a message is worth sending (again); `None` for ever.
     pub lifetime: Option<Duration>,
+    /// Packets flows: most bytes that may wait on this side before a path is chosen for them. What
+    /// is sent then is refused ([`SendError::Full`]), as by a network interface whose queue is
+    /// full. `None` leaves it to [`Config::send_buffer`](crate::Config::send_buffer), which also
+    /// counts what is on its way.
+    pub queue: Option<u64>,
     /// The scheduler on this side; `None` for the configured default.
     pub scheduler: Option<Choice>,
     /// Opaque to the session, handed to the peer: at most 512 bytes.
@@ -47,6 +52,7 @@ impl FlowOptions {
             ordered: true,
             priority: 3,
             lifetime: None,
+            queue: None,
             scheduler: None,
             target: Bytes::new(),
         }
@@ -161,6 +167,7 @@ impl Session {
             order: Self::order_of(ordered),
             priority: options.priority,
             lifetime: options.lifetime,
+            queue: options.queue,
             target: options.target.clone(),
         };
         self.insert_flow(id, spec, scheduler, false);
@@ -182,7 +189,11 @@ impl Session {
                 RecvHalf::Stream(StreamRecv::new(self.config.flow_window)),
             ),
             FlowKind::Packets => (
-                SendHalf::Packets(PacketsSend::new(self.config.send_buffer, spec.lifetime)),
+                SendHalf::Packets(PacketsSend::new(
+                    self.config.send_buffer,
+                    spec.lifetime,
+                    spec.queue,
+                )),
                 RecvHalf::Packets(PacketsRecv::new(
                     spec.order,
                     spec.lifetime,

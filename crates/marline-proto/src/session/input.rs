@@ -320,6 +320,7 @@ impl Session {
             order: open.order,
             priority: open.priority,
             lifetime: (open.lifetime_us > 0).then(|| Duration::from_micros(open.lifetime_us)),
+            queue: None,
             target: Bytes::copy_from_slice(open.target),
         };
         let scheduler = self.config.scheduler(open.kind);

@@ -205,6 +205,9 @@ fn one_workload(workload: &WorkloadPlan) -> String {
     if let Some(lifetime) = flow.lifetime {
         words += &format!(", given up after {}", show_time(lifetime));
     }
+    if let Some(queue) = flow.queue {
+        words += &format!(", refused when {queue} bytes wait");
+    }
     if let Some(own) = &flow.scheduler {
         words += &format!(", always scheduler {own}");
     }
@@ -284,7 +287,7 @@ fn load(load: &Load) -> String {
             let amount = amount(*bytes);
             let from = match beyond.is_zero() {
                 true => String::new(),
-                false => format!(", from {} ms beyond the tunnel", beyond.as_secs_f64() * 1e3),
+                false => format!(", from {} beyond the tunnel", show_time(*beyond)),
             };
             format!("sends {amount} by TCP ({congestion}) from end to end{from}")
         }

@@ -110,6 +110,8 @@ pub struct FlowPlan {
     pub priority: u8,
     /// How long a message is worth sending; the deadline of a block.
     pub lifetime: Option<Duration>,
+    /// Most bytes of messages that may wait for a path; what comes then is refused.
+    pub queue: Option<u64>,
     /// Use this scheduler whatever the run compares.
     pub scheduler: Option<String>,
 }

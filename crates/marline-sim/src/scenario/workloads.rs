@@ -85,6 +85,7 @@ fn flow(reader: &Reader<'_>, default: FlowKind) -> FlowPlan {
     let kind = reader.word("flow", &kinds).unwrap_or(default);
     let ordered = reader.flag("ordered");
     let lifetime = reader.span("lifetime");
+    let queue = reader.bytes("queue", 1..=1 << 40);
     if kind == FlowKind::Stream {
         if let (Some(false), Some(node)) = (ordered, reader.get("ordered")) {
             let mend = "write flow = \"packets\" for messages in any order";
@@ -93,6 +94,10 @@ fn flow(reader: &Reader<'_>, default: FlowKind) -> FlowPlan {
         if let (Some(_), Some(node)) = (lifetime, reader.get("lifetime")) {
             let mend = "write flow = \"packets\" for messages that may be given up";
             reader.wrong("lifetime", node, "a stream is never given up", mend);
+        }
+        if let (Some(_), Some(node)) = (queue, reader.get("queue")) {
+            let mend = "write flow = \"packets\" for messages that may be refused";
+            reader.wrong("queue", node, "a stream refuses nothing for good", mend);
         }
     }
     if kind.has_units()
@@ -117,6 +122,7 @@ fn flow(reader: &Reader<'_>, default: FlowKind) -> FlowPlan {
         ordered: ordered.unwrap_or(!kind.has_units()),
         priority: reader.whole("priority", 0..=7).unwrap_or(3) as u8,
         lifetime,
+        queue,
         scheduler: scheduler(reader),
     }
 }

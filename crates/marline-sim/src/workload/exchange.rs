@@ -34,6 +34,7 @@ impl Exchange {
     ) -> Result<Self, OpenError> {
         let plan = FlowPlan {
             lifetime: None,
+            queue: None,
             ..plan.clone()
         };
         let ask = Pipe::open(cx, from, &plan)?.patient();

@@ -105,6 +105,7 @@ impl Pipe {
             ordered: plan.ordered,
             priority: plan.priority,
             lifetime: plan.lifetime.filter(|_| plan.kind == FlowKind::Packets),
+            queue: plan.queue,
             scheduler: scheduler.and_then(|name| name.parse().ok()),
             ..FlowOptions::new(plan.kind)
         };

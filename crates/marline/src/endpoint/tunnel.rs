@@ -40,6 +40,7 @@ pub(super) fn flow_options(kind: FlowKind, options: OpenOptions) -> FlowOptions 
         ordered: options.ordered || kind == FlowKind::Stream,
         priority: options.priority,
         lifetime: options.lifetime,
+        queue: None,
         scheduler: options.scheduler,
         target: options.target,
     }

@@ -53,6 +53,7 @@ fn workload(name: &str, load: Load) -> WorkloadPlan {
             ordered: true,
             priority: 3,
             lifetime: None,
+            queue: None,
             scheduler: None,
         },
         load,
