@@ -95,10 +95,12 @@ fn flow(reader: &Reader<'_>, default: FlowKind) -> FlowPlan {
             let mend = "write flow = \"packets\" for messages that may be given up";
             reader.wrong("lifetime", node, "a stream is never given up", mend);
         }
-        if let (Some(_), Some(node)) = (queue, reader.get("queue")) {
-            let mend = "write flow = \"packets\" for messages that may be refused";
-            reader.wrong("queue", node, "a stream refuses nothing for good", mend);
-        }
+    }
+    if kind != FlowKind::Packets
+        && let (Some(_), Some(node)) = (queue, reader.get("queue"))
+    {
+        let mend = "write flow = \"packets\" for messages that may be refused";
+        reader.wrong("queue", node, "only messages are refused for good", mend);
     }
     if kind.has_units()
         && let (Some(true), Some(node)) = (ordered, reader.get("ordered"))

@@ -124,7 +124,7 @@ const CASES: &[Case] = &[
     (21, "flow = \"packet\"", 21, "workloads.live.flow", "\"packet\" is not known", "`packets`"),
     (21, "flow = \"stream\"\nordered = false", 22, "workloads.live.ordered", "always in order", "flow = \"packets\""),
     (21, "flow = \"stream\"\nlifetime = \"1s\"", 22, "workloads.live.lifetime", "never given up", "flow = \"packets\""),
-    (21, "flow = \"stream\"\nqueue = \"9kB\"", 22, "workloads.live.queue", "refuses nothing", "flow = \"packets\""),
+    (21, "flow = \"stream\"\nqueue = \"9kB\"", 22, "workloads.live.queue", "only messages", "flow = \"packets\""),
     (21, "starts = \"9s\"\nstops = \"8s\"", 22, "workloads.live.stops", "before it starts", "after `starts`"),
     (21, "starts = \"61s\"", 21, "workloads.live.starts", "the run is over", "before `duration`"),
     (21, "scheduler = \"redundnt\"", 21, "workloads.live.scheduler", "unknown scheduler", "`redundant`"),
