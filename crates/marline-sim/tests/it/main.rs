@@ -6,6 +6,7 @@ mod handover;
 mod hostile;
 #[allow(dead_code, reason = "a kit has more tools than any one job needs")]
 mod kit;
+mod live;
 mod paths;
 mod random;
 mod scenario;

@@ -1,0 +1,52 @@
+//! A live flow with a latency budget over links that lose in bursts: nothing is missing at the end.
+
+use marline_proto::wire::FlowKind;
+use marline_proto::{Config, FlowOptions};
+use marline_sim::End;
+
+use crate::kit::{Lab, Messages, Outbox, ms, secs};
+
+/// A Gilbert-Elliott process on both links, alike in both directions.
+const LINK: &str = "rate=20mbit,delay=25ms,queue=200ms,loss=2%,burst=4";
+/// More than are sent until it is judged: a flow that has ended counts no more.
+const MESSAGES: u64 = 25_000;
+const JUDGED: u64 = 20;
+
+#[test]
+fn bursts_of_loss_on_both_links_leave_no_gap_within_300_ms() {
+    for scheduler in ["edpf", "hedge"] {
+        for seed in 0..3 {
+            let mut lab = Lab::new(seed, &Config::default());
+            lab.path(LINK);
+            lab.path(LINK);
+            lab.run_for(ms(500));
+            let plan = Messages {
+                size: 1_250,
+                size_max: 1_250,
+                count: MESSAGES,
+                every: ms(1),
+            };
+            let options = FlowOptions {
+                lifetime: Some(ms(300)),
+                scheduler: Some(scheduler.parse().expect("a scheduler")),
+                ..FlowOptions::new(FlowKind::Packets)
+            };
+            let start = lab.now();
+            let flow = lab.open(End::Client, &options, Outbox::messages(start, plan));
+            lab.run_until(start + secs(JUDGED), |_| false);
+            let sender = lab.world.session(End::Client).flow_counters(flow);
+            let receiver = lab.world.session(End::Server).flow_counters(flow);
+            let (sender, receiver) = (sender.expect("open"), receiver.expect("open"));
+            let context = format!("{scheduler}, seed {seed}: {sender:?} {receiver:?}");
+            // One a millisecond, but for those on their way.
+            assert!(
+                receiver.delivered_messages > JUDGED * 1_000 - 300,
+                "{context}"
+            );
+            assert_eq!(receiver.skipped_messages, 0, "{context}");
+            assert_eq!(sender.expired_messages, 0, "{context}");
+            // Two per cent were lost.
+            assert!(sender.repaired_symbols > JUDGED * 1_000 / 100, "{context}");
+        }
+    }
+}
