@@ -11,6 +11,8 @@ use marline_proto::path::PathParams;
 use marline_proto::wire::{self, FlowId, FlowKind, Header, PathId, frame_type as ty, varint};
 use marline_proto::{Config, Event, FlowOptions, Session, Side};
 
+mod coded;
+
 const FLOW_WINDOW: u64 = 16 << 10;
 const SESSION_WINDOW: u64 = 40 << 10;
 const SEND_BUFFER: u64 = 20 << 10;
@@ -136,7 +138,13 @@ pub fn feed(tape: &[u8]) -> Outcome {
         tame: false,
         parity: 1,
     };
+    let coding = "s-edpf:tau=4".parse();
     let config = Config {
+        code_window: 16,
+        stream_scheduler: match tape.byte() & 1 {
+            0 => Config::default().stream_scheduler,
+            _ => coding.unwrap_or_else(|error| panic!("{error:?}")),
+        },
         flow_window: FLOW_WINDOW,
         session_window: SESSION_WINDOW,
         send_buffer: SEND_BUFFER,
@@ -295,7 +303,7 @@ impl Trial<'_> {
     fn frame(&mut self, path: usize, out: &mut Vec<u8>) {
         let mut put = |fields: &[u64]| fields.iter().for_each(|f| varint::encode(*f, out));
         let tape = &mut self.tape;
-        match tape.byte() % 36 {
+        match tape.byte() % 40 {
             0 => put(&[ty::PING]),
             1..=4 => {
                 let largest = tape.number(self.sent[path]).min(self.sent[path]);
@@ -424,6 +432,7 @@ impl Trial<'_> {
                     tape.number(3),
                 ]);
             }
+            33..=36 => tape.coded_frame(out),
             _ => {
                 let status = u64::from(tape.byte());
                 match status {

@@ -117,6 +117,10 @@ catalogue! {
         "(bytes of data sent − bytes sent for the first time) / bytes sent for the first time."
     Retransmissions "retransmissions" Workload Number "" less
         "Bytes sent again because they were taken for lost / bytes sent for the first time."
+    Repairs "repairs" Workload Number "" less
+        "Bytes of repair symbols sent / bytes sent for the first time."
+    RepairsUsed "repairs_used" Workload Fraction "" more
+        "Repair symbols that gave the receiver something before it arrived, out of those sent."
     Throughput "throughput_mbps" Path Number "Mb/s" more
         "Bytes of datagrams that arrived in the direction of the session's first workload."
     ReturnThroughput "return_mbps" Path Number "Mb/s" less
@@ -212,6 +216,8 @@ fn of_workload(plan: &WorkloadPlan) -> Vec<Measure> {
         Measure::Goodput,
         Measure::Redundancy,
         Measure::Retransmissions,
+        Measure::Repairs,
+        Measure::RepairsUsed,
     ];
     own.iter().chain(units).chain(&all).copied().collect()
 }

@@ -218,6 +218,9 @@ pub(super) fn counters(workload: &dyn Workload, sessions: &[Session]) -> FlowCou
             sum.source_bytes += one.source_bytes;
             sum.copy_bytes += one.copy_bytes;
             sum.retransmitted_bytes += one.retransmitted_bytes;
+            sum.repair_bytes += one.repair_bytes;
+            sum.repair_symbols += one.repair_symbols;
+            sum.repairs_used += one.repairs_used;
         }
     }
     sum

@@ -126,11 +126,20 @@ fn report_workload(
             .retransmitted_bytes
             .saturating_sub(before.retransmitted_bytes);
         let copies = after.copy_bytes.saturating_sub(before.copy_bytes);
+        let repairs = after.repair_bytes.saturating_sub(before.repair_bytes);
         let per_source = |bytes: u64| bytes as f64 / source as f64;
         slot.meter
-            .number(Measure::Redundancy, per_source(again + copies));
+            .number(Measure::Redundancy, per_source(again + copies + repairs));
         slot.meter
             .number(Measure::Retransmissions, per_source(again));
+        slot.meter.number(Measure::Repairs, per_source(repairs));
+        let sent = after.repair_symbols.saturating_sub(before.repair_symbols);
+        let used = after.repairs_used.saturating_sub(before.repairs_used);
+        if sent > 0 {
+            // Some were sent in the warm-up and used after it.
+            slot.meter
+                .fraction(Measure::RepairsUsed, used.min(sent), sent);
+        }
     }
     for (line, measure) in [
         (slot.delivered, Measure::Goodput),

@@ -138,12 +138,13 @@ fn push_session(text: &mut String, session: &SessionStatus) {
         "worst ms",
         "redundancy %",
         "retransmitted",
+        "repairs sent/used/wasted",
         "lost",
     ]);
     for flow in flows {
         table.add_row(flow_row(flow));
     }
-    align(&mut table, 3..=10);
+    align(&mut table, 3..=11);
     let _ = writeln!(text, "{table}");
 }
 
@@ -270,8 +271,17 @@ fn flow_row(flow: &FlowStatus) -> Vec<String> {
         delay(|delay| delay.worst),
         format!("{:.1}", flow.redundancy * 100.0),
         bytes(flow.retransmitted_bytes),
+        repairs(flow),
         flow.lost_messages.to_string(),
     ]
+}
+
+/// Repair symbols: sent, used, wasted.
+fn repairs(flow: &FlowStatus) -> String {
+    match flow.repairs_sent {
+        0 => unknown(),
+        sent => format!("{sent}/{}/{}", flow.repairs_used, flow.repairs_wasted),
+    }
 }
 
 fn unknown() -> String {
@@ -320,6 +330,7 @@ mod tests {
             "7.5 Mb/s",
             "1 TS breaks",
             "12 lost, 13 late, 14 twice",
+            "22/13/7",
         ] {
             assert!(text.contains(expected), "{expected} is not in\n{text}");
         }

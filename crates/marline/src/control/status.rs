@@ -148,6 +148,18 @@ pub struct FlowStatus {
     pub redundancy: f64,
     /// Sent again because it was lost, bytes.
     pub retransmitted_bytes: u64,
+    /// Repair symbols that this end sent, bytes.
+    #[serde(default)]
+    pub repair_bytes: u64,
+    /// Repair symbols that this end sent.
+    #[serde(default)]
+    pub repairs_sent: u64,
+    /// Of these, those with which the other end recovered something before it arrived, as it last said.
+    #[serde(default)]
+    pub repairs_used: u64,
+    /// Of these, those that reached the other end for nothing, as it last said.
+    #[serde(default)]
+    pub repairs_wasted: u64,
     /// Messages that this end gave up because their lifetime ended, and that the other end never sent in time.
     pub lost_messages: u64,
 }
@@ -235,6 +247,10 @@ pub(crate) mod tests {
                     }),
                     redundancy: 0.125,
                     retransmitted_bytes: 12_000,
+                    repair_bytes: 33_000,
+                    repairs_sent: 22,
+                    repairs_used: 13,
+                    repairs_wasted: 7,
                     lost_messages: 2,
                 }],
                 flows_opened: 5,

@@ -98,6 +98,10 @@ fn flow(flow: &FlowStats) -> FlowStatus {
         delay_ms: quantiles(&flow.delays),
         redundancy: counters.redundancy(),
         retransmitted_bytes: counters.retransmitted_bytes,
+        repair_bytes: counters.repair_bytes,
+        repairs_sent: counters.repair_symbols,
+        repairs_used: counters.repairs_used,
+        repairs_wasted: counters.repairs_wasted,
         lost_messages: counters.expired_messages
             + counters.skipped_messages
             + counters.dropped_messages,

@@ -64,6 +64,13 @@ struct OfFlowQuantile {
     quantile: &'static str,
 }
 
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfFlowRepairs {
+    session: u64,
+    flow: u64,
+    fate: &'static str,
+}
+
 pub(super) const SEND: &str = "send";
 pub(super) const RECEIVE: &str = "receive";
 
@@ -88,6 +95,8 @@ struct Metrics {
     flow_delay: Family<OfFlowQuantile, FloatGauge>,
     flow_redundancy: Family<OfFlow, FloatGauge>,
     flow_retransmitted: Family<OfFlow, Counter>,
+    flow_repairs: Family<OfFlowRepairs, Counter>,
+    flow_repair_bytes: Family<OfFlow, Counter>,
     flow_lost_messages: Family<OfFlow, Counter>,
     live: Live,
 }
@@ -215,6 +224,21 @@ impl Metrics {
         self.flow_retransmitted
             .get_or_create(&of_flow)
             .inc_by(flow.retransmitted_bytes);
+        for (fate, value) in [
+            ("sent", flow.repairs_sent),
+            ("used", flow.repairs_used),
+            ("wasted", flow.repairs_wasted),
+        ] {
+            let labels = OfFlowRepairs {
+                session,
+                flow: flow.id,
+                fate,
+            };
+            self.flow_repairs.get_or_create(&labels).inc_by(value);
+        }
+        self.flow_repair_bytes
+            .get_or_create(&of_flow)
+            .inc_by(flow.repair_bytes);
         self.flow_lost_messages
             .get_or_create(&of_flow)
             .inc_by(flow.lost_messages);
@@ -310,6 +334,17 @@ impl Metrics {
             "Sent again after a loss",
             Unit::Bytes,
             self.flow_retransmitted,
+        );
+        all.register(
+            "flow_repairs",
+            "Repair symbols of this end: all sent, and those that the other end used or found useless",
+            self.flow_repairs,
+        );
+        all.register_with_unit(
+            "flow_repair",
+            "Bytes of repair symbols that this end sent",
+            Unit::Bytes,
+            self.flow_repair_bytes,
         );
         all.register(
             "flow_lost_messages",

@@ -19,6 +19,7 @@ pub(in crate::demo) fn redundancy(ends: &[Counted]) -> f64 {
         all.source_bytes += flow.source_bytes;
         all.copy_bytes += flow.copy_bytes;
         all.retransmitted_bytes += flow.retransmitted_bytes;
+        all.repair_bytes += flow.repair_bytes;
     }
     all.redundancy()
 }
