@@ -335,8 +335,8 @@ impl CodeSend {
     }
 
     /// The symbol was lost, and nothing else brings it. Does it wait for the code, `until` then at
-    /// the latest? `soon`: will a repair symbol in flight arrive before the symbol would, sent
-    /// again?
+    /// the latest? If so, an older one may have to [give up](Self::give_up). `soon`: will a repair
+    /// symbol in flight arrive before the symbol would, sent again?
     pub(crate) fn waits(
         &mut self,
         symbol: &Symbol,
@@ -455,3 +455,6 @@ impl CodeSend {
         (self.heard.recovered, wasted)
     }
 }
+
+#[cfg(test)]
+mod tests;

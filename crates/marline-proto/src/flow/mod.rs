@@ -21,7 +21,7 @@ mod stream_send;
 mod units;
 
 pub(crate) use code_recv::CodeRecv;
-pub(crate) use code_send::{CodeSend, Form};
+pub(crate) use code_send::{CodeSend, Flying, Form};
 pub(crate) use packets_recv::{Contradiction, PacketsRecv};
 pub(crate) use packets_send::PacketsSend;
 pub(crate) use pieces::Pieces;

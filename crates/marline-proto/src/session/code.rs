@@ -15,7 +15,7 @@ use super::Session;
 use super::control::Control;
 use super::timers::rewish;
 use crate::config::CODE_SYMBOL;
-use crate::flow::{CodeRecv, CodeSend, Flow, Symbol};
+use crate::flow::{CodeRecv, CodeSend, Flow, Flying, Symbol};
 use crate::observe::Record;
 use crate::path::{EmissionKind, Health};
 use crate::sched::{Feedback, Outcome};
@@ -285,10 +285,22 @@ impl Session {
             return false;
         }
         let horizon = self.code_horizon(now, symbol.len);
-        let Some(coder) = self.flows.get_mut(&id).and_then(|f| f.coder.as_mut()) else {
+        let Some(flow) = self.flows.get_mut(&id) else {
             return false;
         };
-        let waits = coder.waits(symbol, horizon.until, |f| horizon.is_soon(f.path, f.sent));
+        let Some(coder) = &mut flow.coder else {
+            return false;
+        };
+        let soon = |f: &Flying| horizon.is_soon(f.path, f.sent);
+        let waits = coder.waits(symbol, horizon.until, soon);
+        if waits {
+            // It may have taken the equation that an older one waited for.
+            let gone = coder.give_up(now, soon);
+            if !gone.is_empty() {
+                flow.lost.extend(gone);
+                self.activate(id);
+            }
+        }
         self.retime(id);
         waits
     }
