@@ -1,8 +1,8 @@
 //! The schedulers by name. Each file declares its entry; adding one is a file and a line here.
 
 use super::{
-    Choice, Constructor, OptionSpec, acpf, blest, brim, cpf, daps, dems, ecf, edpf, hedge, min_rtt,
-    ols, otias, redundant, round_robin, s_edpf, sttf,
+    Choice, Constructor, OptionSpec, acpf, blest, brim, cpf, daps, dems, ecf, edpf, hedge, hop,
+    min_rtt, ols, otias, redundant, round_robin, s_edpf, sttf,
 };
 use crate::wire::FlowKind;
 
@@ -37,6 +37,9 @@ pub const SCHEDULERS: &[Entry] = &[
     ecf::ENTRY,
     edpf::ENTRY,
     hedge::ENTRY,
+    hop::scheduler::FLIP,
+    hop::scheduler::JUMP,
+    hop::scheduler::LEAP,
     s_edpf::mend::ENTRY,
     min_rtt::ENTRY,
     ols::ENTRY,
@@ -159,6 +162,9 @@ mod tests {
                 let quiet = paths.iter().all(|p| p.in_flight == 0);
                 let idle = paths.iter().any(|p| p.in_flight == 0 && p.window > 3_000);
                 let mut backlog = Backlog::of(300);
+                if !entry.kinds.contains(&FlowKind::Stream) {
+                    backlog = backlog.in_units_of(300);
+                }
                 scheduler.plan(&mut Plan::new(Instant::ZERO, &mut paths, &mut backlog));
                 let sent = backlog.sent_on();
                 assert!(!paths.is_empty() || sent.is_empty(), "{}", entry.name);

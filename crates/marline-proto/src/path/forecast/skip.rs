@@ -107,6 +107,9 @@ impl Skip {
             false => self.meter.on_departure(came, left, bits),
         }
         self.lag = self.lag.min(heard - left).max(0.0);
+        // First in, first out: what came before has left, or was lost, whether heard of or not.
+        let older = self.batches.partition_point(|batch| batch.came < came);
+        self.batches.drain(..older);
         self.forget(came, bits);
     }
 
@@ -340,6 +343,10 @@ mod tests {
         skip.on_lost(0.0, 12_000.0);
         skip.on_lost(0.0, 12_000.0);
         assert_eq!(skip.batches.len(), 1);
+        // A later departure tells that all before it are gone.
+        skip.on_sent(2e-3, 12_000.0);
+        skip.on_departure(30e-3, 2e-3, 5e-3, 12_000.0);
+        assert!(skip.batches.is_empty());
         for i in 0..5_000 {
             skip.on_sent(f64::from(i), 1.0);
         }

@@ -20,6 +20,7 @@
 //!
 //! Where the paper's equations are wrong in print the reading used is given where they are used.
 
+mod arrivals;
 mod count;
 mod flip;
 mod jump;
@@ -28,6 +29,7 @@ mod leap;
 mod order;
 mod planner;
 mod priced;
+pub(in crate::sched) mod scheduler;
 mod sender;
 #[cfg(test)]
 mod tests;

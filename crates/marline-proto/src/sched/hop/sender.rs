@@ -153,6 +153,13 @@ impl Sender {
         }
     }
 
+    /// JUMP: the smallest schedule for the block if it is written now, or, if none is reliable
+    /// enough, the most reliable one.
+    pub fn jump(&self, block: &Block, paths: &[SenderPath<'_>]) -> Schedule {
+        let ways = self.ways(block.at, block, &[], paths);
+        self.planner.jump(&ways, block.packets, self.demand(block))
+    }
+
     /// LEAP: how many packets a block written at `block.at` may have (up to `block.packets`), and
     /// the probability that it would be late.
     pub fn capacity(&self, block: &Block, paths: &[SenderPath<'_>]) -> Option<(u32, f64)> {

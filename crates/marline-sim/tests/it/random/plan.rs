@@ -1,7 +1,7 @@
 //! What a seed stands for.
 
 use marline_proto::congestion::registry::CONTROLLERS;
-use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::sched::registry::{Entry, SCHEDULERS};
 use marline_proto::sched::{Accepts, Choice};
 use marline_proto::wire::FlowKind;
 use marline_proto::{Config, FlowOptions};
@@ -22,7 +22,11 @@ pub(super) fn scheduler(rng: &mut Rng) -> Choice {
     if rng.chance(0.25) {
         return tau(pick(rng, &["tau-3", "tau-8", "tau-8-idle", "tau-16"]));
     }
-    let entry = &SCHEDULERS[rng.below(SCHEDULERS.len() as u64) as usize];
+    let any: Vec<&Entry> = SCHEDULERS
+        .iter()
+        .filter(|entry| entry.kinds.contains(&FlowKind::Stream))
+        .collect();
+    let entry = any[rng.below(any.len() as u64) as usize];
     let mut text = entry.name.to_owned();
     if rng.chance(0.5) {
         for option in entry.options {

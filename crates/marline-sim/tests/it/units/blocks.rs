@@ -66,7 +66,15 @@ fn fates_are_true_with_every_scheduler() {
         .filter(|entry| entry.kinds.contains(&FlowKind::Blocks));
     let (mut tried, mut all) = (0, [0; 3]);
     for entry in fit {
-        let mut units = blocks(1, Some(Choice::from(entry)), &links);
+        // What is refused has no fate.
+        let refuses = entry.options.iter().any(|option| option.key == "refuse");
+        let choice = match refuses {
+            true => format!("{}:refuse=off", entry.name)
+                .parse()
+                .expect("its option"),
+            false => Choice::from(entry),
+        };
+        let mut units = blocks(1, Some(choice), &links);
         for n in 0..80 {
             units
                 .block(20_000 + 500 * n, Some(ms(60)))

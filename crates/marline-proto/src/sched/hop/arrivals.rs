@@ -1,0 +1,73 @@
+//! A path's estimator, fed by a session's feedback.
+
+use alloc::vec::Vec;
+
+use marline_base::{Duration, Instant};
+
+use super::scheduler::seconds;
+use crate::path::forecast::{Memory, Skip};
+use crate::sched::{Feedback, Outcome};
+
+/// Arrivals that wait for being put in order at most; more are taken as they are.
+const MOST: usize = 4_096;
+/// The least way is that of the last one or two of these: clocks drift, and routes change.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Turns what a scheduler is told of its symbols into departures from the bottleneck: an arrival on
+/// the peer's clock, less the least time that a packet took, on our clock. So a packet that waited
+/// nowhere seems to leave when it was sent.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    pub(super) skip: Skip,
+    /// Not digested yet: when it arrived (µs, peer's clock), was sent, was heard of, and its bits.
+    news: Vec<(u64, Instant, Instant, f64)>,
+    /// Least arrival less sending (µs): of this window, and of the one before.
+    least: (i64, i64),
+    turns: Instant,
+}
+
+impl Arrivals {
+    pub(super) fn new(memory: Memory) -> Self {
+        Self {
+            skip: Skip::relative(memory),
+            news: Vec::new(),
+            least: (i64::MAX, i64::MAX),
+            turns: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
+        let bits = f64::from(feedback.symbol.len) * 8.0;
+        let sent = seconds(feedback.sent);
+        match (feedback.outcome, feedback.arrived_us) {
+            (Outcome::Sent, _) => self.skip.on_sent(sent, bits),
+            (Outcome::Acked, Some(arrived)) => {
+                self.news.push((arrived, feedback.sent, now, bits));
+                if self.news.len() >= MOST {
+                    self.digest();
+                }
+            }
+            (Outcome::Acked, None) | (Outcome::Lost, _) => self.skip.on_lost(sent, bits),
+            // It was recovered by others of its block; where it is, is not known yet.
+            (Outcome::Recovered, _) => {}
+        }
+    }
+
+    /// Takes what was heard of, in the order of arrival.
+    pub(super) fn digest(&mut self) {
+        self.news
+            .sort_unstable_by_key(|(arrived, sent, ..)| (*arrived, *sent));
+        for (arrived, sent, heard, bits) in core::mem::take(&mut self.news) {
+            let way = arrived as i64 - sent.as_micros() as i64;
+            if heard >= self.turns {
+                self.least = (i64::MAX, self.least.0);
+                self.turns = heard + WINDOW;
+            }
+            self.least.0 = self.least.0.min(way);
+            let least = self.least.0.min(self.least.1);
+            let left = seconds(sent) + (way - least) as f64 * 1e-6;
+            let (heard, came) = (seconds(heard), seconds(sent));
+            self.skip.on_departure(heard, came, left, bits);
+        }
+    }
+}

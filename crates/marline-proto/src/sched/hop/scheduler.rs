@@ -1,0 +1,457 @@
+//! HOP over a session: `hop-jump`, `hop-leap`, `hop-flip`.
+//!
+//! All three send blocks as [`Sender`] plans them and differ in what they promise: JUMP that a block
+//! of this size arrives by its deadline, LEAP how large a block may be that does, FLIP how short a
+//! deadline may be. They want paths without a congestion controller of their own (`none`), because
+//! the plan is what bounds the queue (§III), and acknowledgements with arrival times.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use marline_base::{Duration, Instant};
+
+use super::arrivals::Arrivals;
+use super::{Block, Sender, SenderPath, Settings};
+use crate::path::forecast::{Kalman, Memory};
+use crate::sched::registry::Entry;
+use crate::sched::{
+    Choice, Feedback, Forecast, OptionSpec, PathView, Plan, Refusal, Scheduler, Unit,
+};
+use crate::wire::{FlowKind, PathId};
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::number(
+        "price",
+        super::PRICE,
+        (0.0, 1.0),
+        "what a packet costs that is left over at the next block, in lateness; 0 plans as the paper",
+    ),
+    OptionSpec::time(
+        "stage",
+        Duration::from_millis(2),
+        (Duration::ZERO, Duration::from_millis(50)),
+        "how long after its head the rest of a block is planned; 0 sends all at once",
+    ),
+    OptionSpec::number(
+        "margin",
+        0.73,
+        (0.0, 6.0),
+        "deviations that the largest block leaves below the mean capacity",
+    ),
+    OptionSpec::switch(
+        "kalman",
+        false,
+        "forecast by the paper's adaptive filter instead of the bank",
+    ),
+    OptionSpec::switch(
+        "refuse",
+        true,
+        "refuse blocks that cannot be on time as surely as asked",
+    ),
+];
+
+/// Reliability of blocks that ask for none.
+const RELIABILITY: f64 = 0.98;
+/// Longest time that a block without a deadline may take (seconds).
+const LONGEST: f64 = 1.0;
+/// How exactly the shortest deadline is found (seconds).
+const QUANTUM: f64 = 0.5e-3;
+/// The largest block (packets) that is looked at.
+const MOST_PACKETS: u32 = 65_535;
+/// Blocks whose rest is planned later.
+const MOST_STAGED: usize = 64;
+
+/// What is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    Jump,
+    Leap,
+    Flip,
+}
+
+const fn entry(
+    name: &'static str,
+    help: &'static str,
+    new: fn(&Choice) -> Box<dyn Scheduler>,
+) -> Entry {
+    Entry {
+        name,
+        publication: "Chiariotti et al., IEEE/ACM ToN 2021",
+        help,
+        kinds: &[FlowKind::Blocks],
+        options: OPTIONS,
+        new,
+    }
+}
+
+pub(in crate::sched) const JUMP: Entry = entry(
+    "hop-jump",
+    "blocks of a given size by their deadline as surely as asked, with least redundancy",
+    |choice| Box::new(Hop::new(Aim::Jump, choice)),
+);
+
+pub(in crate::sched) const LEAP: Entry = entry(
+    "hop-leap",
+    "says how large a block may be to arrive by its deadline as surely as asked",
+    |choice| Box::new(Hop::new(Aim::Leap, choice)),
+);
+
+pub(in crate::sched) const FLIP: Entry = entry(
+    "hop-flip",
+    "says how soon a block can arrive as surely as asked",
+    |choice| Box::new(Hop::new(Aim::Flip, choice)),
+);
+
+#[derive(Debug)]
+struct Hop {
+    aim: Aim,
+    refuse: bool,
+    kalman: bool,
+    stage: Duration,
+    sender: Sender,
+    paths: BTreeMap<PathId, Arrivals>,
+    /// When the estimators were last told of a block.
+    begun: Option<Instant>,
+    /// Blocks whose head has been sent, the oldest first.
+    staged: VecDeque<Staged>,
+    /// The newest block that was begun; blocks are begun in order.
+    newest: Option<u64>,
+}
+
+/// A block whose rest is still to be planned.
+#[derive(Debug)]
+struct Staged {
+    id: u64,
+    block: Block,
+    sent: Vec<(PathId, u32)>,
+    due: Instant,
+}
+
+impl Hop {
+    fn new(aim: Aim, choice: &Choice) -> Self {
+        let price = choice.number("price");
+        let stage = choice.time("stage");
+        let settings = Settings {
+            price: (price > 0.0).then_some(price),
+            stage: stage.as_secs_f64(),
+            margin: choice.number("margin"),
+            ..Settings::default()
+        };
+        Self {
+            aim,
+            refuse: choice.switch("refuse"),
+            kalman: choice.switch("kalman"),
+            stage,
+            sender: Sender::new(settings),
+            paths: BTreeMap::new(),
+            begun: None,
+            staged: VecDeque::new(),
+            newest: None,
+        }
+    }
+
+    fn arrivals(&mut self, path: PathId) -> &mut Arrivals {
+        let kalman = self.kalman;
+        self.paths.entry(path).or_insert_with(|| {
+            Arrivals::new(match kalman {
+                true => Memory::Kalman(Kalman::new(0.97)),
+                false => Memory::bank(),
+            })
+        })
+    }
+
+    /// Brings the estimators of these paths up to date.
+    fn digest(&mut self, views: &[PathView]) {
+        for view in views {
+            self.arrivals(view.id).digest();
+        }
+    }
+
+    /// A block begins: once for each, however often it is asked about.
+    fn begin(&mut self, now: Instant, block: &Block) {
+        if self.begun == Some(now) {
+            return;
+        }
+        self.begun = Some(now);
+        let every = self.sender.on_block(block);
+        for arrivals in self.paths.values_mut() {
+            arrivals.skip.on_block(block.at, every);
+        }
+    }
+
+    /// The paths as the sender sees them; those of which nothing has been heard are left out.
+    fn seen<'a>(&'a self, views: &[PathView]) -> Vec<SenderPath<'a>> {
+        let path = |view: &PathView| {
+            Some(SenderPath {
+                skip: &self.paths.get(&view.id)?.skip,
+                delay: view.min_rtt.as_secs_f64() / 2.0,
+            })
+        };
+        views.iter().filter_map(path).collect()
+    }
+
+    fn knows_all(&self, block: &Block, views: &[PathView]) -> bool {
+        let every = self.sender.every(block);
+        let known = |view: &PathView| {
+            let path = self.paths.get(&view.id);
+            path.is_some_and(|path| path.skip.forecast(every).is_some())
+        };
+        views.iter().all(known)
+    }
+
+    /// Sends `packets` more of a block on the path at `index`: source symbols, then repair symbols.
+    fn emit(plan: &mut Plan<'_>, id: u64, source: &mut u32, index: usize, packets: u32) {
+        for _ in 0..packets {
+            if *source > 0 && plan.next_len().is_some() {
+                plan.send(index);
+                *source -= 1;
+            } else if plan.repair_of(id, index).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Begins the block that is next, if it has not begun; answers whether it did.
+    fn start(&mut self, plan: &mut Plan<'_>) -> bool {
+        let Some(unit) = plan.unit() else {
+            return false;
+        };
+        if self.newest.is_some_and(|newest| unit.id <= newest) || plan.paths().is_empty() {
+            return false;
+        }
+        self.newest = Some(unit.id);
+        let now = plan.now();
+        let mut block = block_of(now, &unit, plan.paths());
+        self.begin(now, &block);
+        if unit.deadline.is_none() {
+            let paths = self.seen(plan.paths());
+            let shortest = self.sender.deadline(&block, QUANTUM, &paths);
+            block.within = shortest.unwrap_or(block.within);
+        }
+        let head = self.sender.head(&block, &self.seen(plan.paths()));
+        let mut source = source_left(plan, unit.id);
+        for (index, packets) in head.iter().enumerate() {
+            Self::emit(plan, unit.id, &mut source, index, *packets);
+        }
+        let sent = plan.paths().iter().map(|view| view.id).zip(head).collect();
+        let staged = Staged {
+            id: unit.id,
+            block,
+            sent,
+            due: now + self.stage,
+        };
+        if self.staged.len() < MOST_STAGED {
+            self.staged.push_back(staged);
+        } else {
+            self.finish(plan, &staged);
+        }
+        true
+    }
+
+    /// Plans and sends the rest of a block.
+    fn finish(&mut self, plan: &mut Plan<'_>, staged: &Staged) {
+        let Staged {
+            id, block, sent, ..
+        } = staged;
+        let before = |path: PathId| {
+            let found = sent.iter().find(|(id, _)| *id == path);
+            found.map_or(0, |(_, packets)| *packets)
+        };
+        let sent: Vec<u32> = plan.paths().iter().map(|view| before(view.id)).collect();
+        let now = seconds(plan.now());
+        let schedule = match self.stage.is_zero() {
+            // All of it was sent with the head.
+            true => None,
+            false => {
+                let paths = self.seen(plan.paths());
+                Some(self.sender.plan(now, block, &sent, &paths))
+            }
+        };
+        let mut source = source_left(plan, *id);
+        if let Some(schedule) = &schedule {
+            for (index, packets) in schedule.packets.iter().enumerate() {
+                let more = packets.saturating_sub(sent[index]);
+                Self::emit(plan, *id, &mut source, index, more);
+            }
+        }
+        // What no schedule of JUMP had room for must be sent all the same, if the block is to arrive
+        // at all.
+        let index = (0..sent.len()).max_by_key(|i| {
+            schedule
+                .as_ref()
+                .map_or(sent[*i], |schedule| schedule.packets[*i])
+        });
+        if let Some(index) = index {
+            let rest = source;
+            Self::emit(plan, *id, &mut source, index, rest);
+        }
+        let every = self.sender.every(block);
+        for view in plan.paths() {
+            if let Some(path) = self.paths.get_mut(&view.id) {
+                path.skip.expect(block.at, now, every);
+            }
+        }
+    }
+}
+
+impl Scheduler for Hop {
+    fn admit(
+        &mut self,
+        now: Instant,
+        paths: &[PathView],
+        unit: &Unit,
+    ) -> Result<Option<Forecast>, Refusal> {
+        self.digest(paths);
+        let block = block_of(now, unit, paths);
+        self.begin(now, &block);
+        if paths.is_empty() || !self.knows_all(&block, paths) {
+            return Ok(None);
+        }
+        let seen = self.seen(paths);
+        let surest = self.sender.jump(&block, &seen);
+        let late = || Refusal::Late {
+            best: 1.0 - surest.failure,
+        };
+        match self.aim {
+            _ if !self.refuse => {}
+            Aim::Jump if !surest.feasible => return Err(late()),
+            Aim::Jump => {}
+            Aim::Leap => {
+                let fits = self.sender.capacity(&block, &seen);
+                let symbols = fits.map_or(0, |(packets, _)| packets);
+                if symbols < block.packets {
+                    let fits = u64::from(symbols) * u64::from(symbol(paths));
+                    return Err(Refusal::Large { fits, symbols });
+                }
+            }
+            Aim::Flip => {
+                if self.sender.deadline(&block, QUANTUM, &seen).is_none() {
+                    let longest = Block {
+                        within: LONGEST,
+                        ..block
+                    };
+                    let least = self.sender.deadline(&longest, QUANTUM, &seen);
+                    let least = least.map(Duration::from_secs_f64);
+                    return Err(least.map_or_else(late, |least| Refusal::Short { least }));
+                }
+            }
+        }
+        let schedule = self.sender.plan(seconds(now), &block, &[], &seen);
+        Ok(Some(Forecast {
+            on_time: 1.0 - schedule.failure,
+            redundancy: schedule.total() as f64 / f64::from(block.packets.max(1)) - 1.0,
+        }))
+    }
+
+    fn capacity(
+        &self,
+        now: Instant,
+        paths: &[PathView],
+        within: Duration,
+        reliability: f64,
+    ) -> Option<u64> {
+        let symbol = symbol(paths);
+        let block = Block {
+            at: seconds(now),
+            within: within.as_secs_f64(),
+            reliability,
+            packets: MOST_PACKETS,
+            packet: f64::from(symbol) * 8.0,
+        };
+        if paths.is_empty() || !self.knows_all(&block, paths) {
+            return None;
+        }
+        let fits = self.sender.capacity(&block, &self.seen(paths));
+        Some(fits.map_or(0, |(packets, _)| u64::from(packets) * u64::from(symbol)))
+    }
+
+    fn deadline(
+        &self,
+        now: Instant,
+        paths: &[PathView],
+        len: u64,
+        reliability: f64,
+    ) -> Option<Duration> {
+        let unit = Unit {
+            reliability: Some(reliability),
+            ..Unit::new(0, len)
+        };
+        let block = block_of(now, &unit, paths);
+        if paths.is_empty() || !self.knows_all(&block, paths) {
+            return None;
+        }
+        let found = self.sender.deadline(&block, QUANTUM, &self.seen(paths));
+        found.map(Duration::from_secs_f64)
+    }
+
+    fn plan(&mut self, plan: &mut Plan<'_>) {
+        self.digest(plan.paths());
+        loop {
+            while let Some(staged) = self.staged.front()
+                && staged.due <= plan.now()
+                && !plan.paths().is_empty()
+            {
+                if let Some(staged) = self.staged.pop_front() {
+                    self.finish(plan, &staged);
+                }
+            }
+            if !self.start(plan) {
+                return;
+            }
+        }
+    }
+
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
+        self.arrivals(feedback.path).on_feedback(now, feedback);
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.staged.front().map(|staged| staged.due)
+    }
+}
+
+/// Source symbols of the block that have not been emitted.
+fn source_left(plan: &Plan<'_>, id: u64) -> u32 {
+    let symbol = plan.paths().iter().map(|path| path.symbol).min();
+    match plan.unit() {
+        Some(unit) if unit.id == id => {
+            let symbol = unit.code.map_or(symbol.unwrap_or(1), |code| code.symbol);
+            let left = unit.len.div_ceil(u64::from(symbol.max(1)));
+            left.min(u64::from(MOST_PACKETS)) as u32
+        }
+        _ => 0,
+    }
+}
+
+/// The symbols that every path takes (bytes).
+fn symbol(paths: &[PathView]) -> u32 {
+    paths
+        .iter()
+        .map(|path| path.symbol)
+        .min()
+        .unwrap_or(1)
+        .max(1)
+}
+
+/// The block that a unit which was written now is.
+fn block_of(now: Instant, unit: &Unit, paths: &[PathView]) -> Block {
+    let symbol = symbol(paths);
+    let within = unit.deadline.map(|at| at.since(now).as_secs_f64());
+    let packets = unit.len.div_ceil(u64::from(symbol));
+    Block {
+        at: seconds(now),
+        within: within.unwrap_or(LONGEST),
+        reliability: unit.reliability.unwrap_or(RELIABILITY),
+        packets: packets.min(u64::from(MOST_PACKETS)) as u32,
+        packet: f64::from(symbol) * 8.0,
+    }
+}
+
+/// An instant on the estimators' scale.
+pub(super) fn seconds(at: Instant) -> f64 {
+    at.as_nanos() as f64 * 1e-9
+}
+
+#[cfg(test)]
+mod tests;

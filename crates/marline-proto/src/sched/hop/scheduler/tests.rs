@@ -1,0 +1,263 @@
+use super::*;
+use crate::flow::Symbol;
+use crate::path::EmissionKind;
+use crate::sched::tests::path;
+use crate::sched::{Outcome, SymbolSource, UnitCode};
+
+const SYMBOL: u32 = 1_200;
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+/// One block at a time, and where its symbols went.
+#[derive(Default)]
+struct Blocks {
+    id: u64,
+    source: u32,
+    symbols: u32,
+    deadline: Option<Instant>,
+    sent: Vec<(usize, bool)>,
+}
+
+impl SymbolSource for Blocks {
+    fn next_len(&self, max: u32) -> Option<u32> {
+        (self.source > 0).then_some(max)
+    }
+
+    fn unsent(&self) -> u64 {
+        u64::from(self.source) * u64::from(SYMBOL)
+    }
+
+    fn unit(&self) -> Option<Unit> {
+        let code = UnitCode {
+            symbol: SYMBOL,
+            symbols: self.symbols,
+            spare: 100,
+            ..UnitCode::default()
+        };
+        (self.source > 0).then(|| Unit {
+            deadline: self.deadline,
+            reliability: Some(0.98),
+            code: Some(code),
+            ..Unit::new(self.id, self.unsent())
+        })
+    }
+
+    fn send(&mut self, index: usize, max: u32) -> Symbol {
+        self.source -= 1;
+        self.sent.push((index, false));
+        Symbol {
+            unit: self.id,
+            offset: 0,
+            len: max,
+        }
+    }
+
+    fn copy(&mut self, _: usize, _: Symbol) {}
+
+    fn repair_of(&mut self, unit: u64, index: usize, max: u32) -> Option<Symbol> {
+        self.sent.push((index, true));
+        Some(Symbol {
+            unit,
+            offset: 0,
+            len: max,
+        })
+    }
+
+    fn take_back(&mut self) -> Vec<u64> {
+        Vec::new()
+    }
+}
+
+/// Two paths that serve 12 and 8 symbols in 3 ms in turn, 10 ms one way.
+struct Net {
+    hop: Hop,
+    blocks: Blocks,
+    now: Instant,
+    free: [Instant; 2],
+    /// What was sent and is not acknowledged: path, sent, arrives.
+    flight: VecDeque<(usize, Instant, Instant)>,
+}
+
+impl Net {
+    fn new(text: &str, aim: Aim) -> Self {
+        Self {
+            hop: Hop::new(aim, &text.parse().unwrap()),
+            blocks: Blocks::default(),
+            now: Instant::from_millis(100),
+            free: [Instant::ZERO; 2],
+            flight: VecDeque::new(),
+        }
+    }
+
+    fn views() -> [PathView; 2] {
+        [path(0), path(1)].map(|mut view| {
+            view.min_rtt = MS(20);
+            view
+        })
+    }
+
+    fn plan(&mut self) -> usize {
+        let before = self.blocks.sent.len();
+        let mut views = Self::views();
+        self.hop
+            .plan(&mut Plan::new(self.now, &mut views, &mut self.blocks));
+        for at in before..self.blocks.sent.len() {
+            let (index, _) = self.blocks.sent[at];
+            self.told(index, self.now, Outcome::Sent, None);
+            let slow = self.now.as_micros() / 25_000 % 2;
+            let each = Duration::from_micros([250, 375][slow as usize]);
+            self.free[index] = self.free[index].max(self.now) + each;
+            let arrives = self.free[index] + MS(10);
+            self.flight.push_back((index, self.now, arrives));
+        }
+        self.blocks.sent.len() - before
+    }
+
+    fn told(&mut self, index: usize, sent: Instant, outcome: Outcome, arrived: Option<Instant>) {
+        let feedback = Feedback {
+            symbol: Symbol {
+                unit: self.blocks.id,
+                offset: 0,
+                len: SYMBOL,
+            },
+            kind: EmissionKind::Source,
+            path: PathId(index as u64),
+            sent,
+            outcome,
+            // The peer's clock is an hour ahead.
+            arrived_us: arrived.map(|at| at.as_micros() + 3_600_000_000),
+        };
+        self.hop.on_feedback(self.now, &feedback);
+    }
+
+    fn advance(&mut self, to: Instant) {
+        self.now = to;
+        let mut flight: Vec<_> = core::mem::take(&mut self.flight).into();
+        flight.sort_by_key(|(_, _, arrives)| *arrives);
+        for (index, sent, arrives) in flight {
+            match arrives + MS(10) <= to {
+                true => self.told(index, sent, Outcome::Acked, Some(arrives)),
+                false => self.flight.push_back((index, sent, arrives)),
+            }
+        }
+    }
+
+    /// Writes a block and sends all of it; answers what was sent at once, and in all.
+    fn block(&mut self, symbols: u32) -> (usize, usize) {
+        self.blocks.id += 1;
+        self.blocks.source = symbols;
+        self.blocks.symbols = symbols;
+        self.blocks.deadline = Some(self.now + MS(35));
+        self.blocks.sent.clear();
+        let first = self.plan();
+        if let Some(at) = self.hop.wake_at() {
+            self.advance(at);
+            self.plan();
+        }
+        (first, self.blocks.sent.len())
+    }
+
+    fn blocks(&mut self, count: u64, symbols: u32) -> (usize, usize) {
+        let mut last = (0, 0);
+        for _ in 0..count {
+            let at = self.now;
+            last = self.block(symbols);
+            self.advance(at + MS(25));
+        }
+        last
+    }
+
+    fn unit(&self, symbols: u32) -> Unit {
+        Unit {
+            deadline: Some(self.now + MS(35)),
+            reliability: Some(0.98),
+            ..Unit::new(99, u64::from(symbols) * u64::from(SYMBOL))
+        }
+    }
+}
+
+#[test]
+fn a_block_goes_in_two_stages_with_every_source_symbol() {
+    let mut net = Net::new("hop-jump", Aim::Jump);
+    // Of unknown paths each gets 0.6 of the block.
+    assert_eq!(net.block(60).0, 72);
+    net.advance(net.now + MS(25));
+    let (first, all) = net.blocks(60, 60);
+    assert!((20..60).contains(&first), "{first}");
+    assert!((60..=66).contains(&all), "{all}");
+    assert_eq!(net.blocks.source, 0);
+    let repairs = net.blocks.sent.iter().filter(|(_, repair)| *repair).count();
+    assert_eq!(repairs, all - 60);
+    assert_eq!(net.hop.wake_at(), None);
+}
+
+#[test]
+fn without_a_stage_everything_goes_at_once() {
+    let mut net = Net::new("hop-jump:stage=0ms", Aim::Jump);
+    let (first, all) = net.blocks(60, 60);
+    assert!(first == all && (60..=66).contains(&all), "{first} {all}");
+}
+
+#[test]
+fn what_cannot_arrive_is_refused_before_it_is_sent() {
+    let mut net = Net::new("hop-jump", Aim::Jump);
+    // Nothing is known: nothing is refused, and nothing promised.
+    assert_eq!(
+        net.hop.admit(net.now, &Net::views(), &net.unit(60)),
+        Ok(None)
+    );
+    net.blocks(60, 60);
+    let admit = |net: &mut Net, symbols| {
+        let unit = net.unit(symbols);
+        net.hop.admit(net.now, &Net::views(), &unit)
+    };
+    let forecast = admit(&mut net, 60).unwrap().unwrap();
+    assert!(
+        forecast.on_time >= 0.98 && forecast.redundancy < 0.2,
+        "{forecast:?}"
+    );
+    // 25 ms carry 100 symbols a path in fast slots and 66 in slow ones.
+    assert!(matches!(admit(&mut net, 250), Err(Refusal::Late { best }) if best < 0.98));
+    net.hop.aim = Aim::Leap;
+    match admit(&mut net, 250) {
+        Err(Refusal::Large { fits, symbols }) => {
+            assert!((90..200).contains(&symbols), "{symbols}");
+            assert_eq!(fits, u64::from(symbols) * u64::from(SYMBOL));
+            assert!(admit(&mut net, symbols).is_ok());
+        }
+        other => panic!("{other:?}"),
+    }
+    net.hop.aim = Aim::Flip;
+    match admit(&mut net, 250) {
+        Err(Refusal::Short { least }) => {
+            let within = net
+                .hop
+                .deadline(net.now, &Net::views(), 250 * 1_200, 0.98)
+                .unwrap();
+            assert!(
+                within.abs_diff(least) <= MS(2) && least > MS(40),
+                "{least:?} {within:?}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    net.hop.refuse = false;
+    assert!(admit(&mut net, 250).unwrap().unwrap().on_time < 0.98);
+}
+
+#[test]
+fn capacity_is_known_after_some_blocks() {
+    let mut net = Net::new("hop-leap", Aim::Leap);
+    assert_eq!(net.hop.capacity(net.now, &Net::views(), MS(35), 0.98), None);
+    net.blocks(60, 60);
+    let fits = net
+        .hop
+        .capacity(net.now, &Net::views(), MS(35), 0.98)
+        .unwrap();
+    // Both paths in slow slots carry 133 symbols in 25 ms, both in fast ones 200.
+    assert!((90 * 1_200..200 * 1_200).contains(&fits), "{fits}");
+    let shorter = net
+        .hop
+        .capacity(net.now, &Net::views(), MS(20), 0.98)
+        .unwrap();
+    assert!(shorter < fits);
+}
