@@ -14,6 +14,7 @@ use std::time::Instant as Clock;
 use marline_base::{Duration, Instant, Rate};
 use marline_proto::congestion::{Phase, View};
 use marline_proto::flow::Symbol;
+use marline_proto::path::ArrivalForecast;
 use marline_proto::path::EmissionKind;
 use marline_proto::sched::registry::SCHEDULERS;
 use marline_proto::sched::{Choice, Feedback, Outcome, PathView, Plan, SymbolSource, Unit};
@@ -80,7 +81,14 @@ fn path(id: u64, ms: u64, mbps: u64) -> PathView {
         loss: 0.0,
         queueing: Duration::ZERO,
         spacing: None,
-        forecast: None,
+        forecast: Some(ArrivalForecast {
+            offset_us: 500.0 * ms as f64,
+            behind_us: 0.0,
+            late_us: 9e3,
+            due: Some(Instant::from_millis(1_000_000)),
+            free: Instant::ZERO,
+            service_us: 8.0 / mbps as f64,
+        }),
         symbol: SYMBOL,
         cost: 0,
         congestion: View {

@@ -1,9 +1,11 @@
 //! When would a packet that leaves now arrive, on the peer's clock?
 //!
 //! The model has three parts. The *wait* is what the packet spends behind our own packets at the
-//! bottleneck, by Lindley's recursion with the path's measured rate. The *offset* is everything
-//! else (propagation, the queues of others, the difference of the clocks) and is learnt from the
-//! residuals arrival − sent − wait. The *spread* says how wrong that was lately.
+//! bottleneck, by Lindley's recursion with the service time that the arrivals themselves show: a
+//! path's rate is a maximum, and a tenth too much hides a tenth of all that is in flight. The
+//! *offset* is everything else (propagation, the queues of others, the difference of the clocks)
+//! and is learnt from the residuals arrival − sent − wait. The *spread* says how wrong that was
+//! lately.
 //!
 //! Delay that is drawn anew for each packet calls for a long memory, delay that steps and stays for
 //! a short one. So several forecasters of the offset with different memories run side by side;
@@ -11,10 +13,17 @@
 //! one answers. That is the horizon at which a scheduler uses it: a forecaster that follows every
 //! step looks splendid one packet ahead and is late by a round trip where it matters.
 //!
+//! A step upwards shows itself before the first late packet arrives: nothing is heard when
+//! something should be ([`ArrivalForecast::due`]).
+//!
 //! The peer has one clock, so forecasts of different paths can be compared with each other although
 //! the clocks' difference is unknown.
 
 use marline_base::{Duration, Instant, Rate};
+
+mod succession;
+
+use succession::{Arrived, Succession};
 
 /// Gains of the forecasters: how much of a residual each believes.
 const GAINS: [f64; 3] = [1.0 / 64.0, 1.0 / 8.0, 1.0 / 2.0];
@@ -30,10 +39,14 @@ const UPPER_STEP: f64 = 0.5;
 /// No wait is modelled longer than this, however wrong the rate was.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// What every forecaster believed when a packet left (µs), to judge it when the packet arrives.
+/// What was believed when a packet left (µs), to judge it when the packet arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Beliefs {
     wait: f32,
+    /// The bottleneck was busy with its predecessor even at the path's highest rate.
+    queued: bool,
+    /// [`ArrivalModel::corrected`] then.
+    corrected: f64,
     /// Offsets relative to the first one ever seen, so that they fit.
     offsets: [f32; GAINS.len()],
 }
@@ -44,21 +57,62 @@ pub struct ArrivalForecast {
     /// Expected arrival of a packet that meets no queue of ours: peer's clock minus ours (µs).
     /// Only differences between paths of one session mean anything.
     pub offset_us: f64,
+    /// How much later a packet is of use, on average: when those sent before it on the path are
+    /// there as well (µs). Zero where packets keep their order.
+    pub behind_us: f64,
     /// 95th percentile of how much later than expected packets arrived lately (µs).
     pub late_us: f64,
+    /// When feedback of the first packet after the newest acknowledged one is due, on our clock:
+    /// if there is still none, packets arrive later than expected by at least the time since.
+    pub due: Option<Instant>,
     /// When the bottleneck will have served all that was sent, on our clock; the past if it is
     /// idle.
     pub free: Instant,
+    /// How long the bottleneck serves a byte (µs).
+    pub service_us: f64,
+}
+
+/// 95th percentile of errors, by stochastic approximation in steps of their mean size.
+#[derive(Clone, Copy, Debug, Default)]
+struct Upper {
+    /// Mean absolute error (µs).
+    error: f64,
+    /// 95th percentile, at least zero (µs).
+    upper: f64,
+}
+
+impl Upper {
+    fn sample(&mut self, error: f64) {
+        self.error += SCORE_GAIN * (error.abs() - self.error);
+        let step = UPPER_STEP * self.error;
+        self.upper += if error > self.upper {
+            step * UPPER
+        } else {
+            -step * (1.0 - UPPER)
+        };
+        self.upper = self.upper.max(0.0);
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Forecaster {
     /// Relative to the first residual (µs).
     offset: f64,
-    /// Mean absolute error (µs).
-    error: f64,
-    /// 95th percentile of the error (µs).
-    upper: f64,
+    errors: Upper,
+}
+
+/// The first packet after the newest acknowledged one: when it left and what was believed then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unheard {
+    pub(crate) sent: Instant,
+    pub(crate) beliefs: Beliefs,
+}
+
+/// From arrival to our hearing of it, plus the first residual so that clocks cancel (µs).
+#[derive(Clone, Copy, Debug, Default)]
+struct Report {
+    lag: f64,
+    errors: Upper,
 }
 
 /// The model of one path.
@@ -71,6 +125,12 @@ pub(crate) struct ArrivalModel {
     best: usize,
     /// When the bottleneck will have served all that was sent, on our clock.
     free: Instant,
+    /// The same at the path's rate, which is a maximum: until then it is busy for certain.
+    free_at_best: Instant,
+    /// Time by which `free` was corrected, all in all (µs).
+    corrected: f64,
+    succession: Succession,
+    report: Report,
 }
 
 impl ArrivalModel {
@@ -78,51 +138,106 @@ impl ArrivalModel {
     /// the packet is acknowledged.
     pub(crate) fn on_sent(&mut self, now: Instant, size: u32, rate: Rate) -> Beliefs {
         let wait = micros(self.free.since(now));
-        let busy = rate.time_for(u64::from(size)).min(LONGEST_WAIT);
+        let queued = self.free_at_best > now;
+        let best = rate.time_for(u64::from(size)).min(LONGEST_WAIT);
+        self.free_at_best = (self.free_at_best.max(now) + best).min(now + LONGEST_WAIT);
+        let service = self.succession.service(micros_a_byte(rate)) * f64::from(size);
+        let busy = Duration::from_nanos((1e3 * service) as u64).min(LONGEST_WAIT);
         self.free = (self.free.max(now) + busy).min(now + LONGEST_WAIT);
         Beliefs {
             wait: wait as f32,
+            queued,
+            corrected: self.corrected,
             offsets: self.forecasters.map(|f| f.offset as f32),
         }
     }
 
-    /// A packet that left at `sent` arrived at `at_us` on the peer's clock. Calls in ascending
+    /// Packet `number` of `size` bytes, which left at `sent`, arrived at `at_us` on the peer's clock; we hear of it
+    /// `now`, and it took `beyond` µs longer than the quickest packet lately. Calls in ascending
     /// order of numbers within one acknowledgement.
-    pub(crate) fn on_arrival(&mut self, sent: Instant, at_us: u64, beliefs: Beliefs) {
+    pub(crate) fn on_arrival(
+        &mut self,
+        now: Instant,
+        number: u64,
+        sent: Instant,
+        size: u32,
+        at_us: u64,
+        beyond: f64,
+        beliefs: Beliefs,
+    ) {
+        self.correct(f64::from(beliefs.wait) - beyond, beliefs.corrected);
         let residual = at_us as i64 - sent.as_micros() as i64;
-        let origin = *self.origin.get_or_insert(residual);
+        let lag = now.as_micros() as i64 - at_us as i64;
+        let origin = *self.origin.get_or_insert_with(|| {
+            self.report.lag = (lag + residual) as f64;
+            residual
+        });
+        let lag = (lag + origin) as f64;
+        self.report.errors.sample(lag - self.report.lag);
+        self.report.lag += GAINS[1] * (lag - self.report.lag);
+        self.succession.on_arrival(
+            number,
+            Arrived {
+                at_us: at_us as i64,
+                size,
+                queued: beliefs.queued,
+            },
+        );
         let residual = (residual - origin) as f64 - f64::from(beliefs.wait);
         for ((forecaster, gain), believed) in
             self.forecasters.iter_mut().zip(GAINS).zip(beliefs.offsets)
         {
-            let error = residual - f64::from(believed);
-            forecaster.error += SCORE_GAIN * (error.abs() - forecaster.error);
-            let step = UPPER_STEP * forecaster.error;
-            forecaster.upper += if error > forecaster.upper {
-                step * UPPER
-            } else {
-                -step * (1.0 - UPPER)
-            };
-            forecaster.upper = forecaster.upper.max(0.0);
+            forecaster.errors.sample(residual - f64::from(believed));
             forecaster.offset += gain * (residual - forecaster.offset);
         }
         for (i, forecaster) in self.forecasters.iter().enumerate() {
-            if forecaster.error < BETTER * self.forecasters[self.best].error {
+            if forecaster.errors.error < BETTER * self.forecasters[self.best].errors.error {
                 self.best = i;
             }
         }
     }
 
-    /// What a packet that leaves now has to expect; `None` before the first arrival.
-    pub(crate) fn forecast(&self) -> Option<ArrivalForecast> {
+    /// A packet cannot have waited longer than it took beyond the quickest: by so much (µs) the
+    /// bottleneck was free earlier than thought, less what was corrected since the packet left.
+    /// Without this, service times that are a little too long add up to a queue that is not there.
+    fn correct(&mut self, phantom: f64, corrected_before: f64) {
+        let phantom = phantom - (self.corrected - corrected_before);
+        if phantom > 0.0 {
+            self.corrected += phantom;
+            let free = self.free.as_nanos().saturating_sub((phantom * 1e3) as u64);
+            self.free = Instant::from_nanos(free);
+        }
+    }
+
+    /// What a packet that leaves now on a path of this rate has to expect; `None` before the first
+    /// arrival. `unheard` is the packet that should be heard of next.
+    pub(crate) fn forecast(&self, rate: Rate, unheard: Option<Unheard>) -> Option<ArrivalForecast> {
         let origin = self.origin?;
         let best = &self.forecasters[self.best];
+        // Where delay is drawn anew for each packet, a late one says nothing of the next.
+        let natural = if self.best == 0 {
+            best.errors.upper
+        } else {
+            0.0
+        };
+        let report = self.report.lag + self.report.errors.upper;
         Some(ArrivalForecast {
             offset_us: origin as f64 + best.offset,
-            late_us: best.upper,
+            behind_us: self.succession.wait(),
+            late_us: best.errors.upper,
+            due: unheard.map(|packet| {
+                let wait = f64::from(packet.beliefs.wait);
+                let after = (best.offset + wait + natural + report).max(0.0);
+                packet.sent + Duration::from_nanos((1e3 * after) as u64)
+            }),
             free: self.free,
+            service_us: self.succession.service(micros_a_byte(rate)),
         })
     }
+}
+
+fn micros_a_byte(rate: Rate) -> f64 {
+    8e6 / rate.as_bps().max(1) as f64
 }
 
 fn micros(duration: Duration) -> f64 {

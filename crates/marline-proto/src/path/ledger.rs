@@ -11,7 +11,7 @@ use core::ops::RangeInclusive;
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
-use super::arrival::Beliefs;
+use super::arrival::{Beliefs, Unheard};
 use super::delivery::DeliverySnapshot;
 use super::rtt::{GRANULARITY, Rtt};
 use crate::flow::{Pieces, Symbol};
@@ -412,6 +412,18 @@ impl Ledger {
     pub(crate) fn open_packets(&self) -> impl Iterator<Item = &SentPacket> {
         let skip = (self.scan_from.saturating_sub(self.first)) as usize;
         self.packets.iter().skip(skip).filter(|p| p.is_open())
+    }
+
+    /// The first packet after the newest acknowledged one that is still open.
+    pub(crate) fn unheard(&self) -> Option<Unheard> {
+        let after = self.largest_acked? + 1;
+        let skip = after.saturating_sub(self.first) as usize;
+        let open = |p: &&SentPacket| p.fate == Fate::Outstanding && p.eliciting;
+        let packet = self.packets.iter().skip(skip).find(open)?;
+        Some(Unheard {
+            sent: packet.sent,
+            beliefs: packet.beliefs,
+        })
     }
 
     /// Data frames of the oldest `limit` open packets that were not rescued yet, marking them

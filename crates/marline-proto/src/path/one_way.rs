@@ -28,14 +28,22 @@ pub(crate) struct OneWay {
 
 impl OneWay {
     /// Packet `number`, sent at `sent`, arrived at `at_us` on the peer's clock. Calls in ascending
-    /// order of numbers within one acknowledgement.
-    pub(crate) fn on_arrival(&mut self, now: Instant, number: u64, sent: Instant, at_us: u64) {
+    /// order of numbers within one acknowledgement. Returns how much longer it took than the
+    /// quickest packet (µs).
+    pub(crate) fn on_arrival(
+        &mut self,
+        now: Instant,
+        number: u64,
+        sent: Instant,
+        at_us: u64,
+    ) -> f64 {
         self.roll(now);
         let difference = at_us as i64 - sent.as_micros() as i64;
         self.min[0] = Some(self.min[0].map_or(difference, |m| m.min(difference)));
         let base = self.min[1].map_or(difference, |m| m.min(difference));
         let base = self.min[0].map_or(base, |m| m.min(base));
-        self.queueing += ((difference - base) as f64 - self.queueing) / SMOOTHING;
+        let beyond = (difference - base) as f64;
+        self.queueing += (beyond - self.queueing) / SMOOTHING;
         if let Some((last_number, last_at)) = self.last
             && number == last_number + 1
             && at_us >= last_at
@@ -47,9 +55,9 @@ impl OneWay {
         if self.last.is_none_or(|(n, _)| number > n) {
             self.last = Some((number, at_us));
         }
+        beyond
     }
 
-    /// Smoothed forward delay beyond the smallest seen.
     fn roll(&mut self, now: Instant) {
         if now.since(self.window_start) > WINDOW {
             self.min = [None, self.min[0]];
@@ -74,6 +82,7 @@ impl OneWay {
         Some((there.saturating_add(back), there.saturating_sub(back) / 2))
     }
 
+    /// Smoothed forward delay beyond the smallest seen.
     pub(crate) fn queueing(&self) -> Duration {
         Duration::from_nanos((self.queueing.max(0.0) * 1e3) as u64)
     }

@@ -182,7 +182,7 @@ impl Path {
             loss: self.loss.fraction(),
             queueing: self.one_way.queueing(),
             spacing: self.one_way.spacing(),
-            forecast: self.arrival.forecast(),
+            forecast: self.arrival.forecast(self.rate(), self.ledger.unheard()),
             symbol: self.symbol(),
             cost: self.cost,
             congestion: self.controller.view(),

@@ -5,12 +5,18 @@
 //!
 //! * A packet's arrival on a path is forecast from arrival times at the receiver
 //!   ([`ArrivalForecast`]): one clock for all paths, no halved round trips, our own queue by
-//!   recursion instead of equation (2)'s share of a window. The interval ends at the 95th
-//!   percentile of how wrong such forecasts were about packets when they left.
+//!   recursion instead of equation (2)'s share of a window.
+//! * Paths are compared by when a packet is of *use*: where packets overtake each other, it waits
+//!   for those that left before it on the same path. The interval ends at the 95th percentile of
+//!   how wrong forecasts were about packets when they left.
+//! * A path of which nothing is heard when something should be is later than forecast by at least
+//!   that silence: a step of its delay counts before the first late packet has arrived.
 //! * Copies are paid from one bucket, filled with the paths' rates less the target. Equation (3)
 //!   grants the whole surplus to every path and so drops below the target.
 //! * A copy goes only to a path whose queue is short: behind a long one it comes too late to help
 //!   and delays what follows. The session drops copies whose symbol was acknowledged meanwhile.
+//! * Copies against jitter are sent for nearly all packets that may be late, or for none
+//!   ([`Coverage`]): in order, the packets that were not copied hold up those that were.
 //! * A path is never filled beyond its pipe and a few packets, whatever its window: a standing
 //!   queue is delay for everybody and ends in loss.
 //! * When no path has room and data waits, there was no surplus after all, whatever the rates said:
@@ -26,7 +32,12 @@ use smallvec::SmallVec;
 use super::ols::target::{self, Target};
 use super::registry::{Entry, PACKET_WISE};
 use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
+use crate::flow::Symbol;
 use crate::path::ArrivalForecast;
+
+mod coverage;
+
+use coverage::Coverage;
 
 /// A path takes a copy only if no more packets than this stand before it.
 const SHORT_QUEUE: f64 = 3.0;
@@ -35,10 +46,12 @@ const NOISE: f64 = 3.0;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets.
 const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
-/// The bucket holds the surplus of so long.
-const BUCKET: Duration = Duration::from_millis(100);
-/// Packets wait for a path at most so long, in time at its rate.
-const HORIZON: Duration = Duration::from_millis(500);
+/// A path that lately lost a larger share of its packets has them copied.
+const LOSSY: f64 = 0.002;
+/// The bucket holds the surplus of so long (s).
+const BUCKET: f64 = 0.1;
+/// Packets wait for a path at most so long, in time at its rate (µs).
+const HORIZON: f64 = 500e3;
 /// What waits for a path beyond its bound is planned anew so often.
 const REVISE: Duration = Duration::from_millis(10);
 
@@ -49,6 +62,11 @@ pub(super) const ENTRY: Entry = Entry {
     kinds: PACKET_WISE,
     options: &[
         OptionSpec::switch("copies", true, "copies where arrival is uncertain"),
+        OptionSpec::switch(
+            "silence",
+            true,
+            "a path of which nothing is heard in time is taken for slower at once",
+        ),
         target::OPTION,
     ],
     new,
@@ -61,85 +79,135 @@ fn new(choice: &Choice) -> Box<dyn Scheduler> {
 #[derive(Debug)]
 struct Hedge {
     copies: bool,
+    silence: bool,
     target: Target,
     /// Bytes that copies may use.
     tokens: f64,
     filled: Instant,
+    coverage: Coverage,
     revised: Instant,
     /// Something waits beyond a path's bound.
     ahead: bool,
 }
 
-/// When a packet would arrive on a path, from now on a clock that all paths share (µs).
+/// A path during one plan: all that does not change with what the plan emits. Times in µs from now
+/// on a clock that all paths share.
 #[derive(Clone, Copy, Debug)]
-struct Arrival {
-    expected: f64,
-    /// 95th percentile.
+struct Lane {
+    /// When an empty packet would arrive that waits behind nothing at the sender.
+    empty: f64,
+    /// From a packet's expected arrival until those before it are there.
+    behind: f64,
+    /// 95th percentile of how much later than expected it arrives.
     late: f64,
-    /// Packets of this size that stand before it.
-    ahead: f64,
-    /// Time that the link needs for it.
+    /// How long the bottleneck is still busy with what has left.
+    standing: f64,
+    /// Transmission time of a byte.
     service: f64,
-    /// May it leave now?
-    has_room: bool,
+    /// Bytes that may be queued on the path now, by its window and by what it holds without a
+    /// queue of ours.
+    room: f64,
+    lossy: bool,
+}
+
+impl Lane {
+    fn new(now: Instant, path: &PathView, known: Option<&ArrivalForecast>, silence: bool) -> Self {
+        let lossy = path.loss > LOSSY;
+        let Some(forecast) = known else {
+            // What the round trip says; nothing of how sure that is.
+            let service = 8e6 / path.rate.as_bps().max(1) as f64;
+            return Self {
+                empty: micros(path.min_rtt) / 2.0,
+                behind: 0.0,
+                late: 0.0,
+                standing: 0.0,
+                service,
+                room: room(path, service, 0.0),
+                lossy,
+            };
+        };
+        let standing = micros_since(forecast.free, now);
+        let silent = forecast.due.filter(|_| silence);
+        let silent = silent.map_or(0.0, |due| micros_since(now, due));
+        Self {
+            empty: forecast.offset_us + standing + silent,
+            behind: forecast.behind_us,
+            late: forecast.late_us,
+            standing,
+            service: forecast.service_us,
+            room: room(path, forecast.service_us, forecast.late_us),
+            lossy,
+        }
+    }
+
+    /// When a packet is expected that is queued behind so many bytes, its own included.
+    fn expected(&self, queued: f64) -> f64 {
+        self.empty + queued * self.service
+    }
+
+    /// May a packet be queued so that so many bytes are?
+    fn has_room(&self, queued: f64) -> bool {
+        queued <= self.room
+    }
+}
+
+/// Bytes that a path takes beside what is in flight: by its window, and by what it holds without a
+/// queue of ours when its packets are as late as they come.
+fn room(path: &PathView, service: f64, late: f64) -> f64 {
+    let pipe = (micros(path.min_rtt) + 2.0 * late) / service.max(1e-6);
+    let bound = PIPES * pipe + SPARE * f64::from(path.symbol);
+    bound.min(path.window as f64) - path.in_flight as f64
 }
 
 impl Hedge {
     fn new(choice: &Choice) -> Self {
         Self {
             copies: choice.switch("copies"),
+            silence: choice.switch("silence"),
             target: Target::new(choice.number("target")),
             tokens: 0.0,
             filled: Instant::ZERO,
+            coverage: Coverage::default(),
             revised: Instant::ZERO,
             ahead: false,
         }
     }
 
     /// Fills the bucket with the surplus of the time that passed.
-    fn fill(&mut self, now: Instant, paths: &[PathView]) {
-        let rates: f64 = paths.iter().map(|p| p.rate.as_bps() as f64 / 8.0).sum();
+    fn fill(&mut self, now: Instant, lanes: &[Lane]) {
+        let rates: f64 = lanes.iter().map(|lane| 1e6 / lane.service).sum();
         let surplus = (rates - self.target.bytes_per_second()).max(0.0);
-        let passed = now.since(self.filled).min(BUCKET).as_secs_f64();
+        let passed = (1e-6 * micros_since(now, self.filled)).min(BUCKET);
         self.filled = now;
-        self.tokens = (self.tokens + surplus * passed).min(surplus * BUCKET.as_secs_f64());
+        self.tokens = (self.tokens + surplus * passed).min(surplus * BUCKET);
     }
-}
 
-/// Arrivals of a packet of `len` bytes on each path.
-fn arrivals(now: Instant, paths: &[PathView], len: u32) -> SmallVec<[Arrival; 4]> {
-    // A clock that not all paths have told cannot be compared.
-    let told = paths.iter().all(|p| p.forecast.is_some());
-    let forecast = |p: &PathView| p.forecast.filter(|_| told);
-    paths
-        .iter()
-        .map(|p| arrival(now, p, forecast(p), len))
-        .collect()
-}
-
-fn arrival(now: Instant, path: &PathView, known: Option<ArrivalForecast>, len: u32) -> Arrival {
-    let len = f64::from(len);
-    // µs a byte.
-    let service = 8e6 / path.rate.as_bps().max(1) as f64;
-    let waiting = path.queued as f64 * service;
-    let (standing, offset, late) = match known {
-        Some(forecast) => (
-            forecast.free.since(now).as_nanos() as f64 / 1e3,
-            forecast.offset_us,
-            forecast.late_us,
-        ),
-        // What the round trip says; nothing of how sure that is.
-        None => (0.0, path.min_rtt.as_nanos() as f64 / 2e3, 0.0),
-    };
-    let expected = offset + standing + waiting;
-    let pipe = PIPES * path.rate.bytes_in(path.min_rtt) as f64 + SPARE * len;
-    let flight = path.in_flight as f64 + path.queued as f64 + len;
-    Arrival {
-        expected,
-        late: expected + late,
-        ahead: (standing + waiting) / (len * service).max(1e-3),
-        service: len * service,
-        has_room: path.has_room() && flight <= pipe,
+    /// Copies the symbol that was just sent on the path at `first` to others, where that pays.
+    fn hedge(&mut self, plan: &mut Plan<'_>, lanes: &[Lane], first: usize, symbol: Symbol) {
+        let len = f64::from(symbol.len);
+        let sure = &lanes[first];
+        let late = sure.expected(plan.paths()[first].queued as f64) + sure.late;
+        let uncertain = sure.late - sure.behind >= NOISE * len * sure.service;
+        if !uncertain && !sure.lossy {
+            return;
+        }
+        for (other, lane) in lanes.iter().enumerate().filter(|(i, _)| *i != first) {
+            let queued = plan.paths()[other].queued as f64 + len;
+            let helps = uncertain && lane.expected(queued) + lane.behind < late;
+            if !helps && !sure.lossy {
+                continue;
+            }
+            let before = lane.standing + (queued - len) * lane.service;
+            let fits = before <= SHORT_QUEUE * len * lane.service
+                && lane.has_room(queued)
+                && self.tokens >= len;
+            // Each copy against loss is worth something alone.
+            let wanted = sure.lossy || self.coverage.is_worth_it(plan.now(), fits);
+            if fits && wanted {
+                self.tokens -= len;
+                plan.copy(other, symbol);
+            }
+        }
     }
 }
 
@@ -147,47 +215,47 @@ impl Scheduler for Hedge {
     fn plan(&mut self, plan: &mut Plan<'_>) {
         let now = plan.now();
         self.target.observe(now, plan.target_rate(), plan.unsent());
-        self.fill(now, plan.paths());
         if self.ahead && now.since(self.revised) >= REVISE {
             plan.take_back();
             self.revised = now;
             self.ahead = false;
         }
+        let paths = plan.paths();
+        // A clock that not all paths have told cannot be compared.
+        let told = paths.iter().all(|p| p.forecast.is_some());
+        let mut lanes: SmallVec<[Lane; 4]> = SmallVec::new();
+        for path in paths {
+            let known = path.forecast.as_ref().filter(|_| told);
+            lanes.push(Lane::new(now, path, known, self.silence));
+        }
+        self.fill(now, &lanes);
         while let Some(len) = plan.next_len() {
-            let arrivals = arrivals(now, plan.paths(), len);
-            if !arrivals.iter().any(|a| a.has_room) {
+            let mut first = (0, f64::INFINITY, false);
+            let mut any_room = false;
+            for (i, (lane, path)) in lanes.iter().zip(plan.paths()).enumerate() {
+                let queued = path.queued as f64 + f64::from(len);
+                let of_use = lane.expected(queued) + lane.behind;
+                let has_room = lane.has_room(queued);
+                any_room |= has_room;
+                if of_use < first.1 {
+                    first = (i, of_use, has_room);
+                }
+            }
+            let (first, _, has_room) = first;
+            if !any_room {
                 self.tokens = 0.0;
                 return;
             }
-            let order = arrivals.iter().enumerate();
-            let first = order.min_by(|a, b| a.1.expected.total_cmp(&b.1.expected));
-            let Some((first, _)) = first else {
-                return;
-            };
-            if !arrivals[first].has_room {
-                let path = &plan.paths()[first];
-                if path.queued_own > path.rate.bytes_in(HORIZON) {
+            if !has_room {
+                if plan.paths()[first].queued_own as f64 * lanes[first].service > HORIZON {
                     return;
                 }
                 self.ahead = true;
             }
             let symbol = plan.send(first);
             self.target.sent(symbol.len);
-            let sure = arrivals[first];
-            let spread = sure.late - sure.expected;
-            if !self.copies || spread < NOISE * sure.service {
-                continue;
-            }
-            for (other, at) in arrivals.iter().enumerate().filter(|(i, _)| *i != first) {
-                let cost = f64::from(symbol.len);
-                if at.expected < sure.late
-                    && at.ahead <= SHORT_QUEUE
-                    && at.has_room
-                    && self.tokens >= cost
-                {
-                    self.tokens -= cost;
-                    plan.copy(other, symbol);
-                }
+            if self.copies {
+                self.hedge(plan, &lanes, first, symbol);
             }
         }
     }
@@ -195,6 +263,15 @@ impl Scheduler for Hedge {
     fn wake_at(&self) -> Option<Instant> {
         self.ahead.then(|| self.revised + REVISE)
     }
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs() as f64 * 1e6 + f64::from(duration.subsec_nanos()) / 1e3
+}
+
+/// From `earlier` to `later`; zero if it is the other way round.
+fn micros_since(later: Instant, earlier: Instant) -> f64 {
+    later.as_nanos().saturating_sub(earlier.as_nanos()) as f64 / 1e3
 }
 
 #[cfg(test)]

@@ -69,11 +69,12 @@ impl Session {
             let packet = &mut acked[at];
             at += 1;
             packet.arrived_us = Some(arrival.at_us);
-            path.one_way
-                .on_arrival(now, arrival.packet, packet.sent, arrival.at_us);
+            let (number, at_us) = (arrival.packet, arrival.at_us);
+            let beyond = path.one_way.on_arrival(now, number, packet.sent, at_us);
             if packet.eliciting {
+                let (sent, size, beliefs) = (packet.sent, packet.size, packet.beliefs);
                 path.arrival
-                    .on_arrival(packet.sent, arrival.at_us, packet.beliefs);
+                    .on_arrival(now, number, sent, size, at_us, beyond, beliefs);
             }
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);

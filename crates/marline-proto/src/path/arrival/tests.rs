@@ -13,7 +13,7 @@ fn follow(
     let mut model = ArrivalModel::default();
     let mut free = Instant::ZERO;
     let mut pending = alloc::collections::VecDeque::<(Instant, Instant, Beliefs)>::new();
-    let (mut error, mut judged) = (0.0, 0);
+    let (mut error, mut judged, mut number) = (0.0, 0, 0);
     for n in 0..PACKETS {
         let now = Instant::ZERO + gap * n as u32;
         while let Some(&(sent, arrival, beliefs)) = pending.front()
@@ -22,9 +22,10 @@ fn follow(
             pending.pop_front();
             // The peer's clock is 5 s behind ours… or ahead: only differences matter.
             let at_us = (arrival + Duration::from_secs(5)).as_micros();
-            model.on_arrival(sent, at_us, beliefs);
+            model.on_arrival(now, number, sent, 1_250, at_us, f64::MAX, beliefs);
+            number += 1;
         }
-        let forecast = model.forecast();
+        let forecast = model.forecast(rate, None);
         let beliefs = model.on_sent(now, 1_250, rate);
         let departs: Instant = free.max(now);
         free = departs + rate.time_for(1_250);
@@ -48,7 +49,7 @@ fn a_constant_link_is_forecast_exactly() {
         Duration::from_millis(30)
     });
     assert!(error < 2.0, "{error} µs");
-    let forecast = model.forecast().unwrap();
+    let forecast = model.forecast(rate, None).unwrap();
     assert!(
         (forecast.offset_us - 5_030_000.0).abs() < 2.0,
         "{forecast:?}"
@@ -64,16 +65,18 @@ fn our_own_queue_is_part_of_the_forecast_and_not_of_the_spread() {
     for burst in 0..200_u64 {
         let now = Instant::from_millis(20 * burst);
         let sent: alloc::vec::Vec<_> = (0..10).map(|_| model.on_sent(now, 1_250, rate)).collect();
-        let forecast = model.forecast();
+        let forecast = model.forecast(rate, None);
         for (n, beliefs) in sent.into_iter().enumerate() {
             let at = now + Duration::from_millis(15 + n as u64);
-            model.on_arrival(now, at.as_micros(), beliefs);
+            let number = 10 * burst + n as u64;
+            let at_us = at.as_micros();
+            model.on_arrival(at, number, now, 1_250, at_us, f64::MAX, beliefs);
         }
         if let Some(forecast) = forecast {
             assert!((micros(forecast.free.since(now)) - 10_000.0).abs() < 1.0);
         }
     }
-    let forecast = model.forecast().unwrap();
+    let forecast = model.forecast(rate, None).unwrap();
     assert!(forecast.late_us < 5.0, "{forecast:?}");
 }
 
@@ -86,7 +89,7 @@ fn independent_jitter_is_met_with_a_long_memory_and_an_honest_upper_end() {
     assert!((9_500.0..10_800.0).contains(&error), "{error} µs");
     assert_eq!(model.best, 0, "the longest memory");
     // The 95th percentile lies 18 ms above the mean.
-    let upper = model.forecasters[0].upper;
+    let upper = model.forecasters[0].errors.upper;
     assert!((14_000.0..22_000.0).contains(&upper), "{upper} µs");
 }
 
@@ -109,5 +112,67 @@ fn held_steps_are_followed_by_a_short_memory() {
 
 #[test]
 fn nothing_is_forecast_before_the_first_arrival() {
-    assert_eq!(ArrivalModel::default().forecast(), None);
+    assert_eq!(
+        ArrivalModel::default().forecast(Rate::from_mbps(1), None),
+        None
+    );
+}
+
+/// Packets of 1250 bytes over a link that serves one in 1.25 ms (8 Mb/s) while its rate is said to
+/// be 10 Mb/s; they come in runs of 20, 0.9 ms apart, every 30 ms. Delay is the
+/// queue's and 20 ms; feedback is immediate.
+fn overrated(runs: u64, mut extra: impl FnMut() -> i64) -> (ArrivalModel, i64) {
+    let said = Rate::from_mbps(10);
+    let mut model = ArrivalModel::default();
+    let mut free = 0_i64;
+    for n in 0..20 * runs {
+        let sent = Instant::from_micros(30_000 * (n / 20) + 900 * (n % 20));
+        let beliefs = model.on_sent(sent, 1_250, said);
+        free = free.max(sent.as_micros() as i64) + 1_250;
+        let at = free + 20_000 + extra();
+        let beyond = (at - sent.as_micros() as i64 - 21_250) as f64;
+        let heard = Instant::from_micros(at as u64);
+        model.on_arrival(heard, n, sent, 1_250, at as u64, beyond.max(0.0), beliefs);
+    }
+    (model, free)
+}
+
+#[test]
+fn service_times_are_learnt_where_the_rate_is_only_a_maximum() {
+    let (model, free) = overrated(100, || 0);
+    let service = 1_250.0 * model.succession.service(0.8);
+    assert!((service - 1_250.0).abs() < 15.0, "{service} µs");
+    let known = model.free.as_micros() as i64;
+    assert!((known - free).abs() < 1_000, "{known} and {free}");
+}
+
+#[test]
+fn jitter_does_not_build_a_queue_that_is_not_there() {
+    let mut rng = Rng::new(4);
+    let (model, free) = overrated(400, move || rng.below(10_000) as i64);
+    let known = model.free.as_micros() as i64;
+    // Runs end before the next begins, and what jitter hides is at most its width.
+    assert!((known - free).abs() < 10_000, "{known} and {free}");
+}
+
+#[test]
+fn feedback_is_due_after_the_path_the_wait_and_the_way_back() {
+    let rate = Rate::from_mbps(10);
+    let mut model = ArrivalModel::default();
+    for n in 0..1_000 {
+        let sent = Instant::from_millis(10 * n);
+        let beliefs = model.on_sent(sent, 1_250, rate);
+        // 30 ms there, on a clock that is an hour ahead, and 20 ms back.
+        let at_us = sent.as_micros() + 30_000 + 3_600_000_000;
+        let heard = sent + Duration::from_millis(50);
+        model.on_arrival(heard, n, sent, 1_250, at_us, 0.0, beliefs);
+    }
+    let sent = Instant::from_millis(20_000);
+    model.on_sent(sent, 1_250, rate);
+    // A second one at once waits for 1 ms.
+    let beliefs = model.on_sent(sent, 1_250, rate);
+    let unheard = Some(Unheard { sent, beliefs });
+    let due = model.forecast(rate, unheard).unwrap().due.unwrap();
+    let after = due.since(sent).as_micros();
+    assert!((50_900..51_200).contains(&after), "{after} µs");
 }

@@ -11,8 +11,11 @@ fn paths(late_us: f64) -> [PathView; 2] {
         p.min_rtt = Duration::from_millis(100);
         p.forecast = Some(ArrivalForecast {
             offset_us: 3.6e9 + offset_us,
+            behind_us: 0.0,
             late_us,
+            due: None,
             free: Instant::ZERO,
+            service_us: 2_000.0 / 1_200.0,
         });
     }
     paths
@@ -71,7 +74,7 @@ fn no_copy_behind_a_long_queue() {
 fn no_path_is_filled_beyond_its_pipe_whatever_its_window() {
     // 4.8 Mb/s over 100 ms are 50 packets; 1.25 pipes and 3 packets are 65.
     let mut views = paths(0.0);
-    views[1].in_flight = views[1].window;
+    views[1].in_flight = 1_000_000;
     views[0].window = 1_000_000;
     let mut hedge = hedge("hedge:copies=off");
     let backlog = plan(&mut hedge, Instant::from_millis(200), &mut views, 500);
@@ -106,7 +109,7 @@ fn copies_never_exceed_the_surplus() {
             let mut sum = 0.0;
             for (to, bytes) in &copied[i..] {
                 sum += bytes;
-                let allowed = 450e3 * (to.since(*from).as_secs_f64() + BUCKET.as_secs_f64());
+                let allowed = 450e3 * (to.since(*from).as_secs_f64() + BUCKET);
                 assert!(sum <= allowed + 1e-6, "seed {seed}: {sum} > {allowed}");
             }
         }
@@ -144,4 +147,59 @@ fn below_the_target_nothing_is_copied() {
     let mut hedge = hedge("hedge:target=20");
     let backlog = plan(&mut hedge, Instant::from_millis(200), &mut paths(1e5), 5);
     assert_eq!(backlog.copied_to(), []);
+}
+
+#[test]
+fn a_packet_is_of_use_when_those_before_it_are_there() {
+    // Packets of the first path wait 9, then 11 ms for those before them; the second's come 10 ms
+    // later than the first's.
+    for (behind_us, path) in [(9_000.0, 0), (11_000.0, 1)] {
+        let mut views = paths(0.0);
+        if let Some(forecast) = &mut views[0].forecast {
+            forecast.behind_us = behind_us;
+        }
+        let mut hedge = hedge("hedge");
+        let backlog = plan(&mut hedge, Instant::from_millis(200), &mut views, 1);
+        assert_eq!(backlog.sent_on(), [path], "{behind_us} µs");
+    }
+}
+
+#[test]
+fn a_path_of_which_nothing_is_heard_is_later_by_its_silence() {
+    for (text, silent, path) in [
+        ("hedge", 9, 0),
+        ("hedge", 11, 1),
+        ("hedge:silence=off", 11, 0),
+    ] {
+        let now = Instant::from_millis(200);
+        let mut views = paths(0.0);
+        if let Some(forecast) = &mut views[0].forecast {
+            forecast.due = Some(Instant::from_millis(200 - silent));
+        }
+        let backlog = plan(&mut hedge(text), now, &mut views, 1);
+        assert_eq!(backlog.sent_on(), [path], "{text}, {silent} ms");
+    }
+}
+
+#[test]
+fn what_a_lossy_path_carries_is_copied_wherever_there_is_room() {
+    for (loss, copies) in [(0.001, 0), (0.01, 1)] {
+        let mut hedge = hedge("hedge:target=1");
+        let mut views = paths(0.0);
+        views[0].loss = loss;
+        let backlog = plan(&mut hedge, Instant::from_millis(200), &mut views, 1);
+        assert_eq!(backlog.copied_to().len(), copies, "{loss}");
+    }
+}
+
+#[test]
+fn no_path_lends_its_clock_before_all_have_told() {
+    // Half the smallest round trips decide: 20 and 10 ms.
+    let mut views = paths(0.0);
+    views[0].forecast = None;
+    views[0].min_rtt = Duration::from_millis(40);
+    views[1].min_rtt = Duration::from_millis(20);
+    let mut hedge = hedge("hedge");
+    let backlog = plan(&mut hedge, Instant::from_millis(200), &mut views, 1);
+    assert_eq!(backlog.sent_on(), [1]);
 }

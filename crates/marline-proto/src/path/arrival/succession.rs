@@ -1,0 +1,107 @@
+//! What a path's packets tell in the order in which they left: how long each waits, once it
+//! arrived, for those before it, and how long the bottleneck serves one.
+
+use alloc::boxed::Box;
+
+/// Packets remembered; one that comes later than so many after it is not waited for.
+const WINDOW: usize = 128;
+/// Weight of a packet in the mean wait.
+const WAIT_GAIN: f64 = 1.0 / 64.0;
+/// Packets over which service times are averaged. Where packets overtake, gaps between arrivals
+/// vary by far more than a service time, and only the mean of many says something.
+const SERVED: f64 = 256.0;
+
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub(super) at_us: i64,
+    pub(super) size: u32,
+    /// It left while the bottleneck served its predecessor, as far as was known.
+    pub(super) queued: bool,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Succession {
+    /// The packets from `next` on, by number modulo the window; `None` has not arrived.
+    arrived: Box<[Option<Arrived>; WINDOW]>,
+    /// The first packet that is not judged: one that has not arrived, unless it is the window's.
+    next: u64,
+    /// When the packet before that arrived, if it did (µs).
+    last: Option<i64>,
+    /// When all that were judged had arrived (µs).
+    frontier: i64,
+    /// Mean wait (µs).
+    wait: f64,
+    /// Mean service time of a byte (µs).
+    service: f64,
+    /// Service times in the mean, at most [`SERVED`].
+    served: f64,
+}
+
+impl Default for Succession {
+    fn default() -> Self {
+        Self {
+            arrived: Box::new([None; WINDOW]),
+            next: 0,
+            last: None,
+            frontier: i64::MIN,
+            wait: 0.0,
+            service: 0.0,
+            served: 0.0,
+        }
+    }
+}
+
+impl Succession {
+    /// Packet `number` arrived.
+    pub(super) fn on_arrival(&mut self, number: u64, packet: Arrived) {
+        if number < self.next {
+            self.frontier = self.frontier.max(packet.at_us);
+            return;
+        }
+        let beyond = (number - self.next).saturating_sub(WINDOW as u64 - 1);
+        for _ in 0..beyond.min(WINDOW as u64) {
+            self.judge();
+        }
+        if beyond > WINDOW as u64 {
+            self.next += beyond - WINDOW as u64;
+        }
+        self.arrived[slot(number)] = Some(packet);
+        while self.arrived[slot(self.next)].is_some() {
+            self.judge();
+        }
+    }
+
+    /// Judges the next packet.
+    fn judge(&mut self) {
+        let packet = self.arrived[slot(self.next)].take();
+        self.next += 1;
+        let last = core::mem::replace(&mut self.last, packet.map(|p| p.at_us));
+        let Some(packet) = packet else { return };
+        self.frontier = self.frontier.max(packet.at_us);
+        self.wait += WAIT_GAIN * ((self.frontier - packet.at_us) as f64 - self.wait);
+        if let Some(last) = last.filter(|_| packet.queued && packet.size > 0) {
+            self.served = (self.served + 1.0).min(SERVED);
+            let gap = (packet.at_us - last) as f64 / f64::from(packet.size);
+            self.service += (gap - self.service) / self.served;
+        }
+    }
+
+    /// Mean wait of a packet for those before it (µs): zero where none overtakes another.
+    pub(super) fn wait(&self) -> f64 {
+        self.wait
+    }
+
+    /// Service time of a byte at the bottleneck (µs); `given` as long as too little was seen of it.
+    pub(super) fn service(&self, given: f64) -> f64 {
+        let share = self.served / SERVED;
+        let mean = share * self.service + (1.0 - share) * given;
+        // Jitter may make a mean of few gaps anything.
+        mean.clamp(given, 2.0 * given)
+    }
+}
+
+fn slot(number: u64) -> usize {
+    (number % WINDOW as u64) as usize
+}
