@@ -10,7 +10,8 @@
 //! Every τ-th packet is a repair symbol (Algorithm 1), on the path that loses most (Theorem 4); the
 //! next lossiest path takes those that it does not get rid of. When nothing is unsent but something
 //! is unacknowledged, further repair symbols fill slots that would stay empty, and only these: a
-//! repair symbol that waits in a queue would delay data.
+//! repair symbol that waits in a queue would delay data. Where `tau=auto` finds that coding gains
+//! nothing, there are none of either.
 //!
 //! Where the paper is silent or wrong: Algorithm 1 begins with a repair symbol of nothing, which is
 //! left out; eq. (9) takes Y_q and a_q for independent, although on a path that keeps its order one
@@ -25,6 +26,7 @@ use smallvec::SmallVec;
 
 use super::registry::Entry;
 use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
+use crate::path::EmissionKind;
 use crate::wire::{FlowKind, PathId};
 use arrivals::Arrivals;
 use interval::Interval;
@@ -43,7 +45,8 @@ const REFRESH: Duration = Duration::from_millis(100);
 const LEAST_SLOT: Duration = Duration::from_micros(250);
 /// How often what waits is planned anew.
 const REVISE: Duration = Duration::from_millis(10);
-/// Repair symbols that may wait for the lossiest path before the next one takes some.
+/// Repair symbols that may be due, or packets that may wait, before another path than the lossiest
+/// takes repair symbols.
 const SATURATED: u32 = 3;
 /// Weight of a packet in the share of its path.
 const SHARE_GAIN: f64 = 1.0 / 128.0;
@@ -88,7 +91,7 @@ struct SEdpf(Order);
 
 impl Scheduler for SEdpf {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        self.0.plan(plan, |_, _| {});
+        self.0.plan(plan, &AsPublished);
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
@@ -104,6 +107,18 @@ impl Scheduler for SEdpf {
     }
 }
 
+/// Equation 9 as it is. What is late counts as lost until it arrives, so repair symbols go where
+/// most is late.
+struct AsPublished;
+
+impl Variant for AsPublished {
+    fn prepare(&self, _: &mut Lanes<'_>, _: &Outlook<'_>) {}
+
+    fn rank(&self, lanes: &Lanes<'_>, path: usize) -> f64 {
+        lanes.spread(path)
+    }
+}
+
 /// What is remembered of a path.
 #[derive(Debug)]
 struct Memory {
@@ -111,8 +126,9 @@ struct Memory {
     arrivals: Arrivals,
     /// When the last packet left.
     last: Option<Instant>,
-    /// Which share of the flow's packets it carries.
+    /// Which share of the flow's packets it carries, and of these, without repair symbols.
     share: f64,
+    sources: f64,
 }
 
 /// Places symbols by equation 9 and repair symbols by Algorithm 1.
@@ -131,13 +147,25 @@ struct Order {
     slot: Option<Instant>,
 }
 
-/// What a variant of the order may change before packets are placed: the lanes, by the share of
-/// packets that each path carries and τ.
+/// What a variant of the order knows when it looks at the lanes.
 #[derive(Debug)]
 struct Outlook<'a> {
     paths: &'a [PathView],
+    /// Shares of all packets that each path carries, and of these, without repair symbols.
     shares: &'a [f64],
+    sources: &'a [f64],
     tau: Option<u32>,
+    /// Mean time between packets (µs), if it is known.
+    gap: f64,
+}
+
+/// How a variant differs from the paper.
+trait Variant {
+    /// Changes the lanes before packets are placed.
+    fn prepare(&self, lanes: &mut Lanes<'_>, outlook: &Outlook<'_>);
+
+    /// Of paths that lose alike, the one with the most of this carries repair symbols.
+    fn rank(&self, lanes: &Lanes<'_>, path: usize) -> f64;
 }
 
 impl Order {
@@ -155,14 +183,15 @@ impl Order {
         }
     }
 
-    fn plan(&mut self, plan: &mut Plan<'_>, mend: impl Fn(&mut Lanes<'_>, &Outlook<'_>)) {
+    fn plan(&mut self, plan: &mut Plan<'_>, variant: &impl Variant) {
         let now = plan.now();
         self.slot = None;
         if plan.paths().is_empty() {
             return;
         }
         self.remember(plan.paths());
-        let shares = self.shares(plan.paths());
+        let shares = self.shares(plan.paths(), |memory| memory.share);
+        let sources = self.shares(plan.paths(), |memory| memory.sources);
         if now.since(self.refreshed) >= REFRESH || self.refreshed == Instant::ZERO {
             self.refreshed = now;
             for memory in &mut self.memories {
@@ -192,10 +221,11 @@ impl Order {
         let outlook = Outlook {
             paths: plan.paths(),
             shares: &shares,
+            sources: &sources,
             tau: interval.tau(),
+            gap: interval.gap() / 1e3,
         };
-        mend(&mut lanes, &outlook);
-        let lossiest = lossiest(plan.paths(), &lanes);
+        variant.prepare(&mut lanes, &outlook);
         while plan.next_len().is_some() {
             // Symbols are queued beyond a window only to find those that a path with room should
             // take out of turn.
@@ -213,20 +243,27 @@ impl Order {
                 *ahead = true;
             }
             let due = interval.due();
-            if due > 0 && (best == lossiest || due > SATURATED) {
-                let sent = plan.repair(best).is_some();
+            let takes_it = || repair_path(plan, &lanes, variant, |_| true) == Some(best);
+            if due > SATURATED || due > 0 && takes_it() {
                 interval.on_repair();
-                if sent {
+                if plan.repair(best).is_some() {
                     lanes.send(best);
                     continue;
                 }
             }
             plan.send(best);
-            interval.on_packet();
             lanes.send(best);
         }
-        if self.idle && self.interval.codes() {
-            self.slot = fill_slots(plan, &mut lanes, len);
+        while interval.due() > 0
+            && let Some(path) = repair_path(plan, &lanes, variant, is_free_for_repairs)
+        {
+            interval.on_repair();
+            if plan.repair(path).is_some() {
+                lanes.send(path);
+            }
+        }
+        if self.idle && interval.tau().is_some() {
+            self.slot = fill_slots(plan, &mut lanes, interval, len);
         }
     }
 
@@ -238,40 +275,38 @@ impl Order {
                     arrivals: Arrivals::default(),
                     last: None,
                     share: 0.0,
+                    sources: 0.0,
                 });
             }
         }
     }
 
     /// Shares of the paths; by their rates until something was sent.
-    fn shares(&self, paths: &[PathView]) -> SmallVec<[f64; 4]> {
-        let share = |p: &PathView| {
-            self.memories
-                .iter()
-                .find(|m| m.path == p.id)
-                .map(|m| m.share)
-        };
-        let mut shares: SmallVec<[f64; 4]> =
-            paths.iter().map(|p| share(p).unwrap_or(0.0)).collect();
-        let mut sum: f64 = shares.iter().sum();
-        if sum < 0.5 {
-            shares = paths.iter().map(|p| p.rate.as_bps() as f64).collect();
-            sum = shares.iter().sum::<f64>().max(1.0);
+    fn shares(&self, paths: &[PathView], of: impl Fn(&Memory) -> f64) -> SmallVec<[f64; 4]> {
+        let memory = |p: &PathView| self.memories.iter().find(|m| m.path == p.id);
+        if self.memories.iter().map(|m| m.share).sum::<f64>() > 0.5 {
+            return paths.iter().map(|p| memory(p).map_or(0.0, &of)).collect();
         }
-        shares.iter_mut().for_each(|share| *share /= sum);
-        shares
+        let sum: f64 = paths.iter().map(|p| p.rate.as_bps() as f64).sum();
+        let share = |p: &PathView| p.rate.as_bps() as f64 / sum.max(1.0);
+        paths.iter().map(share).collect()
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         match feedback.outcome {
             Outcome::Sent => {
-                self.interval.on_sent(now);
+                self.interval.on_sent(now, feedback.kind);
+                let source = feedback.kind != EmissionKind::Repair;
                 for memory in &mut self.memories {
                     let here = memory.path == feedback.path;
                     if here {
                         memory.last = Some(feedback.sent);
                     }
-                    memory.share += SHARE_GAIN * (f64::from(u8::from(here)) - memory.share);
+                    let follow = |share: &mut f64, hit: bool| {
+                        *share += SHARE_GAIN * (f64::from(u8::from(hit)) - *share);
+                    };
+                    follow(&mut memory.share, here);
+                    follow(&mut memory.sources, here && source);
                 }
             }
             Outcome::Acked => {
@@ -300,24 +335,46 @@ fn known(memories: &[Memory], path: PathId) -> Known<'_> {
     }
 }
 
-/// The path for repair symbols: the one that loses most (Theorem 4); of paths that lose equally,
-/// the one whose packets are late by most, because what is late counts as lost until it arrives.
-fn lossiest(paths: &[PathView], lanes: &Lanes<'_>) -> usize {
-    let mut lossiest = 0;
-    for (i, path) in paths.iter().enumerate().skip(1) {
-        let loss = paths[lossiest].loss;
-        // Measured over a few hundred packets, less tells nothing.
-        let equal = (path.loss - loss).abs() < 0.005;
-        let later = lanes.spread(i) > lanes.spread(lossiest);
-        if !equal && path.loss > loss || equal && later {
-            lossiest = i;
+/// The path for repair symbols: of those that `may` carry one the one that loses most (Theorem 4);
+/// of paths that lose alike, the variant's choice.
+fn repair_path(
+    plan: &Plan<'_>,
+    lanes: &Lanes<'_>,
+    variant: &impl Variant,
+    may: impl Fn(&PathView) -> bool,
+) -> Option<usize> {
+    let mut best: Option<usize> = None;
+    for (i, path) in plan.paths().iter().enumerate() {
+        if !may(path) {
+            continue;
+        }
+        let better = best.is_none_or(|best| {
+            let loss = plan.paths()[best].loss;
+            // Measured over a few hundred packets, less tells nothing.
+            let alike = (path.loss - loss).abs() < 0.005;
+            let more = variant.rank(lanes, i) > variant.rank(lanes, best);
+            !alike && path.loss > loss || alike && more
+        });
+        if better {
+            best = Some(i);
         }
     }
-    lossiest
+    best
+}
+
+/// Has the path room, and no queue of the flow?
+fn is_free_for_repairs(path: &PathView) -> bool {
+    let waiting = path.queued_own / u64::from(path.symbol.max(1));
+    waiting <= u64::from(SATURATED) && path.has_room()
 }
 
 /// One repair symbol into each slot that is free now; when the next one may be.
-fn fill_slots(plan: &mut Plan<'_>, lanes: &mut Lanes<'_>, len: u32) -> Option<Instant> {
+fn fill_slots(
+    plan: &mut Plan<'_>,
+    lanes: &mut Lanes<'_>,
+    interval: &mut Interval,
+    len: u32,
+) -> Option<Instant> {
     let useful = |plan: &Plan<'_>| {
         let coding = plan.coding();
         coding.is_some_and(|coding| {
@@ -341,6 +398,7 @@ fn fill_slots(plan: &mut Plan<'_>, lanes: &mut Lanes<'_>, len: u32) -> Option<In
             && plan.repair(index).is_some()
         {
             lanes.send(index);
+            interval.on_idle_repair();
         }
         slot = Some(slot.map_or(next, |slot| slot.min(next)));
     }

@@ -151,6 +151,14 @@ catalogue! {
         "Bytes that the link delivered over time; of TCP, segments with their headers."
 }
 
+/// Is the smaller of two values of the measure, named in full, the better one? Of names that are
+/// not in the table: yes, but for rates.
+pub(crate) fn is_less_better(value: &str) -> bool {
+    let measured = |entry: &&Entry| value.split('.').any(|part| part == entry.name);
+    let entry = CATALOGUE.iter().find(measured);
+    entry.map_or(!value.ends_with("_mbps"), |entry| entry.less_is_better)
+}
+
 impl Measure {
     /// Its row.
     pub const fn entry(self) -> &'static Entry {
@@ -242,6 +250,9 @@ pub(crate) fn path_name(scenario: &Scenario, session: &SessionPlan, path: usize)
 pub fn value_names(scenario: &Scenario) -> Vec<String> {
     if scenario.blocks.is_some() {
         return crate::model::hop::value_names();
+    }
+    if let Some(model) = &scenario.model {
+        return crate::model::value_names(model);
     }
     let mut names = Vec::new();
     let mut add = |what: &str, measure: Measure| {

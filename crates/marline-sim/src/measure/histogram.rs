@@ -121,7 +121,7 @@ impl Histogram {
 }
 
 /// The endings of the names that [`Histogram::report`] writes for a unit.
-pub(super) fn endings(unit: &str) -> impl Iterator<Item = String> {
+pub(crate) fn endings(unit: &str) -> impl Iterator<Item = String> {
     let fixed = ["mean", "sd", "min", "max"].into_iter();
     let named = fixed.chain(NAMED.iter().map(|(_, what)| *what));
     let count = std::iter::once(".count".to_owned());

@@ -10,8 +10,10 @@ mod meter;
 mod sampler;
 mod waiting;
 
+pub(crate) use catalogue::is_less_better;
 pub use catalogue::{CATALOGUE, Entry, Form, Measure, Scope, unknown_values, value_names};
 pub use histogram::Histogram;
+pub(crate) use histogram::endings;
 pub use meter::Meter;
 pub use sampler::{EVERY, MOST_SAMPLES};
 pub(crate) use sampler::{Sampler, Timeline};

@@ -1,67 +1,94 @@
-//! Schedulers without a protocol: packets of one size over paths with a service time for each
-//! packet, and a sender that knows the paths' parameters exactly.
+//! Schedulers without a protocol: packets of one size over paths that a sender knows exactly.
 //!
 //! Papers that prove something of a scheduler think in such a model. Here the schedulers are those
 //! of `marline-proto`, unchanged, but their views hold the model's truth in the place of estimates:
-//! rate and delay of a path are given, and what is known of its queue is either exact or as old as
-//! [`Feedback`] says. So an experiment can tell a scheduler's error from that of what it was told.
+//! rate, mean delay and loss of a path are given, and what is known of its queue is either exact or
+//! as old as [`Feedback`] says. So an experiment can tell a scheduler's error from that of what it
+//! was told. What a scheduler learns of single packets it learns from when they arrived.
 //!
-//! Nothing is lost, there are no headers and no congestion control: a path's window holds what is
-//! on its way and [`ModelPath::ahead`] packets that wait for the server.
+//! There are no headers and no congestion control: a path's window holds what is on its way and
+//! [`ModelPath::ahead`] packets that wait for the server. Lost packets are sent again as soon as
+//! that is known and no repair symbol replaces them. Repair symbols are those of `marline-fec`, and
+//! its decoder recovers what it can; a [`BlockCode`] is there for comparison.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `run` | the clock, the paths, the sender |
+//! | `backlog` | what the scheduler takes symbols from |
+//! | `code` | the streaming code between sender and receiver |
+//! | `receiver` | order, and what is measured there |
+//! | `periods` | decoding periods, as the analysis of the code counts them |
+//! | `exhaustive` | the best of all assignments of a few packets |
+//! | `report` | an outcome as a run's results |
 
 mod backlog;
+mod code;
+mod exhaustive;
 pub mod hop;
+mod path;
+mod periods;
 mod receiver;
+mod report;
+mod run;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+pub use path::{ModelError, ModelPath};
+pub use periods::Periods;
+pub(crate) use report::value_names;
 
-use marline_base::{Duration, Instant, Rate, Rng};
-use marline_link::{Capacity, ConfigError, Delay, Link, LinkConfig, ServiceTime, Verdict};
-use marline_proto::congestion::{Phase, View};
-use marline_proto::flow::Symbol;
-use marline_proto::path::EmissionKind;
-use marline_proto::sched::{self, Choice, PathView, Plan, Scheduler};
-use marline_proto::wire::PathId;
+use marline_base::{Duration, Instant, Rng};
+use marline_proto::sched::Choice;
 
 use crate::measure::Histogram;
-use backlog::{Backlog, Queued};
-use receiver::Receiver;
-
-/// Size of every packet (bytes); only times matter.
-pub const PACKET: u32 = 1_000;
-
-/// A path of the model.
-#[derive(Clone, Copy, Debug)]
-pub struct ModelPath {
-    /// Time that the server spends on each packet.
-    pub service: ServiceTime,
-    /// From the server to the receiver; packets stay in order.
-    pub delay: Duration,
-    /// Packets that may wait for the server, the one in service included; at least 1.
-    pub ahead: u32,
-}
 
 /// What the sender knows of what became of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
-    /// The server's queue, at every moment.
+    /// The server's queue, at every moment, and arrivals at once.
     Perfect,
-    /// That a packet arrived, so long after it did.
+    /// The server's queue, because it paces; and what arrived, so long after it did.
+    Paced(Duration),
+    /// What arrived, so long after it did.
     Delayed(Duration),
 }
 
 /// What is to be sent.
-#[derive(Clone, Copy, Debug)]
-pub struct Demand {
-    /// Packets of each unit: 1, or the size of objects.
-    pub packets: u32,
-    /// Mean time between units; zero has all of them wait at the start.
-    pub every: Duration,
-    /// Exponential times between units, not constant ones.
-    pub random: bool,
-    /// How many units.
-    pub units: u32,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Demand {
+    /// Units of equal size.
+    Units {
+        /// Packets of each: 1, or the size of objects.
+        packets: u32,
+        /// Mean time between units; zero has all of them wait at the start.
+        every: Duration,
+        /// Exponential times between units, not constant ones.
+        random: bool,
+        /// How many units.
+        units: u32,
+    },
+    /// Bursts of packets that are written at once.
+    Bursts {
+        /// Mean packets of a burst (geometric).
+        packets: f64,
+        /// Mean time between the starts of bursts (exponential).
+        every: Duration,
+        /// When the writing ends.
+        until: Duration,
+    },
+    /// As much as the paths take. A packet counts as written when it first leaves.
+    Saturated {
+        /// When the sending ends.
+        until: Duration,
+    },
+}
+
+/// A block code, used in place of a scheduler's repair symbols: after so many source packets follow
+/// so many coded ones, and any `source` of them all give the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockCode {
+    /// Source packets of a block, at least 1.
+    pub source: u32,
+    /// Coded packets of a block.
+    pub coded: u32,
 }
 
 /// An experiment.
@@ -69,10 +96,18 @@ pub struct Demand {
 pub struct Model {
     /// The paths, one at least.
     pub paths: Vec<ModelPath>,
+    /// Size of every packet (bytes).
+    pub packet: u32,
     /// What the sender knows.
     pub feedback: Feedback,
     /// What is sent.
     pub demand: Demand,
+    /// A code that the scheduler knows nothing of.
+    pub block: Option<BlockCode>,
+    /// What was written before counts nowhere.
+    pub warmup: Duration,
+    /// Try all assignments of a unit's packets to paths, too.
+    pub exhaustive: bool,
 }
 
 /// What came out, in microseconds.
@@ -84,307 +119,62 @@ pub struct Outcome {
     pub unit: Histogram,
     /// How long packets that arrived early waited for those before them.
     pub waits: Histogram,
-    /// Packets sent on each path, copies included.
+    /// The same over all packets: nothing for those that did not wait. A packet that was recovered
+    /// waits from then on.
+    pub buffering: Histogram,
+    /// Packets sent on each path, copies and coded ones included.
     pub sent: Vec<u64>,
+    /// Source packets sent, each counted once.
+    pub source: u64,
+    /// Coded packets sent.
+    pub coded: u64,
+    /// Packets sent again.
+    pub again: u64,
+    /// Source packets that were recovered before they arrived, if they ever did.
+    pub recovered: u64,
+    /// Source packets delivered in order between warm-up and end of the writing.
+    pub delivered: u64,
+    /// Decoding periods, by what left in which order.
+    pub periods: Periods,
     /// When the last packet arrived.
     pub end: Instant,
 }
 
 impl Model {
-    /// Runs until everything has arrived.
+    /// Most packets of a unit whose assignments are all tried.
+    pub const MOST_EXHAUSTIVE: u32 = 8;
+
+    /// Can it be run?
     ///
     /// # Errors
-    /// A path whose parameters lie out of their range.
+    /// A path whose parameters lie out of their range, or that has no rate.
+    pub fn check(&self) -> Result<(), ModelError> {
+        self.paths
+            .iter()
+            .try_for_each(|path| path.check(self.packet))
+    }
+
+    /// Runs until everything has arrived, or to the end of a saturated demand.
+    ///
+    /// # Errors
+    /// As [`Model::check`].
     ///
     /// # Panics
     /// If the scheduler leaves packets unsent although nothing is on its way.
-    pub fn run(&self, scheduler: &Choice, seed: u64) -> Result<Outcome, ConfigError> {
-        let mut run = ModelRun::new(self, scheduler.make(), Rng::new(seed))?;
+    pub fn run(&self, scheduler: &Choice, seed: u64) -> Result<Outcome, ModelError> {
+        self.check()?;
+        let mut run = run::ModelRun::new(self, scheduler.make(), &Rng::new(seed))?;
         run.go();
-        let mut outcome = run.receiver.into_outcome();
-        outcome.sent = run.paths.iter().map(|p| p.sent).collect();
-        outcome.end = run.now;
-        Ok(outcome)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// The next unit is written.
-    Write,
-    /// The packet arrives.
-    Arrival(Packet),
-    /// The sender learns that the server of a path is done with a packet.
-    Freed,
-    /// The sender learns that the packet arrived.
-    Acked(Packet),
-    /// The scheduler asked for it.
-    Wake,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Packet {
-    path: usize,
-    unit: u64,
-    offset: u64,
-    copy: bool,
-    sent: Instant,
-    arrives: Instant,
-}
-
-#[derive(Debug)]
-struct PathRun {
-    link: Link,
-    rate: Rate,
-    min_rtt: Duration,
-    window: u64,
-    /// Symbols that wait for the window.
-    queue: VecDeque<Queued>,
-    /// Bytes sent of which the sender has not heard.
-    unheard: u64,
-    sent: u64,
-}
-
-#[derive(Debug)]
-struct ModelRun<'a> {
-    model: &'a Model,
-    now: Instant,
-    rng: Rng,
-    paths: Vec<PathRun>,
-    scheduler: Box<dyn Scheduler>,
-    backlog: Backlog,
-    receiver: Receiver,
-    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
-    order: u64,
-    woken: Option<Instant>,
-}
-
-impl<'a> ModelRun<'a> {
-    fn new(model: &'a Model, scheduler: Box<dyn Scheduler>, rng: Rng) -> Result<Self, ConfigError> {
-        let mut paths = Vec::new();
-        for (i, path) in model.paths.iter().enumerate() {
-            let config = LinkConfig {
-                capacity: Capacity::Service(path.service),
-                delay: Delay::Constant(path.delay),
-                ..LinkConfig::default()
-            };
-            let link = Link::new(config, rng.stream(&format!("path {i}")).next_u64())?;
-            let rate = Rate::from_bytes_over(u64::from(PACKET), path.service.mean());
-            let min_rtt = 2 * path.delay;
-            let ahead = u64::from(path.ahead.max(1)) * u64::from(PACKET);
-            paths.push(PathRun {
-                link,
-                rate,
-                min_rtt,
-                window: rate.bytes_in(min_rtt) + ahead,
-                queue: VecDeque::new(),
-                unheard: 0,
-                sent: 0,
-            });
-        }
-        let mut run = Self {
-            model,
-            now: Instant::ZERO,
-            rng: rng.stream("demand"),
-            paths,
-            scheduler,
-            backlog: Backlog::new(model.paths.len(), model.demand.packets),
-            receiver: Receiver::new(model.demand.packets),
-            events: BinaryHeap::new(),
-            order: 0,
-            woken: None,
-        };
-        run.at(Instant::ZERO, Event::Write);
-        Ok(run)
+        Ok(run.into_outcome())
     }
 
-    fn at(&mut self, at: Instant, event: Event) {
-        self.order += 1;
-        self.events.push(Reverse((at, self.order, event)));
-    }
-
-    fn go(&mut self) {
-        let all = u64::from(self.model.demand.units) * u64::from(self.model.demand.packets);
-        while self.receiver.arrived() < all {
-            let Some(&Reverse((at, ..))) = self.events.peek() else {
-                panic!("the scheduler sends nothing: {:?}", self.scheduler);
-            };
-            self.now = at;
-            while let Some(&Reverse((at, _, event))) = self.events.peek()
-                && at <= self.now
-            {
-                self.events.pop();
-                self.handle(event);
+    /// When the writing ends, if it has an end in time.
+    fn until(&self) -> Option<Instant> {
+        match self.demand {
+            Demand::Units { .. } => None,
+            Demand::Bursts { until, .. } | Demand::Saturated { until } => {
+                Some(Instant::ZERO + until)
             }
-            self.plan();
-            self.send();
-            self.plan_wake();
-        }
-    }
-
-    fn handle(&mut self, event: Event) {
-        let now = self.now;
-        match event {
-            Event::Write => self.write(),
-            Event::Arrival(p) => self.receiver.arrive(now, p.unit, p.offset),
-            Event::Freed => {}
-            Event::Acked(p) => {
-                self.paths[p.path].unheard -= u64::from(PACKET);
-                self.tell(p, sched::Outcome::Acked);
-            }
-            Event::Wake => self.woken = None,
-        }
-    }
-
-    fn tell(&mut self, packet: Packet, outcome: sched::Outcome) {
-        let symbol = Symbol {
-            unit: packet.unit,
-            offset: packet.offset,
-            len: PACKET,
-        };
-        let path = PathId(packet.path as u64);
-        let feedback = sched::Feedback {
-            symbol,
-            path,
-            kind: match packet.copy {
-                true => EmissionKind::Copy,
-                false => EmissionKind::Source,
-            },
-            sent: packet.sent,
-            outcome,
-            arrived_us: (outcome == sched::Outcome::Acked).then(|| packet.arrives.as_micros()),
-        };
-        self.scheduler.on_feedback(self.now, &feedback);
-    }
-
-    fn write(&mut self) {
-        let Demand {
-            every,
-            random,
-            units,
-            ..
-        } = self.model.demand;
-        loop {
-            self.backlog.write();
-            self.receiver.write(self.now);
-            if self.backlog.written() >= u64::from(units) {
-                return;
-            }
-            if every > Duration::ZERO {
-                break;
-            }
-        }
-        let gap = match random {
-            true => every.mul_f64(self.rng.exponential()),
-            false => every,
-        };
-        self.at(self.now + gap, Event::Write);
-    }
-
-    /// What the scheduler sees: the truth, as old as the feedback.
-    fn views(&self) -> Vec<PathView> {
-        let view = |(i, path): (usize, &PathRun)| {
-            let queued = path.queue.len() as u64 * u64::from(PACKET);
-            let in_flight = self.in_flight(path);
-            let ahead = path.rate.time_for(in_flight).max(path.min_rtt);
-            PathView {
-                id: PathId(i as u64),
-                window: path.window,
-                in_flight,
-                queued,
-                queued_own: queued,
-                srtt: ahead,
-                rtt_var: self.model.paths[i].service.sd(),
-                min_rtt: path.min_rtt,
-                rate: path.rate,
-                loss: 0.0,
-                queueing: ahead - path.min_rtt,
-                spacing: Some(self.model.paths[i].service.mean()),
-                forecast: None,
-                symbol: PACKET,
-                cost: 0,
-                congestion: View {
-                    name: "model",
-                    phase: Phase::Steady,
-                    window_gain: 1.0,
-                    pacing_gain: 1.0,
-                    bandwidth: Some(path.rate),
-                    min_rtt: Some(path.min_rtt),
-                    ssthresh: None,
-                },
-            }
-        };
-        self.paths.iter().enumerate().map(view).collect()
-    }
-
-    /// Bytes that count against the window: what the path holds without a queue, and the queue; or
-    /// what the sender has not heard of.
-    fn in_flight(&self, path: &PathRun) -> u64 {
-        match self.model.feedback {
-            Feedback::Perfect => {
-                path.rate.bytes_in(path.min_rtt) + path.link.queued_bytes(self.now)
-            }
-            Feedback::Delayed(_) => path.unheard,
-        }
-    }
-
-    fn plan(&mut self) {
-        let mut views = self.views();
-        let queues = self.paths.iter_mut().map(|p| std::mem::take(&mut p.queue));
-        self.backlog.lend(queues.collect());
-        let mut plan = Plan::new(self.now, &mut views, &mut self.backlog);
-        self.scheduler.plan(&mut plan);
-        for (path, queue) in self.paths.iter_mut().zip(self.backlog.give_back()) {
-            path.queue = queue;
-        }
-    }
-
-    /// Lets go what the windows let go.
-    fn send(&mut self) {
-        for index in 0..self.paths.len() {
-            loop {
-                let in_flight = self.in_flight(&self.paths[index]);
-                let path = &mut self.paths[index];
-                if in_flight + u64::from(PACKET) > path.window {
-                    break;
-                }
-                let Some(Queued { symbol, copy }) = path.queue.pop_front() else {
-                    break;
-                };
-                let verdict = path.link.offer(self.now, PACKET);
-                path.sent += 1;
-                path.unheard += u64::from(PACKET);
-                let Verdict::Delivered { at, departs, .. } = verdict else {
-                    unreachable!("a link without loss, limit and outage delivers");
-                };
-                let packet = Packet {
-                    path: index,
-                    unit: symbol.unit,
-                    offset: symbol.offset,
-                    copy,
-                    sent: self.now,
-                    arrives: at,
-                };
-                self.at(at, Event::Arrival(packet));
-                match self.model.feedback {
-                    Feedback::Perfect => {
-                        self.at(departs, Event::Freed);
-                        self.at(at, Event::Acked(packet));
-                    }
-                    Feedback::Delayed(delay) => self.at(at + delay, Event::Acked(packet)),
-                }
-                self.tell(packet, sched::Outcome::Sent);
-            }
-        }
-    }
-
-    fn plan_wake(&mut self) {
-        if let Some(at) = self.scheduler.wake_at()
-            && at > self.now
-            && self.woken.is_none_or(|woken| at < woken)
-        {
-            self.woken = Some(at);
-            self.at(at, Event::Wake);
         }
     }
 }

@@ -15,6 +15,7 @@ fn expectation(scheduler: &str, rtt: Option<&str>) -> Expectation {
         measure: DELAY.to_owned(),
         published: Some(20.0),
         relative_to: None,
+        best_of: None,
         least: None,
         most: None,
         note: None,

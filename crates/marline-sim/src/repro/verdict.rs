@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::measure::is_less_better;
 use crate::results::{Group, Results, unit};
 use crate::scenario::Expectation;
 
@@ -28,7 +29,7 @@ pub struct Verdict {
     pub cell: BTreeMap<String, String>,
     /// The scheduler.
     pub scheduler: String,
-    /// The scheduler that the value is divided by.
+    /// What the value is divided by: a scheduler, or the best of some cells.
     pub relative_to: Option<String>,
     /// The measure.
     pub measure: String,
@@ -90,15 +91,46 @@ fn measured(
     groups: &[Group<'_>],
 ) -> Option<Measured> {
     let measure = &expectation.measure;
-    let Some(other) = &expectation.relative_to else {
-        let estimate = group.estimate(measure)?;
-        return Some((estimate.value(), estimate.interval(), estimate.n()));
+    let scheduler = match (&expectation.relative_to, &expectation.best_of) {
+        (None, None) => {
+            let estimate = group.estimate(measure)?;
+            return Some((estimate.value(), estimate.interval(), estimate.n()));
+        }
+        (Some(other), _) => other,
+        (None, Some(_)) => &expectation.scheduler,
     };
-    let other = groups
-        .iter()
-        .find(|known| known.scheduler == other && known.cell == group.cell)?;
+    let known = |cell: &BTreeMap<String, String>| {
+        let mut known = groups.iter();
+        known.find(|known| known.scheduler == scheduler && known.cell == cell)
+    };
+    let other = match &expectation.best_of {
+        None => known(group.cell)?,
+        Some((axis, values)) => {
+            let sign = if is_less_better(measure) { 1.0 } else { -1.0 };
+            let others = values.iter().filter_map(|value| {
+                let mut cell = group.cell.clone();
+                cell.insert(axis.clone(), value.clone());
+                let other = known(&cell)?;
+                Some((sign * other.estimate(measure)?.value(), other))
+            });
+            others.min_by(|a, b| a.0.total_cmp(&b.0))?.1
+        }
+    };
     let ratio = group.ratio(other, measure)?;
     Some((ratio.value, ratio.interval, ratio.n))
+}
+
+/// What a value is divided by, in words.
+fn divisor(expectation: &Expectation) -> Option<String> {
+    let Some((axis, values)) = &expectation.best_of else {
+        return expectation.relative_to.clone();
+    };
+    let scheduler = expectation.relative_to.as_ref();
+    let scheduler = scheduler.unwrap_or(&expectation.scheduler);
+    Some(format!(
+        "{scheduler} with the best {axis} of {}",
+        values.join(", ")
+    ))
 }
 
 fn verdict(
@@ -127,9 +159,9 @@ fn verdict(
         figure: expectation.figure.clone(),
         cell,
         scheduler: expectation.scheduler.clone(),
-        relative_to: expectation.relative_to.clone(),
+        relative_to: divisor(expectation),
         measure: expectation.measure.clone(),
-        unit: match expectation.relative_to {
+        unit: match divisor(expectation) {
             Some(_) => "",
             None => unit(&expectation.measure),
         },

@@ -15,6 +15,7 @@ use super::{Moment, Simulation};
 use crate::engine::cross::Source;
 use crate::engine::{Alarm, Cable, End, Engine};
 use crate::measure::{EVERY, Meter, Sampler, Waiting, catalogue};
+use crate::model::ModelError;
 use crate::model::hop::Variant;
 use crate::scenario::{CrossPlan, Scenario, SessionPlan, Setting};
 use crate::workload;
@@ -52,6 +53,12 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+impl From<ModelError> for RunError {
+    fn from(error: ModelError) -> Self {
+        Self::new(format!("path {}", error.path), error.reason)
+    }
+}
 
 /// Every session gets a seed, links and paths from the streams of the run's generator, named after
 /// what uses them, so that schedulers are compared over the same draws.

@@ -46,6 +46,10 @@ pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
 /// # Panics
 /// As [`run`].
 pub fn run_choice(scenario: &Scenario, scheduler: Choice, seed: u64) -> Run {
+    if let Some(model) = &scenario.model {
+        let run = model.results(&scheduler, seed);
+        return run.unwrap_or_else(|error| panic!("{error}"));
+    }
     let simulation = Simulation::new(scenario, scheduler, seed);
     let mut simulation = simulation.unwrap_or_else(|error| panic!("{error}"));
     simulation.go();
@@ -62,6 +66,9 @@ pub fn check(scenario: &Scenario, scheduler: &str) -> Result<(), RunError> {
         return blocks.check().map_err(RunError::of_link);
     }
     let choice = build::choose(scheduler)?;
+    if let Some(model) = &scenario.model {
+        return model.check().map_err(RunError::from);
+    }
     Simulation::new(scenario, choice, 0).map(drop)
 }
 

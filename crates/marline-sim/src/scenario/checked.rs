@@ -9,7 +9,7 @@ use super::plan::{Scenario, SessionPlan};
 use super::reader::{LONGEST, Reader};
 use super::sessions::Around;
 use super::tree::Node;
-use super::{block_model, changes, cross, expect, links, schedulers, sessions};
+use super::{block_model, changes, cross, expect, links, model, schedulers, sessions};
 
 /// Runs are repeated at most so often.
 const MOST_SEEDS: u64 = 10_000;
@@ -39,7 +39,14 @@ pub(super) fn read(
         files,
     };
     let of_blocks = top.inner("block-model");
-    let (sessions, cross, changes) = match of_blocks {
+    let of_model = top.inner("model");
+    if of_blocks.is_some()
+        && let Some(node) = top.get("model")
+    {
+        let mend = "write one of the two";
+        top.wrong("model", node, "has no place beside [block-model]", mend);
+    }
+    let (sessions, cross, changes) = match of_blocks.as_ref().or(of_model.as_ref()) {
         Some(_) => Default::default(),
         None => {
             let sessions = sessions::read(top, &around);
@@ -59,6 +66,7 @@ pub(super) fn read(
         Some(_) => block_model::check,
         None => schedulers::check,
     };
+    let model = of_model.map(|reader| model::read(top, &reader, &links, lasts, warmup));
     let compared = compared(top, &sessions, check);
     top.get("vary");
     let expectations = match axes {
@@ -82,6 +90,10 @@ pub(super) fn read(
         changes,
         blocks: match blocks {
             Some(blocks) => Some(blocks?),
+            None => None,
+        },
+        model: match model {
+            Some(model) => Some(model?),
             None => None,
         },
         expectations,

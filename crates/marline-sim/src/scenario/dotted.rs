@@ -16,7 +16,7 @@ pub(super) fn names_of(list: &str) -> &'static [&'static str] {
 }
 
 /// Tables that a dotted key may bring into being; any other is a slip of the pen.
-const MAY_BE_NEW: &[&str] = &["up", "down", "settings", "set"];
+const MAY_BE_NEW: &[&str] = &["up", "down", "settings", "set", "block"];
 
 /// Writes `node` at the dotted key. Whether the last part is a key that can be there is seen when
 /// the scenario is checked.

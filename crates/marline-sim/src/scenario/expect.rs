@@ -4,6 +4,7 @@ use super::cells::Axis;
 use super::mistake::nearest;
 use super::plan::{Expectation, Scenario};
 use super::reader::Reader;
+use super::tree::Value;
 use crate::measure::value_names;
 
 /// Reads the expectations of a scenario with these axes and schedulers.
@@ -21,6 +22,7 @@ fn expectation(reader: &Reader<'_>, axes: &[Axis], schedulers: &[String]) -> Opt
     reader.needed("scheduler", &format!("\"{first}\""));
     let scheduler = compared(reader, "scheduler", &known);
     let relative_to = compared(reader, "relative-to", &known);
+    let best_of = best_of(reader, axes);
     let cell = cell(reader, axes);
     reader.needed("measure", "\"live.in_order_delay.p99_ms\"");
     let measure = reader.text("measure");
@@ -55,6 +57,7 @@ fn expectation(reader: &Reader<'_>, axes: &[Axis], schedulers: &[String]) -> Opt
         measure: measure?,
         published,
         relative_to,
+        best_of,
         least,
         most,
         note,
@@ -95,6 +98,48 @@ fn compared(reader: &Reader<'_>, key: &'static str, known: &[&str]) -> Option<St
     let message = format!("`{name}` is not among `schedulers`");
     reader.wrong(key, reader.get(key)?, message, mend);
     None
+}
+
+/// `best-of = { AXIS = ["VALUE", …] }`
+fn best_of(reader: &Reader<'_>, axes: &[Axis]) -> Option<(String, Vec<String>)> {
+    let table = reader.inner("best-of")?;
+    let [entry] = &table.table.entries[..] else {
+        let mend = "write one axis and some of its values, such as { use = [\"a\", \"b\"] }";
+        reader.wrong("best-of", reader.get("best-of")?, "is not one axis", mend);
+        return None;
+    };
+    let key = table.key(&entry.key);
+    let Some(axis) = axes.iter().find(|axis| axis.key == entry.key) else {
+        let keys: Vec<&str> = axes.iter().map(Axis::key).collect();
+        let message = format!("`{}` is not varied", entry.key);
+        reader.wrong_at(
+            &entry.place,
+            &key,
+            message,
+            nearest(&entry.key, &keys, "key under [vary]"),
+        );
+        return None;
+    };
+    let mut values = Vec::new();
+    let items = match &entry.node.value {
+        Value::List(items) => items.iter().collect(),
+        _ => vec![&entry.node],
+    };
+    for node in items {
+        let value = node.scalar().unwrap_or_default();
+        if axis.point(&value).is_none() {
+            let all: Vec<&str> = axis.values().collect();
+            let mend = format!("its values are {}", all.join(", "));
+            reader.wrong_at(
+                &node.place,
+                &key,
+                format!("\"{value}\" is none of its values"),
+                mend,
+            );
+        }
+        values.push(value);
+    }
+    Some((entry.key.clone(), values))
 }
 
 fn cell(reader: &Reader<'_>, axes: &[Axis]) -> Vec<(String, String)> {

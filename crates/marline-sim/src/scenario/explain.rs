@@ -12,6 +12,7 @@ use super::plan::{
     SizeLaw, WorkloadPlan,
 };
 use crate::End;
+use crate::model::{Demand, Feedback, Model};
 
 /// Says in words what the document's runs do; `scenario` is that of its first cell.
 pub fn explain(document: &Document, scenario: &Scenario) -> String {
@@ -31,12 +32,22 @@ pub fn explain(document: &Document, scenario: &Scenario) -> String {
         text.line(
             1,
             &format!(
-                "blocks of {} bytes every {}, within {}, in packets of {} bytes",
+                "paths: {}; blocks of {} bytes every {}, within {}, in packets of {} bytes",
+                link_names(scenario),
                 blocks.block,
                 show_time(blocks.every),
                 show_time(blocks.deadline),
                 blocks.packet
             ),
+        );
+    }
+    if let Some(model) = &scenario.model {
+        text.line(0, "Without a protocol, upwards over these links:");
+        let names = model.paths.iter().map(|path| path.name.as_str());
+        let names: Vec<&str> = names.collect();
+        text.line(
+            1,
+            &format!("paths: {}; {}", names.join(", "), demand(model)),
         );
     }
     for session in &scenario.sessions {
@@ -109,6 +120,39 @@ fn extent(document: &Document, scenario: &Scenario) -> String {
         if cells == 1 { "" } else { "s" },
         scenario.schedulers.join(", "),
     )
+}
+
+fn link_names(scenario: &Scenario) -> String {
+    let names = scenario.links.iter().map(|link| link.name.as_str());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn demand(model: &Model) -> String {
+    let size = model.packet;
+    let what = match model.demand {
+        Demand::Saturated { .. } => format!("as many packets of {size} bytes as the links take"),
+        Demand::Bursts { packets, every, .. } => format!(
+            "bursts of {packets} packets of {size} bytes in the mean, every {} in the mean",
+            show_time(every)
+        ),
+        Demand::Units {
+            packets,
+            every,
+            random,
+            ..
+        } => {
+            let mean = if random { " in the mean" } else { "" };
+            let every = show_time(every);
+            format!("{packets} packets of {size} bytes every {every}{mean}")
+        }
+    };
+    let knows = match model.feedback {
+        Feedback::Perfect => "arrivals are known at once".to_owned(),
+        Feedback::Paced(back) | Feedback::Delayed(back) => {
+            format!("arrivals are known {} later", show_time(back))
+        }
+    };
+    format!("{what}; {knows}")
 }
 
 fn links(text: &mut Text, link: &LinkPlan) {

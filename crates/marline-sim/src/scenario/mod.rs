@@ -15,6 +15,7 @@ mod explain;
 mod links;
 mod loads;
 mod mistake;
+mod model;
 mod plan;
 mod reader;
 mod schedulers;

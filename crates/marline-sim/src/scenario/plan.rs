@@ -6,6 +6,7 @@ use marline_proto::Config;
 use marline_proto::wire::FlowKind;
 
 use crate::End;
+use crate::model::Model;
 use crate::model::hop::Experiment;
 
 /// A checked experiment with every axis set: what one run needs besides its scheduler and seed.
@@ -33,6 +34,8 @@ pub struct Scenario {
     pub changes: Vec<Change>,
     /// Instead of sessions: blocks by their deadline, without a protocol.
     pub blocks: Option<Experiment>,
+    /// Instead of all that: a scheduler over the links without a protocol.
+    pub model: Option<Model>,
     /// Bounds that the results are held against.
     pub expectations: Vec<Expectation>,
 }
@@ -328,6 +331,9 @@ pub struct Expectation {
     pub published: Option<f64>,
     /// Another scheduler whose mean the value is divided by before it is compared.
     pub relative_to: Option<String>,
+    /// An axis and some of its values: the value is divided by the best that the cells with these
+    /// values, else alike, have.
+    pub best_of: Option<(String, Vec<String>)>,
     /// Smallest mean that passes.
     pub least: Option<f64>,
     /// Largest mean that passes.

@@ -3,6 +3,7 @@
 use marline_base::{Duration, Instant};
 use marline_fec::analysis;
 
+use crate::path::EmissionKind;
 use crate::sched::{Choice, OptionSpec, PathView};
 
 /// τ as it was chosen.
@@ -16,9 +17,9 @@ enum Rule {
     Auto,
 }
 
-/// The share of what is sent that may be lost for each repair symbol that is sent, ρ: between 0.5
-/// and 0.6 a few milliseconds of delay cost the fewest repair symbols.
-const LOAD: f64 = 0.55;
+/// Packets that are lost for each repair symbol that is sent, ρ. Decoding periods get long as it
+/// nears 1; below one half most of them are a frame long.
+const LOAD: f64 = 0.45;
 /// Weight of the newest gap in the mean time between packets.
 const GAP_GAIN: f64 = 1.0 / 64.0;
 
@@ -59,7 +60,7 @@ impl Interval {
         Self {
             rule,
             tau,
-            countdown: tau.unwrap_or(u32::MAX),
+            countdown: tau.map_or(u32::MAX, |tau| tau - 1),
             due: 0,
             gap: None,
             last: Instant::ZERO,
@@ -76,36 +77,31 @@ impl Interval {
         self.tau
     }
 
+    /// Mean time between packets of the flow (ns); 0 until it is known.
+    pub(super) fn gap(&self) -> f64 {
+        self.gap.unwrap_or(0.0)
+    }
+
     /// Repair symbols that are due.
     pub(super) fn due(&self) -> u32 {
         self.due
     }
 
-    /// A source symbol was scheduled.
-    pub(super) fn on_packet(&mut self) {
-        self.tick();
-    }
-
-    /// A repair symbol that was due was scheduled, or there was nothing to repair.
+    /// A repair symbol that was due has a path, or there was nothing to repair.
     pub(super) fn on_repair(&mut self) {
         self.due = self.due.saturating_sub(1);
-        // Repair symbols are packets, too: one in τ of all.
-        self.tick();
     }
 
-    fn tick(&mut self) {
-        let Some(tau) = self.tau else {
-            return;
-        };
-        self.countdown = self.countdown.saturating_sub(1);
-        if self.countdown == 0 {
-            self.due += 1;
-            self.countdown = tau;
+    /// A repair symbol fills an idle slot: the next one is due a whole interval later.
+    pub(super) fn on_idle_repair(&mut self) {
+        if let Some(tau) = self.tau {
+            self.countdown = tau - 1;
         }
     }
 
-    /// A packet of the flow left.
-    pub(super) fn on_sent(&mut self, now: Instant) {
+    /// A packet of the flow left. After τ − 1 that are no repair symbols one is due; what waits for
+    /// a path does not count, because it may be taken back.
+    pub(super) fn on_sent(&mut self, now: Instant, kind: EmissionKind) {
         let gap = now.since(self.last).as_nanos() as f64;
         // A silence says nothing of the rate.
         if gap < 1e9 && self.last > Instant::ZERO {
@@ -113,6 +109,14 @@ impl Interval {
             *mean += GAP_GAIN * (gap - *mean);
         }
         self.last = now;
+        let Some(tau) = self.tau.filter(|_| kind != EmissionKind::Repair) else {
+            return;
+        };
+        self.countdown = self.countdown.saturating_sub(1);
+        if self.countdown == 0 {
+            self.due += 1;
+            self.countdown = tau - 1;
+        }
     }
 
     /// Sets τ by the paths' loss; `shares` says how much of what is sent each path carries.
@@ -128,7 +132,7 @@ impl Interval {
         // When a repair symbol comes no sooner than what is sent again, coding gains nothing.
         self.tau = tau.filter(|tau| gap * *tau < round_trip);
         match self.tau {
-            Some(tau) => self.countdown = self.countdown.min(tau),
+            Some(tau) => self.countdown = self.countdown.min(tau - 1),
             None => (self.countdown, self.due) = (u32::MAX, 0),
         }
     }
@@ -151,18 +155,18 @@ mod tests {
         for _ in 0..20 {
             let repair = interval.due() > 0;
             packets.push(repair);
-            match repair {
-                true => interval.on_repair(),
-                false => interval.on_packet(),
+            if repair {
+                interval.on_repair();
+                interval.on_sent(Instant::ZERO, EmissionKind::Repair);
+            } else {
+                interval.on_sent(Instant::ZERO, EmissionKind::Source);
             }
         }
         // The first packets have nothing before them to repair.
-        assert!(!packets[..4].contains(&true));
-        assert_eq!(packets.iter().filter(|r| **r).count(), 4);
         assert!(
-            packets[4..]
+            packets
                 .chunks(4)
-                .all(|four| four == [true, false, false, false])
+                .all(|four| four == [false, false, false, true])
         );
     }
 
@@ -173,12 +177,15 @@ mod tests {
         assert_eq!(interval.tau(), None, "nothing is known");
         paths[0].loss = 0.1;
         for n in 0..200 {
-            interval.on_sent(Instant::from_micros(1_000_000 + 600 * n));
+            interval.on_sent(
+                Instant::from_micros(1_000_000 + 600 * n),
+                EmissionKind::Source,
+            );
         }
         interval.refresh(&paths, &[0.5, 0.5]);
-        assert_eq!(interval.tau(), Some(11), "0.55 / 0.05");
+        assert_eq!(interval.tau(), Some(9), "0.45 / 0.05");
         interval.refresh(&paths, &[1.0, 0.0]);
-        assert_eq!(interval.tau(), Some(5), "0.55 / 0.1");
+        assert_eq!(interval.tau(), Some(4), "0.45 / 0.1");
         paths[0].loss = 0.0;
         interval.refresh(&paths, &[1.0, 0.0]);
         assert_eq!((interval.tau(), interval.due()), (None, 0));
@@ -189,16 +196,16 @@ mod tests {
         let mut paths = [path(0)];
         paths[0].loss = 0.01;
         let mut interval = interval("s-edpf");
-        // A packet every 2 ms: 55 of them last 110 ms.
+        // A packet every 2 ms: 45 of them last 90 ms.
         for n in 0..200 {
-            interval.on_sent(Instant::from_millis(1_000 + 2 * n));
+            interval.on_sent(Instant::from_millis(1_000 + 2 * n), EmissionKind::Source);
         }
-        paths[0].srtt = Duration::from_millis(100);
+        paths[0].srtt = Duration::from_millis(90);
         interval.refresh(&paths, &[1.0]);
         assert_eq!(interval.tau(), None);
-        paths[0].srtt = Duration::from_millis(120);
+        paths[0].srtt = Duration::from_millis(100);
         interval.refresh(&paths, &[1.0]);
-        assert_eq!(interval.tau(), Some(55));
+        assert_eq!(interval.tau(), Some(45));
     }
 
     #[test]
@@ -208,7 +215,7 @@ mod tests {
         assert_eq!(fixed.tau(), Some(16));
         let mut off = interval("s-edpf:tau=off");
         for _ in 0..100 {
-            off.on_packet();
+            off.on_sent(Instant::ZERO, EmissionKind::Source);
         }
         assert!(!off.codes() && off.due() == 0);
     }

@@ -123,12 +123,12 @@ impl<'a> Lanes<'a> {
                 shift: departs + shift,
                 most: lane.mended - shift,
             };
-            if p == q {
+            // On a path that keeps the order, the latest arrival is this packet's.
+            let follows = p == q && lane.correlation >= 0.5;
+            if p == q && !follows {
                 terms.push(term(delay, lane.departs));
             }
-            if p != q || lane.correlation < 0.5 {
-                terms.push(term(latest, lane.last));
-            }
+            terms.push(term(latest, if follows { lane.departs } else { lane.last }));
         }
         sample::expected_max(&terms)
     }
@@ -155,17 +155,29 @@ impl<'a> Lanes<'a> {
         sqrt(self.lanes[q].delay.var)
     }
 
-    /// What path `q` brings later than all but a share `late` of its packets is brought by repair
-    /// symbols, though no sooner than the quickest path's packets arrive.
-    pub(super) fn mend(&mut self, q: usize, late: f64) {
-        let quickest = self
-            .lanes
-            .iter()
-            .map(|lane| lane.delay.mean)
-            .fold(f64::INFINITY, f64::min);
+    /// How many paths.
+    pub(super) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Do packets on path `q` come in any order?
+    pub(super) fn scatters(&self, q: usize) -> bool {
+        let lane = &self.lanes[q];
+        lane.delay.var > 0.0 && lane.correlation < 0.5
+    }
+
+    /// The least mean delay of all paths (µs, on the peer's clock).
+    pub(super) fn quickest(&self) -> f64 {
+        let means = self.lanes.iter().map(|lane| lane.delay.mean);
+        means.fold(f64::INFINITY, f64::min)
+    }
+
+    /// What path `q` brings later than all but a share `late` of its packets, and later than
+    /// `soonest`, repair symbols bring then.
+    pub(super) fn mend(&mut self, q: usize, late: f64, soonest: f64) {
         let lane = &mut self.lanes[q];
         if let Some((laws, shift)) = lane.seen {
-            lane.mended = (laws.seen[0].quantile(1.0 - late) + shift).max(quickest);
+            lane.mended = (laws.seen[0].quantile(1.0 - late) + shift).max(soonest);
         }
     }
 }

@@ -12,6 +12,11 @@
 //!
 //! * Loss comes first: what repair symbols replace of it is not left for what is late.
 //! * Several shaky paths share what is left, by how much their delays vary.
+//! * Repair symbols that filled idle slots count like those that were due.
+//! * A repair symbol that is late itself repairs nothing in time, so of paths that lose alike the
+//!   steadiest one carries those that are due.
+//! * On a path that keeps its order all this gains nothing: a late packet is late with all that
+//!   follow. There, too, this is `s-edpf`.
 
 use alloc::boxed::Box;
 
@@ -19,13 +24,14 @@ use marline_base::Instant;
 use smallvec::SmallVec;
 
 use super::lanes::Lanes;
-use super::{HORIZON, IDLE, Order, Outlook, interval};
+use super::{HORIZON, IDLE, Order, Outlook, Variant, interval};
 use crate::sched::registry::Entry;
 use crate::sched::{Choice, Feedback, Plan, Scheduler};
 use crate::wire::FlowKind;
 
-/// Which part of the repair symbols is counted on.
-const COUNTED: f64 = 0.95;
+/// Packets that may be late for each repair symbol. With one, everything is known at the quantile;
+/// the mean delay is least a little below it, because what is late arrives by itself, too.
+const COUNTED: f64 = 1.25;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "mend",
@@ -45,7 +51,7 @@ struct Mend(Order);
 
 impl Scheduler for Mend {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        self.0.plan(plan, cut);
+        self.0.plan(plan, &Mending);
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
@@ -61,21 +67,42 @@ impl Scheduler for Mend {
     }
 }
 
-/// Cuts the laws of arrivals where repair symbols come sooner.
-fn cut(lanes: &mut Lanes<'_>, outlook: &Outlook<'_>) {
-    let Some(tau) = outlook.tau else {
-        return;
-    };
-    let paths = outlook.paths.iter().zip(outlook.shares);
-    let lost: f64 = paths.map(|(path, share)| path.loss * share).sum();
-    let spare = (COUNTED / f64::from(tau) - lost).max(0.0);
-    let spreads: SmallVec<[f64; 4]> = (0..outlook.paths.len()).map(|q| lanes.spread(q)).collect();
-    let weights = spreads.iter().zip(outlook.shares);
-    let sum: f64 = weights.map(|(spread, share)| spread * share).sum();
-    if sum <= 0.0 {
-        return;
+struct Mending;
+
+impl Variant for Mending {
+    /// Cuts the laws of arrivals where repair symbols come sooner.
+    fn prepare(&self, lanes: &mut Lanes<'_>, outlook: &Outlook<'_>) {
+        let Some(tau) = outlook.tau else {
+            return;
+        };
+        let of_all: f64 = outlook.shares.iter().sum();
+        let of_sources: f64 = outlook.sources.iter().sum();
+        let repairs = (of_all - of_sources).max(1.0 / f64::from(tau));
+        let paths = outlook.paths.iter().zip(outlook.shares);
+        let lost: f64 = paths.map(|(path, share)| path.loss * share).sum();
+        let spare = (COUNTED * repairs - lost).max(0.0);
+        let spreads: SmallVec<[f64; 4]> =
+            (0..outlook.paths.len()).map(|q| lanes.spread(q)).collect();
+        let weights = spreads.iter().zip(outlook.sources).enumerate();
+        let scattered = weights.filter(|(q, _)| lanes.scatters(*q));
+        let sum: f64 = scattered.map(|(_, (spread, share))| spread * share).sum();
+        if sum <= 0.0 {
+            return;
+        }
+        // The next repair symbol leaves up to an interval later.
+        let soonest = lanes.quickest() + outlook.gap / repairs;
+        for (q, spread) in spreads.iter().enumerate() {
+            if !lanes.scatters(q) {
+                continue;
+            }
+            lanes.mend(q, (spare * spread / sum).min(1.0), soonest);
+        }
     }
-    for (q, spread) in spreads.iter().enumerate() {
-        lanes.mend(q, (spare * spread / sum).min(1.0));
+
+    fn rank(&self, lanes: &Lanes<'_>, path: usize) -> f64 {
+        match (0..lanes.len()).any(|q| lanes.scatters(q)) {
+            true => -lanes.spread(path),
+            false => lanes.spread(path),
+        }
     }
 }

@@ -3,9 +3,9 @@
 use smallvec::SmallVec;
 
 /// Values that stand for a distribution.
-const VALUES: usize = 16;
+const VALUES: usize = 32;
 
-/// A distribution by its quantiles at 1/32, 3/32, …, 31/32.
+/// A distribution by its quantiles at 1/64, 3/64, …, 63/64.
 #[derive(Clone, Debug)]
 pub(super) struct Sample([f64; VALUES]);
 

@@ -105,6 +105,7 @@ fn scenario(links: Vec<LinkPlan>, sessions: Vec<SessionPlan>) -> Scenario {
         cross: Vec::new(),
         changes: Vec::new(),
         blocks: None,
+        model: None,
         expectations: Vec::new(),
     }
 }
