@@ -115,6 +115,23 @@ struct Report {
     errors: Upper,
 }
 
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Landing {
+    /// Its number.
+    pub(crate) number: u64,
+    /// When it left.
+    pub(crate) sent: Instant,
+    /// Bytes.
+    pub(crate) size: u32,
+    /// When it arrived, on the peer's clock.
+    pub(crate) at_us: u64,
+    /// How much longer it took than the quickest packet lately (µs).
+    pub(crate) beyond: f64,
+    /// What the model believed when it left.
+    pub(crate) beliefs: Beliefs,
+}
+
 /// The model of one path.
 #[derive(Debug, Default)]
 pub(crate) struct ArrivalModel {
@@ -152,19 +169,17 @@ impl ArrivalModel {
         }
     }
 
-    /// Packet `number` of `size` bytes, which left at `sent`, arrived at `at_us` on the peer's clock; we hear of it
-    /// `now`, and it took `beyond` µs longer than the quickest packet lately. Calls in ascending
-    /// order of numbers within one acknowledgement.
-    pub(crate) fn on_arrival(
-        &mut self,
-        now: Instant,
-        number: u64,
-        sent: Instant,
-        size: u32,
-        at_us: u64,
-        beyond: f64,
-        beliefs: Beliefs,
-    ) {
+    /// We hear `now` of a packet that arrived. Calls in ascending order of numbers within one
+    /// acknowledgement.
+    pub(crate) fn on_arrival(&mut self, now: Instant, landing: Landing) {
+        let Landing {
+            number,
+            sent,
+            size,
+            at_us,
+            beyond,
+            beliefs,
+        } = landing;
         self.correct(f64::from(beliefs.wait) - beyond, beliefs.corrected);
         let residual = at_us as i64 - sent.as_micros() as i64;
         let lag = now.as_micros() as i64 - at_us as i64;

@@ -14,6 +14,7 @@ mod timers;
 mod track;
 
 pub use arrival::ArrivalForecast;
+pub(crate) use arrival::Landing;
 pub use ledger::EmissionKind;
 pub use state::PathState;
 

@@ -12,7 +12,7 @@ use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, Health, SentFrame, Settled};
+use crate::path::{EmissionKind, Health, Landing, SentFrame, Settled};
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{Ack, FlowId, PathId, close_code};
 
@@ -72,9 +72,15 @@ impl Session {
             let (number, at_us) = (arrival.packet, arrival.at_us);
             let beyond = path.one_way.on_arrival(now, number, packet.sent, at_us);
             if packet.eliciting {
-                let (sent, size, beliefs) = (packet.sent, packet.size, packet.beliefs);
-                path.arrival
-                    .on_arrival(now, number, sent, size, at_us, beyond, beliefs);
+                let landing = Landing {
+                    number,
+                    sent: packet.sent,
+                    size: packet.size,
+                    at_us,
+                    beyond,
+                    beliefs: packet.beliefs,
+                };
+                path.arrival.on_arrival(now, landing);
             }
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);

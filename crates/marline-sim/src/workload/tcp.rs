@@ -43,7 +43,9 @@ struct Ends {
 
 /// The first that has arrived.
 fn arrived<T>(way: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<T> {
-    let first = way.pop_front_if(|(at, _)| *at <= now)?;
+    let (at, _) = way.front()?;
+    let is_here = *at <= now;
+    let first = is_here.then(|| way.pop_front())??;
     Some(first.1)
 }
 

@@ -22,7 +22,15 @@ fn follow(
             pending.pop_front();
             // The peer's clock is 5 s behind ours… or ahead: only differences matter.
             let at_us = (arrival + Duration::from_secs(5)).as_micros();
-            model.on_arrival(now, number, sent, 1_250, at_us, f64::MAX, beliefs);
+            let landing = Landing {
+                number,
+                sent,
+                size: 1_250,
+                at_us,
+                beyond: f64::MAX,
+                beliefs,
+            };
+            model.on_arrival(now, landing);
             number += 1;
         }
         let forecast = model.forecast(rate, None);
@@ -70,7 +78,15 @@ fn our_own_queue_is_part_of_the_forecast_and_not_of_the_spread() {
             let at = now + Duration::from_millis(15 + n as u64);
             let number = 10 * burst + n as u64;
             let at_us = at.as_micros();
-            model.on_arrival(at, number, now, 1_250, at_us, f64::MAX, beliefs);
+            let landing = Landing {
+                number,
+                sent: now,
+                size: 1_250,
+                at_us,
+                beyond: f64::MAX,
+                beliefs,
+            };
+            model.on_arrival(at, landing);
         }
         if let Some(forecast) = forecast {
             assert!((micros(forecast.free.since(now)) - 10_000.0).abs() < 1.0);
@@ -132,7 +148,15 @@ fn overrated(runs: u64, mut extra: impl FnMut() -> i64) -> (ArrivalModel, i64) {
         let at = free + 20_000 + extra();
         let beyond = (at - sent.as_micros() as i64 - 21_250) as f64;
         let heard = Instant::from_micros(at as u64);
-        model.on_arrival(heard, n, sent, 1_250, at as u64, beyond.max(0.0), beliefs);
+        let landing = Landing {
+            number: n,
+            sent,
+            size: 1_250,
+            at_us: at as u64,
+            beyond: beyond.max(0.0),
+            beliefs,
+        };
+        model.on_arrival(heard, landing);
     }
     (model, free)
 }
@@ -165,7 +189,15 @@ fn feedback_is_due_after_the_path_the_wait_and_the_way_back() {
         // 30 ms there, on a clock that is an hour ahead, and 20 ms back.
         let at_us = sent.as_micros() + 30_000 + 3_600_000_000;
         let heard = sent + Duration::from_millis(50);
-        model.on_arrival(heard, n, sent, 1_250, at_us, 0.0, beliefs);
+        let landing = Landing {
+            number: n,
+            sent,
+            size: 1_250,
+            at_us,
+            beyond: 0.0,
+            beliefs,
+        };
+        model.on_arrival(heard, landing);
     }
     let sent = Instant::from_millis(20_000);
     model.on_sent(sent, 1_250, rate);

@@ -18,7 +18,7 @@ fn ticks(user: &mut User, queue: f64, goal: f64) -> u32 {
         if (user.of(&path(0)) - goal).abs() < 1e-9 {
             return tick;
         }
-        now = now + MS;
+        now += MS;
         user.on_time(now, queue);
     }
     panic!("never at {goal}");
@@ -61,7 +61,7 @@ fn what_was_missed_is_made_up_for() {
         rarely.on_time(now, queue);
         for _ in 0..ms {
             often.on_time(now, queue);
-            now = now + MS;
+            now += MS;
         }
     }
     often.on_time(now, 0.0);

@@ -56,7 +56,7 @@ impl Fractions for User {
         let mut next = self.next.unwrap_or(now + TICK);
         while next <= now {
             self.tick();
-            next = next + TICK;
+            next += TICK;
             // More of the same changes nothing.
             let settled = match self.bounds.is_long(self.queue) {
                 true => self.fraction >= MOST,
@@ -69,7 +69,7 @@ impl Fractions for User {
                 } else {
                     0.0
                 };
-                next = next + TICK * (behind.min(u128::from(u32::MAX)) as u32);
+                next += TICK * (behind.min(u128::from(u32::MAX)) as u32);
             }
         }
         self.next = Some(next);
