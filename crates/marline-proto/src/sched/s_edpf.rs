@@ -83,32 +83,40 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn new(choice: &Choice) -> Box<dyn Scheduler> {
     let seen = choice.switch("seen");
-    Box::new(SEdpf(Order::new(choice, seen)))
+    Box::new(Ordered {
+        order: Order::new(choice, seen),
+        variant: AsPublished,
+    })
 }
 
+/// A scheduler of this family: the order that all share, and what its variant does otherwise.
 #[derive(Debug)]
-struct SEdpf(Order);
+struct Ordered<V> {
+    order: Order,
+    variant: V,
+}
 
-impl Scheduler for SEdpf {
+impl<V: Variant + core::fmt::Debug + Send> Scheduler for Ordered<V> {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        self.0.plan(plan, &AsPublished);
+        self.order.plan(plan, &self.variant);
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
-        self.0.on_feedback(now, feedback);
+        self.order.on_feedback(now, feedback);
     }
 
     fn codes(&self) -> bool {
-        self.0.interval.codes()
+        self.order.interval.codes()
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        self.0.wake_at()
+        self.order.wake_at()
     }
 }
 
 /// Equation 9 as it is. What is late counts as lost until it arrives, so repair symbols go where
 /// most is late.
+#[derive(Debug)]
 struct AsPublished;
 
 impl Variant for AsPublished {

@@ -24,6 +24,7 @@ mod feedback;
 mod flows;
 mod health;
 mod input;
+mod opening;
 mod output;
 mod paths;
 mod report;
@@ -41,7 +42,7 @@ use timers::{Patience, Rest};
 use waiting::Waiting;
 use warm::Load;
 
-pub use flows::{FlowInfo, FlowOptions, OpenError, WriteError};
+pub use opening::{FlowInfo, FlowOptions, OpenError, WriteError};
 pub use output::Transmit;
 pub use paths::PathError;
 pub use timers::WakeReason;

@@ -20,13 +20,12 @@
 
 use alloc::boxed::Box;
 
-use marline_base::Instant;
 use smallvec::SmallVec;
 
 use super::lanes::Lanes;
-use super::{HORIZON, IDLE, Order, Outlook, Variant, interval};
+use super::{HORIZON, IDLE, Order, Ordered, Outlook, Variant, interval};
 use crate::sched::registry::Entry;
-use crate::sched::{Choice, Feedback, Plan, Scheduler};
+use crate::sched::{Choice, Scheduler};
 use crate::wire::FlowKind;
 
 /// Packets that may be late for each repair symbol. With one, everything is known at the quantile;
@@ -43,30 +42,13 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn new(choice: &Choice) -> Box<dyn Scheduler> {
-    Box::new(Mend(Order::new(choice, true)))
+    Box::new(Ordered {
+        order: Order::new(choice, true),
+        variant: Mending,
+    })
 }
 
 #[derive(Debug)]
-struct Mend(Order);
-
-impl Scheduler for Mend {
-    fn plan(&mut self, plan: &mut Plan<'_>) {
-        self.0.plan(plan, &Mending);
-    }
-
-    fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
-        self.0.on_feedback(now, feedback);
-    }
-
-    fn codes(&self) -> bool {
-        self.0.interval.codes()
-    }
-
-    fn wake_at(&self) -> Option<Instant> {
-        self.0.wake_at()
-    }
-}
-
 struct Mending;
 
 impl Variant for Mending {
