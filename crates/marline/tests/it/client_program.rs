@@ -74,8 +74,15 @@ fn identities(folder: &Path) -> (String, String) {
 }
 
 /// Ports that were free a moment ago.
+/// Ports that stay free until the client takes them and after it gave them up: where the system has
+/// more than one loopback address, no other test uses this one.
 fn free_ports() -> [SocketAddr; 2] {
-    let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let own = if cfg!(target_os = "linux") {
+        "127.0.9.1:0"
+    } else {
+        "127.0.0.1:0"
+    };
+    let listeners = [(); 2].map(|()| std::net::TcpListener::bind(own).unwrap());
     listeners.map(|listener| listener.local_addr().unwrap())
 }
 

@@ -54,7 +54,8 @@ async fn when_the_session_ends_under_a_connection() {
 #[tokio::test]
 async fn when_a_forwards_target_refuses() {
     let world = World::open();
-    let forward = world.forward_tcp(closed_port().await).await;
+    let (_refuses, closed) = closed_port();
+    let forward = world.forward_tcp(closed).await;
     let near = TcpStream::connect(forward).await.unwrap();
     assert_reset(near).await;
 }

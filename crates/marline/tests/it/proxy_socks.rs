@@ -54,7 +54,8 @@ async fn a_host_name_is_resolved_by_the_server() {
 async fn refusals_have_the_codes_of_rfc_1928() {
     let (open, closed) = (World::open(), World::with(&[], 1024));
     let (proxy, strict) = (open.socks(None).await, closed.socks(None).await);
-    let (target, nobody) = (tcp_echo().await.port(), closed_port().await.port());
+    let (_refuses, nobody) = closed_port();
+    let (target, nobody) = (tcp_echo().await.port(), nobody.port());
     for (proxy, command, host, port, expected) in [
         // Not allowed by ruleset: by address and by a name that resolves to it.
         (strict, CONNECT, "127.0.0.1", target, 2),

@@ -10,7 +10,7 @@ use marline::proxy::{OpenOptions, Protocol, Target, Tasks, tcp, udp};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 
 /// Both sides' proxies over one session in memory.
 pub(crate) struct World {
@@ -131,10 +131,13 @@ pub(crate) async fn udp_echo() -> SocketAddr {
     address
 }
 
-/// An address that refuses connections.
-pub(crate) async fn closed_port() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap()
+/// An address that refuses connections while the socket lives: bound, so that no other test is given
+/// the port, but not listening.
+pub(crate) fn closed_port() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 /// The bytes of a SOCKS5 address.
