@@ -67,8 +67,10 @@ impl Session {
         let acks = self.acks_are_due(now);
         let mut pacing: Option<Instant> = None;
         let mut tried = false;
-        for k in 0..count {
-            let index = (self.turn + k) % count;
+        let mut next = self.turn;
+        for _ in 0..count {
+            let index = if next < count { next } else { 0 };
+            next = index + 1;
             let sends_at = self.sends_at(now, index);
             let sends = sends_at.is_some_and(|at| at <= now);
             if self.has_to_say(index, sends, acks) {
@@ -81,7 +83,11 @@ impl Session {
             }
             pacing = earlier(pacing, sends_at);
         }
-        self.turn = (self.turn + 1) % count.max(1);
+        self.turn = if self.turn + 1 < count {
+            self.turn + 1
+        } else {
+            0
+        };
         // A datagram that came to nothing may have changed what waits.
         let known = (!tried).then_some(pacing);
         self.rest = Some(self.rest_until(now, known));
@@ -96,6 +102,7 @@ impl Session {
 
     /// Has the path at `index` anything to carry now: data that it `sends`, `acks` that are due,
     /// probes, control frames?
+    #[inline]
     fn has_to_say(&self, index: usize, sends: bool, acks: bool) -> bool {
         let path = &self.paths[index];
         !path.blocked && (sends || acks || path.probes > 0 || !self.control.is_empty())
@@ -242,17 +249,23 @@ impl Session {
         Some(size)
     }
 
+    #[inline]
     pub(super) fn has_queued(&self, id: PathId) -> bool {
         !self.waiting.is_empty(id)
     }
 
     /// When data may leave on the path, as far as that is known: window and pacer agree, or a
     /// probe must go. `None` while nothing waits for it, or only an input could change that.
+    #[inline]
     pub(super) fn sends_at(&self, now: Instant, index: usize) -> Option<Instant> {
         let path = &self.paths[index];
         if path.blocked || !self.has_queued(path.id) {
             return None;
         }
+        self.lets_go_at(now, path)
+    }
+
+    fn lets_go_at(&self, now: Instant, path: &Path) -> Option<Instant> {
         if path.probes > 0 {
             return Some(now);
         }

@@ -25,26 +25,28 @@ struct Lane {
     ready: BTreeSet<(usize, u64, FlowId)>,
 }
 
-/// What waits on each path, in order of path id.
+/// What waits on each path.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     lanes: Vec<(PathId, Lane)>,
 }
 
 impl Waiting {
+    // Sessions have few paths: looking at one after the other is quicker than a clever search.
+
+    #[inline]
     fn lane(&self, path: PathId) -> Option<&Lane> {
-        let index = self.lanes.binary_search_by_key(&path, |(id, _)| *id).ok()?;
-        Some(&self.lanes[index].1)
+        let lane = self.lanes.iter().find(|(id, _)| *id == path);
+        lane.map(|(_, lane)| lane)
     }
 
+    #[inline]
     fn lane_mut(&mut self, path: PathId) -> &mut Lane {
-        let index = match self.lanes.binary_search_by_key(&path, |(id, _)| *id) {
-            Ok(index) => index,
-            Err(index) => {
-                self.lanes.insert(index, (path, Lane::default()));
-                index
-            }
-        };
+        let known = self.lanes.iter().position(|(id, _)| *id == path);
+        let index = known.unwrap_or_else(|| {
+            self.lanes.push((path, Lane::default()));
+            self.lanes.len() - 1
+        });
         &mut self.lanes[index].1
     }
 
@@ -93,6 +95,7 @@ impl Waiting {
     }
 
     /// Does nothing wait for the path?
+    #[inline]
     pub(super) fn is_empty(&self, path: PathId) -> bool {
         self.lane(path).is_none_or(|lane| lane.ready.is_empty())
     }

@@ -26,8 +26,15 @@ pub const fn len(value: u64) -> usize {
 #[inline]
 pub fn encode(value: u64, out: &mut Vec<u8>) {
     debug_assert!(value <= MAX, "{value} does not fit a varint");
+    if value < 1 << 6 {
+        out.push(value as u8);
+    } else {
+        encode_long(value, out);
+    }
+}
+
+fn encode_long(value: u64, out: &mut Vec<u8>) {
     match len(value) {
-        1 => out.push(value as u8),
         2 => out.extend_from_slice(&(value as u16 | 0x4000).to_be_bytes()),
         4 => out.extend_from_slice(&(value as u32 | 0x8000_0000).to_be_bytes()),
         _ => out.extend_from_slice(&(value.min(MAX) | 0xc000_0000_0000_0000).to_be_bytes()),

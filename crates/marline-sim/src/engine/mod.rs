@@ -276,13 +276,20 @@ impl Engine {
 
     /// Puts everything that touched sessions want to send on the links. The others have nothing
     /// new to say.
+    #[inline]
     pub(crate) fn flush<S>(&mut self, sessions: &mut S)
     where
         S: IndexMut<usize, Output = Session> + ?Sized,
     {
-        if self.touched.is_empty() {
-            return;
+        if !self.touched.is_empty() {
+            self.flush_touched(sessions);
         }
+    }
+
+    fn flush_touched<S>(&mut self, sessions: &mut S)
+    where
+        S: IndexMut<usize, Output = Session> + ?Sized,
+    {
         let now = self.now;
         let mut touched = std::mem::take(&mut self.touched);
         // Not the order of touching, so that it cannot matter what was handed in first.
@@ -322,13 +329,15 @@ impl Engine {
             departs,
             datagram,
         };
+        let lane = 2 * index + usize::from(up);
         self.chunk.extend_from_slice(datagram);
         let datagram = self.chunk.split().freeze();
         // Sharing a buffer costs: only a datagram that arrives twice is cloned.
         let again = copy.map(|at| (at, datagram.clone()));
-        for (at, datagram) in std::iter::once((at, datagram)).chain(again) {
+        let slot = self.flights.insert(flight(datagram));
+        self.queue.push_arrival(at, lane, slot);
+        if let Some((at, datagram)) = again {
             let slot = self.flights.insert(flight(datagram));
-            let lane = 2 * index + usize::from(up);
             self.queue.push_arrival(at, lane, slot);
         }
     }
