@@ -2,7 +2,6 @@
 
 mod build;
 mod pair;
-mod parallel;
 mod report;
 
 use marline_base::Instant;
@@ -17,7 +16,6 @@ use crate::scenario::{Scenario, Setting};
 use pair::Pair;
 
 pub use build::RunError;
-pub use parallel::{Job, run_all};
 
 /// One run of a scenario: a scheduler and a seed.
 ///

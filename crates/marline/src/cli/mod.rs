@@ -14,12 +14,14 @@ mod logging;
 pub mod output;
 mod paths;
 mod repro;
+mod runs;
 mod schedulers;
 pub mod server;
 mod service;
 mod signals;
 mod sim;
 mod status;
+mod stop;
 
 pub use error::CliError;
 

@@ -1,14 +1,12 @@
 //! `marline repro`: what the papers report beside what is measured here.
 
-use super::{CliError, output};
+use super::{CliError, output, runs, stop};
 use clap::builder::RangedU64ValueParser;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use marline_sim::experiments::{self, Experiment};
 use marline_sim::report::{Page, Section, page};
-use marline_sim::repro::{self, Options, Report, ScenarioReport};
+use marline_sim::repro::{self, MeasureError, Options, Report, ScenarioReport};
 use marline_sim::results::Results;
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "Measure what the papers report, and say PASS or MISS";
@@ -26,7 +24,7 @@ Examples:
   marline repro
   marline repro ols
   marline repro ols table-1 --quick --plot ols.html
-  marline repro all --write docs/REPRODUCTION.md";
+  marline repro all --out runs --write docs/REPRODUCTION.md";
 
 /// Every paper.
 const ALL: &str = "all";
@@ -59,6 +57,9 @@ pub(super) struct Args {
     /// Write the outcome as a document (docs/REPRODUCTION.md)
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+    /// Keep finished runs in DIR/runs.jsonl: stopped and started again, the command redoes nothing
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
@@ -119,37 +120,40 @@ fn list(all: &[Experiment], json: bool) -> Result<(), CliError> {
 }
 
 fn measured(args: &Args, found: &[Experiment]) -> Result<(Report, Vec<Results>), CliError> {
-    let threads = match args.jobs {
-        Some(jobs) => jobs,
-        None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-    };
+    let stop = stop::on_signals()?;
+    let store = args.out.as_deref().map(|folder| runs::store(folder, ""));
+    let store = store.transpose()?;
     let options = Options {
         seeds: args.seeds,
         most_seeds: args.quick.then_some(QUICK),
-        threads,
+        threads: runs::threads(args.jobs),
+        stop: &stop,
+        store: store.as_ref(),
     };
     let (mut reports, mut results) = (Vec::<ScenarioReport>::new(), Vec::new());
     for one in found {
-        let bar = bar(one);
-        let (report, result) = repro::measure(one, options, |over, of| {
+        let bar = runs::bar(one.path);
+        let measured = repro::measure(one, options, |over, of| {
             bar.set_length(of as u64);
             bar.set_position(over as u64);
-        })
-        .map_err(CliError::runtime)?;
+        });
         bar.finish_and_clear();
+        let (report, result) = measured.map_err(|error| failed(error, one, store.is_some()))?;
         reports.push(report);
         results.push(result);
     }
     Ok((Report::new(reports), results))
 }
 
-fn bar(one: &Experiment) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len} runs, {eta} left") {
-        bar.set_style(style);
-    }
-    bar.set_message(one.path);
-    bar
+fn failed(error: MeasureError, one: &Experiment, kept: bool) -> CliError {
+    let hint = if kept {
+        "run the same command again to go on"
+    } else {
+        "with --out DIR a stopped command goes on where it was"
+    };
+    let stopped = matches!(error, MeasureError::Stopped { .. });
+    let message = CliError::runtime(format!("{}: {error}", one.path));
+    if stopped { message.hint(hint) } else { message }
 }
 
 fn plots(report: &Report, results: &[Results]) -> Result<String, CliError> {

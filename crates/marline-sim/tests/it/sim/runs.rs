@@ -1,10 +1,7 @@
-//! One run, and many at once.
-
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+//! One run.
 
 use marline_sim::measure::unknown_values;
-use marline_sim::run::{Job, check, run_all};
+use marline_sim::run::check;
 
 use super::*;
 
@@ -42,45 +39,6 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
         assert_eq!(json(&run(&scenario, scheduler, 7)), first, "{scheduler}");
         assert_ne!(json(&run(&scenario, scheduler, 8)), first, "{scheduler}");
     }
-}
-
-#[test]
-fn threads_change_neither_results_nor_their_order() {
-    let scenario = Scenario {
-        duration: secs(2),
-        ..busy()
-    };
-    let mut jobs = Vec::new();
-    for scheduler in ["min-rtt", "edpf", "redundant"] {
-        for seed in 0..4 {
-            jobs.push(Job {
-                scenario: &scenario,
-                cell: BTreeMap::from([("seed".to_owned(), seed.to_string())]),
-                scheduler,
-                seed,
-            });
-        }
-    }
-    let alone = run_all(&jobs, 1, |_, _| {});
-    let heard = Mutex::new(Vec::new());
-    let together = run_all(&jobs, 5, |index, run| {
-        heard.lock().expect("no panic").push((index, run.seed));
-    });
-    assert_eq!(alone.len(), jobs.len());
-    assert_eq!(
-        alone.iter().map(json).collect::<Vec<_>>(),
-        together.iter().map(json).collect::<Vec<_>>()
-    );
-    for (run, job) in together.iter().zip(&jobs) {
-        assert_eq!(
-            (&*run.scheduler, run.seed, &run.cell),
-            (job.scheduler, job.seed, &job.cell)
-        );
-    }
-    let mut heard = heard.into_inner().expect("no panic");
-    heard.sort_unstable();
-    let expected: Vec<_> = jobs.iter().map(|j| j.seed).enumerate().collect();
-    assert_eq!(heard, expected);
 }
 
 #[test]

@@ -5,7 +5,6 @@ mod list;
 mod prepare;
 mod run;
 mod source;
-mod stop;
 mod sweep;
 mod validate;
 

@@ -1,12 +1,10 @@
 //! From a name and flags to runs.
 
 use super::source::Source;
-use crate::cli::CliError;
+use crate::cli::{CliError, runs, stop};
 use clap::builder::RangedU64ValueParser;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use marline_sim::batch::{Batch, Outcome, Store};
 use marline_sim::scenario::{Document, Mistakes};
-use std::num::NonZeroUsize;
 
 /// What `run` and `sweep` share.
 #[derive(Debug, clap::Args)]
@@ -64,12 +62,10 @@ impl Common {
         prepared: &Prepared,
         store: Option<&Store>,
     ) -> Result<Outcome, CliError> {
-        let stop = super::stop::on_signals()?;
-        let threads = match self.jobs {
-            Some(jobs) => jobs,
-            None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-        };
-        let bar = bar(&prepared.source.name, prepared.batch.jobs().len());
+        let stop = stop::on_signals()?;
+        let threads = runs::threads(self.jobs);
+        let bar = runs::bar(&prepared.source.name);
+        bar.set_length(prepared.batch.jobs().len() as u64);
         let outcome = prepared.batch.run(threads, &stop, store, |over| {
             bar.set_position(over as u64);
         });
@@ -99,15 +95,6 @@ pub(super) fn prepare(source: Source, document: Document) -> Result<Prepared, Cl
 
 pub(super) fn wrong(mistakes: Mistakes) -> CliError {
     CliError::usage(mistakes)
-}
-
-fn bar(name: &str, runs: usize) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len} runs, {eta} left") {
-        bar.set_style(style);
-    }
-    bar.set_message(name.to_owned());
-    bar
 }
 
 /// What to say when not all runs were made.

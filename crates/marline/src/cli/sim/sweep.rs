@@ -2,11 +2,9 @@
 
 use super::prepare::{Common, complete};
 use super::run::{print_table, write, write_page};
-use crate::cli::CliError;
-use marline_sim::batch::Store;
+use crate::cli::{CliError, runs};
 use marline_sim::report::csv;
-use sha2::{Digest, Sha256};
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::PathBuf;
 
 const ABOUT: &str = "Run a scenario over ranges of its keys; stopped and started again, it goes on";
@@ -46,9 +44,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let cannot = |error: std::io::Error| {
         CliError::runtime(format!("cannot write to {}: {error}", args.out.display()))
     };
-    fs::create_dir_all(&args.out).map_err(cannot)?;
-    let program = format!("{}\n{}", program()?, prepared.source.files());
-    let store = Store::open(&args.out.join("runs.jsonl"), &program).map_err(CliError::runtime)?;
+    let store = runs::store(&args.out, &prepared.source.files())?;
     let outcome = args.common.make(&prepared, Some(&store))?;
     let made = outcome.results.runs.len() - outcome.kept;
     tracing::info!("{made} runs made, {} there already", outcome.kept);
@@ -65,11 +61,4 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         .map_or("", |(_, one)| one.about.as_str());
     write_page(&args.out.join("results.html"), about, results)?;
     print_table(results, &[])
-}
-
-/// Stands for this build of the program: another one may measure something else.
-fn program() -> Result<String, CliError> {
-    let read = std::env::current_exe().and_then(fs::read);
-    let bytes = read.map_err(|error| CliError::runtime(format!("cannot read itself: {error}")))?;
-    Ok(format!("{:?}", Sha256::digest(bytes)))
 }
