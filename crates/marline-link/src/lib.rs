@@ -48,6 +48,6 @@ pub use delay::{Delay, Redraw};
 pub use link::Link;
 pub use loss::Loss;
 pub use outage::{Outage, OutageMode, Outages};
-pub use queue::{Codel, QueueLimit};
+pub use queue::{Codel, CodelControl, QueueLimit};
 pub use text::{Key, units};
 pub use verdict::{Counters, Reason, Verdict};

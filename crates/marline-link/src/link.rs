@@ -6,7 +6,7 @@ use crate::capacity::Server;
 use crate::delay::Propagation;
 use crate::loss::Lottery;
 use crate::outage::Cursor;
-use crate::queue::{Backlog, Control};
+use crate::queue::{Backlog, CodelControl};
 use crate::{ConfigError, Counters, LinkConfig, OutageMode, Reason, Verdict};
 use marline_base::{Instant, Rng};
 
@@ -28,7 +28,7 @@ pub struct Link {
     server: Server,
     propagation: Propagation,
     loss: Lottery,
-    codel: Option<Control>,
+    codel: Option<CodelControl>,
     backlog: Backlog,
     /// Outages as the present sees them, and as the server does, which may be far ahead.
     outages: Outages,
@@ -77,7 +77,7 @@ impl Link {
             server: Server::new(&config.capacity, rng.stream("capacity"), Instant::ZERO),
             propagation: Propagation::new(config.delay, config.redraw, rng.stream("delay")),
             loss: Lottery::new(config.loss, rng.stream("loss")),
-            codel: config.codel.map(Control::new),
+            codel: config.codel.map(CodelControl::new),
             backlog: Backlog::new(max_bytes, max_packets),
             outages: Outages::new(&config, rng.stream("outage")),
             switched_dark: false,

@@ -2,7 +2,7 @@ use super::{Link, Outages};
 use crate::capacity::Server;
 use crate::delay::Propagation;
 use crate::loss::Lottery;
-use crate::queue::Control;
+use crate::queue::CodelControl;
 use crate::{ConfigError, LinkConfig, OutageMode};
 use alloc::format;
 use marline_base::Instant;
@@ -53,7 +53,7 @@ impl Link {
             self.loss = Lottery::new(config.loss, rng.stream("loss"));
         }
         if config.codel != old.codel {
-            self.codel = config.codel.map(Control::new);
+            self.codel = config.codel.map(CodelControl::new);
         }
         self.backlog.set_limits(max_bytes, max_packets);
         self.config = config;

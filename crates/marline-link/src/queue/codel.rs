@@ -28,7 +28,7 @@ impl Default for Codel {
 /// packet ahead of it when it came. In a standing queue the two agree; the last packets of a burst
 /// that nothing follows may be dropped here and are spared there.
 #[derive(Clone, Debug)]
-pub(crate) struct Control {
+pub struct CodelControl {
     codel: Codel,
     /// When a delay that has been above the target all the time leads to a drop.
     first_above: Option<Instant>,
@@ -50,8 +50,9 @@ enum Pending {
     Next,
 }
 
-impl Control {
-    pub(crate) const fn new(codel: Codel) -> Self {
+impl CodelControl {
+    /// A queue that has been empty so far.
+    pub const fn new(codel: Codel) -> Self {
         Self {
             codel,
             first_above: None,
@@ -66,7 +67,7 @@ impl Control {
 
     /// Whether to drop the packet of `size` bytes that came at `came`, found `ahead` bytes in the
     /// queue, and leaves it at `now`.
-    pub(crate) fn drops(&mut self, came: Instant, now: Instant, size: u32, ahead: u64) -> bool {
+    pub fn drops(&mut self, came: Instant, now: Instant, size: u32, ahead: u64) -> bool {
         self.max_packet = self.max_packet.max(size);
         if ahead == 0 {
             self.found_empty();
@@ -147,7 +148,7 @@ mod tests {
 
     /// Drop times in ms when a packet leaves every millisecond, after a constant time in the queue.
     fn drops(sojourn_ms: u64, ahead: u64, packets: u64) -> Vec<u64> {
-        let mut control = Control::new(Codel::default());
+        let mut control = CodelControl::new(Codel::default());
         (sojourn_ms..packets)
             .filter(|&t| {
                 let now = Instant::from_millis(t);
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn one_good_packet_ends_an_episode_and_a_new_one_resumes_its_rate() {
-        let mut control = Control::new(Codel::default());
+        let mut control = CodelControl::new(Codel::default());
         let ms = Instant::from_millis;
         let mut leave = |t: u64, sojourn: u64| {
             control.drops(ms(t) - Duration::from_millis(sojourn), ms(t), 1_500, 30_000)

@@ -6,8 +6,7 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 use marline_base::Instant;
 
-pub use codel::Codel;
-pub(crate) use codel::Control;
+pub use codel::{Codel, CodelControl};
 
 /// How much the queue holds, the packet in transmission included. A packet that finds the queue
 /// empty is always taken.

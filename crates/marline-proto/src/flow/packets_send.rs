@@ -132,6 +132,10 @@ impl PacketsSend {
         }
     }
 
+    pub(crate) fn set_queue(&mut self, queue: Option<u64>) {
+        self.queue = queue.unwrap_or(u64::MAX);
+    }
+
     /// A message of `len` bytes that would be written now, as a scheduler may judge it.
     pub(crate) fn offered(&self, now: Instant, len: usize) -> Unit {
         Unit {

@@ -253,6 +253,14 @@ impl Session {
         }
     }
 
+    /// Bounds what may wait on this side of a packets flow, as [`FlowOptions::queue`] does for flows
+    /// that this side opens. Does nothing if there is no such flow.
+    pub fn set_queue(&mut self, id: FlowId, queue: Option<u64>) {
+        if let Some(SendHalf::Packets(packets)) = self.flows.get_mut(&id).map(|f| &mut f.send) {
+            packets.set_queue(queue);
+        }
+    }
+
     /// Ends the sending half: what was written is still delivered, nothing more can be written.
     pub fn finish(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(&id) else {
