@@ -2,6 +2,7 @@
 //!
 //! The program `marline` is a thin shell around these modules.
 
+pub mod budget;
 pub mod carrier;
 pub mod cli;
 pub mod config;
@@ -13,3 +14,4 @@ pub mod identity;
 pub mod live;
 pub mod metrics;
 pub mod proxy;
+pub mod tun;

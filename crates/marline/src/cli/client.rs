@@ -2,6 +2,7 @@
 
 use super::service::Service;
 use super::{CliError, live, runtime, schedulers};
+use crate::budget::{Ledger, Metered, Month};
 use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
 use crate::control::Manage;
 use crate::endpoint::client::FailureKind;
@@ -10,6 +11,7 @@ use crate::identity::Identity;
 use crate::live::{Inlets, WithLive};
 use crate::proxy::front::Front;
 use crate::proxy::{Tasks, Tunnel};
+use crate::tun::ClientTunnel;
 use marline_proto::sched::registry::SCHEDULERS;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +29,9 @@ Examples:
   A mobile modem that is used only when the cable is down:
     marline client --server 'marline://...' --path eth0 --path wwan0,standby,cost=2
 
+  A modem with 20 GB a month, after which it is only for emergencies:
+    marline client --server 'marline://...' --path eth0 --path wwan0,cost=2,budget=20GB
+
   A game's datagrams on every link at once, for the lowest delay; nothing older than 200 ms:
     marline client --server 'marline://...' --path wlan0 --path wwan0 --socks off \\
       --forward udp:127.0.0.1:5000=game.example:5000,scheduler=redundant,lifetime=200ms
@@ -34,6 +39,10 @@ Examples:
   A camera's or encoder's stream (MPEG-TS, RTP, SRT or RIST over UDP) to port 5000 of this host, at most 300 ms late,
   of which 10 Mb/s must get through; the server has --live too:
     marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5000 --target 10mbps
+
+  Everything that this host sends, through a network interface; calls on every link at once (needs root):
+    marline client --server 'marline://...' --path wlan0 --path wwan0 --tun --tun-setup \\
+      --tun-route 0.0.0.0/0 --tun-route ::/0 --tun-rule dscp=ef,scheduler=redundant,priority=0
 
   From a file, where the keys are the names of the flags; SIGHUP reads its paths again:
     marline client --config client.toml
@@ -65,6 +74,8 @@ pub struct Client {
     identity: Identity,
     front: Front,
     inlets: Inlets,
+    tunnel: Option<ClientTunnel>,
+    ledger: Ledger,
     service: Service,
 }
 
@@ -76,15 +87,26 @@ impl Client {
     pub async fn bind(args: Args) -> Result<Self, CliError> {
         let config = args.load()?;
         let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
+        let ledger = Ledger::load(config.usage.clone(), Month::now()).map_err(|error| {
+            CliError::runtime(error)
+                .hint("mend the file, or remove it: what was carried this month is forgotten then")
+        })?;
         let service = Service::bind(&config.common).await?;
         let front = Front::bind(&config).await?;
         let inlets = Inlets::bind(&config.live).await?;
+        let tunnel = config.tun.as_ref().map(ClientTunnel::open).transpose();
+        let tunnel = tunnel.map_err(|error| {
+            let hint = error.hint();
+            CliError::runtime(error).hint(hint)
+        })?;
         Ok(Client {
             args,
             config,
             identity,
             front,
             inlets,
+            tunnel,
+            ledger,
             service,
         })
     }
@@ -114,6 +136,8 @@ impl Client {
             mut config,
             front,
             inlets,
+            tunnel,
+            ledger,
             service,
             ..
         } = self;
@@ -121,15 +145,29 @@ impl Client {
         front.serve(&session, &tasks);
         let board = inlets.board();
         inlets.serve(&session, &tasks);
+        if let Some(tunnel) = tunnel {
+            tunnel.serve(&session, &tasks);
+        }
         if !board.is_empty() {
             tasks.spawn(live::show(board.clone(), tasks.clone()));
         }
-        let session = Arc::new(session);
+        let session = Arc::new(Metered::new(session, &config.paths, ledger));
+        let watched = Arc::clone(&session);
+        let draining = tasks.clone();
+        tasks.spawn(async move {
+            tokio::select! {
+                () = draining.draining() => {}
+                () = watched.watch() => {}
+            }
+        });
+        let metered = Arc::clone(&session);
         let managed = Arc::new(WithLive { session, board });
         let reload = async || reload(&args, &mut config, managed.as_ref()).await;
-        service
+        let result = service
             .run(Arc::clone(&managed), tasks, reload, ended)
-            .await
+            .await;
+        metered.save();
+        result
     }
 }
 

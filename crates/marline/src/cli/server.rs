@@ -11,6 +11,7 @@ use crate::identity::{ConnectionString, Host, HostPort, Identity};
 use crate::live::{Outlets, WithLive};
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Tasks};
+use crate::tun::ServerTunnel;
 use marline_proto::sched::registry::SCHEDULERS;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
@@ -30,6 +31,9 @@ Examples:
 
   A studio that takes the stream of one camera at UDP port 6000 of this host, an SRT listener for example:
     marline server --allow-client marline-pub:... --live udp://127.0.0.1:6000
+
+  Clients' IP packets too, under this host's addresses (needs root):
+    marline server --allow-client marline-pub:... --tun --tun-setup
 
   From a file, where the keys are the names of the flags:
     marline server --config server.toml
@@ -59,6 +63,7 @@ pub struct Args {
 pub struct Server {
     config: ServerConfig,
     identity: Identity,
+    tunnel: Option<ServerTunnel>,
     service: Service,
 }
 
@@ -72,9 +77,21 @@ impl Server {
         let config = ServerConfig::check(&source)?;
         let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
         let service = Service::bind(&config.common).await?;
+        let tunnel = match &config.tun {
+            Some(tun) => {
+                let (policy, key) = (config.targets.clone(), identity.public_key());
+                let tunnel = ServerTunnel::open(tun, policy, key).await;
+                Some(tunnel.map_err(|error| {
+                    let hint = error.hint();
+                    CliError::runtime(error).hint(hint)
+                })?)
+            }
+            None => None,
+        };
         Ok(Server {
             config,
             identity,
+            tunnel,
             service,
         })
     }
@@ -125,19 +142,23 @@ impl Server {
         reload: impl AsyncFnMut(),
     ) -> Result<(), CliError> {
         let Server {
-            config, service, ..
+            config,
+            service,
+            tunnel,
+            ..
         } = self;
         let live = Outlets::new(&config.live);
         for entry in &config.live {
             tracing::info!("live {} goes to {}", entry.name, entry.target);
         }
         let board = live.board();
+        let (endpoint, tasks) = (Arc::new(endpoint), Tasks::new());
         let settings = Arc::new(ServerSettings {
             policy: config.targets,
             live,
+            tunnel: tunnel.map(|tunnel| tunnel.serve(&tasks)),
             max_flows: config.max_flows,
         });
-        let (endpoint, tasks) = (Arc::new(endpoint), Tasks::new());
         if !board.is_empty() {
             tasks.spawn(live::show(board.clone(), tasks.clone()));
         }

@@ -250,8 +250,22 @@ fn path_row(path: &PathStatus) -> Vec<String> {
             .map_or_else(unknown, |rate| format!("{:.1} Mb/s", rate as f64 / 1e6)),
         bytes(path.sent_bytes),
         bytes(path.received_bytes),
-        path.reason.clone(),
+        reason(path),
     ]
+}
+
+/// Why the path is in its state, and what is left of its budget.
+fn reason(path: &PathStatus) -> String {
+    match &path.budget {
+        None => path.reason.clone(),
+        Some(budget) => format!(
+            "{}; {} of {} used in {}",
+            path.reason,
+            bytes(budget.used_bytes),
+            bytes(budget.limit_bytes),
+            budget.month
+        ),
+    }
 }
 
 fn flow_row(flow: &FlowStatus) -> Vec<String> {
@@ -323,7 +337,7 @@ mod tests {
             "120.0 kB",
             "20.0 Mb/s",
             "wwan0 (cost 2)",
-            "no feedback for 3 probe timeouts",
+            "no feedback for 3 probe timeouts; 4.5 GB of 20.0 GB used in 2026-11",
             "min-rtt",
             "3.0 MB",
             "12.5",

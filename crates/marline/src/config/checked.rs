@@ -6,7 +6,8 @@ use super::names::{self, Congestion, Schedulers};
 use super::raw::{RawClient, RawServer};
 use super::source::{Raw, Source, Written};
 use super::text::{duration, listen_address};
-use super::{Forward, LiveIn, LiveOut, PathSpec, live_target};
+use super::tun::{default_state, tun_in, tun_out};
+use super::{Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut, live_target};
 use crate::control;
 use crate::control::status::Role;
 use crate::identity::{
@@ -40,6 +41,8 @@ pub struct ClientConfig {
     pub identity: PathBuf,
     /// Paths, at least one, with different names.
     pub paths: Vec<PathSpec>,
+    /// Where it is kept what paths with a budget have carried, if it is.
+    pub usage: Option<PathBuf>,
     /// Where the SOCKS5 proxy listens, if it is wanted.
     pub socks: Option<SocketAddr>,
     /// What the SOCKS5 proxy demands of its users.
@@ -48,6 +51,8 @@ pub struct ClientConfig {
     pub forwards: Vec<Forward>,
     /// Live entries, with different names and addresses.
     pub live: Vec<LiveIn>,
+    /// The tunnel, if one is wanted.
+    pub tun: Option<TunIn>,
     /// What both ends have in common.
     pub common: CommonConfig,
 }
@@ -67,6 +72,8 @@ pub struct ServerConfig {
     pub targets: Policy,
     /// Where live entries of clients end, with different names.
     pub live: Vec<LiveOut>,
+    /// The tunnel, if one is wanted.
+    pub tun: Option<TunOut>,
     /// Most flows that one client may have open at a time.
     pub max_flows: usize,
     /// What both ends have in common.
@@ -146,16 +153,20 @@ impl ClientConfig {
             Some(value) => Some(source.read("socks", value, listen_address)?),
             None => Some(SOCKS),
         };
+        let paths = paths(source)?;
+        let schedulers = Schedulers::read(source, &raw.scheduler)?;
         Ok(ClientConfig {
             server,
             identity: identity(source, raw.identity.as_ref())?,
-            paths: paths(source)?,
+            tun: tun_in(source, &paths, &schedulers)?,
+            usage: usage(source, &paths)?,
+            paths,
             socks,
             socks_login: socks_login(source)?,
             live: live_in(source)?,
             forwards: forwards(source)?,
             common: CommonConfig {
-                schedulers: Schedulers::read(source, &raw.scheduler)?,
+                schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 control: control_path(source, raw.control.as_ref(), Role::Client),
@@ -224,6 +235,7 @@ impl ServerConfig {
                 rules("deny-target", &raw.deny_target)?,
             ),
             live: live_out(source)?,
+            tun: tun_out(source)?,
             max_flows,
             common: CommonConfig {
                 schedulers: Schedulers::read(source, &raw.scheduler)?,
@@ -307,6 +319,21 @@ fn paths(source: &Source<RawClient>) -> Result<Vec<PathSpec>, ConfigError> {
         paths.push(PathSpec::default());
     }
     Ok(paths)
+}
+
+fn usage(source: &Source<RawClient>, paths: &[PathSpec]) -> Result<Option<PathBuf>, ConfigError> {
+    match &source.raw.usage {
+        Some(value) if value.text == "off" => Ok(None),
+        Some(value) => Ok(Some(source.resolve(value))),
+        None => match default_state("usage.toml") {
+            None if paths.iter().any(|path| path.budget.is_some()) => Err(Problem::new(
+                "there is no place for it: neither XDG_STATE_HOME nor HOME is set",
+            )
+            .hint("name the file that keeps what paths have carried: --usage FILE, or `off`")
+            .at(source.missing("usage"))),
+            found => Ok(found),
+        },
+    }
 }
 
 fn forwards(source: &Source<RawClient>) -> Result<Vec<Forward>, ConfigError> {

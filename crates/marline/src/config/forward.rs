@@ -127,7 +127,7 @@ impl FromStr for Forward {
     }
 }
 
-pub(super) fn priority(text: &str) -> Result<u8, Problem> {
+pub(crate) fn priority(text: &str) -> Result<u8, Problem> {
     match text.parse::<u8>() {
         Ok(priority) if priority <= LEAST_PRIORITY => Ok(priority),
         _ => Err(Problem::new(format!(

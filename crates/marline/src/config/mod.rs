@@ -12,13 +12,16 @@ mod source;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod tun;
 
 pub use checked::{ClientConfig, CommonConfig, ServerConfig, SocksLogin, default_identity};
 pub use error::{ConfigError, Place, Problem};
 pub use forward::Forward;
+pub(crate) use forward::priority;
 pub use live::{LATENCY, LiveIn, LiveOut, live_target};
 pub use names::{AUTO, Congestion, Schedulers, scheduler};
 pub use path::PathSpec;
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, path_changes};
 pub use source::{Entry, Raw, Source, Written};
+pub use tun::{TunIn, TunOut, TunSetup};

@@ -1,7 +1,7 @@
-//! One path as it is configured: `LOCAL[,standby][,cost=N][,server=HOST:PORT][,name=NAME]`.
+//! One path as it is configured: `LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,name=NAME]`.
 
 use super::error::Problem;
-use super::text::nearest;
+use super::text::{nearest, size, size_text};
 use crate::carrier::Bind;
 use crate::identity::HostPort;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 const MAX_INTERFACE: usize = 15;
 /// Longest path name.
 const MAX_NAME: usize = 64;
-const OPTIONS: [&str; 4] = ["standby", "cost", "server", "name"];
+const OPTIONS: [&str; 5] = ["standby", "cost", "budget", "server", "name"];
 
 /// A path as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct PathSpec {
     pub standby: bool,
     /// Cost rank, 0 is cheapest; a scheduler that minds cost prefers lower ranks.
     pub cost: u8,
+    /// Bytes that the path may carry in a month, both ways; beyond it the path stands by.
+    pub budget: Option<u64>,
     /// Address of the server over this path, where it differs from those in the connection string.
     pub server: Option<HostPort>,
 }
@@ -37,6 +39,7 @@ impl Default for PathSpec {
             local: Bind::Any,
             standby: false,
             cost: 0,
+            budget: None,
             server: None,
         }
     }
@@ -50,6 +53,9 @@ impl fmt::Display for PathSpec {
         }
         if self.cost != 0 {
             write!(f, ",cost={}", self.cost)?;
+        }
+        if let Some(budget) = self.budget {
+            write!(f, ",budget={}", size_text(budget))?;
         }
         if let Some(server) = &self.server {
             write!(f, ",server={server}")?;
@@ -141,6 +147,7 @@ impl FromStr for PathSpec {
                         Problem::new(format!("cost `{value}` is not a number from 0 to 255"))
                     })?;
                 }
+                ("budget", Some(value)) => spec.budget = Some(size(value)?),
                 ("server", Some(value)) => {
                     let server = value.parse::<HostPort>();
                     spec.server = Some(server.map_err(|error| Problem::new(error.to_string()))?);
@@ -149,7 +156,7 @@ impl FromStr for PathSpec {
                 ("standby", Some(_)) => {
                     return Err(Problem::new("option `standby` takes no value"));
                 }
-                ("cost" | "server" | "name", None) => {
+                ("cost" | "budget" | "server" | "name", None) => {
                     return Err(Problem::new(format!(
                         "option `{key}` needs a value: `{key}=...`"
                     )));
@@ -192,10 +199,11 @@ mod tests {
 
     #[test]
     fn reads_every_option() {
-        let spec = parse("wwan0,standby,cost=2,server=[2001:db8::1]:4433,name=modem");
+        let spec = parse("wwan0,standby,cost=2,budget=1.5GB,server=[2001:db8::1]:4433,name=modem");
         assert_eq!(spec.local, Bind::Interface("wwan0".into()));
         assert!(spec.standby);
         assert_eq!(spec.cost, 2);
+        assert_eq!(spec.budget, Some(1_500_000_000));
         assert_eq!(spec.server, Some("[2001:db8::1]:4433".parse().unwrap()));
         assert_eq!(spec.name, "modem");
     }
@@ -208,6 +216,8 @@ mod tests {
             "192.168.1.7,standby",
             "fe80::1,cost=7",
             "127.0.0.1,server=127.0.0.1:5001",
+            "wwan0,budget=20GB",
+            "wwan0,budget=1073741824B",
             "wwan0,standby,cost=2,server=h:1,name=modem",
         ] {
             assert_eq!(parse(text).to_string(), text);
@@ -233,6 +243,8 @@ mod tests {
             ("wlan0,cost=x", "not a number"),
             ("wlan0,cost=256", "not a number"),
             ("wlan0,cost", "needs a value"),
+            ("wlan0,budget=20", "not an amount of data"),
+            ("wlan0,budget=0GB", "not an amount of data"),
             ("wlan0,standby=yes", "takes no value"),
             ("wlan0,standby,standby", "twice"),
             ("wlan0,stanby", "unknown option `stanby`"),

@@ -19,10 +19,14 @@ pub struct RawClient {
     /// [default: $XDG_CONFIG_HOME/marline/identity].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub identity: Option<Written>,
-    /// A path: LOCAL[,standby][,cost=N][,server=HOST:PORT][,name=NAME], where LOCAL is an interface, a source address
-    /// or `any`. Give it once for each path [default: any].
+    /// A path: LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,name=NAME], where LOCAL is an interface, a
+    /// source address or `any`. A path that has carried its budget, such as 20GB, stands by until the month is over. Give
+    /// it once for each path [default: any].
     #[arg(long, value_name = "PATH", value_parser = Written::flag)]
     pub path: Vec<Written>,
+    /// File that keeps what paths with a budget have carried, or `off` [default: $XDG_STATE_HOME/marline/usage.toml].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub usage: Option<Written>,
     /// Address of the SOCKS5 proxy, or `off` [default: 127.0.0.1:1080].
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub socks: Option<Written>,
@@ -48,6 +52,25 @@ pub struct RawClient {
     /// carry beyond it is spent on copies, and you are told when they carry less [default: auto].
     #[arg(long, value_name = "RATE", value_parser = Written::flag)]
     pub target: Option<Written>,
+    /// Carry IP packets: make this network interface, whose packets the server's --tun passes on. Needs root or
+    /// CAP_NET_ADMIN [default name: marline0].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = crate::tun::DEVICE)]
+    pub tun: Option<Written>,
+    /// Give the tunnel's interface its addresses and routes, and take them away in the end; otherwise you are shown the
+    /// commands: on or off [default: off].
+    #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on")]
+    pub tun_setup: Option<Written>,
+    /// Network behind the tunnel, such as 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for everything. Give it once for each
+    /// [default: only the tunnel's own].
+    #[arg(long, value_name = "NET", value_parser = Written::flag)]
+    pub tun_route: Vec<Written>,
+    /// How some of the tunnel's packets are carried: what they are, [dscp=N][,proto=tcp|udp|icmp|N][,port=N[-N]][,net=NET],
+    /// and how, [,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME][,ordered|unordered]. The first that fits holds.
+    /// Give it once for each rule.
+    #[arg(long, value_name = "RULE", value_parser = Written::flag)]
+    pub tun_rule: Vec<Written>,
     /// Scheduler of flows that choose none: NAME or NAME:KEY=VALUE:..., with stream= or packets= before it for one kind
     /// of flow [default: auto]. Names and keys are listed below.
     #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
@@ -100,6 +123,27 @@ pub struct RawServer {
     /// Where live entries of clients end: udp://HOST:PORT[,name=NAME]. Give it once for each name.
     #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
     pub live: Vec<Entry>,
+    /// Pass on clients' IP packets: make this network interface. What they may reach is as for --allow-target. Needs root
+    /// or CAP_NET_ADMIN [default name: marline0].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = crate::tun::DEVICE)]
+    pub tun: Option<Written>,
+    /// Give the tunnel's interface its addresses, switch on forwarding and address translation, and undo it in the end;
+    /// otherwise you are shown the commands: on, off, or no-nat [default: off].
+    #[arg(long, value_name = "on|off|no-nat", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on")]
+    pub tun_setup: Option<Written>,
+    /// Networks from which clients get addresses, one of each family or one
+    /// [default: 10.77.0.0/24 and an IPv6 network of this server's own].
+    #[arg(long, value_name = "NETS", value_parser = Written::flag)]
+    pub tun_pool: Option<Written>,
+    /// File that keeps which client has which address, or `off` [default: $XDG_STATE_HOME/marline/tunnel.toml].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub tun_state: Option<Written>,
+    /// Let clients reach each other through the tunnel: on or off [default: off].
+    #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on")]
+    pub tun_peers: Option<Written>,
     /// Most flows that one client may have open at a time [default: 1024].
     #[arg(long, value_name = "COUNT", value_parser = Written::flag)]
     pub max_flows: Option<Written>,
@@ -135,6 +179,7 @@ impl Raw for RawClient {
             server: self.server.or(file.server),
             identity: self.identity.or(file.identity),
             path: list(self.path, file.path),
+            usage: self.usage.or(file.usage),
             socks: self.socks.or(file.socks),
             socks_user: self.socks_user.or(file.socks_user),
             socks_password_file: self.socks_password_file.or(file.socks_password_file),
@@ -142,6 +187,10 @@ impl Raw for RawClient {
             live: list(self.live, file.live),
             latency: self.latency.or(file.latency),
             target: self.target.or(file.target),
+            tun: self.tun.or(file.tun),
+            tun_setup: self.tun_setup.or(file.tun_setup),
+            tun_route: list(self.tun_route, file.tun_route),
+            tun_rule: list(self.tun_rule, file.tun_rule),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),
             metrics: self.metrics.or(file.metrics),
@@ -168,6 +217,11 @@ impl Raw for RawServer {
             allow_target: list(self.allow_target, file.allow_target),
             deny_target: list(self.deny_target, file.deny_target),
             live: list(self.live, file.live),
+            tun: self.tun.or(file.tun),
+            tun_setup: self.tun_setup.or(file.tun_setup),
+            tun_pool: self.tun_pool.or(file.tun_pool),
+            tun_state: self.tun_state.or(file.tun_state),
+            tun_peers: self.tun_peers.or(file.tun_peers),
             max_flows: self.max_flows.or(file.max_flows),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),

@@ -385,3 +385,130 @@ fn a_missing_or_binary_file_is_named() {
         "{error}"
     );
 }
+
+#[test]
+fn a_tunnel_is_the_same_by_flags_and_by_file() {
+    let by_flags = client(
+        &[
+            "--server",
+            "S",
+            "--path",
+            "wlan0",
+            "--path",
+            "wwan0,cost=2",
+            "--tun",
+            "--tun-setup",
+            "--tun-route",
+            "0.0.0.0/0",
+            "--tun-rule",
+            "dscp=ef,priority=0",
+        ],
+        None,
+    )
+    .unwrap();
+    let file = r#"
+        server = "S"
+        path = ["wlan0", "wwan0,cost=2"]
+        tun = "marline0"
+        tun-setup = "on"
+        tun-route = ["0.0.0.0/0"]
+        tun-rule = ["dscp=ef,priority=0"]
+        "#;
+    assert_eq!(by_flags, client(&[], Some(file)).unwrap());
+    let tun = by_flags.tun.unwrap();
+    assert_eq!((tun.device.as_str(), tun.setup), ("marline0", true));
+    // The dear path is for what the cheap one does not carry, unless somebody chooses otherwise.
+    assert_eq!(tun.rules.scheduler, Some("brim".parse().unwrap()));
+    let alike = ["--server", "S", "--path", "a0", "--path", "b0", "--tun=t1"];
+    assert_eq!(
+        client(&alike, None).unwrap().tun.unwrap().rules.scheduler,
+        None
+    );
+    let chosen = [
+        &alike[..],
+        &["--path", "c0,cost=1", "--scheduler", "redundant"],
+    ]
+    .concat();
+    assert_eq!(
+        client(&chosen, None).unwrap().tun.unwrap().rules.scheduler,
+        None
+    );
+    let none = client(&["--server", "S"], None).unwrap();
+    assert_eq!(none.tun, None);
+
+    let words = [
+        "--allow-client",
+        "K",
+        "--tun",
+        "--tun-state",
+        "/state",
+        "--tun-peers",
+    ];
+    let tun = server(&words).unwrap().tun.unwrap();
+    assert_eq!(
+        (tun.setup, tun.peers, tun.pool),
+        (TunSetup::Off, true, None)
+    );
+    let words = [
+        "--allow-client",
+        "K",
+        "--tun=t0",
+        "--tun-setup=no-nat",
+        "--tun-state",
+        "off",
+    ];
+    let tun = server(&words).unwrap().tun.unwrap();
+    assert_eq!((tun.setup, tun.state), (TunSetup::WithoutNat, None));
+}
+
+#[test]
+fn wrong_tunnels_are_refused_with_the_mend() {
+    for (words, reason, mend) in [
+        (
+            &["--tun-setup"][..],
+            "--tun-setup on: there is no tunnel",
+            "add --tun",
+        ),
+        (
+            &["--tun-rule", "port=1"],
+            "--tun-rule port=1: there is no",
+            "add --tun",
+        ),
+        (
+            &["--tun=a/b"],
+            "--tun a/b: `a/b` is no name",
+            "1 to 15 letters",
+        ),
+        (&["--tun", "--tun-setup=no-nat"], "neither on nor off", ""),
+        (
+            &["--tun", "--tun-route", "10.1.2.3/16"],
+            "bits set",
+            "write `10.1.0.0/16`",
+        ),
+        (
+            &["--tun", "--tun-rule", "priorit=1"],
+            "unknown option `priorit`",
+            "`priority`",
+        ),
+        (
+            &["--tun", "--tun-route", "0.0.0.0/0", "--path", "192.0.2.1"],
+            "path 192.0.2.1 would be routed into its own tunnel",
+            "name the interface",
+        ),
+    ] {
+        let words = [&["--server", "S"], words].concat();
+        let error = client(&words, None).unwrap_err();
+        assert!(shown(&error).contains(reason), "{error}");
+        assert!(error.hint().unwrap_or_default().contains(mend), "{error:?}");
+    }
+    for (words, reason) in [
+        (&["--tun-pool", "10.0.0.0/24"][..], "there is no tunnel"),
+        (&["--tun", "--tun-pool", "10.0.0.0"], "is not a network"),
+        (&["--tun", "--tun-setup=yes"], "none of on, off and no-nat"),
+        (&["--tun", "--tun-peers=yes"], "neither on nor off"),
+    ] {
+        let words = [&["--allow-client", "K"], words].concat();
+        let error = server(&words).unwrap_err();
+        assert!(shown(&error).contains(reason), "{error}");
+    }
+}

@@ -109,6 +109,49 @@ pub fn rate(text: &str) -> Result<Rate, Problem> {
     }
 }
 
+/// Units of an amount of data, the largest first.
+const SIZES: [(&str, u64); 7] = [
+    ("tb", 1_000_000_000_000),
+    ("gb", 1_000_000_000),
+    ("mb", 1_000_000),
+    ("kb", 1_000),
+    ("gib", 1 << 30),
+    ("mib", 1 << 20),
+    ("b", 1),
+];
+
+/// An amount of data in bytes with its unit, `500MB`, `20GB` or `1.5GiB`; more than 0.
+///
+/// # Errors
+/// What is wrong with the text, and how to write it.
+pub fn size(text: &str) -> Result<u64, Problem> {
+    let wrong = || {
+        Problem::new(format!("`{text}` is not an amount of data"))
+            .hint("write a number and its unit: `500MB`, `20GB` or `1TB`")
+    };
+    let lower = text.trim().to_ascii_lowercase();
+    let (number, unit) = SIZES
+        .iter()
+        .find_map(|(unit, size)| Some((lower.strip_suffix(unit)?, *size)))
+        .ok_or_else(wrong)?;
+    let bytes = number.trim().parse::<f64>().map_err(|_| wrong())? * unit as f64;
+    if (1.0..1e18).contains(&bytes) {
+        Ok(bytes as u64)
+    } else {
+        Err(wrong())
+    }
+}
+
+/// An amount of data as [`size`] reads it.
+pub(super) fn size_text(bytes: u64) -> String {
+    let fits = |(_, size): &&(&str, u64)| bytes.is_multiple_of(*size);
+    let decimal = SIZES.iter().filter(|(unit, _)| !unit.contains('i'));
+    match decimal.clone().find(fits) {
+        Some((unit, size)) => format!("{}{}", bytes / size, unit.to_ascii_uppercase()),
+        None => format!("{bytes}B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +165,24 @@ mod tests {
             "20", "Mbit", "-1kbit", "0kbit", "NaNkbit", "infGbit", "20MB",
         ] {
             assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn amounts_of_data_need_a_unit() {
+        for (text, bytes) in [
+            ("20GB", 20_000_000_000),
+            ("1.5 gb", 1_500_000_000),
+            ("2GiB", 2 << 30),
+            ("7b", 7),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+            assert_eq!(size(&size_text(bytes)), Ok(bytes));
+        }
+        for wrong in [
+            "20", "GB", "-1GB", "0B", "NaNGB", "infTB", "20Gbit", "1e9TB",
+        ] {
+            assert!(size(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -122,6 +122,23 @@ pub struct PathStatus {
     pub sent_packets: u64,
     /// Packets sent and declared lost since the path came up.
     pub lost_packets: u64,
+    /// Packets received since the path came up.
+    #[serde(default)]
+    pub received_packets: u64,
+    /// What the path may carry in a month, and has; `None` without a budget.
+    #[serde(default)]
+    pub budget: Option<BudgetStatus>,
+}
+
+/// A path's data budget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetStatus {
+    /// The month that is counted, as in `2026-11`, in universal time.
+    pub month: String,
+    /// What the path may carry in it, both ways, bytes; beyond it the path stands by.
+    pub limit_bytes: u64,
+    /// What it has carried, with headers, bytes.
+    pub used_bytes: u64,
 }
 
 /// One open flow.
@@ -211,6 +228,8 @@ pub(crate) mod tests {
                         received_bytes: 4_000_000,
                         sent_packets: 3600,
                         lost_packets: 36,
+                        received_packets: 0,
+                        budget: None,
                     },
                     PathStatus {
                         id: 1,
@@ -229,6 +248,12 @@ pub(crate) mod tests {
                         received_bytes: 0,
                         sent_packets: 0,
                         lost_packets: 0,
+                        received_packets: 0,
+                        budget: Some(BudgetStatus {
+                            month: "2026-11".into(),
+                            limit_bytes: 20_000_000_000,
+                            used_bytes: 4_500_000_000,
+                        }),
                     },
                 ],
                 flows: vec![FlowStatus {

@@ -54,6 +54,11 @@ impl Packets {
         state.wake_driver();
     }
 
+    /// Bounds what may wait at this end until a path has room for it, in bytes; `None` lifts the bound.
+    pub fn set_queue(&self, queue: Option<u64>) {
+        self.shared.lock().session.set_queue(self.flow, queue);
+    }
+
     /// Waits until the paths carry less than the target, or carry it again; of several changes
     /// since the last call only the latest is told. `None` when the flow is over. One task may wait
     /// at a time.

@@ -44,6 +44,8 @@ pub(super) fn path(number: u64, name: &str, path: &PathStats) -> PathStatus {
         received_bytes: path.counters.received_bytes,
         sent_packets: path.counters.sent_packets,
         lost_packets: path.counters.lost_packets,
+        received_packets: path.counters.received_packets,
+        budget: None,
     }
 }
 
@@ -72,6 +74,8 @@ pub(super) fn absent_path(
         received_bytes: 0,
         sent_packets: 0,
         lost_packets: 0,
+        received_packets: 0,
+        budget: None,
     }
 }
 

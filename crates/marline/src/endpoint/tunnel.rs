@@ -9,6 +9,7 @@ use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowKind;
 
 use super::{Accepted, Handle, Packets, Stream, TargetNews};
+use crate::identity::PublicKey;
 use crate::proxy::{self, Accept, Incoming, IncomingFlow, OpenOptions, PacketFlow};
 
 impl PacketFlow for Packets {
@@ -18,6 +19,10 @@ impl PacketFlow for Packets {
 
     async fn recv(&self) -> Option<Bytes> {
         Packets::recv(self).await
+    }
+
+    fn set_queue(&self, queue: Option<u64>) {
+        Packets::set_queue(self, queue);
     }
 
     fn set_target(&self, target: Option<Rate>) {
@@ -40,7 +45,7 @@ pub(super) fn flow_options(kind: FlowKind, options: OpenOptions) -> FlowOptions 
         ordered: options.ordered || kind == FlowKind::Stream,
         priority: options.priority,
         lifetime: options.lifetime,
-        queue: None,
+        queue: options.queue,
         scheduler: options.scheduler,
         target: options.target,
     }
@@ -60,17 +65,20 @@ pub(super) fn refused(handle: &Handle, error: &marline_proto::OpenError) -> prox
 
 /// The accepting end of a session, for the server's proxy.
 #[derive(Debug)]
-pub struct Incomings(Handle);
+pub struct Incomings {
+    handle: Handle,
+    peer: PublicKey,
+}
 
 impl Incomings {
-    /// Of this session; nobody else should accept its flows.
-    pub fn new(handle: Handle) -> Self {
-        Self(handle)
+    /// Of this session with `peer`; nobody else should accept its flows.
+    pub fn new(handle: Handle, peer: PublicKey) -> Self {
+        Self { handle, peer }
     }
 
     /// The session.
     pub fn handle(&self) -> &Handle {
-        &self.0
+        &self.handle
     }
 }
 
@@ -78,9 +86,13 @@ impl Accept for Incomings {
     type Stream = Stream;
     type Packets = Packets;
 
+    fn peer(&self) -> Option<PublicKey> {
+        Some(self.peer)
+    }
+
     async fn accept(&mut self) -> Option<Incoming<Stream, Packets>> {
         loop {
-            let (info, flow) = self.0.accept().await.ok()?;
+            let (info, flow) = self.handle.accept().await.ok()?;
             let flow = match flow {
                 Accepted::Stream(stream) => IncomingFlow::Stream(stream),
                 Accepted::Packets(packets) => IncomingFlow::Packets(packets),
@@ -95,6 +107,6 @@ impl Accept for Incomings {
 
 impl Drop for Incomings {
     fn drop(&mut self) {
-        self.0.refuse_flows();
+        self.handle.refuse_flows();
     }
 }

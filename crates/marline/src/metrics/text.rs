@@ -90,6 +90,8 @@ struct Metrics {
     path_bytes: Family<OfPathDirection, Counter>,
     path_packets: Family<OfPath, Counter>,
     path_lost_packets: Family<OfPath, Counter>,
+    path_budget: Family<OfPath, Gauge>,
+    path_budget_used: Family<OfPath, Gauge>,
     flow_bytes: Family<OfFlowDirection, Counter>,
     flow_backlog: Family<OfFlow, Gauge>,
     flow_delay: Family<OfFlowQuantile, FloatGauge>,
@@ -183,6 +185,14 @@ impl Metrics {
         self.path_lost_packets
             .get_or_create(&of_path)
             .inc_by(path.lost_packets);
+        if let Some(budget) = &path.budget {
+            for (family, value) in [
+                (&self.path_budget, budget.limit_bytes),
+                (&self.path_budget_used, budget.used_bytes),
+            ] {
+                family.get_or_create(&of_path).set(gauge(value));
+            }
+        }
     }
 
     fn flow(&self, session: u64, flow: &FlowStatus) {
@@ -304,6 +314,18 @@ impl Metrics {
             "path_lost_packets",
             "Packets sent and declared lost",
             self.path_lost_packets,
+        );
+        all.register_with_unit(
+            "path_budget",
+            "What the path may carry in a month",
+            Unit::Bytes,
+            self.path_budget,
+        );
+        all.register_with_unit(
+            "path_budget_used",
+            "What of its budget the path has carried this month",
+            Unit::Bytes,
+            self.path_budget_used,
         );
         all.register_with_unit(
             "flow",

@@ -171,7 +171,7 @@ pub(super) async fn carry<T: Tunnel>(
 ///
 /// # Errors
 /// When the flow is over.
-pub(super) async fn send<P: PacketFlow>(flow: &P, message: Bytes) -> io::Result<()> {
+pub(crate) async fn send<P: PacketFlow>(flow: &P, message: Bytes) -> io::Result<()> {
     let length = message.len();
     match flow.send(message).await {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {

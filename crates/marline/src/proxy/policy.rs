@@ -38,6 +38,17 @@ enum Hosts {
     Below(String),
 }
 
+/// The port for which rules are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// This one.
+    Number(u16),
+    /// The protocol has none: only rules for all ports hold.
+    Without,
+    /// It has one, which cannot be seen: whatever might be forbidden is.
+    Hidden,
+}
+
 /// Why a target is forbidden.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
@@ -72,14 +83,26 @@ impl Policy {
             Host::Name(name) => Some(name.strip_suffix('.').unwrap_or(name)),
             Host::Ip(_) => None,
         };
-        let (ip, port) = (address.ip().to_canonical(), address.port());
+        self.judge(name, address.ip(), Port::Number(address.port()))
+    }
+
+    /// Judges a packet to `address`.
+    ///
+    /// # Errors
+    /// Why it is forbidden.
+    pub fn check_packet(&self, address: IpAddr, port: Port) -> Result<(), Denied> {
+        self.judge(None, address, port)
+    }
+
+    fn judge(&self, name: Option<&str>, ip: IpAddr, port: Port) -> Result<(), Denied> {
+        let ip = ip.to_canonical();
         // An IPv4 address inside an IPv6 one is where a translator would deliver: both are judged.
         let inner = embedded_v4(ip);
         for address in [Some(ip), inner].into_iter().flatten() {
             if let Some(rule) = self
                 .deny
                 .iter()
-                .find(|rule| rule.matches(name, address, port))
+                .find(|rule| rule.may_cover(port) && rule.names(name, address))
             {
                 return Err(Denied::ByRule(rule.to_string()));
             }
@@ -97,7 +120,12 @@ impl Policy {
                 });
             }
         }
-        if self.allow.is_empty() || self.allow.iter().any(|rule| rule.matches(name, ip, port)) {
+        if self.allow.is_empty()
+            || self
+                .allow
+                .iter()
+                .any(|rule| rule.covers(port) && rule.names(name, ip))
+        {
             Ok(())
         } else {
             Err(Denied::NoRule)
@@ -106,24 +134,34 @@ impl Policy {
 }
 
 impl Rule {
-    fn matches(&self, name: Option<&str>, ip: IpAddr, port: u16) -> bool {
-        self.ports.contains(&port)
-            && match &self.hosts {
-                Hosts::Any => true,
-                Hosts::Net(net) => net.contains(&ip),
-                Hosts::Name(this) => name == Some(this),
-                Hosts::Below(domain) => name
-                    .and_then(|name| name.strip_suffix(domain.as_str()))
-                    .is_some_and(|rest| rest.ends_with('.') && rest.len() > 1),
-            }
+    /// Holds the rule for this port for certain?
+    fn covers(&self, port: Port) -> bool {
+        self.ports == (1..=u16::MAX)
+            || matches!(port, Port::Number(port) if self.ports.contains(&port))
+    }
+
+    /// Could the rule hold for this port?
+    fn may_cover(&self, port: Port) -> bool {
+        self.covers(port) || port == Port::Hidden
+    }
+
+    fn names(&self, name: Option<&str>, ip: IpAddr) -> bool {
+        match &self.hosts {
+            Hosts::Any => true,
+            Hosts::Net(net) => net.contains(&ip),
+            Hosts::Name(this) => name == Some(this),
+            Hosts::Below(domain) => name
+                .and_then(|name| name.strip_suffix(domain.as_str()))
+                .is_some_and(|rest| rest.ends_with('.') && rest.len() > 1),
+        }
     }
 
     /// Whether the rule names `ip`, which lies in the special range `range`, and nothing outside that range.
-    fn opens(&self, range: IpNet, ip: IpAddr, port: u16) -> bool {
+    fn opens(&self, range: IpNet, ip: IpAddr, port: Port) -> bool {
         let Hosts::Net(net) = &self.hosts else {
             return false;
         };
-        self.ports.contains(&port) && range.contains(net) && net.contains(&ip)
+        self.covers(port) && range.contains(net) && net.contains(&ip)
     }
 }
 

@@ -8,6 +8,7 @@ use super::reply::{self, Refusal};
 use super::udp::{MAX_DATAGRAM, roomy};
 use super::{Accept, Host, Incoming, IncomingFlow, PacketFlow, Protocol, Target, Tasks};
 use crate::live::{LiveName, Outlets};
+use crate::tun::{self, Hub, Role, Visitor};
 use bytes::Bytes;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -38,6 +39,8 @@ pub struct ServerSettings {
     pub policy: Policy,
     /// Where live flows end.
     pub live: Outlets,
+    /// The tunnel, if there is one.
+    pub tunnel: Option<Hub>,
     /// Most flows of one client at a time.
     pub max_flows: usize,
 }
@@ -45,6 +48,13 @@ pub struct ServerSettings {
 /// Serves the flows of one session until it is over or the tasks drain.
 pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tasks: Tasks) {
     let slots = Arc::new(Semaphore::new(settings.max_flows));
+    let peer = session.peer();
+    let visitor = settings
+        .tunnel
+        .as_ref()
+        .zip(peer)
+        .map(|(hub, peer)| hub.visitor(peer));
+    let visitor = visitor.map(Arc::new);
     loop {
         let incoming = tokio::select! {
             () = tasks.draining() => return,
@@ -55,10 +65,18 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
         };
         let slot = Arc::clone(&slots).try_acquire_owned();
         let settings = Arc::clone(&settings);
+        let visitor = visitor.clone();
         let draining = tasks.clone();
         tasks.spawn(async move {
             let slot = slot.map_err(|_| Refusal::TooManyFlows);
+            let role = Role::decode(&target);
             match flow {
+                IncomingFlow::Stream(flow) if matches!(role, Some(Role::Lease { .. })) => {
+                    tokio::select! {
+                        () = draining.draining() => {}
+                        () = lease(flow, role, visitor.as_deref()) => {}
+                    }
+                }
                 IncomingFlow::Stream(flow) => {
                     let target = slot.as_ref().map_err(|refusal| *refusal).map(|_| target);
                     stream(flow, target, &settings.policy).await;
@@ -66,7 +84,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                 IncomingFlow::Packets(flow) if slot.is_ok() => {
                     tokio::select! {
                         () = draining.draining() => {}
-                        () = packets(flow, &target, &settings) => {}
+                        () = packets(flow, &target, &settings, visitor.as_deref()) => {}
                     }
                 }
                 IncomingFlow::Packets(_) => {
@@ -206,7 +224,26 @@ async fn connect(
         .unwrap_or(Err(Refusal::TimedOut))
 }
 
-async fn packets<P: PacketFlow>(flow: P, target: &[u8], settings: &ServerSettings) {
+/// Answers a client that asks for addresses in the tunnel.
+async fn lease<S>(flow: S, role: Option<Role>, visitor: Option<&Visitor>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    match (role, visitor) {
+        (Some(Role::Lease { mtu }), Some(visitor)) => visitor.lease(flow, mtu).await,
+        _ => tun::refuse(flow, "it has no tunnel; start it with --tun").await,
+    }
+}
+
+async fn packets<P: PacketFlow>(
+    flow: P,
+    target: &[u8],
+    settings: &ServerSettings,
+    visitor: Option<&Visitor>,
+) {
+    if let (Some(role), Some(visitor)) = (Role::decode(target), visitor) {
+        return visitor.carry(role, flow).await;
+    }
     if let Some(name) = LiveName::decode(target) {
         return settings.live.carry(&name, flow).await;
     }

@@ -1,6 +1,7 @@
 //! What the proxies need of a session: open flows at one end, accept them at the other.
 
 use crate::endpoint::TargetNews;
+use crate::identity::PublicKey;
 use bytes::Bytes;
 use marline_base::Rate;
 use marline_proto::sched::Choice;
@@ -23,6 +24,8 @@ pub struct OpenOptions {
     pub lifetime: Option<Duration>,
     /// Messages are delivered in order. Streams always are.
     pub ordered: bool,
+    /// Most bytes of messages that may wait until a path has room for them; `None` for as many as may be on their way.
+    pub queue: Option<u64>,
 }
 
 impl OpenOptions {
@@ -49,6 +52,7 @@ impl OpenOptions {
             scheduler: None,
             lifetime: None,
             ordered: false,
+            queue: None,
         }
     }
 }
@@ -76,6 +80,12 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
     /// A flow of messages.
     type Packets: PacketFlow;
 
+    /// The longest message (bytes) that is sure to travel in one datagram on each of the session's paths; `None` while
+    /// there is no session, or where nothing is known of it.
+    fn room(&self) -> Option<usize> {
+        None
+    }
+
     /// Opens a stream.
     fn open_stream(
         &self,
@@ -99,6 +109,9 @@ pub trait PacketFlow: Send + Sync + 'static {
 
     /// The next message, or `None` when the flow is over.
     fn recv(&self) -> impl Future<Output = Option<Bytes>> + Send;
+
+    /// Bounds what may wait at this end, as [`OpenOptions::queue`] does. Flows without queues do nothing with it.
+    fn set_queue(&self, _: Option<u64>) {}
 
     /// Says what rate the application needs; `None` to have it measured. Flows without schedulers do nothing with it.
     fn set_target(&self, _: Option<Rate>) {}
@@ -130,6 +143,11 @@ pub trait Accept: Send + 'static {
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
     /// See [`Tunnel::Packets`].
     type Packets: PacketFlow;
+
+    /// Who is at the other end; `None` where that is not known.
+    fn peer(&self) -> Option<PublicKey> {
+        None
+    }
 
     /// The next flow that the other end opened, or `None` when the session is over. Cancel safe.
     fn accept(

@@ -30,6 +30,7 @@ impl World {
         let settings = ServerSettings {
             policy: Policy::new(allow, Vec::new()),
             live: Outlets::default(),
+            tunnel: None,
             max_flows,
         };
         let (tunnel, accept) = tunnel();

@@ -41,6 +41,7 @@ impl Server {
         let settings = Arc::new(ServerSettings {
             policy: policy(targets),
             live: Outlets::default(),
+            tunnel: None,
             max_flows: MAX_FLOWS,
         });
         let (tell, told) = oneshot::channel();

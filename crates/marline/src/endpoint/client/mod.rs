@@ -196,6 +196,14 @@ impl Tunnel for Client {
     type Stream = Stream;
     type Packets = Packets;
 
+    fn room(&self) -> Option<usize> {
+        /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long a session lasts.
+        const OVERHEAD: usize = 40;
+        let paths = self.live().ok()?.handle.stats().paths;
+        let least = paths.iter().map(|path| path.max_datagram).min()?;
+        Some(least.saturating_sub(OVERHEAD))
+    }
+
     async fn open_stream(&self, options: OpenOptions) -> Result<Stream, OpenError> {
         let handle = &self.live()?.handle;
         let options = tunnel::flow_options(FlowKind::Stream, options);

@@ -119,7 +119,7 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
     );
     if shared
         .opened
-        .try_send(Incomings::new(handle.clone()))
+        .try_send(Incomings::new(handle.clone(), peer))
         .is_err()
     {
         // As many wait to be served as there may be sessions.

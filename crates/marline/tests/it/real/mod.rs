@@ -15,6 +15,7 @@
 //! | `server_killed.rs` | a server that crashes and comes back |
 //! | `signals.rs` | SIGINT, SIGTERM, SIGHUP |
 //! | `tools.rs` | ffmpeg, SRT and RIST through live entries |
+//! | `tunnel.rs` | kernel traffic through a tunnel between network namespaces |
 
 #![expect(
     clippy::print_stdout,
@@ -36,3 +37,4 @@ mod refusals;
 mod server_killed;
 mod signals;
 mod tools;
+mod tunnel;

@@ -104,6 +104,27 @@ impl Program {
         Program::follow(name, &mut command(folder, words)).expect("the program starts")
     }
 
+    /// As [`start`](Self::start), by way of another program, which `before` names with its arguments.
+    pub(crate) fn start_within(
+        before: &[&str],
+        name: &str,
+        folder: &Path,
+        words: &[&str],
+    ) -> Program {
+        let direct = command(folder, words);
+        let mut command = Command::new(before[0]);
+        command.args(&before[1..]).arg(direct.get_program());
+        command.args(direct.get_args()).current_dir(folder);
+        for (key, value) in direct.get_envs() {
+            match value {
+                Some(value) => command.env(key, value),
+                None => command.env_remove(key),
+            };
+        }
+        command.stdin(Stdio::null());
+        Program::follow(name, &mut command).expect("the program starts")
+    }
+
     /// Starts another program with `words` parted by spaces; `None`, and a word of it, if it is not installed.
     pub(crate) fn tool(name: &str, words: &str) -> Option<Program> {
         let mut command = Command::new(name);

@@ -1,0 +1,207 @@
+//! What each path has carried in a month.
+//!
+//! ```toml
+//! month = "2026-11"
+//! [bytes]
+//! wwan0 = 1234567
+//! ```
+
+use super::Month;
+use crate::tun::write_whole;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+/// Bytes by path, of one month, and the file that keeps them.
+#[derive(Debug)]
+pub struct Ledger {
+    file: Option<PathBuf>,
+    month: Month,
+    used: BTreeMap<String, u64>,
+    /// What the carrier of a path had counted when it was last asked.
+    seen: BTreeMap<String, u64>,
+    /// There is something that the file does not hold.
+    changed: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    month: String,
+    #[serde(default)]
+    bytes: BTreeMap<String, u64>,
+}
+
+/// The file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the usage file {}: {problem}", file.display())]
+pub struct LedgerError {
+    file: PathBuf,
+    problem: String,
+}
+
+impl Ledger {
+    /// What `file` holds, if it is of the month `now`; nothing when there is no such file. With `None`, nothing is kept.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not what this program writes.
+    pub fn load(file: Option<PathBuf>, now: Month) -> Result<Self, LedgerError> {
+        let mut ledger = Ledger {
+            file,
+            month: now,
+            used: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            changed: false,
+        };
+        let Some(path) = &ledger.file else {
+            return Ok(ledger);
+        };
+        let error = |problem: String| LedgerError {
+            file: path.clone(),
+            problem,
+        };
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(ledger),
+            Err(problem) => return Err(error(format!("cannot be read: {problem}"))),
+        };
+        let damaged = |problem: &str| error(format!("is damaged: {problem}"));
+        let stored: Stored = toml::from_str(&text).map_err(|problem| damaged(problem.message()))?;
+        let month: Month = stored
+            .month
+            .parse()
+            .map_err(|problem: super::month::NoMonth| damaged(&problem.to_string()))?;
+        // A clock that was wrong once is no reason to forget what was used.
+        if month >= now {
+            ledger.month = month;
+            ledger.used = stored.bytes;
+        }
+        Ok(ledger)
+    }
+
+    /// The month that is counted.
+    pub fn month(&self) -> Month {
+        self.month
+    }
+
+    /// What the path has carried this month.
+    pub fn used(&self, path: &str) -> u64 {
+        self.used.get(path).copied().unwrap_or(0)
+    }
+
+    /// Begins a new month with nothing used, if `now` is one.
+    pub fn turn(&mut self, now: Month) {
+        if now > self.month {
+            self.month = now;
+            self.used.clear();
+            self.changed = true;
+        }
+    }
+
+    /// Takes down that the present carrier of `path` has counted `total` bytes since it came up.
+    pub fn count(&mut self, path: &str, total: u64) {
+        let seen = self.seen.entry(path.to_owned()).or_default();
+        // A smaller count is that of another carrier.
+        let more = total.checked_sub(*seen).unwrap_or(total);
+        *seen = total;
+        if more > 0 {
+            let used = self.used.entry(path.to_owned()).or_default();
+            *used = used.saturating_add(more);
+            self.changed = true;
+        }
+    }
+
+    /// Writes the file, if there is one and something to write.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn save(&mut self) -> Result<(), LedgerError> {
+        let Some(file) = self.file.as_ref().filter(|_| self.changed) else {
+            return Ok(());
+        };
+        let stored = Stored {
+            month: self.month.to_string(),
+            bytes: self.used.clone(),
+        };
+        let error = |problem: String| LedgerError {
+            file: file.clone(),
+            problem,
+        };
+        let text = toml::to_string(&stored).map_err(|problem| error(problem.to_string()))?;
+        write_whole(file, text.as_bytes())
+            .map_err(|problem| error(format!("cannot be written: {problem}")))?;
+        self.changed = false;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOVEMBER: &str = "2026-11";
+    const DECEMBER: &str = "2026-12";
+
+    fn month(text: &str) -> Month {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn carriers_come_and_go_and_the_sum_stays() {
+        let mut ledger = Ledger::load(None, month(NOVEMBER)).unwrap();
+        for (total, used) in [
+            (100, 100),
+            (250, 250),
+            (0, 250),
+            (30, 280),
+            (20, 300),
+            (20, 300),
+        ] {
+            ledger.count("wwan0", total);
+            assert_eq!(ledger.used("wwan0"), used, "{total}");
+        }
+        ledger.count("eth0", 7);
+        assert_eq!((ledger.used("eth0"), ledger.used("wlan0")), (7, 0));
+    }
+
+    #[test]
+    fn what_was_used_outlives_the_program_but_not_the_month() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Some(folder.path().join("state/usage.toml"));
+        let mut ledger = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
+        ledger.count("wwan0", 1000);
+        ledger.save().unwrap();
+        let mut ledger = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
+        assert_eq!(ledger.used("wwan0"), 1000);
+        ledger.count("wwan0", 10);
+        assert_eq!(ledger.used("wwan0"), 1010);
+        ledger.save().unwrap();
+
+        // While it runs, and while it does not.
+        ledger.turn(month(DECEMBER));
+        assert_eq!((ledger.used("wwan0"), ledger.month()), (0, month(DECEMBER)));
+        ledger.count("wwan0", 15);
+        assert_eq!(ledger.used("wwan0"), 5);
+        let asleep = Ledger::load(file.clone(), month(DECEMBER)).unwrap();
+        assert_eq!(asleep.used("wwan0"), 0);
+
+        // A clock that is set back forgets nothing.
+        ledger.save().unwrap();
+        let mut back = Ledger::load(file, month(NOVEMBER)).unwrap();
+        back.turn(month(NOVEMBER));
+        assert_eq!((back.used("wwan0"), back.month()), (5, month(DECEMBER)));
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("usage.toml");
+        for text in ["x", "month = \"2026\"", "month = \"2026-11\"\nother = 1\n"] {
+            std::fs::write(&file, text).unwrap();
+            let error = Ledger::load(Some(file.clone()), month(NOVEMBER)).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains("usage.toml: is damaged: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What a server lets through a tunnel: the rules for targets ([`Policy`]) applied to packets.
+
+use super::packet::{ICMP, ICMP_V6, Packet};
+use super::pool::Pool;
+use crate::proxy::policy::{Policy, Port};
+use std::net::IpAddr;
+
+/// The rules of a server's tunnel.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    pool: Pool,
+    policy: Policy,
+    peers: bool,
+}
+
+impl Gate {
+    /// Of these rules; `peers` lets clients reach each other.
+    pub fn new(pool: Pool, policy: Policy, peers: bool) -> Self {
+        Gate {
+            pool,
+            policy,
+            peers,
+        }
+    }
+
+    /// May a client with these addresses send this packet? It comes from the client's own address and goes to the
+    /// server's address in the tunnel, to another client if that is allowed, or to what the policy allows.
+    pub fn out(&self, own: &[IpAddr], packet: &Packet) -> bool {
+        own.contains(&packet.source)
+            && self.allows(packet.destination, port(packet, |ports| ports.1))
+    }
+
+    /// May this packet go to the client that has its destination? Answers may, from wherever the client may send to;
+    /// and reports of errors, from any router on the way.
+    pub fn back(&self, bytes: &[u8], packet: &Packet) -> bool {
+        self.allows(packet.source, port(packet, |ports| ports.0))
+            || (packet.is_icmp_error(bytes) && !self.pool.contains(packet.source))
+    }
+
+    fn allows(&self, address: IpAddr, port: Port) -> bool {
+        if self.pool.contains(address) {
+            let servers = self.pool.server();
+            return servers.iter().any(|net| net.addr() == address)
+                || (self.peers && self.is_client(address));
+        }
+        self.policy.check_packet(address, port).is_ok()
+    }
+
+    /// Neither the network itself nor all of it at once.
+    fn is_client(&self, address: IpAddr) -> bool {
+        self.pool
+            .networks()
+            .all(|net| net.network() != address && net.broadcast() != address)
+    }
+}
+
+/// The port that rules are about.
+fn port(packet: &Packet, which: impl Fn((u16, u16)) -> u16) -> Port {
+    match packet.ports {
+        Some(ports) => Port::Number(which(ports)),
+        None if matches!(packet.protocol, ICMP | ICMP_V6) => Port::Without,
+        // A part of a packet, or of a protocol that this program does not look into.
+        None => Port::Hidden,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packet::UDP;
+    use super::super::packet::tests::{hostile, v4, v6};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// From 10.77.0.2 or fd77::2 to this address.
+    fn to(destination: &str, port: u16) -> Vec<u8> {
+        let [high, low] = port.to_be_bytes();
+        let udp = [0x30, 0x39, high, low, 0, 8, 0, 0];
+        match destination.parse().unwrap() {
+            IpAddr::V4(address) => {
+                let mut bytes = v4(UDP, &udp);
+                bytes[16..20].copy_from_slice(&address.octets());
+                bytes
+            }
+            IpAddr::V6(address) => {
+                let mut bytes = v6(UDP, &udp);
+                bytes[24..40].copy_from_slice(&address.octets());
+                bytes
+            }
+        }
+    }
+
+    fn gate(allow: &[&str], deny: &[&str], peers: bool) -> Gate {
+        let rules = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let pool = "10.77.0.0/24,fd77::/64".parse().unwrap();
+        Gate::new(pool, Policy::new(rules(allow), rules(deny)), peers)
+    }
+
+    fn own() -> [IpAddr; 2] {
+        ["10.77.0.2".parse().unwrap(), "fd77::2".parse().unwrap()]
+    }
+
+    fn out(gate: &Gate, bytes: &[u8]) -> bool {
+        gate.out(&own(), &Packet::parse(bytes).unwrap())
+    }
+
+    #[test]
+    fn by_default_clients_reach_the_server_and_the_public_network() {
+        let gate = gate(&[], &[], false);
+        for (destination, fine) in [
+            ("10.77.0.1", true),
+            ("fd77::1", true),
+            ("1.1.1.1", true),
+            ("2606:4700::1", true),
+            ("10.77.0.3", false),
+            ("fd77::3", false),
+            ("10.77.0.255", false),
+            ("192.168.1.1", false),
+            ("127.0.0.1", false),
+            ("169.254.169.254", false),
+            ("fe80::1", false),
+            ("224.0.0.251", false),
+        ] {
+            assert_eq!(out(&gate, &to(destination, 80)), fine, "{destination}");
+        }
+        let spoofed = {
+            let mut bytes = to("1.1.1.1", 80);
+            bytes[15] = 3;
+            bytes
+        };
+        assert!(!out(&gate, &spoofed));
+    }
+
+    #[test]
+    fn rules_and_peers_open_and_close() {
+        let rules = gate(&["10.1.0.0/16:443", "10.2.0.0/16"], &["10.2.9.9"], true);
+        for (destination, port, fine) in [
+            ("10.1.0.1", 443, true),
+            ("10.1.0.1", 80, false),
+            ("10.2.0.1", 80, true),
+            ("10.2.9.9", 80, false),
+            ("1.1.1.1", 80, false),
+            ("10.77.0.3", 80, true),
+            ("10.77.0.255", 80, false),
+            ("10.77.0.0", 80, false),
+        ] {
+            assert_eq!(
+                out(&rules, &to(destination, port)),
+                fine,
+                "{destination}:{port}"
+            );
+        }
+        // Without ports only rules for all ports count.
+        let mut ping = v4(ICMP, &[8, 0, 0, 0]);
+        ping[16..20].copy_from_slice(&[10, 1, 0, 1]);
+        assert!(!out(&rules, &ping));
+        ping[16..20].copy_from_slice(&[10, 2, 0, 1]);
+        assert!(out(&rules, &ping));
+    }
+
+    #[test]
+    fn a_part_of_a_packet_does_not_get_past_a_rule_for_its_port() {
+        let gate = gate(&[], &["*:25"], false);
+        let mut part = to("1.1.1.1", 80);
+        assert!(out(&gate, &part));
+        part[7] = 1;
+        assert!(!out(&gate, &part));
+        let mut ping = v4(ICMP, &[8, 0, 0, 0]);
+        ping[16..20].fill(1);
+        assert!(out(&gate, &ping));
+    }
+
+    #[test]
+    fn only_answers_and_errors_come_back() {
+        let gate = gate(&["10.1.0.0/16:443"], &[], false);
+        let back = |bytes: &[u8]| gate.back(bytes, &Packet::parse(bytes).unwrap());
+        let from = |a: [u8; 4], port: u16| {
+            let [high, low] = port.to_be_bytes();
+            let mut bytes = v4(UDP, &[high, low, 0x30, 0x39, 0, 8, 0, 0]);
+            bytes[12..16].copy_from_slice(&a);
+            bytes
+        };
+        assert!(back(&from([10, 1, 0, 1], 443)));
+        assert!(!back(&from([10, 1, 0, 1], 80)));
+        assert!(back(&from([10, 77, 0, 1], 80)));
+        assert!(!back(&from([10, 77, 0, 3], 80)));
+        let mut error = v4(ICMP, &[3, 4, 0, 0, 0, 0, 5, 0]);
+        error[12..16].copy_from_slice(&[192, 168, 7, 1]);
+        assert!(back(&error));
+        error[12..16].copy_from_slice(&[10, 77, 0, 3]);
+        assert!(!back(&error));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_leaves_under_a_strange_name(bytes in hostile()) {
+            if let Ok(packet) = Packet::parse(&bytes) {
+                let open = gate(&["*", "0.0.0.0/0", "10.0.0.0/8"], &[], true);
+                prop_assert!(!open.out(&own(), &packet) || own().contains(&packet.source));
+            }
+        }
+    }
+}

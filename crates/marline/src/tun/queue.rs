@@ -1,0 +1,187 @@
+//! What waits for one conversation's flow: bounded, and kept short by CoDel (RFC 8289), so that programs inside the
+//! tunnel learn of its rate by losses before its delay grows.
+
+use bytes::Bytes;
+use marline_base::Instant;
+use marline_link::{Codel, CodelControl};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant as RealInstant;
+use tokio::sync::Notify;
+
+/// Most packets that wait: several of the bursts of up to 64 KiB that the kernel hands over at once.
+const MOST: usize = 512;
+
+/// Packets in order, judged when they leave.
+#[derive(Debug)]
+struct Line {
+    codel: CodelControl,
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    packet: Bytes,
+    came: Instant,
+    ahead: u64,
+}
+
+impl Line {
+    fn new() -> Self {
+        Line {
+            codel: CodelControl::new(Codel::default()),
+            waiting: VecDeque::new(),
+            bytes: 0,
+            closed: false,
+        }
+    }
+
+    /// False when the packet was dropped.
+    fn push(&mut self, packet: Bytes, now: Instant) -> bool {
+        if self.closed || self.waiting.len() >= MOST {
+            return false;
+        }
+        let ahead = self.bytes;
+        self.bytes += packet.len() as u64;
+        self.waiting.push_back(Waiting {
+            packet,
+            came: now,
+            ahead,
+        });
+        true
+    }
+
+    fn pop(&mut self, now: Instant) -> Option<Bytes> {
+        while let Some(Waiting {
+            packet,
+            came,
+            ahead,
+        }) = self.waiting.pop_front()
+        {
+            self.bytes -= packet.len() as u64;
+            if !self.codel.drops(came, now, packet.len() as u32, ahead) {
+                return Some(packet);
+            }
+        }
+        None
+    }
+}
+
+/// A line with one end for those who add and one for the task that takes.
+#[derive(Debug)]
+pub(super) struct Queue {
+    line: Mutex<Line>,
+    news: Notify,
+    begun: RealInstant,
+}
+
+impl Queue {
+    pub(super) fn new() -> Self {
+        Queue {
+            line: Mutex::new(Line::new()),
+            news: Notify::new(),
+            begun: RealInstant::now(),
+        }
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.begun.elapsed()
+    }
+
+    /// Adds a packet; one for which there is no room is dropped.
+    pub(super) fn push(&self, packet: Bytes) {
+        let now = self.now();
+        if self.line().push(packet, now) {
+            self.news.notify_one();
+        } else {
+            tracing::trace!("a packet was dropped: its conversation's queue is full");
+        }
+    }
+
+    /// Takes no more packets; those that wait are still handed out.
+    pub(super) fn close(&self) {
+        self.line().closed = true;
+        self.news.notify_one();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.line().closed
+    }
+
+    /// The next packet, or `None` when the queue is closed and empty. For one task; cancel safe.
+    pub(super) async fn pop(&self) -> Option<Bytes> {
+        loop {
+            {
+                let now = self.now();
+                let mut line = self.line();
+                match line.pop(now) {
+                    Some(packet) => return Some(packet),
+                    None if line.closed => return None,
+                    None => {}
+                }
+            }
+            self.news.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marline_base::Duration;
+
+    fn packet() -> Bytes {
+        Bytes::from_static(&[0; 1000])
+    }
+
+    #[test]
+    fn what_is_taken_at_once_is_never_dropped() {
+        let mut line = Line::new();
+        for number in 0..5000 {
+            let now = Instant::ZERO + Duration::from_millis(number);
+            assert!(line.push(packet(), now));
+            assert!(line.pop(now).is_some());
+        }
+    }
+
+    #[test]
+    fn the_queue_is_bounded_and_its_delay_falls() {
+        let mut line = Line::new();
+        let (mut refused, mut dropped) = (0, 0);
+        // One packet leaves in each millisecond, and 5 % more come, from a sender that does not slow down: without drops
+        // 400 would wait in the end.
+        for number in 0..8000 {
+            let now = Instant::ZERO + Duration::from_millis(number);
+            for _ in 0..1 + u32::from(number % 20 == 0) {
+                refused += u32::from(!line.push(packet(), now));
+            }
+            let before = line.waiting.len();
+            line.pop(now);
+            dropped += before - line.waiting.len() - 1;
+        }
+        assert!(line.waiting.len() < 100, "{}", line.waiting.len());
+        assert!(dropped > 300, "{dropped}");
+        assert_eq!(refused, 0);
+        for _ in 0..2 * MOST {
+            line.push(packet(), Instant::ZERO + Duration::from_secs(8));
+        }
+        assert_eq!(line.waiting.len(), MOST);
+        assert_eq!(line.bytes, MOST as u64 * 1000);
+    }
+
+    #[tokio::test]
+    async fn a_closed_queue_hands_out_what_it_has() {
+        let queue = Queue::new();
+        queue.push(packet());
+        queue.close();
+        queue.push(packet());
+        assert!(queue.pop().await.is_some());
+        assert_eq!(queue.pop().await, None);
+    }
+}

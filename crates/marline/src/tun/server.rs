@@ -1,0 +1,344 @@
+//! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs to.
+
+use super::gate::Gate;
+use super::hello::{Offer, Place, Role};
+use super::icmp::{Refusal, answer};
+use super::key::Key;
+use super::leases::Leases;
+use super::packet::Packet;
+use super::pool::Pool;
+use super::queue::Queue;
+use super::setup::{Applied, Setup};
+use super::{Device, FLOW_QUEUE, Port, ServerTunnelError};
+use crate::config::{TunOut, TunSetup};
+use crate::identity::PublicKey;
+use crate::proxy::associations::send;
+use crate::proxy::idle::Idle;
+use crate::proxy::policy::Policy;
+use crate::proxy::{PacketFlow, Tasks};
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+/// Largest packet of the server's device; a client may have smaller ones, and senders are told so.
+const MTU: u16 = 1500;
+/// Smallest largest packet that a client may ask for (RFC 8200 section 5).
+const MIN_MTU: u16 = 1280;
+/// A flow that is quiet for so long is closed; longer than the client's own limit.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// A server's tunnel, opened and set up, and not yet served.
+#[derive(Debug)]
+pub struct ServerTunnel {
+    device: Device,
+    gate: Gate,
+    pool: Pool,
+    leases: Leases,
+    /// Undone when the tunnel ends.
+    applied: Option<Applied>,
+}
+
+impl ServerTunnel {
+    /// Opens the device and, if that is asked for, sets it up. `key` is the server's, by which it has a network of its
+    /// own where none is configured.
+    ///
+    /// # Errors
+    /// The device, the state file, or a command that sets the device up.
+    pub async fn open(
+        config: &TunOut,
+        policy: Policy,
+        key: PublicKey,
+    ) -> Result<Self, ServerTunnelError> {
+        let pool = config
+            .pool
+            .unwrap_or_else(|| Pool::of_server(key.as_bytes()));
+        let leases = Leases::load(config.state.clone())?;
+        let device = Device::open(&config.device)?;
+        let setup = Setup::server(
+            device.name(),
+            &pool,
+            MTU,
+            config.setup != TunSetup::WithoutNat,
+        );
+        let applied = match config.setup {
+            TunSetup::Off => {
+                setup.show();
+                None
+            }
+            TunSetup::On | TunSetup::WithoutNat => Some(setup.apply().await?),
+        };
+        tracing::info!("tunnel {}: clients have addresses of {pool}", device.name());
+        Ok(ServerTunnel {
+            device,
+            gate: Gate::new(pool, policy, config.peers),
+            pool,
+            leases,
+            applied,
+        })
+    }
+
+    /// Begins to carry packets, as tasks.
+    pub fn serve(self, tasks: &Tasks) -> Hub {
+        let port = self.device.serve(tasks);
+        let hub = Hub(Arc::new(Inner {
+            gate: self.gate,
+            pool: self.pool,
+            leases: Mutex::new(self.leases),
+            guests: Mutex::default(),
+            kernel: port.outgoing.clone(),
+        }));
+        let (inner, draining, applied) = (Arc::clone(&hub.0), tasks.clone(), self.applied);
+        tasks.spawn(async move {
+            let _applied = applied;
+            tokio::select! {
+                () = draining.draining() => {}
+                () = inner.carry_back(port) => {}
+            }
+        });
+        hub
+    }
+}
+
+/// A running tunnel of a server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Hub(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    gate: Gate,
+    pool: Pool,
+    leases: Mutex<Leases>,
+    /// Clients that have a lease, by each of their addresses.
+    guests: Mutex<HashMap<IpAddr, Arc<Guest>>>,
+    kernel: mpsc::Sender<Bytes>,
+}
+
+/// A client with a lease.
+#[derive(Debug)]
+struct Guest {
+    key: PublicKey,
+    own: Vec<IpAddr>,
+    mtu: u16,
+    /// Queues of its conversations, as its own packets show them; the session bounds their number.
+    flows: Mutex<HashMap<Key, Arc<Queue>>>,
+    common: Mutex<Option<Arc<Queue>>>,
+}
+
+/// One session of a client, which may or may not ask for a lease.
+#[derive(Debug)]
+pub struct Visitor {
+    hub: Hub,
+    peer: PublicKey,
+    guest: Mutex<Option<Arc<Guest>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    /// A session with `peer`.
+    pub fn visitor(&self, peer: PublicKey) -> Visitor {
+        Visitor {
+            hub: self.clone(),
+            peer,
+            guest: Mutex::default(),
+        }
+    }
+}
+
+/// Tells a client that asks for a lease that there is none to be had.
+pub(crate) async fn refuse<S: AsyncWrite + Unpin>(mut stream: S, why: &str) {
+    let refused = Offer::Refused(why.to_owned()).encode();
+    if stream.write_all(&refused).await.is_ok() {
+        let _ = stream.shutdown().await;
+    }
+}
+
+impl Inner {
+    /// Carries what the kernel hands over to whom it is for.
+    async fn carry_back(&self, mut port: Port) {
+        while let Some(bytes) = port.incoming.recv().await {
+            let Ok(packet) = Packet::parse(&bytes) else {
+                continue;
+            };
+            let Some(guest) = lock(&self.guests).get(&packet.destination).cloned() else {
+                continue;
+            };
+            if !self.gate.back(&bytes, &packet) {
+                continue;
+            }
+            if packet.dont_fragment && bytes.len() > usize::from(guest.mtu) {
+                let refusal = Refusal::TooBig(guest.mtu);
+                if let Some(told) = self.tell(&bytes, &packet, refusal) {
+                    let _ = self.kernel.try_send(told);
+                }
+                continue;
+            }
+            if let Some(queue) = guest.queue(Key::of(&packet).reversed()) {
+                queue.push(bytes.into());
+            }
+        }
+    }
+
+    /// What is answered to a packet, from the server's address of its family.
+    fn tell(&self, bytes: &[u8], packet: &Packet, refusal: Refusal) -> Option<Bytes> {
+        let servers = self.pool.server().into_iter().map(|net| net.addr());
+        let from = servers
+            .into_iter()
+            .find(|server| server.is_ipv4() == packet.source.is_ipv4())?;
+        answer(bytes, packet, from, refusal).map(Bytes::from)
+    }
+
+    fn is_present(&self, key: &PublicKey) -> bool {
+        lock(&self.guests).values().any(|guest| guest.key == *key)
+    }
+}
+
+impl Guest {
+    fn queue(&self, key: Key) -> Option<Arc<Queue>> {
+        let found = lock(&self.flows).get(&key).cloned();
+        found.or_else(|| lock(&self.common).clone())
+    }
+
+    fn forget(&self, queue: &Arc<Queue>, key: Option<Key>) {
+        queue.close();
+        let same = |other: &Arc<Queue>| Arc::ptr_eq(other, queue);
+        if let Some(key) = key {
+            let mut flows = lock(&self.flows);
+            if flows.get(&key).is_some_and(same) {
+                flows.remove(&key);
+            }
+        }
+        lock(&self.common).take_if(|other| same(other));
+    }
+}
+
+impl Visitor {
+    /// Gives the client its addresses for as long as `stream` is open.
+    pub(crate) async fn lease<S: AsyncRead + AsyncWrite + Unpin>(&self, mut stream: S, mtu: u16) {
+        let inner = &self.hub.0;
+        let number = {
+            let mut leases = lock(&inner.leases);
+            leases.take(&inner.pool, self.peer, |key| inner.is_present(key))
+        };
+        let Some(number) = number else {
+            tracing::warn!("the tunnel's pool {} is used up", inner.pool);
+            return refuse(stream, "all of its tunnel's addresses are in use").await;
+        };
+        let own = inner.pool.client(number);
+        let places = own.iter().zip(inner.pool.server());
+        let places = places.map(|(own, server)| Place {
+            own: *own,
+            server: server.addr(),
+        });
+        let guest = Arc::new(Guest {
+            key: self.peer,
+            own: own.iter().map(|net| net.addr()).collect(),
+            mtu: mtu.clamp(MIN_MTU, MTU),
+            flows: Mutex::default(),
+            common: Mutex::default(),
+        });
+        let offer = Offer::Granted {
+            mtu: guest.mtu,
+            places: places.collect(),
+        };
+        let _stay = self.arrive(&guest);
+        let said = stream.write_all(&offer.encode()).await;
+        if said.and(stream.flush().await).is_err() {
+            return;
+        }
+        let addresses: Vec<String> = guest.own.iter().map(IpAddr::to_string).collect();
+        tracing::info!("tunnel: {} is {}", self.peer, addresses.join(", "));
+        // The client says nothing; its end is the lease's.
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    }
+
+    /// Makes the client known until what is returned is dropped.
+    fn arrive<'a>(&'a self, guest: &'a Arc<Guest>) -> impl Drop + use<'a> {
+        struct Stay<'a>(&'a Visitor, &'a Arc<Guest>);
+        impl Drop for Stay<'_> {
+            fn drop(&mut self) {
+                // A newer session of the same client may have taken the addresses over.
+                let mut guests = lock(&self.0.hub.0.guests);
+                guests.retain(|_, guest| !Arc::ptr_eq(guest, self.1));
+                lock(&self.0.guest).take_if(|guest| Arc::ptr_eq(guest, self.1));
+            }
+        }
+        *lock(&self.guest) = Some(Arc::clone(guest));
+        let mut guests = lock(&self.hub.0.guests);
+        for address in &guest.own {
+            guests.insert(*address, Arc::clone(guest));
+        }
+        Stay(self, guest)
+    }
+
+    /// Carries a flow of the tunnel both ways until either side ends it or it has been quiet for long.
+    pub(crate) async fn carry<P: PacketFlow>(&self, role: Role, flow: P) {
+        let Some(guest) = lock(&self.guest).clone() else {
+            tracing::debug!("a client without a lease opened a flow of the tunnel");
+            return;
+        };
+        flow.set_queue(Some(FLOW_QUEUE));
+        let queue = Arc::new(Queue::new());
+        let common = role == Role::Common;
+        if common {
+            *lock(&guest.common) = Some(Arc::clone(&queue));
+        }
+        let mut key = None;
+        let idle = Idle::new(IDLE);
+        let out = async {
+            while let Some(message) = flow.recv().await {
+                idle.touch();
+                let packet = match Packet::parse(&message) {
+                    Ok(packet) => packet,
+                    Err(error) => {
+                        tracing::debug!(%error, "a client sent what is no packet");
+                        continue;
+                    }
+                };
+                if !self.hub.0.gate.out(&guest.own, &packet) {
+                    tracing::debug!(to = %packet.destination, "a packet in the tunnel is not allowed");
+                    if guest.own.contains(&packet.source)
+                        && let Some(told) = self.hub.0.tell(&message, &packet, Refusal::Prohibited)
+                    {
+                        queue.push(told);
+                    }
+                    continue;
+                }
+                if key.is_none() && !common {
+                    let its = Key::of(&packet);
+                    lock(&guest.flows).insert(its, Arc::clone(&queue));
+                    key = Some(its);
+                }
+                if self.hub.0.kernel.send(message).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let back = async {
+            while let Some(packet) = queue.pop().await {
+                idle.touch();
+                send(&flow, packet).await?;
+            }
+            io::Result::Ok(())
+        };
+        let quiet = async {
+            match common {
+                true => std::future::pending().await,
+                false => idle.expired().await,
+            }
+        };
+        tokio::select! {
+            () = out => {}
+            _ = back => {}
+            () = quiet => {}
+        }
+        guest.forget(&queue, key);
+    }
+}

@@ -1,0 +1,268 @@
+//! The kernel's own TCP, UDP and pings through a tunnel, between network namespaces. Needs root.
+
+use super::harness::namespaces::{Namespaces, SERVER};
+use super::harness::{DEADLINE, Digest, Program, Site, pattern, until};
+use rustix::process::Signal;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+/// Addresses behind the server: clients may reach those, and not these.
+const ALLOWED: [&str; 2] = ["198.51.100.7", "fd99::7"];
+const FORBIDDEN: [&str; 2] = ["203.0.113.7", "fd98::7"];
+const RULES: [&str; 2] = ["198.51.100.0/24", "fd99::/64"];
+
+struct Tunnel {
+    client: Program,
+    server: Program,
+    string: String,
+    site: Site,
+    net: Namespaces,
+}
+
+impl Tunnel {
+    /// A client and a server with a tunnel that is up; `None` where this machine cannot have one.
+    fn start() -> Option<Tunnel> {
+        let net = Namespaces::new()?;
+        for (allowed, forbidden) in ALLOWED.iter().zip(FORBIDDEN) {
+            for address in [allowed, forbidden] {
+                let words = format!("address add {address} dev lo");
+                net.ip(&net.server, &words)
+                    .expect("an address behind the server");
+            }
+        }
+        let site = Site::new();
+        let server = start_server(&net, &site);
+        let string = server.first_line();
+        let client = start_client(&net, &site, &string);
+        let tunnel = Tunnel {
+            client,
+            server,
+            string,
+            site,
+            net,
+        };
+        tunnel.is_up();
+        Some(tunnel)
+    }
+
+    /// Waits until the client has its addresses, and returns them.
+    fn is_up(&self) -> Vec<IpAddr> {
+        self.client.logged("the tunnel's addresses", |line| {
+            let (_, rest) = line.split_once("tunnel tun-c: ")?;
+            let (addresses, _) = rest.split_once(", packets of up to")?;
+            let address = |net: &str| net.split_once('/')?.0.parse().ok();
+            addresses.split(", ").map(address).collect()
+        })
+    }
+
+    fn device_is_gone(&self, namespace: &str, device: &str) {
+        until("the device to be gone", || {
+            let there = self.net.ip(namespace, &format!("link show {device}"));
+            there.is_none().then_some(())
+        });
+    }
+}
+
+fn start_server(net: &Namespaces, site: &Site) -> Program {
+    let (key, listen) = (site.public_key("client"), format!("{SERVER}:4433"));
+    let words = [
+        &["server", "--identity", "server", "--listen", &listen][..],
+        &["--allow-client", &key, "--control", "off"],
+        &["--allow-target", RULES[0], "--allow-target", RULES[1]],
+        &[
+            "--tun=tun-s",
+            "--tun-setup=no-nat",
+            "--tun-state",
+            "tunnel.toml",
+        ],
+        &["--tun-pool", "10.77.0.0/24,fd77::/64"],
+    ];
+    net.start(&net.server, "the server", site.folder(), &words.concat())
+}
+
+fn start_client(net: &Namespaces, site: &Site, string: &str) -> Program {
+    let words = [
+        &["client", "--identity", "client", "--server", string][..],
+        &["--control", "client.sock", "--socks", "off"],
+        &["--path", "c1", "--path", "c2"],
+        &["--tun=tun-c", "--tun-setup"],
+        &["--tun-route", RULES[0], "--tun-route", RULES[1]],
+        &["--tun-route", "203.0.113.0/24", "--tun-route", "fd98::/64"],
+        &["--tun-rule", "proto=icmp,priority=0,scheduler=redundant"],
+    ];
+    net.start(&net.client, "the client", site.folder(), &words.concat())
+}
+
+/// Pings until there is an answer.
+fn ping(to: IpAddr) {
+    let (domain, protocol, kind) = match to {
+        IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4, 8),
+        IpAddr::V6(_) => (Domain::IPV6, Protocol::ICMPV6, 128),
+    };
+    let socket = Socket::new(domain, Type::DGRAM, Some(protocol)).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(1)))
+        .unwrap();
+    socket.connect(&SocketAddr::new(to, 0).into()).unwrap();
+    until(&format!("{to} to answer a ping"), || {
+        // Type, code, checksum and identity (the kernel's), sequence, and something to be sent back.
+        let request = [&[kind, 0, 0, 0, 0, 0, 0, 1], &b"marline"[..]].concat();
+        socket.send(&request).ok()?;
+        let mut answer = [0; 64];
+        let length = (&socket).read(&mut answer).ok()?;
+        answer[..length].ends_with(b"marline").then_some(())
+    });
+}
+
+/// A connected UDP socket that does not wait for ever.
+fn udp(to: IpAddr) -> UdpSocket {
+    let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let socket = UdpSocket::bind(any).unwrap();
+    socket.connect((to, 53)).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(1)))
+        .unwrap();
+    socket
+}
+
+fn parse(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn kernel_traffic_goes_through_and_only_where_it_may() {
+    let Some(tunnel) = Tunnel::start() else {
+        return;
+    };
+    let net = &tunnel.net;
+    assert_eq!(tunnel.is_up(), ["10.77.0.2", "fd77::2"].map(parse));
+
+    net.inside(&net.client, || {
+        for address in ["10.77.0.1", "fd77::1", ALLOWED[0], ALLOWED[1]] {
+            ping(parse(address));
+        }
+    });
+
+    // A question and its answer, as of a name server.
+    for (allowed, forbidden) in ALLOWED.into_iter().zip(FORBIDDEN) {
+        let (allowed, forbidden) = (parse(allowed), parse(forbidden));
+        let service = net.inside(&net.server, || UdpSocket::bind((allowed, 53)).unwrap());
+        let secret = net.inside(&net.server, || UdpSocket::bind((forbidden, 53)).unwrap());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut question = [0; 64];
+                service.set_read_timeout(Some(DEADLINE)).unwrap();
+                let (length, from) = service.recv_from(&mut question).unwrap();
+                assert!(from.ip().to_string().ends_with('2'), "{from}");
+                service.send_to(&question[..length], from).unwrap();
+            });
+            net.inside(&net.client, || {
+                let socket = udp(allowed);
+                socket.send(b"who?").unwrap();
+                let mut answer = [0; 64];
+                socket.set_read_timeout(Some(DEADLINE)).unwrap();
+                assert_eq!(socket.recv(&mut answer).unwrap(), 4);
+                // The sender is told at once that it may not, rather than left to wait.
+                let socket = udp(forbidden);
+                let error = until("the refusal", || {
+                    socket.send(b"who?").err().or_else(|| {
+                        let error = socket.recv(&mut answer).err()?;
+                        (error.kind() != ErrorKind::WouldBlock).then_some(error)
+                    })
+                });
+                let told = [ErrorKind::HostUnreachable, ErrorKind::PermissionDenied];
+                assert!(told.contains(&error.kind()), "{error:?}");
+            });
+        });
+        secret.set_nonblocking(true).unwrap();
+        assert_eq!(
+            secret.recv(&mut [0; 64]).unwrap_err().kind(),
+            ErrorKind::WouldBlock
+        );
+    }
+}
+
+#[test]
+fn a_download_outlives_a_path() {
+    const SIZE: usize = 24 << 20;
+    let Some(tunnel) = Tunnel::start() else {
+        return;
+    };
+    let net = &tunnel.net;
+    let body = pattern(7, 0, SIZE);
+    let mut expected = Digest::new();
+    expected.update(&body);
+    let expected = expected.finish();
+    for address in ALLOWED.map(parse) {
+        let listener = net.inside(&net.server, || TcpListener::bind((address, 80)).unwrap());
+        let digest = thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut connection, from) = listener.accept().unwrap();
+                assert!(tunnel.is_up().contains(&from.ip()), "{from}");
+                connection.write_all(&body).unwrap();
+            });
+            net.inside(&net.client, || {
+                let mut connection = TcpStream::connect((address, 80)).unwrap();
+                connection.set_read_timeout(Some(DEADLINE)).unwrap();
+                let (mut digest, mut read) = (Digest::new(), 0);
+                let mut buffer = vec![0; 1 << 16];
+                let mut cut = false;
+                loop {
+                    let count = connection.read(&mut buffer).unwrap();
+                    if count == 0 {
+                        break digest.finish();
+                    }
+                    digest.update(&buffer[..count]);
+                    read += count;
+                    if read > SIZE / 4 && !cut {
+                        cut = true;
+                        net.ip(&net.anchor, "link set a1 down").unwrap();
+                    }
+                }
+            })
+        });
+        assert_eq!(digest, expected);
+        net.ip(&net.anchor, "link set a1 up").unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_left_behind_and_addresses_stay() {
+    let Some(mut tunnel) = Tunnel::start() else {
+        return;
+    };
+    let (client, server) = (tunnel.net.client.clone(), tunnel.net.server.clone());
+    let forwards = |tunnel: &Tunnel| {
+        let names = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"];
+        names.map(|name| tunnel.net.setting(&server, name))
+    };
+    assert_eq!(forwards(&tunnel), ["1", "1"]);
+    let routes = tunnel.net.ip(&client, "route show dev tun-c").unwrap();
+    assert!(routes.contains("198.51.100.0/24"), "{routes}");
+
+    // As a crash does.
+    tunnel.client.kill();
+    tunnel.device_is_gone(&client, "tun-c");
+    tunnel.client = start_client(&tunnel.net, &tunnel.site, &tunnel.string);
+    assert_eq!(tunnel.is_up()[0], parse("10.77.0.2"));
+
+    tunnel.client.signal(Signal::TERM);
+    assert!(tunnel.client.wait().success());
+    tunnel.device_is_gone(&client, "tun-c");
+    tunnel.server.signal(Signal::INT);
+    assert!(tunnel.server.wait().success());
+    tunnel.device_is_gone(&server, "tun-s");
+    assert_eq!(forwards(&tunnel), ["0", "0"]);
+
+    // A server that begins anew knows its clients.
+    let state = tunnel.site.folder().join("tunnel.toml");
+    let text = std::fs::read_to_string(&state).unwrap();
+    std::fs::write(&state, text.replace("number = 2", "number = 9")).unwrap();
+    tunnel.server = start_server(&tunnel.net, &tunnel.site);
+    tunnel.server.first_line();
+    tunnel.client = start_client(&tunnel.net, &tunnel.site, &tunnel.string);
+    assert_eq!(tunnel.is_up(), ["10.77.0.9", "fd77::9"].map(parse));
+}
