@@ -63,7 +63,7 @@ impl Pool {
         self.host(SERVER)
     }
 
-    /// The addresses of the client of this number, [`FIRST`] to [`last`](Self::last).
+    /// The addresses of the client of this number, 2 to [`last`](Self::last).
     pub fn client(&self, number: u32) -> Vec<IpNet> {
         self.host(number)
     }
