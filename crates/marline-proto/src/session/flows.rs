@@ -261,6 +261,22 @@ impl Session {
         }
     }
 
+    /// Gives a flow another scheduler on this side, as [`FlowOptions::scheduler`] does for flows
+    /// that this side opens. What was scheduled stays so. Does nothing if there is no such flow.
+    ///
+    /// # Errors
+    /// [`OpenError::Scheduler`].
+    pub fn set_scheduler(&mut self, id: FlowId, scheduler: Choice) -> Result<(), OpenError> {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            check_scheduler(scheduler, flow.kind).map_err(OpenError::Scheduler)?;
+            (flow.scheduler, flow.choice) = (scheduler.make(), scheduler);
+            rewish(&mut self.wishes, flow);
+            self.rest = None;
+            self.replan = true;
+        }
+        Ok(())
+    }
+
     /// Ends the sending half: what was written is still delivered, nothing more can be written.
     pub fn finish(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(&id) else {

@@ -154,6 +154,18 @@ impl Session {
         Ok(())
     }
 
+    /// Gives a path another cost rank on this side.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn set_cost(&mut self, id: PathId, cost: u32) -> Result<(), PathError> {
+        let path = self.path_mut(id).ok_or(PathError::Unknown(id))?;
+        path.cost = cost;
+        self.rest = None;
+        self.replan = true;
+        Ok(())
+    }
+
     /// The carrier has room again after [`path_blocked`](Self::path_blocked).
     pub fn path_unblocked(&mut self, id: PathId) {
         self.rest = None;

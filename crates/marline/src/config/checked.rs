@@ -225,6 +225,7 @@ impl ServerConfig {
             })?,
             None => MAX_FLOWS,
         };
+        let schedulers = Schedulers::read(source, &raw.scheduler)?;
         Ok(ServerConfig {
             listen,
             identity: identity(source, raw.identity.as_ref())?,
@@ -235,10 +236,10 @@ impl ServerConfig {
                 rules("deny-target", &raw.deny_target)?,
             ),
             live: live_out(source)?,
-            tun: tun_out(source)?,
+            tun: tun_out(source, &schedulers)?,
             max_flows,
             common: CommonConfig {
-                schedulers: Schedulers::read(source, &raw.scheduler)?,
+                schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 control: control_path(source, raw.control.as_ref(), Role::Server),

@@ -40,6 +40,8 @@ pub struct TunOut {
     pub state: Option<PathBuf>,
     /// Clients reach each other.
     pub peers: bool,
+    /// The scheduler of what goes to clients whose paths have different costs; `None` for the session's default.
+    pub by_cost: Option<Choice>,
 }
 
 /// What a server does to its system.
@@ -166,8 +168,13 @@ pub(super) fn tun_in(
 fn by_cost(paths: &[PathSpec], schedulers: &Schedulers) -> Option<Choice> {
     let costs = || paths.iter().map(|path| path.cost);
     let differ = costs().min() != costs().max();
+    by_default(schedulers).filter(|_| differ)
+}
+
+/// Where costs differ and nobody has chosen otherwise.
+fn by_default(schedulers: &Schedulers) -> Option<Choice> {
     let default = schedulers.packets == Schedulers::default().packets;
-    (differ && default).then(|| BY_COST.parse().ok()).flatten()
+    default.then(|| BY_COST.parse().ok()).flatten()
 }
 
 /// A route for everything would also take the paths' own datagrams, unless they are bound to an interface.
@@ -184,7 +191,10 @@ fn free_of_loops(net: &IpNet, paths: &[PathSpec]) -> Result<(), Problem> {
     }
 }
 
-pub(super) fn tun_out(source: &Source<RawServer>) -> Result<Option<TunOut>, ConfigError> {
+pub(super) fn tun_out(
+    source: &Source<RawServer>,
+    schedulers: &Schedulers,
+) -> Result<Option<TunOut>, ConfigError> {
     let raw = &source.raw;
     let Some(name) = &raw.tun else {
         no_tunnel(
@@ -225,6 +235,7 @@ pub(super) fn tun_out(source: &Source<RawServer>) -> Result<Option<TunOut>, Conf
         pool,
         state,
         peers,
+        by_cost: by_default(schedulers),
     }))
 }
 

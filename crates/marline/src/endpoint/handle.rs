@@ -186,6 +186,17 @@ impl Handle {
         Ok(())
     }
 
+    /// Gives a path another cost rank at this end.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn set_cost(&self, path: PathId, cost: u32) -> Result<(), PathError> {
+        let mut state = self.shared.lock();
+        state.session.set_cost(path, cost)?;
+        state.wake_driver();
+        Ok(())
+    }
+
     /// How the session stands now.
     pub fn stats(&self) -> SessionStats {
         self.shared.lock().session.stats()

@@ -8,6 +8,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use marline_base::Rate;
 use marline_proto::flow::{Chunk, SendError};
+use marline_proto::sched::Choice;
 use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowId;
 
@@ -57,6 +58,18 @@ impl Packets {
     /// Bounds what may wait at this end until a path has room for it, in bytes; `None` lifts the bound.
     pub fn set_queue(&self, queue: Option<u64>) {
         self.shared.lock().session.set_queue(self.flow, queue);
+    }
+
+    /// Gives the flow another scheduler at this end; one that does not serve messages is not taken.
+    pub fn set_scheduler(&self, scheduler: Choice) {
+        let taken = self
+            .shared
+            .lock()
+            .session
+            .set_scheduler(self.flow, scheduler);
+        if let Err(error) = taken {
+            tracing::debug!(%error, "a flow keeps its scheduler");
+        }
     }
 
     /// Waits until the paths carry less than the target, or carry it again; of several changes

@@ -5,6 +5,7 @@ use std::io;
 use bytes::Bytes;
 use marline_base::Rate;
 use marline_proto::FlowOptions;
+use marline_proto::sched::Choice;
 use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowKind;
 
@@ -23,6 +24,10 @@ impl PacketFlow for Packets {
 
     fn set_queue(&self, queue: Option<u64>) {
         Packets::set_queue(self, queue);
+    }
+
+    fn set_scheduler(&self, scheduler: Choice) {
+        Packets::set_scheduler(self, scheduler);
     }
 
     fn set_target(&self, target: Option<Rate>) {
@@ -88,6 +93,10 @@ impl Accept for Incomings {
 
     fn peer(&self) -> Option<PublicKey> {
         Some(self.peer)
+    }
+
+    fn session(&self) -> Option<Handle> {
+        Some(self.handle.clone())
     }
 
     async fn accept(&mut self) -> Option<Incoming<Stream, Packets>> {

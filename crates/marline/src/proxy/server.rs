@@ -53,7 +53,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
         .tunnel
         .as_ref()
         .zip(peer)
-        .map(|(hub, peer)| hub.visitor(peer));
+        .map(|(hub, peer)| hub.visitor(peer, session.session()));
     let visitor = visitor.map(Arc::new);
     loop {
         let incoming = tokio::select! {

@@ -1,6 +1,6 @@
 //! What the proxies need of a session: open flows at one end, accept them at the other.
 
-use crate::endpoint::TargetNews;
+use crate::endpoint::{Handle, TargetNews};
 use crate::identity::PublicKey;
 use bytes::Bytes;
 use marline_base::Rate;
@@ -86,6 +86,11 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
         None
     }
 
+    /// The session's paths by number, each with its cost rank.
+    fn costs(&self) -> Vec<(u64, u32)> {
+        Vec::new()
+    }
+
     /// Opens a stream.
     fn open_stream(
         &self,
@@ -112,6 +117,9 @@ pub trait PacketFlow: Send + Sync + 'static {
 
     /// Bounds what may wait at this end, as [`OpenOptions::queue`] does. Flows without queues do nothing with it.
     fn set_queue(&self, _: Option<u64>) {}
+
+    /// Chooses the scheduler of what this end sends. Flows without schedulers do nothing with it.
+    fn set_scheduler(&self, _: Choice) {}
 
     /// Says what rate the application needs; `None` to have it measured. Flows without schedulers do nothing with it.
     fn set_target(&self, _: Option<Rate>) {}
@@ -146,6 +154,11 @@ pub trait Accept: Send + 'static {
 
     /// Who is at the other end; `None` where that is not known.
     fn peer(&self) -> Option<PublicKey> {
+        None
+    }
+
+    /// The session itself; `None` where there is none behind it.
+    fn session(&self) -> Option<Handle> {
         None
     }
 

@@ -1,6 +1,6 @@
 //! The client's side: asks for addresses, and gives every conversation of this host a flow.
 
-use super::hello::{OFFER_HEAD, Offer, Place, Role};
+use super::hello::{Costs, OFFER_HEAD, Offer, Place, Role};
 use super::icmp::{Refusal, answer};
 use super::key::Key;
 use super::mss::clamp;
@@ -32,6 +32,8 @@ const MAX_FLOWS: usize = 512;
 const IDLE: Duration = Duration::from_secs(60);
 /// How long the server may take to offer a lease.
 const OFFER: Duration = Duration::from_secs(10);
+/// How often it is looked whether paths have come, gone or got another cost.
+const LOOK: Duration = Duration::from_secs(1);
 /// After a flow or a lease could not be had.
 const RETRY: Duration = Duration::from_millis(300);
 /// After the server has said that there is none.
@@ -225,11 +227,29 @@ async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks: Tasks) {
                 () = carried => {}
             }
         });
-        // It says nothing more; its end is the lease's.
-        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+        // Its end is the lease's.
+        let _ = tell_costs(&tunnel, &mut stream).await;
         common.close();
         *shared.lease_slot() = None;
         sleep(RETRY).await;
+    }
+}
+
+/// Tells the server what the paths cost, whenever that changes, until the stream ends.
+async fn tell_costs<T: Tunnel>(tunnel: &T, stream: &mut T::Stream) -> io::Result<()> {
+    let mut told = Costs::default();
+    let mut nothing = [0];
+    loop {
+        let costs = Costs(tunnel.costs());
+        if costs != told {
+            stream.write_all(&costs.encode()).await?;
+            stream.flush().await?;
+            told = costs;
+        }
+        if let Ok(ended) = timeout(LOOK, stream.read(&mut nothing)).await {
+            // The server says nothing more.
+            return ended.map(|_| ());
+        }
     }
 }
 

@@ -41,7 +41,7 @@ mod setup;
 pub use client::ClientTunnel;
 pub use device::{Device, DeviceError};
 pub use gate::Gate;
-pub use hello::{OFFER_HEAD, Offer, OfferError, Place, Role};
+pub use hello::{Costs, OFFER_HEAD, Offer, OfferError, Place, Role};
 pub use icmp::{Refusal, answer};
 pub use key::Key;
 pub(crate) use leases::write_whole;

@@ -1,7 +1,7 @@
 //! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs to.
 
 use super::gate::Gate;
-use super::hello::{Offer, Place, Role};
+use super::hello::{Costs, Offer, Place, Role};
 use super::icmp::{Refusal, answer};
 use super::key::Key;
 use super::leases::Leases;
@@ -11,18 +11,22 @@ use super::queue::Queue;
 use super::setup::{Applied, Setup};
 use super::{Device, FLOW_QUEUE, Port, ServerTunnelError};
 use crate::config::{TunOut, TunSetup};
+use crate::endpoint::Handle;
 use crate::identity::PublicKey;
 use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
 use crate::proxy::policy::Policy;
 use crate::proxy::{PacketFlow, Tasks};
 use bytes::Bytes;
+use marline_proto::sched::Choice;
+use marline_proto::wire::PathId;
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 /// Largest packet of the server's device; a client may have smaller ones, and senders are told so.
@@ -39,6 +43,7 @@ pub struct ServerTunnel {
     gate: Gate,
     pool: Pool,
     leases: Leases,
+    by_cost: Option<Choice>,
     /// Undone when the tunnel ends.
     applied: Option<Applied>,
 }
@@ -78,6 +83,7 @@ impl ServerTunnel {
             gate: Gate::new(pool, policy, config.peers),
             pool,
             leases,
+            by_cost: config.by_cost,
             applied,
         })
     }
@@ -88,6 +94,7 @@ impl ServerTunnel {
         let hub = Hub(Arc::new(Inner {
             gate: self.gate,
             pool: self.pool,
+            by_cost: self.by_cost,
             leases: Mutex::new(self.leases),
             guests: Mutex::default(),
             kernel: port.outgoing.clone(),
@@ -112,6 +119,8 @@ pub struct Hub(Arc<Inner>);
 struct Inner {
     gate: Gate,
     pool: Pool,
+    /// The scheduler of what is sent to clients whose paths have different costs; `None` for the session's default.
+    by_cost: Option<Choice>,
     leases: Mutex<Leases>,
     /// Clients that have a lease, by each of their addresses.
     guests: Mutex<HashMap<IpAddr, Arc<Guest>>>,
@@ -127,6 +136,8 @@ struct Guest {
     /// Queues of its conversations, as its own packets show them; the session bounds their number.
     flows: Mutex<HashMap<Key, Arc<Queue>>>,
     common: Mutex<Option<Arc<Queue>>>,
+    /// Some of its paths cost more than others.
+    by_cost: AtomicBool,
 }
 
 /// One session of a client, which may or may not ask for a lease.
@@ -134,6 +145,7 @@ struct Guest {
 pub struct Visitor {
     hub: Hub,
     peer: PublicKey,
+    session: Option<Handle>,
     guest: Mutex<Option<Arc<Guest>>>,
 }
 
@@ -143,10 +155,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Hub {
     /// A session with `peer`.
-    pub fn visitor(&self, peer: PublicKey) -> Visitor {
+    pub fn visitor(&self, peer: PublicKey, session: Option<Handle>) -> Visitor {
         Visitor {
             hub: self.clone(),
             peer,
+            session,
             guest: Mutex::default(),
         }
     }
@@ -243,6 +256,7 @@ impl Visitor {
             mtu: mtu.clamp(MIN_MTU, MTU),
             flows: Mutex::default(),
             common: Mutex::default(),
+            by_cost: AtomicBool::new(false),
         });
         let offer = Offer::Granted {
             mtu: guest.mtu,
@@ -255,8 +269,30 @@ impl Visitor {
         }
         let addresses: Vec<String> = guest.own.iter().map(IpAddr::to_string).collect();
         tracing::info!("tunnel: {} is {}", self.peer, addresses.join(", "));
-        // The client says nothing; its end is the lease's.
-        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+        // Its end is the lease's.
+        let _ = self.hear_costs(&mut stream, &guest).await;
+    }
+
+    /// Takes over what the client says its paths cost, until the stream ends.
+    async fn hear_costs<S: AsyncRead + Unpin>(
+        &self,
+        stream: &mut S,
+        guest: &Guest,
+    ) -> io::Result<()> {
+        loop {
+            let rest = Costs::rest(stream.read_u8().await?).map_err(io::Error::other)?;
+            let mut bytes = vec![0; rest];
+            stream.read_exact(&mut bytes).await?;
+            let costs = Costs::decode(&bytes);
+            guest.by_cost.store(costs.differ(), Ordering::Relaxed);
+            for (path, cost) in costs.0 {
+                // It may have gone meanwhile.
+                let _ = self
+                    .session
+                    .as_ref()
+                    .map(|s| s.set_cost(PathId(path), cost));
+            }
+        }
     }
 
     /// Makes the client known until what is returned is dropped.
@@ -285,6 +321,11 @@ impl Visitor {
             return;
         };
         flow.set_queue(Some(FLOW_QUEUE));
+        if guest.by_cost.load(Ordering::Relaxed)
+            && let Some(scheduler) = self.hub.0.by_cost
+        {
+            flow.set_scheduler(scheduler);
+        }
         let queue = Arc::new(Queue::new());
         let common = role == Role::Common;
         if common {

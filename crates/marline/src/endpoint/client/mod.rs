@@ -204,6 +204,14 @@ impl Tunnel for Client {
         Some(least.saturating_sub(OVERHEAD))
     }
 
+    fn costs(&self) -> Vec<(u64, u32)> {
+        let Ok(live) = self.live() else {
+            return Vec::new();
+        };
+        let paths = live.handle.stats().paths;
+        paths.iter().map(|path| (path.id.0, path.cost)).collect()
+    }
+
     async fn open_stream(&self, options: OpenOptions) -> Result<Stream, OpenError> {
         let handle = &self.live()?.handle;
         let options = tunnel::flow_options(FlowKind::Stream, options);

@@ -2,6 +2,7 @@
 //!
 //! | file | what it proves |
 //! | --- | --- |
+//! | `budget.rs` | a path that has carried its budget stands by, also after a restart |
 //! | `bulk.rs` | a download outlives the paths that it began on |
 //! | `connections.rs` | 200 connections at once, each with its own bytes and half-close |
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
@@ -23,6 +24,7 @@
     reason = "figures and logs of processes are shown with a failed test"
 )]
 
+mod budget;
 mod bulk;
 mod connections;
 mod datagrams;

@@ -1,7 +1,7 @@
 //! The kernel's own TCP, UDP and pings through a tunnel, between network namespaces. Needs root.
 
 use super::harness::namespaces::{Namespaces, SERVER};
-use super::harness::{DEADLINE, Digest, Program, Site, pattern, until};
+use super::harness::{DEADLINE, Digest, Program, Site, pattern, status, until};
 use rustix::process::Signal;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
@@ -70,7 +70,7 @@ fn start_server(net: &Namespaces, site: &Site) -> Program {
     let (key, listen) = (site.public_key("client"), format!("{SERVER}:4433"));
     let words = [
         &["server", "--identity", "server", "--listen", &listen][..],
-        &["--allow-client", &key, "--control", "off"],
+        &["--allow-client", &key, "--control", "server.sock"],
         &["--allow-target", RULES[0], "--allow-target", RULES[1]],
         &[
             "--tun=tun-s",
@@ -87,7 +87,7 @@ fn start_client(net: &Namespaces, site: &Site, string: &str) -> Program {
     let words = [
         &["client", "--identity", "client", "--server", string][..],
         &["--control", "client.sock", "--socks", "off"],
-        &["--path", "c1", "--path", "c2"],
+        &["--path", "c1", "--path", "c2,cost=3"],
         &["--tun=tun-c", "--tun-setup"],
         &["--tun-route", RULES[0], "--tun-route", RULES[1]],
         &["--tun-route", "203.0.113.0/24", "--tun-route", "fd98::/64"],
@@ -140,6 +140,15 @@ fn kernel_traffic_goes_through_and_only_where_it_may() {
     let net = &tunnel.net;
     assert_eq!(tunnel.is_up(), ["10.77.0.2", "fd77::2"].map(parse));
 
+    // The server learns what only the client knows.
+    let at_server = || status(tunnel.site.folder(), "server.sock")?.sessions.pop();
+    until("the costs of the paths at the server", || {
+        let paths = at_server()?.paths;
+        let mut costs: Vec<u32> = paths.iter().map(|path| path.cost).collect();
+        costs.sort_unstable();
+        (costs == [0, 3]).then_some(())
+    });
+
     net.inside(&net.client, || {
         for address in ["10.77.0.1", "fd77::1", ALLOWED[0], ALLOWED[1]] {
             ping(parse(address));
@@ -183,6 +192,11 @@ fn kernel_traffic_goes_through_and_only_where_it_may() {
             ErrorKind::WouldBlock
         );
     }
+    let flows = at_server().unwrap().flows;
+    assert!(
+        flows.iter().any(|flow| flow.scheduler == "brim"),
+        "{flows:?}"
+    );
 }
 
 #[test]

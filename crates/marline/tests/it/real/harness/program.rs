@@ -15,6 +15,7 @@ fn command(folder: &Path, words: &[&str]) -> Command {
         .current_dir(folder)
         .env("XDG_CONFIG_HOME", folder)
         .env("XDG_RUNTIME_DIR", folder)
+        .env("XDG_STATE_HOME", folder)
         .env("NO_COLOR", "1")
         .env_remove("RUST_LOG")
         .stdin(Stdio::null());

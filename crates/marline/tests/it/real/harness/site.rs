@@ -139,7 +139,8 @@ pub(crate) fn client_of(
     }
 }
 
-fn status(folder: &Path, control: &str) -> Option<Status> {
+/// What the program at a control socket says of itself; `None` when there is none yet.
+pub(crate) fn status(folder: &Path, control: &str) -> Option<Status> {
     let words = ["status", "--json", "--control", control];
     let (code, json, _) = marline(folder, &words);
     // It may not have come so far as to listen.
