@@ -30,7 +30,7 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A distribution of times (recorded in µs): `.mean_ms`, `.sd_ms`, `.min_ms`, `.p50_ms`,
-    /// `.p95_ms`, `.p99_ms`, `.p999_ms`, `.max_ms` and `.count`.
+    /// `.p90_ms`, `.p95_ms`, `.p99_ms`, `.p999_ms`, `.max_ms` and `.count`.
     Delay,
     /// A distribution of amounts (recorded in bytes): the same with `_kb`, and a series.
     Amount,
@@ -109,6 +109,8 @@ catalogue! {
         "Time that pieces which arrived before an earlier one waited for it."
     Goodput "goodput_mbps" Workload Number "Mb/s" more
         "Bytes delivered to the application over time."
+    Received "received_mbps" Workload Number "Mb/s" less
+        "Bytes of data that arrived over time, copies and repetitions among them; of TCP, only what its flow needs."
     Undelivered "undelivered" Workload Fraction "" less
         "Units that were refused, given up, or not delivered although the longest delay seen had passed."
     Refused "refused" Workload Fraction "" less
@@ -222,6 +224,7 @@ fn of_workload(plan: &WorkloadPlan) -> Vec<Measure> {
         Measure::OutOfOrder,
         Measure::OutOfOrderWait,
         Measure::Goodput,
+        Measure::Received,
         Measure::Redundancy,
         Measure::Retransmissions,
         Measure::Repairs,

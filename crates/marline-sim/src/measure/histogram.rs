@@ -11,7 +11,13 @@ const LARGEST: u64 = 1 << 40;
 /// Quantiles are within 0.1 % of the truth.
 const DIGITS: u8 = 3;
 /// Quantiles that become values, with their names.
-const NAMED: [(f64, &str); 4] = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
+const NAMED: [(f64, &str); 5] = [
+    (0.5, "p50"),
+    (0.9, "p90"),
+    (0.95, "p95"),
+    (0.99, "p99"),
+    (0.999, "p999"),
+];
 /// Probabilities of the quantiles kept for plots besides every hundredth.
 const TAIL: [f64; 6] = [0.995, 0.998, 0.999, 0.9995, 0.9999, 1.0];
 

@@ -1,4 +1,5 @@
-//! How long pieces that arrived out of order waited for those before them.
+//! How long pieces that arrived out of order waited for those before them, and how many bytes
+//! arrived.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +24,8 @@ struct State {
     waiting: BTreeMap<(FlowId, u64, u64), Instant>,
     /// Waits that nobody has taken yet.
     over: Vec<Wait>,
+    /// Bytes that arrived, again or not.
+    received: BTreeMap<FlowId, u64>,
 }
 
 /// Watches one session's receivers. It remembers a time for each piece that waits, which the
@@ -34,6 +37,12 @@ impl Waiting {
     /// To be given to the session.
     pub(crate) fn observer(&self) -> Box<dyn Observer> {
         Box::new(self.clone())
+    }
+
+    /// Bytes of a flow's data that arrived so far, copies and repetitions among them.
+    pub(crate) fn received(&self, flow: FlowId) -> u64 {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.received.get(&flow).copied().unwrap_or(0)
     }
 
     /// Hands out the waits that are over since the last call.
@@ -54,7 +63,14 @@ impl Observer for Waiting {
             return;
         };
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { waiting, over } = &mut *state;
+        let State {
+            waiting,
+            over,
+            received,
+        } = &mut *state;
+        if let Some(symbol) = symbol {
+            *received.entry(flow).or_default() += u64::from(symbol.len);
+        }
         while let Some(entry) = waiting
             .range((flow, 0, 0)..=(flow, u64::MAX, u64::MAX))
             .next()
@@ -119,6 +135,15 @@ mod tests {
         assert_eq!(waits(&waiting), [4]);
         arrive(&mut waiting, 9, (0, 30), (0, 50));
         assert_eq!(waits(&waiting), [7]);
+    }
+
+    #[test]
+    fn what_arrives_twice_counts_twice_as_received() {
+        let mut waiting = Waiting::default();
+        arrive(&mut waiting, 0, (0, 0), (0, 10));
+        arrive(&mut waiting, 1, (0, 0), (0, 10));
+        assert_eq!(waiting.received(FlowId(4)), 20);
+        assert_eq!(waiting.received(FlowId(8)), 0);
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub(super) struct Slot {
     /// Counters of its flows at the end of the warm-up.
     pub(super) before: FlowCounters,
     pub(super) delivered: Timeline,
+    pub(super) received: Timeline,
+    /// Bytes received by the end of the warm-up.
+    pub(super) received_before: u64,
     /// Bytes that wait for earlier ones.
     pub(super) held: Timeline,
 }
@@ -40,6 +43,8 @@ impl Slot {
             wake: None,
             before: FlowCounters::default(),
             delivered: Timeline::default(),
+            received: Timeline::default(),
+            received_before: 0,
             held: Timeline::default(),
         }
     }
@@ -128,6 +133,13 @@ impl Pair {
         }
     }
 
+    /// Bytes of a workload's data that arrived so far, copies and repetitions among them.
+    pub(super) fn received(&self, workload: usize) -> u64 {
+        let flows = self.slots[workload].workload.flows().into_iter();
+        let bytes = flows.map(|(flow, from)| self.waiting[from.other() as usize].received(flow));
+        bytes.sum()
+    }
+
     /// Looks at queues; `step` is given when the sample goes into series too.
     pub(super) fn sample(&mut self, now: Instant, sessions: &[Session], step: Option<Duration>) {
         self.collect_waits();
@@ -148,8 +160,11 @@ impl Pair {
             self.paths
                 .iter_mut()
                 .for_each(|p| p.sample(sessions, from, step));
-            for slot in &mut self.slots {
+            for index in 0..self.slots.len() {
+                let received = self.received(index);
+                let slot = &mut self.slots[index];
                 slot.delivered.push_rate(slot.meter.all_bytes(), step);
+                slot.received.push_rate(received, step);
             }
         }
     }
@@ -158,7 +173,10 @@ impl Pair {
 impl Pair {
     /// The warm-up is over: remembers what was counted in it.
     pub(super) fn warm(&mut self, sessions: &[Session]) {
-        for slot in &mut self.slots {
+        for index in 0..self.slots.len() {
+            let received = self.received(index);
+            let slot = &mut self.slots[index];
+            slot.received_before = received;
             slot.before = counters(&*slot.workload, sessions);
         }
         let from = self.from;

@@ -93,7 +93,11 @@ impl Simulation<'_> {
         let warm = Instant::ZERO + self.scenario.warmup;
         let pairs = std::mem::take(&mut self.pairs);
         for (pair, sessions) in pairs.into_iter().zip(self.sessions.chunks(2)) {
-            for slot in pair.slots {
+            let received: Vec<u64> = (0..pair.slots.len()).map(|i| pair.received(i)).collect();
+            for (mut slot, received) in pair.slots.into_iter().zip(received) {
+                let bytes = received - slot.received_before;
+                let mbps = Rate::from_bytes_over(bytes, end.since(warm)).as_mbps_f64();
+                slot.meter.number(Measure::Received, mbps);
                 report_workload(slot, sessions, (end, step), &mut run);
             }
             for mut path in pair.paths {
@@ -143,6 +147,7 @@ fn report_workload(
     }
     for (line, measure) in [
         (slot.delivered, Measure::Goodput),
+        (slot.received, Measure::Received),
         (slot.held, Measure::OutOfOrder),
     ] {
         let entry = measure.entry();
