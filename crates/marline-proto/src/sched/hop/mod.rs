@@ -23,6 +23,7 @@
 mod arrivals;
 mod count;
 mod flip;
+mod interval;
 mod jump;
 mod lane;
 mod leap;

@@ -1,5 +1,6 @@
 use alloc::vec::Vec;
 
+use super::interval::Interval;
 use super::{Demand, Limits, PRICE, Planner, Schedule, Way};
 use crate::path::forecast::{Backlog, CapacityForecast, Lateness, Skip};
 
@@ -45,8 +46,6 @@ const BLIND: f64 = 1.2;
 const HEAD: f64 = 6e-3;
 /// The least on each path is at most this part of a block.
 const SMALL: u32 = 8;
-/// Weight of a new interval between blocks.
-const INTERVAL_GAIN: f64 = 0.125;
 
 /// A block to be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,9 +77,7 @@ pub struct SenderPath<'a> {
 pub struct Sender {
     settings: Settings,
     planner: Planner,
-    /// When the last block was written, and the mean interval between blocks.
-    last: Option<f64>,
-    every: Option<f64>,
+    interval: Interval,
 }
 
 impl Sender {
@@ -89,28 +86,19 @@ impl Sender {
         Self {
             settings,
             planner: Planner::new(),
-            last: None,
-            every: None,
+            interval: Interval::default(),
         }
     }
 
     /// Time between blocks (seconds): measured, or until then what a block may take.
     pub fn every(&self, block: &Block) -> f64 {
-        self.every.unwrap_or(block.within)
+        self.interval.get().unwrap_or(block.within)
     }
 
     /// A block is written. Call first, once for each block; what is answered is the interval for
     /// [`Skip::on_block`].
     pub fn on_block(&mut self, block: &Block) -> f64 {
-        if let Some(last) = self.last {
-            // A pause is no interval.
-            let gap = block.at - last;
-            if gap > 0.0 && gap < 4.0 * self.every(block) {
-                let every = self.every.get_or_insert(gap);
-                *every += INTERVAL_GAIN * (gap - *every);
-            }
-        }
-        self.last = Some(block.at);
+        self.interval.on_block(block.at);
         self.every(block)
     }
 
