@@ -41,6 +41,7 @@ fn ways(paths: usize, k: u32, load: f64) -> Vec<Way> {
                 least: 10,
                 most: u32::MAX,
             },
+            loss: 0.0,
         }
     };
     (0..paths).map(way).collect()

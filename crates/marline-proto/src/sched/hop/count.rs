@@ -4,6 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::Lane;
+use super::losses::Losses;
 
 /// Probabilities below this are not told apart from nothing.
 const NOTHING: f64 = 1e-12;
@@ -27,13 +28,35 @@ impl Count {
 
     /// Of the first `sent` packets of a lane. Being late is nested: when a packet is on time so are
     /// all before it. So exactly d are on time with probability λ(d+1) − λ(d) (the printed (5)
-    /// multiplies, and does not sum to 1).
+    /// multiplies, and does not sum to 1). Of those each may have been lost.
     pub fn of(lane: &Lane, sent: usize) -> Self {
         let late = lane.late();
         let sent = sent.min(lane.most());
         let first = late[1..=sent].partition_point(|late| *late < NOTHING);
         let mut weights: Vec<f64> = late[first..=sent].windows(2).map(|w| w[1] - w[0]).collect();
         weights.push(1.0 - late.get(sent).copied().unwrap_or(0.0));
+        Self { first, weights }.thinned(lane.loss())
+    }
+
+    /// What is left if each is lost with this probability.
+    fn thinned(self, loss: f64) -> Self {
+        if loss <= 0.0 {
+            return self;
+        }
+        let mut losses = Losses::none(loss);
+        for _ in 0..self.first {
+            losses.one_more();
+        }
+        let first = (self.first + 1).saturating_sub(losses.weights().len());
+        let mut weights = vec![0.0; self.first + self.weights.len() - first];
+        for (at, weight) in self.weights.iter().enumerate() {
+            // What is next to impossible may reach below the first: it counts as the first.
+            for (lost, chance) in losses.weights().iter().enumerate() {
+                let left = (self.first + at).saturating_sub(lost).max(first);
+                weights[left - first] += weight * chance;
+            }
+            losses.one_more();
+        }
         Self { first, weights }
     }
 

@@ -14,6 +14,8 @@ pub struct Lane {
     /// Expected left-over in packets, by steps; empty if it is not asked for.
     left: Vec<f64>,
     least: usize,
+    /// Probability that a packet is lost, whenever it would have come.
+    loss: f64,
 }
 
 impl Lane {
@@ -52,7 +54,18 @@ impl Lane {
             least: least.min(late.len() - 1),
             late,
             left,
+            loss: 0.0,
         }
+    }
+
+    /// The same where packets are lost with probability `loss` (0..1), independently.
+    pub fn with_loss(self, loss: f64) -> Self {
+        Self { loss, ..self }
+    }
+
+    /// Probability that a packet is lost.
+    pub const fn loss(&self) -> f64 {
+        self.loss
     }
 
     /// λ by number of packets.

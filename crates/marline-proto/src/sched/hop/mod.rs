@@ -27,6 +27,7 @@ mod interval;
 mod jump;
 mod lane;
 mod leap;
+mod losses;
 mod order;
 mod planner;
 mod priced;

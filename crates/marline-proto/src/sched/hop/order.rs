@@ -2,7 +2,7 @@ use alloc::vec::Vec;
 
 use super::Lane;
 
-/// Which path gets the next packet: the one on which it is the least likely to be late (2). The
+/// Which path gets the next packet: the one on which it is the least likely to be late or lost (2). The
 /// order does not depend on how many packets are sent in all, so that one order holds the schedules
 /// of every size, each part of the next.
 ///
@@ -58,7 +58,10 @@ impl Order {
 /// The lane whose next packet is the least likely to be late, or one that differs by less than
 /// `tolerance` and has fewer packets.
 fn next(lanes: &[Lane], packets: &[usize], tolerance: f64) -> Option<usize> {
-    let late = |i: usize| lanes[i].late().get(packets[i] + 1).copied();
+    let late = |i: usize| {
+        let late = lanes[i].late().get(packets[i] + 1)?;
+        Some(1.0 - (1.0 - late) * (1.0 - lanes[i].loss()))
+    };
     let mut lowest = f64::INFINITY;
     for i in 0..lanes.len() {
         lowest = late(i).map_or(lowest, |late| lowest.min(late));

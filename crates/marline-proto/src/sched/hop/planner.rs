@@ -2,6 +2,7 @@ use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
+use super::losses::spare;
 use super::{Found, Lane, Order, flip, jump, leap, priced};
 use crate::path::forecast::Lateness;
 use crate::path::forecast::normal::Table;
@@ -29,6 +30,8 @@ pub struct Way {
     pub lateness: Lateness,
     /// How many it may get.
     pub limits: Limits,
+    /// Probability that a packet is lost on it (0..1).
+    pub loss: f64,
 }
 
 /// What a block asks for.
@@ -60,6 +63,9 @@ impl Schedule {
 }
 
 /// Plans blocks. Holds the tables that plans need; cheap to use, not to make.
+///
+/// Of blocks that are planned in steps of several packets a step is lost as a whole, which is on the
+/// safe side.
 ///
 /// Whatever it is asked, a plan looks at 16 paths and at most 512 steps a path.
 #[derive(Clone, Debug, Default)]
@@ -169,12 +175,14 @@ impl Planner {
 
     fn lanes(&self, ways: &[Way], k: u32, step: u32, every: Option<f64>) -> Vec<Lane> {
         let lane = |way: &Way| {
-            // More than k packets on one path never help (§IV).
+            // More than k packets on one path never help (§IV), but for what is lost of them.
+            let useful = k.saturating_add(spare(k, way.loss));
             let limits = Limits {
-                least: way.limits.least.min(k),
-                most: way.limits.most.min(k),
+                least: way.limits.least.min(useful),
+                most: way.limits.most.min(useful),
             };
-            Lane::new(&self.table, &way.lateness, limits, step, every)
+            let lane = Lane::new(&self.table, &way.lateness, limits, step, every);
+            lane.with_loss(way.loss)
         };
         ways.iter().take(MOST_PATHS).map(lane).collect()
     }

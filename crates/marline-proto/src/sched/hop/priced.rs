@@ -1,6 +1,7 @@
 //! Redundancy at a price.
 
 use super::count::sum;
+use super::losses::Losses;
 use super::{Found, Lane, Order};
 
 /// What a packet that is left over at the next block costs, in units of the probability that a
@@ -17,7 +18,8 @@ const SWEEPS: u32 = 6;
 /// JUMP asks for a reliability whatever it costs: when capacity is short it sends more, what it
 /// sends waits before the next block, and that one is late instead. Here a packet is sent while it
 /// gains more for this block than it costs the next. For a lane alone P_e is known for every number
-/// of packets at once, because one more packet gains (1 − λ(s+1))·P(the others bring k − s − 1).
+/// of packets at once, because one more packet gains (1 − λ(s+1))·P(the others bring k − s − 1), or, if
+/// packets get lost, (1 − λ(s+1))(1 − ε)·P(the others bring k − 1 less what is left of s).
 pub fn priced(lanes: &[Lane], order: &Order, k: usize, price: f64) -> Found {
     let mut packets = order.packets(k + k / 8);
     let mut failure = 1.0;
@@ -48,9 +50,18 @@ fn settle(lanes: &[Lane], packets: &mut [usize], index: usize, k: usize, price: 
     let least = lane.least().max(k.saturating_sub(sent)).min(lane.most());
     let mut failure = others.below(k);
     let mut best = (f64::INFINITY, lane.least(), failure);
+    // Of the packets before: if the next one is on time, they all were, but for what was lost.
+    let mut losses = Losses::none(lane.loss());
     for s in 0..=lane.most() {
-        if s > 0 && s <= k {
-            failure -= (1.0 - lane.late()[s]) * others.exactly(k - s);
+        if s > 0 {
+            let lost = losses
+                .weights()
+                .iter()
+                .enumerate()
+                .skip(s.saturating_sub(k));
+            let decides: f64 = lost.map(|(lost, p)| p * others.exactly(k + lost - s)).sum();
+            failure -= (1.0 - lane.late()[s]) * (1.0 - lane.loss()) * decides;
+            losses.one_more();
         }
         let cost = failure + price * lane.left_over(s);
         if s >= least && cost < best.0 {

@@ -186,6 +186,7 @@ impl Hop {
             Some(SenderPath {
                 skip: &self.paths.get(&view.id)?.skip,
                 delay: view.min_rtt.as_secs_f64() / 2.0,
+                loss: view.loss,
             })
         };
         views.iter().filter_map(path).collect()

@@ -1,6 +1,7 @@
 use alloc::vec::Vec;
 
 use super::interval::Interval;
+use super::losses::spare;
 use super::{Demand, Limits, PRICE, Planner, Schedule, Way};
 use crate::path::forecast::{Backlog, CapacityForecast, Lateness, Skip};
 
@@ -44,6 +45,8 @@ const BLIND: f64 = 1.2;
 /// The head of a block is what a path carries in this time on average (seconds), so that it does not
 /// run dry before the rest comes.
 const HEAD: f64 = 6e-3;
+/// A path that loses more is not planned with more redundancy.
+const MOST_LOSS: f64 = 0.5;
 /// The least on each path is at most this part of a block.
 const SMALL: u32 = 8;
 
@@ -69,6 +72,8 @@ pub struct SenderPath<'a> {
     pub skip: &'a Skip,
     /// Propagation to the receiver (seconds), without queue and transmission.
     pub delay: f64,
+    /// Probability that a packet is lost on it (0..1).
+    pub loss: f64,
 }
 
 /// Sends blocks: the part of HOP that decides how many packets go on each path and when, from the
@@ -192,6 +197,7 @@ impl Sender {
                 return unknown(block, sent.max(blind(block.packets, count)));
             };
             let window = block.within - path.delay;
+            let loss = path.loss.clamp(0.0, MOST_LOSS);
             let lateness = Lateness {
                 backlog: path.skip.backlog(block.at, now, every),
                 capacity,
@@ -200,7 +206,7 @@ impl Sender {
                 packet: block.packet,
             };
             let most = match (self.settings.price, self.settings.bound_backlog) {
-                (Some(_), _) => block.packets,
+                (Some(_), _) => block.packets.saturating_add(spare(block.packets, loss)),
                 (None, true) => lateness.bound(),
                 (None, false) => (capacity.mean * window.max(0.0) / block.packet) as u32,
             };
@@ -210,6 +216,7 @@ impl Sender {
             Way {
                 lateness,
                 limits: Limits { least, most },
+                loss,
             }
         };
         paths.iter().enumerate().map(way).collect()
@@ -236,5 +243,6 @@ fn unknown(block: &Block, packets: u32) -> Way {
             least: packets,
             most: packets,
         },
+        loss: 0.0,
     }
 }

@@ -24,7 +24,12 @@ fn random_lane(rng: &mut Rng, most: u64) -> Lane {
     late.insert(0, 0.0);
     let price = 2.0 * rng.uniform();
     let left = (0..=packets).map(|n| price * late[n] * n as f64);
-    Lane::from_values(late.clone(), left.collect(), 0)
+    let loss = if rng.chance(0.5) {
+        0.4 * rng.uniform()
+    } else {
+        0.0
+    };
+    Lane::from_values(late.clone(), left.collect(), 0).with_loss(loss)
 }
 
 /// `mean` ± `sd` packets, up to `most`.
@@ -51,7 +56,14 @@ fn schedules(lanes: &[Lane], visit: &mut impl FnMut(&[usize])) {
     }
 }
 
-/// P_e by going through all numbers of on-time packets (4), with (5) as it should be.
+/// Probability that `left` of `sent` packets are left if each is lost with probability `loss`.
+fn binomial(sent: usize, left: usize, loss: f64) -> f64 {
+    let choose = (0..left).fold(1.0, |c, i| c * (sent - i) as f64 / (i + 1) as f64);
+    choose * libm::pow(1.0 - loss, left as f64) * libm::pow(loss, (sent - left) as f64)
+}
+
+/// P_e by going through all numbers of on-time packets (4), with (5) as it should be, and of those
+/// that are not lost.
 fn brute_failure(lanes: &[Lane], packets: &[usize], k: usize) -> f64 {
     fn go(lanes: &[Lane], packets: &[usize], missing: usize) -> f64 {
         let Some((lane, rest)) = lanes.split_first() else {
@@ -63,7 +75,11 @@ fn brute_failure(lanes: &[Lane], packets: &[usize], k: usize) -> f64 {
             false => 1.0 - lane.late()[d],
         };
         let fails = |d: usize| go(rest, &packets[1..], missing.saturating_sub(d));
-        (0..=sent).map(|d| chance(d) * fails(d)).sum()
+        let came = |d: usize| {
+            let left = |r: usize| binomial(d, r, lane.loss()) * fails(r);
+            (0..=d).map(left).sum::<f64>()
+        };
+        (0..=sent).map(|d| chance(d) * came(d)).sum()
     }
     go(lanes, packets, k)
 }
@@ -90,11 +106,13 @@ fn failure_is_what_enumeration_gives() {
             let mut more = packets.clone();
             more[i] += 1;
             let others = count::sum(&lanes, &packets, Some(i), 100);
-            let exactly = match k.checked_sub(packets[i] + 1) {
-                Some(missing) => others.exactly(missing),
+            let (before, loss) = (packets[i], lanes[i].loss());
+            let left = |left: usize| match k.checked_sub(left + 1) {
+                Some(missing) => binomial(before, left, loss) * others.exactly(missing),
                 None => 0.0,
             };
-            let gain = (1.0 - lanes[i].late()[more[i]]) * exactly;
+            let exactly: f64 = (0..=before).map(left).sum();
+            let gain = (1.0 - lanes[i].late()[more[i]]) * (1.0 - loss) * exactly;
             near(brute - brute_failure(&lanes, &more, k), gain, 1e-9);
         }
     }

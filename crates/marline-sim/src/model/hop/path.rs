@@ -69,6 +69,7 @@ impl Path {
         SenderPath {
             skip: &self.skip,
             delay: self.delay.as_secs_f64(),
+            loss: 0.0,
         }
     }
 

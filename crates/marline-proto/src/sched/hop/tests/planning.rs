@@ -36,6 +36,7 @@ fn way(rng: &mut Rng) -> Way {
                 _ => rng.below(300) as u32,
             },
         },
+        loss: if rng.chance(0.5) { rng.uniform() } else { 0.0 },
     }
 }
 
@@ -88,6 +89,7 @@ fn balanced() -> Vec<Way> {
             least: 10,
             most: u32::MAX,
         },
+        loss: 0.0,
     };
     vec![way.clone(), way]
 }
