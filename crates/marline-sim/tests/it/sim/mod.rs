@@ -1,5 +1,6 @@
 //! Whole runs of scenarios.
 
+mod hop;
 mod links;
 mod model;
 mod nested;

@@ -1,0 +1,84 @@
+//! HOP on whole sessions: what it promises of blocks, and what would be missed without a part of it.
+
+use marline_sim::run::run;
+use marline_sim::scenario::Document;
+
+/// Two paths whose capacity is drawn anew every 25 ms; blocks of 110 kB every 25 ms with a deadline of
+/// 35 ms. Answers the fraction that was late or lost, and redundancy.
+fn blocks(scheduler: &str, seed: u64, sets: &[&str]) -> (f64, f64) {
+    let text = format!(
+        r#"
+        title = "Blocks"
+        duration = "8s"
+        warmup = "2s"
+        seeds = [{seed}]
+        congestion = "bbr-gentle"
+        schedulers = ["{scheduler}"]
+        [links.a]
+        rate = "40mbit"
+        rate-sd = "8mbit"
+        rate-every = "25ms"
+        delay = "12.5ms"
+        [links.b]
+        rate = "40mbit"
+        rate-sd = "8mbit"
+        rate-every = "25ms"
+        delay = "12.5ms"
+        [[workloads]]
+        name = "ar"
+        kind = "blocks"
+        flow = "blocks"
+        size = "110kB"
+        every = "25ms"
+        deadline = "35ms"
+        "#
+    );
+    let mut document = Document::parse("blocks.toml", &text).unwrap();
+    for set in sets {
+        document.set(set).unwrap();
+    }
+    let cells = document.scenarios(&|_| Err("no files".into())).unwrap();
+    let (_, scenario) = &cells[0];
+    let run = run(scenario, &scenario.schedulers[0], seed);
+    let value = |name: &str| run.values[&format!("ar.{name}")];
+    (value("block_lateness"), value("redundancy"))
+}
+
+const LOSSY: &[&str] = &["links.a.loss=1%", "links.b.loss=1%"];
+
+#[test]
+fn blocks_are_late_as_seldom_as_asked() {
+    for seed in 1..=4 {
+        let (late, redundancy) = blocks("hop-jump:refuse=off", seed, &[]);
+        assert!(
+            late <= 0.03 && redundancy <= 0.15,
+            "{seed}: {late}, {redundancy}"
+        );
+    }
+}
+
+#[test]
+fn lost_packets_are_made_up_for_without_a_round_trip() {
+    for seed in [1, 2] {
+        let (late, redundancy) = blocks("hop-jump:refuse=off", seed, LOSSY);
+        assert!(
+            late <= 0.06 && redundancy <= 0.2,
+            "{seed}: {late}, {redundancy}"
+        );
+        // Without redundancy every second block waits for a retransmission, which comes too late.
+        let (late, _) = blocks("edpf", seed, LOSSY);
+        assert!(late >= 0.3, "{seed}: {late}");
+    }
+}
+
+#[test]
+fn a_block_that_waited_for_the_session_does_no_harm() {
+    // However the first block and the session's beginning fall together.
+    for seed in 1..=6 {
+        for warmup in ["100ms", "2s"] {
+            let warmup = format!("warmup={warmup}");
+            let (late, _) = blocks("hop-jump:refuse=off", seed, &["duration=4s", &warmup]);
+            assert!(late <= 0.08, "{seed}, {warmup}: {late}");
+        }
+    }
+}
