@@ -9,6 +9,11 @@ use marline_proto::wire::FlowKind;
 use super::lab::Units;
 use crate::kit::{ms, secs};
 
+/// A scheduler that promises nothing, and so refuses nothing.
+fn plain() -> Option<Choice> {
+    "edpf".parse().ok()
+}
+
 fn blocks(seed: u64, scheduler: Option<Choice>, links: &[&str]) -> Units {
     let mut units = Units::over(seed, &Config::default(), FlowKind::Blocks, scheduler, links);
     // It takes some packets to know the other's clock and what the links carry.
@@ -100,7 +105,7 @@ fn fates_are_true_while_paths_die_and_acknowledgements_are_lost() {
             "rate=20mbit,delay=20ms,loss=2%,queue=100ms",
             "rate=20mbit,delay=20ms,jitter=2ms,overtake=yes,queue=100ms",
         ];
-        let mut units = blocks(seed, None, &links);
+        let mut units = blocks(seed, plain(), &links);
         for n in 0..150_u64 {
             units.block(30_000, Some(ms(50))).expect("there is room");
             units.run_for(ms(20));
@@ -130,7 +135,7 @@ fn fates_are_true_while_paths_die_and_acknowledgements_are_lost() {
 fn a_sender_drops_at_the_deadline_what_it_did_not_send() {
     // A quarter more than the link carries for two seconds, then half of it: what was too much must
     // not be in the way of what follows.
-    let mut units = blocks(2, None, &["rate=10mbit,delay=10ms,queue=200ms"]);
+    let mut units = blocks(2, plain(), &["rate=10mbit,delay=10ms,queue=200ms"]);
     for _ in 0..60 {
         let deadline = Some(ms(120));
         units.block(50_000, deadline).expect("there is room");
@@ -176,7 +181,7 @@ fn late_blocks_are_dropped_if_the_reader_wants_that() {
 
 #[test]
 fn a_block_can_be_cancelled() {
-    let mut units = blocks(4, None, &["rate=2mbit,delay=10ms"]);
+    let mut units = blocks(4, plain(), &["rate=2mbit,delay=10ms"]);
     let number = units.block(100_000, None).expect("there is room");
     units.run_for(ms(50));
     let (now, flow) = (units.now(), units.flow);

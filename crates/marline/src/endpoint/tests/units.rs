@@ -108,9 +108,11 @@ async fn block(near: &Blocks, len: usize, millis: u64) -> Settled {
 async fn blocks_arrive_and_their_fates_come_back() {
     let (client, mut opened) = pair().await;
     let handle = client.session().unwrap();
-    let near = handle
-        .open_blocks(FlowOptions::new(FlowKind::Blocks))
-        .unwrap();
+    let options = FlowOptions {
+        scheduler: "edpf".parse().ok(),
+        ..FlowOptions::new(FlowKind::Blocks)
+    };
+    let near = handle.open_blocks(options).unwrap();
     // Nothing on the loopback interface takes a minute.
     assert_eq!(block(&near, 50_000, 60_000).await.fate, Fate::OnTime);
     let Some(Accepted::Blocks(far)) = soon(opened.recv()).await else {
@@ -123,7 +125,7 @@ async fn blocks_arrive_and_their_fates_come_back() {
         }
         other => panic!("{other:?}"),
     }
-    // No scheduler that promises nothing knows what it could keep.
+    // A scheduler that promises nothing does not know what it could keep.
     assert_eq!(near.capacity(Duration::from_millis(30), 0.98), None);
     assert_eq!(near.deadline(50_000, 0.98), None);
     near.finish();
