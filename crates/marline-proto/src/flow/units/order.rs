@@ -30,9 +30,13 @@ pub(super) struct Order {
     /// Both, the oldest first.
     ages: BTreeSet<u64>,
     turns: u64,
-    /// Symbols of others since the oldest had one: that left, and that were cut.
-    left: u32,
+    /// Symbols of others that were cut since the oldest had one.
     cut: u32,
+    /// The unit that was the oldest when symbols were last taken back: it counts as waiting until
+    /// then, though all of it was cut, because that may be taken back again.
+    watched: Option<u64>,
+    /// Symbols of others that left since the watched one had one.
+    left: u32,
 }
 
 impl Order {
@@ -43,6 +47,7 @@ impl Order {
     }
 
     pub(super) fn insert(&mut self, place: Place, begun: bool) {
+        self.watched.get_or_insert(place.unit);
         self.class(begun).insert(place);
         self.ages.insert(place.unit);
     }
@@ -102,23 +107,80 @@ impl Order {
 
     /// A symbol of the unit was cut.
     pub(super) fn on_cut(&mut self, unit: u64) {
-        self.cut = self.count(self.cut, unit);
+        self.cut = match self.ages.first() {
+            Some(oldest) if *oldest < unit => self.cut + 1,
+            _ => 0,
+        };
     }
 
     /// A symbol of the unit left for the first time.
     pub(super) fn on_left(&mut self, unit: u64) {
-        self.left = self.count(self.left, unit);
-    }
-
-    fn count(&self, others: u32, unit: u64) -> u32 {
-        match self.ages.first() {
-            Some(oldest) if *oldest < unit => others + 1,
-            _ => 0,
+        match self.watched {
+            Some(watched) if watched < unit => self.left = self.left.saturating_add(1),
+            Some(watched) if watched == unit => self.left = 0,
+            _ => {}
         }
     }
 
     /// What was cut and has not left was taken back.
     pub(super) fn on_taken_back(&mut self) {
+        let oldest = self.ages.first().copied();
+        if self.watched != oldest {
+            self.watched = oldest;
+            self.left = 0;
+        }
         self.cut = self.left;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::{BTreeMap, VecDeque};
+
+    /// All that waits is cut at once, six symbols leave, something urgent comes, and what has not
+    /// left is taken back: over and over.
+    #[test]
+    fn nobody_starves_whose_symbols_are_taken_back() {
+        const MINE: u32 = 20;
+        let mut order = Order::default();
+        let mut waiting: BTreeMap<u64, u32> = BTreeMap::new();
+        let place = |unit: u64| Place {
+            urgency: if unit == 0 { 7 } else { 0 },
+            turn: unit,
+            unit,
+        };
+        let (mut left, mut mine) = (0, 0);
+        for unit in 0..200 {
+            waiting.insert(unit, if unit == 0 { MINE } else { 8 });
+            order.insert(place(unit), false);
+            let mut cut = VecDeque::new();
+            while let Some(unit) = order.next(|_| true) {
+                order.remove(place(unit));
+                let symbols = waiting.entry(unit).or_default();
+                *symbols -= 1;
+                if *symbols > 0 {
+                    order.insert(place(unit), true);
+                }
+                order.on_cut(unit);
+                cut.push_back(unit);
+            }
+            for unit in cut.drain(..cut.len().min(6)) {
+                order.on_left(unit);
+                left += 1;
+                mine += u32::from(unit == 0);
+                if mine == MINE {
+                    assert!(left <= ROUND * MINE, "{left}");
+                    return;
+                }
+            }
+            for unit in cut {
+                order.remove(place(unit));
+                *waiting.entry(unit).or_default() += 1;
+                order.insert(place(unit), true);
+            }
+            order.on_taken_back();
+        }
+        panic!("{mine} of {MINE} symbols left among {left}");
     }
 }
