@@ -41,6 +41,7 @@ pub mod registry;
 mod relief;
 mod round_robin;
 mod s_edpf;
+pub mod sos;
 mod sttf;
 mod unit;
 mod view;
@@ -49,6 +50,7 @@ pub use choice::{Choice, ChoiceError};
 pub use coding::Coding;
 pub use options::{Accepts, OptionSpec, Value};
 pub use plan::{Blocked, Plan, SymbolSource};
+pub use s_edpf::gauss::Gauss;
 pub use unit::{Forecast, Refusal, Unit, UnitCode};
 pub use view::PathView;
 

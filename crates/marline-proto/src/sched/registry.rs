@@ -2,7 +2,7 @@
 
 use super::{
     Choice, Constructor, OptionSpec, acpf, blest, brim, cpf, daps, dems, ecf, edpf, hedge, hop,
-    min_rtt, ols, otias, redundant, round_robin, s_edpf, sttf,
+    min_rtt, ols, otias, redundant, round_robin, s_edpf, sos, sttf,
 };
 use crate::wire::FlowKind;
 
@@ -47,6 +47,9 @@ pub const SCHEDULERS: &[Entry] = &[
     redundant::ENTRY,
     round_robin::ENTRY,
     s_edpf::ENTRY,
+    sos::scheduler::SOS,
+    sos::scheduler::FEC,
+    sos::scheduler::RATELESS,
     sttf::ENTRY,
 ];
 

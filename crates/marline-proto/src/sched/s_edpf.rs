@@ -33,7 +33,7 @@ use interval::Interval;
 use lanes::{Known, Lanes};
 
 mod arrivals;
-mod gauss;
+pub(super) mod gauss;
 mod interval;
 mod lanes;
 pub(super) mod mend;

@@ -9,11 +9,11 @@ const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
 
 /// A normal variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Gauss {
+pub struct Gauss {
     /// Its mean.
-    pub(super) mean: f64,
+    pub mean: f64,
     /// Its variance, at least 0.
-    pub(super) var: f64,
+    pub var: f64,
 }
 
 /// Φ(x) of the standard normal distribution from φ(x), within 7.5 · 10⁻⁸ (Abramowitz and Stegun,
@@ -38,7 +38,7 @@ fn density(x: f64) -> f64 {
 
 impl Gauss {
     /// The same, `by` later.
-    pub(super) fn shifted(self, by: f64) -> Self {
+    pub fn shifted(self, by: f64) -> Self {
         Self {
             mean: self.mean + by,
             ..self
@@ -47,7 +47,7 @@ impl Gauss {
 
     /// E\[max(self, other)\] of independent variables: μ₁Φ(α) + μ₂Φ(−α) + θφ(α) with
     /// α = (μ₁ − μ₂)/θ and θ² = σ₁² + σ₂².
-    pub(super) fn expected_max(self, other: Self) -> f64 {
+    pub fn expected_max(self, other: Self) -> f64 {
         let theta = sqrt(self.var + other.var);
         let gap = self.mean - other.mean;
         if gap.abs() >= CERTAIN * theta {
@@ -60,7 +60,7 @@ impl Gauss {
 
     /// The normal variable with the mean and the variance of max(self, other); `correlation` of
     /// the two is 0 to 1.
-    pub(super) fn max(self, other: Self, correlation: f64) -> Self {
+    pub fn max(self, other: Self, correlation: f64) -> Self {
         let common = 2.0 * correlation * sqrt(self.var * other.var);
         let theta = sqrt((self.var + other.var - common).max(0.0));
         let gap = self.mean - other.mean;

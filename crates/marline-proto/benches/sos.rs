@@ -1,0 +1,52 @@
+//! Microseconds per plan of an object: `cargo bench -p marline-proto --bench sos`.
+//!
+//! Paths that differ in mean, spread, delay and what is under way, several of each; the mean of
+//! many plans, in the least of some runs.
+
+#![allow(missing_docs, reason = "a program")]
+#![allow(clippy::disallowed_types, reason = "a benchmark reads the clock")]
+#![allow(clippy::print_stdout, reason = "its output")]
+
+use std::hint::black_box;
+use std::time::Instant as Clock;
+
+use marline_base::Rng;
+use marline_proto::sched::sos::{Lane, redundant, split};
+
+const RUNS: usize = 40;
+const CASES: usize = 64;
+
+fn lanes(paths: usize, rng: &mut Rng) -> Vec<Lane> {
+    let mut lane = || {
+        let mean = 0.2e-3 + 2e-3 * rng.uniform();
+        let spread = 4.0 * mean * rng.uniform();
+        let ahead = (20.0 * rng.uniform()).floor();
+        Lane::new(mean, spread, 50e-3 * rng.uniform(), ahead)
+    };
+    (0..paths).map(|_| lane()).collect()
+}
+
+fn least(cases: &[Vec<Lane>], plan: impl Fn(&[Lane])) -> f64 {
+    let time = |_| {
+        let start = Clock::now();
+        cases.iter().for_each(|lanes| plan(lanes));
+        start.elapsed().as_secs_f64() * 1e6 / cases.len() as f64
+    };
+    (0..RUNS).map(time).fold(f64::INFINITY, f64::min)
+}
+
+fn main() {
+    let mut rng = Rng::new(1);
+    println!(
+        "{:>8} {:>6} {:>8} {:>10}  µs",
+        "packets", "paths", "split", "redundant"
+    );
+    for paths in [2, 3, 4, 8] {
+        let cases: Vec<_> = (0..CASES).map(|_| lanes(paths, &mut rng)).collect();
+        for n in [1, 10, 100, 1_000, 30_000] {
+            let plain = least(&cases, |lanes| drop(black_box(split(lanes, n))));
+            let coded = least(&cases, |lanes| drop(black_box(redundant(lanes, n, 0.5))));
+            println!("{n:>8} {paths:>6} {plain:>8.2} {coded:>10.2}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use libm::sqrt;
+
+/// Packets that are remembered: about as many as a large object has (§3.2.2).
+const WINDOW: usize = 5_000;
+/// Moments are computed anew after so many packets, or after an eighth of those remembered if that
+/// is less.
+const STALE: usize = 64;
+
+/// What is known of the time between a path's arrivals, in the unit of the samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    /// Mean, μ.
+    pub mean: f64,
+    /// Standard deviation.
+    pub deviation: f64,
+    /// Least, a.
+    pub min: f64,
+    /// 95th percentile, b.
+    pub p95: f64,
+}
+
+/// The time between arrivals of the last packets of a path at its receiver.
+#[derive(Clone, Debug)]
+pub struct Spacing {
+    samples: VecDeque<f32>,
+    most: usize,
+    moments: Option<Moments>,
+    /// Samples since the moments were computed.
+    fresh: usize,
+}
+
+impl Default for Spacing {
+    /// Of 5000 packets, as in the paper.
+    fn default() -> Self {
+        Self::of(WINDOW)
+    }
+}
+
+impl Spacing {
+    /// Of so many packets, at least one.
+    pub fn of(packets: usize) -> Self {
+        Self {
+            samples: VecDeque::new(),
+            most: packets.max(1),
+            moments: None,
+            fresh: 0,
+        }
+    }
+
+    /// A packet arrived so long after the one before it, or after it could have. Negative times
+    /// count as 0, because packets that overtake each other arrive together as far as an object is
+    /// concerned; what is not a number is left out.
+    pub fn record(&mut self, time: f64) {
+        if !time.is_finite() {
+            return;
+        }
+        if self.samples.len() >= self.most {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(time.max(0.0) as f32);
+        self.fresh += 1;
+        if self.fresh >= STALE.min(self.samples.len() / 8) {
+            self.moments = None;
+        }
+    }
+
+    /// Packets that are remembered.
+    pub fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Is nothing known?
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// Mean, deviation, least and 95th percentile; `None` before the first packet.
+    pub fn moments(&mut self) -> Option<Moments> {
+        if self.moments.is_none() && !self.samples.is_empty() {
+            self.moments = Some(self.compute());
+            self.fresh = 0;
+        }
+        self.moments
+    }
+
+    fn compute(&self) -> Moments {
+        let mut values: Vec<f32> = self.samples.iter().copied().collect();
+        let count = values.len() as f64;
+        let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / count;
+        let squares = values.iter().map(|v| {
+            let off = f64::from(*v) - mean;
+            off * off
+        });
+        let deviation = sqrt(squares.sum::<f64>() / count);
+        let min = values.iter().copied().fold(f32::INFINITY, f32::min);
+        let rank = (values.len() * 95 / 100).min(values.len() - 1);
+        let (_, p95, _) = values.select_nth_unstable_by(rank, f32::total_cmp);
+        Moments {
+            mean,
+            deviation,
+            min: f64::from(min),
+            p95: f64::from(*p95),
+        }
+    }
+}
