@@ -67,6 +67,7 @@ fn scenario(seconds: u64) -> Scenario {
         cross: Vec::new(),
         changes: Vec::new(),
         blocks: None,
+        objects: None,
         model: None,
         expectations: Vec::new(),
     }

@@ -46,6 +46,23 @@ impl ServiceTime {
             Self::Normal { sd, .. } | Self::Gamma { sd, .. } | Self::LogNormal { sd, .. } => sd,
         }
     }
+
+    /// Draws a time.
+    pub fn draw(&self, rng: &mut Rng) -> Duration {
+        let (mean, sd) = (nanos_f64(self.mean()), nanos_f64(self.sd()));
+        from_nanos_f64(match self {
+            Self::Normal { .. } => mean + sd * rng.normal(),
+            Self::Gamma { .. } => {
+                let (shape, scale) = gamma_shape_and_scale(mean, sd);
+                rng.gamma(shape) * scale
+            }
+            Self::LogNormal { .. } => {
+                // mean = exp(m + s²/2) and variance = (exp(s²) − 1)·mean².
+                let s2 = libm::log1p((sd / mean) * (sd / mean));
+                libm::exp(libm::log(mean) - s2 / 2.0 + libm::sqrt(s2) * rng.normal())
+            }
+        })
+    }
 }
 
 /// [`ServiceTime`] at work.
@@ -61,19 +78,7 @@ impl Times {
     }
 
     pub(super) fn draw(&mut self) -> Duration {
-        let (mean, sd) = (nanos_f64(self.times.mean()), nanos_f64(self.times.sd()));
-        from_nanos_f64(match self.times {
-            ServiceTime::Normal { .. } => mean + sd * self.rng.normal(),
-            ServiceTime::Gamma { .. } => {
-                let (shape, scale) = gamma_shape_and_scale(mean, sd);
-                self.rng.gamma(shape) * scale
-            }
-            ServiceTime::LogNormal { .. } => {
-                // mean = exp(m + s²/2) and variance = (exp(s²) − 1)·mean².
-                let s2 = libm::log1p((sd / mean) * (sd / mean));
-                libm::exp(libm::log(mean) - s2 / 2.0 + libm::sqrt(s2) * self.rng.normal())
-            }
-        })
+        self.times.draw(&mut self.rng)
     }
 }
 

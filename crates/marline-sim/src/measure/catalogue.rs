@@ -254,6 +254,9 @@ pub fn value_names(scenario: &Scenario) -> Vec<String> {
     if scenario.blocks.is_some() {
         return crate::model::hop::value_names();
     }
+    if scenario.objects.is_some() {
+        return crate::model::sos::value_names();
+    }
     if let Some(model) = &scenario.model {
         return crate::model::value_names(model);
     }

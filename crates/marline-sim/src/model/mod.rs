@@ -30,6 +30,7 @@ mod periods;
 mod receiver;
 mod report;
 mod run;
+pub mod sos;
 
 pub use path::{ModelError, ModelPath};
 pub use periods::Periods;

@@ -4,13 +4,15 @@ use crate::results::Results;
 
 /// What is shown unless something is asked for: the delays that users feel, what they get, and
 /// what it costs. Each selects the measures that end so.
-const USUAL: [&str; 15] = [
+const USUAL: [&str; 17] = [
     ".block_lateness",
     ".frames_discarded",
     ".in_order_delay.p50_ms",
     ".in_order_delay.p99_ms",
     ".packet_delay.p50_ms",
     ".packet_delay.p99_ms",
+    "objects.delay.mean_ms",
+    "objects.delay.p95_ms",
     ".object_delay.p50_ms",
     ".object_delay.p99_ms",
     ".reply_delay.p50_ms",

@@ -16,7 +16,7 @@ use crate::engine::cross::Source;
 use crate::engine::{Alarm, Cable, End, Engine};
 use crate::measure::{EVERY, Meter, Sampler, Waiting, catalogue};
 use crate::model::ModelError;
-use crate::model::hop::Variant;
+use crate::model::{hop, sos};
 use crate::scenario::{CrossPlan, Scenario, SessionPlan, Setting};
 use crate::workload;
 
@@ -41,7 +41,13 @@ impl RunError {
 }
 
 /// The variant of the model for blocks that is called so.
-pub(super) fn variant(name: &str) -> Result<Variant, RunError> {
+pub(super) fn variant(name: &str) -> Result<hop::Variant, RunError> {
+    name.parse()
+        .map_err(|reason: String| RunError::new("scheduler", reason))
+}
+
+/// The variant of the model for objects that is called so.
+pub(super) fn object_variant(name: &str) -> Result<sos::Variant, RunError> {
     name.parse()
         .map_err(|reason: String| RunError::new("scheduler", reason))
 }

@@ -32,6 +32,13 @@ pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
         });
         return run.unwrap_or_else(|error| panic!("{error}"));
     }
+    if let Some(objects) = &scenario.objects {
+        let run = build::object_variant(scheduler).and_then(|variant| {
+            let run = objects.results(variant, seed);
+            run.map_err(RunError::of_link)
+        });
+        return run.unwrap_or_else(|error| panic!("{error}"));
+    }
     let choice = build::choose(scheduler).unwrap_or_else(|error| panic!("{error}"));
     Run {
         scheduler: scheduler.to_owned(),
@@ -62,6 +69,10 @@ pub fn check(scenario: &Scenario, scheduler: &str) -> Result<(), RunError> {
     if let Some(blocks) = &scenario.blocks {
         build::variant(scheduler)?;
         return blocks.check().map_err(RunError::of_link);
+    }
+    if let Some(objects) = &scenario.objects {
+        build::object_variant(scheduler)?;
+        return objects.check().map_err(RunError::of_link);
     }
     let choice = build::choose(scheduler)?;
     if let Some(model) = &scenario.model {

@@ -9,7 +9,9 @@ use super::plan::{Scenario, SessionPlan};
 use super::reader::{LONGEST, Reader};
 use super::sessions::Around;
 use super::tree::Node;
-use super::{block_model, changes, cross, expect, links, model, schedulers, sessions};
+use super::{
+    block_model, changes, cross, expect, links, model, object_model, schedulers, sessions,
+};
 
 /// Runs are repeated at most so often.
 const MOST_SEEDS: u64 = 10_000;
@@ -23,8 +25,15 @@ pub(super) fn read(
 ) -> Option<Scenario> {
     let title = top.text("title").unwrap_or_else(|| "Untitled".into());
     let about = top.text("about").unwrap_or_default();
-    let duration = top.need_span("duration", "\"60s\"");
-    let warmup = top.time("warmup").unwrap_or(Duration::ZERO);
+    let of_objects = top.inner("object-model");
+    let (duration, warmup) = match of_objects {
+        // It counts objects.
+        Some(_) => (Some(Duration::ZERO), Duration::ZERO),
+        None => {
+            let duration = top.need_span("duration", "\"60s\"");
+            (duration, top.time("warmup").unwrap_or(Duration::ZERO))
+        }
+    };
     if let (Some(duration), Some(node)) = (duration, top.get("warmup"))
         && warmup >= duration
     {
@@ -41,12 +50,14 @@ pub(super) fn read(
     let of_blocks = top.inner("block-model");
     let of_model = top.inner("model");
     if of_blocks.is_some()
+        && of_objects.is_none()
         && let Some(node) = top.get("model")
     {
         let mend = "write one of the two";
         top.wrong("model", node, "has no place beside [block-model]", mend);
     }
-    let (sessions, cross, changes) = match of_blocks.as_ref().or(of_model.as_ref()) {
+    let models = [&of_objects, &of_blocks, &of_model];
+    let (sessions, cross, changes) = match models.into_iter().flatten().next() {
         Some(_) => Default::default(),
         None => {
             let sessions = sessions::read(top, &around);
@@ -62,9 +73,13 @@ pub(super) fn read(
     let blocks = of_blocks
         .as_ref()
         .map(|reader| block_model::read(top, reader, &links, lasts, warmup));
-    let check = match of_blocks {
-        Some(_) => block_model::check,
-        None => schedulers::check,
+    let objects = of_objects
+        .as_ref()
+        .map(|reader| object_model::read(top, reader, &links));
+    let check = match (&of_objects, &of_blocks) {
+        (Some(_), _) => object_model::check,
+        (None, Some(_)) => block_model::check,
+        (None, None) => schedulers::check,
     };
     let model = of_model.map(|reader| model::read(top, &reader, &links, lasts, warmup));
     let compared = compared(top, &sessions, check);
@@ -90,6 +105,10 @@ pub(super) fn read(
         changes,
         blocks: match blocks {
             Some(blocks) => Some(blocks?),
+            None => None,
+        },
+        objects: match objects {
+            Some(objects) => Some(objects?),
             None => None,
         },
         model: match model {

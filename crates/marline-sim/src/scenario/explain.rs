@@ -41,6 +41,18 @@ pub fn explain(document: &Document, scenario: &Scenario) -> String {
             ),
         );
     }
+    if let Some(objects) = &scenario.objects {
+        text.line(0, "Without a protocol, upwards over these links:");
+        text.line(
+            1,
+            &format!(
+                "paths: {}; {} objects of {} packets, one at a time",
+                link_names(scenario),
+                objects.objects,
+                objects.packets
+            ),
+        );
+    }
     if let Some(model) = &scenario.model {
         text.line(0, "Without a protocol, upwards over these links:");
         let names = model.paths.iter().map(|path| path.name.as_str());

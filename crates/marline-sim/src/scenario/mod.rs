@@ -16,6 +16,7 @@ mod links;
 mod loads;
 mod mistake;
 mod model;
+mod object_model;
 mod plan;
 mod reader;
 mod schedulers;

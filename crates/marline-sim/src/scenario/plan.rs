@@ -7,7 +7,7 @@ use marline_proto::wire::FlowKind;
 
 use crate::End;
 use crate::model::Model;
-use crate::model::hop::Experiment;
+use crate::model::{hop, sos};
 
 /// A checked experiment with every axis set: what one run needs besides its scheduler and seed.
 #[derive(Clone, Debug)]
@@ -33,7 +33,9 @@ pub struct Scenario {
     /// What happens to links and paths on the way, ascending by time.
     pub changes: Vec<Change>,
     /// Instead of sessions: blocks by their deadline, without a protocol.
-    pub blocks: Option<Experiment>,
+    pub blocks: Option<hop::Experiment>,
+    /// Instead of sessions: objects, without a protocol.
+    pub objects: Option<sos::Experiment>,
     /// Instead of all that: a scheduler over the links without a protocol.
     pub model: Option<Model>,
     /// Bounds that the results are held against.

@@ -106,6 +106,7 @@ fn scenario(links: Vec<LinkPlan>, sessions: Vec<SessionPlan>) -> Scenario {
         cross: Vec::new(),
         changes: Vec::new(),
         blocks: None,
+        objects: None,
         model: None,
         expectations: Vec::new(),
     }

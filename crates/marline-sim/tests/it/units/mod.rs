@@ -4,3 +4,4 @@ mod blocks;
 mod lab;
 mod objects;
 mod repair;
+mod sos;
