@@ -1,5 +1,6 @@
 //! The situations that any multipath session meets, one test each.
 
+mod answering;
 mod change;
 mod death;
 mod feedback;
