@@ -14,16 +14,19 @@ link_b=rate=25mbit,delay=15ms,queue=100ms
 schedulers=edpf,brim
 controls=reno,cubic,bbr
 seconds=10
+direction=up
 json=/dev/null
 
 usage() {
     cat <<TEXT
-Usage: lab/tunnel.sh [--link-a KEYS] [--link-b KEYS] [--schedulers LIST] [--tcp LIST] [--seconds N] [--json FILE]
+Usage: lab/tunnel.sh [--link-a KEYS] [--link-b KEYS] [--schedulers LIST] [--tcp LIST] [--seconds N]
+                     [--direction up|down] [--json FILE]
 
   --link-a, --link-b  what \`marline link\` does on the way, as rate=25mbit,delay=10ms [default: $link_a, $link_b]
-  --schedulers        of the client, separated by commas [default: $schedulers]
+  --schedulers        of both ends, separated by commas; auto chooses by cost [default: $schedulers]
   --tcp               the kernel's congestion controls [default: $controls]
   --seconds           length of each run [default: $seconds]
+  --direction         up: the client sends; down: the server does [default: $direction]
   --json              file for the results, one object a line
 
 MARLINE is the program [default: $marline]. Link B has cost 1. Needs root, ip, iperf3 and /dev/net/tun.
@@ -37,12 +40,19 @@ while (($#)); do
     --schedulers) schedulers=$2 ;;
     --tcp) controls=$2 ;;
     --seconds) seconds=$2 ;;
+    --direction) direction=$2 ;;
     --json) json=$2 ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
     esac
     shift 2 || { usage >&2 && exit 2; }
 done
+
+case $direction in
+up) reverse=() ;;
+down) reverse=(-R) ;;
+*) usage >&2 && exit 2 ;;
+esac
 
 skip() {
     echo "SKIPPED: $1" >&2
@@ -129,7 +139,7 @@ flags() {
 printf '%-12s %-8s %12s %8s\n' scheduler tcp 'goodput Mb/s' resent
 for scheduler in ${schedulers//,/ }; do
     begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
-        --control off --tun=lab-s --tun-setup=no-nat --tun-state off
+        --control off --scheduler "$scheduler" --tun=lab-s --tun-setup=no-nat --tun-state off
     await server.out marline://
     # shellcheck disable=SC2046
     begin "$anchor" link-a "$marline" link --listen 10.201.1.1:5000 --to 10.201.0.2:4433 $(flags "$link_a")
@@ -144,18 +154,21 @@ for scheduler in ${schedulers//,/ }; do
     for control in ${controls//,/ }; do
         begin "$server" iperf iperf3 -s -1 --forceflush -B 10.77.0.1
         await iperf.out 'listening'
-        result=$(ip netns exec "$client" iperf3 -c 10.77.0.1 -C "$control" -t "$seconds" -J) || {
+        result=$(ip netns exec "$client" iperf3 -c 10.77.0.1 -C "$control" -t "$seconds" "${reverse[@]}" -J) || {
             echo "error: iperf3: $result" >&2
             exit 1
         }
+        # Its port must be free for the next run.
+        wait "${running[-1]}" || true
+        unset 'running[-1]'
         # Of the receiver's sum and the sender's, as iperf3 prints them: one key a line.
         goodput=$(sed -n '/"sum_received"/,/}/s/.*"bits_per_second":[[:space:]]*\([^,]*\).*/\1/p' <<<"$result")
         resent=$(sed -n '/"sum_sent"/,/}/s/.*"retransmits":[[:space:]]*\([^,]*\).*/\1/p' <<<"$result")
         [[ -n $goodput && -n $resent ]] || { echo "error: iperf3 says what this script cannot read" >&2; exit 1; }
         awk -v s="$scheduler" -v c="$control" -v g="$goodput" -v r="$resent" \
             'BEGIN { printf "%-12s %-8s %12.2f %8d\n", s, c, g / 1e6, r }'
-        awk -v s="$scheduler" -v c="$control" -v g="$goodput" -v r="$resent" -v a="$link_a" -v b="$link_b" -v t="$seconds" \
-            'BEGIN { printf "{\"scheduler\":\"%s\",\"tcp\":\"%s\",\"goodput_bps\":%.0f,\"retransmits\":%d,\"link_a\":\"%s\",\"link_b\":\"%s\",\"seconds\":%d}\n", s, c, g, r, a, b, t }' >>"$json"
+        awk -v s="$scheduler" -v c="$control" -v g="$goodput" -v r="$resent" -v a="$link_a" -v b="$link_b" -v t="$seconds" -v d="$direction" \
+            'BEGIN { printf "{\"direction\":\"%s\",\"scheduler\":\"%s\",\"tcp\":\"%s\",\"goodput_bps\":%.0f,\"retransmits\":%d,\"link_a\":\"%s\",\"link_b\":\"%s\",\"seconds\":%d}\n", d, s, c, g, r, a, b, t }' >>"$json"
     done
     stop
 done
