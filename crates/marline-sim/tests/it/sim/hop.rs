@@ -82,3 +82,17 @@ fn a_block_that_waited_for_the_session_does_no_harm() {
         }
     }
 }
+
+#[test]
+fn jitter_does_not_hide_what_links_carry() {
+    // It holds packets up and lets them arrive together.
+    let sets = [
+        "links.a.jitter=1ms",
+        "links.b.jitter=1ms",
+        "workloads.ar.size=130kB",
+    ];
+    for seed in [1, 2] {
+        let (late, _) = blocks("hop-jump:refuse=off", seed, &sets);
+        assert!(late <= 0.04, "{seed}: {late}");
+    }
+}
