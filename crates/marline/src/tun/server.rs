@@ -187,9 +187,10 @@ impl Inner {
                 continue;
             }
             if packet.dont_fragment && bytes.len() > usize::from(guest.mtu) {
-                let refusal = Refusal::TooBig(guest.mtu);
-                if let Some(told) = self.tell(&bytes, &packet, refusal) {
-                    let _ = self.kernel.try_send(told);
+                // From the client's address: the kernel takes none from outside that have its own.
+                let from = packet.destination;
+                if let Some(told) = answer(&bytes, &packet, from, Refusal::TooBig(guest.mtu)) {
+                    let _ = self.kernel.try_send(told.into());
                 }
                 continue;
             }

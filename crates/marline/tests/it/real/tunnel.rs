@@ -6,8 +6,9 @@ use rustix::process::Signal;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Addresses behind the server: clients may reach those, and not these.
 const ALLOWED: [&str; 2] = ["198.51.100.7", "fd99::7"];
@@ -197,6 +198,46 @@ fn kernel_traffic_goes_through_and_only_where_it_may() {
         flows.iter().any(|flow| flow.scheduler == "brim"),
         "{flows:?}"
     );
+}
+
+#[test]
+fn packets_that_are_too_large_go_in_parts() {
+    let Some(tunnel) = Tunnel::start() else {
+        return;
+    };
+    let net = &tunnel.net;
+    // More than the client's device takes at once, and less than the server's.
+    let question = pattern(5, 0, 1_400);
+    for address in ALLOWED.map(parse) {
+        let service = net.inside(&net.server, || UdpSocket::bind((address, 53)).unwrap());
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut buffer = [0; 2_000];
+                service
+                    .set_read_timeout(Some(Duration::from_millis(100)))
+                    .unwrap();
+                // Also when the other thread fails.
+                let end = Instant::now() + 2 * DEADLINE;
+                while !done.load(Ordering::Relaxed) && Instant::now() < end {
+                    if let Ok((length, from)) = service.recv_from(&mut buffer) {
+                        // The first is too large, as the kernel learns then.
+                        let _ = service.send_to(&buffer[..length], from);
+                    }
+                }
+            });
+            net.inside(&net.client, || {
+                let socket = udp(address);
+                let mut answer = [0; 2_000];
+                until("a large answer", || {
+                    socket.send(&question).ok()?;
+                    let length = socket.recv(&mut answer).ok()?;
+                    (answer[..length] == question).then_some(())
+                });
+            });
+            done.store(true, Ordering::Relaxed);
+        });
+    }
 }
 
 #[test]
