@@ -12,6 +12,7 @@ use super::one_way::OneWay;
 use super::pacer::Pacer;
 use super::received::Received;
 use super::rtt::Rtt;
+use super::timers::Mistakes;
 use super::{Health, PathParams, PathState, Reason, Trial};
 use crate::congestion::{self, Controller};
 use crate::sched::PathView;
@@ -57,6 +58,7 @@ pub(crate) struct Path {
     pub(crate) acks_alone: u32,
     pub(crate) last_eliciting_sent: Instant,
     pub(crate) last_progress: Instant,
+    pub(crate) mistakes: Mistakes,
     /// The carrier's queue is full; it said that it will tell when there is room.
     pub(crate) blocked: bool,
     pub(crate) counters: PathCounters,
@@ -108,6 +110,7 @@ impl Path {
             acks_alone: 0,
             last_eliciting_sent: now,
             last_progress: now,
+            mistakes: Mistakes::NONE,
             blocked: false,
             counters: PathCounters::default(),
         };

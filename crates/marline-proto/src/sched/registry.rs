@@ -56,7 +56,8 @@ pub const SCHEDULERS: &[Entry] = &[
 /// The scheduler that a flow of this kind gets when none was chosen.
 pub fn default_for(kind: FlowKind) -> Choice {
     match kind {
-        FlowKind::Stream | FlowKind::Packets | FlowKind::Objects => Choice::from(&edpf::ENTRY),
+        FlowKind::Stream => Choice::from(&s_edpf::mend::ENTRY),
+        FlowKind::Packets | FlowKind::Objects => Choice::from(&edpf::ENTRY),
         // Its forecasts are what the application is told of a block.
         FlowKind::Blocks => Choice::from(&hop::scheduler::JUMP),
     }

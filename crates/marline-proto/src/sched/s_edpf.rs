@@ -30,24 +30,21 @@ use crate::path::EmissionKind;
 use crate::wire::{FlowKind, PathId};
 use arrivals::Arrivals;
 use interval::Interval;
-use lanes::{Known, Lanes};
+use lanes::{Known, Lanes, Sight};
+use repairs::Risk;
 
 mod arrivals;
 pub(super) mod gauss;
 mod interval;
 mod lanes;
 pub(super) mod mend;
+mod repairs;
 mod sample;
 
 /// How often the laws of arrivals are learnt anew (`Z_timer`).
 const REFRESH: Duration = Duration::from_millis(100);
-/// A slot is not looked for more often, however quick the paths.
-const LEAST_SLOT: Duration = Duration::from_micros(250);
 /// How often what waits is planned anew.
 const REVISE: Duration = Duration::from_millis(10);
-/// Repair symbols that may be due, or packets that may wait, before another path than the lossiest
-/// takes repair symbols.
-const SATURATED: u32 = 3;
 /// Weight of a packet in the share of its path.
 const SHARE_GAIN: f64 = 1.0 / 128.0;
 
@@ -82,9 +79,12 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 fn new(choice: &Choice) -> Box<dyn Scheduler> {
-    let seen = choice.switch("seen");
+    let sight = match choice.switch("seen") {
+        true => Sight::Seen,
+        false => Sight::Normal,
+    };
     Box::new(Ordered {
-        order: Order::new(choice, seen),
+        order: Order::new(choice, sight),
         variant: AsPublished,
     })
 }
@@ -98,7 +98,7 @@ struct Ordered<V> {
 
 impl<V: Variant + core::fmt::Debug + Send> Scheduler for Ordered<V> {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        self.order.plan(plan, &self.variant);
+        self.order.plan(plan, &mut self.variant);
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
@@ -114,17 +114,12 @@ impl<V: Variant + core::fmt::Debug + Send> Scheduler for Ordered<V> {
     }
 }
 
-/// Equation 9 as it is. What is late counts as lost until it arrives, so repair symbols go where
-/// most is late.
+/// Equation 9 as it is.
 #[derive(Debug)]
 struct AsPublished;
 
 impl Variant for AsPublished {
-    fn prepare(&self, _: &mut Lanes<'_>, _: &Outlook<'_>) {}
-
-    fn rank(&self, lanes: &Lanes<'_>, path: usize) -> f64 {
-        lanes.spread(path)
-    }
+    fn prepare(&mut self, _: &mut Lanes<'_>, _: &[PathView], _: &Outlook<'_>) {}
 }
 
 /// What is remembered of a path.
@@ -134,6 +129,8 @@ struct Memory {
     arrivals: Arrivals,
     /// When the last packet left.
     last: Option<Instant>,
+    /// Share of its packets that are lost, as of the last plan.
+    loss: f64,
     /// Which share of the flow's packets it carries, and of these, without repair symbols.
     share: f64,
     sources: f64,
@@ -144,7 +141,8 @@ struct Memory {
 struct Order {
     interval: Interval,
     idle: bool,
-    seen: bool,
+    sight: Sight,
+    risk: Risk,
     horizon: Duration,
     memories: Vec<Memory>,
     refreshed: Instant,
@@ -158,30 +156,48 @@ struct Order {
 /// What a variant of the order knows when it looks at the lanes.
 #[derive(Debug)]
 struct Outlook<'a> {
-    paths: &'a [PathView],
+    now: Instant,
     /// Shares of all packets that each path carries, and of these, without repair symbols.
     shares: &'a [f64],
     sources: &'a [f64],
     tau: Option<u32>,
     /// Mean time between packets (µs), if it is known.
     gap: f64,
+    /// Bytes of the flow that have not left.
+    waiting: u64,
 }
 
 /// How a variant differs from the paper.
 trait Variant {
     /// Changes the lanes before packets are placed.
-    fn prepare(&self, lanes: &mut Lanes<'_>, outlook: &Outlook<'_>);
+    fn prepare(&mut self, lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>);
 
-    /// Of paths that lose alike, the one with the most of this carries repair symbols.
-    fn rank(&self, lanes: &Lanes<'_>, path: usize) -> f64;
+    /// Is nothing to be gained by repair symbols while so much waits?
+    fn is_coding_vain(&self, paths: &[PathView], outlook: &Outlook<'_>) -> bool {
+        let _ = (paths, outlook);
+        false
+    }
+
+    /// From when on a repair symbol in an idle slot is worth its bytes, if nothing else leaves.
+    fn fills(
+        &self,
+        lanes: &Lanes<'_>,
+        paths: &[PathView],
+        outlook: &Outlook<'_>,
+        risk: &Risk,
+    ) -> Option<Instant> {
+        let _ = (lanes, paths, risk);
+        outlook.tau.map(|_| outlook.now)
+    }
 }
 
 impl Order {
-    fn new(choice: &Choice, seen: bool) -> Self {
+    fn new(choice: &Choice, sight: Sight) -> Self {
         Self {
             interval: Interval::new(choice),
             idle: choice.switch("idle"),
-            seen,
+            sight,
+            risk: Risk::default(),
             horizon: choice.time("horizon"),
             memories: Vec::new(),
             refreshed: Instant::ZERO,
@@ -191,7 +207,7 @@ impl Order {
         }
     }
 
-    fn plan(&mut self, plan: &mut Plan<'_>, variant: &impl Variant) {
+    fn plan(&mut self, plan: &mut Plan<'_>, variant: &mut impl Variant) {
         let now = plan.now();
         self.slot = None;
         if plan.paths().is_empty() {
@@ -205,7 +221,7 @@ impl Order {
             for memory in &mut self.memories {
                 memory.arrivals.refresh();
             }
-            self.interval.refresh(plan.paths(), &shares);
+            self.interval.refresh(plan.paths(), &sources);
         }
         if self.ahead && now.since(self.revised) >= REVISE {
             plan.take_back();
@@ -217,6 +233,7 @@ impl Order {
             memories,
             horizon,
             ahead,
+            risk,
             ..
         } = self;
         let known: SmallVec<[Known<'_>; 4]> = plan
@@ -225,34 +242,40 @@ impl Order {
             .map(|path| known(memories, path.id))
             .collect();
         let len = plan.paths().iter().map(|p| p.symbol).min().unwrap_or(1);
-        let mut lanes = Lanes::new(now, plan.paths(), &known, len, self.seen);
-        let outlook = Outlook {
-            paths: plan.paths(),
+        let mut lanes = Lanes::new(now, plan.paths(), &known, len, self.sight);
+        let mut outlook = Outlook {
+            now,
             shares: &shares,
             sources: &sources,
-            tau: interval.tau(),
+            tau: None,
             gap: interval.gap() / 1e3,
+            waiting: plan.paths().iter().fold(plan.unsent(), |sum, path| {
+                sum.saturating_add(path.queued_own)
+            }),
         };
-        variant.prepare(&mut lanes, &outlook);
+        interval.suspend(variant.is_coding_vain(plan.paths(), &outlook));
+        outlook.tau = interval.tau();
+        variant.prepare(&mut lanes, plan.paths(), &outlook);
         while plan.next_len().is_some() {
             // Symbols are queued beyond a window only to find those that a path with room should
             // take out of turn.
             if !plan.paths().iter().any(PathView::has_room) {
                 return;
             }
-            let Some(best) = lanes.best() else {
+            let Some(mut best) = lanes.best(|_| true) else {
                 return;
             };
             let path = &plan.paths()[best];
             if !path.has_room() {
-                if path.queued_own > path.rate.bytes_in(*horizon) {
-                    return;
-                }
                 *ahead = true;
+                if path.queued_own > path.rate.bytes_in(*horizon) {
+                    let with_room = lanes.best(|path| plan.paths()[path].has_room());
+                    best = with_room.unwrap_or(best);
+                }
             }
             let due = interval.due();
-            let takes_it = || repair_path(plan, &lanes, variant, |_| true) == Some(best);
-            if due > SATURATED || due > 0 && takes_it() {
+            let takes_it = || repairs::path(plan, &lanes, |_| true) == Some(best);
+            if due > repairs::SATURATED || due > 0 && takes_it() {
                 interval.on_repair();
                 if plan.repair(best).is_some() {
                     lanes.send(best);
@@ -263,15 +286,17 @@ impl Order {
             lanes.send(best);
         }
         while interval.due() > 0
-            && let Some(path) = repair_path(plan, &lanes, variant, is_free_for_repairs)
+            && let Some(path) = repairs::path(plan, &lanes, repairs::is_free)
         {
             interval.on_repair();
             if plan.repair(path).is_some() {
                 lanes.send(path);
             }
         }
-        if self.idle && interval.tau().is_some() {
-            self.slot = fill_slots(plan, &mut lanes, interval, len);
+        if self.idle {
+            self.slot = repairs::fill_slots(plan, &mut lanes, interval, len, |plan, lanes| {
+                variant.fills(lanes, plan.paths(), &outlook, risk)
+            });
         }
     }
 
@@ -282,9 +307,13 @@ impl Order {
                     path: path.id,
                     arrivals: Arrivals::default(),
                     last: None,
+                    loss: 0.0,
                     share: 0.0,
                     sources: 0.0,
                 });
+            }
+            if let Some(memory) = self.memories.iter_mut().find(|m| m.path == path.id) {
+                memory.loss = path.loss;
             }
         }
     }
@@ -304,11 +333,12 @@ impl Order {
         match feedback.outcome {
             Outcome::Sent => {
                 self.interval.on_sent(now, feedback.kind);
-                let source = feedback.kind != EmissionKind::Repair;
+                let source = feedback.kind == EmissionKind::Source;
                 for memory in &mut self.memories {
                     let here = memory.path == feedback.path;
                     if here {
                         memory.last = Some(feedback.sent);
+                        self.risk.on_sent(now, feedback.kind, memory.loss);
                     }
                     let follow = |share: &mut f64, hit: bool| {
                         *share += SHARE_GAIN * (f64::from(u8::from(hit)) - *share);
@@ -341,76 +371,6 @@ fn known(memories: &[Memory], path: PathId) -> Known<'_> {
         },
         None => unreachable!("the plan's paths are remembered first"),
     }
-}
-
-/// The path for repair symbols: of those that `may` carry one the one that loses most (Theorem 4);
-/// of paths that lose alike, the variant's choice.
-fn repair_path(
-    plan: &Plan<'_>,
-    lanes: &Lanes<'_>,
-    variant: &impl Variant,
-    may: impl Fn(&PathView) -> bool,
-) -> Option<usize> {
-    let mut best: Option<usize> = None;
-    for (i, path) in plan.paths().iter().enumerate() {
-        if !may(path) {
-            continue;
-        }
-        let better = best.is_none_or(|best| {
-            let loss = plan.paths()[best].loss;
-            // Measured over a few hundred packets, less tells nothing.
-            let alike = (path.loss - loss).abs() < 0.005;
-            let more = variant.rank(lanes, i) > variant.rank(lanes, best);
-            !alike && path.loss > loss || alike && more
-        });
-        if better {
-            best = Some(i);
-        }
-    }
-    best
-}
-
-/// Has the path room, and no queue of the flow?
-fn is_free_for_repairs(path: &PathView) -> bool {
-    let waiting = path.queued_own / u64::from(path.symbol.max(1));
-    waiting <= u64::from(SATURATED) && path.has_room()
-}
-
-/// One repair symbol into each slot that is free now; when the next one may be.
-fn fill_slots(
-    plan: &mut Plan<'_>,
-    lanes: &mut Lanes<'_>,
-    interval: &mut Interval,
-    len: u32,
-) -> Option<Instant> {
-    let useful = |plan: &Plan<'_>| {
-        let coding = plan.coding();
-        coding.is_some_and(|coding| {
-            coding.unknown > 0
-                && coding.repairs_queued == 0
-                && coding.budget >= u64::from(len)
-                && coding.repairs_in_flight < coding.unknown
-        })
-    };
-    let mut slot: Option<Instant> = None;
-    for index in 0..plan.paths().len() {
-        if !useful(plan) {
-            return slot;
-        }
-        let path = &plan.paths()[index];
-        let slot_time = path.rate.time_for(u64::from(len));
-        let next = plan.now() + slot_time.clamp(LEAST_SLOT, REFRESH);
-        if path.queued == 0
-            && path.has_room()
-            && lanes.is_free(index)
-            && plan.repair(index).is_some()
-        {
-            lanes.send(index);
-            interval.on_idle_repair();
-        }
-        slot = Some(slot.map_or(next, |slot| slot.min(next)));
-    }
-    slot
 }
 
 #[cfg(test)]

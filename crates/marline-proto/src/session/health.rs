@@ -92,6 +92,7 @@ impl Session {
         let load = self.load(now).is_some();
         let path = &mut self.paths[index];
         path.last_progress = now;
+        path.mistakes.forget(now);
         path.pto_backoff = 0;
         let cleared = match &mut path.health {
             Health::Validating => {
@@ -156,6 +157,7 @@ impl Session {
                 .is_none_or(|sent| sent >= trial.since)
         {
             path.reason = Reason::Borrowed("was only late");
+            path.mistakes.on_mistake(now);
             self.readmit(now, index);
         }
     }

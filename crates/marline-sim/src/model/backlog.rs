@@ -109,7 +109,9 @@ impl SymbolSource for Backlog {
     }
 
     fn unsent(&self) -> u64 {
-        (self.returned.len() as u64 + self.fresh()) * u64::from(self.packet)
+        // Without end, a packet is written when it leaves: none waits before that.
+        let fresh = self.written.map_or(1, |_| self.fresh());
+        (self.returned.len() as u64 + fresh) * u64::from(self.packet)
     }
 
     fn unit(&self) -> Option<Unit> {

@@ -5,7 +5,7 @@ use super::live::{LATENCY, live_latency};
 use super::names::{self, Congestion, Schedulers};
 use super::raw::{RawClient, RawServer};
 use super::source::{Raw, Source, Written};
-use super::text::{duration, listen_address};
+use super::text::{duration, listen_address, redundancy};
 use super::tun::{default_state, tun_in, tun_out};
 use super::{Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut, live_target};
 use crate::control;
@@ -87,6 +87,8 @@ pub struct CommonConfig {
     pub schedulers: Schedulers,
     /// Congestion controller of every path.
     pub congestion: Congestion,
+    /// Bytes of repair symbols that a flow may spend over the bytes of its data.
+    pub repair_budget: f64,
     /// Where metrics are served, if they are wanted.
     pub metrics: Option<SocketAddr>,
     /// The control socket, if it is wanted.
@@ -120,6 +122,7 @@ impl CommonConfig {
             idle_timeout: marline_base::Duration::from_nanos(self.idle_timeout.as_nanos() as u64),
             congestion: self.congestion.name,
             fixed_rate: self.congestion.rate,
+            repair_budget: self.repair_budget,
             stream_scheduler: self.schedulers.stream,
             packets_scheduler: self.schedulers.packets,
             blocks_scheduler: self.schedulers.blocks,
@@ -168,6 +171,7 @@ impl ClientConfig {
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
+                repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 control: control_path(source, raw.control.as_ref(), Role::Client),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
@@ -241,6 +245,7 @@ impl ServerConfig {
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
+                repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 control: control_path(source, raw.control.as_ref(), Role::Server),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
@@ -490,6 +495,13 @@ fn congestion<R: Raw>(
             name: SessionConfig::default().congestion,
             rate: None,
         }),
+    }
+}
+
+fn repair_budget<R: Raw>(source: &Source<R>, value: Option<&Written>) -> Result<f64, ConfigError> {
+    match value {
+        Some(value) => source.read("repair-budget", value, redundancy),
+        None => Ok(SessionConfig::default().repair_budget),
     }
 }
 

@@ -79,6 +79,10 @@ pub struct RawClient {
     /// [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
+    /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to 400%
+    /// [default: 50%].
+    #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
+    pub repair_budget: Option<Written>,
     /// Serve Prometheus metrics at this address.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub metrics: Option<Written>,
@@ -155,6 +159,10 @@ pub struct RawServer {
     /// [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
+    /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to 400%
+    /// [default: 50%].
+    #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
+    pub repair_budget: Option<Written>,
     /// Serve Prometheus metrics at this address.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub metrics: Option<Written>,
@@ -193,6 +201,7 @@ impl Raw for RawClient {
             tun_rule: list(self.tun_rule, file.tun_rule),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),
+            repair_budget: self.repair_budget.or(file.repair_budget),
             metrics: self.metrics.or(file.metrics),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
@@ -225,6 +234,7 @@ impl Raw for RawServer {
             max_flows: self.max_flows.or(file.max_flows),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),
+            repair_budget: self.repair_budget.or(file.repair_budget),
             metrics: self.metrics.or(file.metrics),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),

@@ -82,6 +82,8 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
             "/c.sock",
             "--idle-timeout",
             "2m",
+            "--repair-budget",
+            "20%",
         ],
         None,
     )
@@ -100,11 +102,13 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
             metrics = "127.0.0.1:9900"
             control = "/c.sock"
             idle-timeout = "2m"
+            repair-budget = "20%"
             "#,
         ),
     )
     .unwrap();
     assert_eq!(by_flags, by_file);
+    assert_eq!(by_flags.common.session().repair_budget, 0.2);
     assert_eq!(
         by_flags.common.schedulers,
         Schedulers {

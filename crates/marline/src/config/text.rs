@@ -24,6 +24,21 @@ pub fn nearest(word: &str, known: &[&str], what: &str) -> String {
     }
 }
 
+/// Redundancy as a share of what it protects, such as `50%` (0.5).
+///
+/// # Errors
+/// What is wrong with the text, and how to write it.
+pub fn redundancy(text: &str) -> Result<f64, Problem> {
+    let share = text.strip_suffix('%').and_then(|n| n.parse::<f64>().ok());
+    share
+        .filter(|share| (0.0..=400.0).contains(share))
+        .map(|share| share / 100.0)
+        .ok_or_else(|| {
+            Problem::new(format!("`{text}` is not a share from 0% to 400%"))
+                .hint("write for example `25%`; `0%` sends no repair symbols")
+        })
+}
+
 /// Splits `HOST:PORT`; the brackets of an IPv6 address are taken off.
 ///
 /// # Errors
@@ -229,5 +244,16 @@ mod tests {
             nearest("zzzzzz", &["edpf", "auto"], "scheduler"),
             "known schedulers: edpf, auto"
         );
+    }
+
+    #[test]
+    fn redundancy_is_a_percentage() {
+        assert_eq!(redundancy("25%").unwrap(), 0.25);
+        assert_eq!(redundancy("0%").unwrap(), 0.0);
+        assert_eq!(redundancy("12.5%").unwrap(), 0.125);
+        for wrong in ["0.25", "%", "-1%", "401%", "NaN%", "much"] {
+            let problem = redundancy(wrong).unwrap_err();
+            assert!(problem.message.contains("0% to 400%"), "{wrong}");
+        }
     }
 }

@@ -11,7 +11,7 @@ pub const DEFAULT_LINKS: [&str; 2] = [
 ];
 
 /// The schedulers when none are given: the default and what it is most often compared with.
-pub const DEFAULT_SCHEDULERS: &str = "edpf,min-rtt,redundant,round-robin";
+pub const DEFAULT_SCHEDULERS: &str = "mend,min-rtt,redundant,round-robin";
 
 /// Queue of a link that has a rate and no queue of its own: without a bound, delays grow without one.
 const DEFAULT_QUEUE: Duration = Duration::from_millis(200);

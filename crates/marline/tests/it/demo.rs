@@ -32,8 +32,8 @@ fn a_short_demo_reports_every_run_in_json() {
         .collect();
     let (a, b, both) = (["A"].into(), ["B"].into(), ["A", "B"].into());
     let expected: [(Value, &str); 4] = [
-        (a, "edpf"),
-        (b, "edpf"),
+        (a, "mend"),
+        (b, "mend"),
         (Value::clone(&both), "edpf"),
         (both, "min-rtt"),
     ];

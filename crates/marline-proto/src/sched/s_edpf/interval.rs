@@ -41,6 +41,8 @@ pub(super) struct Interval {
     countdown: u32,
     /// Repair symbols that are due and have no path yet.
     due: u32,
+    /// Coding gains nothing at present.
+    suspended: bool,
     /// Mean time between packets of the flow (ns).
     gap: Option<f64>,
     last: Instant,
@@ -62,6 +64,7 @@ impl Interval {
             tau,
             countdown: tau.map_or(u32::MAX, |tau| tau - 1),
             due: 0,
+            suspended: false,
             gap: None,
             last: Instant::ZERO,
         }
@@ -74,7 +77,16 @@ impl Interval {
 
     /// τ, if repair symbols are sent.
     pub(super) fn tau(&self) -> Option<u32> {
-        self.tau
+        self.tau.filter(|_| !self.suspended)
+    }
+
+    /// Sends no repair symbols as long as they are `vain`, unless τ was chosen by hand.
+    pub(super) fn suspend(&mut self, vain: bool) {
+        self.suspended = vain && self.rule == Rule::Auto;
+        if self.suspended {
+            self.due = 0;
+            self.countdown = self.tau.map_or(u32::MAX, |tau| tau - 1);
+        }
     }
 
     /// Mean time between packets of the flow (ns); 0 until it is known.
@@ -109,7 +121,7 @@ impl Interval {
             *mean += GAP_GAIN * (gap - *mean);
         }
         self.last = now;
-        let Some(tau) = self.tau.filter(|_| kind != EmissionKind::Repair) else {
+        let Some(tau) = self.tau().filter(|_| kind != EmissionKind::Repair) else {
             return;
         };
         self.countdown = self.countdown.saturating_sub(1);
@@ -206,6 +218,31 @@ mod tests {
         paths[0].srtt = Duration::from_millis(100);
         interval.refresh(&paths, &[1.0]);
         assert_eq!(interval.tau(), Some(45));
+    }
+
+    #[test]
+    fn auto_sends_nothing_that_is_vain_and_counts_anew_after_that() {
+        let mut paths = [path(0)];
+        paths[0].loss = 0.1;
+        let mut interval = interval("mend");
+        interval.refresh(&paths, &[1.0]);
+        let sent = |interval: &mut Interval, packets: u32| {
+            for _ in 0..packets {
+                interval.on_sent(Instant::ZERO, EmissionKind::Source);
+            }
+        };
+        sent(&mut interval, 2);
+        interval.suspend(true);
+        sent(&mut interval, 100);
+        assert_eq!((interval.tau(), interval.due()), (None, 0));
+        interval.suspend(false);
+        sent(&mut interval, 2);
+        assert_eq!((interval.tau(), interval.due()), (Some(4), 0));
+        sent(&mut interval, 1);
+        assert_eq!(interval.due(), 1);
+        let mut fixed = self::interval("mend:tau=4");
+        fixed.suspend(true);
+        assert_eq!(fixed.tau(), Some(4), "chosen by hand");
     }
 
     #[test]

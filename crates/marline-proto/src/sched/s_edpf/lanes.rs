@@ -1,7 +1,7 @@
 //! When packets would arrive: one lane a path, for one plan.
 
 use libm::sqrt;
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::arrivals::{Arrivals, Laws};
@@ -46,6 +46,17 @@ pub(super) struct Lanes<'a> {
     seen: bool,
 }
 
+/// As what delays count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// As normal variables.
+    Normal,
+    /// As they were seen.
+    Seen,
+    /// As they were seen, if packets of some path come in any order.
+    SeenIfScattered,
+}
+
 /// What is known of a path besides its view.
 pub(super) struct Known<'a> {
     pub(super) arrivals: &'a Arrivals,
@@ -60,7 +71,7 @@ impl<'a> Lanes<'a> {
         paths: &[PathView],
         known: &[Known<'a>],
         len: u32,
-        seen: bool,
+        sight: Sight,
     ) -> Self {
         // A clock that not all paths have told cannot be compared.
         let told = known.iter().all(|k| k.arrivals.laws().is_some());
@@ -71,17 +82,27 @@ impl<'a> Lanes<'a> {
             lane.look_ahead();
             lane
         };
-        Self {
+        let mut lanes = Self {
             lanes: paths.iter().zip(known).map(lane).collect(),
-            seen: seen && told,
-        }
+            seen: false,
+        };
+        lanes.seen = told
+            && match sight {
+                Sight::Normal => false,
+                Sight::Seen => true,
+                Sight::SeenIfScattered => lanes.any_scatters(),
+            };
+        lanes
     }
 
     /// The path where E\[max(Y₁, …, Y_P, a_q)\] is least (eq. 9): all packets up to this one are
-    /// there at the earliest. Of equals, where this one arrives first.
-    pub(super) fn best(&self) -> Option<usize> {
+    /// there at the earliest. Of equals, where this one arrives first. Only paths that `may`.
+    pub(super) fn best(&self, may: impl Fn(usize) -> bool) -> Option<usize> {
         let mut best: Option<(usize, f64, f64)> = None;
         for (i, lane) in self.lanes.iter().enumerate() {
+            if !may(i) {
+                continue;
+            }
             let arrival = lane.departs + lane.delay.mean.min(lane.mended);
             let all = self.all_there(i);
             let better = best.is_none_or(|(_, least, first)| {
@@ -155,15 +176,15 @@ impl<'a> Lanes<'a> {
         sqrt(self.lanes[q].delay.var)
     }
 
-    /// How many paths.
-    pub(super) fn len(&self) -> usize {
-        self.lanes.len()
-    }
-
     /// Do packets on path `q` come in any order?
     pub(super) fn scatters(&self, q: usize) -> bool {
         let lane = &self.lanes[q];
         lane.delay.var > 0.0 && lane.correlation < 0.5
+    }
+
+    /// Do those of some path?
+    pub(super) fn any_scatters(&self) -> bool {
+        (0..self.lanes.len()).any(|q| self.scatters(q))
     }
 
     /// The least mean delay of all paths (µs, on the peer's clock).
@@ -243,11 +264,14 @@ fn lane<'a>(
     };
     // The forecast knows our own queue; the laws know how far from the mean delays lie.
     let spread = forecast.late_us / UPPER;
+    // What has not been heard of in time is late by the time since at least, and so is what follows.
+    let silence = forecast.due.map_or(Duration::ZERO, |due| now.since(due));
+    let silence = silence.as_nanos() as f64 / 1e3;
     let delay = Gauss {
-        mean: forecast.offset_us,
+        mean: forecast.offset_us + silence,
         var: spread * spread,
     };
-    let shift = forecast.offset_us - laws.delay.mean;
+    let shift = delay.mean - laws.delay.mean;
     let latest = match laws.latest == laws.delay {
         true => delay,
         false => laws.latest.shifted(shift),

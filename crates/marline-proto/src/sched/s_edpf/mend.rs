@@ -13,24 +13,51 @@
 //! * Loss comes first: what repair symbols replace of it is not left for what is late.
 //! * Several shaky paths share what is left, by how much their delays vary.
 //! * Repair symbols that filled idle slots count like those that were due.
-//! * A repair symbol that is late itself repairs nothing in time, so of paths that lose alike the
-//!   steadiest one carries those that are due.
+//! * Of paths that lose alike, the shakiest one carries the repair symbols that are due: as late as
+//!   a source symbol, they are no worse for it, and the steady path is left to source symbols, which
+//!   everything that follows waits for.
 //! * On a path that keeps its order all this gains nothing: a late packet is late with all that
 //!   follow. There, too, this is `s-edpf`.
+//!
+//! The default of streams, so redundancy is not spent where it gains nothing, which also displaces
+//! what others send:
+//!
+//! * *A backlog is no time for a code.* When what waits at the sender lasts several round trips, a
+//!   round trip less at the receiver is little to the application, and repair symbols cost goodput.
+//! * *An idle slot is worth a repair symbol when something is likely enough to be missing*: when the
+//!   symbols that left since the last one are expected to have lost so much of one, by the loss of
+//!   the paths that they took; and only if sending again, a round trip later, is not as quick.
+//!   Where packets overtake, what is late is missing as well, and every idle slot is filled.
+//! * *The end of what was written gets one repair symbol*: nothing follows that would tell of its
+//!   loss.
+//!
+//! A τ that was chosen by hand is kept.
 
 use alloc::boxed::Box;
 
+use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Sight};
+use super::repairs::Risk;
 use super::{HORIZON, IDLE, Order, Ordered, Outlook, Variant, interval};
 use crate::sched::registry::Entry;
-use crate::sched::{Choice, Scheduler};
+use crate::sched::{Choice, PathView, Scheduler};
 use crate::wire::FlowKind;
 
 /// Packets that may be late for each repair symbol. With one, everything is known at the quantile;
 /// the mean delay is least a little below it, because what is late arrives by itself, too.
 const COUNTED: f64 = 1.25;
+/// Source symbols that must have been lost in the mean for an idle slot to carry a repair symbol.
+const AT_RISK: f64 = 0.05;
+/// The same at the end of what was written.
+const AT_RISK_LAST: f64 = 0.002;
+/// That end has come when nothing was sent for this long, or for [`PAUSE_GAPS`] of the flow's gaps.
+const PAUSE: Duration = Duration::from_millis(2);
+const PAUSE_GAPS: f64 = 4.0;
+/// A code is in vain while what waits lasts longer than this, and than so many round trips.
+const LONG_WAIT: Duration = Duration::from_millis(150);
+const LONG_WAIT_TRIPS: u32 = 3;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "mend",
@@ -43,7 +70,7 @@ pub(crate) const ENTRY: Entry = Entry {
 
 fn new(choice: &Choice) -> Box<dyn Scheduler> {
     Box::new(Ordered {
-        order: Order::new(choice, true),
+        order: Order::new(choice, Sight::SeenIfScattered),
         variant: Mending,
     })
 }
@@ -52,39 +79,114 @@ fn new(choice: &Choice) -> Box<dyn Scheduler> {
 struct Mending;
 
 impl Variant for Mending {
-    /// Cuts the laws of arrivals where repair symbols come sooner.
-    fn prepare(&self, lanes: &mut Lanes<'_>, outlook: &Outlook<'_>) {
-        let Some(tau) = outlook.tau else {
-            return;
-        };
-        let of_all: f64 = outlook.shares.iter().sum();
-        let of_sources: f64 = outlook.sources.iter().sum();
-        let repairs = (of_all - of_sources).max(1.0 / f64::from(tau));
-        let paths = outlook.paths.iter().zip(outlook.shares);
-        let lost: f64 = paths.map(|(path, share)| path.loss * share).sum();
-        let spare = (COUNTED * repairs - lost).max(0.0);
-        let spreads: SmallVec<[f64; 4]> =
-            (0..outlook.paths.len()).map(|q| lanes.spread(q)).collect();
-        let weights = spreads.iter().zip(outlook.sources).enumerate();
-        let scattered = weights.filter(|(q, _)| lanes.scatters(*q));
-        let sum: f64 = scattered.map(|(_, (spread, share))| spread * share).sum();
-        if sum <= 0.0 {
-            return;
+    fn prepare(&mut self, lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>) {
+        cut(lanes, paths, outlook);
+    }
+
+    fn is_coding_vain(&self, paths: &[PathView], outlook: &Outlook<'_>) -> bool {
+        let rate: f64 = paths.iter().map(|p| p.rate.as_bps() as f64).sum();
+        let wait = LONG_WAIT.max(shortest_trip(paths) * LONG_WAIT_TRIPS);
+        8.0 * outlook.waiting as f64 > rate * wait.as_secs_f64()
+    }
+
+    fn fills(
+        &self,
+        lanes: &Lanes<'_>,
+        paths: &[PathView],
+        outlook: &Outlook<'_>,
+        risk: &Risk,
+    ) -> Option<Instant> {
+        let now = outlook.now;
+        if lanes.any_scatters() && outlook.tau.is_some() {
+            return Some(now);
         }
-        // The next repair symbol leaves up to an interval later.
-        let soonest = lanes.quickest() + outlook.gap / repairs;
-        for (q, spread) in spreads.iter().enumerate() {
-            if !lanes.scatters(q) {
-                continue;
-            }
+        let all: f64 = outlook.sources.iter().sum();
+        let lost = paths.iter().zip(outlook.sources);
+        let lost: f64 = lost.map(|(path, share)| path.loss * share).sum();
+        let interval_us = AT_RISK * all / lost.max(1e-9) * outlook.gap;
+        let again_us = shortest_trip(paths).as_nanos() as f64 / 1e3;
+        if risk.lost >= AT_RISK && interval_us < again_us / 2.0 {
+            return Some(now);
+        }
+        let gaps = Duration::from_nanos((1e3 * PAUSE_GAPS * outlook.gap) as u64);
+        (risk.lost >= AT_RISK_LAST).then(|| (risk.last + PAUSE.max(gaps)).max(now))
+    }
+}
+
+/// Cuts the laws of arrivals where repair symbols come sooner.
+fn cut(lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>) {
+    let Some(tau) = outlook.tau else {
+        return;
+    };
+    let of_all: f64 = outlook.shares.iter().sum();
+    let of_sources: f64 = outlook.sources.iter().sum();
+    let repairs = (of_all - of_sources).max(1.0 / f64::from(tau));
+    let all = paths.iter().zip(outlook.shares);
+    let lost: f64 = all.map(|(path, share)| path.loss * share).sum();
+    let spare = (COUNTED * repairs - lost).max(0.0);
+    let spreads: SmallVec<[f64; 4]> = (0..paths.len()).map(|q| lanes.spread(q)).collect();
+    let weights = spreads.iter().zip(outlook.sources).enumerate();
+    let scattered = weights.filter(|(q, _)| lanes.scatters(*q));
+    let sum: f64 = scattered.map(|(_, (spread, share))| spread * share).sum();
+    if sum <= 0.0 {
+        return;
+    }
+    // The next repair symbol leaves up to an interval later.
+    let soonest = lanes.quickest() + outlook.gap / repairs;
+    for (q, spread) in spreads.iter().enumerate() {
+        if lanes.scatters(q) {
             lanes.mend(q, (spare * spread / sum).min(1.0), soonest);
         }
     }
+}
 
-    fn rank(&self, lanes: &Lanes<'_>, path: usize) -> f64 {
-        match (0..lanes.len()).any(|q| lanes.scatters(q)) {
-            true => -lanes.spread(path),
-            false => lanes.spread(path),
-        }
+fn shortest_trip(paths: &[PathView]) -> Duration {
+    paths.iter().map(|p| p.srtt).min().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::tests::path;
+    use marline_base::Rate;
+
+    #[test]
+    fn a_code_is_in_vain_while_much_waits() {
+        let paths = [path(0), path(1)].map(|path| PathView {
+            rate: Rate::from_mbps(10),
+            srtt: Duration::from_millis(80),
+            ..path
+        });
+        let is_vain = |waiting: u64| {
+            let outlook = Outlook {
+                now: Instant::ZERO,
+                shares: &[0.5, 0.5],
+                sources: &[0.5, 0.5],
+                tau: Some(9),
+                gap: 600.0,
+                waiting,
+            };
+            Mending.is_coding_vain(&paths, &outlook)
+        };
+        // Three round trips at 20 Mb/s.
+        assert!(!is_vain(599_000));
+        assert!(is_vain(601_000));
+    }
+
+    #[test]
+    fn rates_without_bound_hold_nothing_up() {
+        let paths = [path(0), path(1)].map(|path| PathView {
+            rate: Rate::from_bps(u64::MAX),
+            ..path
+        });
+        let outlook = Outlook {
+            now: Instant::ZERO,
+            shares: &[0.5, 0.5],
+            sources: &[0.5, 0.5],
+            tau: None,
+            gap: 0.0,
+            waiting: u64::MAX >> 8,
+        };
+        assert!(!Mending.is_coding_vain(&paths, &outlook));
     }
 }

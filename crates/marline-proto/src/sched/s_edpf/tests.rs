@@ -64,6 +64,7 @@ impl SymbolSource for Source {
         Some(Coding {
             window: self.unknown,
             unknown: self.unknown,
+            repairs_queued: self.emitted.iter().filter(|e| e.1).count() as u32,
             budget: u64::MAX,
             ..Coding::default()
         })
@@ -329,4 +330,59 @@ fn mend_holds_back_less_where_repair_symbols_bring_what_is_late() {
     let uncoded = lead("mend:tau=off");
     assert!(uncoded > leads[0], "{uncoded} {leads:?}");
     assert_eq!(uncoded, lead("s-edpf:tau=off:seen=on"));
+}
+
+#[test]
+fn mend_fills_idle_slots_by_what_may_be_lost() {
+    let repairs = |loss: f64| {
+        let mut paths = paths().map(|path| PathView {
+            srtt: Duration::from_millis(80),
+            ..path
+        });
+        paths[0].loss = loss;
+        let mut scheduler = taught("mend", &mut paths, [&mut || 41.2, &mut || 80.0]);
+        let source = driven(&mut *scheduler, &paths, 400);
+        source.emitted.iter().filter(|e| e.1).count()
+    };
+    assert_eq!(repairs(0.0), 0, "nothing is lost");
+    // One packet every 2 ms and 0.05 losses for each repair symbol.
+    let few = repairs(0.005);
+    assert!((30..=50).contains(&few), "{few}");
+    let more = repairs(0.01);
+    assert!((60..=100).contains(&more), "{more}");
+    // 0.05 / 0.001 packets last as long as sending again.
+    assert_eq!(repairs(0.0005), 0);
+}
+
+#[test]
+fn mend_repairs_the_end_of_what_was_written_once() {
+    let mut paths = paths();
+    paths[0].loss = 0.02;
+    let mut scheduler = taught("mend", &mut paths, [&mut || 41.2, &mut || 80.0]);
+    let source = driven(&mut *scheduler, &paths, 1);
+    assert_eq!(source.emitted, [(0, false)]);
+    let mut quiet = Source::of(0);
+    quiet.unknown = 1;
+    scheduler.plan(&mut Plan::new(NOW, &mut paths, &mut quiet));
+    assert!(quiet.emitted.is_empty(), "more may follow");
+    let at = scheduler.wake_at().expect("it looks again");
+    scheduler.plan(&mut Plan::new(at, &mut paths, &mut quiet));
+    assert_eq!(quiet.emitted.iter().filter(|e| e.1).count(), 1);
+}
+
+#[test]
+fn what_waits_beyond_the_horizon_takes_any_path_with_room() {
+    // Path 1 is a second away, and path 0 has no room: half a second waits for it, no more.
+    let mut paths = paths();
+    paths[0].window = 0;
+    paths[1].window = 10 * u64::from(SYMBOL);
+    let mut scheduler = taught(
+        "s-edpf:tau=off",
+        &mut paths,
+        [&mut || 41.2, &mut || 1_041.2],
+    );
+    let source = placed(&mut *scheduler, &mut paths, 1_000);
+    let here = source.paths().iter().filter(|p| **p == 1).count();
+    assert_eq!(here, 10);
+    assert!((400..=430).contains(&(source.paths().len() - here)));
 }
