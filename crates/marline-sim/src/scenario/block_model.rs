@@ -3,8 +3,8 @@
 use marline_base::Duration;
 use marline_link::{Capacity, Delay};
 
+use super::beside::{self, refuse_beside};
 use super::links::Written;
-use super::mistake::nearest;
 use super::reader::Reader;
 use crate::model::hop::{Experiment, Variant};
 
@@ -34,12 +34,7 @@ pub(super) fn read(
     duration: Duration,
     warmup: Duration,
 ) -> Option<Experiment> {
-    for key in NOT_HERE {
-        if let Some(node) = top.get(key) {
-            let mend = "remove it; what is sent is said under [block-model]";
-            top.wrong(key, node, "has no place beside [block-model]", mend);
-        }
-    }
+    refuse_beside(top, &NOT_HERE, "block-model");
     let packet = reader.whole("packet", 64..=65_535).unwrap_or(1_500) as u32;
     reader.needed("size", "\"145kB\", the size of a block");
     let block = reader.bytes("size", 1..=MOST_PACKETS * u64::from(packet));
@@ -91,14 +86,7 @@ pub(super) fn read(
 
 /// What is wrong with a variant's name, and the mend.
 pub(super) fn check(name: &str) -> Result<String, (String, String)> {
-    let variant: Result<Variant, String> = name.parse();
-    match variant {
-        Ok(variant) => Ok(variant.to_string()),
-        Err(_) => {
-            let message = format!("[block-model] knows no `{name}`");
-            Err((message, nearest(name, &Variant::NAMES, "variant")))
-        }
-    }
+    beside::variant::<Variant>(name, &Variant::NAMES, "block-model")
 }
 
 #[cfg(test)]

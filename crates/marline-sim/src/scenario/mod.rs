@@ -3,6 +3,7 @@
 //! A [`Scenario`] is checked: every name resolves, every number lies in its range. One run of it is
 //! a scheduler and a seed.
 
+mod beside;
 mod block_model;
 mod cells;
 mod changes;

@@ -2,6 +2,7 @@
 
 use marline_base::Duration;
 
+use super::beside::refuse_beside;
 use super::links::Written;
 use super::reader::{LONGEST, Reader};
 use crate::model::{BlockCode, Demand, Feedback, Model, ModelPath};
@@ -34,12 +35,7 @@ pub(super) fn read(
     duration: Duration,
     warmup: Duration,
 ) -> Option<Model> {
-    for key in NOT_HERE {
-        if let Some(node) = top.get(key) {
-            let mend = "remove it; what is sent and how links are used is said under [model]";
-            top.wrong(key, node, "has no place beside [model]", mend);
-        }
-    }
+    refuse_beside(top, &NOT_HERE, "model");
     let packet = reader.whole("packet", 16..=65_535).unwrap_or(1_500) as u32;
     let ahead = reader.whole("ahead", 1..=1_000_000).unwrap_or(1) as u32;
     let back = reader.time("feedback");

@@ -3,8 +3,8 @@
 use marline_base::Duration;
 use marline_link::{Capacity, Delay};
 
+use super::beside::{self, refuse_beside};
 use super::links::Written;
-use super::mistake::nearest;
 use super::reader::Reader;
 use crate::model::sos::{Experiment, Variant};
 
@@ -29,12 +29,7 @@ const MOST_IN_ALL: u64 = 100_000_000;
 
 /// Reads `[object-model]`; the caller finishes `top`.
 pub(super) fn read(top: &Reader<'_>, reader: &Reader<'_>, links: &[Written]) -> Option<Experiment> {
-    for key in NOT_HERE {
-        if let Some(node) = top.get(key) {
-            let mend = "remove it; what is sent is said under [object-model]";
-            top.wrong(key, node, "has no place beside [object-model]", mend);
-        }
-    }
+    refuse_beside(top, &NOT_HERE, "object-model");
     reader.needed("packets", "100, the packets of an object");
     let packets = reader.whole("packets", 1..=MOST_PACKETS);
     reader.needed("objects", "10000, how many a run sends");
@@ -80,14 +75,7 @@ pub(super) fn read(top: &Reader<'_>, reader: &Reader<'_>, links: &[Written]) -> 
 
 /// What is wrong with a variant's name, and the mend.
 pub(super) fn check(name: &str) -> Result<String, (String, String)> {
-    let variant: Result<Variant, String> = name.parse();
-    match variant {
-        Ok(variant) => Ok(variant.to_string()),
-        Err(_) => {
-            let message = format!("[object-model] knows no `{name}`");
-            Err((message, nearest(name, &Variant::NAMES, "variant")))
-        }
-    }
+    beside::variant::<Variant>(name, &Variant::NAMES, "object-model")
 }
 
 #[cfg(test)]
