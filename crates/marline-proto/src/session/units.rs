@@ -221,6 +221,14 @@ impl Session {
         }
     }
 
+    /// May more be heard of what was written to this flow of blocks or objects? Not of a flow that is over, and not after
+    /// the peer wanted no more of it ([`Event::FlowStopped`]).
+    pub fn settles(&self, id: FlowId) -> bool {
+        self.flows
+            .get(&id)
+            .is_some_and(|flow| matches!(flow.send, SendHalf::Units(_)) && flow.reset.is_none())
+    }
+
     /// The next block, or piece of an object, of a flow of these, or how things stand.
     pub fn receive_unit(&mut self, id: FlowId) -> Received {
         let Some(units) = self.units_recv(id) else {

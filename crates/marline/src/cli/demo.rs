@@ -4,7 +4,8 @@ use super::signals::Signals;
 use super::{CliError, output, runtime, schedulers};
 use crate::demo::report::RunReport;
 use crate::demo::{
-    self, DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, Plan, Progress, Report, RunPlan, Watch, table,
+    self, DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, Plan, Progress, Report, RunPlan, Watch,
+    objects, table,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use marline_link::LinkConfig;
@@ -30,6 +31,8 @@ Examples:
   marline demo
   marline demo --schedulers min-rtt,redundant --seconds 20
   marline demo --json > demo.json
+  marline demo --objects
+  marline demo --objects=sos,edpf --link-b rate=10mbit,delay=80ms
   marline demo --link-a rate=40mbit,delay=35ms,jitter=8ms --link-b rate=20mbit,delay=320ms
   marline demo --link-b trace=lte.down,delay=30ms,queue=100p --seed 7
 
@@ -61,6 +64,19 @@ pub(super) struct Args {
     /// The second link, the same in both directions
     #[arg(long, value_name = "LINK", default_value = DEFAULT_LINKS[1])]
     link_b: String,
+    /// Pages of 100 objects instead of a download and a live stream, with these schedulers [when none is given: sos,
+    /// sos-fec, sos-rateless, edpf, min-rtt]
+    #[arg(
+        long,
+        value_name = "SCHEDULERS",
+        value_delimiter = ',',
+        num_args = 0..,
+        require_equals = true,
+        default_missing_value = objects::DEFAULT_SCHEDULERS,
+        value_parser = object_scheduler,
+        conflicts_with_all = ["schedulers", "seconds"]
+    )]
+    objects: Option<Vec<Choice>>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -77,6 +93,16 @@ fn scheduler(text: &str) -> Result<Choice, String> {
         "`{}` does not serve both kinds of flow",
         choice.name()
     ))
+}
+
+fn object_scheduler(text: &str) -> Result<Choice, String> {
+    let choice: Choice = text
+        .parse()
+        .map_err(|error: ChoiceError| error.to_string())?;
+    if objects::schedulers().any(|entry| entry.name == choice.name()) {
+        return Ok(choice);
+    }
+    Err(format!("`{}` does not serve objects", choice.name()))
 }
 
 impl Args {
@@ -108,6 +134,9 @@ fn link(flag: &str, text: &str) -> Result<LinkConfig, CliError> {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    if let Some(schedulers) = &args.objects {
+        return pages(args, schedulers);
+    }
     let plan = args.plan()?;
     let report = runtime()?.block_on(async {
         let mut signals = Signals::new()?;
@@ -123,6 +152,42 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         output::line(&table::text(&report))?;
     }
     failures(&report)
+}
+
+/// The demo of objects.
+fn pages(args: &Args, schedulers: &[Choice]) -> Result<(), CliError> {
+    let options = objects::Options {
+        links: [link("link-a", &args.link_a)?, link("link-b", &args.link_b)?],
+        schedulers: schedulers.to_vec(),
+        seed: args.seed,
+    };
+    let report = runtime()?.block_on(async {
+        let mut signals = Signals::new()?;
+        let told = |run: &objects::RunReport| {
+            let text = match &run.error {
+                Some(error) => format!("failed: {error}"),
+                None => "done".to_owned(),
+            };
+            // Without standard error there is nobody to tell.
+            let _ = writeln!(io::stderr().lock(), "{:<24} {text}", run.name);
+        };
+        tokio::select! {
+            report = objects::run(&options, told) => Ok(report),
+            () = signals.stop() => Err(CliError::runtime("stopped before the end")),
+        }
+    })?;
+    if args.json {
+        output::json(&report)?;
+    } else {
+        output::line(&report.text())?;
+    }
+    match report.failures() {
+        failed if failed.is_empty() => Ok(()),
+        failed => {
+            Err(CliError::runtime(failed.join("; "))
+                .hint("run it again with --log debug to see why"))
+        }
+    }
 }
 
 fn failures(report: &Report) -> Result<(), CliError> {

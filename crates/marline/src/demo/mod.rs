@@ -13,6 +13,7 @@
 mod body;
 mod download;
 mod live;
+pub mod objects;
 mod options;
 mod origin;
 mod plan;

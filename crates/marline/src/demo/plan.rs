@@ -46,19 +46,10 @@ pub struct RunPlan {
 impl Plan {
     /// Each link alone, then both with each scheduler.
     pub fn new(options: Options) -> Self {
-        let alone = (0..NAMES.len()).map(|link| RunPlan {
-            name: format!("link {} alone", NAMES[link]),
-            links: vec![link],
-            scheduler: registry::default_for(FlowKind::Stream),
-        });
-        let bonded = options.schedulers.iter().map(|scheduler| RunPlan {
-            name: format!("bonded, {scheduler}"),
-            links: (0..NAMES.len()).collect(),
-            scheduler: *scheduler,
-        });
+        let alone = registry::default_for(FlowKind::Stream);
         let dark_for = DARK.min(options.time / 4);
         Plan {
-            runs: alone.chain(bonded).collect(),
+            runs: RunPlan::all(&options.schedulers, alone),
             better: usize::from(rank(&options.links[1]) > rank(&options.links[0])),
             dark_at: (options.time - dark_for) / 2,
             dark_for,
@@ -78,13 +69,7 @@ impl Plan {
     }
 
     pub(super) fn link_reports(&self) -> Vec<LinkReport> {
-        let links = NAMES.iter().zip(&self.options.links);
-        links
-            .map(|(name, config)| LinkReport {
-                name,
-                config: config.to_string(),
-            })
-            .collect()
+        link_reports(&self.options.links)
     }
 
     pub(super) fn dark(&self) -> Dark {
@@ -96,7 +81,32 @@ impl Plan {
     }
 }
 
+pub(super) fn link_reports(links: &[LinkConfig; 2]) -> Vec<LinkReport> {
+    let links = NAMES.iter().zip(links);
+    links
+        .map(|(name, config)| LinkReport {
+            name,
+            config: config.to_string(),
+        })
+        .collect()
+}
+
 impl RunPlan {
+    /// Each link `alone` with this scheduler, then both with each of `schedulers`.
+    pub(super) fn all(schedulers: &[Choice], alone: Choice) -> Vec<Self> {
+        let alone = (0..NAMES.len()).map(|link| RunPlan {
+            name: format!("link {} alone", NAMES[link]),
+            links: vec![link],
+            scheduler: alone,
+        });
+        let bonded = schedulers.iter().map(|scheduler| RunPlan {
+            name: format!("bonded, {scheduler}"),
+            links: (0..NAMES.len()).collect(),
+            scheduler: *scheduler,
+        });
+        alone.chain(bonded).collect()
+    }
+
     /// Names of the links in use.
     pub fn link_names(&self) -> Vec<&'static str> {
         self.links.iter().map(|link| NAMES[*link]).collect()

@@ -86,7 +86,7 @@ impl Blocks {
 
     /// What became of a block that was written here, in the order in which that became known; the
     /// oldest of more than 4096 that nobody asks for are forgotten. `None` when the flow is
-    /// over.
+    /// over or the other end wants no more of it.
     pub async fn settled(&self) -> Option<Settled> {
         self.units.settled().await
     }

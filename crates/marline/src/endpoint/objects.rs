@@ -153,7 +153,7 @@ impl Objects {
 
     /// What became of an object that was sent here, in the order in which that became known; the
     /// oldest of more than 4096 that nobody asks for are forgotten. `None` when the flow is
-    /// over.
+    /// over or the other end wants no more of it.
     pub async fn settled(&self) -> Option<Settled> {
         self.units.settled().await
     }

@@ -278,11 +278,17 @@ impl State {
                     after,
                 },
             ),
-            Event::FlowWritable(flow) | Event::FlowStopped(flow, _) => {
+            Event::FlowWritable(flow) => {
                 if let Some(waiting) = self.flows.get_mut(&flow)
                     && let Some(waker) = waiting.write.take()
                 {
                     waker.wake();
+                }
+            }
+            Event::FlowStopped(flow, _) => {
+                if let Some(waiting) = self.flows.get_mut(&flow) {
+                    let wakers = [waiting.write.take(), waiting.settle.take()];
+                    wakers.into_iter().flatten().for_each(Waker::wake);
                 }
             }
             Event::FlowClosed(flow) => {

@@ -113,14 +113,15 @@ impl Units {
         .await
     }
 
-    /// What became of the next block or object that is settled; `None` when the flow is over.
+    /// What became of the next block or object that is settled; `None` when the flow is over or the other end wants no
+    /// more of it.
     pub(super) async fn settled(&self) -> Option<Settled> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
             if let Some(settled) = state.take_settled(self.flow) {
                 return Poll::Ready(Some(settled));
             }
-            let over = state.session.flow_info(self.flow).is_none();
+            let over = !state.session.settles(self.flow);
             if over || state.closed.is_some() {
                 return Poll::Ready(None);
             }

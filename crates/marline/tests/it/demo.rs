@@ -13,6 +13,43 @@ fn demo(arguments: &[&str]) -> Command {
 }
 
 #[test]
+fn a_demo_of_objects_checks_every_one() {
+    let links = ["rate=200mbit,delay=2ms", "rate=100mbit,delay=5ms,loss=1%"];
+    let [a, b] = links;
+    let arguments = [
+        "--objects=sos-rateless",
+        "--json",
+        "--link-a",
+        a,
+        "--link-b",
+        b,
+    ];
+    let output = demo(&arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let runs = report["runs"].as_array().unwrap();
+    let names: Vec<_> = runs
+        .iter()
+        .map(|run| run["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["link A alone", "link B alone", "bonded, sos-rateless"]
+    );
+    for run in runs {
+        let figures = &run["figures"];
+        assert_eq!(figures["sha256_ok"], true, "{run}");
+        assert_eq!(figures["received"], 500, "{run}");
+        let delay = |name: &str| figures["all"][name].as_f64().unwrap();
+        assert!(
+            [delay("p50"), delay("p95"), delay("p99")].is_sorted(),
+            "{run}"
+        );
+    }
+}
+
+#[test]
 fn a_short_demo_reports_every_run_in_json() {
     let arguments = ["--seconds", "2", "--schedulers", "edpf,min-rtt", "--json"];
     let output = demo(&arguments).output().unwrap();

@@ -92,6 +92,16 @@ async fn objects_arrive_whole_and_in_pieces_and_both_ends_know() {
     assert_eq!(soon(far.recv()).await, None);
 }
 
+#[tokio::test]
+async fn who_waits_for_fates_hears_that_the_other_end_wants_no_more() {
+    let (_client, near, far) = objects().await;
+    let settled = soon(near.settled()).await.unwrap();
+    assert_eq!(settled.number, 0);
+    let waiting = tokio::spawn(async move { near.settled().await });
+    drop(far);
+    assert_eq!(soon(waiting).await.unwrap(), None);
+}
+
 async fn block(near: &Blocks, len: usize, millis: u64) -> Settled {
     let terms = BlockTerms {
         deadline: Some(Duration::from_millis(millis)),
