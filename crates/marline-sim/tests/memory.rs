@@ -66,6 +66,7 @@ fn scenario(seconds: u64) -> Scenario {
         }],
         cross: Vec::new(),
         changes: Vec::new(),
+        handovers: Vec::new(),
         blocks: None,
         objects: None,
         model: None,

@@ -9,6 +9,7 @@ use marline_proto::sched::{Choice, ChoiceError};
 use marline_proto::wire::FlowKind;
 use marline_proto::{Config, Session, Side};
 
+use super::handovers;
 use super::pair::{Pair, PathWatch, Slot};
 use super::report::LinkWatch;
 use super::{Moment, Simulation};
@@ -77,6 +78,7 @@ impl<'a> Simulation<'a> {
         let rng = Rng::new(seed);
         let mut simulation = Self {
             scenario,
+            changes: handovers::changes(scenario, &rng),
             scheduler,
             seed,
             engine: Engine::new(scenario.sessions.len(), rng.stream("links")),
@@ -89,7 +91,8 @@ impl<'a> Simulation<'a> {
             flushed: Vec::new(),
         };
         // Changes come first, so that what joins at the same time sees them.
-        for (index, change) in scenario.changes.iter().enumerate() {
+        for index in 0..simulation.changes.len() {
+            let change = &simulation.changes[index];
             if let Setting::Link { up, down } = &change.setting {
                 for config in [up, down] {
                     let link = Link::new(LinkConfig::clone(config), 0);

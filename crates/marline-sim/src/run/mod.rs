@@ -1,6 +1,7 @@
 //! Runs of a scenario: one, or many at once.
 
 mod build;
+mod handovers;
 mod pair;
 mod report;
 
@@ -12,7 +13,7 @@ use crate::engine::cross::Source;
 use crate::engine::{Alarm, End, Engine};
 use crate::measure::{EVERY, Sampler};
 use crate::results::Run;
-use crate::scenario::{Scenario, Setting};
+use crate::scenario::{Change, Scenario, Setting};
 use pair::Pair;
 
 pub use build::RunError;
@@ -108,6 +109,8 @@ enum Moment {
 #[derive(Debug)]
 struct Simulation<'a> {
     scenario: &'a Scenario,
+    /// Those of the scenario, and what random handovers come to.
+    changes: Vec<Change>,
     scheduler: Choice,
     seed: u64,
     engine: Engine,
@@ -220,7 +223,7 @@ impl Simulation<'_> {
     }
 
     fn change(&mut self, index: usize) {
-        let change = &self.scenario.changes[index];
+        let change = &self.changes[index];
         match &change.setting {
             Setting::Dark { up, down } => {
                 let now = self.engine.now();

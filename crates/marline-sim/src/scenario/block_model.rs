@@ -9,12 +9,13 @@ use super::reader::Reader;
 use crate::model::hop::{Experiment, Variant};
 
 /// The keys of scenarios with sessions, which the model has none of.
-const NOT_HERE: [&str; 8] = [
+const NOT_HERE: [&str; 9] = [
     "sessions",
     "paths",
     "workloads",
     "cross",
     "changes",
+    "handovers",
     "congestion",
     "settings",
     "model",

@@ -10,7 +10,8 @@ use super::reader::{LONGEST, Reader};
 use super::sessions::Around;
 use super::tree::Node;
 use super::{
-    block_model, changes, cross, expect, links, model, object_model, schedulers, sessions,
+    block_model, changes, cross, expect, handovers, links, model, object_model, schedulers,
+    sessions,
 };
 
 /// Runs are repeated at most so often.
@@ -57,16 +58,15 @@ pub(super) fn read(
         top.wrong("model", node, "has no place beside [block-model]", mend);
     }
     let models = [&of_objects, &of_blocks, &of_model];
-    let (sessions, cross, changes) = match models.into_iter().flatten().next() {
+    let (sessions, cross, changes, handovers) = match models.into_iter().flatten().next() {
         Some(_) => Default::default(),
         None => {
             let sessions = sessions::read(top, &around);
             unique_workloads(top, &sessions);
-            (
-                sessions,
-                cross::read(top, &around),
-                changes::read(top, &around),
-            )
+            let cross = cross::read(top, &around);
+            let changes = changes::read(top, &around);
+            let handovers = handovers::read(top, &around, &changes);
+            (sessions, cross, changes, handovers)
         }
     };
     let lasts = duration.unwrap_or(LONGEST);
@@ -103,6 +103,7 @@ pub(super) fn read(
         sessions,
         cross,
         changes,
+        handovers,
         blocks: match blocks {
             Some(blocks) => Some(blocks?),
             None => None,

@@ -8,8 +8,8 @@ use marline_link::units::{show_rate, show_time};
 use super::cells::Axis;
 use super::document::Document;
 use super::plan::{
-    Change, CrossSource, Expectation, LinkPlan, Load, PathPlan, Scenario, SessionPlan, Setting,
-    SizeLaw, WorkloadPlan,
+    CellPlan, Change, CrossSource, Expectation, HandoverPlan, LinkPlan, Load, PathPlan, Scenario,
+    SessionPlan, Setting, SizeLaw, WorkloadPlan,
 };
 use crate::End;
 use crate::model::{Demand, Feedback, Model};
@@ -81,11 +81,14 @@ pub fn explain(document: &Document, scenario: &Scenario) -> String {
             ),
         );
     }
-    if !scenario.changes.is_empty() {
+    if !(scenario.changes.is_empty() && scenario.handovers.is_empty()) {
         text.line(0, "On the way:");
     }
     for one in &scenario.changes {
         change(&mut text, scenario, one);
+    }
+    for one in &scenario.handovers {
+        handovers(&mut text, scenario, one);
     }
     if !document.axes().is_empty() {
         text.line(0, "Varied, in every combination (the above is the first):");
@@ -410,6 +413,28 @@ fn change(text: &mut Text, scenario: &Scenario, change: &Change) {
                 &format!("at {at} link {link} becomes up {up}, down {down}"),
             );
         }
+    }
+}
+
+fn handovers(text: &mut Text, scenario: &Scenario, plan: &HandoverPlan) {
+    let link = &scenario.links[plan.link].name;
+    let every = show_time(plan.every);
+    let dark = match plan.dark {
+        Duration::ZERO => String::new(),
+        dark => format!(" after {} of darkness", show_time(dark)),
+    };
+    let line = format!(
+        "at random times, {every} apart in the mean, link {link} moves{dark} to another of:"
+    );
+    text.line(1, &line);
+    text.line(2, "what it is at the beginning");
+    for cell in &plan.cells {
+        let CellPlan { up, down } = cell;
+        let words = match up == down {
+            true => up.to_string(),
+            false => format!("up {up}, down {down}"),
+        };
+        text.line(2, &words);
     }
 }
 

@@ -13,6 +13,7 @@ mod document;
 mod dotted;
 mod expect;
 mod explain;
+mod handovers;
 mod links;
 mod loads;
 mod mistake;
@@ -33,6 +34,6 @@ pub use links::{DATAGRAM, OVERHEAD, ReadFile};
 pub use loads::{KINDS, Kind};
 pub use mistake::{Mistake, Mistakes, Place};
 pub use plan::{
-    Change, CrossPlan, CrossSource, Expectation, FlowPlan, LinkPlan, Load, PathPlan, Scenario,
-    SessionPlan, Setting, SizeLaw, WebObject, WorkloadPlan,
+    CellPlan, Change, CrossPlan, CrossSource, Expectation, FlowPlan, HandoverPlan, LinkPlan, Load,
+    PathPlan, Scenario, SessionPlan, Setting, SizeLaw, WebObject, WorkloadPlan,
 };

@@ -10,12 +10,13 @@ use crate::model::sos::{Experiment, Variant};
 
 /// The keys of scenarios with sessions, which the model has none of, and of time, which it counts in
 /// objects.
-const NOT_HERE: [&str; 11] = [
+const NOT_HERE: [&str; 12] = [
     "sessions",
     "paths",
     "workloads",
     "cross",
     "changes",
+    "handovers",
     "congestion",
     "settings",
     "model",

@@ -32,6 +32,8 @@ pub struct Scenario {
     pub cross: Vec<CrossPlan>,
     /// What happens to links and paths on the way, ascending by time.
     pub changes: Vec<Change>,
+    /// Links that move from cell to cell at random times, at most one entry a link.
+    pub handovers: Vec<HandoverPlan>,
     /// Instead of sessions: blocks by their deadline, without a protocol.
     pub blocks: Option<hop::Experiment>,
     /// Instead of sessions: objects, without a protocol.
@@ -297,6 +299,29 @@ pub struct Change {
     pub link: usize,
     /// What becomes of it.
     pub setting: Setting,
+}
+
+/// A link that moves from cell to cell at random times, which the seed of a run decides.
+#[derive(Clone, Debug)]
+pub struct HandoverPlan {
+    /// Index of the link in [`Scenario::links`].
+    pub link: usize,
+    /// Mean of the exponential time from one handover to the next (above zero).
+    pub every: Duration,
+    /// How long nothing gets through at each.
+    pub dark: Duration,
+    /// Cells besides the link as it is written, which it begins in. Each handover leads to another
+    /// one, all equally likely.
+    pub cells: Vec<CellPlan>,
+}
+
+/// What a link is like in one cell.
+#[derive(Clone, Debug)]
+pub struct CellPlan {
+    /// From clients to servers.
+    pub up: LinkConfig,
+    /// From servers to clients.
+    pub down: LinkConfig,
 }
 
 /// What a [`Change`] does to a link.

@@ -161,6 +161,29 @@ fn changes_build_on_the_ones_before_them() {
 }
 
 #[test]
+fn a_cell_is_the_link_with_some_keys_of_its_own() {
+    let text = format!(
+        "{SMALL}[[handovers]]\nlink = \"b\"\nevery = \"2s\"\ndark = \"200ms\"\n\
+         cells = [{{ delay = \"90ms\" }}, {{ up = {{ rate = \"1mbit\" }} }}]\n"
+    );
+    let scenario = &scenarios(&document(&text))[0];
+    let [plan] = &scenario.handovers[..] else {
+        panic!("{:?}", scenario.handovers);
+    };
+    assert_eq!((plan.link, plan.every), (1, Duration::from_secs(2)));
+    assert_eq!(plan.dark, Duration::from_millis(200));
+    let own = &scenario.links[1];
+    let [far, narrow] = &plan.cells[..] else {
+        panic!("{:?}", plan.cells);
+    };
+    assert_eq!(far.up.delay, Delay::Constant(Duration::from_millis(90)));
+    assert_eq!(far.up.capacity, own.up.capacity);
+    assert_eq!(far.down.queue, own.down.queue);
+    assert_eq!(narrow.up.capacity, Capacity::Constant(Rate::from_mbps(1)));
+    assert_eq!(narrow.down, own.down);
+}
+
+#[test]
 fn several_sessions_share_links() {
     let text = r#"
 duration = "10s"

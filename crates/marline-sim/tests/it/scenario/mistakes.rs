@@ -148,6 +148,12 @@ const CASES: &[Case] = &[
     (25, "", 22, "changes.1.set", "is missing", "dark = true"),
     (25, "dark = true\nset.delay = \"1ms\"", 26, "changes.1.set", "either `dark` or `set`", "two [[changes]]"),
     (25, "set.delay = \"x\"", 25, "changes.1.set.delay", "\"x\" is wrong", "such as 15ms"),
+    // Handovers.
+    (22, "[[handovers]]\nevery = \"9s\"\nlink = \"a\"\n[[changes]]", 22, "handovers.1.cells", "is missing", "delay ="),
+    (22, "[[handovers]]\nlink = \"a\"\ncells = [{ delay = \"9ms\" }]\n[[changes]]", 22, "handovers.1.every", "is missing", "every = \"20s\""),
+    (22, "[[handovers]]\nevery = \"9ms\"\nlink = \"a\"\ncells = [{ delay = \"9ms\" }]\n[[changes]]", 23, "handovers.1.every", "9ms is out of range", "from 100ms"),
+    (22, "[[handovers]]\nevery = \"9s\"\nlink = \"a\"\ncells = [{ dealy = \"9ms\" }]\n[[changes]]", 25, "handovers.1.cells.1.dealy", "no such key", "delay"),
+    (25, "set.delay = \"9ms\"\n[[handovers]]\nevery = \"9s\"\nlink = \"b\"\ncells = [{ delay = \"9ms\" }]", 28, "handovers.1.link", "would undo", "a cell"),
     // Axes.
     (27, "\"links.c.delay\" = [\"1ms\"]", 27, "vary.links.c.delay", "has no `c`", "known: a, b"),
     (27, "\"links.b.delay\" = \"20ms\"", 27, "vary.links.b.delay", "is a text, not a list", "in [ ]"),

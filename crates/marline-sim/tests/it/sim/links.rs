@@ -2,7 +2,7 @@
 
 use marline_proto::congestion::registry::CONTROLLERS;
 use marline_sim::Duration;
-use marline_sim::scenario::{Change, CrossPlan, CrossSource, Setting};
+use marline_sim::scenario::{CellPlan, Change, CrossPlan, CrossSource, HandoverPlan, Setting};
 
 use super::*;
 use crate::kit::ms;
@@ -149,6 +149,35 @@ fn links_change_go_dark_and_return_as_planned() {
     let slow = mean(15.0, 19.9);
     assert!(slow > 4.7 && slow < 5.01, "slower: {slow} Mb/s");
     assert_eq!(run.fractions["bulk.undelivered"].hits, 0);
+}
+
+#[test]
+fn a_link_wanders_between_cells_and_nothing_is_lost() {
+    let links = vec![link("a", "rate=20mbit,delay=10ms,queue=40ms")];
+    let mut scenario = scenario(links, vec![session("main", 1, vec![bulk("bulk")])]);
+    let slow = link("a", "rate=5mbit,delay=30ms,queue=40ms");
+    scenario.handovers = vec![HandoverPlan {
+        link: 0,
+        every: secs(3),
+        dark: Duration::from_millis(100),
+        cells: vec![CellPlan {
+            up: slow.up,
+            down: slow.down,
+        }],
+    }];
+    let goodput = |seed| {
+        let run = run(&scenario, "min-rtt", seed);
+        assert_eq!(run.fractions["bulk.undelivered"].hits, 0);
+        value(&run, "bulk.goodput_mbps")
+    };
+    // Both cells were used in each run, and which one when is a matter of the seed alone.
+    let all = [1, 2, 3].map(goodput);
+    assert!(
+        all.iter().all(|mbps| *mbps > 4.5 && *mbps < 19.0),
+        "{all:?}"
+    );
+    assert_eq!(all, [1, 2, 3].map(goodput));
+    assert!(all[0] != all[1] && all[1] != all[2], "{all:?}");
 }
 
 #[test]

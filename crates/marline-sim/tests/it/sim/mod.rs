@@ -105,6 +105,7 @@ fn scenario(links: Vec<LinkPlan>, sessions: Vec<SessionPlan>) -> Scenario {
         sessions,
         cross: Vec::new(),
         changes: Vec::new(),
+        handovers: Vec::new(),
         blocks: None,
         objects: None,
         model: None,
