@@ -198,6 +198,12 @@ impl PacketsSend {
         Some((message.data.len() as u32 - message.cut).min(max))
     }
 
+    /// Length of the message that is cut next, if no part of it was cut yet.
+    pub(crate) fn next_whole(&self) -> Option<u32> {
+        let message = self.message(self.next)?;
+        (message.cut == 0).then_some(message.data.len() as u32)
+    }
+
     /// What is left of message `id` from `offset` on.
     pub(crate) fn unit(&self, id: u64, offset: u64) -> Option<Unit> {
         let message = self.message(id)?;

@@ -9,7 +9,7 @@ use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
 use super::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
-use crate::path::EmissionKind;
+use crate::path::{EmissionKind, WHOLE_MARGIN};
 use crate::sched::{Blocked, Choice, Coding, PathView, Plan, Scheduler, SymbolSource, Unit};
 use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
@@ -157,10 +157,23 @@ impl Flow {
 }
 
 impl Backlog<'_> {
-    /// The longest symbol to cut, where paths take `max` bytes.
+    /// The longest symbol to cut next, where paths take symbols of `max` bytes.
     fn longest(&self, max: u32) -> u32 {
+        let whole = self.next_whole().filter(|len| *len <= max + WHOLE_MARGIN);
+        let max = whole.map_or(max, |len| len.max(max));
         let coded = self.coder.as_ref().map(|c| c.longest_piece());
         coded.map_or(max, |coded| coded.min(max))
+    }
+
+    /// Length of the next symbol if it may be a whole message.
+    fn next_whole(&self) -> Option<u32> {
+        let SendHalf::Packets(packets) = &*self.send else {
+            return None;
+        };
+        match self.returned.front() {
+            Some(symbol) => (packets.total(symbol) == symbol.len).then_some(symbol.len),
+            None => packets.next_whole(),
+        }
     }
 }
 

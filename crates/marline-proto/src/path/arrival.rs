@@ -130,6 +130,8 @@ pub(crate) struct Landing {
     pub(crate) beyond: f64,
     /// What the model believed when it left.
     pub(crate) beliefs: Beliefs,
+    /// We heard of it on the path's own way back, which says when to expect to hear of others.
+    pub(crate) own_way: bool,
 }
 
 /// The model of one path.
@@ -179,6 +181,7 @@ impl ArrivalModel {
             at_us,
             beyond,
             beliefs,
+            own_way,
         } = landing;
         self.correct(f64::from(beliefs.wait) - beyond, beliefs.corrected);
         let residual = at_us as i64 - sent.as_micros() as i64;
@@ -188,8 +191,10 @@ impl ArrivalModel {
             residual
         });
         let lag = (lag + origin) as f64;
-        self.report.errors.sample(lag - self.report.lag);
-        self.report.lag += GAINS[1] * (lag - self.report.lag);
+        if own_way {
+            self.report.errors.sample(lag - self.report.lag);
+            self.report.lag += GAINS[1] * (lag - self.report.lag);
+        }
         self.succession.on_arrival(
             number,
             Arrived {

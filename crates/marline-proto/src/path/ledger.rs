@@ -2,7 +2,8 @@
 //!
 //! Packet numbers belong to the path, so a packet that overtakes on another path never looks like
 //! a loss here. Reordering within the path is learnt: a packet declared lost that arrives after all
-//! switches the packet threshold off and widens the time threshold (RFC 8985 §6.2).
+//! switches the packet threshold off and widens the time threshold (RFC 8985 §6.2). A path that
+//! has kept order for long is believed at once: there the first packet after a gap tells.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -21,6 +22,9 @@ use crate::wire::FlowId;
 
 /// Packets after which an older unacknowledged one is lost (RFC 9002 §6.1.1).
 const PACKET_THRESHOLD: u64 = 3;
+/// The same on a path that delivered [`ORDERLY`] packets in order since it last did not.
+const ORDERLY_THRESHOLD: u64 = 1;
+const ORDERLY: u64 = 512;
 /// The packet threshold returns when no loss was spurious for so long.
 const REORDERING_MEMORY: Duration = Duration::from_secs(30);
 /// Most eighths of a round-trip time that reordering may add to the time threshold.
@@ -173,6 +177,10 @@ pub(crate) struct Ledger {
     /// Ack-eliciting packets whose fate is open.
     outstanding: u64,
     reordering: Option<Reordering>,
+    /// Packets acknowledged since the last one that came after later ones.
+    in_order: u64,
+    /// When a path that had kept order did so no longer.
+    misled: Option<Instant>,
     loss_time: Option<Instant>,
     /// What open packets that were not rescued carry not for the first time, by packet number.
     repeats: Pieces<FlowId, u64>,
@@ -241,12 +249,14 @@ impl Ledger {
     ) -> Result<Vec<Settled>, NeverSent> {
         let mut settled = Vec::new();
         let next = self.next_number();
+        let before = self.largest_acked;
         if let Some(largest) = ranges.first().map(|r| *r.end()) {
             if largest >= next {
                 return Err(NeverSent(largest));
             }
             self.largest_acked = self.largest_acked.max(Some(largest));
         }
+        let mut in_order = self.in_order;
         for range in ranges {
             let wanted = (*range.start()).max(self.first)..(range.end() + 1).max(self.first);
             let new: SmallVec<[_; 4]> = self.acked.absent_in(wanted).collect();
@@ -254,15 +264,21 @@ impl Ledger {
                 for number in part.clone() {
                     self.settle_acked(now, number, &mut settled);
                 }
+                in_order = match before {
+                    Some(before) if part.start < before => 0,
+                    _ => in_order + (part.end - part.start),
+                };
                 self.acked.insert(part);
             }
         }
+        self.in_order = in_order;
         Ok(settled)
     }
 
     fn settle_acked(&mut self, now: Instant, number: u64, settled: &mut Vec<Settled>) {
         let packet = &mut self.packets[(number - self.first) as usize];
         let spurious = packet.fate == Fate::Lost;
+        let sent = packet.sent;
         let took = now.since(packet.sent);
         if packet.fate == Fate::Outstanding && packet.eliciting {
             self.in_flight -= u64::from(packet.size);
@@ -282,7 +298,11 @@ impl Ledger {
             spurious,
             arrived_us: None,
         });
-        if spurious {
+        if spurious && self.keeps_order() {
+            self.misled = Some(now);
+        }
+        // What was believed too soon does not say that three packets are not enough.
+        if spurious && Some(sent) > self.misled {
             let extra = self.reordering.map_or(1, |r| r.extra_eighths + 1);
             let late = self.reordering.map_or(took, |r| r.late.max(took));
             self.reordering = Some(Reordering {
@@ -291,6 +311,11 @@ impl Ledger {
                 late,
             });
         }
+    }
+
+    /// Has the path kept order for so long that a gap is a loss?
+    fn keeps_order(&self) -> bool {
+        self.in_order >= ORDERLY
     }
 
     /// Declares packets lost by packet and time threshold, and sets the timer for the next.
@@ -311,13 +336,18 @@ impl Ledger {
         let late = self.reordering.map_or(Duration::ZERO, |r| r.late);
         let delay = (base * eighths / 8).max(late.min(base * MAX_LATE));
         let delay = delay.max(GRANULARITY);
+        let threshold = if self.keeps_order() {
+            ORDERLY_THRESHOLD
+        } else {
+            PACKET_THRESHOLD
+        };
         let mut number = self.scan_from.max(self.first);
         let mut scan_from = None;
         while number < largest {
             let index = (number - self.first) as usize;
             let packet = &self.packets[index];
             if packet.fate == Fate::Outstanding {
-                let by_count = self.reordering.is_none() && largest - number >= PACKET_THRESHOLD;
+                let by_count = self.reordering.is_none() && largest - number >= threshold;
                 let deadline = packet.sent + delay;
                 if by_count || deadline <= now {
                     lost.push(self.declare_lost(number));
@@ -510,5 +540,63 @@ mod tests {
         ledger.on_ack(at(500), &[7..=7]).unwrap();
         assert_eq!(ledger.detect_lost(at(689), &rtt).len(), 0);
         assert_eq!(ledger.detect_lost(at(690), &rtt).len(), 1);
+    }
+
+    /// Sends packets until so many are known to have arrived in order.
+    fn orderly(ledger: &mut Ledger, count: u64) {
+        let first = ledger.next_number();
+        (first..first + count).for_each(|ms| send(ledger, ms));
+        let all = first..=first + count - 1;
+        let settled = ledger.on_ack(Instant::from_millis(first + count), &[all]);
+        assert_eq!(settled.unwrap().len() as u64, count);
+    }
+
+    #[test]
+    fn a_path_that_kept_order_is_believed_at_once() {
+        let rtt = Rtt::new(Some(Duration::from_secs(1)));
+        for (before, lost) in [(ORDERLY - 2, 0), (ORDERLY - 1, 1)] {
+            let mut ledger = Ledger::default();
+            orderly(&mut ledger, before);
+            send(&mut ledger, 1_000);
+            send(&mut ledger, 1_001);
+            let at = Instant::from_millis(1_100);
+            ledger.on_ack(at, &[before + 1..=before + 1]).unwrap();
+            assert_eq!(ledger.detect_lost(at, &rtt).len(), lost, "after {before}");
+        }
+    }
+
+    #[test]
+    fn one_that_does_so_no_longer_gets_three_packets_time_again() {
+        let mut ledger = Ledger::default();
+        let rtt = Rtt::new(Some(Duration::from_secs(1)));
+        orderly(&mut ledger, ORDERLY);
+        let n = ORDERLY;
+        let at = Instant::from_millis;
+        (1_000..1_008).for_each(|ms| send(&mut ledger, ms));
+        ledger.on_ack(at(1_100), &[n + 2..=n + 2]).unwrap();
+        assert_eq!(ledger.detect_lost(at(1_100), &rtt).len(), 2);
+        // Both come after all, in two acknowledgements; neither widens the time threshold.
+        for late in [n, n + 1] {
+            let settled = ledger.on_ack(at(1_110), &[late..=late]).unwrap();
+            assert!(settled[0].spurious);
+            assert!(ledger.reordering.is_none());
+        }
+        ledger.on_ack(at(1_120), &[n + 5..=n + 5]).unwrap();
+        assert_eq!(
+            ledger.detect_lost(at(1_120), &rtt).len(),
+            0,
+            "two are missing"
+        );
+        ledger.on_ack(at(1_130), &[n + 6..=n + 6]).unwrap();
+        assert_eq!(ledger.detect_lost(at(1_130), &rtt).len(), 1, "by three");
+        // What is too late now was sent after the doubt only if it left since.
+        assert!(ledger.on_ack(at(1_140), &[n + 3..=n + 3]).unwrap()[0].spurious);
+        assert!(ledger.reordering.is_none());
+        send(&mut ledger, 1_200);
+        (1_201..1_206).for_each(|ms| send(&mut ledger, ms));
+        ledger.on_ack(at(1_300), &[n + 12..=n + 12]).unwrap();
+        assert!(!ledger.detect_lost(at(1_300), &rtt).is_empty());
+        assert!(ledger.on_ack(at(1_310), &[n + 8..=n + 8]).unwrap()[0].spurious);
+        assert!(ledger.reordering.is_some());
     }
 }

@@ -36,6 +36,10 @@ pub(crate) struct Received {
     eliciting: u32,
     seen: u64,
     due: Option<Instant>,
+    /// The coming acknowledgement is the first that shows that something is missing.
+    shows_gap: bool,
+    /// The peer asked whether we hear it: another path tells it, too.
+    asked: bool,
     /// The last acknowledgement left on another path and has not left on this one.
     echo: bool,
 }
@@ -71,9 +75,9 @@ impl Received {
     /// shows a gap: the sender's loss detection waits for it.
     pub(crate) fn on_eliciting(&mut self, packet: u64, now: Instant, max_delay: Duration) {
         self.eliciting += 1;
-        let out_of_order = self
-            .largest
-            .is_some_and(|(largest, _)| packet < largest || self.gap_below(packet));
+        self.shows_gap |= self.gap_below(packet);
+        let out_of_order =
+            self.shows_gap || self.largest.is_some_and(|(largest, _)| packet < largest);
         let at = if out_of_order || self.eliciting >= ELICITING_PER_ACK || self.seen <= EAGER {
             now
         } else {
@@ -84,6 +88,23 @@ impl Received {
 
     fn gap_below(&self, packet: u64) -> bool {
         packet > self.floor && !self.ranges.contains(packet - 1)
+    }
+
+    /// A PING arrived: the peer may have heard nothing for long, and not because of its own way.
+    pub(crate) fn on_ping(&mut self, now: Instant) {
+        self.due = Some(now);
+        // The first round trips that the peer measures should be the path's own.
+        self.asked = self.seen > EAGER;
+    }
+
+    /// Must another path tell what arrived here?
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Another path told it, or there is none.
+    pub(crate) fn on_relayed(&mut self) {
+        self.asked = false;
     }
 
     /// When the acknowledgement must leave; `None` if nothing asks for one.
@@ -135,7 +156,15 @@ impl Received {
         self.lowest_new[self.coming] = u64::MAX;
         self.eliciting = 0;
         self.due = None;
+        self.shows_gap = false;
         self.echo = elsewhere;
+    }
+
+    /// The coming acknowledgement is the first that shows a gap, and the one before it went this
+    /// path's own way: it is worth a quicker one. Not twice in a row, so that round trips of the path
+    /// go on being measured where much is lost.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.shows_gap && !self.echo
     }
 
     /// The last acknowledgement went another way only; it has to go this one, too.
@@ -188,6 +217,24 @@ mod tests {
         assert_eq!(ack.delay_us, 5_000);
         assert_eq!(ack.arrivals.len(), 1);
         assert_eq!(ack.arrivals[0].at_us, 3_000);
+    }
+
+    #[test]
+    fn a_gap_is_urgent_once_and_never_twice_in_a_row() {
+        let mut received = warm();
+        let arrive = |received: &mut Received, packet: u64| {
+            received.insert(packet, Instant::ZERO);
+            received.on_eliciting(packet, Instant::ZERO, DELAY);
+            received.is_urgent()
+        };
+        assert!(!arrive(&mut received, EAGER));
+        assert!(arrive(&mut received, EAGER + 2));
+        assert!(arrive(&mut received, EAGER + 3), "it was not told yet");
+        received.on_ack_sent(true);
+        assert!(!arrive(&mut received, EAGER + 4), "it was told");
+        assert!(!arrive(&mut received, EAGER + 6), "the own way's turn");
+        received.on_ack_sent(false);
+        assert!(arrive(&mut received, EAGER + 8));
     }
 
     #[test]

@@ -37,6 +37,8 @@ impl PathState {
 const ACKS_UNDER_LOAD: u32 = 8;
 /// Acknowledged probes that do so when there is nothing to copy.
 const ACKS_WHEN_IDLE: u32 = 3;
+/// Acknowledgements in time that show that the silence was a burst of losses and is over.
+const IN_TIME: u32 = 3;
 /// Probe interval right after the suspicion; a quarter of it after any answer.
 const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest probe interval of a suspect path: it bounds how late a return is noticed.
@@ -48,6 +50,10 @@ const DEAD_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
     pub(crate) since: Instant,
+    /// When the first packet left of which nothing was heard when it should have been.
+    missed: Instant,
+    /// Packets sent after that one of which was heard in time.
+    in_time: u32,
     /// The last answer, or the start of the trial.
     pub(crate) heard: Instant,
     acked: u32,
@@ -58,9 +64,12 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    pub(crate) fn new(now: Instant) -> Self {
+    /// Begins `now`, because of a packet that left at `missed`.
+    pub(crate) fn new(now: Instant, missed: Instant) -> Self {
         Self {
             since: now,
+            missed,
+            in_time: 0,
             heard: now,
             acked: 0,
             copies_acked: 0,
@@ -94,6 +103,14 @@ impl Trial {
         } else {
             self.acked >= ACKS_WHEN_IDLE
         }
+    }
+
+    /// A packet that left at `sent` was acknowledged as soon as ever. True when the path is as it
+    /// was: of a path that is dark or slower nothing is heard in time, of one that lost some packets
+    /// in a row all that follows them is.
+    pub(crate) fn on_acked_in_time(&mut self, sent: Instant) -> bool {
+        self.in_time += u32::from(sent > self.missed);
+        self.in_time >= IN_TIME
     }
 
     /// Packets were lost, the newest of them sent at `newest`. If that was during the trial, what
@@ -131,14 +148,14 @@ mod tests {
     #[test]
     fn one_good_echo_is_not_enough() {
         let now = Instant::from_millis(100);
-        let mut trial = Trial::new(now);
+        let mut trial = Trial::new(now, now);
         assert!(!trial.on_acked(now, false, false));
         assert!(!trial.on_acked(now, false, false));
         trial.on_lost(now + FIRST_INTERVAL);
         assert!(!trial.on_acked(now, false, false));
         assert!(!trial.on_acked(now, false, false));
         assert!(trial.on_acked(now, false, false));
-        let mut loaded = Trial::new(now);
+        let mut loaded = Trial::new(now, now);
         for _ in 0..20 {
             assert!(
                 !loaded.on_acked(now, false, true),
@@ -151,9 +168,23 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_of_losses_is_over_when_what_follows_it_comes_in_time() {
+        let (missed, since) = (Instant::from_millis(50), Instant::from_millis(100));
+        let mut trial = Trial::new(since, missed);
+        assert!(!trial.on_acked_in_time(Instant::from_millis(49)));
+        assert!(
+            !trial.on_acked_in_time(missed),
+            "it shows nothing of itself"
+        );
+        assert!(!trial.on_acked_in_time(Instant::from_millis(60)));
+        assert!(!trial.on_acked_in_time(Instant::from_millis(61)));
+        assert!(trial.on_acked_in_time(Instant::from_millis(62)));
+    }
+
+    #[test]
     fn probing_backs_off_until_answered() {
         let mut now = Instant::ZERO;
-        let mut trial = Trial::new(now);
+        let mut trial = Trial::new(now, now);
         let mut count = 0;
         while now < Instant::from_millis(3_000) {
             now = trial.next_probe;

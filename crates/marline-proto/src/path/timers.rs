@@ -18,8 +18,9 @@ const MOST_MISTAKES: u32 = 4;
 /// They are forgotten when so long passes without another.
 const REMEMBERED: Duration = Duration::from_secs(30);
 
-/// Suspicions of a path after which all that was in flight arrived. What was sent again elsewhere
-/// meanwhile only delayed what the other paths carry, so the next one takes longer.
+/// Suspicions of a path that proved wrong, because all that was in flight arrived, or all that
+/// followed a burst of losses. What was sent elsewhere meanwhile only delayed what the other paths
+/// carry, so the next one takes longer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mistakes {
     count: u32,
@@ -138,9 +139,25 @@ impl Path {
 
     /// How many packets are overdue.
     pub(crate) fn overdue(&self, now: Instant, max_ack_delay: Duration) -> usize {
-        let wait = self.rtt.smoothed() + self.lateness(max_ack_delay);
+        let wait = self.in_time(max_ack_delay);
         let open = self.ledger.open_packets();
         open.take_while(|p| p.sent + wait <= now).count()
+    }
+
+    /// How long after a packet left it is acknowledged at the latest, if nothing is wrong.
+    pub(crate) fn in_time(&self, max_ack_delay: Duration) -> Duration {
+        self.rtt.smoothed() + self.lateness(max_ack_delay)
+    }
+
+    /// Has it been silent for no longer than bursts of losses have made it lately?
+    pub(crate) fn may_be_a_burst(&self, now: Instant, max_ack_delay: Duration) -> bool {
+        let patience = self.bursts.patience(self.rtt.smoothed());
+        let wait = self.in_time(max_ack_delay) + patience;
+        patience > Duration::ZERO
+            && self
+                .ledger
+                .oldest_open()
+                .is_some_and(|sent| sent + wait > now)
     }
 
     /// By how much feedback may be late before it is missed.

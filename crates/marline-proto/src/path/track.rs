@@ -22,6 +22,13 @@ use crate::wire::PathId;
 /// Bytes of a datagram that are not a symbol's: header, frame type, ids, offset, length at their
 /// longest, and a little for an acknowledgement that rides along.
 pub(crate) const SYMBOL_OVERHEAD: usize = 48;
+/// The longest that a datagram puts before a whole message: version, packet number, type, flow,
+/// sequence and length.
+const PACKET_HEAD: usize = 1 + 8 + 1 + 8 + 8 + 2;
+/// A message that is longer than a symbol by no more than this fits one datagram nevertheless, and
+/// leaves whole. Seven MPEG-TS packets, bare, in RTP or in SRT, are such messages: parted, each
+/// would cost a second datagram.
+pub(crate) const WHOLE_MARGIN: u32 = (SYMBOL_OVERHEAD - PACKET_HEAD) as u32;
 /// The measured rate forgets a peak with this weight a sample.
 const RATE_DECAY: f64 = 1.0 / 64.0;
 
@@ -58,7 +65,12 @@ pub(crate) struct Path {
     pub(crate) acks_alone: u32,
     pub(crate) last_eliciting_sent: Instant,
     pub(crate) last_progress: Instant,
+    /// The newest packet that another path's way back told us of: its own way back may follow and
+    /// tell the round trip.
+    pub(crate) relayed: Option<(u64, Instant)>,
     pub(crate) mistakes: Mistakes,
+    /// Suspicions that a burst of losses caused.
+    pub(crate) bursts: Mistakes,
     /// The carrier's queue is full; it said that it will tell when there is room.
     pub(crate) blocked: bool,
     pub(crate) counters: PathCounters,
@@ -110,7 +122,9 @@ impl Path {
             acks_alone: 0,
             last_eliciting_sent: now,
             last_progress: now,
+            relayed: None,
             mistakes: Mistakes::NONE,
+            bursts: Mistakes::NONE,
             blocked: false,
             counters: PathCounters::default(),
         };
@@ -149,6 +163,14 @@ impl Path {
     pub(crate) fn rate(&self) -> Rate {
         debug_assert_eq!(self.rate, self.expected_rate(), "only feedback changes it");
         self.rate
+    }
+
+    /// The path's own way back tells `now` what another one told before: that the packet which left
+    /// at `sent` arrived, `delay` before this was written.
+    pub(crate) fn on_own_way_back(&mut self, now: Instant, sent: Instant, delay: Duration) {
+        self.relayed = None;
+        self.rtt.sample(now, now.since(sent), delay);
+        self.rate = self.expected_rate();
     }
 
     fn expected_rate(&self) -> Rate {

@@ -26,6 +26,7 @@ impl Session {
         };
         let path = &mut self.paths[index];
         let prior_in_flight = path.ledger.in_flight();
+        let in_time = path.in_time(max_ack_delay);
         let mut acked = match path.ledger.on_ack(now, &ack.ranges) {
             Ok(acked) => acked,
             Err(never) => {
@@ -35,12 +36,25 @@ impl Session {
                 return;
             }
         };
+        let relayed = path
+            .relayed
+            .filter(|(number, _)| Some(*number) == ack.largest());
         if acked.is_empty() {
+            if via == ack.path
+                && let Some((_, sent)) = relayed
+            {
+                let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
+                path.on_own_way_back(now, sent, delay);
+            }
             return;
         }
         // RFC 9002 §5.1: a sample only if the largest is newly acknowledged and eliciting counts.
         let eliciting = acked.iter().any(|p| p.eliciting);
         let largest = acked.iter().find(|p| Some(p.number) == ack.largest());
+        if via != ack.path {
+            let newest = largest.filter(|p| p.eliciting);
+            path.relayed = newest.map(|p| (p.number, p.sent)).or(path.relayed);
+        }
         // Round trips over another path's way back are not this path's, but better than a guess.
         let own = via == ack.path || !path.rtt.is_known();
         let sample = largest
@@ -79,6 +93,7 @@ impl Session {
                     at_us,
                     beyond,
                     beliefs: packet.beliefs,
+                    own_way: via == ack.path,
                 };
                 path.arrival.on_arrival(now, landing);
             }
@@ -95,6 +110,11 @@ impl Session {
             let packets = on_trial().filter(|p| p.eliciting).count() as u32;
             let with_data = on_trial().filter(is_data).count() as u32;
             self.on_alive(now, index, packets, with_data);
+        }
+        for packet in acked.iter().filter(|p| p.eliciting) {
+            if now.since(packet.sent) <= in_time {
+                self.on_answer_in_time(now, index, packet.sent);
+            }
         }
         let id = ack.path;
         // Timers, room and ends of flows are looked at once for all packets.

@@ -27,7 +27,8 @@ impl Session {
         if !matches!(path.health, Health::Active) {
             return;
         }
-        path.health = Health::Suspect(Trial::new(now));
+        let missed = path.ledger.oldest_open().unwrap_or(now);
+        path.health = Health::Suspect(Trial::new(now, missed));
         path.reason = reason;
         path.loss.restart();
         path.counters.suspicions += 1;
@@ -43,12 +44,13 @@ impl Session {
     }
 
     /// Feedback is overdue. A few packets that are late together may be lost alone: their symbols
-    /// are copied and the path is asked. Many mean that the path itself is in doubt.
+    /// are copied and the path is asked. Many mean that the path itself is in doubt, unless it is
+    /// known to lose many in a row.
     pub(super) fn on_overdue(&mut self, now: Instant, index: usize) {
         let ack_delay = self.peer_ack_delay();
         let path = &mut self.paths[index];
         let overdue = path.overdue(now, ack_delay);
-        if overdue >= OVERDUE_TO_SUSPECT {
+        if overdue >= OVERDUE_TO_SUSPECT && !path.may_be_a_burst(now, ack_delay) {
             return self.suspect(now, index, Reason::Borrowed("feedback is overdue"));
         }
         path.probes = path.probes.max(1);
@@ -93,6 +95,7 @@ impl Session {
         let path = &mut self.paths[index];
         path.last_progress = now;
         path.mistakes.forget(now);
+        path.bursts.forget(now);
         path.pto_backoff = 0;
         let cleared = match &mut path.health {
             Health::Validating => {
@@ -162,6 +165,18 @@ impl Session {
         }
     }
 
+    /// A packet that left at `sent` was acknowledged without delay.
+    pub(super) fn on_answer_in_time(&mut self, now: Instant, index: usize, sent: Instant) {
+        let path = &mut self.paths[index];
+        if let Health::Suspect(trial) = &mut path.health
+            && trial.on_acked_in_time(sent)
+        {
+            path.reason = Reason::Borrowed("lost some packets in a row");
+            path.bursts.on_mistake(now);
+            self.readmit(now, index);
+        }
+    }
+
     /// Packets were declared lost on a path.
     pub(super) fn on_losses(&mut self, now: Instant, index: usize, newest_sent: Instant) {
         let path = &mut self.paths[index];
@@ -179,7 +194,7 @@ impl Session {
         let path = &mut self.paths[index];
         let trial = match &path.health {
             Health::Suspect(trial) => *trial,
-            Health::Validating => Trial::new(now),
+            Health::Validating => Trial::new(now, now),
             Health::Active | Health::Dead(_) => return,
         };
         let silent = now.since(trial.heard.min(path.last_progress));

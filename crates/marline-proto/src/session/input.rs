@@ -93,7 +93,7 @@ impl Session {
         if !fresh {
             return;
         }
-        let mut eliciting = false;
+        let (mut eliciting, mut asked) = (false, false);
         for frame in frames {
             match frame {
                 Ok(frame) => {
@@ -102,6 +102,7 @@ impl Session {
                         return;
                     }
                     eliciting |= frame.is_ack_eliciting();
+                    asked |= matches!(frame, Frame::Ping);
                     let news = self.observer.listens().then(|| News::of(&frame)).flatten();
                     self.on_frame(now, id, datagram, frame);
                     if let Some(News { flow, symbol }) = news {
@@ -119,6 +120,9 @@ impl Session {
             path.received.insert(header.packet, now);
             if eliciting {
                 path.received.on_eliciting(header.packet, now, delay);
+            }
+            if asked {
+                path.received.on_ping(now);
             }
         }
     }

@@ -20,6 +20,8 @@ use crate::wire::{FlowId, Forward, Frame, Header, PathId};
 const LEAST_SPLIT: u32 = 256;
 /// A datagram is full when less than this is left.
 const LEAST_ROOM: usize = 32;
+/// Another way back is quicker if this many round trips of it are at most four of the path's own.
+const QUICKER: u32 = 5;
 /// After so many datagrams that only acknowledge, one asks for an acknowledgement itself: a side
 /// that only receives must notice too when its way back is cut (RFC 9000 §13.2.4).
 const ACKS_PER_PING: u32 = 16;
@@ -97,7 +99,7 @@ impl Session {
     /// Is an acknowledgement of any path due?
     fn acks_are_due(&self, now: Instant) -> bool {
         let due = |p: &Path| p.received.due().is_some_and(|due| due <= now);
-        self.paths.iter().any(due)
+        self.paths.iter().any(|p| due(p) || p.received.is_asked())
     }
 
     /// Has the path at `index` anything to carry now: data that it `sends`, `acks` that are due,
@@ -207,7 +209,8 @@ impl Session {
         }
         let path = &mut self.paths[index];
         let silent = path.acks_alone >= ACKS_PER_PING && draft.has_ack;
-        if (path.probes > 0 || silent) && !draft.eliciting && draft.room() > 0 {
+        let asks = path.probes > 0 || silent && !draft.eliciting;
+        if asks && draft.room() > 0 {
             Frame::Ping.encode(draft.buf);
             draft.eliciting = true;
         }
@@ -292,31 +295,54 @@ impl Session {
             let due = path.received.due().is_some_and(|due| due <= now);
             let carries = due && self.ack_carrier(owner) == Some(index);
             let echoes = owner == index && path.received.is_echo_due();
-            if !carries && !echoes {
+            let relay = path.received.is_asked().then(|| self.relay(owner));
+            let relays = relay == Some(Some(index));
+            let path = &mut self.paths[owner];
+            if relay == Some(None) {
+                path.received.on_relayed();
+            }
+            if !carries && !echoes && !relays {
                 continue;
             }
-            let path = &mut self.paths[owner];
             if let Some(ack) = path.received.ack(path.id, now)
                 && ack.encode_within(draft.room(), draft.buf).is_some()
             {
-                path.received.on_ack_sent(owner != index);
+                if carries || echoes {
+                    path.received.on_ack_sent(owner != index);
+                }
+                if owner != index {
+                    path.received.on_relayed();
+                }
                 draft.has_ack = true;
             }
         }
     }
 
+    /// The path besides its own on which a path's acknowledgement goes when the peer asks.
+    fn relay(&self, owner: usize) -> Option<usize> {
+        let others = self
+            .usable()
+            .filter(|&i| i != owner && !self.paths[i].blocked);
+        others.min_by_key(|&i| self.paths[i].rtt.smoothed())
+    }
+
     /// The path on which a path's acknowledgements go back: its own, so that round trips are its
     /// own, unless that way is in doubt. Then they go on both: a side that only acknowledges may be
-    /// wrong about which of its ways out is cut.
+    /// wrong about which of its ways out is cut. What shows a loss goes the quickest way.
     fn ack_carrier(&self, owner: usize) -> Option<usize> {
+        let path = &self.paths[owner];
         let own = matches!(
-            self.paths[owner].state(),
+            path.state(),
             PathState::Active | PathState::Standby | PathState::Validating
         );
-        if own && !self.paths[owner].blocked {
-            return Some(owner);
+        if !own || path.blocked {
+            return self.best_path().or(Some(owner));
         }
-        self.best_path().or(Some(owner))
+        let quicker = |best: &usize| {
+            path.received.is_urgent()
+                && self.paths[*best].rtt.smoothed() * QUICKER <= path.rtt.smoothed() * 4
+        };
+        self.best_path().filter(quicker).or(Some(owner))
     }
 
     fn write_control(&mut self, draft: &mut Draft<'_>) {

@@ -50,3 +50,29 @@ fn bursts_of_loss_on_both_links_leave_no_gap_within_300_ms() {
         }
     }
 }
+
+/// Seven MPEG-TS packets are 1316 bytes, 1328 in RTP and 1332 in SRT: each goes in one datagram,
+/// for a second one would cost a header and half as many bytes again of small packets' delay.
+#[test]
+fn seven_transport_packets_go_in_one_datagram() {
+    for size in [1_316, 1_328, 1_332] {
+        let mut lab = Lab::new(7, &Config::default());
+        lab.path("rate=20mbit,delay=10ms,queue=200ms");
+        lab.path("rate=20mbit,delay=20ms,queue=200ms");
+        lab.run_for(ms(500));
+        let plan = Messages {
+            size,
+            size_max: size,
+            count: 4_000,
+            every: ms(1),
+        };
+        let options = FlowOptions::new(FlowKind::Packets);
+        let start = lab.now();
+        lab.open(End::Client, &options, Outbox::messages(start, plan));
+        lab.run_until(start + secs(5), |_| false);
+        let stats = lab.world.session(End::Client).stats();
+        let sent: u64 = stats.paths.iter().map(|p| p.counters.sent_packets).sum();
+        // Acknowledgements of the other side's news, pings and the first datagrams come on top.
+        assert!((4_000..4_200).contains(&sent), "{size} bytes: {sent}");
+    }
+}

@@ -29,6 +29,7 @@ fn follow(
                 at_us,
                 beyond: f64::MAX,
                 beliefs,
+                own_way: true,
             };
             model.on_arrival(now, landing);
             number += 1;
@@ -85,6 +86,7 @@ fn our_own_queue_is_part_of_the_forecast_and_not_of_the_spread() {
                 at_us,
                 beyond: f64::MAX,
                 beliefs,
+                own_way: true,
             };
             model.on_arrival(at, landing);
         }
@@ -155,6 +157,7 @@ fn overrated(runs: u64, mut extra: impl FnMut() -> i64) -> (ArrivalModel, i64) {
             at_us: at as u64,
             beyond: beyond.max(0.0),
             beliefs,
+            own_way: true,
         };
         model.on_arrival(heard, landing);
     }
@@ -196,6 +199,7 @@ fn feedback_is_due_after_the_path_the_wait_and_the_way_back() {
             at_us,
             beyond: 0.0,
             beliefs,
+            own_way: true,
         };
         model.on_arrival(heard, landing);
     }

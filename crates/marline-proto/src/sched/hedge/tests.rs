@@ -1,5 +1,6 @@
 use super::*;
 use crate::sched::tests::{Backlog, path};
+use alloc::format;
 use alloc::vec::Vec;
 use marline_base::{Rate, Rng};
 
@@ -114,6 +115,60 @@ fn copies_never_exceed_the_surplus() {
             }
         }
     }
+}
+
+/// The same over two to four random paths whose rates change, which lose and jitter: over any
+/// stretch, what was copied is at most what the rates beyond the target came to, and a bucket.
+#[test]
+fn copies_never_exceed_the_surplus_of_random_links() {
+    let mut copies = 0;
+    for seed in 0..100 {
+        let mut rng = Rng::new(seed);
+        let target = 1 + rng.below(20);
+        let mut hedge = hedge(&format!("hedge:target={target}"));
+        let count = 2 + rng.below(3);
+        let mut views: Vec<PathView> = (0..count).map(path).collect();
+        for view in &mut views {
+            view.min_rtt = Duration::from_millis(200);
+        }
+        let mut now = Instant::from_millis(1_000);
+        // Bytes copied less those that the surplus brought, and the least that this ever was.
+        let (mut balance, mut least) = (0.0, 0.0_f64);
+        let mut bucket = 0.0_f64;
+        for step in 0..500 {
+            let gap = Duration::from_micros(rng.below(20_000));
+            now += gap;
+            if step == 0 || rng.chance(0.05) {
+                for view in &mut views {
+                    view.rate = Rate::from_kbps(500 + rng.below(15_000));
+                    view.loss = 0.02 * rng.uniform();
+                    view.forecast = Some(ArrivalForecast {
+                        offset_us: 1e5 * rng.uniform(),
+                        behind_us: 1e3 * rng.uniform(),
+                        late_us: 1e5 * rng.uniform(),
+                        due: None,
+                        free: now,
+                        service_us: 8e6 / view.rate.as_bps() as f64,
+                    });
+                }
+            }
+            for view in &mut views {
+                // Little enough that every path has room.
+                view.in_flight = rng.below(5) * 1_200;
+                view.queued = 0;
+            }
+            let rates: f64 = views.iter().map(|v| v.rate.as_bps() as f64 / 8.0).sum();
+            let surplus = (rates - target as f64 * 1e6 / 8.0).max(0.0);
+            bucket = bucket.max(surplus * BUCKET);
+            let backlog = plan(&mut hedge, now, &mut views, rng.below(6));
+            copies += backlog.copied_to().len();
+            balance -= surplus * gap.as_secs_f64();
+            least = least.min(balance);
+            balance += 1_200.0 * backlog.copied_to().len() as f64;
+            assert!(balance - least <= bucket + 1e-3, "seed {seed}, step {step}");
+        }
+    }
+    assert!(copies > 1_000, "only {copies} copies");
 }
 
 #[test]
