@@ -39,6 +39,8 @@ const ACKS_UNDER_LOAD: u32 = 8;
 const ACKS_WHEN_IDLE: u32 = 3;
 /// Acknowledgements in time that show that the silence was a burst of losses and is over.
 const IN_TIME: u32 = 3;
+/// A longer silence is an outage, whose end has to be proved under load.
+const LONGEST_BURST: Duration = Duration::from_millis(250);
 /// Probe interval right after the suspicion; a quarter of it after any answer.
 const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest probe interval of a suspect path: it bounds how late a return is noticed.
@@ -105,12 +107,12 @@ impl Trial {
         }
     }
 
-    /// A packet that left at `sent` was acknowledged as soon as ever. True when the path is as it
-    /// was: of a path that is dark or slower nothing is heard in time, of one that lost some packets
+    /// A packet that left at `sent` was acknowledged `now`, as soon as ever. True when the path is as
+    /// it was: of a path that is dark or slower nothing is heard in time, of one that lost some packets
     /// in a row all that follows them is.
-    pub(crate) fn on_acked_in_time(&mut self, sent: Instant) -> bool {
+    pub(crate) fn on_acked_in_time(&mut self, now: Instant, sent: Instant) -> bool {
         self.in_time += u32::from(sent > self.missed);
-        self.in_time >= IN_TIME
+        self.in_time >= IN_TIME && now.since(self.since) <= LONGEST_BURST
     }
 
     /// Packets were lost, the newest of them sent at `newest`. If that was during the trial, what
@@ -170,15 +172,16 @@ mod tests {
     #[test]
     fn a_burst_of_losses_is_over_when_what_follows_it_comes_in_time() {
         let (missed, since) = (Instant::from_millis(50), Instant::from_millis(100));
+        let at = Instant::from_millis;
         let mut trial = Trial::new(since, missed);
-        assert!(!trial.on_acked_in_time(Instant::from_millis(49)));
-        assert!(
-            !trial.on_acked_in_time(missed),
-            "it shows nothing of itself"
-        );
-        assert!(!trial.on_acked_in_time(Instant::from_millis(60)));
-        assert!(!trial.on_acked_in_time(Instant::from_millis(61)));
-        assert!(trial.on_acked_in_time(Instant::from_millis(62)));
+        assert!(!trial.on_acked_in_time(since, at(49)));
+        let itself = trial.on_acked_in_time(since, missed);
+        assert!(!itself, "it shows nothing of itself");
+        assert!(!trial.on_acked_in_time(since, at(60)));
+        assert!(!trial.on_acked_in_time(since, at(61)));
+        let late = trial.on_acked_in_time(at(351), at(62));
+        assert!(!late, "no burst lasts so long");
+        assert!(trial.on_acked_in_time(at(350), at(62)));
     }
 
     #[test]

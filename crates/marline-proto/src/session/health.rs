@@ -169,7 +169,7 @@ impl Session {
     pub(super) fn on_answer_in_time(&mut self, now: Instant, index: usize, sent: Instant) {
         let path = &mut self.paths[index];
         if let Health::Suspect(trial) = &mut path.health
-            && trial.on_acked_in_time(sent)
+            && trial.on_acked_in_time(now, sent)
         {
             path.reason = Reason::Borrowed("lost some packets in a row");
             path.bursts.on_mistake(now);

@@ -1,5 +1,6 @@
 //! A live flow with a latency budget over links that lose in bursts: nothing is missing at the end.
 
+use marline_proto::path::PathParams;
 use marline_proto::wire::FlowKind;
 use marline_proto::{Config, FlowOptions};
 use marline_sim::End;
@@ -57,8 +58,13 @@ fn bursts_of_loss_on_both_links_leave_no_gap_within_300_ms() {
 fn seven_transport_packets_go_in_one_datagram() {
     for size in [1_316, 1_328, 1_332] {
         let mut lab = Lab::new(7, &Config::default());
-        lab.path("rate=20mbit,delay=10ms,queue=200ms");
-        lab.path("rate=20mbit,delay=20ms,queue=200ms");
+        let params = PathParams {
+            max_datagram: 1_362,
+            ..PathParams::default()
+        };
+        for link in ["rate=20mbit,delay=10ms", "rate=20mbit,delay=20ms"] {
+            lab.path_with(link, link, params);
+        }
         lab.run_for(ms(500));
         let plan = Messages {
             size,
