@@ -1,5 +1,7 @@
 //! The scenario files under `experiments/`, which are part of the program.
 
+use std::path::Path;
+
 use include_dir::{Dir, DirEntry, File, include_dir};
 
 static FOLDER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
@@ -26,6 +28,30 @@ pub fn all() -> Vec<Experiment> {
         .collect();
     found.sort();
     found
+}
+
+/// What the names of measured traces begin with in scenario files. They do not come with the program.
+const TRACES: &str = "traces/";
+
+impl Experiment {
+    /// Does it need measured traces, which do not come with the program?
+    pub fn needs_traces(&self) -> bool {
+        self.text.contains(&format!("\"{TRACES}"))
+    }
+
+    /// The text of a file that it names; measured traces are in the folder `traces`.
+    ///
+    /// # Errors
+    /// What is not there, or is no text.
+    pub fn read(&self, name: &str, traces: Option<&Path>) -> Result<String, String> {
+        if let Some(trace) = name.strip_prefix(TRACES) {
+            let folder = traces.ok_or("measured traces do not come with the program")?;
+            return crate::traces::read(&folder.join(trace)).map_err(|error| error.to_string());
+        }
+        let path = format!("{}/{name}", self.folder);
+        let bytes = file(&path).ok_or_else(|| format!("no experiments/{path}"))?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| format!("experiments/{path} is not text"))
+    }
 }
 
 /// The bytes of a file that scenarios may refer to, by its path from `experiments/` on.

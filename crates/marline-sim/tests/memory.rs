@@ -68,6 +68,7 @@ fn scenario(seconds: u64) -> Scenario {
         changes: Vec::new(),
         handovers: Vec::new(),
         blocks: None,
+        pages: None,
         objects: None,
         model: None,
         expectations: Vec::new(),

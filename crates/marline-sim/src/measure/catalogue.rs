@@ -257,6 +257,9 @@ pub fn value_names(scenario: &Scenario) -> Vec<String> {
     if scenario.objects.is_some() {
         return crate::model::sos::value_names();
     }
+    if scenario.pages.is_some() {
+        return crate::model::sos::page::value_names();
+    }
     if let Some(model) = &scenario.model {
         return crate::model::value_names(model);
     }

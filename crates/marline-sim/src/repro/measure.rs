@@ -1,11 +1,12 @@
 //! Runs an experiment and judges it.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::{ScenarioReport, judge};
 use crate::batch::{Batch, Store, StoreError};
-use crate::experiments::{self, Experiment};
+use crate::experiments::Experiment;
 use crate::results::Results;
 use crate::run::RunError;
 use crate::scenario::{Cell, Document, Mistakes, Scenario};
@@ -23,6 +24,8 @@ pub struct Options<'a> {
     pub stop: &'a AtomicBool,
     /// Keeps the runs that are over, and has those that need not be made again.
     pub store: Option<&'a Store>,
+    /// The folder of measured traces, if there is one.
+    pub traces: Option<&'a Path>,
 }
 
 /// An experiment cannot be run.
@@ -60,9 +63,9 @@ impl std::error::Error for MeasureError {}
 ///
 /// # Errors
 /// If its scenario is wrong.
-pub fn figures(experiment: &Experiment) -> Result<Vec<String>, Mistakes> {
+pub fn figures(experiment: &Experiment, traces: Option<&Path>) -> Result<Vec<String>, Mistakes> {
     let mut figures: Vec<String> = Vec::new();
-    for (_, scenario) in cells(experiment)?.iter().take(1) {
+    for (_, scenario) in cells(experiment, traces)?.iter().take(1) {
         for expectation in &scenario.expectations {
             if !figures.contains(&expectation.figure) {
                 figures.push(expectation.figure.clone());
@@ -77,20 +80,17 @@ pub fn figures(experiment: &Experiment) -> Result<Vec<String>, Mistakes> {
 /// # Errors
 /// If its scenario is wrong.
 pub fn title(experiment: &Experiment) -> Result<String, Mistakes> {
-    let cells = cells(experiment)?;
-    Ok(cells
-        .into_iter()
-        .next()
-        .map_or_else(String::new, |(_, scenario)| scenario.title))
+    let name = format!("experiments/{}", experiment.path);
+    let document = Document::parse(&name, experiment.text)?;
+    Ok(document.title().unwrap_or_default())
 }
 
-fn cells(experiment: &Experiment) -> Result<Vec<(Cell, Scenario)>, Mistakes> {
+fn cells(
+    experiment: &Experiment,
+    traces: Option<&Path>,
+) -> Result<Vec<(Cell, Scenario)>, Mistakes> {
     let name = format!("experiments/{}", experiment.path);
-    let files = |file: &str| {
-        let path = format!("{}/{file}", experiment.folder);
-        let bytes = experiments::file(&path).ok_or_else(|| format!("no experiments/{path}"))?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| format!("experiments/{path} is not text"))
-    };
+    let files = |file: &str| experiment.read(file, traces);
     Document::parse(&name, experiment.text)?.scenarios(&files)
 }
 
@@ -105,7 +105,7 @@ pub fn measure(
     options: Options<'_>,
     progress: impl Fn(usize, usize) + Sync,
 ) -> Result<(ScenarioReport, Results), MeasureError> {
-    let mut cells = cells(experiment).map_err(MeasureError::Scenario)?;
+    let mut cells = cells(experiment, options.traces).map_err(MeasureError::Scenario)?;
     // A checked scenario has at least one cell.
     let seeds_in_file = cells.first().map_or(0, |(_, first)| first.seeds.len());
     for (_, scenario) in &mut cells {
@@ -184,6 +184,7 @@ mod tests {
                 threads: 1,
                 stop: &stop,
                 store,
+                traces: None,
             };
             stop.store(false, Ordering::Relaxed);
             let mut heard = Vec::new();

@@ -53,6 +53,12 @@ pub(super) fn object_variant(name: &str) -> Result<sos::Variant, RunError> {
         .map_err(|reason: String| RunError::new("scheduler", reason))
 }
 
+/// The variant of the model for web pages that is called so.
+pub(super) fn page_variant(name: &str) -> Result<sos::page::Variant, RunError> {
+    name.parse()
+        .map_err(|reason: String| RunError::new("scheduler", reason))
+}
+
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what, self.reason)

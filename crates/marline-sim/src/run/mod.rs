@@ -40,6 +40,13 @@ pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
         });
         return run.unwrap_or_else(|error| panic!("{error}"));
     }
+    if let Some(pages) = &scenario.pages {
+        let run = build::page_variant(scheduler).and_then(|variant| {
+            let run = pages.results(variant, seed);
+            run.map_err(RunError::of_link)
+        });
+        return run.unwrap_or_else(|error| panic!("{error}"));
+    }
     let choice = build::choose(scheduler).unwrap_or_else(|error| panic!("{error}"));
     Run {
         scheduler: scheduler.to_owned(),
@@ -74,6 +81,10 @@ pub fn check(scenario: &Scenario, scheduler: &str) -> Result<(), RunError> {
     if let Some(objects) = &scenario.objects {
         build::object_variant(scheduler)?;
         return objects.check().map_err(RunError::of_link);
+    }
+    if let Some(pages) = &scenario.pages {
+        build::page_variant(scheduler)?;
+        return pages.check().map_err(RunError::of_link);
     }
     let choice = build::choose(scheduler)?;
     if let Some(model) = &scenario.model {

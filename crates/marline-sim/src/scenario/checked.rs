@@ -10,8 +10,8 @@ use super::reader::{LONGEST, Reader};
 use super::sessions::Around;
 use super::tree::Node;
 use super::{
-    block_model, changes, cross, expect, handovers, links, model, object_model, schedulers,
-    sessions,
+    block_model, changes, cross, expect, handovers, links, model, object_model, page_model,
+    schedulers, sessions,
 };
 
 /// Runs are repeated at most so often.
@@ -27,10 +27,11 @@ pub(super) fn read(
     let title = top.text("title").unwrap_or_else(|| "Untitled".into());
     let about = top.text("about").unwrap_or_default();
     let of_objects = top.inner("object-model");
-    let (duration, warmup) = match of_objects {
-        // It counts objects.
-        Some(_) => (Some(Duration::ZERO), Duration::ZERO),
-        None => {
+    let of_pages = top.inner("page-model");
+    let (duration, warmup) = match of_objects.is_some() || of_pages.is_some() {
+        // They count objects and loads.
+        true => (Some(Duration::ZERO), Duration::ZERO),
+        false => {
             let duration = top.need_span("duration", "\"60s\"");
             (duration, top.time("warmup").unwrap_or(Duration::ZERO))
         }
@@ -57,7 +58,7 @@ pub(super) fn read(
         let mend = "write one of the two";
         top.wrong("model", node, "has no place beside [block-model]", mend);
     }
-    let models = [&of_objects, &of_blocks, &of_model];
+    let models = [&of_objects, &of_pages, &of_blocks, &of_model];
     let (sessions, cross, changes, handovers) = match models.into_iter().flatten().next() {
         Some(_) => Default::default(),
         None => {
@@ -76,10 +77,14 @@ pub(super) fn read(
     let objects = of_objects
         .as_ref()
         .map(|reader| object_model::read(top, reader, &links));
-    let check = match (&of_objects, &of_blocks) {
-        (Some(_), _) => object_model::check,
-        (None, Some(_)) => block_model::check,
-        (None, None) => schedulers::check,
+    let pages = of_pages
+        .as_ref()
+        .map(|reader| page_model::read(top, reader, &links, files));
+    let check = match (&of_objects, &of_pages, &of_blocks) {
+        (Some(_), ..) => object_model::check,
+        (None, Some(_), _) => page_model::check,
+        (None, None, Some(_)) => block_model::check,
+        (None, None, None) => schedulers::check,
     };
     let model = of_model.map(|reader| model::read(top, &reader, &links, lasts, warmup));
     let compared = compared(top, &sessions, check);
@@ -110,6 +115,10 @@ pub(super) fn read(
         },
         objects: match objects {
             Some(objects) => Some(objects?),
+            None => None,
+        },
+        pages: match pages {
+            Some(pages) => Some(pages?),
             None => None,
         },
         model: match model {

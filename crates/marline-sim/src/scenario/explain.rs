@@ -53,6 +53,12 @@ pub fn explain(document: &Document, scenario: &Scenario) -> String {
             ),
         );
     }
+    if let Some(pages) = &scenario.pages {
+        text.line(0, "Without a protocol, downwards over these links:");
+        let count = pages.pages.len();
+        let pages = format!("{count} pages, each loaded {} times", pages.loads);
+        text.line(1, &format!("paths: {}; {pages}", link_names(scenario)));
+    }
     if let Some(model) = &scenario.model {
         text.line(0, "Without a protocol, upwards over these links:");
         let names = model.paths.iter().map(|path| path.name.as_str());

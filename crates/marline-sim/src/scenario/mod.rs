@@ -19,6 +19,7 @@ mod loads;
 mod mistake;
 mod model;
 mod object_model;
+mod page_model;
 mod plan;
 mod reader;
 mod schedulers;

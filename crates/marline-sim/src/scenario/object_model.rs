@@ -1,16 +1,17 @@
 //! `[object-model]`: objects over the links without a protocol.
 
 use marline_base::Duration;
-use marline_link::{Capacity, Delay};
+use marline_link::{Capacity, Delay, LinkConfig};
 
 use super::beside::{self, refuse_beside};
 use super::links::Written;
+use super::plan::LinkPlan;
 use super::reader::Reader;
 use crate::model::sos::{Experiment, Variant};
 
 /// The keys of scenarios with sessions, which the model has none of, and of time, which it counts in
 /// objects.
-const NOT_HERE: [&str; 12] = [
+const NOT_HERE: [&str; 13] = [
     "sessions",
     "paths",
     "workloads",
@@ -21,6 +22,7 @@ const NOT_HERE: [&str; 12] = [
     "settings",
     "model",
     "block-model",
+    "page-model",
     "duration",
     "warmup",
 ];
@@ -50,21 +52,7 @@ pub(super) fn read(top: &Reader<'_>, reader: &Reader<'_>, links: &[Written]) -> 
     }
     let feedback = reader.time("feedback").unwrap_or(Duration::from_millis(20));
     reader.finish();
-    if let Some(table) = top.inner("links") {
-        for link in links {
-            let up = &link.plan.up;
-            let fits = matches!(up.delay, Delay::Constant(_))
-                && matches!(up.capacity, Capacity::Service(_));
-            if !fits {
-                let key = table.key(&link.plan.name);
-                let mend =
-                    "write service = \"10ms\", service-sd = \"50ms\", service-dist = \"gamma\"";
-                let message =
-                    "needs a service time, and a constant delay if any, for [object-model]";
-                table.wrong_at(&table.place, &key, message, mend);
-            }
-        }
-    }
+    served(top, links, "object-model", |link| &link.up);
     Some(Experiment {
         links: links.iter().map(|link| link.plan.up.clone()).collect(),
         packets: packets? as u32,
@@ -72,6 +60,33 @@ pub(super) fn read(top: &Reader<'_>, reader: &Reader<'_>, links: &[Written]) -> 
         gamma,
         feedback,
     })
+}
+
+/// Notes links whose packets do not take times one by one.
+pub(super) fn served(
+    top: &Reader<'_>,
+    links: &[Written],
+    model: &str,
+    direction: fn(&LinkPlan) -> &LinkConfig,
+) {
+    let Some(table) = top.inner("links") else {
+        return;
+    };
+    for link in links {
+        let LinkConfig {
+            capacity, delay, ..
+        } = direction(&link.plan);
+        let fits = matches!(delay, Delay::Constant(_))
+            && matches!(capacity, Capacity::Service(_) | Capacity::Trace(_));
+        if !fits {
+            let key = table.key(&link.plan.name);
+            let mend = "write service = \"10ms\", service-sd = \"50ms\", service-dist = \"gamma\", or trace = \"lte.down\"";
+            let message = format!(
+                "needs a service time or a trace, and a constant delay if any, for [{model}]"
+            );
+            table.wrong_at(&table.place, &key, message, mend);
+        }
+    }
 }
 
 /// What is wrong with a variant's name, and the mend.

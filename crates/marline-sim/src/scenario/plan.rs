@@ -38,6 +38,8 @@ pub struct Scenario {
     pub blocks: Option<hop::Experiment>,
     /// Instead of sessions: objects, without a protocol.
     pub objects: Option<sos::Experiment>,
+    /// Instead of sessions: web pages, without a protocol.
+    pub pages: Option<sos::page::Experiment>,
     /// Instead of all that: a scheduler over the links without a protocol.
     pub model: Option<Model>,
     /// Bounds that the results are held against.

@@ -7,6 +7,7 @@ use marline_sim::report::{Page, Section, page};
 use marline_sim::repro::{self, MeasureError, Options, Report, ScenarioReport};
 use marline_sim::results::Results;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "Measure what the papers report, and say PASS or MISS";
@@ -60,12 +61,23 @@ pub(super) struct Args {
     /// Keep finished runs in DIR/runs.jsonl: stopped and started again, the command redoes nothing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// The folder of the measured traces, for the figures that need them; they do not come with the program
+    #[arg(long, value_name = "DIR", default_value = "../shared/traces")]
+    traces: PathBuf,
+}
+
+impl Args {
+    /// The folder of the measured traces, if it is there.
+    fn traces(&self) -> Option<&Path> {
+        Some(&*self.traces).filter(|folder| folder.is_dir())
+    }
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     // What expects nothing reproduces nothing; a scenario that cannot be read says so when it is run.
+    let traces = args.traces();
     let mut all = experiments::all();
-    all.retain(|one| !repro::figures(one).is_ok_and(|figures| figures.is_empty()));
+    all.retain(|one| !repro::figures(one, traces).is_ok_and(|figures| figures.is_empty()));
     let paper = args.paper.as_deref();
     if paper.is_none() {
         let runs =
@@ -73,13 +85,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         if runs {
             return Err(CliError::usage("no PAPER to run").hint("write `marline repro all`"));
         }
-        return list(&all, args.json);
+        return list(&all, traces, args.json);
     }
     let paper = paper.filter(|paper| *paper != ALL);
     // What a wrong scenario calls its figures does not matter here: running it says what is wrong.
-    let figures = |one: &Experiment| repro::figures(one).unwrap_or_default();
-    let found = repro::find(&all, paper, args.figure.as_deref(), figures)
+    let figures = |one: &Experiment| repro::figures(one, traces).unwrap_or_default();
+    let mut found = repro::find(&all, paper, args.figure.as_deref(), figures)
         .map_err(|error| CliError::usage(error).hint("`marline repro` lists them"))?;
+    if traces.is_none() {
+        without_traces(&mut found, args)?;
+    }
     let (report, results) = measured(args, &found)?;
     if let Some(file) = &args.plot {
         write(file, &plots(&report, &results)?)?;
@@ -95,12 +110,33 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     missed(&report)
 }
 
+/// Leaves out what needs traces that are not there, unless it was asked for by name.
+fn without_traces(found: &mut Vec<Experiment>, args: &Args) -> Result<(), CliError> {
+    let lacking = found.iter().filter(|one| one.needs_traces());
+    let lacking: Vec<&str> = lacking.map(|one| one.path).collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    let (lacking, folder) = (lacking.join(", "), args.traces.display());
+    let message = format!("{lacking}: needs measured traces, and there is no folder {folder}");
+    found.retain(|one| !one.needs_traces());
+    if args.figure.is_some() || found.is_empty() {
+        return Err(CliError::usage(message).hint("name their folder with --traces DIR"));
+    }
+    // Without standard error there is nobody to tell.
+    let _ = writeln!(std::io::stderr().lock(), "left out: {message}");
+    Ok(())
+}
+
 /// What there is to reproduce.
-fn list(all: &[Experiment], json: bool) -> Result<(), CliError> {
+fn list(all: &[Experiment], traces: Option<&Path>, json: bool) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for one in all {
         let title = repro::title(one).map_err(CliError::runtime)?;
-        let figures = repro::figures(one).map_err(CliError::runtime)?;
+        let figures = match traces {
+            None if one.needs_traces() => vec!["needs --traces DIR".to_owned()],
+            _ => repro::figures(one, traces).map_err(CliError::runtime)?,
+        };
         rows.push((one, title, figures));
     }
     if json {
@@ -129,6 +165,7 @@ fn measured(args: &Args, found: &[Experiment]) -> Result<(Report, Vec<Results>),
         threads: runs::threads(args.jobs),
         stop: &stop,
         store: store.as_ref(),
+        traces: args.traces(),
     };
     let (mut reports, mut results) = (Vec::<ScenarioReport>::new(), Vec::new());
     for one in found {

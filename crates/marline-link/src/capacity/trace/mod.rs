@@ -112,8 +112,8 @@ impl Trace {
         self.millis.last().copied().unwrap_or(1).into()
     }
 
-    /// Time of the opportunity with this number, counted through all loops.
-    fn time(&self, number: u64) -> Instant {
+    /// Time of the opportunity with this number, counted from 0 through all loops.
+    pub fn time(&self, number: u64) -> Instant {
         let len = self.millis.len() as u64;
         let ms = u64::from(self.millis[(number % len) as usize]);
         Instant::from_millis(

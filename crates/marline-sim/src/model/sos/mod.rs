@@ -7,6 +7,7 @@
 //!
 //! Times are drawn from a generator for each object and path, so that all variants meet the same.
 
+pub mod page;
 mod path;
 mod report;
 mod variant;
@@ -26,7 +27,7 @@ use variant::{Means, Plan};
 /// An experiment with objects.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The links, forward; a service time and a constant delay each.
+    /// The links, forward; a service time, or a recording of when packets can leave, and a constant delay each.
     pub links: Vec<LinkConfig>,
     /// Packets of an object, n.
     pub packets: u32,
@@ -64,25 +65,36 @@ impl Experiment {
         let ways =
             ways.filter_map(|(i, link)| Way::new(link, &mut rng.stream(&format!("way {i}"))));
         let ways: Vec<Way> = ways.collect();
-        let means = Means {
-            ways: &ways,
-            gamma: self.gamma,
-        };
         let mut outcome = Outcome::default();
-        let plan = match variant {
-            Variant::BestSplit => self.best_split(&ways, &rng),
-            _ => variant.plan(&means, self.packets),
+        let planned = |ways: &[Way]| {
+            let gamma = self.gamma;
+            variant.plan(&Means { ways, gamma }, self.packets)
         };
-        if let Plan::Static { bound, .. } = &plan {
+        // Who knows distributions plans once; who looks at what went before, each time.
+        let looks = ways.iter().any(Way::is_recorded);
+        let mut plan = match variant {
+            Variant::BestSplit => self.best_split(&ways, &rng),
+            _ => planned(&ways),
+        };
+        if let Plan::Static { bound, .. } = &plan
+            && !looks
+        {
             outcome.bound = *bound;
         }
+        let mut known = ways.clone();
         for object in 0..self.objects {
             let mut paths: Vec<Path<'_>> = paths(&ways, &rng, object).collect();
+            if looks {
+                known = paths.iter().map(Path::known).collect();
+                if variant != Variant::BestSplit {
+                    plan = planned(&known);
+                }
+            }
             let (delay, sent) = match &plan {
                 Plan::Static { packets, .. } => {
                     (nth(&mut paths, packets, self.packets), total(packets))
                 }
-                Plan::Rateless(lanes) => self.rateless(&mut paths, lanes),
+                Plan::Rateless(lanes) => self.rateless(&mut paths, &known, lanes),
             };
             outcome.delays.push(delay);
             outcome.sent += sent;
@@ -102,12 +114,11 @@ impl Experiment {
 
     /// Symbols go on whichever path has less than its reach under way, coded ones once all have
     /// been sent, until the sender has heard of as many as the object has. Delay and what was sent.
-    fn rateless(&self, paths: &mut [Path<'_>], lanes: &[Lane]) -> (f64, u64) {
+    fn rateless(&self, paths: &mut [Path<'_>], known: &[Way], lanes: &[Lane]) -> (f64, u64) {
         let feedback = self.feedback.as_secs_f64() * 1e3;
         let rooms = |unsent: bool| -> Vec<u32> {
-            let room =
-                |path: &Path<'_>| Reach::default().packets(&path.way.moments, feedback, unsent);
-            paths.iter().map(room).collect()
+            let room = |way: &Way| Reach::default().packets(&way.moments, feedback, unsent);
+            known.iter().map(room).collect()
         };
         let (first, last) = (rooms(true), rooms(false));
         let mut flying: Vec<u32> = vec![0; paths.len()];

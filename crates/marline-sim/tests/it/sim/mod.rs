@@ -107,6 +107,7 @@ fn scenario(links: Vec<LinkPlan>, sessions: Vec<SessionPlan>) -> Scenario {
         changes: Vec::new(),
         handovers: Vec::new(),
         blocks: None,
+        pages: None,
         objects: None,
         model: None,
         expectations: Vec::new(),

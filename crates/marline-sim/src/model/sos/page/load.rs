@@ -1,0 +1,232 @@
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use super::super::path::Path;
+use super::Loaded;
+use super::variant::Planner;
+use crate::traces::Page;
+
+/// What happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A path can take its next packet.
+    Free(usize),
+    /// A packet of an object is at the browser.
+    Arrives(usize),
+    /// The server has a request for an object.
+    Asked(usize),
+}
+
+/// How an object stands.
+#[derive(Clone, Debug, Default)]
+struct State {
+    packets: u32,
+    unsent: u32,
+    arrived: u32,
+    /// Its place among the requests that the server has.
+    asked: Option<u32>,
+    /// Packets of it that must have come before each of the objects that it names is asked for.
+    names: Vec<(u32, usize)>,
+}
+
+/// A page that is being loaded.
+pub(super) struct Load<'a> {
+    page: &'a Page,
+    planner: &'a Planner<'a>,
+    paths: Vec<Path<'a>>,
+    /// The packets' objects that wait for each path.
+    queues: Vec<VecDeque<usize>>,
+    busy: Vec<bool>,
+    states: Vec<State>,
+    request: f64,
+    /// Times as ordered bits: all are at least 0.
+    events: BinaryHeap<Reverse<(u64, Event)>>,
+    asked: u32,
+}
+
+impl<'a> Load<'a> {
+    pub(super) fn new(
+        page: &'a Page,
+        packet: u32,
+        request: f64,
+        planner: &'a Planner<'a>,
+        paths: Vec<Path<'a>>,
+    ) -> Self {
+        let packets = |size: u64| size.div_ceil(u64::from(packet.max(1))).max(1);
+        let mut states: Vec<State> = page
+            .objects
+            .iter()
+            .map(|object| {
+                let packets = packets(object.size).min(u64::from(u32::MAX)) as u32;
+                State {
+                    packets,
+                    unsent: packets,
+                    ..State::default()
+                }
+            })
+            .collect();
+        let needed = planner.variant.alone.then(|| needed(page));
+        // What nothing in the recording explains, the document names.
+        let mut named: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for object in page.objects.iter().skip(1) {
+            let by = object.initiator.unwrap_or(0);
+            if needed.as_ref().is_none_or(|needed| needed[object.id]) {
+                named.entry(by).or_default().push(object.id);
+            }
+        }
+        for (by, objects) in named {
+            let (packets, count) = (states[by].packets, objects.len() as u32);
+            let names = objects.into_iter().enumerate();
+            states[by].names = names
+                .map(|(i, id)| {
+                    let after = match by {
+                        0 => (packets * (i as u32 + 1)).div_ceil(count + 1).max(1),
+                        _ => packets,
+                    };
+                    (after, id)
+                })
+                .collect();
+        }
+        Self {
+            page,
+            planner,
+            queues: vec![VecDeque::new(); paths.len()],
+            busy: vec![false; paths.len()],
+            paths,
+            states,
+            request,
+            events: BinaryHeap::new(),
+            asked: 0,
+        }
+    }
+
+    /// Loads it.
+    pub(super) fn go(mut self) -> Loaded {
+        self.at(self.request, Event::Asked(0));
+        let mut loaded = Loaded::default();
+        while let Some(Reverse((bits, event))) = self.events.pop() {
+            let now = f64::from_bits(bits);
+            match event {
+                Event::Free(path) => self.busy[path] = false,
+                Event::Arrives(object) => self.arrives(now, object, &mut loaded),
+                Event::Asked(object) => {
+                    self.states[object].asked = Some(self.asked);
+                    self.asked += 1;
+                    // Requests of one moment are planned for together.
+                    let more = self.events.peek().is_some_and(|Reverse((next, event))| {
+                        *next == bits && matches!(event, Event::Asked(_))
+                    });
+                    if more {
+                        continue;
+                    }
+                    self.plan();
+                }
+            }
+            self.serve(now);
+            // A path that runs dry gets a part of what waits for others, if it is of use.
+            let waits = self.queues.iter().any(|queue| !queue.is_empty());
+            if waits && self.busy.contains(&false) {
+                self.plan();
+                self.serve(now);
+            }
+        }
+        loaded
+    }
+
+    fn at(&mut self, time: f64, event: Event) {
+        self.events.push(Reverse((time.to_bits(), event)));
+    }
+
+    fn arrives(&mut self, now: f64, object: usize, loaded: &mut Loaded) {
+        let state = &mut self.states[object];
+        state.arrived += 1;
+        let arrived = state.arrived;
+        if arrived == state.packets {
+            loaded.whole = now;
+            if self.page.objects[object].render_blocking {
+                loaded.dom = now;
+            }
+        }
+        let named = std::mem::take(&mut self.states[object].names);
+        let (due, later): (Vec<_>, Vec<_>) =
+            named.into_iter().partition(|(after, _)| *after <= arrived);
+        self.states[object].names = later;
+        for (_, id) in due {
+            self.at(now + self.request, Event::Asked(id));
+        }
+    }
+
+    /// Lets every idle path take what waits for it.
+    fn serve(&mut self, now: f64) {
+        for i in 0..self.paths.len() {
+            if self.busy[i] {
+                continue;
+            }
+            let Some(object) = self.queues[i].pop_front() else {
+                continue;
+            };
+            self.busy[i] = true;
+            self.states[object].unsent -= 1;
+            let free = self.paths[i].serve(now);
+            let arrival = free + self.paths[i].way.delay;
+            self.at(free, Event::Free(i));
+            self.at(arrival, Event::Arrives(object));
+        }
+    }
+
+    /// Divides all that waits anew.
+    fn plan(&mut self) {
+        self.queues.iter_mut().for_each(VecDeque::clear);
+        let mut ahead: Vec<u32> = self.busy.iter().map(|busy| u32::from(*busy)).collect();
+        for object in self.order() {
+            let unsent = self.states[object].unsent;
+            let (times, packets) = match object {
+                0 => (unsent, 1),
+                _ => (1, unsent),
+            };
+            for _ in 0..times {
+                for path in self.planner.place(&mut ahead, packets) {
+                    self.queues[path].push_back(object);
+                }
+            }
+        }
+    }
+
+    /// What waits, in the order in which it goes.
+    fn order(&self) -> Vec<usize> {
+        let waits = |id: &usize| self.states[*id].asked.is_some() && self.states[*id].unsent > 0;
+        let mut waiting: Vec<usize> = (0..self.states.len()).filter(waits).collect();
+        let rank = |id: usize| {
+            let first = self.planner.variant.priority && self.page.objects[id].render_blocking;
+            u8::from(!first)
+        };
+        let begun = |id: usize| self.states[id].unsent < self.states[id].packets;
+        // Who has begun is in the way of all that wait on its connection.
+        let mut ranks: BTreeMap<u32, u8> = BTreeMap::new();
+        for id in &waiting {
+            let least = ranks.entry(self.page.objects[*id].connection).or_insert(1);
+            *least = rank(*id).min(*least);
+        }
+        waiting.sort_by_key(|id| {
+            let connection = self.page.objects[*id].connection;
+            let rank = match begun(*id) {
+                true => ranks.get(&connection).copied().unwrap_or(1),
+                false => rank(*id),
+            };
+            (rank, !begun(*id), self.states[*id].asked)
+        });
+        waiting
+    }
+}
+
+/// What the page cannot be shown without, and what names that.
+fn needed(page: &Page) -> Vec<bool> {
+    let mut needed: Vec<bool> = page.objects.iter().map(|o| o.render_blocking).collect();
+    // Who names an object stands before it.
+    for object in page.objects.iter().rev() {
+        if needed[object.id] {
+            needed[object.initiator.unwrap_or(0)] = true;
+        }
+    }
+    needed
+}
