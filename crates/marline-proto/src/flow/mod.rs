@@ -25,7 +25,7 @@ pub(crate) use code_send::{CodeSend, Flying, Form};
 pub(crate) use packets_recv::{Contradiction, PacketsRecv};
 pub(crate) use packets_send::PacketsSend;
 pub(crate) use pieces::Pieces;
-pub(crate) use queues::{Assigned, Queues};
+pub(crate) use queues::{Assigned, Queues, Stake};
 pub(crate) use recv::RecvHalf;
 pub(crate) use send::SendHalf;
 pub(crate) use state::{Flow, FlowSpec};

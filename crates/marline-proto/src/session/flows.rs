@@ -277,6 +277,33 @@ impl Session {
         Ok(())
     }
 
+    /// Gives a flow another priority on this side, 0 (served first) to 7. The peer's stays as it is.
+    ///
+    /// # Errors
+    /// [`OpenError::Priority`].
+    pub fn set_priority(&mut self, id: FlowId, priority: u8) -> Result<(), OpenError> {
+        if priority > LEAST_PRIORITY {
+            return Err(OpenError::Priority(priority));
+        }
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return Ok(());
+        };
+        if flow.priority == priority {
+            return Ok(());
+        }
+        self.waiting.withdraw(flow);
+        if flow.turn.is_some() {
+            self.share.remove(id, flow.priority);
+            flow.turn = Some(self.share.add(id, priority));
+        }
+        flow.priority = priority;
+        self.waiting.account(flow);
+        self.rest = None;
+        self.views_hold = false;
+        self.replan = true;
+        Ok(())
+    }
+
     /// Ends the sending half: what was written is still delivered, nothing more can be written.
     pub fn finish(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(&id) else {

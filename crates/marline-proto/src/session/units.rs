@@ -79,6 +79,7 @@ impl Session {
         let units = self.units_send(id, FlowKind::Blocks)?;
         let written = units.write_block(now, block, heading, terms);
         let number = self.after_write(id, block.len(), written)?;
+        self.count_unit(id);
         self.retime(id);
         Ok(Accepted { number, forecast })
     }
@@ -148,7 +149,9 @@ impl Session {
     ) -> Result<u64, SendError> {
         let units = self.units_send(id, FlowKind::Objects)?;
         let opened = units.open_object(now, options);
-        self.after_write(id, 0, opened)
+        let number = self.after_write(id, 0, opened)?;
+        self.count_unit(id);
+        Ok(number)
     }
 
     /// Appends `data` to an object, all of it or nothing; `last`: the object ends with it. Each
@@ -182,7 +185,9 @@ impl Session {
     ) -> Result<u64, SendError> {
         let units = self.units_send(id, FlowKind::Objects)?;
         let sent = units.send_object(now, data, options);
-        self.after_write(id, data.len(), sent)
+        let number = self.after_write(id, data.len(), sent)?;
+        self.count_unit(id);
+        Ok(number)
     }
 
     /// Changes the priority of an object that was not delivered yet (RFC 9218).
@@ -218,6 +223,16 @@ impl Session {
         if let Some(units) = self.units_recv(id) {
             units.refuse_object(object, code);
             self.settle_received(now, id);
+        }
+    }
+
+    /// Lets a flow of blocks or objects hold at most so many bytes that are not known to have arrived, with
+    /// 256 for each of its units, if that is less than [`crate::Config::send_buffer`].
+    pub fn limit_units(&mut self, id: FlowId, bytes: u64) {
+        if let Some(flow) = self.flows.get_mut(&id)
+            && let SendHalf::Units(units) = &mut flow.send
+        {
+            units.limit(bytes);
         }
     }
 
@@ -275,6 +290,12 @@ impl Session {
 
     pub(super) fn has_units(&self, id: FlowId) -> bool {
         self.flows.get(&id).is_some_and(|f| f.kind.has_units())
+    }
+
+    fn count_unit(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.counters.units.written += 1;
+        }
     }
 
     fn after_write<T>(

@@ -7,7 +7,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::share::{PRIORITIES, QUANTUM, class_of};
-use crate::flow::Flow;
+use crate::flow::{Flow, Stake};
 use crate::wire::{FlowId, PathId};
 
 /// Waiting bytes of one priority on one path, and flows that wait with at least one byte.
@@ -53,30 +53,46 @@ impl Waiting {
     /// Takes note of what changed in the flow's queues since the last call. A flow that has
     /// anything in a queue has a turn.
     pub(super) fn account(&mut self, flow: &mut Flow) {
-        let (id, class, turn) = (flow.id, class_of(flow.priority), flow.turn);
-        flow.queues.account(|path, before, after| {
-            let lane = self.lane_mut(path);
-            lane.bytes = lane.bytes + after.bytes - before.bytes;
-            let counts = &mut lane.classes[class];
-            counts.bytes = counts.bytes + after.bytes - before.bytes;
-            counts.flows = counts.flows + u64::from(after.bytes > 0) - u64::from(before.bytes > 0);
-            debug_assert!(
-                turn.is_some() || !after.waits,
-                "a flow that waits has a turn"
-            );
-            let Some(turn) = turn else {
-                return;
-            };
-            match (before.waits, after.waits) {
-                (false, true) => {
-                    lane.ready.insert((class, turn, id));
-                }
-                (true, false) => {
-                    lane.ready.remove(&(class, turn, id));
-                }
-                _ => {}
+        let who = (class_of(flow.priority), flow.turn, flow.id);
+        flow.queues
+            .account(|path, before, after| self.note(who, path, before, after));
+    }
+
+    /// Forgets the flow's queues until they are accounted again, because its priority changes.
+    pub(super) fn withdraw(&mut self, flow: &mut Flow) {
+        let who = (class_of(flow.priority), flow.turn, flow.id);
+        flow.queues
+            .withdraw(|path, before| self.note(who, path, before, Stake::default()));
+    }
+
+    fn note(
+        &mut self,
+        (class, turn, id): (usize, Option<u64>, FlowId),
+        path: PathId,
+        before: Stake,
+        after: Stake,
+    ) {
+        let lane = self.lane_mut(path);
+        lane.bytes = lane.bytes + after.bytes - before.bytes;
+        let counts = &mut lane.classes[class];
+        counts.bytes = counts.bytes + after.bytes - before.bytes;
+        counts.flows = counts.flows + u64::from(after.bytes > 0) - u64::from(before.bytes > 0);
+        debug_assert!(
+            turn.is_some() || !after.waits,
+            "a flow that waits has a turn"
+        );
+        let Some(turn) = turn else {
+            return;
+        };
+        match (before.waits, after.waits) {
+            (false, true) => {
+                lane.ready.insert((class, turn, id));
             }
-        });
+            (true, false) => {
+                lane.ready.remove(&(class, turn, id));
+            }
+            _ => {}
+        }
     }
 
     /// The flow's turn changes.

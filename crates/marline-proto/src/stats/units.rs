@@ -1,6 +1,8 @@
 /// What one flow of blocks or objects has counted, in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitCounters {
+    /// Blocks written and objects opened by the application.
+    pub written: u64,
     /// Sent: had by the peer, as it said, by their deadlines if they had any.
     pub acked: u64,
     /// Sent: blocks that the peer had whole too late.

@@ -140,11 +140,12 @@ fn push_session(text: &mut String, session: &SessionStatus) {
         "retransmitted",
         "repairs sent/used/wasted",
         "lost",
+        "units sent/complete/given up",
     ]);
     for flow in flows {
         table.add_row(flow_row(flow));
     }
-    align(&mut table, 3..=11);
+    align(&mut table, 3..=12);
     let _ = writeln!(text, "{table}");
 }
 
@@ -287,7 +288,17 @@ fn flow_row(flow: &FlowStatus) -> Vec<String> {
         bytes(flow.retransmitted_bytes),
         repairs(flow),
         flow.lost_messages.to_string(),
+        units(flow),
     ]
+}
+
+/// Blocks or objects of this end: sent, complete at the other end, and given up.
+fn units(flow: &FlowStatus) -> String {
+    flow.units.map_or_else(unknown, |units| {
+        let complete = units.complete + units.complete_late;
+        let given_up = units.lost + units.cancelled;
+        format!("{}/{complete}/{given_up}", units.sent)
+    })
 }
 
 /// Repair symbols: sent, used, wasted.

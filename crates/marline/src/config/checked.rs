@@ -5,7 +5,7 @@ use super::live::{LATENCY, live_latency};
 use super::names::{self, Congestion, Schedulers};
 use super::raw::{RawClient, RawServer};
 use super::source::{Raw, Source, Written};
-use super::text::{duration, listen_address, redundancy};
+use super::text::{duration, listen_address, nearest, redundancy};
 use super::tun::{default_state, tun_in, tun_out};
 use super::{Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut, live_target};
 use crate::control;
@@ -14,6 +14,7 @@ use crate::identity::{
     AllowList, ConnectionString, DEFAULT_PORT, HostPort, KeyTextError, PublicKey,
 };
 use crate::live::LiveName;
+use crate::proxy::AsObjects;
 use crate::proxy::policy::{Policy, Rule};
 use marline_proto::Config as SessionConfig;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -47,6 +48,8 @@ pub struct ClientConfig {
     pub socks: Option<SocketAddr>,
     /// What the SOCKS5 proxy demands of its users.
     pub socks_login: Option<SocksLogin>,
+    /// Which TCP connections are carried as objects, beside forwards that say so themselves.
+    pub objects: AsObjects,
     /// TCP and UDP forwards, with different listen addresses for each protocol.
     pub forwards: Vec<Forward>,
     /// Live entries, with different names and addresses.
@@ -167,6 +170,7 @@ impl ClientConfig {
             socks,
             socks_login: socks_login(source)?,
             live: live_in(source)?,
+            objects: objects(source)?,
             forwards: forwards(source)?,
             common: CommonConfig {
                 schedulers,
@@ -342,6 +346,21 @@ fn usage(source: &Source<RawClient>, paths: &[PathSpec]) -> Result<Option<PathBu
     }
 }
 
+fn objects(source: &Source<RawClient>) -> Result<AsObjects, ConfigError> {
+    let Some(value) = &source.raw.objects else {
+        return Ok(AsObjects::default());
+    };
+    source.read("objects", value, |text| {
+        text.parse().map_err(|()| {
+            Problem::new(format!(
+                "`{text}` is not one of {}",
+                AsObjects::NAMES.join(", ")
+            ))
+            .hint(nearest(text, &AsObjects::NAMES, "choice"))
+        })
+    })
+}
+
 fn forwards(source: &Source<RawClient>) -> Result<Vec<Forward>, ConfigError> {
     let mut forwards: Vec<Forward> = Vec::new();
     for value in &source.raw.forward {
@@ -349,7 +368,7 @@ fn forwards(source: &Source<RawClient>) -> Result<Vec<Forward>, ConfigError> {
             let forward: Forward = text.parse()?;
             let clash = |other: &&Forward| {
                 other.listen == forward.listen
-                    && other.kind() == forward.kind()
+                    && other.target.protocol() == forward.target.protocol()
                     && forward.listen.port() != 0
             };
             match forwards.iter().find(clash) {

@@ -1,4 +1,4 @@
-//! One forward: `tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered]`.
+//! One forward: `tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered][,objects]`.
 
 use super::error::Problem;
 use super::names;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-const OPTIONS: [&str; 4] = ["scheduler", "priority", "lifetime", "ordered"];
+const OPTIONS: [&str; 5] = ["scheduler", "priority", "lifetime", "ordered", "objects"];
 
 /// A local address whose connections or datagrams are carried to one target behind the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +27,15 @@ pub struct Forward {
     pub lifetime: Option<Duration>,
     /// Datagrams are delivered in order; UDP only.
     pub ordered: bool,
+    /// Connections are carried as objects; TCP only.
+    pub objects: bool,
 }
 
 impl Forward {
     /// The kind of flow that carries it.
     pub fn kind(&self) -> FlowKind {
         match self.target.protocol() {
+            Protocol::Tcp if self.objects => FlowKind::Objects,
             Protocol::Tcp => FlowKind::Stream,
             Protocol::Udp => FlowKind::Packets,
         }
@@ -47,6 +50,7 @@ impl Forward {
         };
         options.scheduler = self.scheduler;
         options.ordered = self.ordered;
+        options.objects = self.objects;
         options.priority = self.priority.unwrap_or(options.priority);
         options.lifetime = self.lifetime.or(options.lifetime);
         options
@@ -85,7 +89,9 @@ impl FromStr for Forward {
             priority: None,
             lifetime: None,
             ordered: false,
+            objects: false,
         };
+        let mut scheduler = None;
         let mut seen: Vec<&str> = Vec::new();
         for word in words {
             let (key, value) = match word.split_once('=') {
@@ -97,9 +103,8 @@ impl FromStr for Forward {
             }
             seen.push(key);
             match (key, value) {
-                ("scheduler", Some(name)) => {
-                    forward.scheduler = names::scheduler(name, forward.kind())?;
-                }
+                // Which may be chosen depends on the kind, which a later option may say.
+                ("scheduler", Some(name)) => scheduler = Some(name),
                 ("priority", Some(value)) => {
                     forward.priority = Some(priority(value)?);
                 }
@@ -109,8 +114,13 @@ impl FromStr for Forward {
                 }
                 ("lifetime", Some(value)) => forward.lifetime = Some(lifetime(value)?),
                 ("ordered", None) => forward.ordered = true,
-                ("ordered", Some(_)) => {
-                    return Err(Problem::new("option `ordered` takes no value"));
+                ("objects", _) if protocol == Protocol::Udp => {
+                    return Err(Problem::new("option `objects` is for tcp forwards")
+                        .hint("datagrams are carried one by one"));
+                }
+                ("objects", None) => forward.objects = true,
+                ("ordered" | "objects", Some(_)) => {
+                    return Err(Problem::new(format!("option `{key}` takes no value")));
                 }
                 ("scheduler" | "priority" | "lifetime", None) => {
                     return Err(Problem::new(format!(
@@ -122,6 +132,9 @@ impl FromStr for Forward {
                         .hint(nearest(key, &OPTIONS, "option")));
                 }
             }
+        }
+        if let Some(name) = scheduler {
+            forward.scheduler = names::scheduler(name, forward.kind())?;
         }
         Ok(forward)
     }
@@ -166,6 +179,10 @@ mod tests {
         );
         assert!(told.ordered);
         assert_eq!(tcp.priority, Some(7));
+        assert!(!tcp.options().objects);
+        let objects = parse("tcp:127.0.0.1:8080=host:80,scheduler=sos,objects");
+        assert_eq!(objects.kind(), FlowKind::Objects);
+        assert!(objects.options().objects);
         let udp =
             parse("udp:[::1]:5353=[2001:db8::1]:53,scheduler=redundant,lifetime=200ms,ordered");
         assert_eq!(udp.kind(), FlowKind::Packets);
@@ -192,6 +209,9 @@ mod tests {
             ("tcp:127.0.0.1:1=h:1,priority=8", "0 (served first) to 7"),
             ("tcp:127.0.0.1:1=h:1,lifetime=1s", "for udp"),
             ("tcp:127.0.0.1:1=h:1,ordered", "for udp"),
+            ("tcp:127.0.0.1:1=h:1,scheduler=sos", "does not serve stream"),
+            ("tcp:127.0.0.1:1=h:1,objects=yes", "takes no value"),
+            ("udp:127.0.0.1:1=h:1,objects", "for tcp"),
             ("udp:127.0.0.1:1=h:1,lifetime=0s", "zero"),
             ("udp:127.0.0.1:1=h:1,lifetime=5", "not a duration"),
             ("udp:127.0.0.1:1=h:1,ordered=yes", "takes no value"),

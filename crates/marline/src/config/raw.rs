@@ -36,8 +36,12 @@ pub struct RawClient {
     /// File whose first line is the password that the SOCKS5 proxy demands.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub socks_password_file: Option<Written>,
+    /// Carry TCP connections as objects, TLS records and HTTP responses, which are planned whole: `off`, `auto` (those to
+    /// ports of HTTP, HTTPS and others that speak TLS) or `on` [default: off].
+    #[arg(long, value_name = "WHICH", value_parser = Written::flag)]
+    pub objects: Option<Written>,
     /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME]
-    /// [,ordered]. TIME is how long a datagram is worth sending, 3s by default. Give it once for each forward.
+    /// [,ordered][,objects]. TIME is how long a datagram is worth sending, 3s by default. Give it once for each forward.
     #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
     pub forward: Vec<Written>,
     /// A live entry: udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,scheduler=SCHEDULER][,priority=0..7]. What
@@ -191,6 +195,7 @@ impl Raw for RawClient {
             socks: self.socks.or(file.socks),
             socks_user: self.socks_user.or(file.socks_user),
             socks_password_file: self.socks_password_file.or(file.socks_password_file),
+            objects: self.objects.or(file.objects),
             forward: list(self.forward, file.forward),
             live: list(self.live, file.live),
             latency: self.latency.or(file.latency),

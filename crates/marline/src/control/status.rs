@@ -179,6 +179,32 @@ pub struct FlowStatus {
     pub repairs_wasted: u64,
     /// Messages that this end gave up because their lifetime ended, and that the other end never sent in time.
     pub lost_messages: u64,
+    /// Its blocks or objects; `None` for other kinds.
+    #[serde(default)]
+    pub units: Option<UnitsStatus>,
+}
+
+/// Blocks or objects of a flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitsStatus {
+    /// Written or opened at this end.
+    pub sent: u64,
+    /// Of these, had by the other end, in time if they had a deadline.
+    pub complete: u64,
+    /// Of these, blocks that the other end had too late.
+    pub complete_late: u64,
+    /// Of these, blocks that were given up at their deadlines.
+    pub lost: u64,
+    /// Of these, given up by a program at either end.
+    pub cancelled: u64,
+    /// Received whole.
+    pub delivered: u64,
+    /// Of these, blocks that came too late.
+    pub delivered_late: u64,
+    /// Given up by the other end before they were whole here.
+    pub missing: u64,
+    /// Symbols of received ones that repair symbols brought back.
+    pub rebuilt_symbols: u64,
 }
 
 /// Quantiles of a delay.
@@ -277,6 +303,17 @@ pub(crate) mod tests {
                     repairs_used: 13,
                     repairs_wasted: 7,
                     lost_messages: 2,
+                    units: Some(UnitsStatus {
+                        sent: 31,
+                        complete: 30,
+                        complete_late: 11,
+                        lost: 12,
+                        cancelled: 14,
+                        delivered: 15,
+                        delivered_late: 16,
+                        missing: 17,
+                        rebuilt_symbols: 18,
+                    }),
                 }],
                 flows_opened: 5,
             }],

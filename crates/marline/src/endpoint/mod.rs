@@ -14,10 +14,12 @@
 //! | `blocks.rs`, `objects.rs`, `units.rs` | flows of blocks and of objects, and what they share |
 
 mod blocks;
+mod carried;
 pub mod client;
 mod clock;
 mod driver;
 mod handle;
+mod object_stream;
 mod objects;
 mod packets;
 pub mod server;
@@ -37,9 +39,11 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::carrier::QuicConfig;
 
 pub use blocks::Blocks;
+pub use carried::Carried;
 pub use client::{Client, ClientOptions, ConnectError};
 pub use driver::Driver;
 pub use handle::{Accepted, Handle};
+pub use object_stream::ObjectStream;
 pub use objects::{Object, Objects};
 pub use packets::{Packets, TargetNews};
 pub use server::{Server, ServerOptions};

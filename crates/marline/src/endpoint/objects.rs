@@ -18,8 +18,24 @@ use super::units::{Incoming, Settled, Units};
 #[derive(Debug)]
 pub struct Objects {
     units: Units,
-    /// Objects of which pieces came, for those who want them whole.
-    partial: Mutex<BTreeMap<u64, BytesMut>>,
+    partial: Mutex<Partial>,
+}
+
+/// Objects of which pieces came, for those who want them whole.
+#[derive(Debug, Default)]
+struct Partial {
+    objects: BTreeMap<u64, BytesMut>,
+    /// Bytes of all of them.
+    bytes: usize,
+}
+
+impl Partial {
+    /// What has come of an object, which is forgotten.
+    fn take(&mut self, object: u64) -> BytesMut {
+        let data = self.objects.remove(&object).unwrap_or_default();
+        self.bytes -= data.len();
+        data
+    }
 }
 
 /// A whole object, or news of one that will not come.
@@ -42,11 +58,21 @@ pub enum Object {
 }
 
 impl Objects {
+    /// What [`recv`](Self::recv) puts together at a time, all objects taken together (bytes).
+    pub const WHOLE: usize = 64 << 20;
+    /// Code with which it refuses an object for which there is no room.
+    pub const TOO_LARGE: u64 = 1;
+
     pub(super) fn new(shared: Arc<Shared>, flow: FlowId) -> Self {
         Self {
             units: Units { shared, flow },
             partial: Mutex::default(),
         }
+    }
+
+    /// The flow, to be used otherwise.
+    pub(super) fn into_units(self) -> Units {
+        self.units
     }
 
     /// The flow's number in its session.
@@ -108,24 +134,25 @@ impl Objects {
 
     /// Refuses an object of the other end's, with a code for its sender.
     pub fn refuse(&self, object: u64, code: u64) {
-        self.partial().remove(&object);
+        self.partial().take(object);
         self.units
             .with(|session, now, flow| session.refuse_object(now, flow, object, code));
     }
 
-    fn partial(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, BytesMut>> {
+    fn partial(&self) -> std::sync::MutexGuard<'_, Partial> {
         self.partial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next object that is whole, or news of one that will not come; `None` when nothing more
-    /// will. Objects of several pieces are put together here, so memory is what the other end makes
-    /// of them; [`recv_piece`](Self::recv_piece) bounds it. A flow should be read by one of the two.
+    /// will. Objects of several pieces are put together here, at most [`WHOLE`](Self::WHOLE) bytes
+    /// at a time: one for which there is no room is refused, and told as gone for that.
+    /// [`recv_piece`](Self::recv_piece) knows no such bound. A flow should be read by one of the two.
     pub async fn recv(&self) -> Option<Object> {
         loop {
             let piece = match self.units.recv().await? {
                 Incoming::Piece(piece) => piece,
                 Incoming::Gone { number, fate } => {
-                    self.partial().remove(&number);
+                    self.partial().take(number);
                     return Some(Object::Gone { number, fate });
                 }
             };
@@ -135,11 +162,22 @@ impl Objects {
                 return Some(Object::Whole { number, data });
             }
             let mut partial = self.partial();
-            let object = partial.entry(number).or_default();
+            let have = partial.objects.get(&number).map_or(0, BytesMut::len);
+            if piece.offset != have as u64 {
+                // It was refused when this had already come.
+                continue;
+            }
+            if partial.bytes + piece.data.len() > Self::WHOLE {
+                drop(partial);
+                self.refuse(number, Self::TOO_LARGE);
+                let fate = Fate::Refused(Self::TOO_LARGE);
+                return Some(Object::Gone { number, fate });
+            }
+            partial.bytes += piece.data.len();
+            let object = partial.objects.entry(number).or_default();
             object.extend_from_slice(&piece.data);
             if piece.last {
-                let data = std::mem::take(object).freeze();
-                partial.remove(&number);
+                let data = partial.take(number).freeze();
                 return Some(Object::Whole { number, data });
             }
         }

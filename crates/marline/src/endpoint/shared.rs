@@ -159,6 +159,11 @@ impl State {
         self.settled.entry(flow).or_default();
     }
 
+    /// Nobody will ask what becomes of them.
+    pub(super) fn ignore_settled(&mut self, flow: FlowId) {
+        self.settled.remove(&flow);
+    }
+
     /// The next fate of a flow's blocks or objects.
     pub(super) fn take_settled(&mut self, flow: FlowId) -> Option<Settled> {
         self.settled.get_mut(&flow)?.pop_front()

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use marline_proto::stats::{Delays, FlowStats, PathStats, SessionStats};
+use marline_proto::stats::{Delays, FlowStats, PathStats, SessionStats, UnitCounters};
 
 use super::Handle;
-use crate::control::status::{FlowStatus, PathState, PathStatus, Quantiles, SessionStatus};
+use crate::control::status::{
+    FlowStatus, PathState, PathStatus, Quantiles, SessionStatus, UnitsStatus,
+};
 
 /// Milliseconds.
 fn ms(duration: Duration) -> f64 {
@@ -109,6 +111,21 @@ fn flow(flow: &FlowStats) -> FlowStatus {
         lost_messages: counters.expired_messages
             + counters.skipped_messages
             + counters.dropped_messages,
+        units: flow.kind.has_units().then(|| units(&counters.units)),
+    }
+}
+
+fn units(counters: &UnitCounters) -> UnitsStatus {
+    UnitsStatus {
+        sent: counters.written,
+        complete: counters.acked,
+        complete_late: counters.acked_late,
+        lost: counters.lost,
+        cancelled: counters.cancelled,
+        delivered: counters.delivered,
+        delivered_late: counters.late,
+        missing: counters.missing,
+        rebuilt_symbols: counters.rebuilt_symbols,
     }
 }
 

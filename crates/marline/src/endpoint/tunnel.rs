@@ -9,7 +9,7 @@ use marline_proto::sched::Choice;
 use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowKind;
 
-use super::{Accepted, Handle, Packets, Stream, TargetNews};
+use super::{Accepted, Carried, Handle, ObjectStream, Packets, TargetNews};
 use crate::identity::PublicKey;
 use crate::proxy::{self, Accept, Incoming, IncomingFlow, OpenOptions, PacketFlow};
 
@@ -88,7 +88,7 @@ impl Incomings {
 }
 
 impl Accept for Incomings {
-    type Stream = Stream;
+    type Stream = Carried;
     type Packets = Packets;
 
     fn peer(&self) -> Option<PublicKey> {
@@ -99,14 +99,18 @@ impl Accept for Incomings {
         Some(self.handle.clone())
     }
 
-    async fn accept(&mut self) -> Option<Incoming<Stream, Packets>> {
+    async fn accept(&mut self) -> Option<Incoming<Carried, Packets>> {
         loop {
             let (info, flow) = self.handle.accept().await.ok()?;
             let flow = match flow {
-                Accepted::Stream(stream) => IncomingFlow::Stream(stream),
+                Accepted::Stream(stream) => IncomingFlow::Stream(Carried::Stream(stream)),
                 Accepted::Packets(packets) => IncomingFlow::Packets(packets),
+                Accepted::Objects(objects) => {
+                    let stream = ObjectStream::new(objects);
+                    IncomingFlow::Stream(Carried::Objects(Box::new(stream)))
+                }
                 // No proxy speaks in them: dropping them refuses them.
-                Accepted::Blocks(_) | Accepted::Objects(_) => continue,
+                Accepted::Blocks(_) => continue,
             };
             let target = info.target;
             return Some(Incoming { target, flow });

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use marline_base::Instant;
@@ -61,56 +61,62 @@ impl Units {
         &self,
         mut write: impl FnMut(&mut Session, Instant, FlowId) -> Result<T, SendError>,
     ) -> io::Result<T> {
-        poll_fn(|cx| {
-            let now = self.shared.clock.now();
-            let mut state = self.shared.lock();
-            if let Some(closed) = &state.closed {
-                return Poll::Ready(Err(closed.clone().into()));
+        poll_fn(|cx| self.poll_write(cx, &mut write)).await
+    }
+
+    /// The same for one poll.
+    pub(super) fn poll_write<T>(
+        &self,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(&mut Session, Instant, FlowId) -> Result<T, SendError>,
+    ) -> Poll<io::Result<T>> {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        if let Some(closed) = &state.closed {
+            return Poll::Ready(Err(closed.clone().into()));
+        }
+        match write(&mut state.session, now, self.flow) {
+            Ok(written) => {
+                state.wake_driver();
+                Poll::Ready(Ok(written))
             }
-            match write(&mut state.session, now, self.flow) {
-                Ok(written) => {
-                    state.wake_driver();
-                    Poll::Ready(Ok(written))
-                }
-                Err(SendError::Full) => {
-                    state.wait_to_write(self.flow, cx);
-                    Poll::Pending
-                }
-                Err(error) => {
-                    let kind = match error {
-                        SendError::Closed => io::ErrorKind::BrokenPipe,
-                        _ => io::ErrorKind::InvalidInput,
-                    };
-                    Poll::Ready(Err(io::Error::new(kind, error)))
-                }
+            Err(SendError::Full) => {
+                state.wait_to_write(self.flow, cx);
+                Poll::Pending
             }
-        })
-        .await
+            Err(error) => {
+                let kind = match error {
+                    SendError::Closed => io::ErrorKind::BrokenPipe,
+                    _ => io::ErrorKind::InvalidInput,
+                };
+                Poll::Ready(Err(io::Error::new(kind, error)))
+            }
+        }
     }
 
     /// What comes next; `None` when nothing more will.
     pub(super) async fn recv(&self) -> Option<Incoming> {
-        poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            let received = state.session.receive_unit(self.flow);
-            match received {
-                Received::Piece(piece) => {
-                    // Reading may have freed credit that the peer waits for.
-                    state.wake_driver();
-                    Poll::Ready(Some(Incoming::Piece(piece)))
-                }
-                Received::Gone { number, fate } => {
-                    Poll::Ready(Some(Incoming::Gone { number, fate }))
-                }
-                Received::Finished | Received::Reset(_) => Poll::Ready(None),
-                Received::Blocked if state.closed.is_some() => Poll::Ready(None),
-                Received::Blocked => {
-                    state.wait_to_read(self.flow, cx);
-                    Poll::Pending
-                }
+        match poll_fn(|cx| self.poll_recv(cx)).await {
+            Received::Piece(piece) => Some(Incoming::Piece(piece)),
+            Received::Gone { number, fate } => Some(Incoming::Gone { number, fate }),
+            Received::Finished | Received::Reset(_) | Received::Blocked => None,
+        }
+    }
+
+    /// What comes next; [`Received::Blocked`] when nothing more will because the session is over.
+    pub(super) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Received> {
+        let mut state = self.shared.lock();
+        let received = state.session.receive_unit(self.flow);
+        match received {
+            Received::Blocked if state.closed.is_none() => {
+                state.wait_to_read(self.flow, cx);
+                return Poll::Pending;
             }
-        })
-        .await
+            // Reading may have freed credit that the peer waits for.
+            Received::Piece(_) => state.wake_driver(),
+            _ => {}
+        }
+        Poll::Ready(received)
     }
 
     /// What became of the next block or object that is settled; `None` when the flow is over or the other end wants no

@@ -71,6 +71,13 @@ struct OfFlowRepairs {
     fate: &'static str,
 }
 
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfFlowUnits {
+    session: u64,
+    flow: u64,
+    what: &'static str,
+}
+
 pub(super) const SEND: &str = "send";
 pub(super) const RECEIVE: &str = "receive";
 
@@ -100,6 +107,8 @@ struct Metrics {
     flow_repairs: Family<OfFlowRepairs, Counter>,
     flow_repair_bytes: Family<OfFlow, Counter>,
     flow_lost_messages: Family<OfFlow, Counter>,
+    flow_units: Family<OfFlowUnits, Counter>,
+    flow_rebuilt_symbols: Family<OfFlow, Counter>,
     live: Live,
 }
 
@@ -252,6 +261,27 @@ impl Metrics {
         self.flow_lost_messages
             .get_or_create(&of_flow)
             .inc_by(flow.lost_messages);
+        let Some(units) = &flow.units else { return };
+        for (what, value) in [
+            ("sent", units.sent),
+            ("complete", units.complete),
+            ("complete_late", units.complete_late),
+            ("lost", units.lost),
+            ("cancelled", units.cancelled),
+            ("delivered", units.delivered),
+            ("delivered_late", units.delivered_late),
+            ("missing", units.missing),
+        ] {
+            let labels = OfFlowUnits {
+                session,
+                flow: flow.id,
+                what,
+            };
+            self.flow_units.get_or_create(&labels).inc_by(value);
+        }
+        self.flow_rebuilt_symbols
+            .get_or_create(&of_flow)
+            .inc_by(units.rebuilt_symbols);
     }
 
     fn registry(self) -> Registry {
@@ -373,6 +403,16 @@ impl Metrics {
             "Messages not delivered in time",
             self.flow_lost_messages,
         );
+        all.register(
+            "flow_units",
+            "Blocks and objects, by what became of them",
+            self.flow_units,
+        );
+        all.register(
+            "flow_rebuilt_symbols",
+            "Symbols of blocks and objects that repair symbols brought back",
+            self.flow_rebuilt_symbols,
+        );
         self.live.register(&mut all);
         all
     }
@@ -404,6 +444,8 @@ mod tests {
             "marline_flow_bytes_total{session=\"0\",flow=\"4\",direction=\"receive\"} 3000000",
             "marline_flow_delay_seconds{session=\"0\",flow=\"4\",quantile=\"0.99\"} 0.055",
             "marline_flow_redundancy_ratios{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 0.125",
+            "marline_flow_units_total{session=\"0\",flow=\"4\",what=\"complete\"} 30",
+            "marline_flow_rebuilt_symbols_total{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 18",
             "marline_live_bytes_total{live=\"0\",direction=\"send\"} 11844000",
             "marline_live_faults_total{live=\"0\",direction=\"receive\",fault=\"rtp-late\"} 13",
             "marline_live_faults_total{live=\"0\",direction=\"send\",fault=\"ts-continuity\"} 1",

@@ -1,7 +1,7 @@
 //! The listening side of a client: the SOCKS5 proxy and all forwards, bound first and served later, so that a busy port
 //! is an error before anything is dialled.
 
-use super::{Protocol, Tasks, Tunnel, socks5, tcp, udp};
+use super::{AsObjects, Protocol, Tasks, Tunnel, socks5, tcp, udp};
 use crate::config::{ClientConfig, Forward, SocksLogin};
 use std::fmt;
 use std::io;
@@ -14,6 +14,7 @@ pub struct Front {
     socks: Option<(TcpListener, Option<SocksLogin>)>,
     tcp: Vec<(TcpListener, Forward)>,
     udp: Vec<(UdpSocket, Forward)>,
+    objects: AsObjects,
 }
 
 /// An address that cannot be listened on.
@@ -57,6 +58,7 @@ impl Front {
             socks: None,
             tcp: Vec::new(),
             udp: Vec::new(),
+            objects: config.objects,
         };
         if let Some(address) = config.socks {
             front.socks = Some((
@@ -95,6 +97,7 @@ impl Front {
                 listener,
                 tunnel.clone(),
                 login,
+                self.objects,
                 tasks.clone(),
             ));
         }
@@ -104,10 +107,14 @@ impl Front {
                 shown(listener.local_addr()),
                 forward.target
             );
+            let mut options = forward.options();
+            // A scheduler that was chosen for streams need not serve objects.
+            options.objects |=
+                options.scheduler.is_none() && self.objects.applies(forward.target.port());
             tasks.spawn(tcp::forward(
                 listener,
                 tunnel.clone(),
-                forward.options(),
+                options,
                 tasks.clone(),
             ));
         }

@@ -3,6 +3,7 @@
 pub(crate) mod associations;
 pub mod front;
 pub(crate) mod idle;
+pub mod objects;
 pub mod policy;
 mod relay;
 pub mod reply;
@@ -14,6 +15,7 @@ pub mod tcp;
 mod tunnel;
 pub mod udp;
 
+pub use objects::AsObjects;
 pub use target::{Host, Protocol, Target, TargetError};
 pub use tasks::Tasks;
 pub use tunnel::{

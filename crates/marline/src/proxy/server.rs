@@ -185,6 +185,8 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     flow.write_all(&reply::encode(Ok(bound))).await?;
+    // What the target says is another object.
+    flow.flush().await?;
     relay(connection, &mut flow).await?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::tcp::accept_each;
 use super::udp::{MAX_DATAGRAM, roomy};
-use super::{Host, OpenError, OpenOptions, Protocol, Target, Tasks, Tunnel};
+use super::{AsObjects, Host, OpenError, OpenOptions, Protocol, Target, Tasks, Tunnel};
 use crate::config::SocksLogin;
 use bytes::Bytes;
 use fast_socks5::server::{Socks5ServerProtocol, SocksServerError, states};
@@ -44,20 +44,20 @@ enum SocksError {
 type Commanded = Socks5ServerProtocol<TcpStream, states::CommandRead>;
 
 /// Serves `listener` until the tasks drain. With a `login` it demands that of its users; without, it serves everybody who
-/// reaches the port.
+/// reaches the port. `objects` says which connections are carried as objects.
 pub async fn serve<T: Tunnel>(
     listener: TcpListener,
     tunnel: T,
     login: Option<SocksLogin>,
+    objects: AsObjects,
     tasks: Tasks,
 ) {
     let login = Arc::new(login);
     accept_each(listener, &tasks, |connection| {
         let (tunnel, login, tasks) = (tunnel.clone(), Arc::clone(&login), tasks.clone());
         async move {
-            if let Err(error) =
-                connection_task(connection, tunnel, login.as_ref().as_ref(), tasks).await
-            {
+            let login = login.as_ref().as_ref();
+            if let Err(error) = connection_task(connection, tunnel, login, objects, tasks).await {
                 tracing::debug!(%error, "a SOCKS connection ended early");
             }
         }
@@ -69,6 +69,7 @@ async fn connection_task<T: Tunnel>(
     connection: TcpStream,
     tunnel: T,
     login: Option<&SocksLogin>,
+    objects: AsObjects,
     tasks: Tasks,
 ) -> Result<(), SocksError> {
     connection.set_nodelay(true)?;
@@ -77,7 +78,7 @@ async fn connection_task<T: Tunnel>(
     let handshake = timeout(HANDSHAKE, handshake(connection, login));
     let (protocol, command, address) = handshake.await.map_err(|_| SocksError::Slow)??;
     match command {
-        Socks5Command::TCPConnect => connect(protocol, address, &tunnel).await,
+        Socks5Command::TCPConnect => connect(protocol, address, objects, &tunnel).await,
         Socks5Command::UDPAssociate => {
             let socket = match UdpSocket::bind((local, 0)).await {
                 Ok(socket) => socket,
@@ -131,6 +132,7 @@ fn same(a: &str, b: &str) -> bool {
 async fn connect<T: Tunnel>(
     protocol: Commanded,
     address: TargetAddr,
+    objects: AsObjects,
     tunnel: &T,
 ) -> Result<(), SocksError> {
     let target = match target(Protocol::Tcp, address) {
@@ -140,7 +142,11 @@ async fn connect<T: Tunnel>(
             return Err(error.into());
         }
     };
-    let mut flow = match tunnel.open_stream(OpenOptions::new(target.encode())).await {
+    let options = OpenOptions {
+        objects: objects.applies(target.port()),
+        ..OpenOptions::new(target.encode())
+    };
+    let mut flow = match tunnel.open_stream(options).await {
         Ok(flow) => flow,
         Err(error) => {
             let reply = match error {

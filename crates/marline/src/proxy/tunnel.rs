@@ -26,6 +26,8 @@ pub struct OpenOptions {
     pub ordered: bool,
     /// Most bytes of messages that may wait until a path has room for them; `None` for as many as may be on their way.
     pub queue: Option<u64>,
+    /// A stream is carried as objects, cut where its bytes say that something ends; `scheduler` must serve objects then.
+    pub objects: bool,
 }
 
 impl OpenOptions {
@@ -53,6 +55,7 @@ impl OpenOptions {
             lifetime: None,
             ordered: false,
             queue: None,
+            objects: false,
         }
     }
 }

@@ -6,7 +6,7 @@ use marline::live::Outlets;
 use marline::proxy::policy::Policy;
 use marline::proxy::server::{ServerSettings, serve};
 use marline::proxy::socks5;
-use marline::proxy::{OpenOptions, Protocol, Target, Tasks, tcp, udp};
+use marline::proxy::{AsObjects, OpenOptions, Protocol, Target, Tasks, tcp, udp};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -58,6 +58,7 @@ impl World {
             listener,
             self.tunnel.clone(),
             login,
+            AsObjects::Off,
             self.client.clone(),
         ));
         address

@@ -157,6 +157,11 @@ impl UnitsSend {
         self.held -= bytes;
     }
 
+    /// Holds at most so many bytes from now on, if that is less.
+    pub(crate) fn limit(&mut self, bytes: u64) {
+        self.limits.buffer = self.limits.buffer.min(bytes);
+    }
+
     /// May units with so many bytes in all, headings included, be written now?
     pub(super) fn check_room(&self, units: u64, bytes: u64) -> Result<(), SendError> {
         if self.finished {

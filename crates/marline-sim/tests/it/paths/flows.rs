@@ -5,7 +5,7 @@ use marline_proto::{Config, FlowOptions, OpenError};
 use marline_sim::End;
 
 use super::{LINK, lab, lab_with};
-use crate::kit::{Messages, Outbox, ms, secs};
+use crate::kit::{Lab, Messages, Outbox, ms, secs};
 
 #[test]
 fn two_equal_streams_share_alike() {
@@ -40,6 +40,31 @@ fn an_urgent_flow_keeps_its_delay_beside_a_bulk_stream() {
     // 15 ms away; what the bulk stream keeps in the links' queues cannot be jumped.
     let p95 = inbox.quantile(0.95);
     assert!(p95 < ms(50), "95 % within {p95:?}\n{lab}");
+}
+
+#[test]
+fn a_priority_that_changes_holds_for_what_waits_already() {
+    let mut lab = lab(2);
+    let flows = [0, 1].map(|_| lab.stream(End::Client, 50_000_000));
+    let read = |lab: &Lab| flows.map(|flow| lab.inbox(End::Server, flow).read as f64);
+    lab.run_for(secs(2));
+    let mut gains = |priority| {
+        let client = &mut lab.world.client;
+        client.set_priority(flows[1], priority).expect("in range");
+        // What has left is on its way.
+        lab.run_for(ms(500));
+        let before = read(&lab);
+        lab.run_for(secs(2));
+        let after = read(&lab);
+        [after[0] - before[0], after[1] - before[1]]
+    };
+    let urgent = gains(1);
+    assert!(urgent[1] > 20.0 * urgent[0], "{urgent:?}");
+    let equal = gains(3);
+    let ratio = equal[0] / equal[1];
+    assert!((0.8..1.25).contains(&ratio), "{equal:?}");
+    let wrong = lab.world.client.set_priority(flows[1], 8);
+    assert_eq!(wrong, Err(OpenError::Priority(8)));
 }
 
 #[test]

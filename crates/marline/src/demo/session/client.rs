@@ -6,7 +6,7 @@ use crate::demo::live;
 use crate::demo::worker::Worker;
 use crate::endpoint::{self, ClientOptions, Handle};
 use crate::identity::{self, HostPort};
-use crate::proxy::{Host, OpenOptions, Protocol, Target, Tasks, socks5, udp};
+use crate::proxy::{AsObjects, Host, OpenOptions, Protocol, Target, Tasks, socks5, udp};
 use marline_proto::path::PathState;
 use marline_proto::sched::Choice;
 use std::io;
@@ -164,7 +164,14 @@ async fn start(
         ordered: true,
         ..OpenOptions::datagrams(target.encode())
     };
-    tasks.spawn(socks5::serve(listener, client.clone(), None, tasks.clone()));
+    let objects = AsObjects::Off;
+    tasks.spawn(socks5::serve(
+        listener,
+        client.clone(),
+        None,
+        objects,
+        tasks.clone(),
+    ));
     tasks.spawn(udp::forward(socket, client.clone(), options, tasks.clone()));
     Ok((front, session))
 }

@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 
 pub use error::{ConnectError, FailureKind, PathFailure};
 
-use super::{Packets, Stream, tunnel};
+use super::{Carried, ObjectStream, Packets, tunnel};
 use crate::carrier::QuicConfig;
 use crate::config::PathSpec;
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
@@ -193,7 +193,7 @@ impl Client {
 }
 
 impl Tunnel for Client {
-    type Stream = Stream;
+    type Stream = Carried;
     type Packets = Packets;
 
     fn room(&self) -> Option<usize> {
@@ -212,11 +212,17 @@ impl Tunnel for Client {
         paths.iter().map(|path| (path.id.0, path.cost)).collect()
     }
 
-    async fn open_stream(&self, options: OpenOptions) -> Result<Stream, OpenError> {
+    async fn open_stream(&self, options: OpenOptions) -> Result<Carried, OpenError> {
         let handle = &self.live()?.handle;
-        let options = tunnel::flow_options(FlowKind::Stream, options);
-        let stream = handle.open_stream(options);
-        stream.map_err(|error| tunnel::refused(handle, &error))
+        let opened = if options.objects {
+            let options = tunnel::flow_options(FlowKind::Objects, options);
+            let objects = handle.open_objects(options);
+            objects.map(|objects| Carried::Objects(Box::new(ObjectStream::new(objects))))
+        } else {
+            let options = tunnel::flow_options(FlowKind::Stream, options);
+            handle.open_stream(options).map(Carried::Stream)
+        };
+        opened.map_err(|error| tunnel::refused(handle, &error))
     }
 
     async fn open_packets(&self, options: OpenOptions) -> Result<Packets, OpenError> {

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, split};
 
 use super::client::PathFailure;
-use super::{Client, ClientOptions, ConnectError, Packets, Server, ServerOptions, Stream};
+use super::{Carried, Client, ClientOptions, ConnectError, Packets, Server, ServerOptions};
 use crate::config::PathSpec;
 use crate::control::Manage;
 use crate::control::status::{PathState, PathStatus, SessionStatus};
@@ -117,7 +117,7 @@ async fn echo(server: Server) {
     }
 }
 
-async fn echo_stream(stream: Stream) {
+async fn echo_stream(stream: Carried) {
     let (mut reader, mut writer) = split(stream);
     if copy(&mut reader, &mut writer).await.is_ok() {
         let _ = writer.shutdown().await;
@@ -164,7 +164,7 @@ fn target() -> OpenOptions {
     OpenOptions::new(Bytes::from_static(b"echo"))
 }
 
-async fn open(client: &Client) -> Stream {
+async fn open(client: &Client) -> Carried {
     client.open_stream(target()).await.unwrap()
 }
 
@@ -195,7 +195,7 @@ async fn round_trip(client: &Client, seed: u64, len: usize) {
 }
 
 /// One little message over a stream and back: proof that it is connected.
-async fn ping(stream: &mut Stream) {
+async fn ping(stream: &mut Carried) {
     stream.write_all(b"ping").await.unwrap();
     let mut back = [0; 4];
     soon(stream.read_exact(&mut back)).await.unwrap();

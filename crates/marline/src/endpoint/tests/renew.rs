@@ -45,7 +45,7 @@ impl Process {
 }
 
 /// Reads until the stream fails, and says how.
-async fn end_of(stream: &mut Stream) -> io::Error {
+async fn end_of(stream: &mut Carried) -> io::Error {
     let mut sink = Vec::new();
     soon(stream.read_to_end(&mut sink)).await.unwrap_err()
 }

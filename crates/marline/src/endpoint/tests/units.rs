@@ -102,6 +102,32 @@ async fn who_waits_for_fates_hears_that_the_other_end_wants_no_more() {
     assert_eq!(soon(waiting).await.unwrap(), None);
 }
 
+#[tokio::test]
+async fn an_object_that_is_too_large_to_be_put_together_is_refused_and_others_come() {
+    let (_client, near, far) = objects().await;
+    let options = ObjectOptions::default();
+    let huge = soon(near.open(&options)).await.unwrap();
+    let piece = Bytes::from(vec![7; 1 << 20]);
+    let writing = async {
+        // It may be refused before the last piece is written.
+        for _ in 0..=Objects::WHOLE >> 20 {
+            if near.write(huge, &piece, false).await.is_err() {
+                break;
+            }
+        }
+        send(&near, b"small").await
+    };
+    let fate = Fate::Refused(Objects::TOO_LARGE);
+    let reading = async {
+        let gone = far.recv().await;
+        assert_eq!(gone, Some(Object::Gone { number: huge, fate }));
+        far.recv().await
+    };
+    let (number, next) = soon(async { tokio::join!(writing, reading) }).await;
+    let data = Bytes::from_static(b"small");
+    assert_eq!(next, Some(Object::Whole { number, data }));
+}
+
 async fn block(near: &Blocks, len: usize, millis: u64) -> Settled {
     let terms = BlockTerms {
         deadline: Some(Duration::from_millis(millis)),

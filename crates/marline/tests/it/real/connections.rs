@@ -7,8 +7,6 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-const COUNT: usize = 200;
-
 /// What connection `index` sends: some nothing at all, none as much as another.
 fn request(index: usize) -> Vec<u8> {
     pattern(index as u64, 0, index * 777)
@@ -54,19 +52,35 @@ async fn socks(proxy: SocketAddr, target: SocketAddr) -> TcpStream {
 
 #[tokio::test]
 async fn two_hundred_connections_at_once_keep_their_bytes_and_half_closes_apart() {
+    keep_apart(200, ["delay=3ms", "delay=8ms"], &[]).await;
+}
+
+#[tokio::test]
+async fn connections_that_are_carried_as_objects_do_too_over_links_that_lose() {
+    let links = ["delay=3ms,loss=2%", "delay=8ms,jitter=3ms,loss=2%"];
+    keep_apart(
+        60,
+        links,
+        &["--objects", "on", "--scheduler", "objects=sos-rateless"],
+    )
+    .await;
+}
+
+async fn keep_apart(count: usize, links: [&str; 2], more: &[&str]) {
     let target = target().await;
     let site = Site::new();
     let server = site.server(&[]);
-    let links = ["delay=3ms", "delay=8ms"].map(|config| link(server.addr, config));
+    let links = links.map(|config| link(server.addr, config));
     let paths = [path("a", &links[0]), path("b", &links[1])];
     let forward = format!("tcp:127.0.0.1:0={target}");
-    let client = site.client(&server, &paths, &["--forward", &forward]);
+    let options = [&["--forward", &forward][..], more].concat();
+    let client = site.client(&server, &paths, &options);
     client.active(&["a", "b"]);
     let (proxy, forward) = (client.socks(), client.forward(target));
 
-    let all_open = Arc::new(Barrier::new(COUNT));
+    let all_open = Arc::new(Barrier::new(count));
     let mut connections = JoinSet::new();
-    for index in 0..COUNT {
+    for index in 0..count {
         let all_open = Arc::clone(&all_open);
         connections.spawn(async move {
             let mut stream = match index % 2 {
@@ -95,5 +109,5 @@ async fn two_hundred_connections_at_once_keep_their_bytes_and_half_closes_apart(
     });
     assert!(all.await.is_ok(), "{} connections hang", connections.len());
     let session = client.session_is("closed flows", |session| session.flows.is_empty());
-    assert!(session.flows_opened >= COUNT as u64, "{session:?}");
+    assert!(session.flows_opened >= count as u64, "{session:?}");
 }

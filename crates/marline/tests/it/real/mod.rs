@@ -10,6 +10,7 @@
 //! | `live.rs` | live entries: order, losses, budgets, senders, targets |
 //! | `links.rs` | an emulated link changes while it runs |
 //! | `many.rs` | one server serves many clients |
+//! | `objects.rs` | connections carried as objects: curl, records |
 //! | `observe.rs` | metrics and status |
 //! | `outages.rs` | dead first path; all paths dark, shorter and longer than the idle limit |
 //! | `refusals.rs` | whatever is wrong is named, with the mend and the right exit code |
@@ -33,6 +34,7 @@ pub(crate) mod harness;
 mod links;
 mod live;
 mod many;
+mod objects;
 mod observe;
 mod outages;
 mod refusals;
