@@ -76,7 +76,7 @@ macro_rules! catalogue {
             scope: Scope::$scope,
             form: Form::$form,
             unit: $unit,
-            less_is_better: stringify!($better).len() == "less".len(),
+            less_is_better: matches!(stringify!($better).as_bytes(), b"less"),
             help: $help,
         },)*];
     };
@@ -317,6 +317,26 @@ mod tests {
                 .iter()
                 .filter(|e| (e.scope, e.name) == (entry.scope, entry.name));
             assert_eq!(same.count(), 1, "{} twice", entry.name);
+        }
+    }
+
+    #[test]
+    fn more_goodput_is_better_and_less_delay() {
+        for less in [
+            "live.in_order_delay.p99_ms",
+            "live.redundancy",
+            "path.a.lost",
+            "x",
+        ] {
+            assert!(is_less_better(less), "{less}");
+        }
+        for more in [
+            "bulk.goodput_mbps",
+            "bulk.repairs_used",
+            "path.a.throughput_mbps",
+            "x_mbps",
+        ] {
+            assert!(!is_less_better(more), "{more}");
         }
     }
 
