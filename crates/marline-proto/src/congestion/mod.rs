@@ -13,6 +13,7 @@ pub mod registry;
 
 mod ack_train;
 mod bbr;
+pub(crate) mod carrier;
 mod cubic;
 mod fixed;
 mod hystart;
@@ -23,6 +24,8 @@ mod window;
 
 #[cfg(test)]
 mod bottleneck;
+
+pub use carrier::{CarrierState, bbr_view};
 
 /// What one acknowledgement taught about a path, aggregated over all packets that it newly covers.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +133,12 @@ pub trait Controller: fmt::Debug + Send {
     /// proves to have arrived.
     fn on_spurious_loss(&mut self, now: Instant, bytes: u64, sent: Instant) {
         let _ = (now, bytes, sent);
+    }
+
+    /// The path's carrier controls its own congestion, and stands so. Only the controller of such
+    /// paths is told.
+    fn on_carrier(&mut self, state: &CarrierState) {
+        let _ = state;
     }
 
     /// The path carries datagrams of up to `mtu` bytes from now on.

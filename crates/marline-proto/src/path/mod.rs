@@ -35,6 +35,11 @@ pub struct PathParams {
     /// Round-trip time that the carrier's handshake measured, if it did. A path that comes with
     /// one has proved both directions and is active at once.
     pub rtt: Option<marline_base::Duration>,
+    /// The carrier controls congestion itself, and [`Session::carrier_told`] says how that
+    /// stands: the session's controller of this path is what the carrier tells.
+    ///
+    /// [`Session::carrier_told`]: crate::Session::carrier_told
+    pub carrier_controls: bool,
 }
 
 impl Default for PathParams {
@@ -45,6 +50,7 @@ impl Default for PathParams {
             cost: 0,
             standby: false,
             rtt: None,
+            carrier_controls: false,
         }
     }
 }

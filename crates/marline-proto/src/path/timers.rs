@@ -164,7 +164,7 @@ impl Path {
     fn lateness(&self, max_ack_delay: Duration) -> Duration {
         // The deviation forgets a jump within a few packets; one more of the kind is no news.
         let swing = self.rtt.swing().min(self.rtt.smoothed() / MOST_SWING);
-        let patience = self.mistakes.patience(self.rtt.smoothed());
+        let patience = self.mistakes.patience(self.rtt.smoothed()) + self.mending();
         self.rtt.slack().max(swing + LATENESS) + patience + max_ack_delay
     }
 }

@@ -14,7 +14,8 @@ use super::received::Received;
 use super::rtt::Rtt;
 use super::timers::Mistakes;
 use super::{Health, PathParams, PathState, Reason, Trial};
-use crate::congestion::{self, Controller};
+use crate::congestion::carrier::Told;
+use crate::congestion::{self, CarrierState, Controller};
 use crate::sched::PathView;
 use crate::stats::PathCounters;
 use crate::wire::PathId;
@@ -73,6 +74,8 @@ pub(crate) struct Path {
     pub(crate) bursts: Mistakes,
     /// The carrier's queue is full; it said that it will tell when there is room.
     pub(crate) blocked: bool,
+    /// What the carrier told of its own congestion control, where it has one.
+    told: Option<Told>,
     pub(crate) counters: PathCounters,
 }
 
@@ -126,6 +129,7 @@ impl Path {
             mistakes: Mistakes::NONE,
             bursts: Mistakes::NONE,
             blocked: false,
+            told: params.carrier_controls.then(Told::default),
             counters: PathCounters::default(),
         };
         path.rate = path.expected_rate();
@@ -197,7 +201,7 @@ impl Path {
         PathView {
             id: self.id,
             window: self.controller.window(),
-            in_flight: self.ledger.in_flight(),
+            in_flight: self.in_flight(),
             queued,
             queued_own: 0,
             srtt: self.rtt.smoothed(),
@@ -214,10 +218,38 @@ impl Path {
         }
     }
 
+    /// Bytes that count against the controller's window.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.told
+            .map_or_else(|| self.ledger.in_flight(), |told| told.in_flight())
+    }
+
+    /// What a carrier that delivers everything needs to send a lost packet again by itself: a round
+    /// trip, by which all that follows is late and nothing is wrong.
+    pub(crate) fn mending(&self) -> Duration {
+        self.told.map_or(Duration::ZERO, |_| self.rtt.smoothed())
+    }
+
+    /// The carrier's own congestion control stands so; false if that is nothing new.
+    pub(crate) fn on_carrier(&mut self, now: Instant, state: &CarrierState) -> bool {
+        if self.told.is_none() {
+            return false;
+        }
+        let stands = |path: &Self| (path.in_flight(), path.controller.window(), path.rate);
+        let before = stands(self);
+        self.told = Some(Told::new(state));
+        self.controller.on_carrier(state);
+        self.repace(now);
+        before != stands(self)
+    }
+
     pub(crate) fn on_sent(&mut self, now: Instant, mut packet: SentPacket, app_limited: bool) {
         let size = u64::from(packet.size);
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += size;
+        if let Some(told) = &mut self.told {
+            told.on_sent(size);
+        }
         if packet.eliciting {
             self.last_eliciting_sent = now;
             self.probes = self.probes.saturating_sub(1);

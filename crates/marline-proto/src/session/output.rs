@@ -228,7 +228,8 @@ impl Session {
         let path = &mut self.paths[index];
         let in_flight = path.ledger.in_flight();
         // A window with no room for another symbol is full: schedulers queue no part of one.
-        let full = in_flight + size as u64 + u64::from(path.symbol()) > path.controller.window();
+        let full =
+            path.in_flight() + size as u64 + u64::from(path.symbol()) > path.controller.window();
         let app_limited = !more && !full;
         if app_limited && eliciting {
             path.sampler.mark_app_limited(in_flight);
@@ -272,7 +273,7 @@ impl Session {
         if path.probes > 0 {
             return Some(now);
         }
-        let open = path.ledger.in_flight() < path.controller.window();
+        let open = path.in_flight() < path.controller.window();
         (open && self.carries_data(path)).then(|| {
             let at = path.pacer.next_send(now, path.max_datagram as u64);
             at.unwrap_or(now)

@@ -8,7 +8,7 @@ use marline_base::Instant;
 
 use super::control::Control;
 use super::{MAX_PATHS, Session};
-use crate::congestion::{Params, registry};
+use crate::congestion::{CarrierState, Params, carrier, registry};
 use crate::event::Event;
 use crate::observe::Record;
 use crate::path::{EmissionKind, Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
@@ -77,12 +77,17 @@ impl Session {
             paced: true,
             seed,
         };
-        let Some(entry) = registry::find(self.config.congestion) else {
-            unreachable!("Config::check found the controller");
+        let controller = if params.carrier_controls {
+            carrier::new(congestion.mtu)
+        } else {
+            let Some(entry) = registry::find(self.config.congestion) else {
+                unreachable!("Config::check found the controller");
+            };
+            (entry.new)(now, &congestion)
         };
         self.rest = None;
         self.path_timer = None;
-        let path = Path::new(now, id, params, (entry.new)(now, &congestion));
+        let path = Path::new(now, id, params, controller);
         if path.standby_local {
             self.control.insert(Control::PathStatus(id));
         }
@@ -164,6 +169,19 @@ impl Session {
         self.rest = None;
         self.replan = true;
         Ok(())
+    }
+
+    /// The carrier of a path that [controls congestion itself](PathParams::carrier_controls) tells
+    /// how that stands: best whenever the session has been handed something or polled, so that
+    /// what it believes to be in flight is true.
+    pub fn carrier_told(&mut self, now: Instant, id: PathId, state: &CarrierState) {
+        let news = self.path_mut(id).is_some_and(|p| p.on_carrier(now, state));
+        if news {
+            self.rest = None;
+            self.path_timer = None;
+            self.views_hold = false;
+            self.replan = true;
+        }
     }
 
     /// The carrier has room again after [`path_blocked`](Self::path_blocked).

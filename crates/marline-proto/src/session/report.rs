@@ -56,7 +56,7 @@ impl Session {
             spacing: path.one_way.spacing(),
             loss: path.loss.fraction(),
             cwnd: path.controller.window(),
-            in_flight: path.ledger.in_flight(),
+            in_flight: path.in_flight(),
             queued: self.queued_on(path.id),
             tracked: path.ledger.tracked(),
             rate: path.rate(),

@@ -53,7 +53,7 @@ impl Session {
         if let Some(path) = self.paths.iter().find(|p| p.id == id_cold) {
             let window = path.controller.window();
             let needed = HEADROOM * rate.bytes_in(path.rtt.smoothed());
-            let taken = path.ledger.in_flight() + waiting;
+            let taken = path.in_flight() + waiting;
             if window < needed && taken + u64::from(symbol.len) <= window {
                 let kind = EmissionKind::Copy;
                 flow.queues.push(path.id, Assigned { symbol, kind });

@@ -1,6 +1,7 @@
 //! The situations that any multipath session meets, one test each.
 
 mod answering;
+mod carrier;
 mod change;
 mod death;
 mod feedback;
