@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use marline::carrier::{Attempt, Dial, ListenConfig, Listener, QuicCarrier};
+use marline::carrier::{Attempt, CarrierChoice, Dial, ListenConfig, Listener, PathCarrier};
 use marline::endpoint::{Accepted, Driver, Handle};
 use marline::identity::{AllowList, Identity};
 use marline_proto::path::PathParams;
@@ -292,11 +292,11 @@ mod ours {
         params.into()
     }
 
-    fn add(handle: &Handle, path: PathId, carrier: QuicCarrier) -> Result<(), Failure> {
+    fn add(handle: &Handle, path: PathId, carrier: PathCarrier) -> Result<(), Failure> {
         use marline::carrier::Carrier as _;
         let params = PathParams {
             max_datagram: carrier.max_datagram(),
-            rtt: Some(carrier.rtt()),
+            rtt: carrier.rtt(),
             ..PathParams::default()
         };
         Ok(handle.add_path(path, "bench", &params, Box::new(carrier))?)
@@ -347,7 +347,10 @@ mod ours {
         shared: &Arc<Shared>,
     ) -> Result<(), Failure> {
         runtime()?.block_on(async {
-            let dial = Dial::new(addr, server.public_key());
+            let dial = Dial {
+                carrier: CarrierChoice::Quic,
+                ..Dial::new(addr, server.public_key())
+            };
             let opened = dial
                 .connect(client)
                 .await?

@@ -3,16 +3,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use bytes::BytesMut;
 use marline_proto::wire::PathId;
-use quinn::{Connection, Endpoint, SendStream, VarInt};
+use quinn::{SendStream, VarInt};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::time::timeout;
 
 use super::handshake::{
     self, Exported, MAX_PARAMS, Proof, RefuseCode, Reply, SessionId, SessionKey, WrongProof,
 };
-use super::quic::{QuicCarrier, Side, exported, remote_addr};
+use super::link::{PathCarrier, QuicLink};
+use super::quic::{exported, remote_addr};
 use super::slots::Slot;
+use super::tcp::{TcpLink, farewell};
 use super::{MAX_CLOSE_REASON, cut};
 use crate::identity::PublicKey;
 
@@ -85,11 +88,10 @@ impl Attempt {
 
     /// The client's address.
     pub fn remote_addr(&self) -> SocketAddr {
-        let connection = match self {
-            Self::New(attempt) => &attempt.pending.connection,
-            Self::Join(attempt) => &attempt.pending.connection,
-        };
-        remote_addr(connection)
+        match self {
+            Self::New(attempt) => attempt.pending.remote_addr(),
+            Self::Join(attempt) => attempt.pending.remote_addr(),
+        }
     }
 
     /// Refuses. The client gets the code, and the reason as words to show.
@@ -122,7 +124,7 @@ impl NewAttempt {
     ///
     /// # Errors
     /// The session cannot be made; the client is told.
-    pub fn accept(self, params: Bytes) -> Result<(QuicCarrier, SessionKey), AcceptError> {
+    pub fn accept(self, params: Bytes) -> Result<(PathCarrier, SessionKey), AcceptError> {
         if params.len() > MAX_PARAMS {
             let len = params.len();
             self.refuse(RefuseCode::Params, "the server's parameters are too long");
@@ -131,7 +133,7 @@ impl NewAttempt {
         let mut id = [0; 16];
         let session = SystemRandom::new().fill(&mut id).map(|()| SessionId(id));
         let key = session.ok().and_then(|session| {
-            let export = exported(&self.pending.connection, session)?;
+            let export = self.pending.exported(session)?;
             Some(SessionKey::new(session, self.pending.peer, &export))
         });
         let Some(key) = key else {
@@ -170,7 +172,7 @@ impl JoinAttempt {
     ///
     /// # Errors
     /// The proof or the client's key is not the session's; the client is told.
-    pub fn accept(self, key: &SessionKey) -> Result<QuicCarrier, AcceptError> {
+    pub fn accept(self, key: &SessionKey) -> Result<PathCarrier, AcceptError> {
         let checked = match self.session == key.session() {
             true => key.check(&self.export, self.path, self.pending.peer, &self.proof),
             false => Err(WrongProof),
@@ -198,53 +200,93 @@ impl JoinAttempt {
 
 /// A connection that waits for an answer.
 pub(super) struct Pending {
-    pub(super) connection: Connection,
-    pub(super) endpoint: Endpoint,
-    pub(super) send: SendStream,
+    pub(super) asked: Asked,
     pub(super) peer: PublicKey,
     pub(super) limit: Duration,
     /// Counts it as half open until the answer is under way.
     pub(super) _slot: Slot,
 }
 
+/// Where it was asked, and where the answer goes.
+pub(super) enum Asked {
+    Quic(QuicLink, SendStream),
+    Tcp(Box<TcpLink>),
+}
+
 impl Pending {
-    fn accept(mut self, session: SessionId, params: Bytes) -> Result<QuicCarrier, AcceptError> {
-        let connection = self.connection.clone();
-        let Some(carrier) = QuicCarrier::new(connection, self.endpoint.clone(), Side::Accepted)
-        else {
-            self.refuse(RefuseCode::Other(0), "the client takes no datagrams".into());
+    pub(super) fn exported(&self, session: SessionId) -> Option<Exported> {
+        match &self.asked {
+            Asked::Quic(link, _) => exported(&link.connection, session),
+            Asked::Tcp(link) => link.exported(session),
+        }
+    }
+
+    fn remote_addr(&self) -> SocketAddr {
+        match &self.asked {
+            Asked::Quic(link, _) => remote_addr(&link.connection),
+            Asked::Tcp(link) => link.remote,
+        }
+    }
+
+    fn accept(self, session: SessionId, params: Bytes) -> Result<PathCarrier, AcceptError> {
+        let reply = Reply::Accept { session, params };
+        let (link, mut send) = match self.asked {
+            // Its first bytes, which the session's datagrams follow.
+            Asked::Tcp(link) => return Ok(PathCarrier::Tcp(link.into_carrier(&reply.encode()))),
+            Asked::Quic(link, send) => (link, send),
+        };
+        let connection = link.connection.clone();
+        let Some(carrier) = link.clone().into_carrier() else {
+            let reason = "the client takes no datagrams".to_owned();
+            refuse_quic(link, send, self.limit, RefuseCode::Other(0), reason);
             return Err(AcceptError::NoDatagrams);
         };
         // A task, since a client may give the stream no credit and let us wait.
         tokio::spawn(async move {
-            if !self.answer(&Reply::Accept { session, params }).await {
+            if !answer(&mut send, self.limit, &reply).await {
                 let reason = b"the answer to the handshake was not taken";
-                self.connection.close(VarInt::from_u32(0), reason);
+                connection.close(VarInt::from_u32(0), reason);
             }
         });
-        Ok(carrier)
+        Ok(PathCarrier::Quic(carrier))
     }
 
     /// Refuses, leaving a task that lingers until the client has taken that.
-    pub(super) fn refuse(mut self, code: RefuseCode, reason: String) {
-        tokio::spawn(async move {
-            let connection = self.connection.clone();
-            let close = cut(&reason, MAX_CLOSE_REASON).to_owned();
-            if self.answer(&Reply::Refuse { code, reason }).await {
-                let _ = timeout(REFUSAL_LINGER, connection.closed()).await;
+    pub(super) fn refuse(self, code: RefuseCode, reason: String) {
+        match self.asked {
+            Asked::Quic(link, send) => refuse_quic(link, send, self.limit, code, reason),
+            Asked::Tcp(link) => {
+                let reply = Reply::Refuse { code, reason }.encode();
+                farewell(link.stream, BytesMut::from(&reply[..]));
             }
-            connection.close(VarInt::from_u32(code.number().into()), close.as_bytes());
-        });
+        }
     }
+}
 
-    /// Sends the answer; false when it could not be handed to the connection in time.
-    async fn answer(&mut self, reply: &Reply) -> bool {
-        let message = reply.encode();
-        let sent = timeout(self.limit, handshake::send(&mut self.send, &message)).await;
-        // The stream has no more to say; an error here is one of the connection.
-        let _ = self.send.finish();
-        matches!(sent, Ok(Ok(())))
-    }
+fn refuse_quic(
+    link: QuicLink,
+    mut send: SendStream,
+    limit: Duration,
+    code: RefuseCode,
+    reason: String,
+) {
+    tokio::spawn(async move {
+        let connection = link.connection;
+        let close = cut(&reason, MAX_CLOSE_REASON).to_owned();
+        let refusal = Reply::Refuse { code, reason };
+        if answer(&mut send, limit, &refusal).await {
+            let _ = timeout(REFUSAL_LINGER, connection.closed()).await;
+        }
+        connection.close(VarInt::from_u32(code.number().into()), close.as_bytes());
+    });
+}
+
+/// Sends the answer; false when it could not be handed to the connection in time.
+async fn answer(send: &mut SendStream, limit: Duration, reply: &Reply) -> bool {
+    let sent = timeout(limit, handshake::send(send, &reply.encode())).await;
+    // The stream has no more to say; an error here is one of the connection.
+    let _ = send.finish();
+    matches!(sent, Ok(Ok(())))
 }
 
 impl fmt::Debug for JoinAttempt {
@@ -260,7 +302,7 @@ impl fmt::Debug for JoinAttempt {
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pending")
-            .field("remote", &self.connection.remote_address())
+            .field("remote", &self.remote_addr())
             .field("peer", &self.peer)
             .finish_non_exhaustive()
     }

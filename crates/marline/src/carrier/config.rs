@@ -80,7 +80,7 @@ pub struct ConfigError {
 }
 
 impl QuicConfig {
-    fn check(&self) -> Result<(), ConfigError> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         let millis = u64::try_from(self.idle_timeout.as_millis()).unwrap_or(u64::MAX);
         for (key, value, least, most) in [
             ("mtu", u64::from(self.mtu), MIN_MTU.into(), MAX_MTU.into()),

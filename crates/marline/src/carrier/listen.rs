@@ -1,20 +1,21 @@
 use std::fmt;
 use std::future::poll_fn;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use quinn::{Endpoint, Incoming, RecvStream, TokioRuntime, VarInt};
+use quinn::{Endpoint, Incoming, TokioRuntime, VarInt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
+use tokio_rustls::TlsAcceptor;
 
-use super::attempt::{Attempt, JoinAttempt, NewAttempt, Pending};
-use super::handshake::{self, DecodeError, Hello, RefuseCode, VERSION};
-use super::quic::exported;
-use super::slots::{Slot, Slots};
-use super::{CarrierEnd, ConfigError, MAX_CLOSE_REASON, QuicConfig, SocketError, cut, socket, tls};
+use super::attempt::Attempt;
+use super::greet::{QuicHandshake, Rejected, TcpHandshake};
+use super::slots::Slots;
+use super::{ConfigError, MAX_CLOSE_REASON, QuicConfig, SocketError, cut, socket, tls};
 use crate::identity::{AllowList, Identity};
 
 /// Bytes kept for one connection attempt that waits to be looked at, and for all of them.
@@ -24,10 +25,15 @@ const ALL_WAITING_BYTES: u64 = 1 << 20;
 /// Where a server listens and how much strangers may cost it.
 #[derive(Clone, Debug)]
 pub struct ListenConfig {
-    /// UDP addresses. `[::]` takes IPv4 as well unless an IPv4 address with its port is listed.
+    /// Addresses, for UDP and TCP. `[::]` takes IPv4 as well unless an IPv4 address with its port is listed.
     pub addresses: Vec<SocketAddr>,
     /// How carriers behave.
     pub quic: QuicConfig,
+    /// Take TLS over TCP at the same addresses, for clients whose networks block UDP; default true.
+    pub tcp: bool,
+    /// Congestion control of the kernel for what is sent over TCP, as `bbr` or `cubic`; default is
+    /// the system's.
+    pub tcp_congestion: Option<String>,
     /// Kernel buffer to ask for in each direction (bytes), default 4 MiB.
     pub buffer: usize,
     /// A connection must have proved its key and said Hello by then, default 10 s.
@@ -48,6 +54,8 @@ impl ListenConfig {
         Self {
             addresses,
             quic: QuicConfig::default(),
+            tcp: true,
+            tcp_congestion: None,
             buffer: 4 << 20,
             handshake_timeout: Duration::from_secs(10),
             max_half_open: 256,
@@ -84,6 +92,8 @@ pub enum ListenError {
 /// [`accept`](Self::accept) yields has proved a listed key and asked for something well-formed.
 pub struct Listener {
     endpoints: Vec<Endpoint>,
+    tcp: Vec<TcpListener>,
+    tls: TlsAcceptor,
     waiting: Vec<Waiting>,
     handshakes: JoinSet<Result<Attempt, Rejected>>,
     slots: Slots,
@@ -111,14 +121,6 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// A connection that did not get as far as asking, for the log.
-#[derive(Debug, thiserror::Error)]
-#[error("{remote} was turned away: {why}")]
-struct Rejected {
-    remote: SocketAddr,
-    why: String,
-}
-
 impl Listener {
     /// Opens the sockets. Needs a tokio runtime.
     ///
@@ -140,29 +142,28 @@ impl Listener {
             .incoming_buffer_size(WAITING_BYTES)
             .incoming_buffer_size_total(ALL_WAITING_BYTES);
         let endpoint = config.quic.listening_endpoint(identity);
-        let mut endpoints = Vec::with_capacity(config.addresses.len());
+        let tls =
+            tls::server_for_tcp(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
+        let (mut endpoints, mut tcp) = (Vec::new(), Vec::new());
         for &addr in &config.addresses {
-            let dual = !config
-                .addresses
-                .iter()
-                .any(|other| other.is_ipv4() && other.port() == addr.port());
-            let endpoint = socket::listen(addr, dual, config.buffer)
-                .and_then(|socket| {
-                    let runtime = Arc::new(TokioRuntime);
-                    let server = Some(server.clone());
-                    Endpoint::new(endpoint.clone(), server, socket, runtime).map_err(|source| {
-                        SocketError::Io {
-                            bind: super::Bind::Address(addr.ip()),
-                            source,
-                        }
-                    })
-                })
-                .map_err(|source| ListenError::Socket { addr, source })?;
-            endpoints.push(endpoint);
+            let (udp, listener) =
+                sockets(&config, addr).map_err(|source| ListenError::Socket { addr, source })?;
+            let (runtime, server) = (Arc::new(TokioRuntime), Some(server.clone()));
+            let endpoint = Endpoint::new(endpoint.clone(), server, udp, runtime);
+            endpoints.push(endpoint.map_err(|source| ListenError::Socket {
+                addr,
+                source: SocketError::Io {
+                    bind: super::Bind::Address(addr.ip()),
+                    source,
+                },
+            })?);
+            tcp.extend(listener);
         }
         Ok(Self {
             waiting: endpoints.iter().map(Waiting::at).collect(),
             endpoints,
+            tcp,
+            tls: TlsAcceptor::from(Arc::new(tls)),
             handshakes: JoinSet::new(),
             slots: Slots::new(config.max_half_open, config.max_half_open_per_address),
             allowed,
@@ -199,6 +200,23 @@ impl Listener {
                 self.admit(incoming, index);
             }
         }
+        for index in 0..self.tcp.len() {
+            while let Poll::Ready(accepted) = self.tcp[index].poll_accept(cx) {
+                match accepted {
+                    Ok((stream, remote)) => self.admit_tcp(stream, remote),
+                    Err(error) => {
+                        // Of a connection that is gone again, or of files that have run out.
+                        let remote = self.endpoints[index].local_addr();
+                        let why = format!("a TCP connection could not be taken: {error}");
+                        if let Ok(remote) = remote {
+                            self.log.warn(&Rejected { remote, why });
+                        }
+                        cx.waker().wake_by_ref();
+                        break;
+                    }
+                }
+            }
+        }
         while let Poll::Ready(Some(done)) = self.handshakes.poll_join_next(cx) {
             match done {
                 Ok(Ok(attempt)) => return Poll::Ready(attempt),
@@ -225,23 +243,42 @@ impl Listener {
             incoming.refuse();
             return;
         };
-        let handshake = Handshake {
+        let handshake = QuicHandshake {
             endpoint: self.endpoints[index].clone(),
             allowed: self.allowed.clone(),
-            deadline: Instant::now() + self.config.handshake_timeout,
             limit: self.config.handshake_timeout,
             slot,
         };
         self.handshakes.spawn(handshake.run(incoming));
     }
 
-    /// Takes no more connections and closes all carriers that came from here, with a code and a
-    /// reason for the peers.
+    /// Starts a handshake over TCP, or drops the connection: the kernel has seen to it that the
+    /// address is true.
+    fn admit_tcp(&mut self, stream: TcpStream, remote: SocketAddr) {
+        let half_open = self.slots.len();
+        let Some(slot) = self.slots.take(remote.ip()) else {
+            let why = format!("{half_open} handshakes are going on, its own or others");
+            self.log.warn(&Rejected { remote, why });
+            return;
+        };
+        let handshake = TcpHandshake {
+            tls: self.tls.clone(),
+            quic: self.config.quic.clone(),
+            allowed: self.allowed.clone(),
+            limit: self.config.handshake_timeout,
+            slot,
+        };
+        self.handshakes.spawn(handshake.run(stream, remote));
+    }
+
+    /// Takes no more connections and closes all QUIC carriers that came from here, with a code and a
+    /// reason for the peers. Those over TCP have sockets of their own, and say so themselves.
     pub fn close(&mut self, code: u32, reason: &str) {
         let reason = cut(reason, MAX_CLOSE_REASON);
         for endpoint in &self.endpoints {
             endpoint.close(VarInt::from_u32(code), reason.as_bytes());
         }
+        self.tcp.clear();
         self.handshakes.abort_all();
     }
 
@@ -257,98 +294,34 @@ impl Listener {
     }
 }
 
-/// One connection on its way to being an attempt.
-struct Handshake {
-    endpoint: Endpoint,
-    allowed: AllowList,
-    deadline: Instant,
-    limit: Duration,
-    slot: Slot,
-}
-
-impl Handshake {
-    async fn run(self, incoming: Incoming) -> Result<Attempt, Rejected> {
-        let remote = incoming.remote_address();
-        let rejected = |why| Rejected { remote, why };
-        let (deadline, limit) = (self.deadline, self.limit);
-        match timeout_at(deadline, self.proceed(incoming)).await {
-            Ok(result) => result.map_err(rejected),
-            Err(_) => Err(rejected(format!(
-                "its handshake took longer than {:.1} s",
-                limit.as_secs_f64()
-            ))),
+/// The sockets of one address, TCP at the port that UDP has.
+fn sockets(
+    config: &ListenConfig,
+    addr: SocketAddr,
+) -> Result<(UdpSocket, Option<TcpListener>), SocketError> {
+    /// Ports that are tried where the system chooses.
+    const TRIES: usize = 16;
+    let dual = !config
+        .addresses
+        .iter()
+        .any(|other| other.is_ipv4() && other.port() == addr.port());
+    let mut left = TRIES;
+    loop {
+        left -= 1;
+        let udp = socket::listen(addr, dual, config.buffer)?;
+        if !config.tcp {
+            return Ok((udp, None));
+        }
+        let bound = udp.local_addr().map_err(|source| SocketError::Io {
+            bind: super::Bind::Address(addr.ip()),
+            source,
+        })?;
+        match socket::listen_tcp(bound, dual, config.tcp_congestion.as_deref()) {
+            // The port that the system chose for UDP is somebody's for TCP.
+            Err(SocketError::Busy { .. }) if addr.port() == 0 && left > 0 => {}
+            listener => return Ok((udp, Some(listener?))),
         }
     }
-
-    async fn proceed(self, incoming: Incoming) -> Result<Attempt, String> {
-        let failed = |error: quinn::ConnectionError| CarrierEnd::from(error).to_string();
-        let connecting = incoming.accept().map_err(failed)?;
-        let connection = connecting.await.map_err(failed)?;
-        let peer = tls::peer(&connection).ok_or("it showed no key")?;
-        let (send, mut recv) = connection.accept_bi().await.map_err(failed)?;
-        let pending = Pending {
-            connection,
-            endpoint: self.endpoint,
-            send,
-            peer,
-            limit: self.limit,
-            _slot: self.slot,
-        };
-        // Before a byte of what it says is read.
-        if !self.allowed.contains(&peer) {
-            pending.refuse(
-                RefuseCode::UnknownClient,
-                format!(
-                    "the server does not know this client's key {peer}; add it to the server's \
-                     allow list"
-                ),
-            );
-            return Err(format!(
-                "its key {peer} is not in the list of allowed clients"
-            ));
-        }
-        match hello(&mut recv).await {
-            Ok(Hello::New { path, params }) => Ok(Attempt::New(NewAttempt {
-                pending,
-                path,
-                params,
-            })),
-            Ok(Hello::Join {
-                path,
-                session,
-                proof,
-            }) => {
-                let export = exported(&pending.connection, session);
-                let export = export.ok_or("no key can be exported")?;
-                Ok(Attempt::Join(JoinAttempt {
-                    pending,
-                    path,
-                    session,
-                    proof,
-                    export,
-                }))
-            }
-            Err((code, why)) => {
-                pending.refuse(code, format!("the server cannot serve this client: {why}"));
-                Err(format!("client {peer}: {why}"))
-            }
-        }
-    }
-}
-
-async fn hello(recv: &mut RecvStream) -> Result<Hello, (RefuseCode, String)> {
-    let message = handshake::receive(recv)
-        .await
-        .map_err(|error| (RefuseCode::Malformed, error.to_string()))?;
-    Hello::decode(&message).map_err(|error| match error {
-        DecodeError::Version { theirs } => (
-            RefuseCode::Version,
-            format!(
-                "it speaks Marline protocol {theirs}, the server {VERSION}; update the older one"
-            ),
-        ),
-        other => (RefuseCode::Malformed, other.to_string()),
-    })
 }
 
 /// At most one line a second, so that strangers cannot fill the disk with log lines.

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
-use super::{Carrier, CarrierEnd, MAX_CLOSE_REASON, SendError, cut};
+use super::{Carrier, CarrierEnd, CarrierKind, MAX_CLOSE_REASON, SendError, cut};
 
 /// How a pair of [`MemoryCarrier`]s behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +152,10 @@ impl Carrier for MemoryCarrier {
 
     fn local_addr(&self) -> SocketAddr {
         Self::addr(self.end)
+    }
+
+    fn kind(&self) -> CarrierKind {
+        CarrierKind::Memory
     }
 
     fn close(&mut self, code: u32, reason: &str) {

@@ -7,24 +7,32 @@
 //! | --- | --- |
 //! | `config.rs` | [`QuicConfig`]: datagram size, idle limit, buffers |
 //! | `socket.rs` | [`SocketSpec`]: a UDP socket on an interface or a source address |
-//! | `dial.rs` | [`Dial`]: the client's side of a new carrier |
+//! | `dial/` | [`Dial`]: the client's side of a new carrier |
 //! | `listen.rs` | [`Listener`]: the server's sockets, and what strangers may cost |
+//! | `greet.rs` | a connection at a server on its way to being an attempt |
 //! | `slots.rs` | places for connections within their handshake |
 //! | `attempt.rs` | [`Attempt`]: a client that asks, and how it is answered |
 //! | `handshake/` | who may open or join a session (`docs/CARRIER.md`) |
+//! | `link.rs` | [`PathCarrier`]: either of the next two, and what they begin as |
 //! | `quic.rs` | [`QuicCarrier`]: one QUIC connection (RFC 9000, RFC 9221) |
+//! | `tcp/` | [`TcpCarrier`]: one TLS connection over TCP, where UDP is blocked |
+//! | `choice.rs` | [`CarrierChoice`]: which of them a path may use |
 //! | `memory.rs` | [`MemoryCarrier`]: two ends within one process, for tests |
 //! | `tls.rs`, `transparent.rs` | TLS by raw public keys; a congestion controller that controls nothing |
 
 mod attempt;
+mod choice;
 mod config;
 mod dial;
+mod greet;
 pub mod handshake;
+mod link;
 mod listen;
 mod memory;
 mod quic;
 mod slots;
 mod socket;
+mod tcp;
 mod tls;
 mod transparent;
 
@@ -36,14 +44,18 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use marline_proto::congestion::CarrierState;
 
 pub use attempt::{AcceptError, Attempt, JoinAttempt, NewAttempt};
+pub use choice::{CarrierChoice, CarrierKind};
 pub use config::{ConfigError, MAX_MTU, MIN_MTU, QuicConfig};
-pub use dial::{Dial, DialError, Dialled, Opened};
+pub use dial::{Dial, DialError, Dialled, Opened, Outcomes};
+pub use link::PathCarrier;
 pub use listen::{ListenConfig, ListenError, Listener};
 pub use memory::{MemoryCarrier, MemoryConfig};
 pub use quic::QuicCarrier;
 pub use socket::{Bind, SocketError, SocketSpec};
+pub use tcp::TcpCarrier;
 
 /// Most bytes of the reason that [`Carrier::close`] hands over; more is cut off between two
 /// characters.
@@ -55,9 +67,9 @@ pub const SESSION_OVER: u32 = 1;
 /// What brings datagrams over one path.
 ///
 /// Calling contract, on one task: on every turn call [`poll_recv`](Self::poll_recv) until it is
-/// pending, then [`send`](Self::send) what there is to send. After `send` has returned
-/// [`SendError::Full`], call [`poll_writable`](Self::poll_writable) and send again once it is
-/// ready. Nothing leaves the host before the task has yielded to the runtime. Dropping a carrier
+/// pending, then [`send`](Self::send) what there is to send, then
+/// [`poll_flush`](Self::poll_flush). After `send` has returned [`SendError::Full`], call
+/// [`poll_writable`](Self::poll_writable) and send again once it is ready. Nothing leaves the host before the task has yielded to the runtime. Dropping a carrier
 /// closes it with code 0.
 pub trait Carrier: Debug + Send {
     /// Receives at most `limit` datagrams, appending them to `out` in the order of arrival, and
@@ -81,6 +93,12 @@ pub trait Carrier: Debug + Send {
     /// carrier has ended.
     fn send(&mut self, datagram: Bytes) -> Result<(), SendError>;
 
+    /// Sees what [`send`](Self::send) has queued on its way, and wakes the task when it should be
+    /// called again.
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
     /// Ready as soon as [`send`](Self::send) has room for a datagram again, and when the carrier
     /// has ended.
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<()>;
@@ -95,6 +113,15 @@ pub trait Carrier: Debug + Send {
 
     /// This end's address, as far as it is known; the IP address is unspecified otherwise.
     fn local_addr(&self) -> SocketAddr;
+
+    /// What brings the datagrams, for people.
+    fn kind(&self) -> CarrierKind;
+
+    /// How the carrier's own congestion control stands now; `None` from carriers without one, which
+    /// answer that always.
+    fn congestion(&mut self) -> Option<CarrierState> {
+        None
+    }
 
     /// Ends the carrier and tells the peer a code and a reason in words (at most
     /// [`MAX_CLOSE_REASON`] bytes). What is queued and not yet sent is lost.

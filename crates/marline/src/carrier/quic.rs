@@ -9,7 +9,7 @@ use quinn::{Connection, ConnectionError, Endpoint, SendDatagramError, VarInt};
 
 use super::handshake::{EXPORTER_LABEL, Exported, SessionId};
 use super::socket::{SocketError, SocketSpec};
-use super::{Carrier, CarrierEnd, MAX_CLOSE_REASON, SendError, cut, printable};
+use super::{Carrier, CarrierEnd, CarrierKind, MAX_CLOSE_REASON, SendError, cut, printable};
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
 
@@ -240,6 +240,10 @@ impl Carrier for QuicCarrier {
         SocketAddr::new(ip.to_canonical(), port)
     }
 
+    fn kind(&self) -> CarrierKind {
+        CarrierKind::Quic
+    }
+
     fn close(&mut self, code: u32, reason: &str) {
         let reason = cut(reason, MAX_CLOSE_REASON);
         self.connection
@@ -263,6 +267,13 @@ impl Drop for QuicCarrier {
         // The futures hold connections of their own, which would keep this one open.
         self.close(0, "");
     }
+}
+
+/// Bytes of a datagram in a UDP payload of `mtu` bytes: less the short header with a connection id
+/// of 8 and a packet number of 4 bytes, the seal, and the DATAGRAM frame's type and length, and what
+/// quinn keeps free beside them.
+pub(super) fn room(mtu: u16) -> usize {
+    usize::from(mtu) - (1_400 - 1_362)
 }
 
 /// The peer's address, an IPv4 one as such even where the socket is an IPv6 one.

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpSocket};
 
 /// What a path's socket is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,12 +28,12 @@ impl fmt::Display for Bind {
     }
 }
 
-/// How to open the UDP socket of one path.
+/// How to open the socket of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketSpec {
     /// What it is bound to.
     pub bind: Bind,
-    /// Its UDP port; 0, the default, lets the system choose.
+    /// Its port; 0, the default, lets the system choose.
     pub port: u16,
     /// Kernel buffer to ask for in each direction (bytes), default 4 MiB. The system may grant
     /// less (`net.core.rmem_max`), which is no error.
@@ -89,8 +90,12 @@ pub enum SocketError {
         remote: SocketAddr,
     },
     /// The port is taken.
-    #[error("UDP {address} is in use by another program; choose another port or stop that one")]
+    #[error(
+        "{protocol} {address} is in use by another program; choose another port or stop that one"
+    )]
     Busy {
+        /// `UDP` or `TCP`.
+        protocol: &'static str,
         /// The address asked for.
         address: SocketAddr,
     },
@@ -104,11 +109,24 @@ pub enum SocketError {
         /// What the operating system says.
         source: io::Error,
     },
-    /// The carrier shares its socket with others, as a server's do.
-    #[error("only a carrier that was dialled has a socket of its own to be rebound")]
+    /// The system's TCP has no such congestion control, or this user may not choose it.
+    #[error(
+        "no TCP congestion control `{name}` can be had: {source}; {}",
+        controls(known)
+    )]
+    Congestion {
+        /// The name asked for.
+        name: String,
+        /// Those that the system has, as far as it tells.
+        known: Vec<String>,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The carrier shares its socket with others, as a server's do, or is a TCP connection.
+    #[error("only a QUIC carrier that was dialled has a socket of its own to be rebound")]
     Shared,
     /// Anything else.
-    #[error("UDP socket on {bind}: {source}")]
+    #[error("socket on {bind}: {source}")]
     Io {
         /// What the socket is bound to.
         bind: Bind,
@@ -120,6 +138,13 @@ pub enum SocketError {
 fn join(addresses: &[IpAddr]) -> String {
     let texts: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
     texts.join(", ")
+}
+
+fn controls(known: &[String]) -> String {
+    match known {
+        [] => "see net.ipv4.tcp_available_congestion_control".to_owned(),
+        known => format!("there are {}", known.join(", ")),
+    }
 }
 
 /// A socket, and the source address that the routing table picks for it.
@@ -141,12 +166,8 @@ impl SocketSpec {
             Bind::Interface(name) if known.iter().any(|(known, _)| known == name) => Ok(()),
             Bind::Interface(name) => {
                 // An interface without any address is not in the list, but may be bound to.
-                let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).map_err(
-                    |source| SocketError::Io {
-                        bind: self.bind.clone(),
-                        source,
-                    },
-                )?;
+                let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP));
+                let socket = socket.map_err(|source| self.io(source))?;
                 match bind_device(&socket, name)? {
                     true => Ok(()),
                     false => Err(bad_interface(name)),
@@ -164,17 +185,31 @@ impl SocketSpec {
 
     /// Opens and binds a socket that can send to `remote`.
     pub(super) fn open(&self, remote: SocketAddr) -> Result<PathSocket, SocketError> {
-        let (socket, fallback) = self.bound(remote, self.port)?;
+        let socket = self.opened(Type::DGRAM, remote)?;
         set_buffers(&socket, self.buffer);
-        if let (Some(ip), bind) = (fallback, &self.bind) {
-            tracing::info!(
-                "{bind}: binding to its address {ip}, since this system does not let this program \
-                 bind to the interface itself"
-            );
-        }
-        // A second socket, bound alike and connected, asks the routing table without sending:
-        // no route is an error now instead of silence until the time-out.
-        let (probe, _) = self.bound(remote, 0)?;
+        let source = self.source(remote)?;
+        let socket = socket.into();
+        Ok(PathSocket { socket, source })
+    }
+
+    /// Opens and binds a TCP socket that can be connected to `remote`, with a congestion control.
+    pub(super) fn open_tcp(
+        &self,
+        remote: SocketAddr,
+        congestion: Option<&str>,
+    ) -> Result<TcpSocket, SocketError> {
+        let socket = self.opened(Type::STREAM, remote)?;
+        control_congestion(&socket, congestion)?;
+        self.source(remote)?;
+        socket.set_nonblocking(true).map_err(|e| self.io(e))?;
+        Ok(TcpSocket::from_std_stream(socket.into()))
+    }
+
+    /// The source address that the routing table picks for `remote`.
+    pub(super) fn source(&self, remote: SocketAddr) -> Result<IpAddr, SocketError> {
+        // A UDP socket, bound alike and connected, asks the routing table without sending: no route
+        // is an error now instead of silence until the time-out.
+        let (probe, _) = self.bound(Type::DGRAM, remote, 0)?;
         let source = probe
             .connect(&remote.into())
             .and_then(|()| probe.local_addr())
@@ -183,30 +218,38 @@ impl SocketSpec {
                 bind: self.bind.clone(),
                 source,
             })?;
-        Ok(PathSocket {
-            socket: socket.into(),
-            source: source
-                .as_socket()
-                .map_or_else(|| unspecified(remote), |a| a.ip()),
-        })
+        Ok(source
+            .as_socket()
+            .map_or_else(|| unspecified(remote), |a| a.ip()))
+    }
+
+    fn io(&self, source: io::Error) -> SocketError {
+        SocketError::Io {
+            bind: self.bind.clone(),
+            source,
+        }
+    }
+
+    fn opened(&self, kind: Type, remote: SocketAddr) -> Result<Socket, SocketError> {
+        let (socket, fallback) = self.bound(kind, remote, self.port)?;
+        if let (Some(ip), bind) = (fallback, &self.bind) {
+            tracing::info!(
+                "{bind}: binding to its address {ip}, since this system does not let this program \
+                 bind to the interface itself"
+            );
+        }
+        Ok(socket)
     }
 
     /// A bound socket, and the interface's address where that had to stand for the interface.
     fn bound(
         &self,
+        kind: Type,
         remote: SocketAddr,
         port: u16,
     ) -> Result<(Socket, Option<IpAddr>), SocketError> {
-        let io = |source| SocketError::Io {
-            bind: self.bind.clone(),
-            source,
-        };
-        let socket = Socket::new(
-            Domain::for_address(remote),
-            Type::DGRAM,
-            Some(Protocol::UDP),
-        )
-        .map_err(io)?;
+        let socket = Socket::new(Domain::for_address(remote), kind, None);
+        let socket = socket.map_err(|source| self.io(source))?;
         let mut fallback = None;
         let ip = match &self.bind {
             Bind::Any => unspecified(remote),
@@ -229,36 +272,93 @@ impl SocketSpec {
     }
 }
 
-/// Opens a server's socket. With `dual` an unspecified IPv6 address takes IPv4 too.
+/// Opens a server's UDP socket. With `dual` an unspecified IPv6 address takes IPv4 too.
 pub(super) fn listen(
     address: SocketAddr,
     dual: bool,
     buffer: usize,
 ) -> Result<UdpSocket, SocketError> {
+    let socket = serving(Type::DGRAM, address, dual)?;
+    set_buffers(&socket, buffer);
+    Ok(socket.into())
+}
+
+/// Opens a server's TCP socket, whose connections have this congestion control.
+pub(super) fn listen_tcp(
+    address: SocketAddr,
+    dual: bool,
+    congestion: Option<&str>,
+) -> Result<TcpListener, SocketError> {
+    /// Connections that the kernel keeps until they are taken in.
+    const BACKLOG: i32 = 128;
+    let socket = serving(Type::STREAM, address, dual)?;
+    control_congestion(&socket, congestion)?;
+    socket
+        .listen(BACKLOG)
+        .and_then(|()| socket.set_nonblocking(true))
+        .and_then(|()| TcpListener::from_std(socket.into()))
+        .map_err(|source| SocketError::Io {
+            bind: Bind::Address(address.ip()),
+            source,
+        })
+}
+
+fn serving(kind: Type, address: SocketAddr, dual: bool) -> Result<Socket, SocketError> {
     let shown = Bind::Address(address.ip());
     let io = |source| SocketError::Io {
         bind: shown.clone(),
         source,
     };
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::DGRAM,
-        Some(Protocol::UDP),
-    )
-    .map_err(io)?;
+    let socket = Socket::new(Domain::for_address(address), kind, None).map_err(io)?;
     if address.is_ipv6() {
         socket.set_only_v6(!dual).map_err(io)?;
     }
+    // A server that starts anew finds old connections of its own, which are no reason to refuse.
+    #[cfg(unix)]
+    if kind == Type::STREAM {
+        socket.set_reuse_address(true).map_err(io)?;
+    }
     bind(&socket, address, &shown)?;
-    set_buffers(&socket, buffer);
-    Ok(socket.into())
+    Ok(socket)
+}
+
+/// Has the kernel use this congestion control for a TCP socket; without a name, the system's.
+#[cfg(target_os = "linux")]
+fn control_congestion(socket: &Socket, name: Option<&str>) -> Result<(), SocketError> {
+    let Some(name) = name else {
+        return Ok(());
+    };
+    let set = socket.set_tcp_congestion(name.as_bytes());
+    set.map_err(|source| SocketError::Congestion {
+        name: name.to_owned(),
+        known: super::tcp::congestion_controls(),
+        source,
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn control_congestion(_: &Socket, name: Option<&str>) -> Result<(), SocketError> {
+    match name {
+        None => Ok(()),
+        Some(name) => Err(SocketError::Congestion {
+            name: name.to_owned(),
+            known: Vec::new(),
+            source: io::ErrorKind::Unsupported.into(),
+        }),
+    }
 }
 
 fn bind(socket: &Socket, address: SocketAddr, shown: &Bind) -> Result<(), SocketError> {
     socket
         .bind(&address.into())
         .map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => SocketError::Busy { address },
+            io::ErrorKind::AddrInUse => SocketError::Busy {
+                protocol: match socket.r#type() {
+                    Ok(Type::STREAM) => "TCP",
+                    _ => "UDP",
+                },
+                address,
+            },
             io::ErrorKind::AddrNotAvailable => SocketError::NotLocal {
                 address: address.ip(),
                 known: interfaces().into_iter().map(|(_, ip)| ip).collect(),
@@ -414,7 +514,7 @@ mod tests {
         let address = taken.local_addr().unwrap();
         assert!(matches!(
             listen(address, false, 1 << 20),
-            Err(SocketError::Busy { address: busy }) if busy == address
+            Err(SocketError::Busy { address: busy, .. }) if busy == address
         ));
     }
 }

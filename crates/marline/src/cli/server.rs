@@ -191,13 +191,16 @@ async fn start(args: Args) -> Result<(), CliError> {
     let program = Server::bind(args).await?;
     let config = program.config();
     let (identity, allow) = (program.identity().clone(), config.allow_clients.clone());
-    let options = ServerOptions {
+    let mut options = ServerOptions {
         session: config.session(),
         ..ServerOptions::new(config.listen.clone(), identity, allow.clone())
     };
+    options.listen.tcp = config.tcp;
+    options.listen.tcp_congestion.clone_from(&config.tcp_cc);
     let server = endpoint::Server::bind(options).map_err(unbound)?;
     for address in server.local_addrs() {
-        tracing::info!("listening at UDP {address}");
+        let carriers = if config.tcp { "UDP and TCP" } else { "UDP" };
+        tracing::info!("listening at {carriers} {address}");
     }
     match allow.len() {
         0 => tracing::warn!("the list of clients is empty: nobody is let in"),
@@ -224,6 +227,12 @@ async fn start(args: Args) -> Result<(), CliError> {
 fn unbound(error: BindError) -> CliError {
     let hint = match &error {
         BindError::Listen(ListenError::Socket { source, .. }) => match source {
+            SocketError::Busy {
+                protocol: "TCP", ..
+            } => {
+                "another program, perhaps a web server, has that TCP port: choose another with --listen, or do without TCP: --tcp off"
+            }
+            SocketError::Congestion { .. } => "correct --tcp-cc",
             SocketError::Busy { .. } => {
                 "another program, perhaps another `marline server`, has that port: stop it, or choose another with --listen"
             }

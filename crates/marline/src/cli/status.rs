@@ -232,10 +232,13 @@ fn align(table: &mut Table, columns: std::ops::RangeInclusive<usize>) {
 }
 
 fn path_row(path: &PathStatus) -> Vec<String> {
-    let name = if path.cost == 0 {
-        path.name.clone()
-    } else {
-        format!("{} (cost {})", path.name, path.cost)
+    let cost = (path.cost > 0).then(|| format!("cost {}", path.cost));
+    // What people take for granted needs no word.
+    let carrier = path.carrier.clone().filter(|carrier| carrier != "quic");
+    let notes: Vec<String> = cost.into_iter().chain(carrier).collect();
+    let name = match notes[..] {
+        [] => path.name.clone(),
+        _ => format!("{} ({})", path.name, notes.join(", ")),
     };
     vec![
         path.id.to_string(),

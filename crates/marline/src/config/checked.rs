@@ -3,10 +3,11 @@
 use super::error::{ConfigError, Problem};
 use super::live::{LATENCY, live_latency};
 use super::names::{self, Congestion, Schedulers};
+use super::path::control;
 use super::raw::{RawClient, RawServer};
 use super::source::{Raw, Source, Written};
 use super::text::{duration, listen_address, nearest, redundancy};
-use super::tun::{default_state, tun_in, tun_out};
+use super::tun::{default_state, switch, tun_in, tun_out};
 use super::{Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut, live_target};
 use crate::control;
 use crate::control::status::Role;
@@ -65,6 +66,10 @@ pub struct ClientConfig {
 pub struct ServerConfig {
     /// Addresses to listen on, at least one.
     pub listen: Vec<SocketAddr>,
+    /// Take TLS over TCP at the same addresses.
+    pub tcp: bool,
+    /// The kernel's congestion control for what is sent over TCP; `None` for the system's own choice.
+    pub tcp_cc: Option<String>,
     /// Key file.
     pub identity: PathBuf,
     /// Addresses at which clients reach it, for the connection string that it prints; empty when it has to guess.
@@ -236,6 +241,14 @@ impl ServerConfig {
         let schedulers = Schedulers::read(source, &raw.scheduler)?;
         Ok(ServerConfig {
             listen,
+            tcp: match &raw.tcp {
+                Some(value) => source.read("tcp", value, switch)?,
+                None => true,
+            },
+            tcp_cc: match &raw.tcp_cc {
+                Some(value) => Some(source.read("tcp-cc", value, control)?),
+                None => None,
+            },
             identity: identity(source, raw.identity.as_ref())?,
             advertise: advertise(source)?,
             allow_clients: allow_clients(source)?,

@@ -1,8 +1,8 @@
-//! One path as it is configured: `LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,name=NAME]`.
+//! One path as it is configured: `LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME]`.
 
 use super::error::Problem;
 use super::text::{nearest, size, size_text};
-use crate::carrier::Bind;
+use crate::carrier::{Bind, CarrierChoice};
 use crate::identity::HostPort;
 use std::fmt;
 use std::net::IpAddr;
@@ -12,7 +12,11 @@ use std::str::FromStr;
 const MAX_INTERFACE: usize = 15;
 /// Longest path name.
 const MAX_NAME: usize = 64;
-const OPTIONS: [&str; 5] = ["standby", "cost", "budget", "server", "name"];
+/// Longest name of a congestion control that Linux takes (`TCP_CA_NAME_MAX` less the closing zero).
+const MAX_CONTROL: usize = 15;
+const OPTIONS: [&str; 7] = [
+    "standby", "cost", "budget", "server", "carrier", "tcp-cc", "name",
+];
 
 /// A path as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,11 @@ pub struct PathSpec {
     pub budget: Option<u64>,
     /// Address of the server over this path, where it differs from those in the connection string.
     pub server: Option<HostPort>,
+    /// What may carry the path.
+    pub carrier: CarrierChoice,
+    /// Congestion control of the kernel, as it calls it, where TCP carries the path; `None` for the
+    /// system's own choice.
+    pub tcp_cc: Option<String>,
 }
 
 impl Default for PathSpec {
@@ -41,6 +50,8 @@ impl Default for PathSpec {
             cost: 0,
             budget: None,
             server: None,
+            carrier: CarrierChoice::Auto,
+            tcp_cc: None,
         }
     }
 }
@@ -59,6 +70,12 @@ impl fmt::Display for PathSpec {
         }
         if let Some(server) = &self.server {
             write!(f, ",server={server}")?;
+        }
+        if self.carrier != CarrierChoice::Auto {
+            write!(f, ",carrier={}", self.carrier)?;
+        }
+        if let Some(control) = &self.tcp_cc {
+            write!(f, ",tcp-cc={control}")?;
         }
         if self.name != default_name(&self.local, self.server.as_ref()) {
             write!(f, ",name={}", self.name)?;
@@ -152,11 +169,17 @@ impl FromStr for PathSpec {
                     let server = value.parse::<HostPort>();
                     spec.server = Some(server.map_err(|error| Problem::new(error.to_string()))?);
                 }
+                ("carrier", Some(value)) => {
+                    spec.carrier = value.parse().map_err(|choices| {
+                        Problem::new(format!("carrier `{value}` is not {choices}"))
+                    })?;
+                }
+                ("tcp-cc", Some(value)) => spec.tcp_cc = Some(control(value)?),
                 ("name", Some(value)) => spec.name = name(value)?,
                 ("standby", Some(_)) => {
                     return Err(Problem::new("option `standby` takes no value"));
                 }
-                ("cost" | "budget" | "server" | "name", None) => {
+                ("cost" | "budget" | "server" | "carrier" | "tcp-cc" | "name", None) => {
                     return Err(Problem::new(format!(
                         "option `{key}` needs a value: `{key}=...`"
                     )));
@@ -167,10 +190,31 @@ impl FromStr for PathSpec {
                 }
             }
         }
+        if spec.tcp_cc.is_some() && spec.carrier == CarrierChoice::Quic {
+            return Err(Problem::new("`tcp-cc` says nothing with `carrier=quic`")
+                .hint("leave one of them out"));
+        }
         if spec.name.is_empty() {
             spec.name = default_name(&spec.local, spec.server.as_ref());
         }
         Ok(spec)
+    }
+}
+
+/// The name of a kernel's congestion control. Whether this one has it shows when it is asked for.
+pub(super) fn control(text: &str) -> Result<String, Problem> {
+    let fine = !text.is_empty()
+        && text.len() <= MAX_CONTROL
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    if fine {
+        Ok(text.to_owned())
+    } else {
+        Err(
+            Problem::new(format!("`{text}` is no name of a TCP congestion control"))
+                .hint("write one of `sysctl net.ipv4.tcp_available_congestion_control`, as `bbr`"),
+        )
     }
 }
 
@@ -219,6 +263,8 @@ mod tests {
             "wwan0,budget=20GB",
             "wwan0,budget=1073741824B",
             "wwan0,standby,cost=2,server=h:1,name=modem",
+            "wwan0,carrier=tcp,tcp-cc=bbr",
+            "wwan0,carrier=quic",
         ] {
             assert_eq!(parse(text).to_string(), text);
             assert_eq!(parse(&parse(text).to_string()), parse(text));
@@ -250,6 +296,9 @@ mod tests {
             ("wlan0,stanby", "unknown option `stanby`"),
             ("wlan0,server=host:port", "port"),
             ("wlan0,name=a b", "not usable"),
+            ("wlan0,carrier=udp", "is not auto, quic or tcp"),
+            ("wlan0,tcp-cc=", "no name of a TCP"),
+            ("wlan0,carrier=quic,tcp-cc=bbr", "says nothing"),
         ] {
             let problem = text.parse::<PathSpec>().expect_err(text);
             assert!(problem.message.contains(reason), "{text}: {problem}");

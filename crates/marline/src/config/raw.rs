@@ -19,9 +19,10 @@ pub struct RawClient {
     /// [default: $XDG_CONFIG_HOME/marline/identity].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub identity: Option<Written>,
-    /// A path: LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,name=NAME], where LOCAL is an interface, a
-    /// source address or `any`. A path that has carried its budget, such as 20GB, stands by until the month is over. Give
-    /// it once for each path [default: any].
+    /// A path: LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME]
+    /// [,name=NAME], where LOCAL is an interface, a source address or `any`. A path that has carried its budget, such as
+    /// 20GB, stands by until the month is over. Its carrier is QUIC, or TLS over TCP where the network blocks UDP, unless
+    /// you choose; tcp-cc is TCP's congestion control, such as bbr. Give it once for each path [default: any].
     #[arg(long, value_name = "PATH", value_parser = Written::flag)]
     pub path: Vec<Written>,
     /// File that keeps what paths with a budget have carried, or `off` [default: $XDG_STATE_HOME/marline/usage.toml].
@@ -103,9 +104,15 @@ pub struct RawClient {
 #[derive(Debug, Default, Clone, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RawServer {
-    /// Address to listen on, UDP. Give it once for each address [default: 0.0.0.0:4433 and [::]:4433].
+    /// Address to listen on, UDP and TCP. Give it once for each address [default: 0.0.0.0:4433 and [::]:4433].
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub listen: Vec<Written>,
+    /// Take clients whose networks block UDP over TCP, at the same addresses: on or off [default: on].
+    #[arg(long, value_name = "on|off", value_parser = Written::flag)]
+    pub tcp: Option<Written>,
+    /// The kernel's congestion control for what is sent to those clients, such as bbr or cubic [default: the system's].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub tcp_cc: Option<Written>,
     /// HOST[:PORT] at which clients reach this server, for the connection string that it prints. Give it once for each
     /// address [default: a guess].
     #[arg(long, value_name = "HOST", value_parser = Written::flag)]
@@ -224,6 +231,8 @@ impl Raw for RawServer {
     fn over(self, file: Self) -> Self {
         RawServer {
             listen: list(self.listen, file.listen),
+            tcp: self.tcp.or(file.tcp),
+            tcp_cc: self.tcp_cc.or(file.tcp_cc),
             advertise: list(self.advertise, file.advertise),
             identity: self.identity.or(file.identity),
             allow_client: list(self.allow_client, file.allow_client),

@@ -94,8 +94,7 @@ mod tests {
                     local: crate::carrier::Bind::Interface(format!("if{number}")),
                     standby,
                     cost,
-                    budget: None,
-                    server: None,
+                    ..PathSpec::default()
                 })
                 .collect()
         })

@@ -82,7 +82,7 @@ fn setup(text: &str) -> Result<TunSetup, Problem> {
     }
 }
 
-fn switch(text: &str) -> Result<bool, Problem> {
+pub(super) fn switch(text: &str) -> Result<bool, Problem> {
     match text {
         "on" => Ok(true),
         "off" => Ok(false),

@@ -125,6 +125,9 @@ pub struct PathStatus {
     /// Packets received since the path came up.
     #[serde(default)]
     pub received_packets: u64,
+    /// What carries it, `quic` or `tcp`; `None` while it is not up.
+    #[serde(default)]
+    pub carrier: Option<String>,
     /// What the path may carry in a month, and has; `None` without a budget.
     #[serde(default)]
     pub budget: Option<BudgetStatus>,
@@ -255,6 +258,7 @@ pub(crate) mod tests {
                         sent_packets: 3600,
                         lost_packets: 36,
                         received_packets: 0,
+                        carrier: Some("quic".into()),
                         budget: None,
                     },
                     PathStatus {
@@ -275,6 +279,7 @@ pub(crate) mod tests {
                         sent_packets: 0,
                         lost_packets: 0,
                         received_packets: 0,
+                        carrier: None,
                         budget: Some(BudgetStatus {
                             month: "2026-11".into(),
                             limit_bytes: 20_000_000_000,

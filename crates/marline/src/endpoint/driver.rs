@@ -151,7 +151,11 @@ impl Driver {
 
     /// Sends a batch; true if there may be more.
     fn transmit(&mut self, cx: &mut Context<'_>, state: &mut State) -> bool {
+        let now = self.shared.clock.now();
         for attached in &mut self.attached {
+            if let Some(told) = attached.carrier.congestion() {
+                state.session.carrier_told(now, attached.path, &told);
+            }
             if let Some(datagram) = attached.pending.take() {
                 match attached.carrier.send(datagram) {
                     Err(SendError::Full(datagram)) => attached.pending = Some(datagram),
@@ -159,7 +163,6 @@ impl Driver {
                 }
             }
         }
-        let now = self.shared.clock.now();
         let mut ended = Vec::new();
         let mut sent = 0;
         while sent < BATCH {
@@ -189,6 +192,7 @@ impl Driver {
             self.on_ended(state, path, &end);
         }
         for attached in &mut self.attached {
+            let _ = attached.carrier.poll_flush(cx);
             // If there is room again already, the next turn sends what is pending.
             if attached.pending.is_some() && attached.carrier.poll_writable(cx).is_ready() {
                 cx.waker().wake_by_ref();

@@ -17,7 +17,7 @@ use super::objects::Objects;
 use super::packets::Packets;
 use super::shared::{Closed, PathNote, Shared};
 use super::stream::Stream;
-use crate::carrier::Carrier;
+use crate::carrier::{Carrier, CarrierKind};
 
 /// Opens and accepts flows of one session, and adds and removes its paths. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -152,6 +152,7 @@ impl Handle {
         let note = PathNote {
             name: name.to_owned(),
             state: PathState::Validating,
+            carrier: carrier.kind(),
         };
         state.paths.insert(path, note);
         // The driver is gone only when the session is over, and then the carrier may go too.
@@ -207,6 +208,13 @@ impl Handle {
         let state = self.shared.lock();
         let names = state.paths.iter();
         names.map(|(id, note)| (*id, note.name.clone())).collect()
+    }
+
+    /// What carries each of the session's paths.
+    pub fn path_carriers(&self) -> BTreeMap<PathId, CarrierKind> {
+        let state = self.shared.lock();
+        let paths = state.paths.iter();
+        paths.map(|(id, note)| (*id, note.carrier)).collect()
     }
 
     /// What the session thinks of a path; `None` when it does not have it.

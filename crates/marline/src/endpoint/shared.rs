@@ -12,6 +12,7 @@ use marline_proto::{CloseReason, Event, Session};
 use super::clock::Clock;
 use super::packets::TargetNews;
 use super::units::Settled;
+use crate::carrier::CarrierKind;
 
 /// The session is over, for the reason that it carries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +47,7 @@ pub(super) struct PathNote {
     /// What people call it.
     pub(super) name: String,
     pub(super) state: PathState,
+    pub(super) carrier: CarrierKind,
 }
 
 /// What the lock guards.

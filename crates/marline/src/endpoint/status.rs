@@ -5,6 +5,7 @@ use std::time::Duration;
 use marline_proto::stats::{Delays, FlowStats, PathStats, SessionStats, UnitCounters};
 
 use super::Handle;
+use crate::carrier::CarrierKind;
 use crate::control::status::{
     FlowStatus, PathState, PathStatus, Quantiles, SessionStatus, UnitsStatus,
 };
@@ -26,7 +27,12 @@ fn path_state(state: marline_proto::path::PathState) -> PathState {
 }
 
 /// A path under the number and name that this end gives it.
-pub(super) fn path(number: u64, name: &str, path: &PathStats) -> PathStatus {
+pub(super) fn path(
+    number: u64,
+    name: &str,
+    path: &PathStats,
+    carrier: Option<CarrierKind>,
+) -> PathStatus {
     // Before anything was acknowledged the session's figures are what it assumes.
     let measured = path.counters.acked_bytes > 0;
     PathStatus {
@@ -47,6 +53,7 @@ pub(super) fn path(number: u64, name: &str, path: &PathStats) -> PathStatus {
         sent_packets: path.counters.sent_packets,
         lost_packets: path.counters.lost_packets,
         received_packets: path.counters.received_packets,
+        carrier: carrier.map(|kind| kind.as_str().to_owned()),
         budget: None,
     }
 }
@@ -77,6 +84,7 @@ pub(super) fn absent_path(
         sent_packets: 0,
         lost_packets: 0,
         received_packets: 0,
+        carrier: None,
         budget: None,
     }
 }

@@ -11,7 +11,7 @@ mod exchange;
 mod message;
 mod proof;
 
-pub(super) use exchange::{receive, send};
+pub(super) use exchange::{ExchangeError, receive, send};
 pub use message::{
     DecodeError, Hello, MAX_MESSAGE, MAX_PARAMS, MAX_REASON, RefuseCode, Reply, SessionId, VERSION,
 };

@@ -99,14 +99,14 @@ async fn forged_join(path_proved: PathId, path_asked: PathId, moved: bool) -> Re
         let now = dial.connect(&hosts.client).await.unwrap();
         let session = opened.key.session();
         let proved_on = if moved { &earlier } else { &now };
-        let export = exported(&proved_on.connection, session).unwrap();
+        let export = proved_on.link.exported(session).unwrap();
         let proof = opened.key.prove(&export, path_proved);
         let hello = Hello::Join {
             path: path_asked,
             session,
             proof,
         };
-        let (mut send, mut recv) = now.connection.open_bi().await.unwrap();
+        let (mut send, mut recv) = quic(&now).open_bi().await.unwrap();
         send.write_all(&hello.encode()).await.unwrap();
         Reply::decode(&receive(&mut recv).await.unwrap()).unwrap().1
     };
@@ -145,7 +145,10 @@ async fn the_export_differs_by_session_and_connection_and_is_equal_at_both_ends(
     let (opened, first, _) = hosts.open(&dial).await;
     let (other, ..) = hosts.open(&dial).await;
     let session = opened.key.session();
-    let of = |carrier: &QuicCarrier, id| exported(&carrier.connection, id).unwrap();
+    let of = |carrier: &PathCarrier, id| match carrier {
+        PathCarrier::Quic(carrier) => exported(&carrier.connection, id).unwrap(),
+        PathCarrier::Tcp(_) => panic!("that is TCP"),
+    };
     assert_eq!(of(&opened.carrier, session), of(&first, session));
     assert_ne!(of(&opened.carrier, session), of(&other.carrier, session));
     assert_ne!(

@@ -4,7 +4,9 @@ mod datagrams;
 mod join;
 mod nat;
 mod open;
+mod race;
 mod strangers;
+mod tcp;
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,7 +22,8 @@ use tokio::task::JoinHandle;
 
 use super::handshake::SessionKey;
 use super::{
-    Attempt, Carrier, CarrierEnd, Dial, ListenConfig, Listener, Opened, QuicCarrier, SendError,
+    Attempt, Carrier, CarrierChoice, CarrierEnd, CarrierKind, Dial, Dialled, ListenConfig,
+    Listener, Opened, PathCarrier, SendError, link::Link,
 };
 use crate::identity::{AllowList, Identity, PublicKey};
 
@@ -69,12 +72,20 @@ impl Hosts {
     fn dial(&self) -> Dial {
         Dial {
             timeout: LIMIT,
+            carrier: CarrierChoice::Quic,
             ..Dial::new(self.addr, self.server)
         }
     }
 
+    fn dial_tcp(&self) -> Dial {
+        Dial {
+            carrier: CarrierChoice::Tcp,
+            ..self.dial()
+        }
+    }
+
     /// A new session by this dial: the client's end, the server's end and the server's key.
-    async fn open(&mut self, dial: &Dial) -> (Opened, QuicCarrier, SessionKey) {
+    async fn open(&mut self, dial: &Dial) -> (Opened, PathCarrier, SessionKey) {
         let client = async {
             let dialled = dial.connect(&self.client).await.unwrap();
             let params = Bytes::from_static(b"client");
@@ -96,7 +107,7 @@ impl Hosts {
         dial: &Dial,
         key: &SessionKey,
         path: PathId,
-    ) -> (QuicCarrier, QuicCarrier) {
+    ) -> (PathCarrier, PathCarrier) {
         let client = async {
             let dialled = dial.connect(&self.client).await.unwrap();
             dialled.join(key, path).await.unwrap()
@@ -110,6 +121,14 @@ impl Hosts {
             attempt.accept(key).unwrap()
         };
         soon(async { tokio::join!(client, server) }).await
+    }
+}
+
+/// The QUIC connection that was dialled.
+fn quic(dialled: &Dialled) -> &quinn::Connection {
+    match &dialled.link {
+        Link::Quic(link) => &link.connection,
+        Link::Tcp(_) => panic!("that is TCP"),
     }
 }
 
@@ -131,7 +150,7 @@ async fn send(carrier: &mut dyn Carrier, datagram: Bytes) {
     let mut datagram = datagram;
     loop {
         match carrier.send(datagram) {
-            Ok(()) => return,
+            Ok(()) => return poll_fn(|cx| carrier.poll_flush(cx)).await,
             Err(SendError::Full(back)) => datagram = back,
             Err(error) => panic!("{error}"),
         }

@@ -110,6 +110,7 @@ async fn a_silent_address_is_unreachable() {
     let identity = Identity::generate().unwrap();
     let dial = Dial {
         timeout: Duration::from_millis(200),
+        carrier: CarrierChoice::Quic,
         ..Dial::new(silent.local_addr().unwrap(), identity.public_key())
     };
     let error = dial.connect(&identity).await.unwrap_err();

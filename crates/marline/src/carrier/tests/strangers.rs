@@ -9,7 +9,7 @@ async fn says(hosts: &mut Hosts, bytes: &[u8]) -> (u16, Reply) {
     let dial = hosts.dial();
     let asked = async {
         let dialled = dial.connect(&hosts.client).await.unwrap();
-        let (mut send, mut recv) = dialled.connection.open_bi().await.unwrap();
+        let (mut send, mut recv) = quic(&dialled).open_bi().await.unwrap();
         send.write_all(bytes).await.unwrap();
         send.finish().unwrap();
         Reply::decode(&receive(&mut recv).await.unwrap()).unwrap()
@@ -75,7 +75,10 @@ fn server_that_says(bytes: Vec<u8>) -> (quinn::Endpoint, SocketAddr, PublicKey) 
 
 async fn asks(addr: SocketAddr, server: PublicKey) -> DialError {
     let client = Identity::generate().unwrap();
-    let dial = Dial::new(addr, server);
+    let dial = Dial {
+        carrier: CarrierChoice::Quic,
+        ..Dial::new(addr, server)
+    };
     let dialled = soon(dial.connect(&client)).await.unwrap();
     soon(dialled.open(PathId(0), Bytes::new()))
         .await
@@ -126,7 +129,10 @@ async fn a_server_of_something_else_is_told_apart() {
     let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(tls).unwrap();
     let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     let endpoint = quinn::Endpoint::server(config, LOOPBACK).unwrap();
-    let dial = Dial::new(endpoint.local_addr().unwrap(), identity.public_key());
+    let dial = Dial {
+        carrier: CarrierChoice::Quic,
+        ..Dial::new(endpoint.local_addr().unwrap(), identity.public_key())
+    };
     let serve = async { endpoint.accept().await.unwrap().await };
     let (error, _) = soon(async { tokio::join!(dial.connect(&identity), serve) }).await;
     let error = error.unwrap_err();
@@ -146,7 +152,7 @@ async fn half_open_handshakes_are_bounded_and_end() {
         let two = dial.connect(&hosts.client).await.unwrap();
         let error = dial.connect(&hosts.client).await.unwrap_err();
         assert!(matches!(error, DialError::Busy { .. }), "{error}");
-        let closed = async { tokio::join!(one.connection.closed(), two.connection.closed()) };
+        let closed = async { tokio::join!(quic(&one).closed(), quic(&two).closed()) };
         closed.await;
     };
     tokio::select! {

@@ -1,6 +1,6 @@
 use super::counted::Counted;
 use super::{Keys, LOOK, SessionError, Targets, config};
-use crate::carrier::Bind;
+use crate::carrier::{Bind, CarrierChoice};
 use crate::config::PathSpec;
 use crate::demo::live;
 use crate::demo::worker::Worker;
@@ -54,6 +54,8 @@ impl Client {
                 host: identity::Host::Ip(entry.ip()),
                 port: entry.port(),
             }),
+            // The emulated links carry UDP.
+            carrier: CarrierChoice::Quic,
             ..PathSpec::default()
         };
         let options = ClientOptions {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::ClientOptions;
 use super::error::PathFailure;
+use super::{ClientOptions, Shared};
 use crate::carrier::{Bind, Dial, Dialled, SocketSpec};
 use crate::config::PathSpec;
 use crate::identity::{Host, HostPort};
@@ -32,10 +32,11 @@ pub(super) fn socket(spec: &PathSpec) -> SocketSpec {
 /// # Errors
 /// When none does: the failure that tells most.
 pub(super) async fn dial(
-    options: &ClientOptions,
+    shared: &Shared,
     spec: &PathSpec,
     favourite: Option<SocketAddr>,
 ) -> Result<(Dialled, SocketAddr), PathFailure> {
+    let options = &shared.options;
     let mut addresses = resolve(options, spec).await?;
     // Stable: the others keep their order.
     addresses.sort_by_key(|address| Some(*address) != favourite);
@@ -44,6 +45,9 @@ pub(super) async fn dial(
         let dial = Dial {
             socket: socket(spec),
             quic: options.quic.clone(),
+            carrier: spec.carrier,
+            tcp_congestion: spec.tcp_cc.clone(),
+            outcomes: shared.outcomes.clone(),
             timeout: TIMEOUT,
             ..Dial::new(remote, options.server)
         };

@@ -39,11 +39,20 @@ impl PathFailure {
     }
 
     pub(super) fn of(error: &DialError, client: PublicKey) -> Self {
+        if let DialError::Neither { quic, tcp } = error {
+            let (quic, tcp) = (Self::of(quic, client), Self::of(tcp, client));
+            let worse = if tcp.kind > quic.kind { tcp } else { quic };
+            return Self {
+                message: error.to_string(),
+                ..worse
+            };
+        }
         let kind = match error {
             DialError::Socket(
                 SocketError::BadInterface { .. }
                 | SocketError::NotLocal { .. }
-                | SocketError::Family { .. },
+                | SocketError::Family { .. }
+                | SocketError::Congestion { .. },
             )
             | DialError::Config(_)
             | DialError::Tls(_)
@@ -70,6 +79,9 @@ impl PathFailure {
             )),
             DialError::Socket(SocketError::BadInterface { .. } | SocketError::NotLocal { .. }) => {
                 Some("correct `--path`, or plug the interface in".to_owned())
+            }
+            DialError::Socket(SocketError::Congestion { .. }) => {
+                Some("correct `tcp-cc=` of `--path`".to_owned())
             }
             _ => None,
         };

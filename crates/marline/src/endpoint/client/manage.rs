@@ -113,6 +113,7 @@ impl Client {
             };
         };
         let stats = live.handle.stats();
+        let carriers = live.handle.path_carriers();
         let slots = self.shared.slots();
         let paths = slots
             .iter()
@@ -120,7 +121,10 @@ impl Client {
                 let up = stats.paths.iter().find(|path| Some(path.id) == slot.path);
                 up.map_or_else(
                     || absent(slot),
-                    |path| status::path(slot.number, &slot.spec.name, path),
+                    |path| {
+                        let carrier = carriers.get(&path.id).copied();
+                        status::path(slot.number, &slot.spec.name, path, carrier)
+                    },
                 )
             })
             .collect();

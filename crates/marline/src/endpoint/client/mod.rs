@@ -29,7 +29,7 @@ use tokio_util::task::TaskTracker;
 pub use error::{ConnectError, FailureKind, PathFailure};
 
 use super::{Carried, ObjectStream, Packets, tunnel};
-use crate::carrier::QuicConfig;
+use crate::carrier::{Outcomes, QuicConfig};
 use crate::config::PathSpec;
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
 use crate::proxy::{OpenError, OpenOptions, Tunnel};
@@ -89,6 +89,8 @@ struct Shared {
     /// Held by whoever opens a session, so that only one does.
     opening: tokio::sync::Mutex<()>,
     slots: Mutex<Slots>,
+    /// Which networks let no QUIC through.
+    outcomes: Outcomes,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -115,6 +117,7 @@ impl Client {
                 current: watch::Sender::new(Current::default()),
                 opening: tokio::sync::Mutex::new(()),
                 slots: Mutex::new(Slots::default()),
+                outcomes: Outcomes::default(),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
             }),

@@ -65,7 +65,7 @@ impl Keeper {
         else {
             return Err(PathFailure::passing("the path was removed".into()));
         };
-        let (dialled, address) = dial(&self.shared.options, &spec, favourite).await?;
+        let (dialled, address) = dial(&self.shared, &spec, favourite).await?;
         let attached = self.shared.attach(dialled, &spec).await?;
         if let Some(slot) = self.shared.slots().get(self.number) {
             slot.favourite = Some(address);

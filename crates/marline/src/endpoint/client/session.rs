@@ -14,7 +14,7 @@ use super::Shared;
 use super::error::PathFailure;
 use super::slot::Slot;
 use crate::carrier::handshake::{RefuseCode, SessionKey};
-use crate::carrier::{Carrier, DialError, Dialled, QuicCarrier};
+use crate::carrier::{Carrier, DialError, Dialled, PathCarrier};
 use crate::config::PathSpec;
 use crate::endpoint::{Driver, Handle};
 
@@ -69,12 +69,13 @@ impl Current {
     }
 }
 
-fn params(carrier: &QuicCarrier, spec: &PathSpec) -> PathParams {
+fn params(carrier: &mut PathCarrier, spec: &PathSpec) -> PathParams {
     PathParams {
         max_datagram: carrier.max_datagram(),
         cost: u32::from(spec.cost),
         standby: spec.standby,
-        rtt: Some(carrier.rtt()),
+        rtt: carrier.rtt(),
+        carrier_controls: carrier.congestion().is_some(),
     }
 }
 
@@ -102,7 +103,7 @@ impl Shared {
             }
         };
         let path = PathId(live.next_path.fetch_add(1, Ordering::Relaxed));
-        let carrier = dialled.join(&live.key, path).await.map_err(|error| {
+        let mut carrier = dialled.join(&live.key, path).await.map_err(|error| {
             if let DialError::Refused {
                 code: RefuseCode::UnknownSession | RefuseCode::Proof,
                 reason,
@@ -117,7 +118,12 @@ impl Shared {
             PathFailure::of(&error, client)
         })?;
         live.handle
-            .add_path(path, &spec.name, &params(&carrier, spec), Box::new(carrier))
+            .add_path(
+                path,
+                &spec.name,
+                &params(&mut carrier, spec),
+                Box::new(carrier),
+            )
             .map_err(|error| PathFailure::passing(error.to_string()))?;
         Ok((live, path))
     }
@@ -130,7 +136,7 @@ impl Shared {
         let first = PathId(0);
         let mut ours = Vec::new();
         self.options.session.params().encode(&mut ours);
-        let opened = dialled
+        let mut opened = dialled
             .open(first, Bytes::from(ours))
             .await
             .map_err(|error| PathFailure::of(&error, self.options.identity.public_key()))?;
@@ -148,7 +154,7 @@ impl Shared {
             .add_path(
                 first,
                 &spec.name,
-                &params(&opened.carrier, spec),
+                &params(&mut opened.carrier, spec),
                 Box::new(opened.carrier),
             )
             .map_err(|error| PathFailure::passing(error.to_string()))?;

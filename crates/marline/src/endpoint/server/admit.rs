@@ -10,7 +10,7 @@ use marline_proto::{Session, Side};
 use super::Shared;
 use super::registry::{Entry, UsedPaths};
 use crate::carrier::handshake::RefuseCode;
-use crate::carrier::{Attempt, Carrier, JoinAttempt, NewAttempt, QuicCarrier};
+use crate::carrier::{Attempt, Carrier, JoinAttempt, NewAttempt, PathCarrier};
 use crate::endpoint::tunnel::Incomings;
 use crate::endpoint::{Driver, Handle};
 use crate::identity::PublicKey;
@@ -26,10 +26,11 @@ pub(super) fn admit(shared: &Arc<Shared>, attempt: Attempt) {
     }
 }
 
-fn params(carrier: &QuicCarrier) -> PathParams {
+fn params(carrier: &mut PathCarrier) -> PathParams {
     PathParams {
         max_datagram: carrier.max_datagram(),
-        rtt: Some(carrier.rtt()),
+        rtt: carrier.rtt(),
+        carrier_controls: carrier.congestion().is_some(),
         ..PathParams::default()
     }
 }
@@ -76,7 +77,7 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
     };
     let mut ours = Vec::new();
     shared.config.params().encode(&mut ours);
-    let (carrier, key) = match attempt.accept(Bytes::from(ours)) {
+    let (mut carrier, key) = match attempt.accept(Bytes::from(ours)) {
         Ok(accepted) => accepted,
         Err(error) => {
             tracing::warn!("a session with {} failed: {error}", name(shared, peer));
@@ -94,7 +95,8 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
     };
     let remote = carrier.remote_addr();
     let path_name = remote.to_string();
-    if let Err(error) = handle.add_path(path, &path_name, &params(&carrier), Box::new(carrier)) {
+    if let Err(error) = handle.add_path(path, &path_name, &params(&mut carrier), Box::new(carrier))
+    {
         tracing::warn!("a session with {} failed: {error}", name(shared, peer));
         return;
     }
@@ -152,7 +154,7 @@ fn join(shared: &Arc<Shared>, attempt: JoinAttempt) {
         attempt.refuse(RefuseCode::UnknownSession, reason);
         return;
     };
-    let carrier = match attempt.accept(&entry.key) {
+    let mut carrier = match attempt.accept(&entry.key) {
         Ok(carrier) => carrier,
         Err(error) => {
             tracing::warn!("{} was refused: {error}", name(shared, peer));
@@ -168,7 +170,7 @@ fn join(shared: &Arc<Shared>, attempt: JoinAttempt) {
     let added = entry.handle.add_path(
         path,
         &remote.to_string(),
-        &params(&carrier),
+        &params(&mut carrier),
         Box::new(carrier),
     );
     match added {
@@ -181,7 +183,7 @@ fn join(shared: &Arc<Shared>, attempt: JoinAttempt) {
     }
 }
 
-fn close(mut carrier: QuicCarrier, reason: &str) {
+fn close(mut carrier: PathCarrier, reason: &str) {
     tracing::warn!(
         "a path from {} was refused: {reason}",
         carrier.remote_addr()

@@ -39,11 +39,13 @@ impl Manage for Server {
             .iter()
             .map(|entry| {
                 let (stats, names) = (entry.handle.stats(), entry.handle.path_names());
+                let carriers = entry.handle.path_carriers();
                 let paths = stats.paths.iter();
                 let paths = paths
                     .map(|path| {
                         let name = names.get(&path.id).map_or("", String::as_str);
-                        status::path(path.id.0, name, path)
+                        let carrier = carriers.get(&path.id).copied();
+                        status::path(path.id.0, name, path, carrier)
                     })
                     .collect();
                 let peer = entry.peer.to_string();

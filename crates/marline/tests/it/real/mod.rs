@@ -18,6 +18,7 @@
 //! | `signals.rs` | SIGINT, SIGTERM, SIGHUP |
 //! | `tools.rs` | ffmpeg, SRT and RIST through live entries |
 //! | `tunnel.rs` | kernel traffic through a tunnel between network namespaces |
+//! | `udp_blocked.rs` | paths over TCP where the network blocks UDP |
 
 #![expect(
     clippy::print_stdout,
@@ -42,3 +43,4 @@ mod server_killed;
 mod signals;
 mod tools;
 mod tunnel;
+mod udp_blocked;

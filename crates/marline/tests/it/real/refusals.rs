@@ -83,7 +83,12 @@ fn a_server_that_does_not_answer_is_given_up() {
         &site,
         &words,
         1,
-        &["error: no session", &address, "is the server running"],
+        &[
+            "error: no session",
+            &address,
+            "is the server running",
+            "TLS over TCP did not get through either",
+        ],
     );
 }
 

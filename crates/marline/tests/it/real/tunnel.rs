@@ -2,6 +2,7 @@
 
 use super::harness::namespaces::{Namespaces, SERVER};
 use super::harness::{DEADLINE, Digest, Program, Site, pattern, status, until};
+use marline::control::status::PathState;
 use rustix::process::Signal;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
@@ -282,6 +283,44 @@ fn a_download_outlives_a_path() {
         assert_eq!(digest, expected);
         net.ip(&net.anchor, "link set a1 up").unwrap();
     }
+}
+
+#[test]
+fn a_path_whose_udp_is_blocked_goes_on_over_tcp() {
+    let Some(tunnel) = Tunnel::start() else {
+        return;
+    };
+    let net = &tunnel.net;
+    let anchor = &net.anchor;
+    let chain = "type filter hook forward priority 0;";
+    for words in [
+        "add table inet lab".to_owned(),
+        format!("add chain inet lab blocked {{ {chain} }}"),
+        "add rule inet lab blocked iifname a1 meta l4proto udp drop".to_owned(),
+    ] {
+        let mut nft = std::process::Command::new("ip");
+        nft.args(["netns", "exec", anchor, "nft", &words]);
+        if !nft.status().is_ok_and(|status| status.success()) {
+            eprintln!("SKIPPED: `nft {words}` failed; this test blocks UDP with it");
+            return;
+        }
+    }
+    until("a path over TCP", || {
+        let session = status(tunnel.site.folder(), "client.sock")?
+            .sessions
+            .pop()?;
+        let mut paths = session.paths.into_iter();
+        let blocked = paths.find(|path| path.name == "c1")?;
+        let over_tcp = blocked.carrier.as_deref() == Some("tcp");
+        (over_tcp && blocked.state == PathState::Active).then_some(())
+    });
+    // The other path alone is gone; what is left carries pings.
+    net.ip(anchor, "link set a2 down").unwrap();
+    net.inside(&net.client, || {
+        for address in ALLOWED {
+            ping(parse(address));
+        }
+    });
 }
 
 #[test]

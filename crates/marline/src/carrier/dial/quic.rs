@@ -1,0 +1,57 @@
+use std::sync::{Arc, OnceLock};
+
+use quinn::{ClientConfig, ConnectionError, Endpoint, TokioRuntime};
+use tokio::time::{Instant, timeout_at};
+
+use super::error::ended;
+use super::{Dial, DialError};
+use crate::carrier::link::QuicLink;
+use crate::carrier::quic::Side;
+use crate::carrier::{SocketError, tls};
+use crate::identity::Identity;
+
+impl Dial {
+    /// Connects over QUIC.
+    pub(super) async fn connect_quic(&self, identity: &Identity) -> Result<QuicLink, DialError> {
+        let seen = Arc::new(OnceLock::new());
+        let crypto = tls::client(identity, self.server, Arc::clone(&seen))
+            .and_then(tls::for_quic)
+            .map_err(|error| DialError::Tls(error.to_string()))?;
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        config.transport_config(self.quic.transport()?);
+        let path = self.socket.open(self.remote)?;
+        let io = |source| SocketError::Io {
+            bind: self.socket.bind.clone(),
+            source,
+        };
+        let runtime = Arc::new(TokioRuntime);
+        let endpoint =
+            Endpoint::new(self.quic.endpoint(), None, path.socket, runtime).map_err(io)?;
+        let connecting = endpoint
+            .connect_with(config, self.remote, tls::SERVER_NAME)
+            .map_err(|error| DialError::NotMarline {
+                addr: self.remote,
+                detail: error.to_string(),
+            })?;
+        let unreachable = DialError::Unreachable {
+            addr: self.remote,
+            after: self.timeout,
+        };
+        match timeout_at(Instant::now() + self.timeout, connecting).await {
+            Ok(Ok(connection)) => Ok(QuicLink {
+                connection,
+                endpoint,
+                side: Side::Dialled(path.source),
+            }),
+            Err(_) | Ok(Err(ConnectionError::TimedOut)) => Err(unreachable),
+            Ok(Err(error)) => Err(match seen.get() {
+                Some(&found) if found != self.server => DialError::WrongKey {
+                    addr: self.remote,
+                    expected: self.server,
+                    found,
+                },
+                _ => ended(self.remote, error),
+            }),
+        }
+    }
+}
