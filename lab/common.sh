@@ -1,0 +1,115 @@
+# What the laboratory's scripts share; read by them, not run. Three network namespaces:
+#
+#   client ── c1 ── a1 ┐        ┌ a0 ── s0 ── server
+#          ── c2 ── a2 ┴ anchor ┘
+#
+# 10.201.1.0/24, 10.201.2.0/24 and 10.201.0.0/24; .1 is the anchor, .2 the host. Everything is removed at the end, also
+# after an error or a signal.
+
+marline=${MARLINE:-target/release/marline}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+skip() {
+    echo "SKIPPED: $1" >&2
+    exit 0
+}
+
+# Ends well where this machine cannot have a laboratory; the words are commands that are needed.
+needs() {
+    [[ $(id -u) == 0 ]] || skip "network namespaces need root"
+    [[ -c /dev/net/tun ]] || skip "there is no /dev/net/tun"
+    local command
+    for command in ip "$@"; do
+        command -v "$command" >/dev/null || skip "$command is not installed"
+    done
+    [[ -x $marline ]] || { echo "error: no program at $marline: cargo build --release, or set MARLINE" >&2; exit 1; }
+    marline=$(realpath "$marline")
+}
+
+folder=
+client=marline-lab-$$-c anchor=marline-lab-$$-a server=marline-lab-$$-s
+running=()
+
+stop() {
+    local pid
+    for pid in "${running[@]}"; do
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    running=()
+}
+
+clean_up() {
+    trap - EXIT INT TERM
+    set +e
+    stop
+    for name in $client $anchor $server; do
+        ip netns del "$name" 2>/dev/null || true
+        rm -rf "/etc/netns/$name"
+    done
+    rm -rf "$folder"
+}
+
+# Builds the namespaces, and keys for both ends in the folder that it makes and enters.
+build() {
+    folder=$(mktemp -d)
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
+    local name wire side near far number
+    for name in $client $anchor $server; do
+        ip netns add "$name"
+        ip -n "$name" link set lo up
+    done
+    for wire in "$client c1 a1 1" "$client c2 a2 2" "$server s0 a0 0"; do
+        read -r side near far number <<<"$wire"
+        ip link add "$near" netns "$side" type veth peer name "$far" netns "$anchor"
+        ip -n "$side" address add "10.201.$number.2/24" dev "$near"
+        ip -n "$anchor" address add "10.201.$number.1/24" dev "$far"
+        ip -n "$side" link set "$near" up
+        ip -n "$anchor" link set "$far" up
+    done
+    cd "$folder"
+    "$marline" identity new server >/dev/null 2>&1
+    key=$("$marline" identity new client 2>/dev/null)
+}
+
+# Lets the anchor route, for paths without an emulated link.
+routed() {
+    ip netns exec "$anchor" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+    ip -n "$server" route add 10.201.0.0/16 via 10.201.0.1
+    local number
+    for number in 1 2; do
+        ip -n "$client" route add 10.201.0.0/24 via "10.201.$number.1" dev "c$number" metric "$number"
+    done
+}
+
+# Starts a program in a namespace, its output in a file of that name.
+begin() {
+    local namespace=$1 log=$2
+    shift 2
+    # The last one's lines must not be taken for this one's.
+    : >"$folder/$log.out"
+    : >"$folder/$log.err"
+    ip netns exec "$namespace" "$@" >"$folder/$log.out" 2>"$folder/$log.err" &
+    running+=($!)
+}
+
+# Waits until a file has a line like that.
+await() {
+    local file=$folder/$1 pattern=$2
+    for _ in $(seq 200); do
+        grep -q -- "$pattern" "$file" 2>/dev/null && return
+        sleep 0.1
+    done
+    echo "error: no \`$pattern\` in $1:" >&2
+    cat "$folder"/*.err >&2
+    exit 1
+}
+
+# The keys of a link as flags of `marline link`.
+flags() {
+    local key
+    for key in ${1//,/ }; do
+        printf -- '--%s %s ' "${key%%=*}" "${key#*=}"
+    done
+}
