@@ -34,7 +34,8 @@ pub(super) struct Args {
 enum Action {
     /// Dial a further path.
     Add {
-        /// Interface or source address, with options: LOCAL[,standby][,cost=N][,server=HOST:PORT][,name=NAME].
+        /// Interface or source address, with options:
+        /// LOCAL[,standby][,cost=N][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME].
         #[arg(value_name = "PATH")]
         path: String,
     },
