@@ -63,6 +63,12 @@ pub fn default_for(kind: FlowKind) -> Choice {
     }
 }
 
+/// The scheduler of a live stream when none was chosen: messages in order at a rate of their own,
+/// which nobody wants late.
+pub fn default_for_live() -> Choice {
+    Choice::from(&hedge::ENTRY)
+}
+
 /// The scheduler called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {
     SCHEDULERS.iter().find(|entry| entry.name == name)

@@ -18,6 +18,8 @@ use crate::live::LiveName;
 use crate::proxy::AsObjects;
 use crate::proxy::policy::{Policy, Rule};
 use marline_proto::Config as SessionConfig;
+use marline_proto::sched::registry::{default_for, default_for_live};
+use marline_proto::wire::FlowKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -174,7 +176,7 @@ impl ClientConfig {
             paths,
             socks,
             socks_login: socks_login(source)?,
-            live: live_in(source)?,
+            live: live_in(source, &schedulers)?,
             objects: objects(source)?,
             forwards: forwards(source)?,
             common: CommonConfig {
@@ -397,8 +399,14 @@ fn forwards(source: &Source<RawClient>) -> Result<Vec<Forward>, ConfigError> {
     Ok(forwards)
 }
 
-fn live_in(source: &Source<RawClient>) -> Result<Vec<LiveIn>, ConfigError> {
+fn live_in(
+    source: &Source<RawClient>,
+    schedulers: &Schedulers,
+) -> Result<Vec<LiveIn>, ConfigError> {
     let raw = &source.raw;
+    // Who names a scheduler for packets means live entries, too.
+    let auto = schedulers.packets == default_for(FlowKind::Packets);
+    let auto = auto.then(default_for_live);
     let of_all = [("latency", &raw.latency), ("target", &raw.target)];
     for (key, value) in of_all {
         if let (Some(value), []) = (value, &raw.live[..]) {
@@ -420,7 +428,8 @@ fn live_in(source: &Source<RawClient>) -> Result<Vec<LiveIn>, ConfigError> {
     let mut entries: Vec<LiveIn> = Vec::new();
     for value in &raw.live {
         let entry = source.read("live", &value.0, |text| {
-            let entry = LiveIn::parse(text, latency, target)?;
+            let mut entry = LiveIn::parse(text, latency, target)?;
+            entry.scheduler = entry.scheduler.or(auto);
             same_name(entries.iter().map(|other| &other.name), &entry.name)?;
             let clash = |other: &&LiveIn| other.listen == entry.listen && entry.listen.port() != 0;
             match entries.iter().find(clash) {

@@ -34,7 +34,7 @@ pub struct LiveIn {
     pub latency: Duration,
     /// The rate that is needed; `None` to have it measured.
     pub target: Option<Rate>,
-    /// `None` for the default of packets flows.
+    /// `None` for that of packets flows.
     pub scheduler: Option<Choice>,
     /// 0 (served first) to 7.
     pub priority: u8,

@@ -516,3 +516,20 @@ fn wrong_tunnels_are_refused_with_the_mend() {
         assert!(shown(&error).contains(reason), "{error}");
     }
 }
+
+#[test]
+fn live_entries_have_a_scheduler_of_their_own_unless_one_is_named() {
+    let scheduler = |words: &[&str]| {
+        let words = [&["--server", "S"], words].concat();
+        let config = client(&words, None).unwrap();
+        config.live[0].scheduler.map(|choice| choice.to_string())
+    };
+    let hedge = Some("hedge".to_owned());
+    assert_eq!(scheduler(&["--live", "udp://:5000"]), hedge);
+    assert_eq!(scheduler(&["--live", "udp://:5000,scheduler=auto"]), hedge);
+    let named = scheduler(&["--live", "udp://:5000,scheduler=min-rtt"]);
+    assert_eq!(named.as_deref(), Some("min-rtt"));
+    // Left to the flow's kind, for which one is named.
+    let for_all = ["--scheduler", "packets=redundant", "--live", "udp://:5000"];
+    assert_eq!(scheduler(&for_all), None);
+}
