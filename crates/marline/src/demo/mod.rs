@@ -10,6 +10,7 @@
 //! Everything runs in one process with one clock; the client, the server, the programs that use them and each link have
 //! a thread of their own.
 
+pub mod blocks;
 mod body;
 mod download;
 mod live;

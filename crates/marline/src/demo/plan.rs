@@ -10,7 +10,7 @@ use marline_proto::wire::FlowKind;
 use std::time::Duration;
 
 /// Names of the links.
-const NAMES: [&str; 2] = ["A", "B"];
+pub(super) const NAMES: [&str; 2] = ["A", "B"];
 /// The better link's darkness, unless the run is too short for it.
 const DARK: Duration = Duration::from_secs(2);
 /// Size of a download over links of unknown rate, and the largest.

@@ -110,3 +110,53 @@ fn an_interrupt_ends_it_with_a_word() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert_eq!(said, ["error: stopped before the end"]);
 }
+
+#[test]
+fn a_short_demo_of_blocks_counts_late_ones_by_every_way() {
+    let arguments = [
+        "--blocks=hop-jump:refuse=off",
+        "--block-size",
+        "40kB",
+        "--block-deadline",
+        "400ms",
+        "--seconds",
+        "3",
+        "--json",
+    ];
+    let output = demo(&arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["load"]["size"], 40_000);
+    assert_eq!(report["load"]["deadline_ms"], 400.0);
+    let runs = report["runs"].as_array().unwrap();
+    let shape: Vec<_> = runs
+        .iter()
+        .map(|run| {
+            (
+                run["name"].as_str().unwrap(),
+                run["links"].as_array().unwrap().len(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("hop-jump:refuse=off", 2),
+        ("TCP on each, striped", 2),
+        ("TCP on A", 1),
+    ];
+    assert_eq!(shape, expected);
+    for run in runs {
+        let (figures, lateness) = (&run["figures"], &run["figures"]["lateness"]);
+        // A block every 25 ms in the two seconds after the warm-up, as far as the machine wakes us in time.
+        let blocks = lateness["blocks"].as_u64().unwrap();
+        assert!((60..=81).contains(&blocks), "{run}");
+        // A third of what the links carry, and ten times the way there: hardly any is late however busy the machine.
+        assert!(lateness["fraction"].as_f64().unwrap() < 0.5, "{run}");
+        assert_eq!(figures["damaged"], 0, "{run}");
+        let bound = |index: usize| lateness["interval"][index].as_f64().unwrap();
+        let fraction = lateness["fraction"].as_f64().unwrap();
+        assert!(bound(0) <= fraction && fraction <= bound(1), "{run}");
+    }
+    assert_eq!(runs[0]["simulated"]["fraction"], 0.0, "{}", runs[0]);
+    assert_eq!(runs[1]["simulated"], Value::Null);
+}

@@ -246,6 +246,12 @@ impl TcpSender {
         }
     }
 
+    /// The application writes so many bytes beyond what [`TcpConfig::limit`] let it write before; without a limit it
+    /// has written more than any network carries already.
+    pub fn write(&mut self, bytes: u64) {
+        self.limit = self.limit.map(|limit| limit.saturating_add(bytes));
+    }
+
     /// Everything that there is to send has been acknowledged.
     pub fn is_done(&self) -> bool {
         self.limit == Some(self.unacked)
