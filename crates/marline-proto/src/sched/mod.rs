@@ -34,6 +34,7 @@ mod min_rtt;
 mod ols;
 mod options;
 mod otias;
+mod outlook;
 mod pick;
 mod plan;
 mod redundant;
@@ -49,6 +50,7 @@ mod view;
 pub use choice::{Choice, ChoiceError};
 pub use coding::Coding;
 pub use options::{Accepts, OptionSpec, Value};
+pub use outlook::{Outlook, PathOutlook};
 pub use plan::{Blocked, Plan, SymbolSource};
 pub use s_edpf::gauss::Gauss;
 pub use unit::{Forecast, Refusal, Unit, UnitCode};
@@ -169,6 +171,11 @@ pub trait Scheduler: fmt::Debug + Send {
     /// plans while nothing is unsent, as long as the peer is not known to have everything.
     fn codes(&self) -> bool {
         false
+    }
+
+    /// What it expects, for status and metrics; `None` from schedulers that forecast nothing.
+    fn outlook(&self) -> Option<Outlook> {
+        None
     }
 
     /// When [`Scheduler::plan`] should be called although nothing happened.

@@ -1,5 +1,6 @@
 //! Snapshots for status and metrics.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use super::Session;
@@ -115,6 +116,7 @@ fn flow_stats(flow: &Flow) -> FlowStats {
             RecvHalf::Units(units) => units.held(),
         },
         delays: flow.delays.clone(),
+        outlook: flow.scheduler.outlook().map(Box::new),
         counters: flow_counters(flow),
     }
 }

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use marline_base::{Duration, Rate};
 
 use crate::path::PathState;
-use crate::sched::Choice;
+use crate::sched::{Choice, Outlook};
 use crate::wire::{FlowId, FlowKind, PathId};
 
 /// What one path has counted since it was added.
@@ -163,6 +163,8 @@ pub struct FlowStats {
     /// From a write until the peer had it and all before it, as this side knows by the
     /// acknowledgement (so a way back is included); messages of an unordered flow count alone.
     pub delays: Box<Delays>,
+    /// What its scheduler expects, and how often it was right; `None` from schedulers that forecast nothing.
+    pub outlook: Option<Box<Outlook>>,
     /// Counters.
     pub counters: FlowCounters,
 }

@@ -3,6 +3,7 @@
 use super::{CliError, output, runtime};
 use crate::control::client::{AskError, ask};
 use crate::control::default_path;
+use crate::control::forecast::CalibrationStatus;
 use crate::control::live::LiveStatus;
 use crate::control::protocol::{Outcome, Request};
 use crate::control::status::{FlowStatus, PathStatus, Role, SessionStatus, Status};
@@ -123,6 +124,7 @@ fn push_session(text: &mut String, session: &SessionStatus) {
     }
     align(&mut table, 3..=10);
     let _ = writeln!(text, "{table}");
+    push_forecasts(text, session);
     if flows.is_empty() {
         text.push_str("no open flow\n");
         return;
@@ -147,6 +149,58 @@ fn push_session(text: &mut String, session: &SessionStatus) {
     }
     align(&mut table, 3..=12);
     let _ = writeln!(text, "{table}");
+}
+
+/// What is expected of the paths, and how often promises made with it came true.
+fn push_forecasts(text: &mut String, session: &SessionStatus) {
+    let mut table = new_table(&[
+        "forecast of",
+        "mean",
+        "deviation",
+        "mode",
+        "outage %",
+        "promises",
+        "promised on time %",
+        "on time %",
+    ]);
+    for path in &session.paths {
+        if let Some(forecast) = &path.forecast {
+            let rate = |bps: u64| format!("{:.1} Mb/s", bps as f64 / 1e6);
+            let mut row = vec![
+                format!("path {}", path.id),
+                rate(forecast.mean_bps),
+                rate(forecast.sd_bps),
+                forecast.mode.clone(),
+                format!("{:.1}", forecast.outage * 100.0),
+            ];
+            row.extend(kept(&forecast.calibration));
+            table.add_row(row);
+        }
+    }
+    for flow in &session.flows {
+        if let Some(calibration) = &flow.calibration {
+            let mut row = vec![format!("flow {}", flow.id)];
+            row.extend((0..4).map(|_| unknown()));
+            row.extend(kept(calibration));
+            table.add_row(row);
+        }
+    }
+    if table.is_empty() {
+        return;
+    }
+    align(&mut table, 1..=2);
+    align(&mut table, 4..=7);
+    let _ = writeln!(text, "{table}");
+}
+
+/// How many promises, what they promised, and how many were kept.
+fn kept(calibration: &CalibrationStatus) -> [String; 3] {
+    let percent = |share: Option<f64>| share.map_or_else(unknown, |p| format!("{:.1}", p * 100.0));
+    [
+        calibration.promises.to_string(),
+        percent(calibration.promised),
+        percent(calibration.kept),
+    ]
 }
 
 /// Counts are in datagrams; both directions of an entry share a row.
@@ -359,6 +413,9 @@ mod tests {
             "1 TS breaks",
             "12 lost, 13 late, 14 twice",
             "22/13/7",
+            "39.5 Mb/s",
+            "95.3",
+            "97.8",
         ] {
             assert!(text.contains(expected), "{expected} is not in\n{text}");
         }

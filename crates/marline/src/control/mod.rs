@@ -1,6 +1,7 @@
 //! Control of a running Marline over a local Unix socket, newline-delimited JSON, versioned. Never an open port.
 
 pub mod client;
+pub mod forecast;
 pub mod live;
 pub mod protocol;
 pub mod server;

@@ -2,6 +2,7 @@
 //!
 //! The field names are the JSON names. Fields may be added; a reader ignores those that it does not know.
 
+use super::forecast::{CalibrationStatus, ForecastStatus};
 use super::live::LiveStatus;
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +132,9 @@ pub struct PathStatus {
     /// What the path may carry in a month, and has; `None` without a budget.
     #[serde(default)]
     pub budget: Option<BudgetStatus>,
+    /// What is expected of its capacity; `None` while no flow of this end forecasts it.
+    #[serde(default)]
+    pub forecast: Option<ForecastStatus>,
 }
 
 /// A path's data budget.
@@ -185,6 +189,9 @@ pub struct FlowStatus {
     /// Its blocks or objects; `None` for other kinds.
     #[serde(default)]
     pub units: Option<UnitsStatus>,
+    /// Promises that a block is on time, and what the other end said; `None` of flows that promise nothing.
+    #[serde(default)]
+    pub calibration: Option<CalibrationStatus>,
 }
 
 /// Blocks or objects of a flow.
@@ -226,6 +233,7 @@ pub struct Quantiles {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::control::forecast::DecileStatus;
     use crate::control::live::{LiveReceived, LiveSent};
     use crate::live::{Content, Wholeness};
 
@@ -260,6 +268,24 @@ pub(crate) mod tests {
                         received_packets: 0,
                         carrier: Some("quic".into()),
                         budget: None,
+                        forecast: Some(ForecastStatus {
+                            flow: 4,
+                            mean_bps: 39_500_000,
+                            sd_bps: 8_100_000,
+                            mode: "bank".into(),
+                            outage: 0.02,
+                            calibration: CalibrationStatus {
+                                promises: 900,
+                                promised: Some(0.953),
+                                kept: Some(0.949),
+                                deciles: vec![DecileStatus {
+                                    from: 0.9,
+                                    promises: 850,
+                                    promised: 0.985,
+                                    kept: 0.983,
+                                }],
+                            },
+                        }),
                     },
                     PathStatus {
                         id: 1,
@@ -285,6 +311,7 @@ pub(crate) mod tests {
                             limit_bytes: 20_000_000_000,
                             used_bytes: 4_500_000_000,
                         }),
+                        forecast: None,
                     },
                 ],
                 flows: vec![FlowStatus {
@@ -318,6 +345,12 @@ pub(crate) mod tests {
                         delivered_late: 16,
                         missing: 17,
                         rebuilt_symbols: 18,
+                    }),
+                    calibration: Some(CalibrationStatus {
+                        promises: 1_200,
+                        promised: Some(0.981),
+                        kept: Some(0.978),
+                        deciles: Vec::new(),
                     }),
                 }],
                 flows_opened: 5,

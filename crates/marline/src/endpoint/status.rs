@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use marline_proto::path::forecast::{Calibration, Decile};
+use marline_proto::sched::PathOutlook;
 use marline_proto::stats::{Delays, FlowStats, PathStats, SessionStats, UnitCounters};
+use marline_proto::wire::PathId;
 
 use super::Handle;
 use crate::carrier::CarrierKind;
+use crate::control::forecast::{CalibrationStatus, DecileStatus, ForecastStatus};
 use crate::control::status::{
     FlowStatus, PathState, PathStatus, Quantiles, SessionStatus, UnitsStatus,
 };
@@ -32,6 +36,7 @@ pub(super) fn path(
     name: &str,
     path: &PathStats,
     carrier: Option<CarrierKind>,
+    forecast: Option<ForecastStatus>,
 ) -> PathStatus {
     // Before anything was acknowledged the session's figures are what it assumes.
     let measured = path.counters.acked_bytes > 0;
@@ -55,6 +60,7 @@ pub(super) fn path(
         received_packets: path.counters.received_packets,
         carrier: carrier.map(|kind| kind.as_str().to_owned()),
         budget: None,
+        forecast,
     }
 }
 
@@ -86,7 +92,49 @@ pub(super) fn absent_path(
         received_packets: 0,
         carrier: None,
         budget: None,
+        forecast: None,
     }
+}
+
+fn calibration(calibration: &Calibration) -> CalibrationStatus {
+    let total = calibration.total();
+    let rates = total.rates();
+    let decile = |(tenth, decile): (usize, &Decile)| {
+        let (promised, kept) = decile.rates()?;
+        Some(DecileStatus {
+            from: tenth as f64 / 10.0,
+            promises: decile.promises,
+            promised,
+            kept,
+        })
+    };
+    let deciles = calibration.deciles().iter().enumerate();
+    CalibrationStatus {
+        promises: total.promises,
+        promised: rates.map(|(promised, _)| promised),
+        kept: rates.map(|(_, kept)| kept),
+        deciles: deciles.filter_map(decile).collect(),
+    }
+}
+
+/// What is expected of a path, by the flow that has said most of it.
+pub(super) fn forecast(stats: &SessionStats, path: PathId) -> Option<ForecastStatus> {
+    let of_flow = |flow: &FlowStats| {
+        let outlook = flow.outlook.as_ref()?;
+        let of_path = outlook.paths.iter().find(|outlook| outlook.path == path)?;
+        Some((flow.id.0, of_path.clone()))
+    };
+    let known = stats.flows.iter().filter_map(of_flow);
+    let (flow, outlook) = known.max_by_key(|(_, outlook)| outlook.calibration.total().promises)?;
+    let PathOutlook { capacity, mode, .. } = outlook;
+    Some(ForecastStatus {
+        flow,
+        mean_bps: capacity.mean as u64,
+        sd_bps: capacity.sd as u64,
+        mode: mode.to_owned(),
+        outage: capacity.outage,
+        calibration: calibration(&outlook.calibration),
+    })
 }
 
 fn quantiles(delays: &Delays) -> Option<Quantiles> {
@@ -120,6 +168,10 @@ fn flow(flow: &FlowStats) -> FlowStatus {
             + counters.skipped_messages
             + counters.dropped_messages,
         units: flow.kind.has_units().then(|| units(&counters.units)),
+        calibration: flow
+            .outlook
+            .as_ref()
+            .map(|outlook| calibration(&outlook.units)),
     }
 }
 

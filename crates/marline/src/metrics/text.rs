@@ -1,6 +1,7 @@
 //! A status snapshot as OpenMetrics text, which Prometheus reads. Base units; labels are numbers and states, never
 //! addresses or names.
 
+use super::forecast::Forecasts;
 use super::live::Live;
 use crate::control::Status;
 use crate::control::status::{FlowStatus, PathState, PathStatus, SessionStatus};
@@ -109,6 +110,7 @@ struct Metrics {
     flow_lost_messages: Family<OfFlow, Counter>,
     flow_units: Family<OfFlowUnits, Counter>,
     flow_rebuilt_symbols: Family<OfFlow, Counter>,
+    forecasts: Forecasts,
     live: Live,
 }
 
@@ -194,6 +196,9 @@ impl Metrics {
         self.path_lost_packets
             .get_or_create(&of_path)
             .inc_by(path.lost_packets);
+        if let Some(forecast) = &path.forecast {
+            self.forecasts.path(session, path.id, forecast);
+        }
         if let Some(budget) = &path.budget {
             for (family, value) in [
                 (&self.path_budget, budget.limit_bytes),
@@ -261,6 +266,9 @@ impl Metrics {
         self.flow_lost_messages
             .get_or_create(&of_flow)
             .inc_by(flow.lost_messages);
+        if let Some(calibration) = &flow.calibration {
+            self.forecasts.flow(session, flow.id, calibration);
+        }
         let Some(units) = &flow.units else { return };
         for (what, value) in [
             ("sent", units.sent),
@@ -413,6 +421,7 @@ impl Metrics {
             "Symbols of blocks and objects that repair symbols brought back",
             self.flow_rebuilt_symbols,
         );
+        self.forecasts.register(&mut all);
         self.live.register(&mut all);
         all
     }
@@ -446,6 +455,15 @@ mod tests {
             "marline_flow_redundancy_ratios{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 0.125",
             "marline_flow_units_total{session=\"0\",flow=\"4\",what=\"complete\"} 30",
             "marline_flow_rebuilt_symbols_total{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 18",
+            "marline_path_forecast_bytes_per_second{session=\"0\",path=\"0\"} 4937500.0",
+            "marline_path_forecast_deviation_bytes_per_second{session=\"0\",path=\"0\"} 1012500.0",
+            "marline_path_forecast_outage_ratios{session=\"0\",path=\"0\"} 0.02",
+            "marline_path_forecast_mode{session=\"0\",path=\"0\",mode=\"bank\"} 1.0",
+            "marline_path_promises_total{session=\"0\",path=\"0\"} 900",
+            "marline_path_promised_ratios{session=\"0\",path=\"0\"} 0.953",
+            "marline_path_promises_kept_ratios{session=\"0\",path=\"0\"} 0.949",
+            "marline_flow_promised_ratios{session=\"0\",flow=\"4\"} 0.981",
+            "marline_flow_promises_kept_ratios{session=\"0\",flow=\"4\"} 0.978",
             "marline_live_bytes_total{live=\"0\",direction=\"send\"} 11844000",
             "marline_live_faults_total{live=\"0\",direction=\"receive\",fault=\"rtp-late\"} 13",
             "marline_live_faults_total{live=\"0\",direction=\"send\",fault=\"ts-continuity\"} 1",

@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
+use super::promises::PathPromises;
 use super::scheduler::seconds;
+use crate::path::EmissionKind;
 use crate::path::forecast::{Memory, Skip};
 use crate::sched::{Feedback, Outcome};
 
@@ -19,17 +21,32 @@ const WINDOW: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Arrivals {
     pub(super) skip: Skip,
-    /// Not digested yet: when it arrived (µs, peer's clock), was sent, was heard of, and its bits.
-    news: Vec<(u64, Instant, Instant, f64)>,
+    /// What was said of the path's packets.
+    pub(super) promises: PathPromises,
+    /// Not digested yet.
+    news: Vec<Arrival>,
     /// Least arrival less sending (µs): of this window, and of the one before.
     least: (i64, i64),
     turns: Instant,
+}
+
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    /// By the peer's clock (µs).
+    arrived: u64,
+    sent: Instant,
+    heard: Instant,
+    bits: f64,
+    /// Its block, if it was sent as planned and not again.
+    block: Option<u64>,
 }
 
 impl Arrivals {
     pub(super) fn new(memory: Memory) -> Self {
         Self {
             skip: Skip::relative(memory),
+            promises: PathPromises::default(),
             news: Vec::new(),
             least: (i64::MAX, i64::MAX),
             turns: Instant::ZERO,
@@ -39,15 +56,28 @@ impl Arrivals {
     pub(super) fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         let bits = f64::from(feedback.symbol.len) * 8.0;
         let sent = seconds(feedback.sent);
+        let planned = matches!(feedback.kind, EmissionKind::Source | EmissionKind::Repair);
+        let block = planned.then_some(feedback.symbol.unit);
         match (feedback.outcome, feedback.arrived_us) {
             (Outcome::Sent, _) => self.skip.on_sent(sent, bits),
             (Outcome::Acked, Some(arrived)) => {
-                self.news.push((arrived, feedback.sent, now, bits));
+                self.news.push(Arrival {
+                    arrived,
+                    sent: feedback.sent,
+                    heard: now,
+                    bits,
+                    block,
+                });
                 if self.news.len() >= MOST {
                     self.digest();
                 }
             }
-            (Outcome::Acked, None) | (Outcome::Lost, _) => self.skip.on_lost(sent, bits),
+            (Outcome::Acked, None) | (Outcome::Lost, _) => {
+                self.skip.on_lost(sent, bits);
+                if let Some(block) = block {
+                    self.promises.gone(block);
+                }
+            }
             // It was recovered by others of its block; where it is, is not known yet.
             (Outcome::Recovered, _) => {}
         }
@@ -56,8 +86,15 @@ impl Arrivals {
     /// Takes what was heard of, in the order of arrival.
     pub(super) fn digest(&mut self) {
         self.news
-            .sort_unstable_by_key(|(arrived, sent, ..)| (*arrived, *sent));
-        for (arrived, sent, heard, bits) in core::mem::take(&mut self.news) {
+            .sort_unstable_by_key(|news| (news.arrived, news.sent));
+        for news in core::mem::take(&mut self.news) {
+            let Arrival {
+                arrived,
+                sent,
+                heard,
+                bits,
+                block,
+            } = news;
             let way = arrived as i64 - sent.as_micros() as i64;
             if heard >= self.turns {
                 self.least = (i64::MAX, self.least.0);
@@ -68,6 +105,9 @@ impl Arrivals {
             let left = seconds(sent) + (way - least) as f64 * 1e-6;
             let (heard, came) = (seconds(heard), seconds(sent));
             self.skip.on_departure(heard, came, left, bits);
+            if let Some(block) = block {
+                self.promises.left(block, left);
+            }
         }
     }
 }

@@ -29,8 +29,10 @@ mod lane;
 mod leap;
 mod losses;
 mod order;
+mod pacing;
 mod planner;
 mod priced;
+mod promises;
 pub(in crate::sched) mod scheduler;
 mod sender;
 #[cfg(test)]

@@ -49,6 +49,8 @@ pub struct Demand {
 pub struct Schedule {
     /// Packets on each path, what was sent before included.
     pub packets: SmallVec<[u32; 4]>,
+    /// Probability that the last packet of each path is late, if it is not lost.
+    pub late: SmallVec<[f64; 4]>,
     /// Probability that fewer than k of them are on time, P_e.
     pub failure: f64,
     /// That is at most what was asked for.
@@ -91,7 +93,7 @@ impl Planner {
         let lanes = self.lanes(ways, k, step, None);
         let order = Order::new(&lanes, demand.tolerance);
         let steps = k.div_ceil(step) as usize;
-        schedule(
+        self.schedule(
             ways,
             step,
             &jump(&lanes, &order, steps, 1.0 - demand.reliability),
@@ -112,7 +114,7 @@ impl Planner {
         let (k, found) = leap(&lanes, &order, 1.0 - demand.reliability)?;
         let k = (k as u32).saturating_mul(step);
         if k <= most {
-            return Some((k, schedule(ways, step, &found)));
+            return Some((k, self.schedule(ways, step, &found)));
         }
         Some((most, self.jump(ways, most, demand)))
     }
@@ -132,7 +134,7 @@ impl Planner {
         let steps = k.div_ceil(step) as usize;
         let limits = (longest, quantum);
         let (deadline, found) = flip(lanes, steps, target, demand.tolerance, limits)?;
-        Some((deadline, schedule(&at(deadline), step, &found)))
+        Some((deadline, self.schedule(&at(deadline), step, &found)))
     }
 
     /// The schedule with the least P_e + `price` · expected packets that wait still `every` seconds
@@ -141,7 +143,7 @@ impl Planner {
         let step = k.div_ceil(COARSE).max(1);
         let lanes = self.lanes(ways, k, step, Some(every));
         let order = Order::new(&lanes, 0.0);
-        schedule(
+        self.schedule(
             ways,
             step,
             &priced(&lanes, &order, k.div_ceil(step) as usize, price),
@@ -186,18 +188,22 @@ impl Planner {
         };
         ways.iter().take(MOST_PATHS).map(lane).collect()
     }
-}
 
-/// Steps as packets, within the limits.
-fn schedule(ways: &[Way], step: u32, found: &Found) -> Schedule {
-    let steps = |i: usize| found.packets.get(i).map_or(0, |n| *n as u32);
-    let packets = |(i, way): (usize, &Way)| {
-        let Limits { least, most } = way.limits;
-        steps(i).saturating_mul(step).clamp(least, most.max(least))
-    };
-    Schedule {
-        packets: ways.iter().enumerate().map(packets).collect(),
-        failure: found.failure,
-        feasible: found.feasible,
+    /// Steps as packets, within the limits.
+    fn schedule(&self, ways: &[Way], step: u32, found: &Found) -> Schedule {
+        let steps = |i: usize| found.packets.get(i).map_or(0, |n| *n as u32);
+        let packets = |(i, way): (usize, &Way)| {
+            let Limits { least, most } = way.limits;
+            steps(i).saturating_mul(step).clamp(least, most.max(least))
+        };
+        let packets: SmallVec<[u32; 4]> = ways.iter().enumerate().map(packets).collect();
+        let late = ways.iter().zip(&packets);
+        let late = late.map(|(way, packets)| way.lateness.of(&self.table, *packets));
+        Schedule {
+            late: late.collect(),
+            packets,
+            failure: found.failure,
+            feasible: found.feasible,
+        }
     }
 }

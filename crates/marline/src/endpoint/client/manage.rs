@@ -123,7 +123,8 @@ impl Client {
                     || absent(slot),
                     |path| {
                         let carrier = carriers.get(&path.id).copied();
-                        status::path(slot.number, &slot.spec.name, path, carrier)
+                        let forecast = status::forecast(&stats, path.id);
+                        status::path(slot.number, &slot.spec.name, path, carrier, forecast)
                     },
                 )
             })

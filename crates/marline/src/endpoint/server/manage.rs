@@ -45,7 +45,8 @@ impl Manage for Server {
                     .map(|path| {
                         let name = names.get(&path.id).map_or("", String::as_str);
                         let carrier = carriers.get(&path.id).copied();
-                        status::path(path.id.0, name, path, carrier)
+                        let forecast = status::forecast(&stats, path.id);
+                        status::path(path.id.0, name, path, carrier, forecast)
                     })
                     .collect();
                 let peer = entry.peer.to_string();

@@ -73,8 +73,8 @@ struct Net {
     blocks: Blocks,
     now: Instant,
     free: [Instant; 2],
-    /// What was sent and is not acknowledged: path, sent, arrives.
-    flight: VecDeque<(usize, Instant, Instant)>,
+    /// What was sent and is not acknowledged: path, sent, arrives, block.
+    flight: VecDeque<(usize, Instant, Instant, u64)>,
 }
 
 impl Net {
@@ -102,20 +102,28 @@ impl Net {
             .plan(&mut Plan::new(self.now, &mut views, &mut self.blocks));
         for at in before..self.blocks.sent.len() {
             let (index, _) = self.blocks.sent[at];
-            self.told(index, self.now, Outcome::Sent, None);
+            self.told(index, self.now, Outcome::Sent, None, self.blocks.id);
             let slow = self.now.as_micros() / 25_000 % 2;
             let each = Duration::from_micros([250, 375][slow as usize]);
             self.free[index] = self.free[index].max(self.now) + each;
             let arrives = self.free[index] + MS(10);
-            self.flight.push_back((index, self.now, arrives));
+            self.flight
+                .push_back((index, self.now, arrives, self.blocks.id));
         }
         self.blocks.sent.len() - before
     }
 
-    fn told(&mut self, index: usize, sent: Instant, outcome: Outcome, arrived: Option<Instant>) {
+    fn told(
+        &mut self,
+        index: usize,
+        sent: Instant,
+        outcome: Outcome,
+        arrived: Option<Instant>,
+        unit: u64,
+    ) {
         let feedback = Feedback {
             symbol: Symbol {
-                unit: self.blocks.id,
+                unit,
                 offset: 0,
                 len: SYMBOL,
             },
@@ -132,11 +140,11 @@ impl Net {
     fn advance(&mut self, to: Instant) {
         self.now = to;
         let mut flight: Vec<_> = core::mem::take(&mut self.flight).into();
-        flight.sort_by_key(|(_, _, arrives)| *arrives);
-        for (index, sent, arrives) in flight {
+        flight.sort_by_key(|(_, _, arrives, _)| *arrives);
+        for (index, sent, arrives, block) in flight {
             match arrives + MS(10) <= to {
-                true => self.told(index, sent, Outcome::Acked, Some(arrives)),
-                false => self.flight.push_back((index, sent, arrives)),
+                true => self.told(index, sent, Outcome::Acked, Some(arrives), block),
+                false => self.flight.push_back((index, sent, arrives, block)),
             }
         }
     }
@@ -260,4 +268,72 @@ fn capacity_is_known_after_some_blocks() {
         .capacity(net.now, &Net::views(), MS(20), 0.98)
         .unwrap();
     assert!(shorter < fits);
+}
+
+#[test]
+fn promises_are_counted_by_path_and_by_block() {
+    let mut net = Net::new("hop-jump", Aim::Jump);
+    assert_eq!(net.hop.outlook(), Some(Outlook::default()));
+    net.blocks(100, 60);
+    for block in 1..=net.blocks.id {
+        let fate = if block == 50 {
+            Fate::Late
+        } else {
+            Fate::OnTime
+        };
+        net.hop.on_unit(net.now, block, fate);
+    }
+    net.hop.digest(&Net::views());
+    let outlook = net.hop.outlook().unwrap();
+    assert_eq!(outlook.paths.len(), 2);
+    for path in &outlook.paths {
+        // A symbol of 9600 bits takes 250 or 375 µs.
+        let mean = path.capacity.mean / 1e6;
+        assert!((25.6..=38.4).contains(&mean), "{path:?}");
+        assert_eq!(path.mode, "bank");
+        // Of the first blocks nothing could be promised; the last have not been heard of. Thirty symbols a path are
+        // on time in every slot.
+        let all = path.calibration.total();
+        assert!((90..100).contains(&all.promises), "{all:?}");
+        assert_eq!(all.kept, all.promises);
+        assert!(all.promised / all.promises as f64 > 0.9, "{all:?}");
+    }
+    let units = outlook.units.total();
+    assert!((90..100).contains(&units.promises), "{units:?}");
+    assert_eq!(units.kept, units.promises - 1);
+}
+
+#[test]
+fn paced_blocks_leave_no_faster_than_is_to_be_expected() {
+    let mut net = Net::new("hop-jump:pace=on", Aim::Jump);
+    net.blocks(60, 60);
+    // Both paths carry 25.6 or 38.4 Mb/s: no sooner than after 250 µs less the spread does a symbol follow.
+    let begin = net.now;
+    net.blocks.id += 1;
+    (net.blocks.source, net.blocks.symbols) = (60, 60);
+    net.blocks.deadline = Some(begin + MS(35));
+    net.blocks.sent.clear();
+    let mut times = [Vec::new(), Vec::new()];
+    let mut at = begin;
+    loop {
+        let before = net.blocks.sent.len();
+        net.plan();
+        for (index, _) in &net.blocks.sent[before..] {
+            times[*index].push(at);
+        }
+        match net.hop.wake_at() {
+            Some(next) if next < begin + MS(25) => at = next.max(at + Duration::from_micros(1)),
+            _ => break,
+        }
+        net.advance(at);
+    }
+    assert_eq!(net.blocks.source, 0);
+    for times in &times {
+        assert!(times.len() >= 20, "{times:?}");
+        // Half a millisecond may be used ahead.
+        let took = times[times.len() - 1].since(times[0]) + Duration::from_micros(500);
+        let each = took / (times.len() as u32 - 1);
+        let [least, most] = [150, 300].map(Duration::from_micros);
+        assert!((least..most).contains(&each), "{each:?}");
+    }
 }
