@@ -40,6 +40,10 @@ Examples:
   of which 10 Mb/s must get through; the server has --live too:
     marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5000 --target 10mbps
 
+  Video as RTP of which 99 of 100 frames must be whole 80 ms after their first packet:
+    marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5004 --deadline 80ms \\
+      --reliability 0.99
+
   Everything that this host sends, through a network interface; calls on every link at once (needs root):
     marline client --server 'marline://...' --path wlan0 --path wwan0 --tun --tun-setup \\
       --tun-route 0.0.0.0/0 --tun-route ::/0 --tun-rule dscp=ef,scheduler=redundant,priority=0

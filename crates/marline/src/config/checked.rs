@@ -1,7 +1,7 @@
 //! The configuration as the program accepts it: every value parsed, every contradiction refused.
 
 use super::error::{ConfigError, Problem};
-use super::live::{LATENCY, live_latency};
+use super::live::{LATENCY, LiveDefaults, live_deadline, live_latency, live_reliability};
 use super::names::{self, Congestion, Schedulers};
 use super::path::control;
 use super::raw::{RawClient, RawServer};
@@ -407,7 +407,12 @@ fn live_in(
     // Who names a scheduler for packets means live entries, too.
     let auto = schedulers.packets == default_for(FlowKind::Packets);
     let auto = auto.then(default_for_live);
-    let of_all = [("latency", &raw.latency), ("target", &raw.target)];
+    let of_all = [
+        ("latency", &raw.latency),
+        ("target", &raw.target),
+        ("deadline", &raw.deadline),
+        ("reliability", &raw.reliability),
+    ];
     for (key, value) in of_all {
         if let (Some(value), []) = (value, &raw.live[..]) {
             return Err(
@@ -425,10 +430,24 @@ fn live_in(
         Some(value) => source.read("target", value, live_target)?,
         None => None,
     };
+    let deadline = match &raw.deadline {
+        Some(value) => Some(source.read("deadline", value, live_deadline)?),
+        None => None,
+    };
+    let reliability = match &raw.reliability {
+        Some(value) => Some(source.read("reliability", value, live_reliability)?),
+        None => None,
+    };
+    let defaults = LiveDefaults {
+        latency,
+        target,
+        deadline,
+        reliability,
+    };
     let mut entries: Vec<LiveIn> = Vec::new();
     for value in &raw.live {
         let entry = source.read("live", &value.0, |text| {
-            let mut entry = LiveIn::parse(text, latency, target)?;
+            let mut entry = LiveIn::parse(text, &defaults)?;
             entry.scheduler = entry.scheduler.or(auto);
             same_name(entries.iter().map(|other| &other.name), &entry.name)?;
             let clash = |other: &&LiveIn| other.listen == entry.listen && entry.listen.port() != 0;

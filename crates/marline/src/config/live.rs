@@ -1,5 +1,5 @@
-//! Live entries: `udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,scheduler=SCHEDULER][,priority=N]` at a
-//! client, `udp://HOST:PORT[,name=NAME]` at a server.
+//! Live entries: `udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
+//! [,scheduler=SCHEDULER][,priority=N]` at a client, `udp://HOST:PORT[,name=NAME]` at a server.
 
 use super::error::Problem;
 use super::forward::priority;
@@ -15,12 +15,27 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// The latency budget of entries that name none.
-pub const LATENCY: Duration = Duration::from_millis(300);
+pub(super) const LATENCY: Duration = Duration::from_millis(300);
 const LATENCY_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(10)..=Duration::from_secs(60);
 /// The priority of entries that name none: before what asks for none.
 const PRIORITY: u8 = OpenOptions::MIDDLE_PRIORITY - 1;
-const IN_OPTIONS: [&str; 5] = ["name", "latency", "target", "scheduler", "priority"];
+const IN_OPTIONS: [&str; 7] = [
+    "name",
+    "latency",
+    "target",
+    "deadline",
+    "reliability",
+    "scheduler",
+    "priority",
+];
+/// What becomes of a video frame within this time is worth something.
+const DEADLINE_RANGE: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(5)..=Duration::from_secs(10);
+/// The reliability of entries with a deadline that name none.
+const RELIABILITY: Reliability = Reliability(9_800);
+/// The scheduler of frames: what cannot be on time as surely as asked is sent all the same, for a video goes on.
+const FRAME_SCHEDULER: &str = "hop-jump:refuse=off";
 const OUT_OPTIONS: [&str; 1] = ["name"];
 
 /// A client's live entry.
@@ -34,6 +49,8 @@ pub struct LiveIn {
     pub latency: Duration,
     /// The rate that is needed; `None` to have it measured.
     pub target: Option<Rate>,
+    /// Video frames go as blocks, with these terms.
+    pub frames: Option<FrameTerms>,
     /// `None` for that of packets flows.
     pub scheduler: Option<Choice>,
     /// 0 (served first) to 7.
@@ -49,23 +66,70 @@ pub struct LiveOut {
     pub target: Target,
 }
 
+/// What is asked of each video frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameTerms {
+    /// From its first packet until it must be there.
+    pub deadline: Duration,
+    reliability: Reliability,
+}
+
+impl FrameTerms {
+    /// Probability with which the deadline should be kept.
+    pub fn reliability(&self) -> f64 {
+        f64::from(self.reliability.0) / 1e4
+    }
+}
+
+/// A probability in ten-thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reliability(u16);
+
+/// What entries hold to that do not say otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveDefaults {
+    /// The latency budget.
+    pub latency: Duration,
+    /// The rate that is needed.
+    pub target: Option<Rate>,
+    /// Video frames go as blocks with this deadline.
+    pub deadline: Option<Duration>,
+    pub(super) reliability: Option<Reliability>,
+}
+
+impl Default for LiveDefaults {
+    fn default() -> Self {
+        LiveDefaults {
+            latency: LATENCY,
+            target: None,
+            deadline: None,
+            reliability: None,
+        }
+    }
+}
+
 impl LiveIn {
+    /// How long a datagram is worth something.
+    pub fn budget(&self) -> Duration {
+        self.frames.map_or(self.latency, |terms| terms.deadline)
+    }
+
     /// How its flows are opened.
     pub fn options(&self) -> OpenOptions {
         OpenOptions {
             priority: self.priority,
             scheduler: self.scheduler,
-            lifetime: Some(self.latency),
-            ordered: true,
+            lifetime: self.frames.is_none().then_some(self.latency),
+            ordered: self.frames.is_none(),
             ..OpenOptions::new(self.name.encode())
         }
     }
 
-    /// Reads an entry; what it does not say is as in `latency` and `target`.
+    /// Reads an entry; what it does not say is as in `defaults`.
     ///
     /// # Errors
     /// What is wrong with the text, and the mend.
-    pub fn parse(text: &str, latency: Duration, target: Option<Rate>) -> Result<Self, Problem> {
+    pub fn parse(text: &str, defaults: &LiveDefaults) -> Result<Self, Problem> {
         let (address, options) = split(text, &IN_OPTIONS)?;
         let listen = match address.strip_prefix(':') {
             Some(port) => {
@@ -78,20 +142,42 @@ impl LiveIn {
         let mut entry = LiveIn {
             name: LiveName::default(),
             listen,
-            latency,
-            target,
+            latency: defaults.latency,
+            target: defaults.target,
+            frames: None,
             scheduler: None,
             priority: PRIORITY,
         };
+        let (mut deadline, mut reliability) = (defaults.deadline, defaults.reliability);
+        let mut scheduler = None;
         for (key, value) in options {
             match key {
+                "deadline" => deadline = Some(live_deadline(value)?),
+                "reliability" => reliability = Some(live_reliability(value)?),
                 "name" => entry.name = value.parse()?,
                 "latency" => entry.latency = live_latency(value)?,
                 "target" => entry.target = live_target(value)?,
-                "scheduler" => entry.scheduler = names::scheduler(value, FlowKind::Packets)?,
+                "scheduler" => scheduler = Some(value),
                 _ => entry.priority = priority(value)?,
             }
         }
+        entry.frames = match (deadline, reliability) {
+            (Some(deadline), reliability) => Some(FrameTerms {
+                deadline,
+                reliability: reliability.unwrap_or(RELIABILITY),
+            }),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(Problem::new("a reliability is for frames with a deadline")
+                    .hint("add one, for example `deadline=80ms`"));
+            }
+        };
+        let (kind, usual) = match entry.frames {
+            Some(_) => (FlowKind::Blocks, FRAME_SCHEDULER),
+            None => (FlowKind::Packets, names::AUTO),
+        };
+        let chosen = scheduler.filter(|name| *name != names::AUTO);
+        entry.scheduler = names::scheduler(chosen.unwrap_or(usual), kind)?;
         Ok(entry)
     }
 }
@@ -125,6 +211,30 @@ pub(super) fn live_latency(text: &str) -> Result<Duration, Problem> {
         let wrong = Problem::new(format!("`{text}` is not between 10ms and 60s"));
         Err(wrong.hint("two to four round trips leave time for a retransmission"))
     }
+}
+
+/// A deadline of video frames.
+pub(super) fn live_deadline(text: &str) -> Result<Duration, Problem> {
+    let deadline = duration(text)?;
+    if DEADLINE_RANGE.contains(&deadline) {
+        Ok(deadline)
+    } else {
+        let wrong = Problem::new(format!("`{text}` is not between 5ms and 10s"));
+        Err(wrong.hint(
+            "write more than the way of the slowest path that is to help, for example `80ms`",
+        ))
+    }
+}
+
+/// A probability with which deadlines should be kept.
+pub(super) fn live_reliability(text: &str) -> Result<Reliability, Problem> {
+    let p = text.parse::<f64>().ok();
+    let p = p.filter(|p| (0.5..=0.9999).contains(p)).ok_or_else(|| {
+        Problem::new(format!("`{text}` is not a probability from 0.5 to 0.9999"))
+            .hint("write for example `0.99`: one frame in a hundred may be late")
+    })?;
+    // At most 9999.
+    Ok(Reliability((p * 1e4).round() as u16))
 }
 
 /// A target rate; `auto` has it measured.
@@ -196,7 +306,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<LiveIn, Problem> {
-        LiveIn::parse(text, LATENCY, Some(Rate::from_mbps(9)))
+        let defaults = LiveDefaults {
+            target: Some(Rate::from_mbps(9)),
+            ..LiveDefaults::default()
+        };
+        LiveIn::parse(text, &defaults)
     }
 
     #[test]
@@ -216,11 +330,21 @@ mod tests {
             listen: "[::1]:5001".parse().unwrap(),
             latency: Duration::from_millis(150),
             target: Some(Rate::from_mbps(10)),
+            frames: None,
             scheduler: Some("redundant".parse().unwrap()),
             priority: 0,
         };
         assert_eq!(full, expected);
         assert_eq!(read("udp://:1,target=auto").unwrap().target, None);
+        let frames = read("udp://:1,deadline=80ms,reliability=0.99").unwrap();
+        let terms = frames.frames.unwrap();
+        assert_eq!(terms.deadline, Duration::from_millis(80));
+        assert_eq!(terms.reliability(), 0.99);
+        assert_eq!(frames.budget(), terms.deadline);
+        assert_eq!(frames.scheduler, Some(FRAME_SCHEDULER.parse().unwrap()));
+        let own = read("udp://:1,scheduler=hop-leap,deadline=80ms").unwrap();
+        assert_eq!(own.scheduler, Some("hop-leap".parse().unwrap()));
+        assert_eq!(own.frames.unwrap().reliability(), 0.98);
         let out: LiveOut = "udp://studio.example:6000,name=cam-2".parse().unwrap();
         assert_eq!(out.target.to_string(), "udp:studio.example:6000");
         assert_eq!(out.name, full.name);
@@ -243,6 +367,14 @@ mod tests {
             ("udp://:1,priority=9", "0 (served first) to 7"),
             ("udp://:1,scheduler=edfp", "unknown scheduler"),
             ("udp://:1,budget=5ms", "unknown option `budget`"),
+            ("udp://:1,deadline=1ms", "between 5ms and 10s"),
+            ("udp://:1,reliability=0.99", "frames with a deadline"),
+            (
+                "udp://:1,deadline=80ms,reliability=1",
+                "probability from 0.5",
+            ),
+            // Of streams and messages only.
+            ("udp://:1,deadline=80ms,scheduler=redundant", "redundant"),
         ] {
             let problem = read(text).expect_err(text);
             assert!(problem.message.contains(reason), "{text}: {problem}");

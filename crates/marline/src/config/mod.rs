@@ -18,7 +18,7 @@ pub use checked::{ClientConfig, CommonConfig, ServerConfig, SocksLogin, default_
 pub use error::{ConfigError, Place, Problem};
 pub use forward::Forward;
 pub(crate) use forward::priority;
-pub use live::{LATENCY, LiveIn, LiveOut, live_target};
+pub use live::{FrameTerms, LiveDefaults, LiveIn, LiveOut, live_target};
 pub use names::{AUTO, Congestion, Schedulers, scheduler};
 pub use path::PathSpec;
 pub use raw::{RawClient, RawServer};

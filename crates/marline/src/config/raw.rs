@@ -45,14 +45,21 @@ pub struct RawClient {
     /// [,ordered][,objects]. TIME is how long a datagram is worth sending, 3s by default. Give it once for each forward.
     #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
     pub forward: Vec<Written>,
-    /// A live entry: udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,scheduler=SCHEDULER][,priority=0..7]. What
-    /// local programs send there (MPEG-TS, RTP, SRT, RIST) goes to the server's --live of the same name, in order and
+    /// A live entry: udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
+    /// [,scheduler=SCHEDULER][,priority=0..7]. What local programs send there (MPEG-TS, RTP, SRT, RIST) goes to the server's --live of the same name, in order and
     /// never later than the latency budget. Give it once for each entry.
     #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
     pub live: Vec<Entry>,
     /// Latency budget of live entries that name none [default: 300ms].
     #[arg(long, value_name = "TIME", value_parser = Written::flag)]
     pub latency: Option<Written>,
+    /// Deadline of video frames, such as 80ms: the RTP packets of a frame go as one block, coded so that it is whole by
+    /// then as surely as --reliability says. For live entries that name none [default: datagrams go one by one].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub deadline: Option<Written>,
+    /// Probability with which frames should keep their deadline, 0.5 to 0.9999 [default: 0.98].
+    #[arg(long, value_name = "P", value_parser = Written::flag)]
+    pub reliability: Option<Written>,
     /// Rate that live entries which name none need, such as 10mbps, or `auto` to have it measured: only what the paths
     /// carry beyond it is spent on copies, and you are told when they carry less [default: auto].
     #[arg(long, value_name = "RATE", value_parser = Written::flag)]
@@ -206,6 +213,8 @@ impl Raw for RawClient {
             forward: list(self.forward, file.forward),
             live: list(self.live, file.live),
             latency: self.latency.or(file.latency),
+            deadline: self.deadline.or(file.deadline),
+            reliability: self.reliability.or(file.reliability),
             target: self.target.or(file.target),
             tun: self.tun.or(file.tun),
             tun_setup: self.tun_setup.or(file.tun_setup),

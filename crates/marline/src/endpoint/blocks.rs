@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use marline_proto::Accepted;
 use marline_proto::flow::{BlockTerms, SendError};
+use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowId;
 
 use super::shared::Shared;
@@ -89,6 +90,12 @@ impl Blocks {
     /// over or the other end wants no more of it.
     pub async fn settled(&self) -> Option<Settled> {
         self.units.settled().await
+    }
+
+    /// What the flow has counted; `None` once it is forgotten.
+    pub fn counters(&self) -> Option<FlowCounters> {
+        let state = self.units.shared.lock();
+        state.session.flow_counters(self.units.flow)
     }
 
     /// No more blocks will be written.

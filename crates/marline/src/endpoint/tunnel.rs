@@ -109,8 +109,7 @@ impl Accept for Incomings {
                     let stream = ObjectStream::new(objects);
                     IncomingFlow::Stream(Carried::Objects(Box::new(stream)))
                 }
-                // No proxy speaks in them: dropping them refuses them.
-                Accepted::Blocks(_) => continue,
+                Accepted::Blocks(blocks) => IncomingFlow::Blocks(blocks),
             };
             let target = info.target;
             return Some(Incoming { target, flow });

@@ -1,8 +1,8 @@
 //! The client's side: datagrams of local programs into flows, one for each sender, and what comes back to the sender.
 
-use super::Board;
 use super::entry::{Entry, Running};
-use crate::config::LiveIn;
+use super::{Board, Frames};
+use crate::config::{FrameTerms, LiveIn};
 use crate::endpoint::TargetNews;
 use crate::proxy::associations::{Associations, IDLE};
 use crate::proxy::front::ListenError;
@@ -43,6 +43,8 @@ struct Inlet {
     entry: Arc<Entry>,
     options: OpenOptions,
     latency: Duration,
+    /// Video frames go as blocks.
+    frames: Option<FrameTerms>,
 }
 
 impl Inlets {
@@ -63,9 +65,10 @@ impl Inlets {
             roomy(&socket);
             let name = config.name.clone();
             let inlet = Inlet {
-                entry: Entry::new(id, name, Some(config.latency), config.target),
+                entry: Entry::new(id, name, Some(config.budget()), config.target),
                 options: config.options(),
-                latency: config.latency,
+                latency: config.frames.map_or(config.latency, |terms| terms.deadline),
+                frames: config.frames,
             };
             bound.push((socket, Arc::new(inlet)));
         }
@@ -122,7 +125,7 @@ async fn listen<T: Tunnel>(socket: UdpSocket, inlet: Arc<Inlet>, tunnel: T, task
     }
 }
 
-/// Carries what `peer` sends until either side ends it or it has been quiet for long.
+/// Opens a flow for what `peer` sends and carries it.
 async fn carry<T: Tunnel>(
     tunnel: T,
     inlet: Arc<Inlet>,
@@ -130,18 +133,37 @@ async fn carry<T: Tunnel>(
     socket: Arc<UdpSocket>,
     peer: SocketAddr,
 ) {
-    let entry = &inlet.entry;
-    let flow = match tunnel.open_packets(inlet.options.clone()).await {
-        Ok(flow) => Arc::new(flow),
-        Err(error) => {
-            tracing::debug!(%error, "cannot open a flow for live {}", entry.name);
-            sleep(RETRY).await;
-            while waiting.try_recv().is_ok() {
-                entry.refuse();
+    let options = inlet.options.clone();
+    let error = match inlet.frames {
+        Some(terms) => match tunnel.open_blocks(options).await {
+            Ok(flow) => {
+                let flow = Arc::new(Frames::new(flow, Some(terms)));
+                return exchange(flow, &inlet, waiting, &socket, peer).await;
             }
-            return;
-        }
+            Err(error) => error,
+        },
+        None => match tunnel.open_packets(options).await {
+            Ok(flow) => return exchange(Arc::new(flow), &inlet, waiting, &socket, peer).await,
+            Err(error) => error,
+        },
     };
+    let entry = &inlet.entry;
+    tracing::debug!(%error, "cannot open a flow for live {}", entry.name);
+    sleep(RETRY).await;
+    while waiting.try_recv().is_ok() {
+        entry.refuse();
+    }
+}
+
+/// Carries what `peer` sends until either side ends it or it has been quiet for long.
+async fn exchange<P: PacketFlow>(
+    flow: Arc<P>,
+    inlet: &Inlet,
+    mut waiting: mpsc::Receiver<Arrived>,
+    socket: &UdpSocket,
+    peer: SocketAddr,
+) {
+    let entry = &inlet.entry;
     let running = entry.begin(&flow);
     let begun = Instant::now();
     let idle = Idle::new(IDLE);

@@ -167,7 +167,7 @@ impl Meter {
         all.rate_bps += sent.rate.bps(now);
         look(&mut all.content, &mut all.input, &sent.inspector);
         all.refused += state.refused;
-        all.given_up += counters.expired_messages;
+        all.given_up += counters.expired_messages + counters.units.lost;
         all.repaired += counters.repaired_symbols;
         let all = &mut sum.received;
         all.datagrams += received.datagrams;
@@ -175,8 +175,8 @@ impl Meter {
         all.rate_bps += received.rate.bps(now);
         look(&mut all.content, &mut all.output, &received.inspector);
         let missing = counters.skipped_messages - counters.late_messages;
-        all.lost += missing + counters.dropped_messages;
-        all.late += counters.late_messages;
+        all.lost += missing + counters.dropped_messages + counters.units.missing;
+        all.late += counters.late_messages + counters.units.late;
         all.duplicated += counters.duplicate_messages;
         all.reordered += counters.reordered_messages;
     }

@@ -8,12 +8,15 @@
 //! | --- | --- |
 //! | `name.rs` | the name by which entries of a client and a server find each other |
 //! | `inlet.rs` | the client's side |
+//! | `frames.rs`, `grouping.rs` | entries with a deadline: video frames as blocks |
 //! | `outlet.rs` | the server's side |
 //! | `entry.rs`, `meter.rs` | what entries and their flows count; targets |
 //! | `inspect.rs`, `rtp.rs`, `mpegts.rs` | what the content's own numbers say |
 //! | `manage.rs` | status and targets through the control socket |
 
 mod entry;
+mod frames;
+mod grouping;
 mod inlet;
 mod inspect;
 mod manage;
@@ -24,6 +27,7 @@ mod outlet;
 mod rtp;
 
 pub use entry::Board;
+pub(crate) use frames::Frames;
 pub use inlet::Inlets;
 pub use inspect::{Content, Wholeness};
 pub use manage::WithLive;

@@ -19,6 +19,9 @@ const MAX_SOURCES: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) sequence: u16,
+    pub(super) timestamp: u32,
+    /// The last packet of a video frame (RFC 3551 section 4.1).
+    pub(super) marker: bool,
     pub(super) ssrc: u32,
     /// Where in the datagram the payload is.
     pub(super) payload: Range<usize>,
@@ -27,7 +30,7 @@ pub(super) struct Header {
 impl Header {
     /// Reads the header of a datagram; `None` when it cannot be RTP.
     pub(super) fn parse(datagram: &[u8]) -> Option<Header> {
-        let &[first, second, s0, s1, _, _, _, _, c0, c1, c2, c3, ..] = datagram else {
+        let &[first, second, s0, s1, t0, t1, t2, t3, c0, c1, c2, c3, ..] = datagram else {
             return None;
         };
         if first >> 6 != 2 || RTCP.contains(&second) {
@@ -46,6 +49,8 @@ impl Header {
         let end = datagram.len().checked_sub(padding)?;
         (start <= end).then(|| Header {
             sequence: u16::from_be_bytes([s0, s1]),
+            timestamp: u32::from_be_bytes([t0, t1, t2, t3]),
+            marker: second & 0x80 != 0,
             ssrc: u32::from_be_bytes([c0, c1, c2, c3]),
             payload: start..end,
         })
@@ -212,6 +217,8 @@ mod tests {
     fn header(sequence: u16) -> Header {
         Header {
             sequence,
+            timestamp: 0,
+            marker: false,
             ssrc: 8,
             payload: 12..20,
         }
@@ -228,6 +235,7 @@ mod tests {
         plain.extend([0; 188]);
         let parsed = Header::parse(&plain).unwrap();
         assert_eq!((parsed.sequence, parsed.ssrc), (258, 7));
+        assert_eq!((parsed.timestamp, parsed.marker), (0, false));
         assert_eq!(parsed.payload, 12..200);
         // Two contributing sources, an extension of one word, three bytes of padding.
         let mut full = vec![0xb2, 33, 1, 2, 0, 0, 0, 0, 0, 0, 0, 7];
@@ -235,6 +243,10 @@ mod tests {
         full.extend([0xbe, 0xde, 0, 1, 9, 9, 9, 9]);
         full.extend([1, 2, 3, 0, 0, 3]);
         assert_eq!(Header::parse(&full).unwrap().payload, 28..31);
+        full[1] = 0x80 | 96;
+        full[4..8].copy_from_slice(&[1, 2, 3, 4]);
+        let parsed = Header::parse(&full).unwrap();
+        assert_eq!((parsed.timestamp, parsed.marker), (0x0102_0304, true));
         for wrong in [
             &plain[..11],
             &full[..30 - 12],

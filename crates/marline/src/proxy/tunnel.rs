@@ -1,6 +1,6 @@
 //! What the proxies need of a session: open flows at one end, accept them at the other.
 
-use crate::endpoint::{Handle, TargetNews};
+use crate::endpoint::{Blocks, Handle, TargetNews};
 use crate::identity::PublicKey;
 use bytes::Bytes;
 use marline_base::Rate;
@@ -105,6 +105,16 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
         &self,
         options: OpenOptions,
     ) -> impl Future<Output = Result<Self::Packets, OpenError>> + Send;
+
+    /// Opens a flow of blocks. Not where there is no session behind it.
+    fn open_blocks(
+        &self,
+        options: OpenOptions,
+    ) -> impl Future<Output = Result<Blocks, OpenError>> + Send {
+        let _ = options;
+        let why = "blocks need a session".to_owned();
+        std::future::ready(Err(OpenError::Refused(why)))
+    }
 }
 
 /// A flow of messages whose boundaries are kept. Dropping it closes it.
@@ -187,4 +197,6 @@ pub enum IncomingFlow<S, P> {
     Stream(S),
     /// Messages.
     Packets(P),
+    /// Blocks.
+    Blocks(Blocks),
 }

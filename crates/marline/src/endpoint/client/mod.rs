@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 
 pub use error::{ConnectError, FailureKind, PathFailure};
 
-use super::{Carried, ObjectStream, Packets, tunnel};
+use super::{Blocks, Carried, ObjectStream, Packets, tunnel};
 use crate::carrier::{Outcomes, QuicConfig};
 use crate::config::PathSpec;
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
@@ -233,5 +233,12 @@ impl Tunnel for Client {
         let options = tunnel::flow_options(FlowKind::Packets, options);
         let packets = handle.open_packets(options);
         packets.map_err(|error| tunnel::refused(handle, &error))
+    }
+
+    async fn open_blocks(&self, options: OpenOptions) -> Result<Blocks, OpenError> {
+        let handle = &self.live()?.handle;
+        let options = tunnel::flow_options(FlowKind::Blocks, options);
+        let blocks = handle.open_blocks(options);
+        blocks.map_err(|error| tunnel::refused(handle, &error))
     }
 }

@@ -110,6 +110,7 @@ async fn echo(server: Server) {
                                 }
                             }
                         }
+                        IncomingFlow::Blocks(_) => {}
                     }
                 });
             }

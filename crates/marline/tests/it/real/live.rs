@@ -152,3 +152,75 @@ fn a_target_is_changed_while_the_client_runs() {
         "{error}"
     );
 }
+
+/// An RTP packet of video: this place of a frame, and bytes of its own.
+fn video(frame: u32, place: u16, last: bool) -> Vec<u8> {
+    let sequence = (frame as u16).wrapping_mul(PLACES) + place;
+    let mut packet = vec![0x80, 96 | u8::from(last) << 7];
+    packet.extend(sequence.to_be_bytes());
+    packet.extend((frame * 3_000).to_be_bytes());
+    packet.extend(77_u32.to_be_bytes());
+    packet.extend((0..1_000_u32).map(|byte| (byte * 31 + u32::from(sequence) * 7) as u8));
+    packet
+}
+
+/// Packets of a frame.
+const PLACES: u16 = 8;
+
+#[test]
+fn video_frames_travel_as_blocks_and_arrive_as_the_datagrams_that_they_were() {
+    const FRAMES: u32 = 90;
+    let target = sink();
+    // So much time that a busy machine is not what is tested.
+    let options = ",deadline=10s,reliability=0.99";
+    let live = Live::start(LOSSY, target.local_addr().unwrap(), options);
+    let mut sent = Vec::new();
+    let arrived = thread::scope(|scope| {
+        let all = |all: &[Vec<u8>]| all.len() == FRAMES as usize * usize::from(PLACES);
+        let receiver = scope.spawn(move || receive(&target, DEADLINE, all));
+        let socket = live.sender();
+        for frame in 0..FRAMES {
+            for place in 0..PLACES {
+                // The last frame has no end, and goes all the same.
+                let last = place + 1 == PLACES && frame + 1 < FRAMES;
+                sent.push(video(frame, place, last));
+                socket.send(&sent[sent.len() - 1]).unwrap();
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        receiver.join().unwrap()
+    });
+    // Frames may overtake each other; the packets of one come together, in their order.
+    let frame = usize::from(PLACES);
+    let mut frames: Vec<&[Vec<u8>]> = arrived.chunks(frame).collect();
+    frames.sort_by_key(|packets| sent.iter().position(|one| *one == packets[0]));
+    let expected: Vec<&[Vec<u8>]> = sent.chunks(frame).collect();
+    assert!(frames == expected, "{} packets arrived", arrived.len());
+    until("the client to know that all has arrived", || {
+        let status = live.client.status();
+        let (entry, session) = (&status.live[0], &status.sessions[0]);
+        assert_eq!(entry.latency_ms, Some(10_000.0));
+        assert_eq!(entry.sent.content, Content::Rtp);
+        assert_eq!(entry.sent.given_up + entry.sent.refused, 0);
+        let flow = &session.flows[0];
+        assert_eq!(
+            (flow.kind.as_str(), flow.scheduler.as_str()),
+            ("blocks", "hop-jump:refuse=off")
+        );
+        // The scheduler forecasts the paths, and says how often it was right.
+        let promised = flow.calibration.as_ref().unwrap().promises;
+        let forecasts: Vec<_> = session
+            .paths
+            .iter()
+            .filter_map(|path| path.forecast.as_ref())
+            .collect();
+        assert!(
+            forecasts
+                .iter()
+                .all(|forecast| forecast.flow == flow.id && forecast.mode == "bank")
+        );
+        (forecasts.len() == 2 && promised > 0).then_some(())
+    });
+    let [_, server] = live.status();
+    assert_eq!(server.received.output.lost, 0);
+}

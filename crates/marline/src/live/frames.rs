@@ -1,0 +1,126 @@
+//! A flow of blocks as a flow of datagrams: frames go as blocks and come out as the datagrams that they were made of.
+
+use super::grouping::{Group, Grouper, datagrams};
+use crate::config::FrameTerms;
+use crate::endpoint::{Blocks, Incoming};
+use crate::proxy::PacketFlow;
+use bytes::Bytes;
+use marline_proto::flow::{BlockTerms, SendError};
+use marline_proto::stats::FlowCounters;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// How long a frame waits for its last packet: this part of its deadline.
+const PATIENCE: u32 = 4;
+/// The same without a deadline.
+const NO_DEADLINE: Duration = Duration::from_millis(20);
+
+/// Frames over all paths of a session.
+///
+/// A frame is given up at its deadline by the sender; one that is whole later is handed over all the same, for receivers
+/// of RTP know better what it is worth.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    flow: Blocks,
+    terms: Option<FrameTerms>,
+    open: Mutex<Grouper>,
+    /// Something changed in `open`.
+    changed: Notify,
+    arrived: Mutex<VecDeque<Bytes>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Frames {
+    /// Frames with these terms; without any they are worth something for ever.
+    pub(crate) fn new(flow: Blocks, terms: Option<FrameTerms>) -> Self {
+        let patience = terms.map_or(NO_DEADLINE, |terms| terms.deadline / PATIENCE);
+        Frames {
+            flow,
+            terms,
+            open: Mutex::new(Grouper::new(patience)),
+            changed: Notify::new(),
+            arrived: Mutex::default(),
+        }
+    }
+
+    fn write(&self, group: &Group) -> io::Result<()> {
+        // The deadline counts from the first packet.
+        let terms = self
+            .terms
+            .map_or_else(BlockTerms::default, |terms| BlockTerms {
+                deadline: Some(terms.deadline.saturating_sub(group.since.elapsed())),
+                reliability: Some(terms.reliability()),
+            });
+        self.flow
+            .try_write(&group.block, terms)
+            .map(drop)
+            .map_err(|error| {
+                let kind = match error {
+                    SendError::Closed => io::ErrorKind::BrokenPipe,
+                    _ => io::ErrorKind::InvalidInput,
+                };
+                io::Error::new(kind, error)
+            })
+    }
+
+    /// Sends frames that have waited too long for their last packets. Never completes.
+    async fn flush_in_time(&self) {
+        loop {
+            let due = lock(&self.open).due();
+            let waited = async {
+                match due {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = waited => {
+                    let late = {
+                        let mut open = lock(&self.open);
+                        let over = open.due().is_some_and(|at| at <= Instant::now());
+                        over.then(|| open.flush()).flatten()
+                    };
+                    if let Some(Err(error)) = late.map(|group| self.write(&group)) {
+                        tracing::debug!(%error, "a frame was not taken");
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl PacketFlow for Frames {
+    async fn send(&self, message: Bytes) -> io::Result<()> {
+        let complete = lock(&self.open).push(Instant::now(), &message);
+        self.changed.notify_one();
+        complete.iter().try_for_each(|group| self.write(group))
+    }
+
+    /// While it waits, frames whose last packet does not come are sent.
+    async fn recv(&self) -> Option<Bytes> {
+        loop {
+            if let Some(datagram) = lock(&self.arrived).pop_front() {
+                return Some(datagram);
+            }
+            let incoming = tokio::select! {
+                incoming = self.flow.recv() => incoming?,
+                () = self.flush_in_time() => return None,
+            };
+            if let Incoming::Piece(piece) = incoming {
+                lock(&self.arrived).extend(datagrams(piece.data));
+            }
+        }
+    }
+
+    fn counters(&self) -> Option<FlowCounters> {
+        self.flow.counters()
+    }
+}
