@@ -373,8 +373,11 @@ mod tests {
                 "udp://:1,deadline=80ms,reliability=1",
                 "probability from 0.5",
             ),
-            // Of streams and messages only.
-            ("udp://:1,deadline=80ms,scheduler=redundant", "redundant"),
+            // Of objects only.
+            (
+                "udp://:1,deadline=80ms,scheduler=sos",
+                "does not serve blocks",
+            ),
         ] {
             let problem = read(text).expect_err(text);
             assert!(problem.message.contains(reason), "{text}: {problem}");

@@ -98,8 +98,9 @@ mod tests {
         for name in DEFAULT_SCHEDULERS.split(',') {
             let scheduler = name.parse().unwrap();
             let lateness = lateness_of(&options(60_000), scheduler).await.unwrap();
-            // 2 s of blocks for each seed.
-            assert_eq!(lateness.blocks, 80 * SIMULATED, "{name}");
+            // 2 s of blocks for each seed, from a drawn phase on.
+            let blocks = 79 * SIMULATED..=80 * SIMULATED;
+            assert!(blocks.contains(&lateness.blocks), "{name}: {lateness:?}");
         }
     }
 

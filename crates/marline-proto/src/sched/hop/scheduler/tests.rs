@@ -156,9 +156,11 @@ impl Net {
         self.blocks.symbols = symbols;
         self.blocks.deadline = Some(self.now + MS(35));
         self.blocks.sent.clear();
-        let first = self.plan();
-        if let Some(at) = self.hop.wake_at() {
-            self.advance(at);
+        let (begin, first) = (self.now, self.plan());
+        while let Some(at) = self.hop.wake_at()
+            && at < begin + MS(25)
+        {
+            self.advance(at.max(self.now + Duration::from_micros(1)));
             self.plan();
         }
         (first, self.blocks.sent.len())
