@@ -10,6 +10,9 @@ use super::{Backlog, Bank, Batch, CapacityForecast, Kalman, Persistence, Service
 const SEEN: f64 = 0.02;
 /// A glimpse is at most so much of a block's interval, and needs as much as a sample.
 const GLIMPSE: f64 = 0.25;
+/// So many intervals must something have waited, beyond those in which nothing can be known, before silence says that the
+/// path carries nothing: the last packet of a block may just be lost, which takes some time to notice.
+const SILENT: f64 = 2.0;
 /// Batches that are told apart; more are joined.
 const MOST_BATCHES: usize = 256;
 /// Backlogs whose capacity is not known yet.
@@ -137,8 +140,11 @@ impl Skip {
         let from = to - every;
         let seen = self.meter.over(from, to);
         let silent = || {
-            let waits = self.batches.first().is_some_and(|batch| batch.came < from);
-            waits && self.meter.last().is_some_and(|last| last < from)
+            let long = from - SILENT * every;
+            let waits = self.batches.first().is_some_and(|batch| batch.came < long);
+            // A path of which nothing is known is not known to carry nothing.
+            let known = self.forecast(every).is_some();
+            known && waits && self.meter.last().is_some_and(|last| last < from)
         };
         let sample = match seen.capacity(SEEN * every) {
             None if silent() => Some(0.0),
@@ -333,6 +339,34 @@ mod tests {
             outage |= skip.mode() == "outage";
         });
         assert!(outage);
+    }
+
+    #[test]
+    fn a_lost_last_packet_is_no_outage() {
+        let mut skip = Skip::relative(Memory::bank());
+        // Blocks of four packets every 25 ms, 10 ms on their way; of the second block the last is lost, which is noticed
+        // 80 ms later.
+        for block in 0..6 {
+            let at = f64::from(block) * EVERY;
+            skip.on_block(at, EVERY);
+            if block >= 3 {
+                let forecast = skip.forecast(EVERY).unwrap();
+                assert!(forecast.mean > 30e6, "{block}: {forecast:?}");
+            }
+            skip.on_sent(at, 48_000.0);
+            let heard = if block == 1 { 3 } else { 4 };
+            for packet in 1..=heard {
+                let left = at + 0.3e-3 * f64::from(packet);
+                skip.on_departure(left + 20e-3, at, left, 12_000.0);
+            }
+        }
+        // Of a path of which nothing was ever heard nothing is known, however long.
+        let mut unknown = Skip::relative(Memory::bank());
+        unknown.on_sent(0.0, 12_000.0);
+        for block in 1..40 {
+            unknown.on_block(f64::from(block) * EVERY, EVERY);
+        }
+        assert_eq!(unknown.forecast(EVERY), None);
     }
 
     #[test]

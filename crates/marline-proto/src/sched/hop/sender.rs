@@ -50,6 +50,10 @@ const MOST_LOSS: f64 = 0.5;
 /// The least on each path is at most this part of a block.
 const SMALL: u32 = 8;
 
+/// Packets on a path that is believed to carry nothing, if a block has twice as many: with fewer nothing would be seen of
+/// its capacity, and the belief never change.
+const PROBE: u32 = 3;
+
 /// A block to be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
@@ -211,7 +215,10 @@ impl Sender {
                 (None, false) => (capacity.mean * window.max(0.0) / block.packet) as u32,
             };
             // Of a small block a few packets a path must do.
-            let least = self.settings.least.min(block.packets.div_ceil(SMALL));
+            let mut least = self.settings.least.min(block.packets.div_ceil(SMALL));
+            if lateness.hopeless() <= PROBE {
+                least = least.max(PROBE.min(block.packets / 2));
+            }
             let least = sent.max(least);
             Way {
                 lateness,
