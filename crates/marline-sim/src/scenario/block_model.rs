@@ -45,6 +45,7 @@ pub(super) fn read(
         Some(DRAWN) => None,
         _ => reader.time("phase"),
     };
+    let queue = reader.time("queue");
     let reliability = reader.number("reliability").unwrap_or(0.98);
     if let Some(node) = reader.get("reliability")
         && !(0.0..1.0).contains(&reliability)
@@ -82,6 +83,7 @@ pub(super) fn read(
         reliability,
         duration,
         warmup,
+        queue,
     })
 }
 

@@ -9,6 +9,7 @@
 
 mod path;
 mod report;
+mod stability;
 mod variant;
 
 pub(crate) use report::value_names;
@@ -48,6 +49,8 @@ pub struct Experiment {
     pub duration: Duration,
     /// Blocks that are written before do not count.
     pub warmup: Duration,
+    /// Instead of a run: how likely redundancy does not grow from this queue on every path.
+    pub queue: Option<Duration>,
 }
 
 /// What came of an experiment.

@@ -9,8 +9,9 @@ use super::{Experiment, Outcome, Variant};
 use crate::results::{Distribution, Run};
 
 /// What a run yields beside calibration.
-const VALUES: [&str; 8] = [
+const VALUES: [&str; 9] = [
     "block_lateness",
+    "stable",
     "redundancy",
     "size.mean_kb",
     "size.p10_kb",
@@ -49,7 +50,6 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::run`].
     pub fn results(&self, variant: &Variant, seed: u64) -> Result<Run, ConfigError> {
-        let outcome = self.run(variant, seed)?;
         let mut run = Run {
             cell: BTreeMap::new(),
             scheduler: variant.to_string(),
@@ -59,6 +59,14 @@ impl Experiment {
             distributions: BTreeMap::new(),
             series: BTreeMap::new(),
         };
+        if let Some(queue) = self.queue {
+            let stable = self.stability(variant, queue, seed);
+            let share = stable.hits as f64 / stable.trials.max(1) as f64;
+            run.values.insert("blocks.stable".into(), share);
+            run.fractions.insert("blocks.stable".into(), stable);
+            return Ok(run);
+        }
+        let outcome = self.run(variant, seed)?;
         run.fractions
             .insert("blocks.block_lateness".into(), outcome.late);
         if outcome.late.trials > 0 {

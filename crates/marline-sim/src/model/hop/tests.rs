@@ -27,6 +27,7 @@ fn balanced(kb: u64, phase: u64) -> Experiment {
         reliability: 0.98,
         duration: Duration::from_secs(30),
         warmup: Duration::from_secs(2),
+        queue: None,
     }
 }
 
@@ -71,4 +72,23 @@ fn runs_are_functions_of_their_seed() {
     let (a, b, c) = (run(1), run(1), run(2));
     assert_eq!((a.late, a.sent), (b.late, b.sent));
     assert_ne!(a.sent, c.sent);
+}
+
+#[test]
+fn redundancy_is_stable_where_little_is_needed_and_nowhere_else() {
+    let stable = |kb, queue_ms, variant: &str| {
+        let queue = Duration::from_millis(queue_ms);
+        let variant = variant.parse().unwrap();
+        let stable = balanced(kb, 0).stability(&variant, queue, 1);
+        stable.hits as f64 / stable.trials as f64
+    };
+    for variant in ["ideal-jump", "ideal-hybrid"] {
+        // 27 packets a path leave nothing behind in a slot that carries 83, and need no redundancy.
+        assert!(stable(80, 0, variant) > 0.999);
+        // More than full repetition over empty queues makes reliable.
+        assert_eq!(stable(165, 0, variant), 0.0);
+    }
+    // The longer the queue, the more redundancy, the longer the next queue.
+    let queues = [0, 4, 8].map(|queue| stable(130, queue, "ideal-jump"));
+    assert!(queues.iter().all(|p| (0.0..=1.0).contains(p)), "{queues:?}");
 }
