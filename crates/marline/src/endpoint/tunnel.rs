@@ -100,20 +100,18 @@ impl Accept for Incomings {
     }
 
     async fn accept(&mut self) -> Option<Incoming<Carried, Packets>> {
-        loop {
-            let (info, flow) = self.handle.accept().await.ok()?;
-            let flow = match flow {
-                Accepted::Stream(stream) => IncomingFlow::Stream(Carried::Stream(stream)),
-                Accepted::Packets(packets) => IncomingFlow::Packets(packets),
-                Accepted::Objects(objects) => {
-                    let stream = ObjectStream::new(objects);
-                    IncomingFlow::Stream(Carried::Objects(Box::new(stream)))
-                }
-                Accepted::Blocks(blocks) => IncomingFlow::Blocks(blocks),
-            };
-            let target = info.target;
-            return Some(Incoming { target, flow });
-        }
+        let (info, flow) = self.handle.accept().await.ok()?;
+        let flow = match flow {
+            Accepted::Stream(stream) => IncomingFlow::Stream(Carried::Stream(stream)),
+            Accepted::Packets(packets) => IncomingFlow::Packets(packets),
+            Accepted::Objects(objects) => {
+                let stream = ObjectStream::new(objects);
+                IncomingFlow::Stream(Carried::Objects(Box::new(stream)))
+            }
+            Accepted::Blocks(blocks) => IncomingFlow::Blocks(blocks),
+        };
+        let target = info.target;
+        Some(Incoming { target, flow })
     }
 }
 
