@@ -16,6 +16,7 @@ use crate::ranges::RangeSet;
 use crate::sched::PathView;
 use crate::wire::{FlowId, Params, PathId};
 
+mod acks;
 mod carry;
 mod close;
 mod code;

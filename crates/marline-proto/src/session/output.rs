@@ -20,8 +20,6 @@ use crate::wire::{FlowId, Forward, Frame, Header, PathId};
 const LEAST_SPLIT: u32 = 256;
 /// A datagram is full when less than this is left.
 const LEAST_ROOM: usize = 32;
-/// Another way back is quicker if this many round trips of it are at most four of the path's own.
-const QUICKER: u32 = 5;
 /// After so many datagrams that only acknowledge, one asks for an acknowledgement itself: a side
 /// that only receives must notice too when its way back is cut (RFC 9000 §13.2.4).
 const ACKS_PER_PING: u32 = 16;
@@ -36,17 +34,17 @@ pub struct Transmit {
 }
 
 /// A datagram being written.
-struct Draft<'a> {
-    buf: &'a mut Vec<u8>,
-    max: usize,
-    frames: SmallVec<[SentFrame; 1]>,
-    eliciting: bool,
-    has_data: bool,
-    has_ack: bool,
+pub(super) struct Draft<'a> {
+    pub(super) buf: &'a mut Vec<u8>,
+    pub(super) max: usize,
+    pub(super) frames: SmallVec<[SentFrame; 1]>,
+    pub(super) eliciting: bool,
+    pub(super) has_data: bool,
+    pub(super) has_ack: bool,
 }
 
 impl Draft<'_> {
-    fn room(&self) -> usize {
+    pub(super) fn room(&self) -> usize {
         self.max.saturating_sub(self.buf.len())
     }
 }
@@ -94,12 +92,6 @@ impl Session {
         let known = (!tried).then_some(pacing);
         self.rest = Some(self.rest_until(now, known));
         None
-    }
-
-    /// Is an acknowledgement of any path due?
-    fn acks_are_due(&self, now: Instant) -> bool {
-        let due = |p: &Path| p.received.due().is_some_and(|due| due <= now);
-        self.paths.iter().any(|p| due(p) || p.received.is_asked())
     }
 
     /// Has the path at `index` anything to carry now: data that it `sends`, `acks` that are due,
@@ -290,62 +282,6 @@ impl Session {
         }
     }
 
-    fn write_acks(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
-        for owner in 0..self.paths.len() {
-            let path = &self.paths[owner];
-            let due = path.received.due().is_some_and(|due| due <= now);
-            let carries = due && self.ack_carrier(owner) == Some(index);
-            let echoes = owner == index && path.received.is_echo_due();
-            let relay = path.received.is_asked().then(|| self.relay(owner));
-            let relays = relay == Some(Some(index));
-            let path = &mut self.paths[owner];
-            if relay == Some(None) {
-                path.received.on_relayed();
-            }
-            if !carries && !echoes && !relays {
-                continue;
-            }
-            if let Some(ack) = path.received.ack(path.id, now)
-                && ack.encode_within(draft.room(), draft.buf).is_some()
-            {
-                if carries || echoes {
-                    path.received.on_ack_sent(owner != index);
-                }
-                if owner != index {
-                    path.received.on_relayed();
-                }
-                draft.has_ack = true;
-            }
-        }
-    }
-
-    /// The path besides its own on which a path's acknowledgement goes when the peer asks.
-    fn relay(&self, owner: usize) -> Option<usize> {
-        let others = self
-            .usable()
-            .filter(|&i| i != owner && !self.paths[i].blocked);
-        others.min_by_key(|&i| self.paths[i].rtt.smoothed())
-    }
-
-    /// The path on which a path's acknowledgements go back: its own, so that round trips are its
-    /// own, unless that way is in doubt. Then they go on both: a side that only acknowledges may be
-    /// wrong about which of its ways out is cut. What shows a loss goes the quickest way.
-    fn ack_carrier(&self, owner: usize) -> Option<usize> {
-        let path = &self.paths[owner];
-        let own = matches!(
-            path.state(),
-            PathState::Active | PathState::Standby | PathState::Validating
-        );
-        if !own || path.blocked {
-            return self.best_path().or(Some(owner));
-        }
-        let quicker = |best: &usize| {
-            path.received.is_urgent()
-                && self.paths[*best].rtt.smoothed() * QUICKER <= path.rtt.smoothed() * 4
-        };
-        self.best_path().filter(quicker).or(Some(owner))
-    }
-
     fn write_control(&mut self, draft: &mut Draft<'_>) {
         let due: SmallVec<[Control; 8]> = self.control.iter().copied().take(64).collect();
         for control in due {
@@ -376,28 +312,6 @@ impl Session {
                 self.note_told(control);
             }
             self.control.remove(&control);
-        }
-    }
-
-    /// Says with an acknowledgement what senders of coded flows could use, as far as it fits.
-    fn write_code_news(&mut self, draft: &mut Draft<'_>) {
-        if !draft.has_ack {
-            return;
-        }
-        while let Some(id) = self.code_news.pop_first() {
-            let control = Control::CodeStatus(id);
-            let Some(frame) = self.control_frame(control) else {
-                continue;
-            };
-            if frame.encoded_len() > draft.room() {
-                self.code_news.insert(id);
-                return;
-            }
-            frame.encode(draft.buf);
-            draft.eliciting = true;
-            draft.frames.push(SentFrame::Control(control));
-            self.control.remove(&control);
-            self.note_told(control);
         }
     }
 

@@ -1,25 +1,22 @@
 //! The configuration as the program accepts it: every value parsed, every contradiction refused.
 
 use super::error::{ConfigError, Problem};
-use super::live::{LATENCY, LiveDefaults, live_deadline, live_latency, live_reliability};
+use super::live_entries::{live_in, live_out};
 use super::names::{self, Congestion, Schedulers};
 use super::path::control;
 use super::raw::{RawClient, RawServer};
 use super::source::{Raw, Source, Written};
 use super::text::{duration, listen_address, nearest, redundancy};
 use super::tun::{default_state, switch, tun_in, tun_out};
-use super::{Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut, live_target};
+use super::{Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut};
 use crate::control;
 use crate::control::status::Role;
 use crate::identity::{
     AllowList, ConnectionString, DEFAULT_PORT, HostPort, KeyTextError, PublicKey,
 };
-use crate::live::LiveName;
 use crate::proxy::AsObjects;
 use crate::proxy::policy::{Policy, Rule};
 use marline_proto::Config as SessionConfig;
-use marline_proto::sched::registry::{default_for, default_for_live};
-use marline_proto::wire::FlowKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -397,97 +394,6 @@ fn forwards(source: &Source<RawClient>) -> Result<Vec<Forward>, ConfigError> {
         forwards.push(forward);
     }
     Ok(forwards)
-}
-
-fn live_in(
-    source: &Source<RawClient>,
-    schedulers: &Schedulers,
-) -> Result<Vec<LiveIn>, ConfigError> {
-    let raw = &source.raw;
-    // Who names a scheduler for packets means live entries, too.
-    let auto = schedulers.packets == default_for(FlowKind::Packets);
-    let auto = auto.then(default_for_live);
-    let of_all = [
-        ("latency", &raw.latency),
-        ("target", &raw.target),
-        ("deadline", &raw.deadline),
-        ("reliability", &raw.reliability),
-    ];
-    for (key, value) in of_all {
-        if let (Some(value), []) = (value, &raw.live[..]) {
-            return Err(
-                Problem::new("there is no live entry that it could hold for")
-                    .hint("add one: --live udp://:5000")
-                    .at(source.place(key, value)),
-            );
-        }
-    }
-    let latency = match &raw.latency {
-        Some(value) => source.read("latency", value, live_latency)?,
-        None => LATENCY,
-    };
-    let target = match &raw.target {
-        Some(value) => source.read("target", value, live_target)?,
-        None => None,
-    };
-    let deadline = match &raw.deadline {
-        Some(value) => Some(source.read("deadline", value, live_deadline)?),
-        None => None,
-    };
-    let reliability = match &raw.reliability {
-        Some(value) => Some(source.read("reliability", value, live_reliability)?),
-        None => None,
-    };
-    let defaults = LiveDefaults {
-        latency,
-        target,
-        deadline,
-        reliability,
-    };
-    let mut entries: Vec<LiveIn> = Vec::new();
-    for value in &raw.live {
-        let entry = source.read("live", &value.0, |text| {
-            let mut entry = LiveIn::parse(text, &defaults)?;
-            entry.scheduler = entry.scheduler.or(auto);
-            same_name(entries.iter().map(|other| &other.name), &entry.name)?;
-            let clash = |other: &&LiveIn| other.listen == entry.listen && entry.listen.port() != 0;
-            match entries.iter().find(clash) {
-                Some(other) => Err(Problem::new(format!(
-                    "live {} already listens there",
-                    other.name
-                ))),
-                None => Ok(entry),
-            }
-        })?;
-        entries.push(entry);
-    }
-    Ok(entries)
-}
-
-fn live_out(source: &Source<RawServer>) -> Result<Vec<LiveOut>, ConfigError> {
-    let mut entries: Vec<LiveOut> = Vec::new();
-    for value in &source.raw.live {
-        let entry = source.read("live", &value.0, |text| {
-            let entry: LiveOut = text.parse()?;
-            same_name(entries.iter().map(|other| &other.name), &entry.name)?;
-            Ok(entry)
-        })?;
-        entries.push(entry);
-    }
-    Ok(entries)
-}
-
-fn same_name<'a>(
-    mut others: impl Iterator<Item = &'a LiveName>,
-    name: &LiveName,
-) -> Result<(), Problem> {
-    match others.any(|other| other == name) {
-        true => Err(
-            Problem::new(format!("another live entry has the name `{name}`"))
-                .hint("add `,name=NAME` to one of them, at the client and at the server"),
-        ),
-        false => Ok(()),
-    }
 }
 
 fn socks_login(source: &Source<RawClient>) -> Result<Option<SocksLogin>, ConfigError> {

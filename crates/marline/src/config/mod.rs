@@ -4,6 +4,7 @@ mod checked;
 mod error;
 mod forward;
 mod live;
+mod live_entries;
 mod names;
 mod path;
 mod raw;

@@ -1,0 +1,97 @@
+//! Acknowledgements go out: when, and by which way back.
+
+use marline_base::Instant;
+
+use super::Session;
+use super::control::Control;
+use super::output::Draft;
+use crate::path::{Path, PathState, SentFrame};
+
+/// Another way back is quicker if this many round trips of it are at most four of the path's own.
+const QUICKER: u32 = 5;
+
+impl Session {
+    /// Is an acknowledgement of any path due?
+    pub(super) fn acks_are_due(&self, now: Instant) -> bool {
+        let due = |p: &Path| p.received.due().is_some_and(|due| due <= now);
+        self.paths.iter().any(|p| due(p) || p.received.is_asked())
+    }
+
+    pub(super) fn write_acks(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
+        for owner in 0..self.paths.len() {
+            let path = &self.paths[owner];
+            let due = path.received.due().is_some_and(|due| due <= now);
+            let carries = due && self.ack_carrier(owner) == Some(index);
+            let echoes = owner == index && path.received.is_echo_due();
+            let relay = path.received.is_asked().then(|| self.relay(owner));
+            let relays = relay == Some(Some(index));
+            let path = &mut self.paths[owner];
+            if relay == Some(None) {
+                path.received.on_relayed();
+            }
+            if !carries && !echoes && !relays {
+                continue;
+            }
+            if let Some(ack) = path.received.ack(path.id, now)
+                && ack.encode_within(draft.room(), draft.buf).is_some()
+            {
+                if carries || echoes {
+                    path.received.on_ack_sent(owner != index);
+                }
+                if owner != index {
+                    path.received.on_relayed();
+                }
+                draft.has_ack = true;
+            }
+        }
+    }
+
+    /// The path besides its own on which a path's acknowledgement goes when the peer asks.
+    fn relay(&self, owner: usize) -> Option<usize> {
+        let others = self
+            .usable()
+            .filter(|&i| i != owner && !self.paths[i].blocked);
+        others.min_by_key(|&i| self.paths[i].rtt.smoothed())
+    }
+
+    /// The path on which a path's acknowledgements go back: its own, so that round trips are its
+    /// own, unless that way is in doubt. Then they go on both: a side that only acknowledges may be
+    /// wrong about which of its ways out is cut. What shows a loss goes the quickest way.
+    fn ack_carrier(&self, owner: usize) -> Option<usize> {
+        let path = &self.paths[owner];
+        let own = matches!(
+            path.state(),
+            PathState::Active | PathState::Standby | PathState::Validating
+        );
+        if !own || path.blocked {
+            return self.best_path().or(Some(owner));
+        }
+        let quicker = |best: &usize| {
+            path.received.is_urgent()
+                && self.paths[*best].rtt.smoothed() * QUICKER <= path.rtt.smoothed() * 4
+        };
+        self.best_path().filter(quicker).or(Some(owner))
+    }
+
+    /// Says with an acknowledgement what senders of coded flows could use, as far as it fits.
+    pub(super) fn write_code_news(&mut self, draft: &mut Draft<'_>) {
+        if !draft.has_ack {
+            return;
+        }
+        while let Some(id) = self.code_news.pop_first() {
+            let control = Control::CodeStatus(id);
+            let Some(frame) = self.control_frame(control) else {
+                continue;
+            };
+            if frame.encoded_len() > draft.room() {
+                self.code_news.insert(id);
+                return;
+            }
+            frame.encode(draft.buf);
+            draft.eliciting = true;
+            draft.frames.push(SentFrame::Control(control));
+            self.control.remove(&control);
+            self.note_told(control);
+        }
+    }
+}

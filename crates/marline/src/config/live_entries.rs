@@ -1,0 +1,102 @@
+//! All live entries of a configuration: what those get that say nothing, and names that must differ.
+
+use super::error::{ConfigError, Problem};
+use super::live::{LATENCY, LiveDefaults, live_deadline, live_latency, live_reliability};
+use super::names::Schedulers;
+use super::raw::{RawClient, RawServer};
+use super::source::Source;
+use super::{LiveIn, LiveOut, live_target};
+use crate::live::LiveName;
+use marline_proto::sched::registry::{default_for, default_for_live};
+use marline_proto::wire::FlowKind;
+
+pub(super) fn live_in(
+    source: &Source<RawClient>,
+    schedulers: &Schedulers,
+) -> Result<Vec<LiveIn>, ConfigError> {
+    let raw = &source.raw;
+    // Who names a scheduler for packets means live entries, too.
+    let auto = schedulers.packets == default_for(FlowKind::Packets);
+    let auto = auto.then(default_for_live);
+    let of_all = [
+        ("latency", &raw.latency),
+        ("target", &raw.target),
+        ("deadline", &raw.deadline),
+        ("reliability", &raw.reliability),
+    ];
+    for (key, value) in of_all {
+        if let (Some(value), []) = (value, &raw.live[..]) {
+            return Err(
+                Problem::new("there is no live entry that it could hold for")
+                    .hint("add one: --live udp://:5000")
+                    .at(source.place(key, value)),
+            );
+        }
+    }
+    let latency = match &raw.latency {
+        Some(value) => source.read("latency", value, live_latency)?,
+        None => LATENCY,
+    };
+    let target = match &raw.target {
+        Some(value) => source.read("target", value, live_target)?,
+        None => None,
+    };
+    let deadline = match &raw.deadline {
+        Some(value) => Some(source.read("deadline", value, live_deadline)?),
+        None => None,
+    };
+    let reliability = match &raw.reliability {
+        Some(value) => Some(source.read("reliability", value, live_reliability)?),
+        None => None,
+    };
+    let defaults = LiveDefaults {
+        latency,
+        target,
+        deadline,
+        reliability,
+    };
+    let mut entries: Vec<LiveIn> = Vec::new();
+    for value in &raw.live {
+        let entry = source.read("live", &value.0, |text| {
+            let mut entry = LiveIn::parse(text, &defaults)?;
+            entry.scheduler = entry.scheduler.or(auto);
+            same_name(entries.iter().map(|other| &other.name), &entry.name)?;
+            let clash = |other: &&LiveIn| other.listen == entry.listen && entry.listen.port() != 0;
+            match entries.iter().find(clash) {
+                Some(other) => Err(Problem::new(format!(
+                    "live {} already listens there",
+                    other.name
+                ))),
+                None => Ok(entry),
+            }
+        })?;
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+pub(super) fn live_out(source: &Source<RawServer>) -> Result<Vec<LiveOut>, ConfigError> {
+    let mut entries: Vec<LiveOut> = Vec::new();
+    for value in &source.raw.live {
+        let entry = source.read("live", &value.0, |text| {
+            let entry: LiveOut = text.parse()?;
+            same_name(entries.iter().map(|other| &other.name), &entry.name)?;
+            Ok(entry)
+        })?;
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+fn same_name<'a>(
+    mut others: impl Iterator<Item = &'a LiveName>,
+    name: &LiveName,
+) -> Result<(), Problem> {
+    match others.any(|other| other == name) {
+        true => Err(
+            Problem::new(format!("another live entry has the name `{name}`"))
+                .hint("add `,name=NAME` to one of them, at the client and at the server"),
+        ),
+        false => Ok(()),
+    }
+}
