@@ -373,9 +373,9 @@ mod tests {
                 "udp://:1,deadline=80ms,reliability=1",
                 "probability from 0.5",
             ),
-            // Of objects only.
+            // Of streams and packets only.
             (
-                "udp://:1,deadline=80ms,scheduler=sos",
+                "udp://:1,deadline=80ms,scheduler=s-edpf",
                 "does not serve blocks",
             ),
         ] {
