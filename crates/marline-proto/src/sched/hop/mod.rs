@@ -20,6 +20,7 @@
 //!
 //! Where the paper's equations are wrong in print the reading used is given where they are used.
 
+mod admission;
 mod arrivals;
 mod count;
 mod flip;

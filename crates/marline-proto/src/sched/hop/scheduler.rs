@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
+use super::admission;
 use super::arrivals::Arrivals;
 use super::pacing::Pacing;
 use super::promises::BlockPromises;
@@ -63,19 +64,21 @@ const OPTIONS: &[OptionSpec] = &[
 /// Reliability of blocks that ask for none.
 const RELIABILITY: f64 = 0.98;
 /// Longest time that a block without a deadline may take (seconds).
-const LONGEST: f64 = 1.0;
+pub(super) const LONGEST: f64 = 1.0;
 /// How exactly the shortest deadline is found (seconds).
-const QUANTUM: f64 = 0.5e-3;
+pub(super) const QUANTUM: f64 = 0.5e-3;
 /// The largest block (packets) that is looked at.
 const MOST_PACKETS: u32 = 65_535;
 /// Deviations above the mean capacity at which paced blocks are sent: the 90 % quantile.
 const PACE: f64 = 1.282;
 /// Blocks whose rest is planned later.
 const MOST_STAGED: usize = 64;
+/// Where all blocks would be refused, one is taken so often.
+const TRIAL: Duration = Duration::from_millis(250);
 
 /// What is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Aim {
+pub(super) enum Aim {
     Jump,
     Leap,
     Flip,
@@ -131,6 +134,8 @@ struct Hop {
     /// Time between blocks (seconds), as it was last.
     every: f64,
     promises: BlockPromises,
+    /// When a block was last taken, or first refused.
+    taken: Option<Instant>,
     /// What waits for its turn, if blocks are paced.
     pacing: Option<Pacing>,
 }
@@ -166,6 +171,7 @@ impl Hop {
             newest: None,
             every: 0.0,
             promises: BlockPromises::default(),
+            taken: None,
             pacing: choice.switch("pace").then(Pacing::default),
         }
     }
@@ -416,35 +422,26 @@ impl Scheduler for Hop {
         if paths.is_empty() || !self.knows_all(&block, paths) {
             return Ok(None);
         }
-        let seen = self.seen(paths);
-        let surest = self.sender.jump(&block, &seen);
-        let late = || Refusal::Late {
-            best: 1.0 - surest.failure,
+        let asked = || {
+            admission::check(
+                self.aim,
+                &self.sender,
+                &block,
+                &self.seen(paths),
+                symbol(paths),
+            )
         };
-        match self.aim {
-            _ if !self.refuse => {}
-            Aim::Jump if !surest.feasible => return Err(late()),
-            Aim::Jump => {}
-            Aim::Leap => {
-                let fits = self.sender.capacity(&block, &seen);
-                let symbols = fits.map_or(0, |(packets, _)| packets);
-                if symbols < block.packets {
-                    let fits = u64::from(symbols) * u64::from(symbol(paths));
-                    return Err(Refusal::Large { fits, symbols });
-                }
-            }
-            Aim::Flip => {
-                if self.sender.deadline(&block, QUANTUM, &seen).is_none() {
-                    let longest = Block {
-                        within: LONGEST,
-                        ..block
-                    };
-                    let least = self.sender.deadline(&longest, QUANTUM, &seen);
-                    let least = least.map(Duration::from_secs_f64);
-                    return Err(least.map_or_else(late, |least| Refusal::Short { least }));
-                }
+        if self.refuse
+            && let Err(refusal) = asked()
+        {
+            // Of paths that carry nothing nothing would be learnt, and all be refused for ever.
+            let since = *self.taken.get_or_insert(now);
+            if now.since(since) < TRIAL {
+                return Err(refusal);
             }
         }
+        self.taken = Some(now);
+        let seen = self.seen(paths);
         let schedule = self.sender.plan(seconds(now), &block, &[], &seen);
         Ok(Some(Forecast {
             on_time: 1.0 - schedule.failure,

@@ -254,6 +254,32 @@ fn what_cannot_arrive_is_refused_before_it_is_sent() {
     assert!(admit(&mut net, 250).unwrap().unwrap().on_time < 0.98);
 }
 
+/// Else nothing would be learnt of paths that are believed to carry too little, and the belief stay.
+#[test]
+fn where_all_would_be_refused_one_is_taken_now_and_then() {
+    let mut net = Net::new("hop-jump", Aim::Jump);
+    // Nothing is known: nothing is refused, and nothing promised.
+    assert_eq!(
+        net.hop.admit(net.now, &Net::views(), &net.unit(60)),
+        Ok(None)
+    );
+    net.blocks(60, 60);
+    let mut taken = Vec::new();
+    for n in 0..40_u32 {
+        let unit = net.unit(250);
+        let at = net.now + MS(25) * n;
+        match net.hop.admit(at, &Net::views(), &unit) {
+            Ok(forecast) => {
+                let forecast = forecast.expect("paths are known");
+                assert!(forecast.on_time < 0.98, "no more is promised than is true");
+                taken.push(n);
+            }
+            Err(refusal) => assert!(matches!(refusal, Refusal::Late { .. }), "{refusal:?}"),
+        }
+    }
+    assert_eq!(taken, [10, 20, 30]);
+}
+
 #[test]
 fn capacity_is_known_after_some_blocks() {
     let mut net = Net::new("hop-leap", Aim::Leap);
