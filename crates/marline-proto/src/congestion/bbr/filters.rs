@@ -13,6 +13,20 @@ const BANDWIDTH_ROUNDS: u64 = 10;
 /// §4.1.2.1 `RTpropFilterLen`.
 const MIN_RTT_TIME: Duration = Duration::from_secs(10);
 
+/// A round whose mean exceeds the smallest by no more than this part of it has seen no queue worth
+/// a probe, which would take half of the path from a live stream.
+const CONFIRMS: u32 = 8;
+
+/// A cycle in which even the quickest packet took longer than the smallest round-trip time by this
+/// part of it, although the queue was drained for as long as the model says that it takes, speaks
+/// against the model: the path has grown longer.
+const DOUBTS: u32 = 4;
+
+/// So many such cycles in a row are answered by a probe; twice as many after each probe in vain,
+/// for a queue of others looks the same.
+const PATIENCE: u32 = 2;
+const MOST_PATIENCE: u32 = 64;
+
 /// Samples of the round-trip time whose mean is worth something.
 const LEAST_SAMPLES: u32 = 16;
 
@@ -63,6 +77,19 @@ pub(super) struct Model {
     mean: Option<(Duration, u32)>,
     /// The smallest round-trip time is a mean already.
     averaged: bool,
+    doubt: Doubt,
+}
+
+/// Do rounds without a queue of ours still reach the smallest round-trip time?
+#[derive(Debug)]
+struct Doubt {
+    /// The queue was drained in this cycle; the smallest round-trip time since then.
+    drained: Option<Option<Duration>>,
+    /// Cycles in a row that speak against the estimate, and how many of them are too many.
+    cycles: u32,
+    patience: u32,
+    /// The estimate that is being probed.
+    before: Option<Duration>,
 }
 
 impl Model {
@@ -76,6 +103,12 @@ impl Model {
                 Manner::HalfPipe => Some((Duration::ZERO, 0)),
             },
             averaged: false,
+            doubt: Doubt {
+                drained: None,
+                cycles: 0,
+                patience: PATIENCE,
+                before: None,
+            },
         }
     }
 
@@ -127,19 +160,57 @@ impl Model {
 
     /// §4.1.2.3 `BBRUpdateRTprop`. True if the estimate had not been confirmed for ten seconds.
     pub(super) fn update_min_rtt(&mut self, event: &Event) -> bool {
-        let expired = event.now > self.min_rtt_at + MIN_RTT_TIME;
-        if let Some(rtt) = self.rtt_sample(event)
+        let sample = self.rtt_sample(event);
+        if let (Some(mean), Some(min_rtt)) = (sample, self.min_rtt)
+            && self.averaged
+            && mean <= min_rtt + min_rtt / CONFIRMS
+        {
+            // The estimate itself stays, so that many such rounds cannot make it creep.
+            self.min_rtt = Some(min_rtt.min(mean));
+            self.min_rtt_at = event.now;
+        }
+        if let (Some(quickest), Some(rtt)) = (&mut self.doubt.drained, event.ack.rtt) {
+            *quickest = Some(quickest.map_or(rtt, |q| q.min(rtt)));
+        }
+        let expired =
+            event.now > self.min_rtt_at + MIN_RTT_TIME || self.doubt.cycles >= self.doubt.patience;
+        if let Some(rtt) = sample
             && (expired || self.min_rtt.is_none_or(|min_rtt| rtt <= min_rtt))
         {
+            if expired {
+                self.doubt.before = self.min_rtt;
+                self.doubt.cycles = 0;
+            }
             self.min_rtt = Some(rtt);
             self.min_rtt_at = event.now;
         }
         expired
     }
 
+    /// There should be no queue of ours now, by this model.
+    pub(super) const fn on_drained(&mut self) {
+        self.doubt.drained = Some(None);
+    }
+
+    /// A new cycle of gains begins: what did the last one say of the smallest round-trip time?
+    pub(super) fn on_cycle(&mut self) {
+        let quickest = self.doubt.drained.take().flatten();
+        if let (Some(quickest), Some(min_rtt)) = (quickest, self.min_rtt) {
+            let longer = quickest > min_rtt + min_rtt / DOUBTS;
+            self.doubt.cycles = if longer { self.doubt.cycles + 1 } else { 0 };
+        }
+    }
+
     /// PROBE_RTT has measured: the estimate is good for ten more seconds.
-    pub(super) const fn confirm_min_rtt(&mut self, now: Instant) {
+    pub(super) fn confirm_min_rtt(&mut self, now: Instant) {
         self.min_rtt_at = now;
+        if let (Some(before), Some(min_rtt)) = (self.doubt.before.take(), self.min_rtt) {
+            self.doubt.patience = if min_rtt > before + before / DOUBTS {
+                PATIENCE
+            } else {
+                (2 * self.doubt.patience).min(MOST_PATIENCE)
+            };
+        }
     }
 
     /// Bandwidth-delay product times `gain` (bytes); `None` before both are known.

@@ -10,7 +10,10 @@
 //! | `probe_rtt.rs` | PROBE_RTT: the window of four packets every ten seconds (§4.3.5) |
 //!
 //! `bbr-gentle` differs in PROBE_RTT ([`Manner`]), in that the smallest round-trip time is that of a
-//! whole round's mean (`filters.rs`), and in its patience in STARTUP.
+//! whole round's mean (`filters.rs`), in its patience in STARTUP, and in PROBE_BW: its draining phase
+//! lasts until the queue is gone, as in BBR version 2. So most cycles confirm the smallest round-trip
+//! time and no probe is needed; and two cycles that cannot reach it although they should have drained
+//! the queue show that the path has grown longer, long before ten seconds are over.
 //!
 //! The full-pipe test ignores app-limited samples, as the draft says, so a path that is never
 //! filled stays in STARTUP with a window of 2.89 bandwidth-delay products.

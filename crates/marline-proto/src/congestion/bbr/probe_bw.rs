@@ -2,10 +2,14 @@
 
 use marline_base::Instant;
 
+use super::probe_rtt::Manner;
 use super::{Bbr, Event, Phase};
 
 /// §4.3.4.1: probe for more, drain the queue that this made, then cruise.
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+/// Longest draining phase of the gentle manner, in round-trip times.
+const LONGEST_DRAIN: u32 = 6;
 
 #[derive(Debug)]
 pub(super) struct Cycle {
@@ -50,7 +54,13 @@ impl Bbr {
     /// §4.3.4.3 `BBRCheckCyclePhase`.
     pub(super) fn check_cycle_phase(&mut self, event: &Event) {
         if self.phase == Phase::ProbeBw && self.is_next_cycle_phase(event) {
+            if self.cycle.gain() < 1.0 {
+                self.model.on_drained();
+            }
             self.cycle.advance(event.now);
+            if self.cycle.gain() > 1.0 {
+                self.model.on_cycle();
+            }
         }
     }
 
@@ -66,10 +76,22 @@ impl Bbr {
             // The probe must have had its effect, unless the buffer cannot hold it.
             full_length && (event.lost > 0 || event.ack.prior_in_flight >= reached(gain))
         } else if gain < 1.0 {
-            // The queue may be gone earlier.
-            full_length || event.ack.prior_in_flight <= reached(1.0)
+            match self.manner {
+                // The queue may be gone earlier.
+                Manner::FourPackets => full_length || event.ack.prior_in_flight <= reached(1.0),
+                Manner::HalfPipe => {
+                    self.is_drained(event)
+                        || event.now.since(self.cycle.since) > min_rtt * LONGEST_DRAIN
+                }
+            }
         } else {
             full_length
         }
+    }
+
+    /// No more is in flight than the pipe holds, so that no queue of ours stands.
+    fn is_drained(&self, event: &Event) -> bool {
+        let pipe = self.model.flight(1.0).unwrap_or(0) + self.control.mtu;
+        event.ack.prior_in_flight <= pipe.max(self.control.min_pipe())
     }
 }

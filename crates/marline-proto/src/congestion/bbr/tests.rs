@@ -221,13 +221,17 @@ fn a_pause_replaces_the_probe_and_ends_at_the_modelled_rate() {
 
 /// In PROBE_BW since 40 ms with the given gain, on a path of 20 Mb/s and 40 ms: 100 000 bytes.
 fn probing(gain: f64) -> Bbr {
+    probing_in(Manner::FourPackets, gain)
+}
+
+fn probing_in(manner: Manner, gain: f64) -> Bbr {
     let params = Params {
         mtu: MTU,
         rate: None,
         paced: true,
         seed: 0,
     };
-    let mut bbr = Bbr::new(Instant::ZERO, &params, Manner::FourPackets);
+    let mut bbr = Bbr::new(Instant::ZERO, &params, manner);
     let mut ack = ack(MTU, Instant::ZERO, Duration::from_millis(40));
     ack.delivery = Some(DeliverySample {
         rate: Rate::from_mbps(20),
@@ -284,6 +288,45 @@ fn drain_ends_when_the_queue_is_gone() {
     let mut bbr = probing(0.75);
     assert_eq!(gain_after(&mut bbr, ms(80), 130_000), 0.75);
     assert_eq!(gain_after(&mut bbr, ms(81), 130_000), 1.0);
+}
+
+#[test]
+fn the_gentle_drain_lasts_until_the_queue_is_gone() {
+    // Longer than a round trip if need be, and down to the pipe of 100 000 bytes and a packet.
+    let mut bbr = probing_in(Manner::HalfPipe, 0.75);
+    assert_eq!(gain_after(&mut bbr, ms(120), 130_000), 0.75);
+    assert_eq!(gain_after(&mut bbr, ms(121), 100_000), 1.0);
+    // But not for ever, if the queue is that of others: 40 + 6 · 40 ms.
+    let mut bbr = probing_in(Manner::HalfPipe, 0.75);
+    assert_eq!(gain_after(&mut bbr, ms(280), 130_000), 0.75);
+    assert_eq!(gain_after(&mut bbr, ms(281), 130_000), 1.0);
+}
+
+#[test]
+fn a_filled_link_keeps_no_queue_and_needs_no_probe_in_the_gentle_manner() {
+    for (name, gentle) in [(GENTLE, true), (NAME, false)] {
+        let bench = run(name, Link::STANDARD, 30_000);
+        let probes = bench.trace.iter().any(|p| p.view.phase == Phase::ProbeRtt);
+        assert_eq!(probes, !gentle, "{name}");
+        assert!(bench.utilisation(ms(5_000), ms(30_000)) >= 0.97, "{name}");
+    }
+}
+
+#[test]
+fn a_path_that_grows_longer_is_believed_within_a_second() {
+    let mut bench = Bench::new(GENTLE, Link::STANDARD);
+    bench.run(ms(5_000));
+    bench.set_link(Link {
+        rtt: Duration::from_millis(120),
+        ..Link::STANDARD
+    });
+    bench.run(ms(12_000));
+    let learnt = |p: &&Point| p.view.min_rtt >= Some(Duration::from_millis(120));
+    let at = bench.trace.iter().find(learnt).expect("learnt").now;
+    // The ten seconds of the filter would end at 15 s.
+    assert!(at < ms(6_500), "{at:?}");
+    let share = bench.utilisation(ms(7_500), ms(12_000));
+    assert!(share >= 0.95, "{share}");
 }
 
 #[test]

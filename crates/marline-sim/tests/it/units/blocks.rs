@@ -141,6 +141,8 @@ fn a_sender_drops_at_the_deadline_what_it_did_not_send() {
         units.block(50_000, deadline).expect("there is room");
         units.run_for(ms(33));
     }
+    // Until both ends have heard of the last of them.
+    units.run_for(ms(300));
     let [sent, received] = units.counters();
     assert!(sent.lost > 10 && sent.acked > 45, "{sent:?}");
     assert_eq!(received.missing, sent.lost);
