@@ -7,9 +7,11 @@ use alloc::boxed::Box;
 const WINDOW: usize = 128;
 /// Weight of a packet in the mean wait.
 const WAIT_GAIN: f64 = 1.0 / 64.0;
-/// Packets over which service times are averaged. Where packets overtake, gaps between arrivals
-/// vary by far more than a service time, and only the mean of many says something.
+/// Packets over which service times are averaged, at least.
 const SERVED: f64 = 256.0;
+/// Where delay is drawn anew for each packet, gaps between arrivals vary by far more than a service
+/// time, and only the mean of many says something: of so many times more at most.
+const NOISY: f64 = 4.0;
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +37,9 @@ pub(super) struct Succession {
     wait: f64,
     /// Mean service time of a byte (µs).
     service: f64,
-    /// Service times in the mean, at most [`SERVED`].
+    /// Mean deviation of service times of a byte (µs).
+    deviation: f64,
+    /// Service times in the mean, at most [`SERVED`] times [`NOISY`].
     served: f64,
 }
 
@@ -48,6 +52,7 @@ impl Default for Succession {
             frontier: i64::MIN,
             wait: 0.0,
             service: 0.0,
+            deviation: 0.0,
             served: 0.0,
         }
     }
@@ -82,8 +87,10 @@ impl Succession {
         self.frontier = self.frontier.max(packet.at_us);
         self.wait += WAIT_GAIN * ((self.frontier - packet.at_us) as f64 - self.wait);
         if let Some(last) = last.filter(|_| packet.queued && packet.size > 0) {
-            self.served = (self.served + 1.0).min(SERVED);
+            let noise = self.deviation / self.service.max(1e-9);
+            self.served = (self.served + 1.0).min(SERVED * noise.clamp(1.0, NOISY));
             let gap = (packet.at_us - last) as f64 / f64::from(packet.size);
+            self.deviation += ((gap - self.service).abs() - self.deviation) / self.served;
             self.service += (gap - self.service) / self.served;
         }
     }
@@ -95,7 +102,7 @@ impl Succession {
 
     /// Service time of a byte at the bottleneck (µs); `given` as long as too little was seen of it.
     pub(super) fn service(&self, given: f64) -> f64 {
-        let share = self.served / SERVED;
+        let share = (self.served / SERVED).min(1.0);
         let mean = share * self.service + (1.0 - share) * given;
         // Jitter may make a mean of few gaps anything.
         mean.clamp(given, 2.0 * given)
