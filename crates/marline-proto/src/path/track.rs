@@ -59,6 +59,8 @@ pub(crate) struct Path {
     rate: Rate,
     /// Some rate sample was taken while the sender had more to send than the path took.
     was_filled: bool,
+    /// Bytes of copies that were queued for it to warm it up.
+    pub(crate) warmed: u64,
     pub(crate) pto_backoff: u32,
     /// Ack-eliciting packets that must leave whatever the window says.
     pub(crate) probes: u32,
@@ -119,6 +121,7 @@ impl Path {
             measured_rate: 0.0,
             rate: Rate::ZERO,
             was_filled: false,
+            warmed: 0,
             pto_backoff: 0,
             // The first packet goes out at once: it validates the path and takes its time.
             probes: 1,

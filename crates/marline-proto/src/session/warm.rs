@@ -3,7 +3,9 @@
 //! Its window is still the initial one, and slow start at the moment of a handover costs several
 //! round trips. So a path whose capacity is unknown gets copies of what is sent elsewhere until its
 //! window would carry the present load twice, or until the copies have filled it and its capacity
-//! is known. That costs some windows of data once in a path's life.
+//! is known. A window grows by what arrives, so that takes as many bytes as such a window has: if as
+//! many copies did not do it, something else holds the window back, such as a scheduler that never
+//! fills the path. So it costs that much once in a path's life, and nothing of what the load needs.
 
 use marline_base::{Duration, Instant, Rate};
 
@@ -50,11 +52,13 @@ impl Session {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
-        if let Some(path) = self.paths.iter().find(|p| p.id == id_cold) {
+        if let Some(path) = self.paths.iter_mut().find(|p| p.id == id_cold) {
             let window = path.controller.window();
             let needed = HEADROOM * rate.bytes_in(path.rtt.smoothed());
             let taken = path.in_flight() + waiting;
-            if window < needed && taken + u64::from(symbol.len) <= window {
+            let len = u64::from(symbol.len);
+            if window < needed && path.warmed < needed && taken + len <= window {
+                path.warmed += len;
                 let kind = EmissionKind::Copy;
                 flow.queues.push(path.id, Assigned { symbol, kind });
             }

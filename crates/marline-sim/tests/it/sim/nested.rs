@@ -69,3 +69,34 @@ fn a_limited_transfer_ends() {
     let bytes = value(&run, "tcp.goodput_mbps") * 1e6 / 8.0 * 20.0;
     assert!((bytes - 2e6).abs() < 1.0, "{bytes}");
 }
+
+#[test]
+fn strict_order_of_cost_neither_wastes_nor_hides_the_second_path() {
+    let links = || {
+        vec![
+            link("cheap", "rate=25mbit,delay=32ms,queue=400ms"),
+            link("dear", "rate=25mbit,delay=42ms,queue=400ms"),
+        ]
+    };
+    let over = |scheduler: &str, load: WorkloadPlan| {
+        let mut tunnel = session("tunnel", 2, vec![over_packets(load, true)]);
+        tunnel.paths[1].cost = 1;
+        run(&scenario(links(), vec![tunnel]), scheduler, 1)
+    };
+    let beyond = Duration::from_millis(8);
+    let greedy = || from_beyond("tcp", "bbr", None, beyond);
+    // Of 50 Mb/s; 1100 bytes of payload in a datagram of at most 1200.
+    let goodput = |scheduler| value(&over(scheduler, greedy()), "tcp.goodput_mbps") / 50.0;
+    let (strict, brim) = (goodput("cpf"), goodput("brim"));
+    assert!(brim > 0.95 * 1_100.0 / 1_200.0, "{brim}");
+    assert!(brim > strict, "{brim}, cpf {strict}");
+    // No path is ever filled, so that what it carries is never known; it is not warmed up for ever.
+    let wasted = value(&over("brim", greedy()), "tcp.redundancy");
+    assert!(wasted < 0.01, "{wasted}");
+    // What fits the cheap path stays there.
+    for scheduler in ["cpf", "brim"] {
+        let run = over(scheduler, constant("tcp", 20, 1_100));
+        let spilt = value(&run, "path.dear.throughput_mbps");
+        assert!(spilt <= 0.2, "{scheduler}: {spilt} Mb/s");
+    }
+}
