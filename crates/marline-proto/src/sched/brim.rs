@@ -69,7 +69,9 @@ impl Brim {
             return (path.window as f64, queue);
         }
         let bandwidth = path.congestion.bandwidth.unwrap_or(path.rate);
-        let product = bandwidth.bytes_in(path.min_rtt) as f64;
+        // Under jitter a controller may know better than the luckiest packet.
+        let rtt = path.congestion.min_rtt.unwrap_or(path.min_rtt);
+        let product = bandwidth.bytes_in(rtt) as f64;
         let spare = SPARE_PACKETS * f64::from(path.symbol);
         (BRIM * product + spare, queue)
     }

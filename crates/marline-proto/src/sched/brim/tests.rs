@@ -27,8 +27,8 @@ fn brim() -> Brim {
 
 /// The path's packets arrive `queue_ms` later than they could.
 fn stand(brim: &mut Brim, path: u64, queue_ms: u64) {
-    for n in 0..40 {
-        let late = if n == 0 { 0 } else { queue_ms };
+    for n in 0..200 {
+        let late = if n < 100 { 0 } else { queue_ms };
         let feedback = Feedback {
             symbol: Symbol {
                 unit: 0,
@@ -41,13 +41,13 @@ fn stand(brim: &mut Brim, path: u64, queue_ms: u64) {
             outcome: Outcome::Acked,
             arrived_us: Some(1_000 * (12 + n + late)),
         };
-        brim.on_feedback(Instant::from_millis(50), &feedback);
+        brim.on_feedback(Instant::from_millis(24 + n), &feedback);
     }
 }
 
 fn sent(brim: &mut Brim, packets: u64) -> (usize, usize) {
     let mut backlog = Backlog::of(packets);
-    let now = Instant::from_millis(60);
+    let now = Instant::from_millis(230);
     brim.plan(&mut Plan::new(now, &mut paths(), &mut backlog));
     let on = |path| backlog.sent_on().iter().filter(|p| **p == path).count();
     (on(0), on(1))
