@@ -14,14 +14,24 @@ skip() {
     exit 0
 }
 
+# Can this machine have a namespace with two ends of a cable and a TUN device? Root in a container often cannot.
+may() {
+    local name=marline-lab-$$-t status=0
+    ip netns add "$name" || return 1
+    ip -n "$name" link add l0 type veth peer name l1 && ip -n "$name" tuntap add dev l2 mode tun || status=1
+    ip netns del "$name"
+    return $status
+}
+
 # Ends well where this machine cannot have a laboratory; the words are commands that are needed.
 needs() {
     [[ $(id -u) == 0 ]] || skip "network namespaces need root"
     [[ -c /dev/net/tun ]] || skip "there is no /dev/net/tun"
-    local command
+    local command refused
     for command in ip "$@"; do
         command -v "$command" >/dev/null || skip "$command is not installed"
     done
+    refused=$(may 2>&1) || skip "no network namespace with a TUN device: ${refused:-refused}"
     [[ -x $marline ]] || { echo "error: no program at $marline: cargo build --release, or set MARLINE" >&2; exit 1; }
     marline=$(realpath "$marline")
 }
@@ -112,4 +122,38 @@ flags() {
     for key in ${1//,/ }; do
         printf -- '--%s %s ' "${key%%=*}" "${key#*=}"
     done
+}
+
+# A table of what was tried: the stage, what, and what was found. `failed` is 1 once something was not.
+failed=0 stage=
+say() {
+    printf '%-30s %-28s %s\n' "$stage" "$1" "$2"
+    [[ $2 != FAILED* ]] || failed=1
+}
+
+# One word of what was found, or FAILED.
+try() {
+    local what=$1 result
+    shift
+    if result=$("$@" 2>&1); then
+        say "$what" "${result:-ok}"
+    else
+        say "$what" "FAILED: ${result##*$'\n'}"
+    fi
+}
+
+# At the client, for no longer than 30 s.
+within() {
+    ip netns exec "$client" timeout 30 "$@"
+}
+
+# Waits until `marline status` of the client shows a line like that.
+shows() {
+    for _ in $(seq 300); do
+        "$marline" status --control client.sock 2>/dev/null | grep -qE -- "$1" && return
+        sleep 0.1
+    done
+    echo "error: no \`$1\` in the status:" >&2
+    "$marline" status --control client.sock >&2
+    return 1
 }
