@@ -168,6 +168,15 @@ fn against_axes(
             None => parts.push((others, vec![group])),
         }
     }
+    let plane = axis.and_then(|axis| {
+        let mut values: Vec<&str> = groups
+            .iter()
+            .filter_map(|g| Some(&**g.cell.get(axis)?))
+            .collect();
+        values.sort_unstable();
+        values.dedup();
+        plot::Plane::of(axis, &values)
+    });
     let mut figures = Figures::new();
     for measure in measures {
         for (others, part) in &parts {
@@ -178,6 +187,10 @@ fn against_axes(
             if parts.len() > 1 {
                 title = format!("{measure}, {}", cell_name(others));
             }
+            if let (Some(axis), Some(plane)) = (axis, &plane) {
+                figures.extend(contours(part, measure, axis, plane, &title)?);
+                continue;
+            }
             let svg = match axis {
                 Some(axis) => plot::lines(part, measure, axis, &title)?,
                 None => plot::bars(part, measure, &title)?,
@@ -187,6 +200,39 @@ fn against_axes(
                 format!("{measure}: mean over seeds, 95 % confidence interval."),
             ));
         }
+    }
+    Ok(figures)
+}
+
+/// A plane for each scheduler.
+fn contours(
+    part: &[&Group<'_>],
+    measure: &str,
+    axis: &str,
+    plane: &plot::Plane,
+    title: &str,
+) -> Result<Figures, PlotError> {
+    let mut schedulers: Vec<&str> = Vec::new();
+    for group in part {
+        if !schedulers.contains(&group.scheduler) {
+            schedulers.push(group.scheduler);
+        }
+    }
+    let mut figures = Figures::new();
+    for scheduler in schedulers {
+        let own = part
+            .iter()
+            .copied()
+            .filter(|group| group.scheduler == scheduler);
+        let own: Vec<&Group<'_>> = own.collect();
+        let title = format!("{scheduler}: {title}");
+        let caption = format!(
+            "{measure} with {scheduler}. Each dot was measured; between them by the five nearest."
+        );
+        figures.push((
+            plot::contour(&own, part, measure, axis, plane, &title)?,
+            caption,
+        ));
     }
     Ok(figures)
 }
@@ -345,6 +391,24 @@ mod tests {
         assert!(page.contains("<rect") && !page.contains("At ."));
         results.runs.clear();
         assert!(!written(&results).contains("<svg "));
+    }
+
+    #[test]
+    fn points_of_a_plane_are_contours_for_each_scheduler() {
+        let mut results = sample::results();
+        let run = results.runs[0].clone();
+        results.runs.clear();
+        for (n, scheduler) in (0..40).flat_map(|n| [(n, "cpf"), (n, "acpf")]) {
+            let mut run = run.clone();
+            run.scheduler = scheduler.to_owned();
+            let name = format!("{}ms, {}%", n % 8, 10 * (n / 8));
+            run.cell = BTreeMap::from([("rtt, tunnel".to_owned(), name)]);
+            results.runs.push(run);
+        }
+        let page = written(&results);
+        assert!(page.contains("rtt (ms)") && page.contains("tunnel (%)"));
+        // One for each of two schedulers and two measures, and no line for each value.
+        assert_eq!(page.matches("Each dot was measured").count(), 4);
     }
 
     #[test]

@@ -224,7 +224,7 @@ fn plain(value: f64) -> String {
 }
 
 /// `20ms` as 20 and `ms`.
-fn number(text: &str) -> Option<(f64, &str)> {
+pub(super) fn number(text: &str) -> Option<(f64, &str)> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
         .unwrap_or(text.len());

@@ -6,6 +6,7 @@
 
 mod axis;
 mod bars;
+mod contour;
 mod frame;
 mod lines;
 mod palette;
@@ -13,6 +14,7 @@ mod tail;
 mod time;
 
 pub use bars::bars;
+pub use contour::{Plane, contour};
 pub use lines::lines;
 pub use tail::tail;
 pub use time::{Panel, panels, time};

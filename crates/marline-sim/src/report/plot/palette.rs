@@ -36,6 +36,15 @@ impl Look {
         }
     }
 
+    /// An area of this colour.
+    pub(super) const fn coloured(colour: RGBColor) -> Self {
+        Self {
+            colour,
+            dash: DASHES[0],
+            marker: 0,
+        }
+    }
+
     /// The marker's outline around (0, 0), in pixels.
     pub(super) fn marker(&self) -> Vec<(i32, i32)> {
         match self.marker {
