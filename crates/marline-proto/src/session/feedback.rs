@@ -14,7 +14,7 @@ use crate::flow::{RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::path::{EmissionKind, Health, Landing, SentFrame, Settled};
 use crate::sched::{Feedback, Outcome};
-use crate::wire::{Ack, FlowId, PathId, close_code};
+use crate::wire::{Ack, FlowId, FlowKind, PathId, close_code};
 
 impl Session {
     pub(super) fn on_ack(&mut self, now: Instant, via: PathId, ack: &Ack) {
@@ -215,8 +215,9 @@ impl Session {
         let delays = &mut flow.delays;
         let new = flow.send.on_acked(now, &feedback.symbol, fin, delays);
         flow.counters.acked_bytes += new;
-        // What the code brought back first still says how late its path is.
-        if new > 0 || flow.coder.is_some() {
+        // What the code brought back first still says how late its path is, and what comes when a
+        // block is decoded or over, when its bottleneck is free.
+        if new > 0 || flow.coder.is_some() || flow.kind == FlowKind::Blocks {
             flow.scheduler.on_feedback(now, &feedback);
             rewish(&mut self.wishes, flow);
         }
@@ -335,6 +336,10 @@ impl Session {
             return self.settle_units(now, id);
         }
         if flow.reset.is_some() || flow.send.is_settled(&symbol) {
+            if flow.kind == FlowKind::Blocks {
+                flow.scheduler.on_feedback(now, &feedback);
+                rewish(&mut self.wishes, flow);
+            }
             return self.settle_units(now, id);
         }
         flow.scheduler.on_feedback(now, &feedback);

@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::mixture::Mixture;
 use super::normal::Table;
 use super::outage::erlang;
 use super::{Backlog, CapacityForecast, positive};
@@ -114,11 +115,23 @@ impl Lateness {
                 .map(|i| self.of(table, i.saturating_mul(step)))
                 .collect();
         }
-        let mut late = vec![0.0; most as usize + 1];
-        for (bits, weight) in self.backlog.nodes() {
-            let start = (bits / self.window - mean) / sd;
-            table.add_below(&mut late, start, slope, *weight);
-        }
+        let mut late = match self.mixture(step, slope, most) {
+            Some(mixture) => {
+                let start = -mean / sd;
+                let add = |values: &mut [f64], at: f64| {
+                    table.add_below(values, start + at * slope, slope, 1.0);
+                };
+                mixture.sums(most as usize, add)
+            }
+            None => {
+                let mut late = vec![0.0; most as usize + 1];
+                for (bits, weight) in self.backlog.nodes() {
+                    let start = (bits / self.window - mean) / sd;
+                    table.add_below(&mut late, start, slope, *weight);
+                }
+                late
+            }
+        };
         for late in &mut late {
             *late = (outage + (1.0 - outage) * *late).clamp(0.0, 1.0);
         }
@@ -134,12 +147,27 @@ impl Lateness {
             let left = |i: u32| self.left_over(table, i.saturating_mul(step), every);
             return (0..=most).map(left).collect();
         }
+        if let Some(mixture) = self.mixture(step, slope, most) {
+            let (start, packets) = (-mean / sd, sd * every / self.packet);
+            let add = |values: &mut [f64], at: f64| {
+                table.add_excess(values, start + at * slope, slope, packets);
+            };
+            return mixture.sums(most as usize, add);
+        }
         let mut left = vec![0.0; most as usize + 1];
         for (bits, weight) in self.backlog.nodes() {
             let start = (bits / every - mean) / sd;
             table.add_excess(&mut left, start, slope, weight * sd * every / self.packet);
         }
         left
+    }
+
+    /// What waits already, in steps of so many packets, for functions that change with `slope` a step.
+    fn mixture(&self, step: u32, slope: f64, most: u32) -> Option<Mixture> {
+        let bits = f64::from(step) * self.packet;
+        let nodes = self.backlog.nodes().iter();
+        let shifts = nodes.map(|(waits, weight)| (waits / bits, *weight));
+        Mixture::new(shifts, slope, most as usize)
     }
 
     /// Packets that the path is expected to bring within the window beyond what waits there: the

@@ -50,6 +50,8 @@ pub struct Skip {
     batches: Vec<Batch>,
     /// Least time from a departure until it is heard of.
     lag: f64,
+    /// Until when departures are known, beyond what was measured.
+    progress: f64,
     pending: VecDeque<Unseen>,
     /// Something was lost: the next departure does not tell what it took.
     gap: bool,
@@ -76,6 +78,7 @@ impl Skip {
             persistence: Persistence::new(),
             batches: Vec::new(),
             lag: f64::INFINITY,
+            progress: f64::NEG_INFINITY,
             pending: VecDeque::new(),
             gap: false,
             relative: false,
@@ -104,12 +107,37 @@ impl Skip {
     /// At `heard` it became known that a packet that came at `came` had left at `left`. In the order
     /// of departure.
     pub fn on_departure(&mut self, heard: f64, came: f64, left: f64, bits: f64) {
+        self.measure(heard, came, left, bits);
+        self.on_gone(came, bits);
+    }
+
+    /// The same of what is no longer waited for ([`on_gone`](Self::on_gone)).
+    pub fn measure(&mut self, heard: f64, came: f64, left: f64, bits: f64) {
         let idle = self.relative && self.meter.last().is_none_or(|last| last <= came);
         match core::mem::take(&mut self.gap) || idle {
             true => self.meter.skip(left),
             false => self.meter.on_departure(came, left, bits),
         }
         self.lag = self.lag.min(heard - left).max(0.0);
+    }
+
+    /// The same of a stretch in which `bits` were served without a pause, where single packets tell
+    /// nothing: at `heard` it became known that one had left at `first` and, after them, one at `last`.
+    pub fn on_stretch(&mut self, heard: f64, first: f64, last: f64, bits: f64) {
+        self.gap = false;
+        self.meter.skip(first);
+        self.meter.on_departure(first, last, bits);
+        self.on_progress(last);
+        self.lag = self.lag.min(heard - first).max(0.0);
+    }
+
+    /// All has left the bottleneck that was to leave until then, although it cannot be measured yet.
+    pub fn on_progress(&mut self, left: f64) {
+        self.progress = self.progress.max(left);
+    }
+
+    /// A packet that came at `came` does not wait any more.
+    pub fn on_gone(&mut self, came: f64, bits: f64) {
         // First in, first out: what came before has left, or was lost, whether heard of or not.
         let older = self.batches.partition_point(|batch| batch.came < came);
         self.batches.drain(..older);
@@ -118,8 +146,13 @@ impl Skip {
 
     /// A packet that came at `came` was lost, or its departure cannot be told.
     pub fn on_lost(&mut self, came: f64, bits: f64) {
-        self.gap = true;
+        self.interrupt();
         self.forget(came, bits);
+    }
+
+    /// The next departure does not tell what it took, because of something before it nothing is known.
+    pub fn interrupt(&mut self) {
+        self.gap = true;
     }
 
     fn forget(&mut self, came: f64, bits: f64) {
@@ -234,7 +267,7 @@ impl Skip {
         };
         let near = known - GLIMPSE * every;
         // Without a departure for long it is not the capacity that is in doubt but the link.
-        let last = self.meter.last().unwrap_or(oldest);
+        let last = self.meter.last().unwrap_or(oldest).max(self.progress);
         let glimpsed = self.meter.over((at - every).max(near), known);
         let glimpse = glimpsed.capacity(0.5 * SEEN * every);
         Some(Unseen {

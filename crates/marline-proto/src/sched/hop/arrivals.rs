@@ -4,42 +4,73 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
+use super::burst::Line;
+use super::flight::{Flight, State};
+use super::jitter::Jitter;
 use super::promises::PathPromises;
 use super::scheduler::seconds;
 use crate::path::EmissionKind;
 use crate::path::forecast::{Memory, Skip};
 use crate::sched::{Feedback, Outcome};
 
-/// Arrivals that wait for being put in order at most; more are taken as they are.
-const MOST: usize = 4_096;
 /// The least way is that of the last one or two of these: clocks drift, and routes change.
 const WINDOW: Duration = Duration::from_secs(10);
+/// After such a pause another burst begins.
+const PAUSE: Duration = Duration::from_millis(3);
 
 /// Turns what a scheduler is told of its symbols into departures from the bottleneck: an arrival on
 /// the peer's clock, less the least time that a packet took, on our clock. So a packet that waited
 /// nowhere seems to leave when it was sent.
+///
+/// Where delays scatter by more than a packet's service ([`Jitter`]) the departures of a burst are
+/// instead the line through its arrivals in the order of sending, less the mean time that a packet
+/// took which waited nowhere: from the least time, and one by one, the scatter would be taken for service.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     pub(super) skip: Skip,
     /// What was said of the path's packets.
     pub(super) promises: PathPromises,
-    /// Not digested yet.
-    news: Vec<Arrival>,
-    /// Least arrival less sending (µs): of this window, and of the one before.
-    least: (i64, i64),
+    flight: Flight,
+    jitter: Jitter,
+    /// The burst whose packets become known.
+    line: Line,
+    /// When the first packet of it was sent (seconds).
+    came: Option<f64>,
+    /// When the one before ended, by its line (seconds, by the peer's clock).
+    ended: Option<f64>,
+    /// Sum and number of the latest arrivals.
+    latest: (f64, usize),
+    /// When the latest news came.
+    heard: Instant,
+    /// Least time there, and back, on two clocks.
+    there: Least,
+    back: Least,
+}
+
+/// The least of a window and of the one before (µs).
+#[derive(Clone, Copy, Debug)]
+struct Least {
+    values: (i64, i64),
     turns: Instant,
 }
 
-/// A packet that arrived.
-#[derive(Clone, Copy, Debug)]
-struct Arrival {
-    /// By the peer's clock (µs).
-    arrived: u64,
-    sent: Instant,
-    heard: Instant,
-    bits: f64,
-    /// Its block, if it was sent as planned and not again.
-    block: Option<u64>,
+impl Least {
+    const NONE: Self = Self {
+        values: (i64::MAX, i64::MAX),
+        turns: Instant::ZERO,
+    };
+
+    fn note(&mut self, now: Instant, value: i64) {
+        if now >= self.turns {
+            self.values = (i64::MAX, self.values.0);
+            self.turns = now + WINDOW;
+        }
+        self.values.0 = self.values.0.min(value);
+    }
+
+    fn get(&self) -> i64 {
+        self.values.0.min(self.values.1)
+    }
 }
 
 impl Arrivals {
@@ -47,9 +78,15 @@ impl Arrivals {
         Self {
             skip: Skip::relative(memory),
             promises: PathPromises::default(),
-            news: Vec::new(),
-            least: (i64::MAX, i64::MAX),
-            turns: Instant::ZERO,
+            flight: Flight::default(),
+            jitter: Jitter::default(),
+            line: Line::default(),
+            came: None,
+            ended: None,
+            latest: (0.0, 0),
+            heard: Instant::ZERO,
+            there: Least::NONE,
+            back: Least::NONE,
         }
     }
 
@@ -59,21 +96,31 @@ impl Arrivals {
         let planned = matches!(feedback.kind, EmissionKind::Source | EmissionKind::Repair);
         let block = planned.then_some(feedback.symbol.unit);
         match (feedback.outcome, feedback.arrived_us) {
-            (Outcome::Sent, _) => self.skip.on_sent(sent, bits),
+            (Outcome::Sent, _) => {
+                self.skip.on_sent(sent, bits);
+                self.flight.sent(feedback, bits);
+            }
             (Outcome::Acked, Some(arrived)) => {
-                self.news.push(Arrival {
-                    arrived,
-                    sent: feedback.sent,
+                let way = arrived as i64 - feedback.sent.as_micros() as i64;
+                self.there.note(now, way);
+                self.back.note(now, now.as_micros() as i64 - arrived as i64);
+                let state = State::Arrived {
+                    at: arrived,
                     heard: now,
-                    bits,
-                    block,
-                });
-                if self.news.len() >= MOST {
-                    self.digest();
+                };
+                self.flight.settle(feedback, state);
+                self.skip.on_gone(sent, bits);
+                if let Some(block) = block {
+                    let left = sent + (way - self.there.get()) as f64 * 1e-6;
+                    self.promises.left(block, left);
                 }
             }
             (Outcome::Acked, None) | (Outcome::Lost, _) => {
-                self.skip.on_lost(sent, bits);
+                match self.jitter.group() {
+                    Some(_) => self.skip.on_gone(sent, bits),
+                    None => self.skip.on_lost(sent, bits),
+                }
+                self.flight.settle(feedback, State::Gone);
                 if let Some(block) = block {
                     self.promises.gone(block);
                 }
@@ -83,31 +130,112 @@ impl Arrivals {
         }
     }
 
-    /// Takes what was heard of, in the order of arrival.
+    /// Least time to the peer (seconds): half of the least ways there and back, which jitter seldom
+    /// grants the same packet.
+    pub(super) fn delay(&self, min_rtt: Duration) -> f64 {
+        let half = min_rtt.as_secs_f64() / 2.0;
+        match self.there.get().checked_add(self.back.get()) {
+            Some(both) if both > 0 => half.min(both as f64 * 0.5e-6),
+            _ => half,
+        }
+    }
+
+    /// What is to be added to it for the last packets of a block, because of jitter (seconds).
+    pub(super) fn hold_up(&self) -> f64 {
+        self.jitter.hold_up(self.there.get() as f64 * 1e-6)
+    }
+
+    /// Takes what was heard of.
     pub(super) fn digest(&mut self) {
-        self.news
-            .sort_unstable_by_key(|news| (news.arrived, news.sent));
-        for news in core::mem::take(&mut self.news) {
-            let Arrival {
-                arrived,
-                sent,
-                heard,
-                bits,
-                block,
-            } = news;
-            let way = arrived as i64 - sent.as_micros() as i64;
-            if heard >= self.turns {
-                self.least = (i64::MAX, self.least.0);
-                self.turns = heard + WINDOW;
+        if self.jitter.group().is_none() {
+            self.measure_each();
+        }
+        while let Some((packet, next)) = self.flight.next() {
+            let ends = next.is_none_or(|next| next.since(packet.sent) > PAUSE);
+            let arrived = match packet.state {
+                State::Arrived { at, .. } => Some(at as f64 * 1e-6),
+                _ => None,
+            };
+            self.jitter.follow(packet.sent, arrived, ends);
+            self.came.get_or_insert(seconds(packet.sent));
+            if packet.measured {
+                // Measured by itself, before it was known how arrivals scatter.
+                self.line = Line::default();
+                self.came = None;
+                continue;
             }
-            self.least.0 = self.least.0.min(way);
-            let least = self.least.0.min(self.least.1);
-            let left = seconds(sent) + (way - least) as f64 * 1e-6;
-            let (heard, came) = (seconds(heard), seconds(sent));
-            self.skip.on_departure(heard, came, left, bits);
-            if let Some(block) = block {
-                self.promises.left(block, left);
+            if let State::Arrived { at, heard } = packet.state {
+                self.proceed(at as f64 * 1e-6);
+                self.heard = self.heard.max(heard);
+            }
+            self.line.push(arrived, packet.bits);
+            let long = self
+                .line
+                .is_long(self.jitter.deviation(), self.jitter.gap());
+            if ends || long {
+                self.measure(ends);
             }
         }
+    }
+
+    /// Each packet tells its departure, in the order of arrival.
+    fn measure_each(&mut self) {
+        let mut news: Vec<(u64, Instant, Instant, f64)> = Vec::new();
+        for packet in self.flight.iter_mut() {
+            if let State::Arrived { at, heard } = packet.state
+                && !packet.measured
+            {
+                packet.measured = true;
+                news.push((at, packet.sent, heard, packet.bits));
+            }
+        }
+        news.sort_unstable_by_key(|(at, sent, ..)| (*at, *sent));
+        for (at, sent, heard, bits) in news {
+            let way = at as i64 - sent.as_micros() as i64;
+            let came = seconds(sent);
+            let left = came + (way - self.there.get()) as f64 * 1e-6;
+            self.skip.measure(seconds(heard), came, left, bits);
+        }
+    }
+
+    /// The latest arrivals say how far the bottleneck has come.
+    fn proceed(&mut self, arrived: f64) {
+        self.latest = (self.latest.0 + arrived, self.latest.1 + 1);
+        let (sum, count) = self.latest;
+        if count >= self.jitter.group().unwrap_or(1) {
+            let count = count as f64;
+            let ahead = 0.5 * (count - 1.0) * self.jitter.gap();
+            self.skip.on_progress(sum / count + ahead - self.way());
+            self.latest = (0.0, 0);
+        }
+    }
+
+    /// The line through the packets of a burst tells what was served.
+    fn measure(&mut self, ends: bool) {
+        let line = core::mem::take(&mut self.line);
+        let came = if ends { self.came.take() } else { self.came };
+        let before = if ends { self.ended.take() } else { self.ended };
+        let (Some(came), Some(stretch)) = (came, line.stretch()) else {
+            return;
+        };
+        self.ended = Some(stretch.last);
+        // The bottleneck had nothing to do in between, for certain.
+        let pause = self.jitter.gap() + self.jitter.deviation();
+        if before.is_none_or(|before| stretch.first - before > pause) {
+            self.jitter.unqueued(stretch.first - came);
+        }
+        let lasts = self
+            .jitter
+            .plausible(stretch.last - stretch.first, stretch.bits);
+        let middle = 0.5 * (stretch.first + stretch.last) - self.way();
+        let (first, last) = (middle - 0.5 * lasts, middle + 0.5 * lasts);
+        self.skip
+            .on_stretch(seconds(self.heard), first, last, stretch.bits);
+    }
+
+    /// Mean time that a packet took which waited nowhere (seconds, on two clocks).
+    fn way(&self) -> f64 {
+        let least = self.there.get() as f64 * 1e-6;
+        self.jitter.way().map_or(least, |way| way.max(least))
     }
 }

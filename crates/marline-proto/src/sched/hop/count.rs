@@ -1,5 +1,6 @@
 //! How many packets are on time.
 
+use alloc::borrow::Cow;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -69,6 +70,11 @@ impl Count {
             true => (&self.weights, &other.weights),
             false => (&other.weights, &self.weights),
         };
+        // What the last of `long` sum to, from each place on.
+        let mut tails = vec![0.0; long.len() + 1];
+        for (at, weight) in long.iter().enumerate().rev() {
+            tails[at] = tails[at + 1] + weight;
+        }
         for (at, factor) in short.iter().enumerate() {
             if *factor == 0.0 {
                 continue;
@@ -80,8 +86,7 @@ impl Count {
                     *sum += factor * weight;
                 }
             }
-            let beyond: f64 = long[fits..].iter().sum();
-            weights[length - 1] += factor * beyond;
+            weights[length - 1] += factor * tails[fits];
         }
         Self { first, weights }
     }
@@ -130,28 +135,33 @@ impl Count {
     }
 }
 
-/// The sum over the lanes but `except`, up to `most`.
-pub(super) fn sum(lanes: &[Lane], packets: &[usize], except: Option<usize>, most: usize) -> Count {
-    let parts = lanes.iter().zip(packets).enumerate();
-    let parts = parts.filter(|(i, _)| Some(*i) != except);
-    let mut parts: Vec<Count> = parts.map(|(_, (lane, n))| Count::of(lane, *n)).collect();
+/// The sum over the lanes, up to `most`.
+pub(super) fn sum(lanes: &[Lane], packets: &[usize], most: usize) -> Count {
+    let parts = lanes.iter().zip(packets);
+    let parts: Vec<Count> = parts.map(|(lane, n)| Count::of(lane, *n)).collect();
+    sum_of(parts.iter(), most)
+}
+
+/// The sum of independent numbers, up to `most`.
+pub(super) fn sum_of<'a>(parts: impl Iterator<Item = &'a Count>, most: usize) -> Count {
+    let mut parts: Vec<Cow<'_, Count>> = parts.map(Cow::Borrowed).collect();
     // In pairs: short with short is cheapest.
     while parts.len() > 1 {
-        parts = parts
-            .chunks(2)
-            .map(|pair| match pair {
-                [a, b] => a.plus(b, most),
-                rest => rest[0].clone(),
-            })
-            .collect();
+        let mut pairs = parts.chunks_exact(2);
+        let mut sums: Vec<Cow<'_, Count>> = Vec::new();
+        for pair in pairs.by_ref() {
+            sums.push(Cow::Owned(pair[0].plus(&pair[1], most)));
+        }
+        sums.extend(pairs.remainder().iter().cloned());
+        parts = sums;
     }
-    parts.pop().unwrap_or_else(Count::none)
+    parts.pop().map_or_else(Count::none, Cow::into_owned)
 }
 
 /// P_e (4): probability that fewer than `k` packets are on time if `packets` go on each lane.
 pub fn failure(lanes: &[Lane], packets: &[usize], k: usize) -> f64 {
     let half = lanes.len() / 2;
-    let a = sum(&lanes[..half], &packets[..half], None, k);
-    let b = sum(&lanes[half..], &packets[half..], None, k);
+    let a = sum(&lanes[..half], &packets[..half], k);
+    let b = sum(&lanes[half..], &packets[half..], k);
     a.below_with(&b, k).clamp(0.0, 1.0)
 }

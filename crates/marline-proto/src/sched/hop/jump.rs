@@ -7,6 +7,10 @@ use super::{Lane, Order, failure};
 /// P_e is computed at most so often in one search.
 pub(super) const EVALUATIONS: u32 = 10;
 
+/// A block's packets to the redundancy that is tried first, and to what is tried beyond if that is too little.
+const LITTLE: usize = 8;
+const MUCH: usize = 2;
+
 /// A schedule of lanes, in steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
@@ -23,9 +27,10 @@ pub struct Found {
 /// The smallest schedule of the order with P_e ≤ `target` (1), or the largest if none is.
 ///
 /// P_e falls with every packet, and its logarithmic odds fall nearly along a parabola: Chandrupatla's
-/// search (1997), which interpolates where that is safe and halves the interval where not. It ends
-/// after ten evaluations, which may leave a schedule some packets too large where hundreds could be
-/// sent.
+/// search (1997), which interpolates where that is safe and halves the interval where not, between
+/// what fails and the first of three sizes that does not: little redundancy mostly suffices, and small
+/// schedules are quicker to compute. It ends after ten evaluations, which may leave a schedule some
+/// packets too large where hundreds could be sent.
 pub fn jump(lanes: &[Lane], order: &Order, k: usize, target: f64) -> Found {
     let at = |total: usize, evaluations: u32| {
         let packets = order.packets(total);
@@ -42,16 +47,33 @@ pub fn jump(lanes: &[Lane], order: &Order, k: usize, target: f64) -> Found {
     if smallest.feasible || low == order.most() {
         return smallest;
     }
-    let mut best = at(order.most(), 2);
+    let try_next = |total: usize, evaluations: &mut u32| {
+        *evaluations += 1;
+        at(total.min(order.most()), *evaluations)
+    };
+    let (mut low, mut fails, mut evaluations) = (low, smallest, 1);
+    let mut best = try_next(low + k / LITTLE, &mut evaluations);
+    if !best.feasible && total(&best) < order.most() {
+        (low, fails) = (total(&best), best);
+        best = try_next(order.most(), &mut evaluations);
+        let middle = low + k / MUCH;
+        if best.feasible && middle < order.most() {
+            let tried = try_next(middle, &mut evaluations);
+            if tried.feasible {
+                best = tried;
+            } else {
+                (low, fails) = (middle, tried);
+            }
+        }
+    }
     if !best.feasible {
         return best;
     }
     let excess = |total: usize, found: &Found| (total as f64, odds(found.failure) - odds(target));
     // The latest, the end on the other side, and the latest before that was on this side.
-    let mut new = excess(order.most(), &best);
-    let mut other = excess(low, &smallest);
+    let mut new = excess(total(&best), &best);
+    let mut other = excess(low, &fails);
     let mut share = 0.5;
-    let mut evaluations = 2;
     while libm::fabs(new.0 - other.0) > 1.0 && evaluations < EVALUATIONS {
         let (left, right) = (new.0.min(other.0), new.0.max(other.0));
         // Rounded up: if the curve is right, this is the answer, and the next below it fails.
@@ -73,6 +95,10 @@ pub fn jump(lanes: &[Lane], order: &Order, k: usize, target: f64) -> Found {
     }
     best.evaluations = evaluations;
     best
+}
+
+fn total(found: &Found) -> usize {
+    found.packets.iter().sum()
 }
 
 /// Logarithmic odds, finite.

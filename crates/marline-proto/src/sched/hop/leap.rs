@@ -11,6 +11,6 @@ use super::{Found, Lane, Order, jump};
 /// searches over blocks instead, with a JUMP for each.
 pub fn leap(lanes: &[Lane], order: &Order, target: f64) -> Option<(usize, Found)> {
     let packets = order.packets(order.most());
-    let k = sum(lanes, &packets, None, order.most()).reached(1.0 - target);
+    let k = sum(lanes, &packets, order.most()).reached(1.0 - target);
     (k > 0).then(|| (k, jump(lanes, order, k, target)))
 }

@@ -22,9 +22,12 @@
 
 mod admission;
 mod arrivals;
+mod burst;
 mod count;
+mod flight;
 mod flip;
 mod interval;
+mod jitter;
 mod jump;
 mod lane;
 mod leap;

@@ -24,11 +24,18 @@ impl Order {
         let mut packets = least.clone();
         let room: usize = lanes.iter().map(|lane| lane.most() - lane.least()).sum();
         let mut sequence = Vec::with_capacity(room);
+        let mut late: Vec<Option<f64>> = (0..lanes.len())
+            .map(|i| next(lanes, i, packets[i]))
+            .collect();
         for _ in 0..room {
-            let Some(chosen) = next(lanes, &packets, tolerance) else {
+            let lowest = late.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+            let near = |i: &usize| late[*i].is_some_and(|late| late <= lowest + tolerance);
+            let near = (0..lanes.len()).filter(near);
+            let Some(chosen) = near.min_by_key(|i| packets[*i]) else {
                 break;
             };
             packets[chosen] += 1;
+            late[chosen] = next(lanes, chosen, packets[chosen]);
             sequence.push(chosen as u8);
         }
         Self { least, sequence }
@@ -55,17 +62,8 @@ impl Order {
     }
 }
 
-/// The lane whose next packet is the least likely to be late, or one that differs by less than
-/// `tolerance` and has fewer packets.
-fn next(lanes: &[Lane], packets: &[usize], tolerance: f64) -> Option<usize> {
-    let late = |i: usize| {
-        let late = lanes[i].late().get(packets[i] + 1)?;
-        Some(1.0 - (1.0 - late) * (1.0 - lanes[i].loss()))
-    };
-    let mut lowest = f64::INFINITY;
-    for i in 0..lanes.len() {
-        lowest = late(i).map_or(lowest, |late| lowest.min(late));
-    }
-    let near = (0..lanes.len()).filter(|i| late(*i).is_some_and(|late| late <= lowest + tolerance));
-    near.min_by_key(|i| packets[*i])
+/// Probability that the packet after so many on a lane is late or lost; `None` if there can be none.
+fn next(lanes: &[Lane], lane: usize, packets: usize) -> Option<f64> {
+    let late = lanes[lane].late().get(packets + 1)?;
+    Some(1.0 - (1.0 - late) * (1.0 - lanes[lane].loss()))
 }

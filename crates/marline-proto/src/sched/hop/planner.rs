@@ -92,12 +92,19 @@ impl Planner {
         let step = k.div_ceil(FINE).max(1);
         let lanes = self.lanes(ways, k, step, None);
         let order = Order::new(&lanes, demand.tolerance);
+        self.jump_over((&lanes, &order), ways, (k, step), demand)
+    }
+
+    fn jump_over(
+        &self,
+        (lanes, order): (&[Lane], &Order),
+        ways: &[Way],
+        (k, step): (u32, u32),
+        demand: Demand,
+    ) -> Schedule {
         let steps = k.div_ceil(step) as usize;
-        self.schedule(
-            ways,
-            step,
-            &jump(&lanes, &order, steps, 1.0 - demand.reliability),
-        )
+        let found = jump(lanes, order, steps, 1.0 - demand.reliability);
+        self.schedule(ways, step, &found)
     }
 
     /// LEAP: the most packets, up to `most`, that a block may have to meet the demand within the
@@ -143,11 +150,18 @@ impl Planner {
         let step = k.div_ceil(COARSE).max(1);
         let lanes = self.lanes(ways, k, step, Some(every));
         let order = Order::new(&lanes, 0.0);
-        self.schedule(
-            ways,
-            step,
-            &priced(&lanes, &order, k.div_ceil(step) as usize, price),
-        )
+        self.priced_over((&lanes, &order), ways, (k, step), price)
+    }
+
+    fn priced_over(
+        &self,
+        (lanes, order): (&[Lane], &Order),
+        ways: &[Way],
+        (k, step): (u32, u32),
+        price: f64,
+    ) -> Schedule {
+        let found = priced(lanes, order, k.div_ceil(step) as usize, price);
+        self.schedule(ways, step, &found)
     }
 
     /// JUMP while what it sends is feasible and no more than the priced schedule, else that one:
@@ -166,8 +180,18 @@ impl Planner {
             reliability: 1.0 - 0.75 * (1.0 - demand.reliability),
             ..demand
         };
-        let small = self.jump(ways, k, careful);
-        let mut priced = self.priced(ways, k, price, every);
+        let (fine, coarse) = (k.div_ceil(FINE).max(1), k.div_ceil(COARSE).max(1));
+        let lanes = self.lanes(ways, k, coarse, Some(every));
+        let order = Order::new(&lanes, demand.tolerance);
+        let small = match fine == coarse {
+            true => self.jump_over((&lanes, &order), ways, (k, coarse), careful),
+            false => self.jump(ways, k, careful),
+        };
+        // No schedule has fewer packets than the block.
+        if small.feasible && small.total() <= u64::from(k) {
+            return small;
+        }
+        let mut priced = self.priced_over((&lanes, &order), ways, (k, coarse), price);
         if small.feasible && small.total() <= priced.total() {
             return small;
         }

@@ -1,8 +1,10 @@
 //! Redundancy at a price.
 
-use super::count::sum;
+use alloc::vec::Vec;
+
+use super::count::sum_of;
 use super::losses::Losses;
-use super::{Found, Lane, Order};
+use super::{Count, Found, Lane, Order};
 
 /// What a packet that is left over at the next block costs, in units of the probability that a
 /// block is late. With it the schedules are as good as the optimal policy of the Markov decision
@@ -22,16 +24,20 @@ const SWEEPS: u32 = 6;
 /// packets get lost, (1 − λ(s+1))(1 − ε)·P(the others bring k − 1 less what is left of s).
 pub fn priced(lanes: &[Lane], order: &Order, k: usize, price: f64) -> Found {
     let mut packets = order.packets(k + k / 8);
+    let counts = lanes.iter().zip(&packets);
+    let mut counts: Vec<Count> = counts.map(|(lane, n)| Count::of(lane, *n)).collect();
     let mut failure = 1.0;
-    let mut evaluations = 0;
-    for _ in 0..SWEEPS {
-        let before = packets.clone();
-        for lane in 0..lanes.len() {
-            failure = settle(lanes, &mut packets, lane, k, price);
-            evaluations += 1;
-        }
-        if packets == before {
-            break;
+    let (mut evaluations, mut stayed) = (0, 0);
+    while stayed < lanes.len() && evaluations < SWEEPS * lanes.len() as u32 {
+        let index = evaluations as usize % lanes.len();
+        let before = packets[index];
+        failure = settle(lanes, &counts, &mut packets, index, k, price);
+        evaluations += 1;
+        stayed += 1;
+        if packets[index] != before {
+            counts[index] = Count::of(&lanes[index], packets[index]);
+            // Itself it need not be looked at again.
+            stayed = 1;
         }
     }
     Found {
@@ -43,9 +49,17 @@ pub fn priced(lanes: &[Lane], order: &Order, k: usize, price: f64) -> Found {
 }
 
 /// Gives one lane its best number of packets, the others staying as they are; answers P_e.
-fn settle(lanes: &[Lane], packets: &mut [usize], index: usize, k: usize, price: f64) -> f64 {
+fn settle(
+    lanes: &[Lane],
+    counts: &[Count],
+    packets: &mut [usize],
+    index: usize,
+    k: usize,
+    price: f64,
+) -> f64 {
     let lane = &lanes[index];
-    let others = sum(lanes, packets, Some(index), k);
+    let others = counts.iter().enumerate().filter(|(i, _)| *i != index);
+    let others = sum_of(others.map(|(_, count)| count), k);
     let sent: usize = packets.iter().sum::<usize>() - packets[index];
     let least = lane.least().max(k.saturating_sub(sent)).min(lane.most());
     let mut failure = others.below(k);

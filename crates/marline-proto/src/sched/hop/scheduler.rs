@@ -209,9 +209,10 @@ impl Hop {
     /// The paths as the sender sees them; those of which nothing has been heard are left out.
     fn seen<'a>(&'a self, views: &[PathView]) -> Vec<SenderPath<'a>> {
         let path = |view: &PathView| {
+            let path = self.paths.get(&view.id)?;
             Some(SenderPath {
-                skip: &self.paths.get(&view.id)?.skip,
-                delay: view.min_rtt.as_secs_f64() / 2.0,
+                skip: &path.skip,
+                delay: path.delay(view.min_rtt) + path.hold_up(),
                 loss: view.loss,
             })
         };
@@ -306,7 +307,7 @@ impl Hop {
             let Some(path) = self.paths.get_mut(&view.id) else {
                 continue;
             };
-            let by = block.at + block.within - view.min_rtt.as_secs_f64() / 2.0;
+            let by = block.at + block.within - path.delay(view.min_rtt);
             if let (Some(sent), Some(late)) = (sent.get(i), schedule.late.get(i)) {
                 path.promises.promise(staged.id, *sent, by, 1.0 - late);
             }

@@ -105,7 +105,9 @@ fn failure_is_what_enumeration_gives() {
             }
             let mut more = packets.clone();
             more[i] += 1;
-            let others = count::sum(&lanes, &packets, Some(i), 100);
+            let others = (0..lanes.len()).filter(|j| *j != i);
+            let others: Vec<Count> = others.map(|j| Count::of(&lanes[j], packets[j])).collect();
+            let others = count::sum_of(others.iter(), 100);
             let (before, loss) = (packets[i], lanes[i].loss());
             let left = |left: usize| match k.checked_sub(left + 1) {
                 Some(missing) => binomial(before, left, loss) * others.exactly(missing),

@@ -13,6 +13,10 @@ fn stand_in(name: &str) -> String {
     if name.ends_with(".down") {
         return "2\n3\n10\n".to_owned();
     }
+    if name.ends_with(".csv") {
+        let rows = "t_ms,nr_kbps,up_kbps,down_kbps\n0,80000,40000,30000\n100,20000,40000,50000\n";
+        return format!("# step_ms: 100\n{rows}");
+    }
     assert_eq!(name, "web/pages.json");
     let fields = "id initiator priority size conn host start_ms think_ms render_blocking";
     let fields: Vec<&str> = fields.split(' ').collect();

@@ -96,3 +96,29 @@ fn jitter_does_not_hide_what_links_carry() {
         assert!(late <= 0.04, "{seed}: {late}");
     }
 }
+
+#[test]
+fn jitter_is_not_taken_for_service() {
+    // In the order of arrival it would be: then every second block is late where packets overtake each
+    // other, because the spread of a block's arrivals passes for a slow link.
+    for overtake in ["yes", "no"] {
+        let overtake = [
+            format!("links.a.overtake={overtake}"),
+            format!("links.b.overtake={overtake}"),
+        ];
+        let sets = [
+            "congestion=none",
+            "links.a.jitter=3ms",
+            "links.b.jitter=3ms",
+            &overtake[0],
+            &overtake[1],
+        ];
+        for seed in [1, 2] {
+            let (late, redundancy) = blocks("hop-jump:refuse=off", seed, &sets);
+            assert!(
+                late <= 0.03 && redundancy <= 0.6,
+                "{overtake:?} {seed}: {late}, {redundancy}"
+            );
+        }
+    }
+}
