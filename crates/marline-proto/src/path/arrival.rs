@@ -160,7 +160,9 @@ impl ArrivalModel {
         let queued = self.free_at_best > now;
         let best = rate.time_for(u64::from(size)).min(LONGEST_WAIT);
         self.free_at_best = (self.free_at_best.max(now) + best).min(now + LONGEST_WAIT);
-        let service = self.succession.service(micros_a_byte(rate)) * f64::from(size);
+        let given = micros_a_byte(rate);
+        self.succession.rely_on(given);
+        let service = self.succession.service(given) * f64::from(size);
         let busy = Duration::from_nanos((1e3 * service) as u64).min(LONGEST_WAIT);
         self.free = (self.free.max(now) + busy).min(now + LONGEST_WAIT);
         Beliefs {
@@ -203,7 +205,9 @@ impl ArrivalModel {
                 queued: beliefs.queued,
             },
         );
-        let residual = (residual - origin) as f64 - f64::from(beliefs.wait);
+        // A wait that it did not have would be taken for jitter of the path.
+        let wait = f64::from(beliefs.wait).min(beyond);
+        let residual = (residual - origin) as f64 - wait;
         for ((forecaster, gain), believed) in
             self.forecasters.iter_mut().zip(GAINS).zip(beliefs.offsets)
         {

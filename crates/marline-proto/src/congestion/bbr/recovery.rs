@@ -3,10 +3,15 @@
 //! The draft leans on TCP's fast recovery, which ends when everything lost has been repaired. Here
 //! lost data may be repaired on any path, so recovery ends when a packet is acknowledged that was
 //! sent after the last loss was declared: a round trip without losses.
+//!
+//! The gentle manner keeps a pipe's worth of window: with a burst of ten packets lost to the air,
+//! only as much may leave as is acknowledged of what is left, and the repairs wait, for which
+//! everything waits that is delivered in order. What overflowed a queue stood beyond the pipe.
 
 use marline_base::Instant;
 
 use super::super::window::minimum_window;
+use super::probe_rtt::Manner;
 use super::{Bbr, Event, Loss, Phase};
 
 #[derive(Debug, Default)]
@@ -67,7 +72,7 @@ impl Bbr {
                 self.save_window();
                 // One packet at least, or the retransmission could not leave.
                 let flight = loss.in_flight.saturating_add(self.control.mtu);
-                self.control.window = flight.max(minimum);
+                self.control.window = flight.max(self.least_in_recovery());
                 self.recovery.period = Some(Period {
                     started: now,
                     last_loss: now,
@@ -77,11 +82,20 @@ impl Bbr {
         }
     }
 
+    /// Losses, if they are not persistent, cut the window to no less (bytes).
+    fn least_in_recovery(&self) -> u64 {
+        let minimum = minimum_window(self.control.mtu);
+        match self.manner {
+            Manner::FourPackets => minimum,
+            Manner::HalfPipe => self.model.flight(1.0).map_or(minimum, |p| p.max(minimum)),
+        }
+    }
+
     /// `BBRModulateCwndForRecovery`, and the ends of conservation and recovery.
     pub(super) fn modulate_for_recovery(&mut self, event: &Event) {
         if event.lost > 0 {
-            let minimum = minimum_window(self.control.mtu);
-            self.control.window = self.control.window.saturating_sub(event.lost).max(minimum);
+            let least = self.least_in_recovery();
+            self.control.window = self.control.window.saturating_sub(event.lost).max(least);
         }
         let Some(period) = &mut self.recovery.period else {
             return;

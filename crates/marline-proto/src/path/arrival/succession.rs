@@ -13,6 +13,9 @@ const SERVED: f64 = 256.0;
 /// time, and only the mean of many says something: of so many times more at most.
 const NOISY: f64 = 4.0;
 
+/// A path that is thought to be so much quicker than before is learnt anew.
+const QUICKER: f64 = 0.8;
+
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
@@ -35,12 +38,16 @@ pub(super) struct Succession {
     frontier: i64,
     /// Mean wait (µs).
     wait: f64,
-    /// Mean service time of a byte (µs).
-    service: f64,
-    /// Mean deviation of service times of a byte (µs).
+    /// Mean time from one packet to the next that stood behind it, and its mean deviation (µs); mean
+    /// size of these packets (bytes). Each apart, or a small packet that came late would count for
+    /// as many large ones.
+    gap: f64,
     deviation: f64,
+    size: f64,
     /// Service times in the mean, at most [`SERVED`] times [`NOISY`].
     served: f64,
+    /// Service time of a byte by the rate that the path was thought to have meanwhile (µs).
+    basis: f64,
 }
 
 impl Default for Succession {
@@ -51,9 +58,11 @@ impl Default for Succession {
             last: None,
             frontier: i64::MIN,
             wait: 0.0,
-            service: 0.0,
+            gap: 0.0,
             deviation: 0.0,
+            size: 0.0,
             served: 0.0,
+            basis: 0.0,
         }
     }
 }
@@ -87,11 +96,23 @@ impl Succession {
         self.frontier = self.frontier.max(packet.at_us);
         self.wait += WAIT_GAIN * ((self.frontier - packet.at_us) as f64 - self.wait);
         if let Some(last) = last.filter(|_| packet.queued && packet.size > 0) {
-            let noise = self.deviation / self.service.max(1e-9);
+            let noise = self.deviation / self.gap.max(1e-9);
             self.served = (self.served + 1.0).min(SERVED * noise.clamp(1.0, NOISY));
-            let gap = (packet.at_us - last) as f64 / f64::from(packet.size);
-            self.deviation += ((gap - self.service).abs() - self.deviation) / self.served;
-            self.service += (gap - self.service) / self.served;
+            let (gap, size) = ((packet.at_us - last) as f64, f64::from(packet.size));
+            self.deviation += ((gap - self.gap).abs() - self.deviation) / self.served;
+            self.gap += (gap - self.gap) / self.served;
+            self.size += (size - self.size) / self.served;
+        }
+    }
+
+    /// The path is thought to serve a byte in this time (µs). Packets that stood in a queue only by
+    /// a rate that was far too low tell when they were sent, not how they were served.
+    pub(super) fn rely_on(&mut self, given: f64) {
+        if given < QUICKER * self.basis {
+            (self.served, self.deviation) = (0.0, 0.0);
+            self.basis = given;
+        } else {
+            self.basis += (given - self.basis) / SERVED.min(self.served + 1.0);
         }
     }
 
@@ -103,7 +124,8 @@ impl Succession {
     /// Service time of a byte at the bottleneck (µs); `given` as long as too little was seen of it.
     pub(super) fn service(&self, given: f64) -> f64 {
         let share = (self.served / SERVED).min(1.0);
-        let mean = share * self.service + (1.0 - share) * given;
+        let seen = self.gap / self.size.max(1.0);
+        let mean = share * seen + (1.0 - share) * given;
         // Jitter may make a mean of few gaps anything.
         mean.clamp(given, 2.0 * given)
     }
