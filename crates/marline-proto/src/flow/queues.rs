@@ -251,6 +251,19 @@ impl Queues {
         self.get(path).map_or(0, |q| q.bytes)
     }
 
+    /// Bytes that leave on the path before what is pushed with [`push_urgent`](Self::push_urgent).
+    pub(crate) fn urgent_bytes(&self, path: PathId) -> u64 {
+        let queue = self.get(path).into_iter();
+        let urgent = queue.flat_map(|q| {
+            let stands = q
+                .fresh
+                .iter()
+                .take_while(|a| a.kind != EmissionKind::Source);
+            q.urgent.iter().chain(stands)
+        });
+        urgent.map(|a| u64::from(a.symbol.len)).sum()
+    }
+
     /// Does the symbol wait for some path already? `source`: it left as a source, so that no
     /// source that waits holds its bytes.
     pub(crate) fn holds(&self, symbol: &Symbol, source: bool) -> bool {
@@ -376,7 +389,7 @@ mod tests {
         queues.push_urgent(path, assigned(0, EmissionKind::Retransmission));
         queues.push_urgent(path, assigned(10, EmissionKind::Copy));
         queues.push(path, assigned(110, EmissionKind::Source));
-        assert_eq!(queues.bytes(path), 40);
+        assert_eq!((queues.bytes(path), queues.urgent_bytes(path)), (40, 20));
         let (sources, bytes) = queues.take_sources(path);
         assert_eq!((sources.len(), bytes, queues.bytes(path)), (2, 20, 20));
         let order: Vec<u64> = core::iter::from_fn(|| queues.pop(path))

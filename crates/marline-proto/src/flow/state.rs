@@ -107,13 +107,7 @@ impl Flow {
             if self.send.is_settled(&symbol) {
                 continue;
             }
-            let best = views.iter_mut().min_by_key(|v| v.arrival(symbol.len));
-            if let Some(view) = best {
-                view.queued += u64::from(symbol.len);
-                view.queued_own += u64::from(symbol.len);
-                let kind = EmissionKind::Retransmission;
-                self.queues.push_urgent(view.id, Assigned { symbol, kind });
-            }
+            self.send_again(now, views, symbol);
         }
         let ids: SmallVec<[PathId; 4]> = views.iter().map(|v| v.id).collect();
         let mut source = Backlog {
@@ -128,6 +122,43 @@ impl Flow {
         };
         self.scheduler.plan(&mut Plan::new(now, views, &mut source));
         source.spent
+    }
+
+    /// Places a lost symbol on the path that should deliver it first, and a copy on the next one if
+    /// the scheduler wants to be sure: what is lost twice is late for certain.
+    fn send_again(&mut self, now: Instant, views: &mut [PathView], symbol: Symbol) {
+        let arrivals = views.iter().enumerate();
+        let mut order: SmallVec<[(Duration, usize); 4]> = arrivals
+            .map(|(i, v)| (self.arrival_again(v, v.queued_own, symbol.len), i))
+            .collect();
+        order.sort_unstable();
+        let mut kinds = [EmissionKind::Retransmission, EmissionKind::Copy].into_iter();
+        let latest = order.first().map(|&(first, i)| first + views[i].srtt);
+        for (arrival, i) in order {
+            if Some(arrival) > latest {
+                break;
+            }
+            let Some(kind) = kinds.next() else { break };
+            if kind == EmissionKind::Copy && !self.scheduler.insures(now, &symbol) {
+                break;
+            }
+            let view = &mut views[i];
+            view.queued += u64::from(symbol.len);
+            view.queued_own += u64::from(symbol.len);
+            self.queues.push_urgent(view.id, Assigned { symbol, kind });
+        }
+    }
+
+    /// Expected time until `len` bytes that are sent again have arrived: they leave before all that
+    /// waits to leave for the first time, of which the flow has `own` bytes, all in all, queued on
+    /// the path. A scheduler that queues ahead has a quick path's queue as long as the slow ones'.
+    pub(crate) fn arrival_again(&self, view: &PathView, own: u64, len: u32) -> Duration {
+        let others = view.queued.saturating_sub(own);
+        let view = PathView {
+            queued: others + self.queues.urgent_bytes(view.id),
+            ..*view
+        };
+        view.arrival(len)
     }
 
     /// Bytes written that have not left for the first time.

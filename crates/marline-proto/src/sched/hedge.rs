@@ -13,6 +13,9 @@
 //!   that silence: a step of its delay counts before the first late packet has arrived.
 //! * Copies are paid from one bucket, filled with the paths' rates less the target. Equation (3)
 //!   grants the whole surplus to every path and so drops below the target.
+//! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
+//!   streaming code, each of which mends any of what is under way; and what is lost is sent again
+//!   on two paths at once.
 //! * A copy goes only to a path whose queue is short: behind a long one it comes too late to help
 //!   and delays what follows. The session drops copies whose symbol was acknowledged meanwhile.
 //! * Copies against jitter are sent for nearly all packets that may be late, or for none
@@ -52,6 +55,9 @@ const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
 /// A path that lately lost a larger share of its packets has them copied.
 const LOSSY: f64 = 0.002;
+/// Copies against loss leave so many packets in the bucket for what has to be sent again: a copy of
+/// that is worth more.
+const RESERVE: f64 = 8.0;
 /// The bucket holds the surplus of so long (s).
 const BUCKET: f64 = 0.1;
 /// Packets wait for a path at most so long, in time at its rate (µs).
@@ -65,7 +71,12 @@ pub(super) const ENTRY: Entry = Entry {
     help: "live streams: arrival by forecast, copies where it is uncertain, within one surplus",
     kinds: PACKET_WISE,
     options: &[
-        OptionSpec::switch("copies", true, "copies where arrival is uncertain"),
+        OptionSpec::switch("copies", true, "redundancy where arrival is uncertain"),
+        OptionSpec::switch(
+            "repairs",
+            true,
+            "repair symbols rather than copies where packets are lost",
+        ),
         OptionSpec::switch(
             "silence",
             true,
@@ -83,6 +94,7 @@ fn new(choice: &Choice) -> Box<dyn Scheduler> {
 #[derive(Debug)]
 struct Hedge {
     copies: bool,
+    repairs: bool,
     silence: bool,
     target: Target,
     /// Bytes that copies may use.
@@ -111,12 +123,16 @@ struct Lane {
     /// Bytes that may be queued on the path now, by its window and by what it holds without a
     /// queue of ours.
     room: f64,
-    lossy: bool,
+    /// Share of the packets lost lately.
+    loss: f64,
+    /// Bytes in a microsecond that can be counted on: within the window, and without what is lost
+    /// and then sent again.
+    rate: f64,
 }
 
 impl Lane {
     fn new(now: Instant, path: &PathView, known: Option<&ArrivalForecast>, silence: bool) -> Self {
-        let lossy = path.loss > LOSSY;
+        let loss = path.loss;
         let Some(forecast) = known else {
             // What the round trip says; nothing of how sure that is.
             let service = 8e6 / path.rate.as_bps().max(1) as f64;
@@ -127,7 +143,8 @@ impl Lane {
                 standing: 0.0,
                 service,
                 room: room(path, service, 0.0),
-                lossy,
+                loss,
+                rate: rate(path, service),
             };
         };
         let standing = micros_since(forecast.free, now);
@@ -140,7 +157,8 @@ impl Lane {
             standing,
             service: forecast.service_us,
             room: room(path, forecast.service_us, forecast.late_us),
-            lossy,
+            loss,
+            rate: rate(path, forecast.service_us),
         }
     }
 
@@ -158,6 +176,12 @@ impl Lane {
     fn has_room(&self, queued: f64) -> bool {
         queued <= self.room
     }
+
+    /// May redundancy of so many bytes be queued so that `queued` bytes are?
+    fn takes(&self, queued: f64, len: f64) -> bool {
+        let before = self.standing + (queued - len) * self.service;
+        before <= SHORT_QUEUE * len * self.service && self.has_room(queued)
+    }
 }
 
 /// Bytes that a path takes beside what is in flight: by its window, and by what it holds without a
@@ -168,10 +192,17 @@ fn room(path: &PathView, service: f64, late: f64) -> f64 {
     bound.min(path.window as f64) - path.in_flight as f64
 }
 
+/// See [`Lane::rate`].
+fn rate(path: &PathView, service: f64) -> f64 {
+    let windowed = path.window as f64 / micros(path.srtt).max(1.0);
+    (1.0 / service).min(windowed) * (1.0 - 2.0 * path.loss).max(0.0)
+}
+
 impl Hedge {
     fn new(choice: &Choice) -> Self {
         Self {
             copies: choice.switch("copies"),
+            repairs: choice.switch("copies") && choice.switch("repairs"),
             silence: choice.switch("silence"),
             target: Target::new(choice.number("target")),
             tokens: 0.0,
@@ -184,8 +215,8 @@ impl Hedge {
 
     /// Fills the bucket with the surplus of the time that passed.
     fn fill(&mut self, now: Instant, lanes: &[Lane]) {
-        let rates: f64 = lanes.iter().map(|lane| 1e6 / lane.service).sum();
-        let surplus = (rates - self.target.bytes_per_second()).max(0.0);
+        let rates = lanes.iter().map(|lane| lane.rate).sum::<f64>();
+        let surplus = (1e6 * rates - self.target.bytes_per_second()).max(0.0);
         let passed = (1e-6 * micros_since(now, self.filled)).min(BUCKET);
         self.filled = now;
         self.tokens = (self.tokens + surplus * passed).min(surplus * BUCKET);
@@ -195,27 +226,53 @@ impl Hedge {
     fn hedge(&mut self, plan: &mut Plan<'_>, lanes: &[Lane], first: usize, symbol: Symbol) {
         let len = f64::from(symbol.len);
         let sure = &lanes[first];
-        let late = sure.expected(plan.paths()[first].queued as f64) + sure.late;
-        let uncertain = sure.late - sure.behind >= NOISE * len * sure.service;
-        if !uncertain && !sure.lossy {
+        let noise = NOISE * len * sure.service;
+        let late = sure.expected(plan.paths()[first].queued as f64) + sure.late - noise;
+        let uncertain = sure.late - sure.behind >= noise;
+        let lossy = sure.loss > LOSSY && !(self.repairs && plan.coding().is_some());
+        if !uncertain && !lossy {
             return;
         }
         for (other, lane) in lanes.iter().enumerate().filter(|(i, _)| *i != first) {
             let queued = plan.paths()[other].queued as f64 + len;
             let helps = uncertain && lane.expected(queued) + lane.behind < late;
-            if !helps && !sure.lossy {
+            if !helps && !lossy {
                 continue;
             }
-            let before = lane.standing + (queued - len) * lane.service;
-            let fits = before <= SHORT_QUEUE * len * lane.service
-                && lane.has_room(queued)
-                && self.tokens >= len;
+            let left = if lossy { RESERVE * len } else { 0.0 };
+            let fits = lane.takes(queued, len) && self.tokens >= len + left;
             // Each copy against loss is worth something alone.
-            let wanted = sure.lossy || self.coverage.is_worth_it(plan.now(), fits);
+            let wanted = lossy || self.coverage.is_worth_it(plan.now(), fits);
             if fits && wanted {
                 self.tokens -= len;
                 plan.copy(other, symbol);
             }
+        }
+    }
+
+    /// Against losses repair symbols are worth more than copies: each mends any of what is under
+    /// way. After a source symbol of this length, one goes where it arrives first.
+    fn mend(&mut self, plan: &mut Plan<'_>, lanes: &[Lane], len: f64) {
+        let lost = lanes.iter().any(|lane| lane.loss > LOSSY);
+        let Some(coding) = plan.coding().filter(|_| lost && self.repairs) else {
+            return;
+        };
+        if coding.repairs_queued > 0
+            || coding.repairs_in_flight >= coding.unknown
+            || self.tokens < (1.0 + RESERVE) * len
+        {
+            return;
+        }
+        let lanes = lanes.iter().zip(plan.paths()).enumerate();
+        let free = lanes.filter(|(_, (lane, path))| lane.takes(path.queued as f64 + len, len));
+        let first = free.min_by(|(_, (a, p)), (_, (b, q))| {
+            let [a, b] = [a.expected(p.queued as f64), b.expected(q.queued as f64)];
+            a.total_cmp(&b)
+        });
+        if let Some((index, _)) = first
+            && plan.repair(index).is_some()
+        {
+            self.tokens -= len;
         }
     }
 }
@@ -265,8 +322,22 @@ impl Scheduler for Hedge {
             self.target.sent(symbol.len);
             if self.copies {
                 self.hedge(plan, &lanes, first, symbol);
+                self.mend(plan, &lanes, f64::from(symbol.len));
             }
         }
+    }
+
+    fn codes(&self) -> bool {
+        self.repairs
+    }
+
+    fn insures(&mut self, _now: Instant, symbol: &Symbol) -> bool {
+        let len = f64::from(symbol.len);
+        let pays = self.copies && self.tokens >= len;
+        if pays {
+            self.tokens -= len;
+        }
+        pays
     }
 
     fn wake_at(&self) -> Option<Instant> {

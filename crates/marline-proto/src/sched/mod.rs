@@ -7,7 +7,8 @@
 //! taken back until then, so that a decision can be revised when the network changes.
 //!
 //! Retransmissions are not a scheduler's business unless it says so: the session places a lost
-//! symbol on the path that is expected to deliver it first ([`PathView::arrival`]).
+//! symbol on the path that is expected to deliver it first ([`PathView::arrival`]), and on a second
+//! one if the scheduler [insures](Scheduler::insures) it.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -170,6 +171,13 @@ pub trait Scheduler: fmt::Debug + Send {
     /// then is the flow coded, if its peer takes coded flows. The scheduler of a coded flow also
     /// plans while nothing is unsent, as long as the peer is not known to have everything.
     fn codes(&self) -> bool {
+        false
+    }
+
+    /// Should this lost symbol be sent again on two paths at once, if there are two that could bring
+    /// it before another round trip is over? Whoever says so pays for the second from its budget.
+    fn insures(&mut self, now: Instant, symbol: &Symbol) -> bool {
+        let _ = (now, symbol);
         false
     }
 

@@ -369,17 +369,23 @@ impl Session {
 
     /// Is a copy of the symbol on its way that arrives before a retransmission would? A path in
     /// doubt is nobody's only hope.
-    fn comes_soon(&self, now: Instant, flow: FlowId, symbol: &Symbol, source: bool) -> bool {
+    fn comes_soon(&self, now: Instant, id: FlowId, symbol: &Symbol, source: bool) -> bool {
+        let Some(flow) = self.flows.get(&id) else {
+            return false;
+        };
         let trusted = self.paths.iter();
         let trusted = trusted.filter(|p| matches!(p.health, Health::Active));
         let copies = trusted.filter_map(|p| {
-            let sent = p.ledger.first_sent(flow, symbol, source)?;
+            let sent = p.ledger.first_sent(id, symbol, source)?;
             Some(sent + p.rtt.smoothed() / 2)
         });
         copies.min().is_some_and(|copy| {
             let views = self.views();
-            let again = views.iter().map(|v| v.arrival(symbol.len)).min();
-            again.is_none_or(|again| copy <= now + again)
+            let again = views.iter().map(|v| {
+                let own = flow.queues.bytes(v.id);
+                flow.arrival_again(v, own, symbol.len)
+            });
+            again.min().is_none_or(|again| copy <= now + again)
         })
     }
 

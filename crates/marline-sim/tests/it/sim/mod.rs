@@ -2,6 +2,7 @@
 
 mod hop;
 mod links;
+mod lossy;
 mod model;
 mod nested;
 mod order;

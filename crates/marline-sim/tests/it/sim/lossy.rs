@@ -1,0 +1,45 @@
+//! What losses cost a live stream in order.
+
+use super::*;
+
+/// Quantile of the in-order delay (ms) of `mbps` Mb/s over the links, the mean of two seeds.
+fn delay(quantile: &str, links: [&str; 2], mbps: u64, scheduler: &str) -> f64 {
+    let [a, b] = links;
+    let links = vec![link("a", a), link("b", b)];
+    let live = over_packets(constant("live", mbps, 1_000), true);
+    let scenario = scenario(links, vec![session("main", 2, vec![live])]);
+    let seeds = [1, 2].map(|seed| {
+        let run = run(&scenario, scheduler, seed);
+        assert_eq!(run.fractions["live.undelivered"].hits, 0);
+        value(&run, &format!("live.in_order_delay.{quantile}_ms"))
+    });
+    (seeds[0] + seeds[1]) / 2.0
+}
+
+#[test]
+fn repair_symbols_spare_a_stream_with_surplus_most_of_its_round_trips() {
+    let links = ["rate=8mbit,delay=30ms,queue=200ms,loss=2%,burst=4"; 2];
+    let with = delay("p99", links, 6, "hedge:target=6");
+    let copies = delay("p99", links, 6, "hedge:target=6:repairs=off");
+    let none = delay("p99", links, 6, "hedge:target=6:copies=off");
+    // A round trip more than the way is 90 ms.
+    assert!(with < 70.0, "{with} ms");
+    assert!(
+        with < 0.7 * copies && copies < none,
+        "{with} {copies} {none}"
+    );
+}
+
+/// The quick path's queue at the sender is as long as the slow path's way, and what is sent again
+/// leaves before all that.
+#[test]
+fn what_the_slow_path_loses_comes_by_the_quick_one() {
+    let links = [
+        "rate=10mbit,delay=10ms,queue=200ms",
+        "rate=10mbit,delay=100ms,queue=200ms,loss=1%",
+    ];
+    let p95 = delay("p95", links, 15, "edpf");
+    // 100 ms, the news of it 10 ms, the quick path 10 ms and what stands in its link; by the slow
+    // path again it would be 210 ms.
+    assert!((100.0..150.0).contains(&p95), "{p95} ms");
+}
