@@ -62,8 +62,7 @@ measure() {
 
 through_wireguard() {
     local secret public_c public_s
-    wg genkey >wg-c.key
-    wg genkey >wg-s.key
+    (umask 077 && wg genkey >wg-c.key && wg genkey >wg-s.key)
     public_c=$(wg pubkey <wg-c.key) public_s=$(wg pubkey <wg-s.key)
     begin "$client" wg-c wireguard-go -f "wgc$$"
     begin "$server" wg-s wireguard-go -f "wgs$$"
