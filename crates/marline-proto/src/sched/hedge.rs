@@ -52,6 +52,7 @@ const NOISE: f64 = 3.0;
 const CAUTION: f64 = 0.5;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets.
 const PIPES: f64 = 1.25;
+const LOSSY_PIPES: f64 = 2.0;
 const SPARE: f64 = 3.0;
 /// A path that lately lost a larger share of its packets has them copied.
 const LOSSY: f64 = 0.002;
@@ -188,7 +189,13 @@ impl Lane {
 /// queue of ours when its packets are as late as they come.
 fn room(path: &PathView, service: f64, late: f64) -> f64 {
     let pipe = (micros(path.min_rtt) + 2.0 * late) / service.max(1e-6);
-    let bound = PIPES * pipe + SPARE * f64::from(path.symbol);
+    // What a burst took and nobody knows of yet is not in the way of anything.
+    let pipes = if path.loss > LOSSY {
+        LOSSY_PIPES
+    } else {
+        PIPES
+    };
+    let bound = pipes * pipe + SPARE * f64::from(path.symbol);
     bound.min(path.window as f64) - path.in_flight as f64
 }
 
