@@ -113,6 +113,13 @@ pub enum Phase {
     Steady,
 }
 
+impl Phase {
+    /// Is the window on its way to a capacity that is not known yet?
+    pub const fn is_search(self) -> bool {
+        matches!(self, Self::SlowStart | Self::Startup)
+    }
+}
+
 /// Congestion control of one path.
 pub trait Controller: fmt::Debug + Send {
     /// `bytes` were sent; `in_flight` includes them. `app_limited`: neither the window nor the

@@ -106,7 +106,8 @@ impl DeliverySampler {
         self.app_limited_until = Some(self.delivered.saturating_add(in_flight));
     }
 
-    /// A packet of `bytes`, sent at `sent` with `snapshot`, is newly acknowledged (§3.3).
+    /// A packet of `bytes`, sent at `sent` with `snapshot`, is newly acknowledged (§3.3), `now` or
+    /// as of a moment to come, if it was told sooner than usual.
     pub fn on_acked(
         &mut self,
         now: Instant,
@@ -115,7 +116,7 @@ impl DeliverySampler {
         snapshot: DeliverySnapshot,
     ) {
         self.delivered = self.delivered.saturating_add(bytes);
-        self.delivered_at = now;
+        self.delivered_at = self.delivered_at.max(now);
         // Packets sent in one burst share an instant and a snapshot, but the later ones may have
         // been sent after an acknowledgement was processed in the same instant.
         let newer = self.newest.is_none_or(|newest| {
@@ -129,8 +130,8 @@ impl DeliverySampler {
 
     /// What the packets acknowledged since the last call teach; `None` if there were none (§3.3).
     ///
-    /// Intervals shorter than `min_rtt`, the path's smallest round-trip time, are not trusted:
-    /// they come from packets that were declared lost and acknowledged after all.
+    /// Intervals shorter than `min_rtt`, the least time between a packet and its acknowledgement, are
+    /// not trusted: they come from packets that were declared lost and acknowledged after all.
     pub fn sample(&mut self, min_rtt: Duration) -> Option<DeliveryReport> {
         let Newest { sent, snapshot } = self.newest.take()?;
         if self

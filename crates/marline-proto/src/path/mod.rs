@@ -21,7 +21,7 @@ pub use state::PathState;
 pub(crate) use ledger::{SentFrame, SentPacket, Settled};
 pub(crate) use state::{Health, Reason, Trial};
 pub(crate) use timers::PathTimer;
-pub(crate) use track::{Path, WHOLE_MARGIN};
+pub(crate) use track::{Path, Timing, WHOLE_MARGIN};
 
 /// How a path begins.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -73,6 +73,14 @@ impl OneWay {
         self.back[0] = Some(self.back[0].map_or(difference, |m| m.min(difference)));
     }
 
+    /// When the path's own way back would bring, at its quickest, what the peer wrote at
+    /// `written_us` of its clock; `None` if it brought nothing lately.
+    pub(crate) fn by_own_way(&self, written_us: u64) -> Option<Instant> {
+        let back = self.back.into_iter().flatten().min()?;
+        let us = u64::try_from((written_us as i64).saturating_add(back)).ok()?;
+        Some(Instant::from_micros(us))
+    }
+
     /// The smallest round trip, and the peer's clock less ours, taken that the empty path is as
     /// long there as back (µs). The two ways have their minima at different times, so that jitter
     /// does no harm. `None` before something came each way.

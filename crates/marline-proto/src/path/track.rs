@@ -33,6 +33,16 @@ pub(crate) const WHOLE_MARGIN: u32 = (SYMBOL_OVERHEAD - PACKET_HEAD) as u32;
 /// The measured rate forgets a peak with this weight a sample.
 const RATE_DECAY: f64 = 1.0 / 64.0;
 
+/// What an acknowledgement says of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// The path's round trip, if it shows one.
+    pub(crate) rtt: Option<Duration>,
+    /// When the path's own way back would have brought it. What a quicker way tells sooner was
+    /// delivered no sooner: measured as it is told, a path would look quicker by as much.
+    pub(crate) heard: Instant,
+}
+
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) id: PathId,
@@ -54,6 +64,8 @@ pub(crate) struct Path {
     pub(crate) one_way: OneWay,
     pub(crate) arrival: ArrivalModel,
     pub(crate) loss: LossMeter,
+    /// How soon a packet was ever heard of after it left, by whatever way back.
+    soonest: Duration,
     measured_rate: f64,
     /// What is expected now; every packet sent asks, only feedback changes it.
     rate: Rate,
@@ -118,6 +130,7 @@ impl Path {
             one_way: OneWay::default(),
             arrival: ArrivalModel::default(),
             loss: LossMeter::default(),
+            soonest: Duration::MAX,
             measured_rate: 0.0,
             rate: Rate::ZERO,
             was_filled: false,
@@ -275,7 +288,7 @@ impl Path {
         now: Instant,
         acked: &[Settled],
         lost: &[Settled],
-        rtt: Option<Duration>,
+        timing: Timing,
         prior_in_flight: u64,
         max_ack_delay: Duration,
     ) {
@@ -292,13 +305,14 @@ impl Path {
             bytes += u64::from(packet.size);
             self.loss.record(false);
             let size = u64::from(packet.size);
+            self.soonest = self.soonest.min(now.since(packet.sent));
             self.sampler
-                .on_acked(now, size, packet.sent, packet.delivery);
+                .on_acked(timing.heard, size, packet.sent, packet.delivery);
         }
         self.counters.acked_bytes += bytes;
         let newest = acked.iter().map(|p| p.sent).max();
         if let (Some(sent), true) = (newest, bytes > 0) {
-            let report = self.sampler.sample(self.rtt.min());
+            let report = self.sampler.sample(self.soonest.min(self.rtt.min()));
             if let Some(sample) = report.and_then(|r| r.sample) {
                 let rate = sample.rate.as_bps() as f64;
                 self.was_filled |= !sample.app_limited;
@@ -316,7 +330,7 @@ impl Path {
                     prior_in_flight,
                     in_flight: self.ledger.in_flight(),
                     sent,
-                    rtt,
+                    rtt: timing.rtt,
                     srtt: self.rtt.smoothed(),
                     delivery: report.and_then(|r| r.sample),
                     delivered,

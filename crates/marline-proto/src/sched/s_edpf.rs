@@ -45,6 +45,10 @@ mod sample;
 const REFRESH: Duration = Duration::from_millis(100);
 /// How often what waits is planned anew.
 const REVISE: Duration = Duration::from_millis(10);
+/// What waits beyond the horizon takes a path before which less than this part of its round trip
+/// stands: as much as a controller's own probes of the capacity leave there. More would be lost in
+/// the end, and everything after it wait for a path that is far away.
+const STANDING: u32 = 4;
 /// Weight of a packet in the share of its path.
 const SHARE_GAIN: f64 = 1.0 / 128.0;
 
@@ -127,8 +131,10 @@ impl Variant for AsPublished {
 struct Memory {
     path: PathId,
     arrivals: Arrivals,
-    /// When the last packet left.
+    /// When the last packet that the receiver waits for leaves the bottleneck.
     last: Option<Instant>,
+    /// It left us after the last plan, and when the bottleneck lets it go is not known yet.
+    is_fresh: bool,
     /// Share of its packets that are lost, as of the last plan.
     loss: f64,
     /// Which share of the flow's packets it carries, and of these, without repair symbols.
@@ -269,8 +275,17 @@ impl Order {
             if !path.has_room() {
                 *ahead = true;
                 if path.queued_own > path.rate.bytes_in(*horizon) {
-                    let with_room = lanes.best(|path| plan.paths()[path].has_room());
-                    best = with_room.unwrap_or(best);
+                    let takes = |q: usize| {
+                        let path = &plan.paths()[q];
+                        // While the capacity is sought, what seems to stand is the unknown rate.
+                        let known = !path.congestion.phase.is_search();
+                        let standing = known && lanes.standing(q) > path.min_rtt / STANDING;
+                        path.has_room() && !standing
+                    };
+                    let Some(other) = lanes.best(takes) else {
+                        break;
+                    };
+                    best = other;
                 }
             }
             let due = interval.due();
@@ -307,6 +322,7 @@ impl Order {
                     path: path.id,
                     arrivals: Arrivals::default(),
                     last: None,
+                    is_fresh: false,
                     loss: 0.0,
                     share: 0.0,
                     sources: 0.0,
@@ -314,6 +330,13 @@ impl Order {
             }
             if let Some(memory) = self.memories.iter_mut().find(|m| m.path == path.id) {
                 memory.loss = path.loss;
+                if core::mem::take(&mut memory.is_fresh)
+                    && let (Some(left), Some(forecast)) = (memory.last, path.forecast)
+                {
+                    let service = path.rate.time_for(u64::from(path.symbol));
+                    let behind = forecast.free.since(left).saturating_sub(service);
+                    memory.last = Some(left + behind);
+                }
             }
         }
     }
@@ -337,7 +360,11 @@ impl Order {
                 for memory in &mut self.memories {
                     let here = memory.path == feedback.path;
                     if here {
-                        memory.last = Some(feedback.sent);
+                        // Nothing waits for copies.
+                        if feedback.kind != EmissionKind::Copy {
+                            memory.last = Some(feedback.sent);
+                            memory.is_fresh = true;
+                        }
                         self.risk.on_sent(now, feedback.kind, memory.loss);
                     }
                     let follow = |share: &mut f64, hit: bool| {

@@ -12,7 +12,7 @@ use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, Health, Landing, SentFrame, Settled};
+use crate::path::{EmissionKind, Health, Landing, SentFrame, Settled, Timing};
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{Ack, FlowId, FlowKind, PathId, close_code};
 
@@ -64,12 +64,16 @@ impl Session {
             let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
             path.rtt.sample(now, rtt, delay)
         });
-        if via == ack.path
-            && let Some(latest) = ack.arrivals.first()
-        {
+        let mut heard = now;
+        if let Some(latest) = ack.arrivals.first() {
             let written = latest.at_us.saturating_add(ack.delay_us);
-            path.one_way.on_way_back(now, written);
+            if via == ack.path {
+                path.one_way.on_way_back(now, written);
+            } else if let Some(at) = path.one_way.by_own_way(written) {
+                heard = at.min(now + path.rtt.smoothed()).max(now);
+            }
         }
+        let timing = Timing { rtt, heard };
         // Both run upwards, except from one range of packets to the next.
         let mut at = 0;
         for arrival in ack.arrivals.iter().rev() {
@@ -99,7 +103,7 @@ impl Session {
             }
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);
-        path.on_settled(now, &acked, &lost, rtt, prior_in_flight, max_ack_delay);
+        path.on_settled(now, &acked, &lost, timing, prior_in_flight, max_ack_delay);
         let carries =
             |f: &SentFrame| matches!(f, SentFrame::Data { .. } | SentFrame::Repair { .. });
         let is_data = |p: &&Settled| p.eliciting && p.frames.iter().any(carries);

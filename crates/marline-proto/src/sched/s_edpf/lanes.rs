@@ -13,6 +13,8 @@ use crate::sched::PathView;
 const UPPER: f64 = 1.644_853_626_951_472_2;
 /// Delays that differ by less (µs) are equal; the earlier arrival then decides.
 const EQUAL: f64 = 1.0;
+/// Delays of packets in a row that are correlated less are draws of their own.
+const UNCORRELATED: f64 = 0.5;
 /// Nothing has left on the path yet: its latest arrival lies in the past (µs).
 const NEVER: f64 = -1e15;
 
@@ -27,6 +29,9 @@ pub(super) struct Lane<'a> {
     with_next: Gauss,
     /// Correlation of delays of two packets in a row.
     correlation: f64,
+    /// Packets come in any order, as far as that matters: what varies by less than a packet's own
+    /// time holds nothing up, and clocks that count microseconds are not exact.
+    scatters: bool,
     /// The laws as they were seen, and what their values are to be shifted by.
     seen: Option<(&'a Laws, f64)>,
     /// A repair symbol brings what has not arrived so long after its departure.
@@ -60,7 +65,7 @@ pub(super) enum Sight {
 /// What is known of a path besides its view.
 pub(super) struct Known<'a> {
     pub(super) arrivals: &'a Arrivals,
-    /// When the last packet left.
+    /// When the last packet that the receiver waits for leaves the bottleneck.
     pub(super) last: Option<Instant>,
 }
 
@@ -145,7 +150,7 @@ impl<'a> Lanes<'a> {
                 most: lane.mended - shift,
             };
             // On a path that keeps the order, the latest arrival is this packet's.
-            let follows = p == q && lane.correlation >= 0.5;
+            let follows = p == q && !lane.scatters;
             if p == q && !follows {
                 terms.push(term(delay, lane.departs));
             }
@@ -171,6 +176,11 @@ impl<'a> Lanes<'a> {
         lane.departs <= 0.0 && lane.last + lane.service <= 0.0
     }
 
+    /// How long the next packet would wait before it leaves path `q`'s bottleneck.
+    pub(super) fn standing(&self, q: usize) -> Duration {
+        Duration::from_nanos((1e3 * self.lanes[q].departs).max(0.0) as u64)
+    }
+
     /// Standard deviation of a packet's delay on path `q` (µs).
     pub(super) fn spread(&self, q: usize) -> f64 {
         sqrt(self.lanes[q].delay.var)
@@ -178,8 +188,7 @@ impl<'a> Lanes<'a> {
 
     /// Do packets on path `q` come in any order?
     pub(super) fn scatters(&self, q: usize) -> bool {
-        let lane = &self.lanes[q];
-        lane.delay.var > 0.0 && lane.correlation < 0.5
+        self.lanes[q].scatters
     }
 
     /// Do those of some path?
@@ -222,20 +231,26 @@ fn lane<'a>(
     let service = 8e6 / path.rate.as_bps().max(1) as f64;
     let waiting = path.queued as f64 * service;
     let service = f64::from(len) * service;
-    let ago = |then: Instant| -(now.since(then).as_nanos() as f64) / 1e3;
-    let last = known.last.map_or(NEVER, ago);
+    let from_now = |then: Instant| {
+        then.since(now).as_nanos() as f64 / 1e3 - now.since(then).as_nanos() as f64 / 1e3
+    };
+    let last = known.last.map_or(NEVER, from_now);
     // `latest` comes as a delay from the departure of the last packet.
     let lane = |delay: Gauss, latest: Gauss, standing: f64| {
         let departs = standing + waiting;
-        let last = match departs > 0.0 {
+        // What stands before the next packet need not be the flow's.
+        let last = match path.queued_own > 0 {
             true => departs - service,
-            false => last,
+            false => last.min(departs - service),
         };
         Lane {
             delay,
             latest: latest.shifted(last),
             with_next: delay,
             correlation: laws.map_or(1.0, |laws| laws.correlation),
+            scatters: laws.is_some_and(|laws| {
+                laws.correlation < UNCORRELATED && laws.delay.var > service * service
+            }),
             seen: None,
             mended: f64::INFINITY,
             departs,

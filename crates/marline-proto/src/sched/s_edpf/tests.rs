@@ -386,3 +386,48 @@ fn what_waits_beyond_the_horizon_takes_any_path_with_room() {
     assert_eq!(here, 10);
     assert!((400..=430).contains(&(source.paths().len() - here)));
 }
+
+#[test]
+fn what_waits_beyond_the_horizon_makes_no_long_queue_on_another_path() {
+    // Path 1 has room for more, but a quarter of its round trip is 20 ms: 16 packets.
+    let mut paths = paths();
+    paths[0].window = 0;
+    let mut scheduler = taught(
+        "s-edpf:tau=off",
+        &mut paths,
+        [&mut || 41.2, &mut || 1_041.2],
+    );
+    let source = placed(&mut *scheduler, &mut paths, 1_000);
+    let there = source.paths().iter().filter(|p| **p == 1).count();
+    assert_eq!(there, 17);
+}
+
+#[test]
+fn a_path_whose_capacity_is_sought_is_filled_whatever_seems_to_stand_there() {
+    let mut paths = paths();
+    paths[0].window = 0;
+    paths[1].window = 100 * u64::from(SYMBOL);
+    paths[1].congestion.phase = crate::congestion::Phase::Startup;
+    let mut scheduler = taught(
+        "s-edpf:tau=off",
+        &mut paths,
+        [&mut || 41.2, &mut || 1_041.2],
+    );
+    let source = placed(&mut *scheduler, &mut paths, 1_000);
+    let there = source.paths().iter().filter(|p| **p == 1).count();
+    assert_eq!(there, 100);
+}
+
+#[test]
+fn clocks_that_count_microseconds_do_not_look_like_packets_in_any_order() {
+    let mut paths = paths();
+    let mut rng = Rng::new(9);
+    let mut steady = || 41.2 + 0.001 * rng.below(2) as f64;
+    let mut scheduler = taught("mend:tau=4", &mut paths, [&mut steady, &mut || 80.0]);
+    let source = placed(&mut *scheduler, &mut paths, 60);
+    // The first ones wait in the paths that were seen.
+    let mut paths = self::paths();
+    let mut same = taught("s-edpf:tau=4", &mut paths, [&mut || 41.2, &mut || 80.0]);
+    let expected = placed(&mut *same, &mut paths, 60);
+    assert_eq!(source.paths(), expected.paths());
+}

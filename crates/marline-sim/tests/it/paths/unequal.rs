@@ -73,3 +73,35 @@ fn reordering_inside_one_path_is_not_taken_for_loss_for_ever() {
     let rate = super::goodput(lab.inbox(End::Server, flow));
     assert!(rate > 15.0, "{rate:.1} Mb/s");
 }
+
+#[test]
+fn what_a_quicker_way_back_tells_makes_no_path_quicker() {
+    // The near path's way back tells of losses on the distant one 130 ms sooner, and of what
+    // arrived before them.
+    let links = [
+        "rate=20mbit,delay=20ms,queue=200ms",
+        "rate=20mbit,delay=150ms,queue=200ms,loss=0.2%",
+    ];
+    let mut lab = lab_with(&Config::default(), &links);
+    lab.stream(End::Client, 50_000_000);
+    lab.run_for(secs(6));
+    for _ in 0..40 {
+        lab.run_for(ms(150));
+        let rate = lab.world.client.stats().paths[1].rate.as_mbps_f64();
+        assert!(rate < 24.0, "{rate:.1} Mb/s over 20 Mb/s");
+    }
+}
+
+#[test]
+fn the_default_finds_the_capacity_of_a_distant_path_as_soon_as_edpf_does() {
+    let links = [
+        "rate=20mbit,delay=20ms,queue=200ms",
+        "rate=20mbit,delay=320ms,queue=200ms",
+    ];
+    let edpf = Config {
+        stream_scheduler: "edpf".parse().unwrap(),
+        ..Config::default()
+    };
+    let [ours, edpf] = [Config::default(), edpf].map(|config| bulk(&config, &links, 35_000_000));
+    assert!(ours > 0.95 * edpf, "{ours:.1} Mb/s, edpf {edpf:.1}");
+}
