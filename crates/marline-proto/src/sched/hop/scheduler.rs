@@ -125,8 +125,8 @@ struct Hop {
     stage: Duration,
     sender: Sender,
     paths: BTreeMap<PathId, Arrivals>,
-    /// When the estimators were last told of a block.
-    begun: Option<Instant>,
+    /// The newest block that was offered or sent, of which the estimators have been told, and when they were.
+    begun: Option<(u64, Instant)>,
     /// Blocks whose head has been sent, the oldest first.
     staged: VecDeque<Staged>,
     /// The newest block that was begun; blocks are begun in order.
@@ -193,12 +193,13 @@ impl Hop {
         }
     }
 
-    /// A block begins: once for each, however often it is asked about.
-    fn begin(&mut self, now: Instant, block: &Block) {
-        if self.begun == Some(now) {
+    /// A block begins when it is offered: whether it is taken or not, and however much later it is sent.
+    fn begin(&mut self, now: Instant, id: u64, block: &Block) {
+        let before = self.begun.replace((id, now));
+        // What is written at once begins together.
+        if before.is_some_and(|(_, at)| at == now) {
             return;
         }
-        self.begun = Some(now);
         let every = self.sender.on_block(block);
         self.every = every;
         for arrivals in self.paths.values_mut() {
@@ -326,7 +327,10 @@ impl Hop {
         self.newest = Some(unit.id);
         let now = plan.now();
         let mut block = block_of(now, &unit, plan.paths());
-        self.begin(now, &block);
+        // Unless it was when it was offered, some time ago.
+        if self.begun.is_none_or(|(begun, _)| begun < unit.id) {
+            self.begin(now, unit.id, &block);
+        }
         if unit.deadline.is_none() {
             let paths = self.seen(plan.paths());
             let shortest = self.sender.deadline(&block, QUANTUM, &paths);
@@ -419,7 +423,7 @@ impl Scheduler for Hop {
     ) -> Result<Option<Forecast>, Refusal> {
         self.digest(paths);
         let block = block_of(now, unit, paths);
-        self.begin(now, &block);
+        self.begin(now, unit.id, &block);
         if paths.is_empty() || !self.knows_all(&block, paths) {
             return Ok(None);
         }

@@ -180,7 +180,7 @@ impl Net {
         Unit {
             deadline: Some(self.now + MS(35)),
             reliability: Some(0.98),
-            ..Unit::new(99, u64::from(symbols) * u64::from(SYMBOL))
+            ..Unit::new(self.blocks.id + 1, u64::from(symbols) * u64::from(SYMBOL))
         }
     }
 }
@@ -198,6 +198,32 @@ fn a_block_goes_in_two_stages_with_every_source_symbol() {
     let repairs = net.blocks.sent.iter().filter(|(_, repair)| *repair).count();
     assert_eq!(repairs, all - 60);
     assert_eq!(net.hop.wake_at(), None);
+}
+
+#[test]
+fn a_block_counts_once_however_long_after_its_writing_it_is_sent() {
+    let forecasts = |held_up: u64| {
+        let mut net = Net::new("hop-jump", Aim::Jump);
+        for _ in 0..60 {
+            let at = net.now;
+            net.hop
+                .admit(at, &Net::views(), &net.unit(60))
+                .expect("there is room for it");
+            net.advance(at + Duration::from_micros(held_up));
+            net.block(60);
+            net.advance(at + MS(25));
+        }
+        let outlook = net.hop.outlook().expect("much is known");
+        let mean = |path: &PathOutlook| path.capacity.mean * 1e-6;
+        (net.hop.every, outlook.paths.iter().map(mean).sum::<f64>())
+    };
+    let (every, together) = forecasts(0);
+    let (held_up_every, held_up) = forecasts(300);
+    assert!((every - 25e-3).abs() < 1e-9 && (held_up_every - 25e-3).abs() < 1e-9);
+    assert!(
+        (held_up / together - 1.0).abs() < 0.1,
+        "{held_up} {together}"
+    );
 }
 
 #[test]
