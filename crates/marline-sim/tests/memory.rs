@@ -66,6 +66,7 @@ fn scenario(seconds: u64) -> Scenario {
         }],
         cross: Vec::new(),
         changes: Vec::new(),
+        turn: marline_base::Duration::ZERO,
         handovers: Vec::new(),
         blocks: None,
         pages: None,

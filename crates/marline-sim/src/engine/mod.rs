@@ -15,7 +15,7 @@ mod slots;
 use std::ops::IndexMut;
 
 use bytes::{Bytes, BytesMut};
-use marline_base::{Instant, Rng};
+use marline_base::{Duration, Instant, Rng};
 use marline_link::{ConfigError, Link, LinkConfig, Verdict};
 use marline_proto::Session;
 use marline_proto::wire::PathId;
@@ -65,6 +65,8 @@ struct Seat {
     wake: Instant,
     /// It took an input since its outputs were drained.
     touched: bool,
+    /// When they are drained next, if it is touched.
+    turn_at: Instant,
     /// Which link each of its paths runs over.
     routes: Vec<(PathId, usize)>,
 }
@@ -89,6 +91,8 @@ pub(crate) struct Engine {
     datagrams: u64,
     /// Let sessions send after each datagram, not after all of an instant.
     one_by_one: bool,
+    /// From a session's input to its outputs.
+    turn: Duration,
 }
 
 impl Engine {
@@ -97,6 +101,7 @@ impl Engine {
         let seat = || Seat {
             wake: Instant::ZERO,
             touched: false,
+            turn_at: Instant::ZERO,
             routes: Vec::new(),
         };
         Self {
@@ -114,6 +119,7 @@ impl Engine {
             steps_at_once: 0,
             datagrams: 0,
             one_by_one: false,
+            turn: Duration::ZERO,
         }
     }
 
@@ -133,6 +139,11 @@ impl Engine {
 
     pub(crate) fn set_one_by_one(&mut self, one_by_one: bool) {
         self.one_by_one = one_by_one;
+    }
+
+    /// Lets sessions send so long after what made them, as on hosts that have other things to do.
+    pub(crate) fn set_turn(&mut self, turn: Duration) {
+        self.turn = turn;
     }
 
     /// Adds a link in both directions; returns its index.
@@ -256,6 +267,7 @@ impl Engine {
         let seat = &mut self.seats[index];
         if !seat.touched {
             seat.touched = true;
+            seat.turn_at = self.now + self.turn;
             self.touched.push(index);
         }
     }
@@ -263,6 +275,12 @@ impl Engine {
     /// Sessions that took an input since the last [`Engine::flush`].
     pub(crate) fn touched(&self) -> &[usize] {
         &self.touched
+    }
+
+    /// Is it the turn of one of them?
+    pub(crate) fn is_due(&self) -> bool {
+        let due = |index: &usize| self.seats[*index].turn_at <= self.now;
+        self.touched.iter().any(due)
     }
 
     /// Hands a datagram to a session as if it had arrived on the path.
@@ -274,8 +292,8 @@ impl Engine {
         sessions[to].handle_datagram(self.now, path, datagram);
     }
 
-    /// Puts everything that touched sessions want to send on the links. The others have nothing
-    /// new to say.
+    /// Puts everything that touched sessions want to send on the links, if it is their turn. The others
+    /// have nothing new to say.
     #[inline]
     pub(crate) fn flush<S>(&mut self, sessions: &mut S)
     where
@@ -295,7 +313,10 @@ impl Engine {
         // Not the order of touching, so that it cannot matter what was handed in first.
         touched.sort_unstable();
         let mut buf = std::mem::take(&mut self.buf);
-        for index in touched.drain(..) {
+        touched.retain(|&index| {
+            if self.seats[index].turn_at > now {
+                return true;
+            }
             while let Some(transmit) = sessions[index].poll_transmit(now, &mut buf) {
                 self.offer(index, transmit.path, &buf);
             }
@@ -303,7 +324,8 @@ impl Engine {
             let seat = &mut self.seats[index];
             seat.wake = wake.map_or(Instant::FAR_FUTURE, |(at, _)| at);
             seat.touched = false;
-        }
+            false
+        });
         self.buf = buf;
         self.touched = touched;
     }
@@ -344,14 +366,21 @@ impl Engine {
 
     /// When something happens next, at the latest at `limit`.
     fn next_time(&self, limit: Instant) -> Instant {
-        let wake = self.seats.iter().map(|s| s.wake).min();
+        let due = |seat: &Seat| {
+            if seat.touched {
+                seat.turn_at
+            } else {
+                seat.wake
+            }
+        };
+        let wake = self.seats.iter().map(due).min();
         let next = self.queue.next_at().into_iter().chain(wake).min();
         next.unwrap_or(limit).max(self.now).min(limit)
     }
 
     /// Moves the clock to the next event, no further than `limit`, and hands sessions what is due.
     /// Returns false once the clock stands at `limit` with nothing left to do there. Sessions must
-    /// have been flushed.
+    /// have been flushed, and are to be again.
     ///
     /// # Panics
     /// If no time passes: sessions ask for the same instant again and again.
@@ -393,7 +422,8 @@ impl Engine {
             }
         }
         for index in 0..self.seats.len() {
-            if self.seats[index].wake <= self.now {
+            let seat = &self.seats[index];
+            if seat.wake <= self.now && !seat.touched {
                 self.touch(index);
                 sessions[index].handle_timeout(self.now);
             }

@@ -96,6 +96,7 @@ impl<'a> Simulation<'a> {
             moments: Vec::new(),
             flushed: Vec::new(),
         };
+        simulation.engine.set_turn(scenario.turn);
         // Changes come first, so that what joins at the same time sees them.
         for index in 0..simulation.changes.len() {
             let change = &simulation.changes[index];

@@ -158,12 +158,15 @@ impl Simulation<'_> {
 
     /// Hands events to workloads and datagrams to links until nothing is left to do now.
     fn drain(&mut self) {
-        while !self.engine.touched().is_empty() {
+        loop {
             // Workloads that hear of an event may touch further sessions.
             let mut next = 0;
             while let Some(&index) = self.engine.touched().get(next) {
                 self.drain_events(index);
                 next += 1;
+            }
+            if !self.engine.is_due() {
+                return;
             }
             let mut flushed = std::mem::take(&mut self.flushed);
             flushed.clear();

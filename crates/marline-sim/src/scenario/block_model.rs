@@ -9,13 +9,14 @@ use super::reader::Reader;
 use crate::model::hop::{Experiment, Variant};
 
 /// The keys of scenarios with sessions, which the model has none of.
-const NOT_HERE: [&str; 9] = [
+const NOT_HERE: [&str; 10] = [
     "sessions",
     "paths",
     "workloads",
     "cross",
     "changes",
     "handovers",
+    "turn",
     "congestion",
     "settings",
     "model",

@@ -59,9 +59,11 @@ pub(super) fn read(
         top.wrong("model", node, "has no place beside [block-model]", mend);
     }
     let models = [&of_objects, &of_pages, &of_blocks, &of_model];
+    let mut turn = Duration::ZERO;
     let (sessions, cross, changes, handovers) = match models.into_iter().flatten().next() {
         Some(_) => Default::default(),
         None => {
+            turn = top.time("turn").unwrap_or(turn);
             let sessions = sessions::read(top, &around);
             unique_workloads(top, &sessions);
             let cross = cross::read(top, &around);
@@ -102,6 +104,7 @@ pub(super) fn read(
         about,
         duration: duration?,
         warmup,
+        turn,
         schedulers: compared,
         seeds,
         links: links.into_iter().map(|link| link.plan).collect(),

@@ -133,10 +133,14 @@ fn extent(document: &Document, scenario: &Scenario) -> String {
         Duration::ZERO => String::new(),
         warmup => format!(" (the first {} are not measured)", show_time(warmup)),
     };
+    let turn = match scenario.turn {
+        Duration::ZERO => String::new(),
+        turn => format!(" Ends take {} a turn.", show_time(turn)),
+    };
     let cells = document.cells().len();
     let runs = cells * scenario.schedulers.len() * scenario.seeds.len();
     format!(
-        "{runs} runs of {}{warmup}: {cells} cell{}, {seeds}, schedulers {}.",
+        "{runs} runs of {}{warmup}: {cells} cell{}, {seeds}, schedulers {}.{turn}",
         show_time(scenario.duration),
         if cells == 1 { "" } else { "s" },
         scenario.schedulers.join(", "),

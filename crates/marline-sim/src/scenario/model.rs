@@ -10,13 +10,14 @@ use crate::model::{BlockCode, Demand, Feedback, Model, ModelPath};
 /// Most packets that one run writes.
 const MOST_PACKETS: u64 = 100_000_000;
 /// The keys of scenarios with sessions, which a model has none of.
-const NOT_HERE: [&str; 8] = [
+const NOT_HERE: [&str; 9] = [
     "sessions",
     "paths",
     "workloads",
     "cross",
     "changes",
     "handovers",
+    "turn",
     "congestion",
     "settings",
 ];

@@ -11,7 +11,7 @@ use crate::model::sos::{Experiment, Variant};
 
 /// The keys of scenarios with sessions, which the model has none of, and of time, which it counts in
 /// objects.
-const NOT_HERE: [&str; 13] = [
+const NOT_HERE: [&str; 14] = [
     "sessions",
     "paths",
     "workloads",
@@ -25,6 +25,7 @@ const NOT_HERE: [&str; 13] = [
     "page-model",
     "duration",
     "warmup",
+    "turn",
 ];
 /// Most packets of an object, and of all objects of a run on each path.
 const MOST_PACKETS: u64 = 30_000;

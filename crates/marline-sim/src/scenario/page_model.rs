@@ -12,7 +12,7 @@ use crate::model::sos::page::{Experiment, Variant};
 use crate::traces::{Page, Pages};
 
 /// The keys of scenarios with sessions, which the model has none of, and of time, which it counts in loads.
-const NOT_HERE: [&str; 13] = [
+const NOT_HERE: [&str; 14] = [
     "sessions",
     "paths",
     "workloads",
@@ -26,6 +26,7 @@ const NOT_HERE: [&str; 13] = [
     "object-model",
     "duration",
     "warmup",
+    "turn",
 ];
 /// Stands for every page of the file.
 const ALL: &str = "all";

@@ -20,6 +20,8 @@ pub struct Scenario {
     pub duration: Duration,
     /// Left out of the measures at the start of each run.
     pub warmup: Duration,
+    /// From what happens at an end to what that makes it send.
+    pub turn: Duration,
     /// Schedulers to compare, as the registry writes them (`name` or `name:key=value`).
     pub schedulers: Vec<String>,
     /// Seeds of the repeats.

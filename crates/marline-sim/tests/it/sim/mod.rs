@@ -8,6 +8,7 @@ mod nested;
 mod order;
 mod runs;
 mod shares;
+mod turn;
 mod workloads;
 
 use marline_proto::Config;
@@ -106,6 +107,7 @@ fn scenario(links: Vec<LinkPlan>, sessions: Vec<SessionPlan>) -> Scenario {
         sessions,
         cross: Vec::new(),
         changes: Vec::new(),
+        turn: marline_base::Duration::ZERO,
         handovers: Vec::new(),
         blocks: None,
         pages: None,
