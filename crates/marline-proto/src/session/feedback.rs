@@ -219,9 +219,10 @@ impl Session {
         let delays = &mut flow.delays;
         let new = flow.send.on_acked(now, &feedback.symbol, fin, delays);
         flow.counters.acked_bytes += new;
-        // What the code brought back first still says how late its path is, and what comes when a
-        // block is decoded or over, when its bottleneck is free.
-        if new > 0 || flow.coder.is_some() || flow.kind == FlowKind::Blocks {
+        // What the code brought back first still says how late its path is, and what comes when a unit is
+        // decoded or over, how its path serves and when its bottleneck is free: the slower path's symbols are
+        // often those that were not needed any more.
+        if new > 0 || flow.coder.is_some() || in_units(flow.kind) {
             flow.scheduler.on_feedback(now, &feedback);
             rewish(&mut self.wishes, flow);
         }
@@ -340,7 +341,7 @@ impl Session {
             return self.settle_units(now, id);
         }
         if flow.reset.is_some() || flow.send.is_settled(&symbol) {
-            if flow.kind == FlowKind::Blocks {
+            if in_units(flow.kind) {
                 flow.scheduler.on_feedback(now, &feedback);
                 rewish(&mut self.wishes, flow);
             }
@@ -441,4 +442,9 @@ impl Session {
             self.events.push_back(Event::FlowWritable(id));
         }
     }
+}
+
+/// Do applications write blocks or objects, any symbols of which bring them back?
+fn in_units(kind: FlowKind) -> bool {
+    matches!(kind, FlowKind::Blocks | FlowKind::Objects)
 }

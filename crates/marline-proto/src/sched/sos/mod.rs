@@ -17,6 +17,7 @@
 //! | [`helps()`] | whether one more symbol could make an object arrive sooner |
 
 mod arrivals;
+mod gaps;
 mod lane;
 mod lanes;
 mod owed;

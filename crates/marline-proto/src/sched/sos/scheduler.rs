@@ -101,7 +101,7 @@ pub(in crate::sched) const RATELESS: Entry = Entry {
         "sos-rateless",
         "as sos, then coded symbols as paths have room, while they could make it earlier",
         &[HOEFFDING, MEMORY, HORIZON, PREEMPT],
-        |choice| Box::new(Sos::new(Extra::Tail(Tail::default()), choice)),
+        |choice| Box::new(Sos::new(Extra::Tail(Box::default()), choice)),
     )
 };
 
@@ -110,7 +110,7 @@ pub(in crate::sched) const RATELESS: Entry = Entry {
 enum Extra {
     None,
     Owed(Owed),
-    Tail(Tail),
+    Tail(Box<Tail>),
 }
 
 #[derive(Debug)]
@@ -174,6 +174,9 @@ impl Sos {
             }
             let Some(unit) = plan.unit() else { return };
             if !quotas.knows(unit.id) {
+                if let Extra::Tail(tail) = &mut self.extra {
+                    tail.begins(plan.now(), unit.id);
+                }
                 let symbols = symbols(&unit, self.symbol);
                 if let Extra::Owed(owed) = &mut self.extra {
                     let lanes: smallvec::SmallVec<[Lane; 4]> = quotas.lanes();

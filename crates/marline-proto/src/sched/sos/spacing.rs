@@ -8,6 +8,8 @@ const WINDOW: usize = 5_000;
 /// Moments are computed anew after so many packets, or after an eighth of those remembered if that
 /// is less.
 const STALE: usize = 64;
+/// Groups whose sums tell a deviation.
+const FEW: usize = 8;
 
 /// What is known of the time between a path's arrivals, in the unit of the samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,6 +32,8 @@ pub struct Spacing {
     moments: Option<Moments>,
     /// Samples since the moments were computed.
     fresh: usize,
+    /// The deviation is that of the sums of so many.
+    group: usize,
 }
 
 impl Default for Spacing {
@@ -47,7 +51,16 @@ impl Spacing {
             most: packets.max(1),
             moments: None,
             fresh: 0,
+            group: 1,
         }
+    }
+
+    /// With the deviation that makes √n times it that of the sum of n samples, as the bounds of an object
+    /// have it, by the sums of `group` samples. It is the samples' own where they are independent. Where a packet
+    /// is late and the next is not, as delays vary, it is much smaller.
+    pub fn in_groups(mut self, group: usize) -> Self {
+        self.group = group.max(1);
+        self
     }
 
     /// A packet arrived so long after the one before it, or after it could have. Negative times
@@ -90,11 +103,18 @@ impl Spacing {
         let mut values: Vec<f32> = self.samples.iter().copied().collect();
         let count = values.len() as f64;
         let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / count;
-        let squares = values.iter().map(|v| {
-            let off = f64::from(*v) - mean;
+        // Few groups tell little.
+        let group = match values.len() / self.group {
+            0..FEW => 1,
+            _ => self.group,
+        };
+        let sums = values.chunks_exact(group);
+        let groups = sums.len() as f64;
+        let squares = sums.map(|values| {
+            let off = values.iter().map(|v| f64::from(*v) - mean).sum::<f64>();
             off * off
         });
-        let deviation = sqrt(squares.sum::<f64>() / count);
+        let deviation = sqrt(squares.sum::<f64>() / groups / group as f64);
         let min = values.iter().copied().fold(f32::INFINITY, f32::min);
         let rank = (values.len() * 95 / 100).min(values.len() - 1);
         let (_, p95, _) = values.select_nth_unstable_by(rank, f32::total_cmp);

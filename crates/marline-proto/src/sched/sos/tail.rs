@@ -6,21 +6,25 @@ use libm::{ceil, sqrt};
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
+use super::gaps::Gaps;
 use super::lanes::Way;
-use super::{Lane, Reach, helps};
+use super::{Lane, Reach};
 use crate::sched::{Feedback, Outcome, PathView, Plan, Unit};
 use crate::wire::PathId;
 
-/// Standard deviations of the losses to be expected that repair symbols make up for in advance.
+/// Standard deviations of the losses to be expected that repair symbols make up for in advance,
 const LOSSES: f64 = 1.0;
+/// and where they delay nothing else.
+const LOSSES_FREE: f64 = 3.0;
 
 /// Symbols of a unit that fly on a path.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     path: PathId,
     count: u32,
-    /// When the last of them left.
+    /// When the last of them left, as which of the path's packets.
     last: Instant,
+    place: u64,
 }
 
 /// What flies of each unit whose fate is not known.
@@ -28,8 +32,11 @@ struct Flight {
 pub(super) struct Tail {
     reach: Reach,
     flights: BTreeMap<u64, SmallVec<[Flight; 4]>>,
+    /// Packets that have left on each path.
+    left: BTreeMap<PathId, u64>,
     /// When something that flies is overdue next.
     due: Option<Instant>,
+    gaps: Gaps,
 }
 
 /// A unit's flight on one path, as a plan sees it.
@@ -43,6 +50,38 @@ struct Standing {
     /// How long ago the last one left (seconds).
     age: f64,
     overdue: bool,
+    /// Packets that are served before another one, whosever they are.
+    ahead: f64,
+}
+
+impl Standing {
+    fn of_none(way: &Way) -> Self {
+        Self {
+            count: 0,
+            waits: 0,
+            before: way.ahead,
+            age: 0.0,
+            overdue: false,
+            ahead: way.ahead,
+        }
+    }
+
+    /// With one more, which comes behind all others.
+    fn with_one(self) -> Self {
+        Self {
+            count: self.count + 1,
+            waits: self.waits + 1,
+            before: self.ahead - f64::from(self.waits),
+            age: 0.0,
+            overdue: false,
+            ahead: self.ahead + 1.0,
+        }
+    }
+
+    /// When the bottleneck has served one more for sure (seconds from now).
+    fn served_after(&self, way: &Way) -> f64 {
+        way.lane_after(self.ahead, f64::INFINITY).bound(1)
+    }
 }
 
 impl Tail {
@@ -50,17 +89,21 @@ impl Tail {
         let (unit, path) = (feedback.symbol.unit, feedback.path);
         match feedback.outcome {
             Outcome::Sent => {
+                let left = self.left.entry(path).or_default();
+                *left += 1;
+                let place = *left;
                 let flights = self.flights.entry(unit).or_default();
                 let last = feedback.sent;
                 match flights.iter_mut().find(|flight| flight.path == path) {
                     Some(flight) => {
                         flight.count += 1;
-                        flight.last = last;
+                        (flight.last, flight.place) = (last, place);
                     }
                     None => flights.push(Flight {
                         path,
                         count: 1,
                         last,
+                        place,
                     }),
                 }
             }
@@ -77,6 +120,11 @@ impl Tail {
 
     pub(super) fn forget(&mut self, unit: u64) {
         self.flights.remove(&unit);
+    }
+
+    /// A unit begins to be sent.
+    pub(super) fn begins(&mut self, now: Instant, unit: u64) {
+        self.gaps.begins(now, unit);
     }
 
     /// When to look again although nothing happened.
@@ -106,40 +154,36 @@ impl Tail {
             return;
         }
         let mut standing = self.standing(plan, ways, unit.id);
+        let next = self.gaps.quiet_until(plan.now());
+        let next = next.map_or(f64::INFINITY, |at| at.since(plan.now()).as_secs_f64());
         let lost = plan.paths().iter().zip(&standing);
         let lost: f64 = lost.map(|(view, s)| view.loss * f64::from(s.count)).sum();
         let (mut open, mut spare) = (code.open, code.spare);
         // As many more as are missing would do whatever became of the others.
         let most = missing.saturating_mul(2);
-        let sure = match lost > 0.05 {
-            true => missing + ceil(lost + LOSSES * sqrt(lost)) as u32,
+        let sure = |deviations: f64| match lost > 0.05 {
+            true => missing + ceil(lost + deviations * sqrt(lost)) as u32,
             false => missing,
         };
+        let (sure, surer) = (sure(LOSSES), sure(LOSSES_FREE));
+        let whole = wait_here(&mut standing, plan.paths(), open);
         while open < most && spare > 0 {
             let room = |i: &usize| {
                 plan.paths()[*i].has_room() && self.has_reach(plan, ways, &standing, *i)
             };
             let rooms = (0..ways.len()).filter(room);
-            let useful = rooms.filter(|i| open < sure || is_useful(ways, &standing, *i));
-            let at = |i: usize| {
-                ways[i]
-                    .lane_after(standing[i].before, 0.0)
-                    .expected(standing[i].waits + 1)
-            };
+            // What would wait when the next unit comes delays that one.
+            let free = |i: usize| whole && standing[i].served_after(&ways[i]) <= next;
+            let helps = |i: usize| open < surer || is_useful(ways, &standing, missing, i);
+            let useful = rooms.filter(|i| open < sure || (free(*i) && helps(*i)));
+            let at = |i: usize| ways[i].lane_after(standing[i].ahead, 0.0).expected(1);
             let Some(index) = useful.min_by(|a, b| at(*a).total_cmp(&at(*b))) else {
                 return;
             };
             if plan.repair_of(unit.id, index).is_none() {
                 return;
             }
-            let here = &mut standing[index];
-            *here = Standing {
-                count: here.count + 1,
-                waits: here.waits + 1,
-                age: 0.0,
-                overdue: false,
-                ..*here
-            };
+            standing[index] = standing[index].with_one();
             (open, spare) = (open + 1, spare - 1);
         }
     }
@@ -156,27 +200,26 @@ impl Tail {
         let mut due = self.due;
         let one = |(view, way): (&PathView, &Way)| {
             let flight = flights.and_then(|f| f.iter().find(|f| f.path == view.id));
-            let flight = flight.filter(|flight| flight.count > 0);
-            let Some(flight) = flight else {
-                return Standing {
-                    count: 0,
-                    waits: 0,
-                    before: way.ahead,
-                    age: 0.0,
-                    overdue: false,
-                };
+            let Some(flight) = flight.filter(|flight| flight.count > 0) else {
+                return Standing::of_none(way);
             };
             let limit = flight.last + overdue_after(view, way);
             if limit > now {
                 due = Some(due.map_or(limit, |due: Instant| due.min(limit)));
             }
-            let waits = flight.count.min(ceil(way.ahead) as u32).max(1);
+            // Others' that left or will leave behind these.
+            let queued = view.queued as f64 / f64::from(view.symbol.max(1));
+            let left = self.left.get(&view.id).copied().unwrap_or(0);
+            let behind = queued + left.saturating_sub(flight.place) as f64;
+            let unserved = (way.ahead - behind).max(0.0);
+            let waits = flight.count.min(ceil(unserved) as u32).max(1);
             Standing {
                 count: flight.count,
                 waits,
-                before: (way.ahead - f64::from(waits)).max(0.0),
+                before: (unserved - f64::from(waits)).max(0.0),
                 age: now.since(flight.last).as_secs_f64(),
                 overdue: limit <= now,
+                ahead: way.ahead,
             }
         };
         let standing = plan.paths().iter().zip(ways).map(one).collect();
@@ -191,8 +234,27 @@ fn overdue_after(view: &PathView, way: &Way) -> Duration {
     view.srtt + view.rtt_var * 4 + Duration::from_secs_f64(busy.clamp(0.0, 10.0))
 }
 
-/// Could one more on this path arrive before the last of those elsewhere?
-fn is_useful(ways: &[Way], standing: &[Standing], index: usize) -> bool {
+/// Adds the unit's symbols that wait for a path on this side, of `open` in all; are all found?
+fn wait_here(standing: &mut [Standing], paths: &[PathView], open: u32) -> bool {
+    let fly: u32 = standing.iter().map(|s| s.count).sum();
+    let mut hidden = open.saturating_sub(fly);
+    for (s, path) in standing.iter_mut().zip(paths) {
+        let own = path.queued_own.div_ceil(u64::from(path.symbol.max(1)));
+        let own = hidden.min(own.min(u64::from(u32::MAX)) as u32);
+        if own > 0 {
+            s.count += own;
+            s.waits = s.count.min(ceil(s.ahead) as u32).max(own);
+            s.before = (s.ahead - f64::from(s.waits)).max(0.0);
+            s.age = 0.0;
+            hidden -= own;
+        }
+    }
+    hidden == 0
+}
+
+/// Could one more on this path arrive before enough of those that fly are there for sure? Of those the
+/// latest do not count, if there are more than are missing.
+fn is_useful(ways: &[Way], standing: &[Standing], missing: u32, index: usize) -> bool {
     if standing
         .iter()
         .enumerate()
@@ -200,13 +262,33 @@ fn is_useful(ways: &[Way], standing: &[Standing], index: usize) -> bool {
     {
         return true;
     }
-    let lane = |(i, (way, s)): (usize, (&Way, &Standing))| {
-        // What left long ago is the nearer; what would leave now is not.
-        let age = if i == index { 0.0 } else { s.age };
-        way.lane_after(s.before, age)
-    };
-    let lanes = ways.iter().zip(standing).enumerate().map(lane);
+    // What left long ago is the nearer.
+    let lanes = ways.iter().zip(standing);
+    let lanes = lanes.map(|(way, s)| way.lane_after(s.before, s.age));
     let lanes: SmallVec<[Lane; 4]> = lanes.collect();
-    let flying: SmallVec<[u32; 4]> = standing.iter().map(|s| s.waits).collect();
-    helps(&lanes, &flying, index)
+    let served: u32 = standing
+        .iter()
+        .map(|s| s.count - s.waits.min(s.count))
+        .sum();
+    let waits: SmallVec<[u32; 4]> = standing.iter().map(|s| s.waits).collect();
+    let complete = complete(&lanes, &waits, missing.saturating_sub(served));
+    let another = ways[index].lane_after(standing[index].ahead, 0.0);
+    another.lucky(1) < complete
+}
+
+/// When `needed` of the symbols that fly on these lanes are there for sure.
+fn complete(lanes: &[Lane], flying: &[u32], needed: u32) -> f64 {
+    let mut counts: SmallVec<[u32; 4]> = SmallVec::from_slice(flying);
+    let mut spare = counts.iter().sum::<u32>().saturating_sub(needed);
+    loop {
+        let ends = lanes.iter().zip(&counts).enumerate();
+        let ends = ends.filter(|(_, (_, n))| **n > 0);
+        let ends = ends.map(|(i, (lane, n))| (i, lane.bound(*n)));
+        match ends.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((latest, _)) if spare > 0 => counts[latest] -= 1,
+            Some((_, end)) => return end,
+            None => return f64::NEG_INFINITY,
+        }
+        spare -= 1;
+    }
 }

@@ -168,6 +168,42 @@ fn widths_are_those_of_the_equations() {
 }
 
 #[test]
+fn the_deviation_of_groups_is_that_of_a_sum() {
+    let deviation = |samples: &mut dyn FnMut() -> f64| {
+        let mut spacing = Spacing::of(4_800).in_groups(16);
+        for _ in 0..4_800 {
+            spacing.record(samples());
+        }
+        spacing.moments().unwrap().deviation
+    };
+    // Independent: its own, 2 · 2.5.
+    let mut rng = Rng::new(3);
+    let own = deviation(&mut || 2.5 * rng.gamma(4.0));
+    assert!((own / 5.0 - 1.0).abs() < 0.12, "{own}");
+    // Delays that vary by 2 about packets 10 apart: a late one is followed by an early one. Of 16 only the
+    // first and the last delay count: 2 · √2/4, and not 2 · √2.
+    let (mut rng, mut delay) = (Rng::new(4), 0.0);
+    let jitter = deviation(&mut || {
+        let before = core::mem::replace(&mut delay, 2.0 * rng.normal());
+        10.0 + delay - before
+    });
+    assert!(
+        (jitter / (0.5 * libm::sqrt(2.0)) - 1.0).abs() < 0.15,
+        "{jitter}"
+    );
+    // A rate that changes every 16: all of them together.
+    let (mut rng, mut count, mut rate) = (Rng::new(5), 0, 0.0);
+    let slots = deviation(&mut || {
+        if count % 16 == 0 {
+            rate = rng.normal();
+        }
+        count += 1;
+        10.0 + rate
+    });
+    assert!((slots / 4.0 - 1.0).abs() < 0.12, "{slots}");
+}
+
+#[test]
 fn spacing_learns_distributions_it_is_shown() {
     let mut rng = Rng::new(9);
     // A gamma of shape 4: its 95th percentile is 7.7537 times its scale.

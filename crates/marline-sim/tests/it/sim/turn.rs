@@ -91,7 +91,6 @@ fn blocks_are_on_time_as_often() {
         every = "25ms"
         deadline = "35ms""#;
     for (name, at_once, in_turn) in compared(FlowKind::Blocks, workload, "block_lateness") {
-        println!("{name} {at_once} {in_turn}");
         // Of those that are late anyway a turn makes little or much of it.
         let late = at_once > 0.05;
         assert!(
