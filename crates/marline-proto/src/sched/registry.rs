@@ -57,7 +57,8 @@ pub const SCHEDULERS: &[Entry] = &[
 pub fn default_for(kind: FlowKind) -> Choice {
     match kind {
         FlowKind::Stream => Choice::from(&s_edpf::mend::ENTRY),
-        FlowKind::Packets | FlowKind::Objects => Choice::from(&edpf::ENTRY),
+        FlowKind::Packets => Choice::from(&edpf::ENTRY),
+        FlowKind::Objects => Choice::from(&sos::scheduler::RATELESS),
         // Its forecasts are what the application is told of a block.
         FlowKind::Blocks => Choice::from(&hop::scheduler::JUMP),
     }

@@ -12,10 +12,9 @@ use super::{Lane, Reach};
 use crate::sched::{Feedback, Outcome, PathView, Plan, Unit};
 use crate::wire::PathId;
 
-/// Standard deviations of the losses to be expected that repair symbols make up for in advance,
-const LOSSES: f64 = 1.0;
-/// and where they delay nothing else.
-const LOSSES_FREE: f64 = 3.0;
+/// Standard deviations of the losses to be expected that repair symbols make up for in advance, where
+/// they delay nothing else.
+const LOSSES: f64 = 3.0;
 
 /// Symbols of a unit that fly on a path.
 #[derive(Clone, Copy, Debug)]
@@ -161,11 +160,10 @@ impl Tail {
         let (mut open, mut spare) = (code.open, code.spare);
         // As many more as are missing would do whatever became of the others.
         let most = missing.saturating_mul(2);
-        let sure = |deviations: f64| match lost > 0.05 {
-            true => missing + ceil(lost + deviations * sqrt(lost)) as u32,
+        let sure = match lost > 0.05 {
+            true => missing + ceil(lost + LOSSES * sqrt(lost)) as u32,
             false => missing,
         };
-        let (sure, surer) = (sure(LOSSES), sure(LOSSES_FREE));
         let whole = wait_here(&mut standing, plan.paths(), open);
         while open < most && spare > 0 {
             let room = |i: &usize| {
@@ -174,8 +172,8 @@ impl Tail {
             let rooms = (0..ways.len()).filter(room);
             // What would wait when the next unit comes delays that one.
             let free = |i: usize| whole && standing[i].served_after(&ways[i]) <= next;
-            let helps = |i: usize| open < surer || is_useful(ways, &standing, missing, i);
-            let useful = rooms.filter(|i| open < sure || (free(*i) && helps(*i)));
+            let helps = |i: usize| open < sure || is_useful(ways, &standing, missing, i);
+            let useful = rooms.filter(|i| open < missing || (free(*i) && helps(*i)));
             let at = |i: usize| ways[i].lane_after(standing[i].ahead, 0.0).expected(1);
             let Some(index) = useful.min_by(|a, b| at(*a).total_cmp(&at(*b))) else {
                 return;
