@@ -16,7 +16,9 @@
 //! the queue show that the path has grown longer, long before ten seconds are over.
 //!
 //! The full-pipe test ignores app-limited samples, as the draft says, so a path that is never
-//! filled stays in STARTUP with a window of 2.89 bandwidth-delay products.
+//! filled stays in STARTUP with a window of 2.89 bandwidth-delay products. The gentle manner counts
+//! them where a round loses much by more than a pipe in flight (`startup.rs`): a stream that waits for
+//! what was lost is limited by that, and would overrun the queue again and again.
 
 use alloc::boxed::Box;
 
@@ -132,7 +134,7 @@ impl Controller for Bbr {
         // BBRUpdateModelAndState
         self.model.update_bandwidth(&event, self.rounds.count);
         self.check_cycle_phase(&event);
-        self.full_pipe.check(&event, self.model.bandwidth());
+        self.check_full_pipe(&event);
         self.check_drain(&event);
         let expired = self.model.update_min_rtt(&event);
         self.check_probe_rtt(&event, expired);

@@ -369,6 +369,50 @@ fn unfilled_path_stays_in_startup() {
 }
 
 #[test]
+fn what_overruns_the_queue_ends_the_gentle_startup_of_a_limited_sender() {
+    // 200 Mb/s and 40 ms hold 1 MB.
+    let is_search = |manner, rounds: u64, lost: u64, flight: u64| {
+        let params = Params {
+            mtu: MTU,
+            rate: None,
+            paced: true,
+            seed: 0,
+        };
+        let mut bbr = Bbr::new(Instant::ZERO, &params, manner);
+        for round in 1..=rounds {
+            let (now, sent) = (ms(40 * round), ms(40 * (round - 1)));
+            if lost > 0 {
+                bbr.on_loss(now, &loss(lost, sent));
+            }
+            let ack = Ack {
+                delivered: 1_000_000 * round,
+                delivered_when_sent: 1_000_000 * (round - 1),
+                prior_in_flight: flight,
+                in_flight: 2_000_000,
+                delivery: Some(DeliverySample {
+                    rate: Rate::from_mbps(200),
+                    app_limited: true,
+                }),
+                ..ack(1_000_000, sent, Duration::from_millis(40))
+            };
+            bbr.on_ack(now, &ack);
+        }
+        bbr.view().phase.is_search()
+    };
+    let gentle = |rounds, lost, flight| is_search(Manner::HalfPipe, rounds, lost, flight);
+    // One byte in eleven may be lost at random, and so may more when the pipe is not full.
+    assert!(gentle(20, 100_000, 3_000_000));
+    assert!(gentle(20, 500_000, 1_000_000));
+    // One byte in six counts, as a round without growth does: of six, the first one grew.
+    assert!(gentle(5, 200_000, 3_000_000));
+    assert!(!gentle(6, 200_000, 3_000_000));
+    // One byte in three is enough, unless they are few.
+    assert!(!gentle(2, 500_000, 3_000_000));
+    assert!(gentle(20, 47 * MTU, 3_000_000));
+    assert!(is_search(Manner::FourPackets, 20, 500_000, 3_000_000));
+}
+
+#[test]
 fn bandwidth_does_not_age_while_the_application_is_the_limit() {
     let mut bench = Bench::new(NAME, Link::STANDARD);
     bench.run(ms(3_000));

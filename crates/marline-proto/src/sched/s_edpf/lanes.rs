@@ -11,6 +11,8 @@ use crate::sched::PathView;
 
 /// Standard deviations from a normal variable's mean to its 95th percentile.
 const UPPER: f64 = 1.644_853_626_951_472_2;
+/// The same to its 99th.
+const LATE: f64 = 2.326_347_874;
 /// Delays that differ by less (µs) are equal; the earlier arrival then decides.
 const EQUAL: f64 = 1.0;
 /// Delays of packets in a row that are correlated less are draws of their own.
@@ -49,6 +51,8 @@ pub(super) struct Lanes<'a> {
     lanes: SmallVec<[Lane<'a>; 4]>,
     /// Delays count as they were seen, not as normal variables.
     seen: bool,
+    /// Arrivals are compared by when they are there almost certainly, not by their means.
+    late: bool,
 }
 
 /// As what delays count.
@@ -90,6 +94,7 @@ impl<'a> Lanes<'a> {
         let mut lanes = Self {
             lanes: paths.iter().zip(known).map(lane).collect(),
             seen: false,
+            late: false,
         };
         lanes.seen = told
             && match sight {
@@ -108,7 +113,7 @@ impl<'a> Lanes<'a> {
             if !may(i) {
                 continue;
             }
-            let arrival = lane.departs + lane.delay.mean.min(lane.mended);
+            let arrival = lane.departs + self.value(lane.delay).min(lane.mended);
             let all = self.all_there(i);
             let better = best.is_none_or(|(_, least, first)| {
                 all < least - EQUAL || all < least + EQUAL && arrival < first
@@ -120,7 +125,7 @@ impl<'a> Lanes<'a> {
         best.map(|best| best.0)
     }
 
-    /// E\[max\] if the packet takes path `q`.
+    /// E\[max\], or when all are there almost certainly, if the packet takes path `q`.
     fn all_there(&self, q: usize) -> f64 {
         if self.seen {
             return self.all_there_as_seen(q);
@@ -128,12 +133,23 @@ impl<'a> Lanes<'a> {
         let mut own = self.lanes[q].with_next;
         let mut others = self.lanes.iter().enumerate().filter(|(p, _)| *p != q);
         let Some((_, last)) = others.next_back() else {
-            return own.mean;
+            return self.value(own);
         };
         for (_, other) in others {
             own = own.max(other.latest, 0.0);
         }
-        own.expected_max(last.latest)
+        match self.late {
+            true => self.value(own.max(last.latest, 0.0)),
+            false => own.expected_max(last.latest),
+        }
+    }
+
+    /// By what a normal variable is compared.
+    fn value(&self, gauss: Gauss) -> f64 {
+        match self.late {
+            true => gauss.mean + LATE * sqrt(gauss.var),
+            false => gauss.mean,
+        }
     }
 
     /// The same from the distributions that were seen, cut where repair symbols come first.
@@ -194,6 +210,12 @@ impl<'a> Lanes<'a> {
     /// Do those of some path?
     pub(super) fn any_scatters(&self) -> bool {
         (0..self.lanes.len()).any(|q| self.scatters(q))
+    }
+
+    /// Compares arrivals by when they are there almost certainly, not by their means. What was seen
+    /// is not enough to tell; it holds the paths' queues, too.
+    pub(super) fn compare_late(&mut self) {
+        (self.late, self.seen) = (true, false);
     }
 
     /// The least mean delay of all paths (µs, on the peer's clock).

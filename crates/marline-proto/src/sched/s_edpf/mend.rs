@@ -8,7 +8,7 @@
 //! packets may have a fraction 1/(τf) of its own late. What takes longer than that quantile of its
 //! delay arrives with a repair symbol instead: the law of arrivals in equation 9 is cut there. With
 //! τ = 4 over two equal paths one of which is shaky, this is the median, and nothing is held back;
-//! without a code nothing is cut, and this is `s-edpf`.
+//! without a code nothing is cut.
 //!
 //! * Loss comes first: what repair symbols replace of it is not left for what is late.
 //! * Several shaky paths share what is left, by how much their delays vary.
@@ -17,13 +17,18 @@
 //!   a source symbol, they are no worse for it, and the steady path is left to source symbols, which
 //!   everything that follows waits for.
 //! * On a path that keeps its order all this gains nothing: a late packet is late with all that
-//!   follow. There, too, this is `s-edpf`.
+//!   follow. There nothing is cut, either.
+//!
+//! Without repair symbols a stream waits for whatever is late: a path that is quicker in the mean, and
+//! slower once in a hundred packets, is the worse one. So where no code runs, arrivals are compared by
+//! the 99th percentile of the latest one instead of its mean.
 //!
 //! The default of streams, so redundancy is not spent where it gains nothing, which also displaces
 //! what others send:
 //!
 //! * *A backlog is no time for a code.* When what waits at the sender lasts several round trips, a
 //!   round trip less at the receiver is little to the application, and repair symbols cost goodput.
+//!   Nor is the latest packet in a hundred worth much then.
 //! * *An idle slot is worth a repair symbol when something is likely enough to be missing*: when the
 //!   symbols that left since the last one are expected to have lost so much of one, by the loss of
 //!   the paths that they took; and only if sending again, a round trip later, is not as quick.
@@ -55,8 +60,10 @@ const AT_RISK_LAST: f64 = 0.002;
 /// That end has come when nothing was sent for this long, or for [`PAUSE_GAPS`] of the flow's gaps.
 const PAUSE: Duration = Duration::from_millis(2);
 const PAUSE_GAPS: f64 = 4.0;
-/// A code is in vain while what waits lasts longer than this, and than so many round trips.
+/// What waits is a backlog if it lasts longer than this, or is as much as this (bytes), which a stream
+/// takes from its writer however quick the paths are; and longer than so many round trips.
 const LONG_WAIT: Duration = Duration::from_millis(150);
+const MUCH: u64 = 192 << 10;
 const LONG_WAIT_TRIPS: u32 = 3;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -80,13 +87,14 @@ struct Mending;
 
 impl Variant for Mending {
     fn prepare(&mut self, lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>) {
+        if outlook.tau.is_none() && !is_backlog(paths, outlook) {
+            lanes.compare_late();
+        }
         cut(lanes, paths, outlook);
     }
 
     fn is_coding_vain(&self, paths: &[PathView], outlook: &Outlook<'_>) -> bool {
-        let rate: f64 = paths.iter().map(|p| p.rate.as_bps() as f64).sum();
-        let wait = LONG_WAIT.max(shortest_trip(paths) * LONG_WAIT_TRIPS);
-        8.0 * outlook.waiting as f64 > rate * wait.as_secs_f64()
+        is_backlog(paths, outlook)
     }
 
     fn fills(
@@ -138,6 +146,14 @@ fn cut(lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>) {
             lanes.mend(q, (spare * spread / sum).min(1.0), soonest);
         }
     }
+}
+
+/// Does so much wait that a round trip more or less is little?
+fn is_backlog(paths: &[PathView], outlook: &Outlook<'_>) -> bool {
+    let rate: f64 = paths.iter().map(|p| p.rate.as_bps() as f64).sum();
+    let bytes_in = |wait: Duration| rate * wait.as_secs_f64() / 8.0;
+    let trips = bytes_in(shortest_trip(paths) * LONG_WAIT_TRIPS);
+    outlook.waiting as f64 > trips.max(bytes_in(LONG_WAIT).min(MUCH as f64))
 }
 
 fn shortest_trip(paths: &[PathView]) -> Duration {

@@ -329,7 +329,24 @@ fn mend_holds_back_less_where_repair_symbols_bring_what_is_late() {
     }
     let uncoded = lead("mend:tau=off");
     assert!(uncoded > leads[0], "{uncoded} {leads:?}");
+    // So many are a backlog, which is compared by the mean.
     assert_eq!(uncoded, lead("s-edpf:tau=off:seen=on"));
+}
+
+#[test]
+fn mend_takes_the_path_that_is_sure_for_a_stream_that_either_carries() {
+    // 36 to 52 ms, with 44 in the mean, against 46 ms at all times.
+    let path_of = |text: &str, waiting: u64| {
+        let mut rng = Rng::new(11);
+        let mut paths = paths();
+        let mut shaky = || 36.0 + 16.0 * rng.uniform();
+        let mut scheduler = taught(text, &mut paths, [&mut shaky, &mut || 46.0]);
+        placed(&mut *scheduler, &mut paths, waiting).emitted[0].0
+    };
+    assert_eq!(path_of("s-edpf:tau=off", 1), 0);
+    assert_eq!(path_of("mend:tau=off", 1), 1);
+    // A backlog takes both, and the quicker one first.
+    assert_eq!(path_of("mend:tau=off", 2_000), 0);
 }
 
 #[test]
