@@ -29,8 +29,8 @@
 //! * *A backlog is no time for a code.* When what waits at the sender lasts several round trips, a
 //!   round trip less at the receiver is little to the application, and repair symbols cost goodput.
 //!   Nor is the latest packet in a hundred worth much then.
-//! * *An idle slot is worth a repair symbol when something is likely enough to be missing*: when the
-//!   symbols that left since the last one are expected to have lost so much of one, by the loss of
+//! * *An idle slot is worth a repair symbol when something is likely enough to be missing*: when of the
+//!   symbols that left more may have been lost than the repair symbols after them bring back, by the loss of
 //!   the paths that they took; and only if sending again, a round trip later, is not as quick.
 //!   Where packets overtake, what is late is missing as well, and every idle slot is filled.
 //! * *The end of what was written gets one repair symbol*: nothing follows that would tell of its
@@ -53,7 +53,7 @@ use crate::wire::FlowKind;
 /// Packets that may be late for each repair symbol. With one, everything is known at the quantile;
 /// the mean delay is least a little below it, because what is late arrives by itself, too.
 const COUNTED: f64 = 1.25;
-/// Source symbols that must have been lost in the mean for an idle slot to carry a repair symbol.
+/// Probability with which something must be missing for an idle slot to carry a repair symbol.
 const AT_RISK: f64 = 0.05;
 /// The same at the end of what was written.
 const AT_RISK_LAST: f64 = 0.002;
@@ -113,11 +113,11 @@ impl Variant for Mending {
         let lost: f64 = lost.map(|(path, share)| path.loss * share).sum();
         let interval_us = AT_RISK * all / lost.max(1e-9) * outlook.gap;
         let again_us = shortest_trip(paths).as_nanos() as f64 / 1e3;
-        if risk.lost >= AT_RISK && interval_us < again_us / 2.0 {
+        if risk.missing() >= AT_RISK && interval_us < again_us / 2.0 {
             return Some(now);
         }
         let gaps = Duration::from_nanos((1e3 * PAUSE_GAPS * outlook.gap) as u64);
-        (risk.lost >= AT_RISK_LAST).then(|| (risk.last + PAUSE.max(gaps)).max(now))
+        (risk.missing() >= AT_RISK_LAST).then(|| (risk.last + PAUSE.max(gaps)).max(now))
     }
 }
 

@@ -14,11 +14,20 @@ const LEAST_SLOT: Duration = Duration::from_micros(250);
 /// takes repair symbols.
 pub(super) const SATURATED: u32 = 3;
 
+/// What is missing with less probability is as good as there.
+const MENDED: f64 = 0.05;
+/// Of so many losses in the mean some are missing.
+const CERTAIN: f64 = 300.0;
+/// Repair symbols that count; what half of them brought back is past then.
+const MOST: u32 = 32;
+
 /// What may be missing at the receiver for loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Risk {
-    /// Source symbols that were lost in the mean, less the repair symbols that left after them.
-    pub(super) lost: f64,
+    /// Packets that were lost in the mean of those that left since something may be missing,
+    lost: f64,
+    /// and the repair symbols among them.
+    repairs: u32,
     /// When the last source symbol left.
     pub(super) last: Instant,
 }
@@ -31,9 +40,35 @@ impl Risk {
                 self.lost += loss;
                 self.last = now;
             }
-            EmissionKind::Repair => self.lost = (self.lost - (1.0 - loss)).max(0.0),
+            EmissionKind::Repair => {
+                self.lost += loss;
+                self.repairs += 1;
+                let missing = self.missing();
+                if missing < MENDED {
+                    // They bring back what came before them, not what follows.
+                    (self.lost, self.repairs) = (missing, 0);
+                } else if self.repairs == MOST {
+                    let half = MOST / 2;
+                    (self.lost, self.repairs) = (self.lost - f64::from(half), half);
+                }
+            }
             EmissionKind::Copy | EmissionKind::Retransmission => {}
         }
+    }
+
+    /// Probability that more was lost than the repair symbols bring back. Losses are rare and
+    /// independent enough to count as Poisson's.
+    pub(super) fn missing(&self) -> f64 {
+        if self.lost > CERTAIN {
+            return 1.0;
+        }
+        let mut term = libm::exp(-self.lost);
+        let mut enough = term;
+        for count in 1..=self.repairs {
+            term *= self.lost / f64::from(count);
+            enough += term;
+        }
+        (1.0 - enough).max(0.0)
     }
 }
 
@@ -116,21 +151,50 @@ pub(super) fn fill_slots(
 mod tests {
     use super::*;
 
+    /// Packets of this kind leave over a path that loses a tenth.
+    fn sent(risk: &mut Risk, kind: EmissionKind, count: u64) {
+        for n in 1..=count {
+            risk.on_sent(Instant::from_millis(n), kind, 0.1);
+        }
+    }
+
     #[test]
-    fn the_risk_grows_with_what_left_and_a_repair_symbol_takes_one_loss() {
+    fn the_risk_is_that_of_more_losses_than_repair_symbols() {
         let mut risk = Risk::default();
-        for n in 1..=30 {
-            risk.on_sent(Instant::from_millis(n), EmissionKind::Source, 0.1);
+        assert_eq!(risk.missing(), 0.0);
+        sent(&mut risk, EmissionKind::Source, 29);
+        // By hand, for three losses in the mean: 1 - e⁻³, and 1 - e⁻³ (1 + 3).
+        sent(&mut risk, EmissionKind::Copy, 1);
+        let before = 1.0 - libm::exp(-2.9);
+        assert!((risk.missing() - before).abs() < 1e-9, "{risk:?}");
+        sent(&mut risk, EmissionKind::Repair, 1);
+        let after = 1.0 - 4.0 * libm::exp(-3.0);
+        assert!((risk.missing() - after).abs() < 1e-9, "{risk:?}");
+    }
+
+    #[test]
+    fn a_burst_takes_repair_symbols_until_hardly_anything_can_be_missing() {
+        let mut risk = Risk::default();
+        sent(&mut risk, EmissionKind::Source, 30);
+        let mut repairs = 0;
+        while risk.missing() >= MENDED {
+            sent(&mut risk, EmissionKind::Repair, 1);
+            repairs += 1;
         }
-        assert!((risk.lost - 3.0).abs() < 1e-9);
-        let at = Instant::from_millis(31);
-        risk.on_sent(at, EmissionKind::Repair, 0.2);
-        risk.on_sent(at, EmissionKind::Copy, 0.2);
-        assert!((risk.lost - 2.2).abs() < 1e-9);
+        // More than 7 of 37 are lost in one case of 30, more than 6 of 36 in one of 14.
+        assert_eq!((repairs, risk.repairs), (7, 0));
+        assert!(risk.missing() > 0.0, "what is left counts on");
         assert_eq!(risk.last, Instant::from_millis(30));
-        for _ in 0..5 {
-            risk.on_sent(at, EmissionKind::Repair, 0.0);
+    }
+
+    #[test]
+    fn what_no_repair_symbol_keeps_up_with_takes_no_time_to_judge() {
+        let mut risk = Risk::default();
+        for _ in 0..10_000 {
+            sent(&mut risk, EmissionKind::Source, 50);
+            sent(&mut risk, EmissionKind::Repair, 1);
+            assert!(risk.repairs < MOST);
         }
-        assert_eq!(risk.lost, 0.0);
+        assert_eq!(risk.missing(), 1.0);
     }
 }
