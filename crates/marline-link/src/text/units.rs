@@ -2,7 +2,6 @@
 
 use alloc::format;
 use alloc::string::String;
-use core::fmt;
 use core::time::Duration;
 use marline_base::Rate;
 
@@ -113,7 +112,7 @@ pub fn show_size(bytes: u64) -> String {
 }
 
 /// Writes a share so that [`share`] reads the same: in percent where that is exact.
-pub(super) fn show_share(share_of_one: f64) -> impl fmt::Display {
+pub fn show_share(share_of_one: f64) -> String {
     let percent = share_of_one * 100.0;
     if percent / 100.0 == share_of_one {
         format!("{percent}%")

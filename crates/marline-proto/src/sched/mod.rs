@@ -174,6 +174,13 @@ pub trait Scheduler: fmt::Debug + Send {
         false
     }
 
+    /// τ: one packet of the flow in so many is a repair symbol now, for status and metrics. `None`
+    /// when none are due at present, and from schedulers that send them by another rule than every
+    /// τ-th packet.
+    fn coding_interval(&self) -> Option<u32> {
+        None
+    }
+
     /// Should this lost symbol be sent again on two paths at once, if there are two that could bring
     /// it before another round trip is over? Whoever says so pays for the second from its budget.
     fn insures(&mut self, now: Instant, symbol: &Symbol) -> bool {

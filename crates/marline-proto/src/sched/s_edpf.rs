@@ -113,6 +113,10 @@ impl<V: Variant + core::fmt::Debug + Send> Scheduler for Ordered<V> {
         self.order.interval.codes()
     }
 
+    fn coding_interval(&self) -> Option<u32> {
+        self.order.interval.tau()
+    }
+
     fn wake_at(&self) -> Option<Instant> {
         self.order.wake_at()
     }

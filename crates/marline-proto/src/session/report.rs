@@ -117,6 +117,11 @@ fn flow_stats(flow: &Flow) -> FlowStats {
         },
         delays: flow.delays.clone(),
         outlook: flow.scheduler.outlook().map(Box::new),
+        // A scheduler does not know whether the peer decodes.
+        coding_interval: flow
+            .coder
+            .as_ref()
+            .and_then(|_| flow.scheduler.coding_interval()),
         counters: flow_counters(flow),
     }
 }

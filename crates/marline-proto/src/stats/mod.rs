@@ -165,6 +165,9 @@ pub struct FlowStats {
     pub delays: Box<Delays>,
     /// What its scheduler expects, and how often it was right; `None` from schedulers that forecast nothing.
     pub outlook: Option<Box<Outlook>>,
+    /// τ: one packet that leaves in so many is a repair symbol, as of the scheduler's last plan; `None`
+    /// while none are due by such a rule, and of flows that are not coded.
+    pub coding_interval: Option<u32>,
     /// Counters.
     pub counters: FlowCounters,
 }

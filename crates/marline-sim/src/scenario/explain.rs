@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use marline_base::{Duration, Instant, Rate};
-use marline_link::units::{show_rate, show_time};
+use marline_link::units::{show_rate, show_share, show_time};
+use marline_proto::Config;
 
 use super::cells::Axis;
 use super::document::Document;
@@ -205,10 +206,15 @@ fn one_session(text: &mut Text, scenario: &Scenario, session: &SessionPlan) {
     let own = session.scheduler.as_ref();
     let own = own.map_or(String::new(), |own| format!(", always scheduler {own}"));
     let congestion = session.config.congestion;
+    let budget = session.config.repair_budget;
+    let budget = match budget == Config::default().repair_budget {
+        true => String::new(),
+        false => format!(", repair symbols up to {} of its bytes", show_share(budget)),
+    };
     text.line(
         0,
         &format!(
-            "Session {}: congestion {congestion}{rate}{own}",
+            "Session {}: congestion {congestion}{rate}{own}{budget}",
             session.name
         ),
     );

@@ -203,6 +203,12 @@ impl<'a> Reader<'a> {
         self.within(key, bytes, &range, |bytes| format!("{bytes} bytes"))
     }
 
+    /// A share in the range: `"20%"` or 0.2.
+    pub(super) fn share(&self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
+        let share = self.parse(key, A_SHARE, units::share)?;
+        self.within(key, share, &range, units::show_share)
+    }
+
     /// A whole number in the range.
     pub(super) fn whole(&self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         let accepted = format!(
@@ -299,6 +305,8 @@ pub(super) fn called(table: &Table, names: &[&str]) -> Option<String> {
 
 pub(super) const A_SIZE: &str =
     "not a size; give bytes, or a number with B, kB, MB, KiB or MiB, such as \"20kB\"";
+
+const A_SHARE: &str = "not a share; give a percentage such as \"20%\", or 0.2";
 
 fn between<T: Copy>(range: &RangeInclusive<T>, show: impl Fn(T) -> String) -> String {
     format!("from {} to {}", show(*range.start()), show(*range.end()))

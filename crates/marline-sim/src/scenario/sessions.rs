@@ -12,6 +12,8 @@ use super::{schedulers, workloads};
 
 /// What a scenario's only session is called.
 const ONLY: &str = "main";
+/// Bytes of repair symbols for each byte of source symbols, as `--repair-budget` takes them.
+const MOST_REPAIRS: f64 = 4.0;
 /// Paths of one session.
 const MOST_PATHS: usize = 16;
 
@@ -131,6 +133,9 @@ fn config(reader: &Reader<'_>, default: &Config) -> Config {
     for (key, value, most) in sizes {
         *value = settings.bytes(key, 1_024..=most).unwrap_or(*value);
     }
+    config.repair_budget = settings
+        .share("repair-budget", 0.0..=MOST_REPAIRS)
+        .unwrap_or(config.repair_budget);
     config.max_flows = settings
         .whole("max-flows", 1..=1 << 20)
         .unwrap_or(config.max_flows);

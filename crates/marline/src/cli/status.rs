@@ -15,6 +15,10 @@ use std::path::PathBuf;
 /// Show the paths and flows of a running client or server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+In the table of flows, tau: one packet that this end sends in so many is a repair symbol now (- while none are due).
+Repairs used recovered something at the other end before it arrived, wasted ones reached it for nothing; those
+received came from the other end.
+
 Examples:
   marline status                       the client of this user, or its server if there is no client
   marline status --json | jq '.sessions[].paths[] | {name, state, rtt_ms}'
@@ -140,14 +144,16 @@ fn push_session(text: &mut String, session: &SessionStatus) {
         "worst ms",
         "redundancy %",
         "retransmitted",
+        "tau",
         "repairs sent/used/wasted",
+        "repairs received/used",
         "lost",
         "units sent/complete/given up",
     ]);
     for flow in flows {
         table.add_row(flow_row(flow));
     }
-    align(&mut table, 3..=12);
+    align(&mut table, 3..=14);
     let _ = writeln!(text, "{table}");
 }
 
@@ -343,7 +349,10 @@ fn flow_row(flow: &FlowStatus) -> Vec<String> {
         delay(|delay| delay.worst),
         format!("{:.1}", flow.redundancy * 100.0),
         bytes(flow.retransmitted_bytes),
+        flow.coding_interval
+            .map_or_else(unknown, |tau| tau.to_string()),
         repairs(flow),
+        repairs_received(flow),
         flow.lost_messages.to_string(),
         units(flow),
     ]
@@ -363,6 +372,14 @@ fn repairs(flow: &FlowStatus) -> String {
     match flow.repairs_sent {
         0 => unknown(),
         sent => format!("{sent}/{}/{}", flow.repairs_used, flow.repairs_wasted),
+    }
+}
+
+/// Repair symbols of the other end: arrived here, used.
+fn repairs_received(flow: &FlowStatus) -> String {
+    match flow.repairs_received {
+        0 => unknown(),
+        received => format!("{received}/{}", flow.symbols_recovered),
     }
 }
 
@@ -413,6 +430,7 @@ mod tests {
             "1 TS breaks",
             "12 lost, 13 late, 14 twice",
             "22/13/7",
+            "59/41",
             "39.5 Mb/s",
             "95.3",
             "97.8",
@@ -421,6 +439,34 @@ mod tests {
         }
         let dead = text.lines().find(|line| line.contains("wwan0")).unwrap();
         assert!(dead.contains("dead") && dead.contains('-'), "{dead}");
+    }
+
+    /// What stands in the right-aligned column of the only flow.
+    fn of_flow(text: &str, column: &str) -> String {
+        let mut lines = text.lines().skip_while(|line| !line.contains("scheduler"));
+        let (head, row) = (lines.next().unwrap(), lines.next().unwrap());
+        let end = head.find(column).expect(column) + column.len();
+        let cell = row[..end].rsplit(' ').next();
+        cell.unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_flow_shows_its_coding_interval_and_what_repairs_were_good_for() {
+        let mut status = example();
+        let text = table(&status);
+        let row = |text: &str| {
+            ["tau", "repairs sent/used/wasted", "repairs received/used"]
+                .map(|head| of_flow(text, head))
+        };
+        assert_eq!(row(&text), ["23", "22/13/7", "59/41"], "{text}");
+        let flow = &mut status.sessions[0].flows[0];
+        (
+            flow.coding_interval,
+            flow.repairs_sent,
+            flow.repairs_received,
+        ) = (None, 0, 0);
+        let text = table(&status);
+        assert_eq!(row(&text), ["-", "-", "-"], "{text}");
     }
 
     #[test]

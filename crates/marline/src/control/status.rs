@@ -168,10 +168,14 @@ pub struct FlowStatus {
     /// From a write at this end until this end knows that the peer has it in order, milliseconds; `None` before anything
     /// was acknowledged. Messages of an unordered flow count alone.
     pub delay_ms: Option<Quantiles>,
-    /// (symbols sent - source symbols) / source symbols.
+    /// (bytes sent - source bytes) / source bytes.
     pub redundancy: f64,
     /// Sent again because it was lost, bytes.
     pub retransmitted_bytes: u64,
+    /// The coding interval τ: one packet that this end sends in so many is a repair symbol at present; `None` while none
+    /// are due by such a rule. Others may still fill idle slots.
+    #[serde(default)]
+    pub coding_interval: Option<u32>,
     /// Repair symbols that this end sent, bytes.
     #[serde(default)]
     pub repair_bytes: u64,
@@ -184,6 +188,12 @@ pub struct FlowStatus {
     /// Of these, those that reached the other end for nothing, as it last said.
     #[serde(default)]
     pub repairs_wasted: u64,
+    /// Repair symbols of the other end that arrived here.
+    #[serde(default)]
+    pub repairs_received: u64,
+    /// Symbols that came out of these before they arrived.
+    #[serde(default)]
+    pub symbols_recovered: u64,
     /// Messages that this end gave up because their lifetime ended, and that the other end never sent in time.
     pub lost_messages: u64,
     /// Its blocks or objects; `None` for other kinds.
@@ -330,10 +340,13 @@ pub(crate) mod tests {
                     }),
                     redundancy: 0.125,
                     retransmitted_bytes: 12_000,
+                    coding_interval: Some(23),
                     repair_bytes: 33_000,
                     repairs_sent: 22,
                     repairs_used: 13,
                     repairs_wasted: 7,
+                    repairs_received: 59,
+                    symbols_recovered: 41,
                     lost_messages: 2,
                     units: Some(UnitsStatus {
                         sent: 31,
@@ -406,6 +419,7 @@ pub(crate) mod tests {
             "\"cwnd_bytes\":120000",
             "\"role\":\"client\"",
             "\"content\":\"mpeg-ts\"",
+            "\"coding_interval\":23",
         ] {
             assert!(text.contains(name), "{name} is not in {text}");
         }

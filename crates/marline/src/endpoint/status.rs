@@ -160,10 +160,13 @@ fn flow(flow: &FlowStats) -> FlowStatus {
         delay_ms: quantiles(&flow.delays),
         redundancy: counters.redundancy(),
         retransmitted_bytes: counters.retransmitted_bytes,
+        coding_interval: flow.coding_interval,
         repair_bytes: counters.repair_bytes,
         repairs_sent: counters.repair_symbols,
         repairs_used: counters.repairs_used,
         repairs_wasted: counters.repairs_wasted,
+        repairs_received: counters.received_repairs,
+        symbols_recovered: counters.recovered_symbols,
         lost_messages: counters.expired_messages
             + counters.skipped_messages
             + counters.dropped_messages,
@@ -209,5 +212,46 @@ pub(super) fn session(
         paths,
         flows: stats.flows.iter().map(flow).collect(),
         flows_opened: stats.closed_flows + stats.flows.len() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marline_proto::stats::FlowCounters;
+    use marline_proto::wire::{FlowId, FlowKind};
+
+    #[test]
+    fn a_flow_tells_what_its_code_does() {
+        let stats = FlowStats {
+            id: FlowId(4),
+            kind: FlowKind::Stream,
+            scheduler: "mend".parse().unwrap(),
+            priority: 3,
+            unsent: 0,
+            unacked: 0,
+            unread: 0,
+            delays: Box::default(),
+            outlook: None,
+            coding_interval: Some(9),
+            counters: FlowCounters {
+                source_bytes: 100_000,
+                repair_symbols: 11,
+                repair_bytes: 12_500,
+                repairs_used: 7,
+                repairs_wasted: 3,
+                received_repairs: 5,
+                recovered_symbols: 2,
+                ..FlowCounters::default()
+            },
+        };
+        let status = flow(&stats);
+        assert_eq!(
+            (status.coding_interval, status.redundancy),
+            (Some(9), 0.125)
+        );
+        assert_eq!((status.repairs_sent, status.repair_bytes), (11, 12_500));
+        assert_eq!((status.repairs_used, status.repairs_wasted), (7, 3));
+        assert_eq!((status.repairs_received, status.symbols_recovered), (5, 2));
     }
 }

@@ -105,6 +105,7 @@ struct Metrics {
     flow_delay: Family<OfFlowQuantile, FloatGauge>,
     flow_redundancy: Family<OfFlow, FloatGauge>,
     flow_retransmitted: Family<OfFlow, Counter>,
+    flow_coding_interval: Family<OfFlow, Gauge>,
     flow_repairs: Family<OfFlowRepairs, Counter>,
     flow_repair_bytes: Family<OfFlow, Counter>,
     flow_lost_messages: Family<OfFlow, Counter>,
@@ -248,10 +249,17 @@ impl Metrics {
         self.flow_retransmitted
             .get_or_create(&of_flow)
             .inc_by(flow.retransmitted_bytes);
+        if let Some(tau) = flow.coding_interval {
+            self.flow_coding_interval
+                .get_or_create(&of_flow)
+                .set(tau.into());
+        }
         for (fate, value) in [
             ("sent", flow.repairs_sent),
             ("used", flow.repairs_used),
             ("wasted", flow.repairs_wasted),
+            ("received", flow.repairs_received),
+            ("received_used", flow.symbols_recovered),
         ] {
             let labels = OfFlowRepairs {
                 session,
@@ -395,9 +403,15 @@ impl Metrics {
             Unit::Bytes,
             self.flow_retransmitted,
         );
+        all.register_with_unit(
+            "flow_coding_interval",
+            "Tau: one packet that this end sends in so many is a repair symbol; absent while none are due",
+            Unit::Other("packets".to_owned()),
+            self.flow_coding_interval,
+        );
         all.register(
             "flow_repairs",
-            "Repair symbols of this end: all sent, and those that the other end used or found useless",
+            "Repair symbols: sent, of these used by the other end or wasted there; received, of these used here",
             self.flow_repairs,
         );
         all.register_with_unit(
@@ -453,6 +467,12 @@ mod tests {
             "marline_flow_bytes_total{session=\"0\",flow=\"4\",direction=\"receive\"} 3000000",
             "marline_flow_delay_seconds{session=\"0\",flow=\"4\",quantile=\"0.99\"} 0.055",
             "marline_flow_redundancy_ratios{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 0.125",
+            "marline_flow_coding_interval_packets{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 23",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"sent\"} 22",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"used\"} 13",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"wasted\"} 7",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"received\"} 59",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"received_used\"} 41",
             "marline_flow_units_total{session=\"0\",flow=\"4\",what=\"complete\"} 30",
             "marline_flow_rebuilt_symbols_total{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 18",
             "marline_path_forecast_bytes_per_second{session=\"0\",path=\"0\"} 4937500.0",
@@ -487,5 +507,9 @@ mod tests {
         );
         // What is not known is not reported as 0.
         assert!(!text.contains("marline_path_rtt_seconds{session=\"0\",path=\"1\"}"));
+        let mut uncoded = example();
+        uncoded.sessions[0].flows[0].coding_interval = None;
+        let text = render(&uncoded).unwrap();
+        assert!(!text.contains("coding_interval_packets{"), "{text}");
     }
 }

@@ -4,6 +4,7 @@ mod capture;
 mod delay;
 mod faults;
 mod hostile;
+mod interval;
 
 use marline_proto::path::PathParams;
 use marline_proto::sched::Choice;

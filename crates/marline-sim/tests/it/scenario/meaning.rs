@@ -189,6 +189,7 @@ fn several_sessions_share_links() {
 duration = "10s"
 schedulers = ["edpf"]
 congestion = "cubic"
+settings = { repair-budget = "12.5%" }
 links.a = { rate = "6mbit" }
 links.b = { rate = "6mbit" }
 [[sessions]]
@@ -199,6 +200,7 @@ kind = "backlogged"
 name = "two"
 scheduler = "redundant"
 congestion = "bbr"
+settings = { repair-budget = 2 }
 paths = [{ link = "b", standby = true }]
 [[sessions.workloads]]
 kind = "blocks"
@@ -217,6 +219,10 @@ deadline = "50ms"
     assert_eq!(
         (one.config.congestion, two.config.congestion),
         ("cubic", "bbr")
+    );
+    assert_eq!(
+        (one.config.repair_budget, two.config.repair_budget),
+        (0.125, 2.0)
     );
     assert_eq!(two.scheduler.as_deref(), Some("redundant"));
     assert!(one.paths.len() == 2 && two.paths.len() == 1 && two.paths[0].standby);

@@ -87,6 +87,8 @@ const CASES: &[Case] = &[
     (6, "congestion = \"fixed\"", 6, "congestion", "needs a rate", "fixed=20mbit"),
     (6, "congestion = \"cubic=1mbit\"", 6, "congestion", "takes no rate", "write \"cubic\""),
     (6, "settings = { dead-after = \"1ms\" }", 6, "settings.dead-after", "out of range", "from 10ms"),
+    (6, "settings = { repair-budget = \"500%\" }", 6, "settings.repair-budget", "500% is out of range", "from 0% to 400%"),
+    (6, "settings = { repair-budget = \"20mbit\" }", 6, "settings.repair-budget", "\"20mbit\" cannot be read", "such as \"20%\""),
     (6, "settings = { max-flow = 3 }", 6, "settings.max-flow", "no such key", "`max-flows`"),
     // Links.
     (7, "[links.A]", 7, "links.A", "not a name", "small letters"),

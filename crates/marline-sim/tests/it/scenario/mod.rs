@@ -1,6 +1,7 @@
 //! Scenario files: what they mean, and what is said of mistakes.
 
 mod batch;
+mod budget;
 mod examples;
 mod meaning;
 mod mistakes;
