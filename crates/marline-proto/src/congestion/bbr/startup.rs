@@ -38,15 +38,14 @@ struct Round {
     lost: u64,
     /// More was in flight than the pipe holds.
     overfull: bool,
-    /// What must be lost to tell anything.
-    least: u64,
 }
 
 impl Round {
     /// Did it lose more than one byte in so many for its own flight?
-    fn lost_one_in(&self, many: u64) -> bool {
+    fn lost_one_in(&self, many: u64, mtu: u64) -> bool {
         let all = self.acked.saturating_add(self.lost);
-        self.overfull && self.lost >= self.least && self.lost.saturating_mul(many) > all
+        let enough = self.lost >= LEAST_LOST * mtu;
+        self.overfull && enough && self.lost.saturating_mul(many) > all
     }
 }
 
@@ -71,7 +70,6 @@ impl FullPipe {
                 acked: 0,
                 lost: 0,
                 overfull: false,
-                least: 0,
             },
         }
     }
@@ -90,7 +88,6 @@ impl FullPipe {
         self.round.acked = self.round.acked.saturating_add(event.ack.bytes);
         self.round.lost = self.round.lost.saturating_add(event.lost);
         self.round.overfull |= overfull;
-        self.round.least = LEAST_LOST * mtu;
         if !event.round_start {
             return;
         }
@@ -98,13 +95,13 @@ impl FullPipe {
         let (Some(bandwidth), Some(sample)) = (bandwidth, event.sample) else {
             return;
         };
-        if sample.app_limited && !round.lost_one_in(OVERRUN) {
+        if sample.app_limited && !round.lost_one_in(OVERRUN, mtu) {
             return;
         }
         if bandwidth >= self.bandwidth.scaled(GROWTH) {
             self.bandwidth = bandwidth;
             self.left = self.patience;
-        } else if round.lost_one_in(FLOODED) {
+        } else if round.lost_one_in(FLOODED, mtu) {
             self.left = 0;
         } else {
             self.left -= 1;

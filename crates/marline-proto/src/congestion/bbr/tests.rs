@@ -224,14 +224,19 @@ fn probing(gain: f64) -> Bbr {
     probing_in(Manner::FourPackets, gain)
 }
 
-fn probing_in(manner: Manner, gain: f64) -> Bbr {
+/// At its beginning.
+fn started(manner: Manner) -> Bbr {
     let params = Params {
         mtu: MTU,
         rate: None,
         paced: true,
         seed: 0,
     };
-    let mut bbr = Bbr::new(Instant::ZERO, &params, manner);
+    Bbr::new(Instant::ZERO, &params, manner)
+}
+
+fn probing_in(manner: Manner, gain: f64) -> Bbr {
+    let mut bbr = started(manner);
     let mut ack = ack(MTU, Instant::ZERO, Duration::from_millis(40));
     ack.delivery = Some(DeliverySample {
         rate: Rate::from_mbps(20),
@@ -372,13 +377,7 @@ fn unfilled_path_stays_in_startup() {
 fn what_overruns_the_queue_ends_the_gentle_startup_of_a_limited_sender() {
     // 200 Mb/s and 40 ms hold 1 MB.
     let is_search = |manner, rounds: u64, lost: u64, flight: u64| {
-        let params = Params {
-            mtu: MTU,
-            rate: None,
-            paced: true,
-            seed: 0,
-        };
-        let mut bbr = Bbr::new(Instant::ZERO, &params, manner);
+        let mut bbr = started(manner);
         for round in 1..=rounds {
             let (now, sent) = (ms(40 * round), ms(40 * (round - 1)));
             if lost > 0 {

@@ -44,7 +44,7 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::lanes::{Lanes, Sight};
-use super::repairs::Risk;
+use super::repairs::{AT_RISK, Risk};
 use super::{HORIZON, IDLE, Order, Ordered, Outlook, Variant, interval};
 use crate::sched::registry::Entry;
 use crate::sched::{Choice, PathView, Scheduler};
@@ -53,9 +53,7 @@ use crate::wire::FlowKind;
 /// Packets that may be late for each repair symbol. With one, everything is known at the quantile;
 /// the mean delay is least a little below it, because what is late arrives by itself, too.
 const COUNTED: f64 = 1.25;
-/// Probability with which something must be missing for an idle slot to carry a repair symbol.
-const AT_RISK: f64 = 0.05;
-/// The same at the end of what was written.
+/// [`AT_RISK`] at the end of what was written.
 const AT_RISK_LAST: f64 = 0.002;
 /// That end has come when nothing was sent for this long, or for [`PAUSE_GAPS`] of the flow's gaps.
 const PAUSE: Duration = Duration::from_millis(2);

@@ -14,8 +14,9 @@ const LEAST_SLOT: Duration = Duration::from_micros(250);
 /// takes repair symbols.
 pub(super) const SATURATED: u32 = 3;
 
-/// What is missing with less probability is as good as there.
-const MENDED: f64 = 0.05;
+/// Probability with which something must be missing to be worth a repair symbol while more follows; with
+/// less it is as good as there.
+pub(super) const AT_RISK: f64 = 0.05;
 /// Of so many losses in the mean some are missing.
 const CERTAIN: f64 = 300.0;
 /// Repair symbols that count; what half of them brought back is past then.
@@ -44,7 +45,7 @@ impl Risk {
                 self.lost += loss;
                 self.repairs += 1;
                 let missing = self.missing();
-                if missing < MENDED {
+                if missing < AT_RISK {
                     // They bring back what came before them, not what follows.
                     (self.lost, self.repairs) = (missing, 0);
                 } else if self.repairs == MOST {
@@ -177,7 +178,7 @@ mod tests {
         let mut risk = Risk::default();
         sent(&mut risk, EmissionKind::Source, 30);
         let mut repairs = 0;
-        while risk.missing() >= MENDED {
+        while risk.missing() >= AT_RISK {
             sent(&mut risk, EmissionKind::Repair, 1);
             repairs += 1;
         }

@@ -387,52 +387,45 @@ fn mend_repairs_the_end_of_what_was_written_once() {
     assert_eq!(quiet.emitted.iter().filter(|e| e.1).count(), 1);
 }
 
-#[test]
-fn what_waits_beyond_the_horizon_takes_any_path_with_room() {
-    // Path 1 is a second away, and path 0 has no room: half a second waits for it, no more.
+/// A thousand packets while path 0 has no room and path 1 is a second away: which path they go on.
+fn beyond_the_horizon(far: impl FnOnce(&mut PathView)) -> Vec<usize> {
     let mut paths = paths();
     paths[0].window = 0;
-    paths[1].window = 10 * u64::from(SYMBOL);
+    far(&mut paths[1]);
     let mut scheduler = taught(
         "s-edpf:tau=off",
         &mut paths,
         [&mut || 41.2, &mut || 1_041.2],
     );
-    let source = placed(&mut *scheduler, &mut paths, 1_000);
-    let here = source.paths().iter().filter(|p| **p == 1).count();
-    assert_eq!(here, 10);
-    assert!((400..=430).contains(&(source.paths().len() - here)));
+    placed(&mut *scheduler, &mut paths, 1_000).paths()
+}
+
+fn on_the_far_one(placed: &[usize]) -> usize {
+    placed.iter().filter(|path| **path == 1).count()
+}
+
+#[test]
+fn what_waits_beyond_the_horizon_takes_any_path_with_room() {
+    let placed = beyond_the_horizon(|far| far.window = 10 * u64::from(SYMBOL));
+    let there = on_the_far_one(&placed);
+    assert_eq!(there, 10);
+    // Half a second waits for the near one, no more.
+    assert!((400..=430).contains(&(placed.len() - there)));
 }
 
 #[test]
 fn what_waits_beyond_the_horizon_makes_no_long_queue_on_another_path() {
-    // Path 1 has room for more, but a quarter of its round trip is 20 ms: 16 packets.
-    let mut paths = paths();
-    paths[0].window = 0;
-    let mut scheduler = taught(
-        "s-edpf:tau=off",
-        &mut paths,
-        [&mut || 41.2, &mut || 1_041.2],
-    );
-    let source = placed(&mut *scheduler, &mut paths, 1_000);
-    let there = source.paths().iter().filter(|p| **p == 1).count();
-    assert_eq!(there, 17);
+    // It has room for more, but a quarter of its round trip is 20 ms: 16 packets.
+    assert_eq!(on_the_far_one(&beyond_the_horizon(|_| {})), 17);
 }
 
 #[test]
 fn a_path_whose_capacity_is_sought_is_filled_whatever_seems_to_stand_there() {
-    let mut paths = paths();
-    paths[0].window = 0;
-    paths[1].window = 100 * u64::from(SYMBOL);
-    paths[1].congestion.phase = crate::congestion::Phase::Startup;
-    let mut scheduler = taught(
-        "s-edpf:tau=off",
-        &mut paths,
-        [&mut || 41.2, &mut || 1_041.2],
-    );
-    let source = placed(&mut *scheduler, &mut paths, 1_000);
-    let there = source.paths().iter().filter(|p| **p == 1).count();
-    assert_eq!(there, 100);
+    let placed = beyond_the_horizon(|far| {
+        far.window = 100 * u64::from(SYMBOL);
+        far.congestion.phase = crate::congestion::Phase::Startup;
+    });
+    assert_eq!(on_the_far_one(&placed), 100);
 }
 
 #[test]

@@ -9,8 +9,8 @@ const MOST: usize = 16;
 const FEW: usize = 4;
 /// Objects that follow each other sooner came together.
 const TOGETHER: Duration = Duration::from_millis(1);
-/// Of the gaps that are possible still, so many are expected to be longer: three quarters.
-const SHORT: usize = 4;
+/// Of the gaps that are still possible one in so many is shorter than what is expected.
+const SHORTER: usize = 4;
 
 /// The time between objects of late.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,7 @@ impl Gaps {
         let possible = known.iter().copied().filter(|gap| *gap > passed);
         let mut possible: SmallVec<[Duration; MOST]> = possible.collect();
         possible.sort_unstable();
-        match possible.get(possible.len() / SHORT) {
+        match possible.get(possible.len() / SHORTER) {
             Some(gap) => Some(at + *gap),
             // It is overdue: at any moment.
             None => known.iter().any(|gap| *gap * 2 > passed).then_some(now),

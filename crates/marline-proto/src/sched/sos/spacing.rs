@@ -16,7 +16,7 @@ const FEW: usize = 8;
 pub struct Moments {
     /// Mean, μ.
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation, or what [`Spacing::in_groups`] takes for it.
     pub deviation: f64,
     /// Least, a.
     pub min: f64,
@@ -55,9 +55,10 @@ impl Spacing {
         }
     }
 
-    /// With the deviation that makes √n times it that of the sum of n samples, as the bounds of an object
-    /// have it, by the sums of `group` samples. It is the samples' own where they are independent. Where a packet
-    /// is late and the next is not, as delays vary, it is much smaller.
+    /// With the deviation σ by which the sum of n samples deviates √n·σ, as (2) and (7) have it, from the sums of
+    /// `group` samples (at least 1; fewer than 8 such sums count one by one). It is the samples' own where these are
+    /// independent; much less where delays vary, so that a late packet is followed by an early one; more where the
+    /// rate changes slowly.
     pub fn in_groups(mut self, group: usize) -> Self {
         self.group = group.max(1);
         self
