@@ -14,6 +14,8 @@ use super::{
     schedulers, sessions,
 };
 
+/// What an end may take from an event to what that makes it send.
+const LONGEST_TURN: Duration = Duration::from_secs(1);
 /// Runs are repeated at most so often.
 const MOST_SEEDS: u64 = 10_000;
 
@@ -63,7 +65,9 @@ pub(super) fn read(
     let (sessions, cross, changes, handovers) = match models.into_iter().flatten().next() {
         Some(_) => Default::default(),
         None => {
-            turn = top.time("turn").unwrap_or(turn);
+            turn = top
+                .time_in("turn", Duration::ZERO..=LONGEST_TURN)
+                .unwrap_or(turn);
             let sessions = sessions::read(top, &around);
             unique_workloads(top, &sessions);
             let cross = cross::read(top, &around);

@@ -11,8 +11,8 @@ use crate::wire::PathId;
 /// Packets that must have been seen before their spacing is believed; until then a path delivers as
 /// steadily as its rate says.
 const ENOUGH: usize = 16;
-/// Packets whose spacing counts together: a good part of an object, and few of those remembered.
-const GROUP: usize = 16;
+/// Packets whose spacing counts together: a late one is made up for by the next few.
+const GROUP: usize = 4;
 /// The quickest way is that of the last one or two of these: clocks drift, and routes change.
 const WINDOW: Duration = Duration::from_secs(10);
 

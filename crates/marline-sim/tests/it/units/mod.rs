@@ -1,6 +1,7 @@
 //! Blocks and objects over links that lose, delay, overtake and die.
 
 mod blocks;
+mod feedback;
 mod lab;
 mod objects;
 mod repair;
