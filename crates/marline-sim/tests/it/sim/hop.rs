@@ -1,7 +1,6 @@
 //! HOP on whole sessions: what it promises of blocks, and what would be missed without a part of it.
 
-use marline_sim::run::run;
-use marline_sim::scenario::Document;
+use super::{run_of, value};
 
 /// Two paths whose capacity is drawn anew every 25 ms; blocks of 110 kB every 25 ms with a deadline of
 /// 35 ms. Answers the fraction that was late or lost, and redundancy.
@@ -11,7 +10,6 @@ fn blocks(scheduler: &str, seed: u64, sets: &[&str]) -> (f64, f64) {
         title = "Blocks"
         duration = "8s"
         warmup = "2s"
-        seeds = [{seed}]
         congestion = "bbr-gentle"
         schedulers = ["{scheduler}"]
         [links.a]
@@ -33,15 +31,11 @@ fn blocks(scheduler: &str, seed: u64, sets: &[&str]) -> (f64, f64) {
         deadline = "35ms"
         "#
     );
-    let mut document = Document::parse("blocks.toml", &text).unwrap();
-    for set in sets {
-        document.set(set).unwrap();
-    }
-    let cells = document.scenarios(&|_| Err("no files".into())).unwrap();
-    let (_, scenario) = &cells[0];
-    let run = run(scenario, &scenario.schedulers[0], seed);
-    let value = |name: &str| run.values[&format!("ar.{name}")];
-    (value("block_lateness"), value("redundancy"))
+    let run = run_of(&text, sets, seed);
+    (
+        value(&run, "ar.block_lateness"),
+        value(&run, "ar.redundancy"),
+    )
 }
 
 const LOSSY: &[&str] = &["links.a.loss=1%", "links.b.loss=1%"];

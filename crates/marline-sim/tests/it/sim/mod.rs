@@ -16,7 +16,7 @@ use marline_proto::wire::FlowKind;
 use marline_sim::results::Run;
 use marline_sim::run::run;
 use marline_sim::scenario::{
-    FlowPlan, LinkPlan, Load, PathPlan, Scenario, SessionPlan, WorkloadPlan,
+    Document, FlowPlan, LinkPlan, Load, PathPlan, Scenario, SessionPlan, WorkloadPlan,
 };
 use marline_sim::{End, Instant, Rate};
 
@@ -115,6 +115,19 @@ fn scenario(links: Vec<LinkPlan>, sessions: Vec<SessionPlan>) -> Scenario {
         model: None,
         expectations: Vec::new(),
     }
+}
+
+/// One run of a scenario in words, of its first cell and scheduler, with these keys set.
+fn run_of(text: &str, sets: &[&str], seed: u64) -> Run {
+    let document = Document::parse("test.toml", text);
+    let mut document = document.unwrap_or_else(|error| panic!("{error}"));
+    for set in sets {
+        let done = document.set(set);
+        done.unwrap_or_else(|error| panic!("{error}"));
+    }
+    let cells = document.scenarios(&|_| Err("no files".into()));
+    let (_, scenario) = &cells.unwrap_or_else(|error| panic!("{error}"))[0];
+    run(scenario, &scenario.schedulers[0], seed)
 }
 
 /// A value that the run must have.

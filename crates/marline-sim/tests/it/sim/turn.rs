@@ -3,8 +3,8 @@
 
 use marline_proto::sched::registry::{Entry, SCHEDULERS};
 use marline_proto::wire::FlowKind;
-use marline_sim::run::run;
-use marline_sim::scenario::Document;
+
+use super::{run_of, value};
 
 /// What a host that is not idle takes (µs).
 const TURN: &str = "turn=400us";
@@ -32,14 +32,7 @@ fn measured(scheduler: &str, workload: &str, measure: &str, sets: &[&str]) -> f6
         {workload}
         "#
     );
-    let mut document = Document::parse("turns.toml", &text).unwrap();
-    for set in sets {
-        document.set(set).unwrap();
-    }
-    let cells = document.scenarios(&|_| Err("no files".into())).unwrap();
-    let (_, scenario) = &cells[0];
-    let run = run(scenario, &scenario.schedulers[0], 4);
-    run.values[&format!("load.{measure}")]
+    value(&run_of(&text, sets, 4), &format!("load.{measure}"))
 }
 
 /// The measure at each scheduler of this kind: at once, and in turns.
