@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Metrics and control, bound and not yet served.
 #[derive(Debug)]
 pub(super) struct Service {
+    /// Listened to from here on: what is done to the system before anything is served must be undone, too.
+    signals: Signals,
     metrics: Option<TcpListener>,
     control: Option<ControlSocket>,
 }
@@ -43,7 +45,11 @@ impl Service {
             Some(address) => Some(listen_tcp("metrics", address).await?),
             None => None,
         };
-        Ok(Service { metrics, control })
+        Ok(Service {
+            signals: Signals::new()?,
+            metrics,
+            control,
+        })
     }
 
     /// Serves until a signal or a request to stop, then lets `tasks` finish. SIGHUP calls `reload`. `ended` completes
@@ -55,7 +61,7 @@ impl Service {
         mut reload: impl AsyncFnMut(),
         ended: impl Future<Output = CliError>,
     ) -> Result<(), CliError> {
-        let mut signals = Signals::new()?;
+        let mut signals = self.signals;
         let stop = CancellationToken::new();
         let mut sides = JoinSet::new();
         if let Some(listener) = self.metrics {
@@ -77,7 +83,8 @@ impl Service {
                 },
                 () = stop.cancelled() => break,
                 reason = &mut ended => {
-                    tasks.cut();
+                    // Waited for: what a task did to the system is undone as it ends.
+                    tasks.finish(Duration::ZERO).await;
                     sides.shutdown().await;
                     return Err(reason);
                 }

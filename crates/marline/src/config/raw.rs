@@ -159,7 +159,8 @@ pub struct RawServer {
     /// [default: 10.77.0.0/24 and an IPv6 network of this server's own].
     #[arg(long, value_name = "NETS", value_parser = Written::flag)]
     pub tun_pool: Option<Written>,
-    /// File that keeps which client has which address, or `off` [default: $XDG_STATE_HOME/marline/tunnel.toml].
+    /// File that keeps which client has which address, or `off` [default: $XDG_STATE_HOME/marline/tunnel.toml]. Beside it,
+    /// with .undo added to its name, what --tun-setup switched on is noted until it is switched off.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub tun_state: Option<Written>,
     /// Let clients reach each other through the tunnel: on or off [default: off].

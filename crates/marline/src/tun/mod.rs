@@ -15,7 +15,7 @@
 //! | `gate.rs` | what a server lets through |
 //! | `hello.rs` | how client and server speak of the tunnel |
 //! | `device.rs` | the network interface |
-//! | `setup.rs` | addresses, routes, forwarding and address translation |
+//! | `setup.rs`, `remains.rs` | addresses, routes, forwarding and address translation, and what a killed run left of them |
 //! | `client.rs`, `server.rs` | the two ends |
 
 mod checksum;
@@ -34,6 +34,7 @@ mod mss;
 mod packet;
 mod pool;
 mod queue;
+mod remains;
 mod rules;
 mod server;
 mod setup;

@@ -8,6 +8,7 @@ use super::leases::Leases;
 use super::packet::Packet;
 use super::pool::Pool;
 use super::queue::Queue;
+use super::remains::Remains;
 use super::setup::{Applied, Setup};
 use super::{Device, FLOW_QUEUE, Port, ServerTunnelError};
 use crate::config::{TunOut, TunSetup};
@@ -69,6 +70,7 @@ impl ServerTunnel {
             &pool,
             MTU,
             config.setup != TunSetup::WithoutNat,
+            Remains::beside(config.state.as_deref()),
         );
         let applied = match config.setup {
             TunSetup::Off => {

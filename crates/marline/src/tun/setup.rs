@@ -3,11 +3,12 @@
 
 use super::hello::Place;
 use super::pool::Pool;
+use super::remains::Remains;
 use ipnet::IpNet;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Kernel settings that let a server pass packets on.
@@ -35,6 +36,8 @@ enum Step {
 pub(super) struct Setup {
     device: String,
     steps: Vec<Step>,
+    /// What an earlier run left switched on, and where this one notes what it does.
+    remains: Remains,
 }
 
 /// What was done; undone when this is dropped.
@@ -44,7 +47,8 @@ pub struct Applied(Vec<Undo>);
 #[derive(Debug)]
 enum Undo {
     Run(Vec<String>),
-    Write(&'static str, String),
+    Write(&'static str, &'static str),
+    Remove(PathBuf),
 }
 
 /// A step failed; those before it were undone.
@@ -98,6 +102,7 @@ impl Setup {
         Setup {
             device: device.to_owned(),
             steps: vec![up],
+            remains: Remains::default(),
         }
     }
 
@@ -134,8 +139,9 @@ impl Setup {
     }
 
     /// For a server with this pool; with `nat`, clients appear under the server's own addresses outside.
-    pub(super) fn server(device: &str, pool: &Pool, mtu: u16, nat: bool) -> Self {
+    pub(super) fn server(device: &str, pool: &Pool, mtu: u16, nat: bool, remains: Remains) -> Self {
         let mut setup = Setup::of_device(device, mtu);
+        setup.remains = remains;
         pool.server().into_iter().for_each(|net| setup.address(net));
         setup.steps.extend(FORWARDING.map(Step::Forward));
         if nat && !has("nft") && has("iptables") {
@@ -202,6 +208,19 @@ impl Setup {
                 tracing::info!("  {step}");
             }
         }
+        for file in self.left_on() {
+            tracing::warn!(
+                "{file} was switched on by a server that was killed: --tun-setup switches it off in the end, \
+                 `echo 0 > {file}` now"
+            );
+        }
+    }
+
+    /// What an earlier run switched on and did not switch off.
+    fn left_on(&self) -> impl Iterator<Item = &'static str> {
+        FORWARDING
+            .into_iter()
+            .filter(|file| self.remains.holds(file))
     }
 
     /// Does everything; other tasks go on meanwhile.
@@ -230,8 +249,17 @@ impl Setup {
         }
     }
 
-    fn run(self) -> Result<Applied, SetupError> {
+    fn run(mut self) -> Result<Applied, SetupError> {
         let mut applied = Applied::default();
+        // Undone last.
+        let note = self.remains.file().map(Path::to_owned);
+        applied.0.extend(note.map(Undo::Remove));
+        for file in self.left_on() {
+            tracing::info!(
+                "{file} was switched on by a server that was killed; it is switched off in the end"
+            );
+            applied.0.push(Undo::Write(file, "0"));
+        }
         for step in self.steps {
             let failed = |why: io::Error| SetupError {
                 what: step.to_string(),
@@ -249,10 +277,14 @@ impl Setup {
                 }
                 Step::Forward(file) => {
                     let before = fs::read_to_string(file).map_err(failed)?;
-                    if before.trim() == "0" {
-                        fs::write(file, "1").map_err(failed)?;
-                        applied.0.push(Undo::Write(file, before));
+                    if before.trim() != "0" {
+                        continue;
                     }
+                    if !self.remains.holds(file) {
+                        self.remains.add(file);
+                        applied.0.push(Undo::Write(file, "0"));
+                    }
+                    fs::write(file, "1").map_err(failed)?;
                 }
             }
         }
@@ -282,6 +314,7 @@ impl Drop for Applied {
             let result = match &undo {
                 Undo::Run(words) => run(words),
                 Undo::Write(file, value) => fs::write(file, value),
+                Undo::Remove(file) => fs::remove_file(file),
             };
             // With the device all that belonged to it is gone already.
             if let Err(error) = result {
@@ -347,7 +380,7 @@ mod tests {
     #[test]
     fn a_server_forwards_and_translates() {
         let pool: Pool = "10.77.0.0/24,fd77::/64".parse().unwrap();
-        let plain = Setup::server("tun7", &pool, 1500, false);
+        let plain = Setup::server("tun7", &pool, 1500, false, Remains::default());
         assert_eq!(
             texts(&plain)[1..],
             [
@@ -391,7 +424,12 @@ mod tests {
             run(format!("rm {made}"), "false".into()),
         ];
         let device = "tun7".to_owned();
-        let error = Setup { device, steps }.run().unwrap_err().to_string();
+        let setup = Setup {
+            device,
+            steps,
+            remains: Remains::default(),
+        };
+        let error = setup.run().unwrap_err().to_string();
         assert!(error.contains("`ls /nonexistent`: "), "{error}");
         assert!(Path::new(&undone).exists() && !Path::new(&made).exists());
         assert!(has("sh") && !has("no-such-program-here"));

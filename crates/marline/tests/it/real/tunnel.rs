@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const ALLOWED: [&str; 2] = ["198.51.100.7", "fd99::7"];
 const FORBIDDEN: [&str; 2] = ["203.0.113.7", "fd98::7"];
 const RULES: [&str; 2] = ["198.51.100.0/24", "fd99::/64"];
+/// What the server switches on.
+const FORWARDING: [&str; 2] = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"];
 
 struct Tunnel {
     client: Program,
@@ -58,6 +60,11 @@ impl Tunnel {
             let address = |net: &str| net.split_once('/')?.0.parse().ok();
             addresses.split(", ").map(address).collect()
         })
+    }
+
+    /// Forwarding at the server, of IPv4 and IPv6.
+    fn forwards(&self) -> [String; 2] {
+        FORWARDING.map(|name| self.net.setting(&self.net.server, name))
     }
 
     fn device_is_gone(&self, namespace: &str, device: &str) {
@@ -329,11 +336,7 @@ fn nothing_is_left_behind_and_addresses_stay() {
         return;
     };
     let (client, server) = (tunnel.net.client.clone(), tunnel.net.server.clone());
-    let forwards = |tunnel: &Tunnel| {
-        let names = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"];
-        names.map(|name| tunnel.net.setting(&server, name))
-    };
-    assert_eq!(forwards(&tunnel), ["1", "1"]);
+    assert_eq!(tunnel.forwards(), ["1", "1"]);
     let routes = tunnel.net.ip(&client, "route show dev tun-c").unwrap();
     assert!(routes.contains("198.51.100.0/24"), "{routes}");
 
@@ -349,7 +352,8 @@ fn nothing_is_left_behind_and_addresses_stay() {
     tunnel.server.signal(Signal::INT);
     assert!(tunnel.server.wait().success());
     tunnel.device_is_gone(&server, "tun-s");
-    assert_eq!(forwards(&tunnel), ["0", "0"]);
+    assert_eq!(tunnel.forwards(), ["0", "0"]);
+    assert!(!tunnel.site.folder().join("tunnel.toml.undo").exists());
 
     // A server that begins anew knows its clients.
     let state = tunnel.site.folder().join("tunnel.toml");
@@ -359,4 +363,44 @@ fn nothing_is_left_behind_and_addresses_stay() {
     tunnel.server.first_line();
     tunnel.client = start_client(&tunnel.net, &tunnel.site, &tunnel.string);
     assert_eq!(tunnel.is_up(), ["10.77.0.9", "fd77::9"].map(parse));
+}
+
+#[test]
+fn what_a_killed_server_left_on_is_switched_off_after_the_next_one() {
+    let Some(mut tunnel) = Tunnel::start() else {
+        return;
+    };
+    let server = tunnel.net.server.clone();
+    let crash_and_start = |tunnel: &mut Tunnel| {
+        tunnel.server.kill();
+        tunnel.device_is_gone(&server, "tun-s");
+        assert_eq!(tunnel.forwards(), ["1", "1"]);
+        tunnel.server = start_server(&tunnel.net, &tunnel.site);
+        tunnel.server.first_line();
+    };
+    let end = |tunnel: &mut Tunnel| {
+        tunnel.server.signal(Signal::TERM);
+        assert!(tunnel.server.wait().success());
+    };
+    // Twice: the one that knew of it was killed, too.
+    for _ in 0..2 {
+        crash_and_start(&mut tunnel);
+        for name in FORWARDING {
+            tunnel.server.logged("what was left on", |line| {
+                (line.contains(name) && line.contains("killed")).then_some(())
+            });
+        }
+    }
+    end(&mut tunnel);
+    assert_eq!(tunnel.forwards(), ["0", "0"]);
+
+    // What somebody else switched on stays on, whoever is killed.
+    for name in FORWARDING {
+        tunnel.net.set(&server, name, "1");
+    }
+    tunnel.server = start_server(&tunnel.net, &tunnel.site);
+    tunnel.server.first_line();
+    crash_and_start(&mut tunnel);
+    end(&mut tunnel);
+    assert_eq!(tunnel.forwards(), ["1", "1"]);
 }

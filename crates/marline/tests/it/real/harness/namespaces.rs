@@ -101,7 +101,7 @@ impl Namespaces {
     }
 
     /// Changes a setting of a namespace.
-    fn set(&self, namespace: &str, name: &str, value: &str) {
+    pub(crate) fn set(&self, namespace: &str, name: &str, value: &str) {
         let file = format!("/proc/sys/{name}");
         self.inside(namespace, || {
             std::fs::write(&file, value).expect("a setting")
