@@ -112,7 +112,11 @@ impl Code {
 
     /// A repair symbol arrives.
     pub(super) fn on_repair(&mut self, repair: Repair, payload: &[u8], known: &mut Vec<u64>) {
-        self.decoder.forget_before(repair.start);
+        // What is known is kept: repair symbols that others overtook combine it, too.
+        while self.decoder.status().first_missing < repair.start.min(self.decoder.status().end) {
+            let missing = self.decoder.status().first_missing;
+            self.decoder.forget_before(missing + 1);
+        }
         let _ = self.decoder.repair(repair, payload);
         self.collect(known);
     }
@@ -134,5 +138,27 @@ impl Code {
     /// Independent equations that the receiver holds about what it misses.
     pub(super) fn rank(&self) -> u32 {
         self.decoder.status().rank as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repair_symbols_that_others_overtook_still_repair() {
+        let mut code = Code::new();
+        let numbers: Vec<u64> = (0..4).map(|packet| code.on_departure(packet)).collect();
+        let (early, early_bytes) = code.repair().expect("four packets");
+        code.on_known(0);
+        let (late, late_bytes) = code.repair().expect("three packets");
+        assert!(early.start < late.start);
+        let mut known = Vec::new();
+        code.on_source(0, numbers[0], &mut known);
+        code.on_source(2, numbers[2], &mut known);
+        code.on_repair(late, &late_bytes, &mut known);
+        assert_eq!(known, [0, 2], "one equation, two unknown packets");
+        code.on_repair(early, &early_bytes, &mut known);
+        assert_eq!(known, [0, 2, 1, 3]);
     }
 }
