@@ -114,13 +114,15 @@ pub(super) fn fill_slots(
     len: u32,
     of_use: impl Fn(&Plan<'_>, &Lanes<'_>) -> Option<Instant>,
 ) -> Option<Instant> {
+    // Where packets come in any order, the next one may be there before all that are under way.
+    let is_race = lanes.any_scatters();
     let possible = |plan: &Plan<'_>| {
         let coding = plan.coding();
         coding.is_some_and(|coding| {
             coding.unknown > 0
                 && coding.repairs_queued == 0
                 && coding.budget >= u64::from(len)
-                && coding.repairs_in_flight < coding.unknown
+                && (is_race || coding.repairs_in_flight < coding.unknown)
         })
     };
     let mut slot: Option<Instant> = None;

@@ -11,6 +11,8 @@ const SYMBOL: u32 = 1_500;
 struct Source {
     left: u64,
     unknown: u32,
+    /// Repair symbols under way.
+    flying: u32,
     emitted: Vec<(usize, bool)>,
 }
 
@@ -19,6 +21,7 @@ impl Source {
         Self {
             left,
             unknown: 0,
+            flying: 0,
             emitted: Vec::new(),
         }
     }
@@ -65,6 +68,7 @@ impl SymbolSource for Source {
             window: self.unknown,
             unknown: self.unknown,
             repairs_queued: self.emitted.iter().filter(|e| e.1).count() as u32,
+            repairs_in_flight: self.flying,
             budget: u64::MAX,
             ..Coding::default()
         })
@@ -308,6 +312,23 @@ fn idle_slots_take_one_repair_symbol_each_and_no_queue_does() {
     let mut uncoded = order("s-edpf:tau=off");
     assert!(!uncoded.codes());
     assert_eq!(placed(&mut *uncoded, &mut paths, 2).repairs_on(1), 0);
+}
+
+#[test]
+fn repair_symbols_under_way_suffice_unless_another_may_overtake_them() {
+    let filled = |flying: u32, spread: f64| {
+        let mut rng = Rng::new(3);
+        let mut paths = paths();
+        let mut shaky = || 41.2 + spread * rng.normal().abs();
+        let mut scheduler = taught("s-edpf:tau=64", &mut paths, [&mut || 41.2, &mut shaky]);
+        let mut source = Source::of(0);
+        (source.unknown, source.flying) = (2, flying);
+        scheduler.plan(&mut Plan::new(NOW, &mut paths, &mut source));
+        !source.emitted.is_empty()
+    };
+    assert!(filled(1, 0.0));
+    assert!(!filled(2, 0.0), "both come back when these arrive");
+    assert!(filled(2, 60.0));
 }
 
 #[test]
