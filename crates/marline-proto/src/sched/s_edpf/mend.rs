@@ -12,7 +12,8 @@
 //!
 //! * Loss comes first: what repair symbols replace of it is not left for what is late.
 //! * Several shaky paths share what is left, by how much their delays vary.
-//! * Repair symbols that filled idle slots count like those that were due.
+//! * Repair symbols that filled idle slots count like those that were due. On a shaky path they are late
+//!   as often as source symbols, so they are among the share f.
 //! * Of paths that lose alike, the shakiest one carries the repair symbols that are due: as late as
 //!   a source symbol, they are no worse for it, and the steady path is left to source symbols, which
 //!   everything that follows waits for.
@@ -50,9 +51,6 @@ use crate::sched::registry::Entry;
 use crate::sched::{Choice, PathView, Scheduler};
 use crate::wire::FlowKind;
 
-/// Packets that may be late for each repair symbol. With one, everything is known at the quantile;
-/// the mean delay is least a little below it, because what is late arrives by itself, too.
-const COUNTED: f64 = 1.25;
 /// [`AT_RISK`] at the end of what was written.
 const AT_RISK_LAST: f64 = 0.002;
 /// That end has come when nothing was sent for this long, or for [`PAUSE_GAPS`] of the flow's gaps.
@@ -129,9 +127,9 @@ fn cut(lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>) {
     let repairs = (of_all - of_sources).max(1.0 / f64::from(tau));
     let all = paths.iter().zip(outlook.shares);
     let lost: f64 = all.map(|(path, share)| path.loss * share).sum();
-    let spare = (COUNTED * repairs - lost).max(0.0);
+    let spare = (repairs - lost).max(0.0);
     let spreads: SmallVec<[f64; 4]> = (0..paths.len()).map(|q| lanes.spread(q)).collect();
-    let weights = spreads.iter().zip(outlook.sources).enumerate();
+    let weights = spreads.iter().zip(outlook.shares).enumerate();
     let scattered = weights.filter(|(q, _)| lanes.scatters(*q));
     let sum: f64 = scattered.map(|(_, (spread, share))| spread * share).sum();
     if sum <= 0.0 {
