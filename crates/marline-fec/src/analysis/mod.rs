@@ -21,11 +21,14 @@
 //! * Theorem 3's bound of the buffering delay fails for more than one path: its proof takes every
 //!   path for the coded one. [`Frame::buffering_bound`] is the mended one.
 //! * Theorem 4 says where coded packets go: [`coded_path`].
+//! * [`interval()`] turns it round: the longest τ at which packets wait no longer than they may.
 
 pub mod approximation;
 mod frame;
+mod interval;
 
 pub use frame::{Frame, Invalid, Path};
+pub use interval::interval;
 
 /// The path for coded packets: the lossiest one (Theorem 4), of several the first. `None` without
 /// paths or if a loss is not a number.
@@ -40,16 +43,4 @@ pub fn coded_path(losses: impl IntoIterator<Item = f64>) -> Option<usize> {
         }
     }
     best.map(|(path, _)| path)
-}
-
-/// The coding interval τ = ⌊ρ/ε̄⌋ that keeps the load τε̄ at ρ or just below, at least 2: every
-/// τ-th packet is coded. `None` if nothing is lost, so that coding gains nothing.
-///
-/// `loss` is ε̄, the share of slots that is lost over all paths; `load` is ρ. Between 0.5 and 0.6
-/// buffering delay is a few milliseconds at a fraction of a fixed interval's redundancy.
-pub fn interval(loss: f64, load: f64) -> Option<u32> {
-    // 0.6 / 0.1 is 5.999… in binary.
-    let interval = libm::floor(load / loss + 1e-9);
-    // Converting saturates: a loss next to nothing gives the longest interval.
-    (loss > 0.0 && interval.is_finite()).then_some((interval as u32).max(2))
 }

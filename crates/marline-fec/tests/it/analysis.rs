@@ -250,14 +250,38 @@ fn the_lossiest_path_takes_the_coded_packets() {
 }
 
 #[test]
-fn intervals_follow_the_loss() {
-    assert_eq!(interval(0.05, 0.5), Some(10));
-    assert_eq!(interval(0.05, 0.55), Some(11));
-    assert_eq!(interval(0.1, 0.6), Some(6));
-    assert_eq!(interval(0.9, 0.5), Some(2));
-    assert_eq!(interval(0.0, 0.5), None);
-    assert_eq!(interval(f64::NAN, 0.5), None);
-    assert_eq!(interval(1e-300, 0.5), Some(u32::MAX));
+fn intervals_are_the_longest_that_the_wait_allows() {
+    for (information, coded) in [
+        (0.1, 0.1),
+        (0.05, 0.1),
+        (0.05, 0.0),
+        (0.02, 0.02),
+        (0.01, 0.5),
+        (0.003, 0.003),
+    ] {
+        let tau = interval(information, coded, 0.5).expect("something is lost");
+        let wait = |tau: u32| {
+            let frame = frame(&[(information, tau - 1), (coded, 1)], 1);
+            frame.second_moment() / (2.0 * (frame.mean() + frame.idle()))
+        };
+        // Exactly, losses of the few packets of a short frame vary less than Poisson's.
+        let (here, beyond) = (wait(tau), wait(tau + 2 + tau / 8));
+        assert!(here < 0.5, "{information} {coded}: {tau}, {here} frames");
+        assert!(
+            beyond > 0.5,
+            "{information} {coded}: {tau}, {beyond} frames"
+        );
+    }
+}
+
+#[test]
+fn intervals_have_bounds() {
+    assert_eq!(interval(0.9, 0.9, 0.5), Some(2));
+    assert_eq!(interval(0.1, 1.0, 0.5), Some(2));
+    assert_eq!(interval(0.1, f64::NAN, 0.5), Some(2));
+    assert_eq!(interval(0.0, 0.5, 0.5), None);
+    assert_eq!(interval(f64::NAN, 0.0, 0.5), None);
+    assert_eq!(interval(1e-300, 0.0, 0.5), Some(u32::MAX));
 }
 
 #[test]

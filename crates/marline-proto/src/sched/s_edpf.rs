@@ -10,8 +10,9 @@
 //! Every τ-th packet is a repair symbol (Algorithm 1), on the path that loses most (Theorem 4); the
 //! next lossiest path takes those that it does not get rid of. When nothing is unsent but something
 //! is unacknowledged, further repair symbols fill slots that would stay empty, and only these: a
-//! repair symbol that waits in a queue would delay data. Where `tau=auto` finds that coding gains
-//! nothing, there are none of either.
+//! repair symbol that waits in a queue would delay data. As many under way as symbols are unknown
+//! suffice, but not where packets overtake each other: the next one may be there first. Where
+//! `tau=auto` finds that coding gains nothing, there are none of either.
 //!
 //! Where the paper is silent or wrong: Algorithm 1 begins with a repair symbol of nothing, which is
 //! left out; eq. (9) takes Y_q and a_q for independent, although on a path that keeps its order one
@@ -231,7 +232,7 @@ impl Order {
             for memory in &mut self.memories {
                 memory.arrivals.refresh();
             }
-            self.interval.refresh(plan.paths(), &sources);
+            self.interval.refresh(plan.paths(), &shares, &sources);
         }
         if self.ahead && now.since(self.revised) >= REVISE {
             plan.take_back();

@@ -13,13 +13,15 @@ enum Rule {
     Off,
     /// Every so many packets.
     Fixed(u32),
-    /// ⌊ρ/ε̄⌋ from measured loss.
+    /// From measured loss.
     Auto,
 }
 
-/// Packets that are lost for each repair symbol that is sent, ρ. Decoding periods get long as it
-/// nears 1; below one half most of them are a frame long.
-const LOAD: f64 = 0.45;
+/// How long packets may wait for lost ones in the mean, in intervals. Beyond a half decoding periods get
+/// long, and little redundancy is saved.
+const WAIT: f64 = 0.5;
+/// The share of repair symbols from which on it is known where they travel.
+const KNOWN: f64 = 0.01;
 /// Weight of the newest gap in the mean time between packets.
 const GAP_GAIN: f64 = 1.0 / 64.0;
 
@@ -131,14 +133,26 @@ impl Interval {
         }
     }
 
-    /// Sets τ by the paths' loss; `shares` says how much of what is sent each path carries.
-    pub(super) fn refresh(&mut self, paths: &[PathView], shares: &[f64]) {
+    /// Sets τ by the paths' loss; `shares` says how much of what is sent each path carries, `sources`
+    /// the same without repair symbols.
+    pub(super) fn refresh(&mut self, paths: &[PathView], shares: &[f64], sources: &[f64]) {
         if self.rule != Rule::Auto {
             return;
         }
-        let lost = paths.iter().zip(shares).map(|(p, share)| p.loss * share);
-        let lost: f64 = lost.sum();
-        let tau = analysis::interval(lost, LOAD);
+        let lost = |shares: &[f64]| {
+            let lost: f64 = paths.iter().zip(shares).map(|(p, s)| p.loss * s).sum();
+            (lost, shares.iter().sum::<f64>())
+        };
+        let ((lost, sent), (lost_sources, sent_sources)) = (lost(shares), lost(sources));
+        let (lost_repairs, repairs) = (lost - lost_sources, sent - sent_sources);
+        let lossiest = paths.iter().map(|p| p.loss).fold(0.0, f64::max);
+        let of_repairs = match repairs > KNOWN {
+            true => (lost_repairs / repairs).clamp(0.0, lossiest),
+            // They will take this one (Theorem 4).
+            false => lossiest,
+        };
+        let of_sources = lost_sources / sent_sources.max(f64::MIN_POSITIVE);
+        let tau = analysis::interval(of_sources, of_repairs, WAIT);
         let gap = Duration::from_nanos(self.gap.unwrap_or(0.0) as u64);
         let round_trip = paths.iter().map(|p| p.srtt).min().unwrap_or_default();
         // When a repair symbol comes no sooner than what is sent again, coding gains nothing.
@@ -187,19 +201,27 @@ mod tests {
         let mut paths = [path(0), path(1)];
         let mut interval = interval("s-edpf");
         assert_eq!(interval.tau(), None, "nothing is known");
-        paths[0].loss = 0.1;
         for n in 0..200 {
             interval.on_sent(
                 Instant::from_micros(1_000_000 + 600 * n),
                 EmissionKind::Source,
             );
         }
-        interval.refresh(&paths, &[0.5, 0.5]);
-        assert_eq!(interval.tau(), Some(9), "0.45 / 0.05");
-        interval.refresh(&paths, &[1.0, 0.0]);
-        assert_eq!(interval.tau(), Some(4), "0.45 / 0.1");
-        paths[0].loss = 0.0;
-        interval.refresh(&paths, &[1.0, 0.0]);
+        let mut refresh = |interval: &mut Interval, loss, shares: [f64; 2], sources: [f64; 2]| {
+            paths[0].loss = loss;
+            interval.refresh(&paths, &shares, &sources);
+        };
+        refresh(&mut interval, 0.1, [0.5, 0.5], [0.5, 0.5]);
+        let of_the_lossiest = analysis::interval(0.05, 0.1, 0.5);
+        assert_eq!((interval.tau(), of_the_lossiest), (Some(7), Some(7)));
+        // Repair symbols take the other path.
+        refresh(&mut interval, 0.1, [0.4, 0.6], [0.4, 0.4]);
+        assert_eq!(interval.tau(), analysis::interval(0.05, 0.0, 0.5));
+        refresh(&mut interval, 0.1, [1.0, 0.0], [1.0, 0.0]);
+        assert_eq!(interval.tau(), Some(4));
+        refresh(&mut interval, 0.1, [0.5, 0.5], [0.0, 0.5]);
+        assert_eq!(interval.tau(), None, "only repair symbols are lost");
+        refresh(&mut interval, 0.0, [1.0, 0.0], [1.0, 0.0]);
         assert_eq!((interval.tau(), interval.due()), (None, 0));
     }
 
@@ -208,16 +230,16 @@ mod tests {
         let mut paths = [path(0)];
         paths[0].loss = 0.01;
         let mut interval = interval("s-edpf");
-        // A packet every 2 ms: 45 of them last 90 ms.
+        // A packet every 2 ms: 43 of them last 86 ms.
         for n in 0..200 {
             interval.on_sent(Instant::from_millis(1_000 + 2 * n), EmissionKind::Source);
         }
-        paths[0].srtt = Duration::from_millis(90);
-        interval.refresh(&paths, &[1.0]);
+        paths[0].srtt = Duration::from_millis(86);
+        interval.refresh(&paths, &[1.0], &[1.0]);
         assert_eq!(interval.tau(), None);
-        paths[0].srtt = Duration::from_millis(100);
-        interval.refresh(&paths, &[1.0]);
-        assert_eq!(interval.tau(), Some(45));
+        paths[0].srtt = Duration::from_millis(90);
+        interval.refresh(&paths, &[1.0], &[1.0]);
+        assert_eq!(interval.tau(), Some(43));
     }
 
     #[test]
@@ -225,7 +247,7 @@ mod tests {
         let mut paths = [path(0)];
         paths[0].loss = 0.1;
         let mut interval = interval("mend");
-        interval.refresh(&paths, &[1.0]);
+        interval.refresh(&paths, &[1.0], &[1.0]);
         let sent = |interval: &mut Interval, packets: u32| {
             for _ in 0..packets {
                 interval.on_sent(Instant::ZERO, EmissionKind::Source);
@@ -248,7 +270,7 @@ mod tests {
     #[test]
     fn a_fixed_interval_minds_no_loss_and_off_is_off() {
         let mut fixed = interval("s-edpf:tau=16");
-        fixed.refresh(&[path(0)], &[1.0]);
+        fixed.refresh(&[path(0)], &[1.0], &[1.0]);
         assert_eq!(fixed.tau(), Some(16));
         let mut off = interval("s-edpf:tau=off");
         for _ in 0..100 {
