@@ -8,6 +8,7 @@ mod loss_meter;
 mod one_way;
 pub mod pacer;
 mod received;
+mod relayed;
 mod rtt;
 mod state;
 mod timers;

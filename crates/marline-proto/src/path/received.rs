@@ -42,6 +42,8 @@ pub(crate) struct Received {
     asked: bool,
     /// The last acknowledgement left on another path and has not left on this one.
     echo: bool,
+    /// Another path told of all packets up to this one.
+    told_elsewhere: Option<u64>,
 }
 
 impl Received {
@@ -165,6 +167,16 @@ impl Received {
     /// go on being measured where much is lost.
     pub(crate) fn is_urgent(&self) -> bool {
         self.shows_gap && !self.echo
+    }
+
+    /// Is there something of which only this path has told?
+    pub(crate) fn is_untold_elsewhere(&self) -> bool {
+        self.largest.map(|(largest, _)| largest) > self.told_elsewhere
+    }
+
+    /// Another path told of all that arrived.
+    pub(crate) fn on_told_elsewhere(&mut self) {
+        self.told_elsewhere = self.largest.map(|(largest, _)| largest);
     }
 
     /// The last acknowledgement went another way only; it has to go this one, too.

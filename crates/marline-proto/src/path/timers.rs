@@ -114,8 +114,12 @@ impl Path {
     }
 
     pub(crate) fn probe_timeout_at(&self, max_ack_delay: Duration) -> Option<Instant> {
-        if matches!(self.health, Health::Dead(_)) || !self.ledger.has_outstanding() {
-            return None;
+        match self.health {
+            Health::Dead(_) => return None,
+            // Nobody answered yet: it is asked again, also when the question is known to be lost.
+            Health::Validating => {}
+            Health::Active | Health::Suspect(_) if !self.ledger.has_outstanding() => return None,
+            Health::Active | Health::Suspect(_) => {}
         }
         let base = self.rtt.probe_timeout(max_ack_delay);
         if self.pto_backoff == 0 {

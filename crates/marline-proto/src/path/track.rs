@@ -11,6 +11,7 @@ use super::loss_meter::LossMeter;
 use super::one_way::OneWay;
 use super::pacer::Pacer;
 use super::received::Received;
+use super::relayed::Relayed;
 use super::rtt::Rtt;
 use super::timers::Mistakes;
 use super::{Health, PathParams, PathState, Reason, Trial};
@@ -80,9 +81,7 @@ pub(crate) struct Path {
     pub(crate) acks_alone: u32,
     pub(crate) last_eliciting_sent: Instant,
     pub(crate) last_progress: Instant,
-    /// The newest packet that another path's way back told us of: its own way back may follow and
-    /// tell the round trip.
-    pub(crate) relayed: Option<(u64, Instant)>,
+    pub(crate) relayed: Relayed,
     pub(crate) mistakes: Mistakes,
     /// Suspicions that a burst of losses caused.
     pub(crate) bursts: Mistakes,
@@ -141,7 +140,7 @@ impl Path {
             acks_alone: 0,
             last_eliciting_sent: now,
             last_progress: now,
-            relayed: None,
+            relayed: Relayed::default(),
             mistakes: Mistakes::NONE,
             bursts: Mistakes::NONE,
             blocked: false,
@@ -188,7 +187,6 @@ impl Path {
     /// The path's own way back tells `now` what another one told before: that the packet which left
     /// at `sent` arrived, `delay` before this was written.
     pub(crate) fn on_own_way_back(&mut self, now: Instant, sent: Instant, delay: Duration) {
-        self.relayed = None;
         self.rtt.sample(now, now.since(sent), delay);
         self.rate = self.expected_rate();
     }

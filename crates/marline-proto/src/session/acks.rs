@@ -40,10 +40,38 @@ impl Session {
                 }
                 if owner != index {
                     path.received.on_relayed();
+                    path.received.on_told_elsewhere();
                 }
                 draft.has_ack = true;
             }
         }
+    }
+
+    /// An acknowledgement also says what arrived on the path that this one is the witness of. Losses
+    /// take several acknowledgements in a row, and their path would be held for silent.
+    pub(super) fn write_testimony(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
+        for owner in 0..self.paths.len() {
+            let untold = self.paths[owner].received.is_untold_elsewhere();
+            if !untold || self.witness(owner) != Some(index) {
+                continue;
+            }
+            let path = &mut self.paths[owner];
+            if let Some(ack) = path.received.ack(path.id, now)
+                && ack.encode_within(draft.room(), draft.buf).is_some()
+            {
+                path.received.on_told_elsewhere();
+            }
+        }
+    }
+
+    /// The path that also tells what arrived on another: the quickest of those that are not quicker
+    /// than that path's own way back, which should be what the peer hears by if all is well.
+    fn witness(&self, owner: usize) -> Option<usize> {
+        let rtt = |i: usize| self.paths[i].rtt.smoothed();
+        let others = self.usable().filter(|&i| {
+            i != owner && !self.paths[i].blocked && rtt(i) * QUICKER >= rtt(owner) * 4
+        });
+        others.min_by_key(|&i| rtt(i))
     }
 
     /// The path besides its own on which a path's acknowledgement goes when the peer asks.

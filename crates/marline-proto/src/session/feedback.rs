@@ -36,42 +36,41 @@ impl Session {
                 return;
             }
         };
-        let relayed = path
-            .relayed
-            .filter(|(number, _)| Some(*number) == ack.largest());
-        if acked.is_empty() {
-            if via == ack.path
-                && let Some((_, sent)) = relayed
-            {
-                let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
+        let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
+        if via == ack.path {
+            if let Some(sent) = ack.largest().and_then(|number| path.relayed.take(number)) {
                 path.on_own_way_back(now, sent, delay);
             }
+            if let Some(latest) = ack.arrivals.first() {
+                let written = latest.at_us.saturating_add(ack.delay_us);
+                path.one_way.on_way_back(now, written);
+            }
+        }
+        if acked.is_empty() {
             return;
         }
         // RFC 9002 §5.1: a sample only if the largest is newly acknowledged and eliciting counts.
         let eliciting = acked.iter().any(|p| p.eliciting);
         let largest = acked.iter().find(|p| Some(p.number) == ack.largest());
-        if via != ack.path {
-            let newest = largest.filter(|p| p.eliciting);
-            path.relayed = newest.map(|p| (p.number, p.sent)).or(path.relayed);
+        if via != ack.path
+            && let Some(newest) = largest.filter(|p| p.eliciting)
+        {
+            path.relayed.push(newest.number, newest.sent);
         }
         // Round trips over another path's way back are not this path's, but better than a guess.
         let own = via == ack.path || !path.rtt.is_known();
         let sample = largest
             .filter(|_| eliciting && own)
             .map(|p| now.since(p.sent));
-        let rtt = sample.map(|rtt| {
-            let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
-            path.rtt.sample(now, rtt, delay)
-        });
+        let rtt = sample.map(|rtt| path.rtt.sample(now, rtt, delay));
         let mut heard = now;
-        if let Some(latest) = ack.arrivals.first() {
-            let written = latest.at_us.saturating_add(ack.delay_us);
-            if via == ack.path {
-                path.one_way.on_way_back(now, written);
-            } else if let Some(at) = path.one_way.by_own_way(written) {
-                heard = at.min(now + path.rtt.smoothed()).max(now);
-            }
+        if let Some(latest) = ack.arrivals.first()
+            && via != ack.path
+            && let Some(at) = path
+                .one_way
+                .by_own_way(latest.at_us.saturating_add(ack.delay_us))
+        {
+            heard = at.min(now + path.rtt.smoothed()).max(now);
         }
         let timing = Timing { rtt, heard };
         // Both run upwards, except from one range of packets to the next.

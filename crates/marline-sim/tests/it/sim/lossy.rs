@@ -43,3 +43,22 @@ fn what_the_slow_path_loses_comes_by_the_quick_one() {
     // path again it would be 210 ms.
     assert!((100.0..150.0).contains(&p95), "{p95} ms");
 }
+
+/// Links that lose nothing of the stream and bursts of what acknowledges it: silence of one path is not
+/// taken for a stall, because the other path tells what arrived.
+#[test]
+fn lost_acknowledgements_delay_nothing() {
+    let links = ["a", "b"].map(|name| {
+        let mut link = link(name, "rate=6mbit,delay=10ms,queue=200ms");
+        link.down.loss = marline_link::Loss::in_bursts(0.02, 4.0);
+        link
+    });
+    let live = over_packets(constant("live", 10, 1_300), true);
+    let scenario = scenario(links.into(), vec![session("main", 2, vec![live])]);
+    for seed in [1, 2, 3] {
+        let run = run(&scenario, "hedge", seed);
+        // 10 ms and two packets' time; a stream that waits for a stall to end takes 35 and more.
+        let p99 = value(&run, "live.in_order_delay.p99_ms");
+        assert!(p99 < 16.0, "{seed}: {p99}");
+    }
+}
