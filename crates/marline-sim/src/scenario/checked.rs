@@ -14,7 +14,7 @@ use super::{
     schedulers, sessions,
 };
 
-/// What an end may take from an event to what that makes it send.
+/// At most this an end may take from an event to what that makes it send.
 const LONGEST_TURN: Duration = Duration::from_secs(1);
 /// Runs are repeated at most so often.
 const MOST_SEEDS: u64 = 10_000;

@@ -75,6 +75,7 @@ const CASES: &[Case] = &[
     (2, "duration = \"0\"", 2, "duration", "out of range", "from 1us to 1440min"),
     (2, "duration = [\"1s\"]", 2, "duration", "is a list", "not a time"),
     (3, "warmup = \"60s\"", 3, "warmup", "not shorter than the run", "less than `duration`"),
+    (3, "turn = \"1001ms\"", 3, "turn", "out of range", "from 0ms to 1s"),
     (4, "seeds = 0", 4, "seeds", "0 is out of range", "from 1 to 10000"),
     (4, "seeds = [1, 1]", 4, "seeds", "1 comes twice", "each seed once"),
     (4, "seeds = [1, \"x\"]", 4, "seeds", "not a list of seeds", "how many repeats"),
