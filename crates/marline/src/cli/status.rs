@@ -146,7 +146,7 @@ fn push_session(text: &mut String, session: &SessionStatus) {
         "retransmitted",
         "tau",
         "repairs sent/used/wasted",
-        "repairs received/used",
+        "repairs received/symbols recovered",
         "lost",
         "units sent/complete/given up",
     ]);
@@ -375,7 +375,7 @@ fn repairs(flow: &FlowStatus) -> String {
     }
 }
 
-/// Repair symbols of the other end: arrived here, used.
+/// Repair symbols of the other end that arrived here, and symbols that came out of them before they arrived.
 fn repairs_received(flow: &FlowStatus) -> String {
     match flow.repairs_received {
         0 => unknown(),
@@ -455,8 +455,12 @@ mod tests {
         let mut status = example();
         let text = table(&status);
         let row = |text: &str| {
-            ["tau", "repairs sent/used/wasted", "repairs received/used"]
-                .map(|head| of_flow(text, head))
+            [
+                "tau",
+                "repairs sent/used/wasted",
+                "repairs received/symbols recovered",
+            ]
+            .map(|head| of_flow(text, head))
         };
         assert_eq!(row(&text), ["23", "22/13/7", "59/41"], "{text}");
         let flow = &mut status.sessions[0].flows[0];

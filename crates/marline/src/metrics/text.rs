@@ -411,7 +411,7 @@ impl Metrics {
         );
         all.register(
             "flow_repairs",
-            "Repair symbols: sent, of these used by the other end or wasted there; received, of these used here",
+            "Repair symbols: sent, of these used by the other end or wasted there; received; received_used: symbols that came out of those before they arrived",
             self.flow_repairs,
         );
         all.register_with_unit(
