@@ -208,10 +208,15 @@ impl Setup {
                 tracing::info!("  {step}");
             }
         }
-        for file in self.left_on() {
+        let left: Vec<&str> = self.left_on().collect();
+        if let (Some(note), false) = (self.remains.file(), left.is_empty()) {
+            let off: Vec<String> = left.iter().map(|file| format!("echo 0 > {file}")).collect();
             tracing::warn!(
-                "{file} was switched on by a server that was killed: --tun-setup switches it off in the end, \
-                 `echo 0 > {file}` now"
+                "a server that was killed had switched on {}: --tun-setup switches that off in the end, \
+                 `{} && rm {}` now",
+                left.join(" and "),
+                off.join(" && "),
+                note.display()
             );
         }
     }
@@ -251,6 +256,7 @@ impl Setup {
 
     fn run(mut self) -> Result<Applied, SetupError> {
         let mut applied = Applied::default();
+        self.remains.take_over();
         // Undone last.
         let note = self.remains.file().map(Path::to_owned);
         applied.0.extend(note.map(Undo::Remove));
@@ -310,10 +316,21 @@ impl Applied {
 
 impl Drop for Applied {
     fn drop(&mut self) {
+        let mut is_left = false;
         for undo in self.0.drain(..).rev() {
             let result = match &undo {
                 Undo::Run(words) => run(words),
-                Undo::Write(file, value) => fs::write(file, value),
+                Undo::Write(file, value) => {
+                    if let Err(error) = fs::write(file, value) {
+                        tracing::warn!(
+                            "cannot undo the forwarding, `echo {value} > {file}`: {error}"
+                        );
+                        is_left = true;
+                    }
+                    Ok(())
+                }
+                // The next server tries again.
+                Undo::Remove(_) if is_left => Ok(()),
                 Undo::Remove(file) => fs::remove_file(file),
             };
             // With the device all that belonged to it is gone already.
@@ -406,6 +423,21 @@ mod tests {
         iptables.translate_by_iptables(&pool);
         let rule = "POSTROUTING -s 10.77.0.0/24 ! -o tun7 -j MASQUERADE";
         assert_eq!(texts(&iptables)[6], format!("`iptables -t nat -A {rule}`"));
+    }
+
+    #[test]
+    fn the_note_is_kept_until_the_forwarding_is_switched_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("undo");
+        fs::write(&note, "").unwrap();
+        for (file, kept) in [("/nonexistent/forwarding", true), ("/dev/null", false)] {
+            drop(Applied(vec![
+                Undo::Remove(note.clone()),
+                Undo::Write("/dev/null", "0"),
+                Undo::Write(file, "0"),
+            ]));
+            assert_eq!(note.exists(), kept, "{file}");
+        }
     }
 
     #[test]
