@@ -16,6 +16,7 @@ use marline_proto::sched::registry::SCHEDULERS;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,16 +72,20 @@ impl Server {
     /// Checks the configuration, reads the key, and binds the local sockets that it asks for.
     ///
     /// # Errors
-    /// Wrong configuration, an unusable key file, a busy port, another instance at the control socket.
+    /// Wrong configuration, an unusable key file, a busy port, another instance at the control socket, a tunnel that cannot
+    /// be had, a signal to stop meanwhile.
     pub async fn bind(args: Args) -> Result<Self, CliError> {
         let source = Source::load(args.raw, args.config.as_deref())?;
         let config = ServerConfig::check(&source)?;
         let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
-        let service = Service::bind(&config.common).await?;
+        let mut service = Service::bind(&config.common).await?;
         let tunnel = match &config.tun {
             Some(tun) => {
                 let (policy, key) = (config.targets.clone(), identity.public_key());
-                let tunnel = ServerTunnel::open(tun, policy, key).await;
+                // A command of the setup may hang.
+                let stop = CancellationToken::new();
+                let opening = ServerTunnel::open(tun, policy, key, stop.clone());
+                let tunnel = service.unless_stopped(opening, &stop).await?;
                 Some(tunnel.map_err(|error| {
                     let hint = error.hint();
                     CliError::runtime(error).hint(hint)

@@ -52,6 +52,27 @@ impl Service {
         })
     }
 
+    /// What `begun` comes to. A signal to stop cancels `stop` and waits until `begun` has cleaned up.
+    ///
+    /// # Errors
+    /// Such a signal came.
+    pub(super) async fn unless_stopped<T>(
+        &mut self,
+        begun: impl Future<Output = T>,
+        stop: &CancellationToken,
+    ) -> Result<T, CliError> {
+        tokio::pin!(begun);
+        tokio::select! {
+            done = &mut begun => Ok(done),
+            () = self.signals.stop() => {
+                tracing::info!("stopping: what was done so far is undone");
+                stop.cancel();
+                drop(begun.await);
+                Err(CliError::runtime("stopped by a signal before it served"))
+            }
+        }
+    }
+
     /// Serves until a signal or a request to stop, then lets `tasks` finish. SIGHUP calls `reload`. `ended` completes
     /// with the reason when there is nothing left to serve.
     pub(super) async fn run<M: Manage>(

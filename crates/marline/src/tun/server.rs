@@ -29,6 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Largest packet of the server's device; a client may have smaller ones, and senders are told so.
 const MTU: u16 = 1500;
@@ -51,14 +52,15 @@ pub struct ServerTunnel {
 
 impl ServerTunnel {
     /// Opens the device and, if that is asked for, sets it up. `key` is the server's, by which it has a network of its
-    /// own where none is configured.
+    /// own where none is configured. `stop` ends the setup and undoes it.
     ///
     /// # Errors
-    /// The device, the state file, or a command that sets the device up.
+    /// The device, the state file, a command that sets the device up, or `stop` during those.
     pub async fn open(
         config: &TunOut,
         policy: Policy,
         key: PublicKey,
+        stop: CancellationToken,
     ) -> Result<Self, ServerTunnelError> {
         let pool = config
             .pool
@@ -77,7 +79,7 @@ impl ServerTunnel {
                 setup.show();
                 None
             }
-            TunSetup::On | TunSetup::WithoutNat => Some(setup.apply().await?),
+            TunSetup::On | TunSetup::WithoutNat => Some(setup.apply(stop).await?),
         };
         tracing::info!("tunnel {}: clients have addresses of {pool}", device.name());
         Ok(ServerTunnel {

@@ -10,12 +10,20 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 /// Kernel settings that let a server pass packets on.
 const FORWARDING: [&str; 2] = [
     "/proc/sys/net/ipv4/ip_forward",
     "/proc/sys/net/ipv6/conf/all/forwarding",
 ];
+
+/// A command that undoes something is ended after so long.
+const UNDOING: Duration = Duration::from_secs(5);
+/// A running command is looked at so often.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// One thing to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,9 +236,10 @@ impl Setup {
             .filter(|file| self.remains.holds(file))
     }
 
-    /// Does everything; other tasks go on meanwhile.
-    pub(super) async fn apply(self) -> Result<Applied, SetupError> {
-        let done = tokio::task::spawn_blocking(move || self.run());
+    /// Does everything; other tasks go on meanwhile. With `stop` the command that runs is ended, what was done is undone,
+    /// and this fails.
+    pub(super) async fn apply(self, stop: CancellationToken) -> Result<Applied, SetupError> {
+        let done = tokio::task::spawn_blocking(move || self.run(&stop));
         done.await.unwrap_or_else(|error| {
             Err(SetupError {
                 what: "the tunnel's setup".to_owned(),
@@ -245,7 +254,7 @@ impl Setup {
             self.show();
             return None;
         }
-        match self.apply().await {
+        match self.apply(CancellationToken::new()).await {
             Ok(applied) => Some(applied),
             Err(error) => {
                 tracing::error!("the tunnel was not set up: {error}; {}", error.hint());
@@ -254,7 +263,7 @@ impl Setup {
         }
     }
 
-    fn run(mut self) -> Result<Applied, SetupError> {
+    fn run(mut self, stop: &CancellationToken) -> Result<Applied, SetupError> {
         let mut applied = Applied::default();
         self.remains.take_over();
         // Undone last.
@@ -271,15 +280,21 @@ impl Setup {
                 what: step.to_string(),
                 why: why.to_string(),
             };
+            if stop.is_cancelled() {
+                return Err(failed(io::Error::other("not begun, for this is to stop")));
+            }
+            let run = |words| run(words, || stop.is_cancelled());
             match &step {
                 Step::Clear(words) => {
                     let _ = run(words);
                 }
                 Step::Run { words, undo } => {
-                    run(words).map_err(failed)?;
-                    if !undo.is_empty() {
+                    let done = run(words);
+                    // One that was ended may have done it already.
+                    if (done.is_ok() || stop.is_cancelled()) && !undo.is_empty() {
                         applied.0.push(Undo::Run(undo.clone()));
                     }
+                    done.map_err(failed)?;
                 }
                 Step::Forward(file) => {
                     let before = fs::read_to_string(file).map_err(failed)?;
@@ -319,7 +334,10 @@ impl Drop for Applied {
         let mut is_left = false;
         for undo in self.0.drain(..).rev() {
             let result = match &undo {
-                Undo::Run(words) => run(words),
+                Undo::Run(words) => {
+                    let begun = Instant::now();
+                    run(words, || begun.elapsed() >= UNDOING)
+                }
                 Undo::Write(file, value) => {
                     if let Err(error) = fs::write(file, value) {
                         tracing::warn!(
@@ -341,15 +359,26 @@ impl Drop for Applied {
     }
 }
 
-/// Runs a command to its end.
-fn run(words: &[String]) -> io::Result<()> {
+/// Runs a command to its end, or until it is given up.
+fn run(words: &[String], give_up: impl Fn() -> bool) -> io::Result<()> {
     let Some((program, rest)) = words.split_first() else {
         return Ok(());
     };
-    let output = Command::new(program)
+    let mut child = Command::new(program)
         .args(rest)
         .stdin(Stdio::null())
-        .output()?;
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    while child.try_wait()?.is_none() {
+        if give_up() {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::Error::other("ended before it was done"));
+        }
+        thread::sleep(LOOK);
+    }
+    let output = child.wait_with_output()?;
     if output.status.success() {
         return Ok(());
     }
@@ -426,6 +455,39 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_hangs_is_ended_and_undone_on_request() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (made, begun) = (file("made"), file("begun"));
+        let hang = ["sh", "-c", &format!("touch {begun}; exec sleep 1000")];
+        let steps = vec![
+            Step::Run {
+                words: words(&format!("touch {made}")),
+                undo: words(&format!("rm {made}")),
+            },
+            Step::Run {
+                words: hang.map(str::to_owned).to_vec(),
+                undo: words(&format!("rm {begun}")),
+            },
+        ];
+        let setup = Setup {
+            device: "tun7".to_owned(),
+            steps,
+            remains: Remains::default(),
+        };
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let running = thread::spawn(move || setup.run(&stopped));
+        while !Path::new(&begun).exists() {
+            thread::yield_now();
+        }
+        stop.cancel();
+        let error = running.join().unwrap().unwrap_err().to_string();
+        assert!(error.contains("ended before it was done"), "{error}");
+        assert!(!Path::new(&begun).exists() && !Path::new(&made).exists());
+    }
+
+    #[test]
     fn the_note_is_kept_until_the_forwarding_is_switched_off() {
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("undo");
@@ -461,7 +523,8 @@ mod tests {
             steps,
             remains: Remains::default(),
         };
-        let error = setup.run().unwrap_err().to_string();
+        let stop = CancellationToken::new();
+        let error = setup.run(&stop).unwrap_err().to_string();
         assert!(error.contains("`ls /nonexistent`: "), "{error}");
         assert!(Path::new(&undone).exists() && !Path::new(&made).exists());
         assert!(has("sh") && !has("no-such-program-here"));
