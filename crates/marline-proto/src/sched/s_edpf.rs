@@ -142,9 +142,11 @@ struct Memory {
     is_fresh: bool,
     /// Share of its packets that are lost, as of the last plan.
     loss: f64,
-    /// Which share of the flow's packets it carries, and of these, without repair symbols.
+    /// Shares of the flow's packets: what it carries in all, as source symbols that leave for the first
+    /// time, and as repair symbols. Copies and what is sent again count only in the first.
     share: f64,
     sources: f64,
+    repairs: f64,
 }
 
 /// Places symbols by equation 9 and repair symbols by Algorithm 1.
@@ -168,9 +170,10 @@ struct Order {
 #[derive(Debug)]
 struct Outlook<'a> {
     now: Instant,
-    /// Shares of all packets that each path carries, and of these, without repair symbols.
+    /// Shares of all packets that each path carries: of any kind, as source symbols, as repair symbols.
     shares: &'a [f64],
     sources: &'a [f64],
+    repairs: &'a [f64],
     tau: Option<u32>,
     /// Mean time between packets (µs), if it is known.
     gap: f64,
@@ -227,12 +230,13 @@ impl Order {
         self.remember(plan.paths());
         let shares = self.shares(plan.paths(), |memory| memory.share);
         let sources = self.shares(plan.paths(), |memory| memory.sources);
+        let repairs = self.repairs(plan.paths());
         if now.since(self.refreshed) >= REFRESH || self.refreshed == Instant::ZERO {
             self.refreshed = now;
             for memory in &mut self.memories {
                 memory.arrivals.refresh();
             }
-            self.interval.refresh(plan.paths(), &shares, &sources);
+            self.interval.refresh(plan.paths(), &sources, &repairs);
         }
         if self.ahead && now.since(self.revised) >= REVISE {
             plan.take_back();
@@ -258,6 +262,7 @@ impl Order {
             now,
             shares: &shares,
             sources: &sources,
+            repairs: &repairs,
             tau: None,
             gap: interval.gap() / 1e3,
             waiting: plan.paths().iter().fold(plan.unsent(), |sum, path| {
@@ -331,6 +336,7 @@ impl Order {
                     loss: 0.0,
                     share: 0.0,
                     sources: 0.0,
+                    repairs: 0.0,
                 });
             }
             if let Some(memory) = self.memories.iter_mut().find(|m| m.path == path.id) {
@@ -348,20 +354,40 @@ impl Order {
 
     /// Shares of the paths; by their rates until something was sent.
     fn shares(&self, paths: &[PathView], of: impl Fn(&Memory) -> f64) -> SmallVec<[f64; 4]> {
-        let memory = |p: &PathView| self.memories.iter().find(|m| m.path == p.id);
-        if self.memories.iter().map(|m| m.share).sum::<f64>() > 0.5 {
-            return paths.iter().map(|p| memory(p).map_or(0.0, &of)).collect();
+        if self.knows_shares() {
+            return paths
+                .iter()
+                .map(|p| self.memory(p).map_or(0.0, &of))
+                .collect();
         }
         let sum: f64 = paths.iter().map(|p| p.rate.as_bps() as f64).sum();
         let share = |p: &PathView| p.rate.as_bps() as f64 / sum.max(1.0);
         paths.iter().map(share).collect()
     }
 
+    /// Shares of the repair symbols; none until enough was sent.
+    fn repairs(&self, paths: &[PathView]) -> SmallVec<[f64; 4]> {
+        let known = self.knows_shares();
+        let memory = |p: &PathView| self.memory(p).filter(|_| known);
+        paths
+            .iter()
+            .map(|p| memory(p).map_or(0.0, |memory| memory.repairs))
+            .collect()
+    }
+
+    fn knows_shares(&self) -> bool {
+        self.memories.iter().map(|m| m.share).sum::<f64>() > 0.5
+    }
+
+    fn memory(&self, path: &PathView) -> Option<&Memory> {
+        self.memories.iter().find(|m| m.path == path.id)
+    }
+
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         match feedback.outcome {
             Outcome::Sent => {
                 self.interval.on_sent(now, feedback.kind);
-                let source = feedback.kind == EmissionKind::Source;
+                let is = |kind: EmissionKind| feedback.kind == kind;
                 for memory in &mut self.memories {
                     let here = memory.path == feedback.path;
                     if here {
@@ -376,7 +402,8 @@ impl Order {
                         *share += SHARE_GAIN * (f64::from(u8::from(hit)) - *share);
                     };
                     follow(&mut memory.share, here);
-                    follow(&mut memory.sources, here && source);
+                    follow(&mut memory.sources, here && is(EmissionKind::Source));
+                    follow(&mut memory.repairs, here && is(EmissionKind::Repair));
                 }
             }
             Outcome::Acked => {

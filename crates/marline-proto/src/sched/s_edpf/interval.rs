@@ -17,7 +17,7 @@ enum Rule {
     Auto,
 }
 
-/// How long packets may wait for lost ones in the mean, in intervals. Beyond a half decoding periods get
+/// How long packets may wait for lost ones in the mean, in intervals, by an upper bound. Beyond a half decoding periods get
 /// long, and little redundancy is saved.
 const WAIT: f64 = 0.5;
 /// The share of repair symbols from which on it is known where they travel.
@@ -133,9 +133,9 @@ impl Interval {
         }
     }
 
-    /// Sets τ by the paths' loss; `shares` says how much of what is sent each path carries, `sources`
-    /// the same without repair symbols.
-    pub(super) fn refresh(&mut self, paths: &[PathView], shares: &[f64], sources: &[f64]) {
+    /// Sets τ by the paths' loss; `sources` and `repairs` say which share of all packets each path carries
+    /// as source symbols that leave for the first time, and as repair symbols.
+    pub(super) fn refresh(&mut self, paths: &[PathView], sources: &[f64], repairs: &[f64]) {
         if self.rule != Rule::Auto {
             return;
         }
@@ -143,11 +143,11 @@ impl Interval {
             let lost: f64 = paths.iter().zip(shares).map(|(p, s)| p.loss * s).sum();
             (lost, shares.iter().sum::<f64>())
         };
-        let ((lost, sent), (lost_sources, sent_sources)) = (lost(shares), lost(sources));
-        let (lost_repairs, repairs) = (lost - lost_sources, sent - sent_sources);
+        let (lost_sources, sent_sources) = lost(sources);
+        let (lost_repairs, sent_repairs) = lost(repairs);
         let lossiest = paths.iter().map(|p| p.loss).fold(0.0, f64::max);
-        let of_repairs = match repairs > KNOWN {
-            true => (lost_repairs / repairs).clamp(0.0, lossiest),
+        let of_repairs = match sent_repairs > KNOWN {
+            true => lost_repairs / sent_repairs,
             // They will take this one (Theorem 4).
             false => lossiest,
         };
@@ -207,21 +207,21 @@ mod tests {
                 EmissionKind::Source,
             );
         }
-        let mut refresh = |interval: &mut Interval, loss, shares: [f64; 2], sources: [f64; 2]| {
+        let mut refresh = |interval: &mut Interval, loss, sources: [f64; 2], repairs: [f64; 2]| {
             paths[0].loss = loss;
-            interval.refresh(&paths, &shares, &sources);
+            interval.refresh(&paths, &sources, &repairs);
         };
-        refresh(&mut interval, 0.1, [0.5, 0.5], [0.5, 0.5]);
+        refresh(&mut interval, 0.1, [0.5, 0.5], [0.0, 0.0]);
         let of_the_lossiest = analysis::interval(0.05, 0.1, 0.5);
         assert_eq!((interval.tau(), of_the_lossiest), (Some(7), Some(7)));
         // Repair symbols take the other path.
-        refresh(&mut interval, 0.1, [0.4, 0.6], [0.4, 0.4]);
+        refresh(&mut interval, 0.1, [0.4, 0.4], [0.0, 0.2]);
         assert_eq!(interval.tau(), analysis::interval(0.05, 0.0, 0.5));
-        refresh(&mut interval, 0.1, [1.0, 0.0], [1.0, 0.0]);
+        refresh(&mut interval, 0.1, [1.0, 0.0], [0.0, 0.0]);
         assert_eq!(interval.tau(), Some(4));
-        refresh(&mut interval, 0.1, [0.5, 0.5], [0.0, 0.5]);
+        refresh(&mut interval, 0.1, [0.0, 0.5], [0.5, 0.0]);
         assert_eq!(interval.tau(), None, "only repair symbols are lost");
-        refresh(&mut interval, 0.0, [1.0, 0.0], [1.0, 0.0]);
+        refresh(&mut interval, 0.0, [1.0, 0.0], [0.0, 0.0]);
         assert_eq!((interval.tau(), interval.due()), (None, 0));
     }
 
@@ -235,10 +235,10 @@ mod tests {
             interval.on_sent(Instant::from_millis(1_000 + 2 * n), EmissionKind::Source);
         }
         paths[0].srtt = Duration::from_millis(86);
-        interval.refresh(&paths, &[1.0], &[1.0]);
+        interval.refresh(&paths, &[1.0], &[0.0]);
         assert_eq!(interval.tau(), None);
         paths[0].srtt = Duration::from_millis(90);
-        interval.refresh(&paths, &[1.0], &[1.0]);
+        interval.refresh(&paths, &[1.0], &[0.0]);
         assert_eq!(interval.tau(), Some(43));
     }
 
@@ -247,7 +247,7 @@ mod tests {
         let mut paths = [path(0)];
         paths[0].loss = 0.1;
         let mut interval = interval("mend");
-        interval.refresh(&paths, &[1.0], &[1.0]);
+        interval.refresh(&paths, &[1.0], &[0.0]);
         let sent = |interval: &mut Interval, packets: u32| {
             for _ in 0..packets {
                 interval.on_sent(Instant::ZERO, EmissionKind::Source);
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn a_fixed_interval_minds_no_loss_and_off_is_off() {
         let mut fixed = interval("s-edpf:tau=16");
-        fixed.refresh(&[path(0)], &[1.0], &[1.0]);
+        fixed.refresh(&[path(0)], &[1.0], &[0.0]);
         assert_eq!(fixed.tau(), Some(16));
         let mut off = interval("s-edpf:tau=off");
         for _ in 0..100 {

@@ -122,12 +122,7 @@ fn cut(lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>) {
     let Some(tau) = outlook.tau else {
         return;
     };
-    let of_all: f64 = outlook.shares.iter().sum();
-    let of_sources: f64 = outlook.sources.iter().sum();
-    let repairs = (of_all - of_sources).max(1.0 / f64::from(tau));
-    let all = paths.iter().zip(outlook.shares);
-    let lost: f64 = all.map(|(path, share)| path.loss * share).sum();
-    let spare = (repairs - lost).max(0.0);
+    let (repairs, spare) = budget(paths, outlook, tau);
     let spreads: SmallVec<[f64; 4]> = (0..paths.len()).map(|q| lanes.spread(q)).collect();
     let weights = spreads.iter().zip(outlook.shares).enumerate();
     let scattered = weights.filter(|(q, _)| lanes.scatters(*q));
@@ -142,6 +137,15 @@ fn cut(lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>) {
             lanes.mend(q, (spare * spread / sum).min(1.0), soonest);
         }
     }
+}
+
+/// The share of repair symbols among all packets, and what of it the paths' loss leaves over.
+fn budget(paths: &[PathView], outlook: &Outlook<'_>, tau: u32) -> (f64, f64) {
+    let sent: f64 = outlook.repairs.iter().sum();
+    let repairs = sent.max(1.0 / f64::from(tau));
+    let all = paths.iter().zip(outlook.shares);
+    let lost: f64 = all.map(|(path, share)| path.loss * share).sum();
+    (repairs, (repairs - lost).max(0.0))
 }
 
 /// Does so much wait that a round trip more or less is little?
@@ -174,6 +178,7 @@ mod tests {
                 now: Instant::ZERO,
                 shares: &[0.5, 0.5],
                 sources: &[0.5, 0.5],
+                repairs: &[0.0, 0.0],
                 tau: Some(9),
                 gap: 600.0,
                 waiting,
@@ -195,10 +200,32 @@ mod tests {
             now: Instant::ZERO,
             shares: &[0.5, 0.5],
             sources: &[0.5, 0.5],
+            repairs: &[0.0, 0.0],
             tau: None,
             gap: 0.0,
             waiting: u64::MAX >> 8,
         };
         assert!(!Mending.is_coding_vain(&paths, &outlook));
+    }
+
+    #[test]
+    fn what_is_sent_again_is_no_repair_symbol() {
+        let mut paths = [path(0), path(1)];
+        paths[0].loss = 0.1;
+        // A tenth is sent again or copied.
+        let outlook = Outlook {
+            now: Instant::ZERO,
+            shares: &[0.5, 0.5],
+            sources: &[0.4, 0.4],
+            repairs: &[0.1, 0.0],
+            tau: Some(16),
+            gap: 600.0,
+            waiting: 0,
+        };
+        let (repairs, spare) = budget(&paths, &outlook, 16);
+        assert_eq!(repairs, 0.1);
+        assert!((spare - 0.05).abs() < 1e-12, "{spare}");
+        // What is due counts before it was sent.
+        assert_eq!(budget(&paths, &outlook, 8).0, 0.125);
     }
 }

@@ -4,6 +4,7 @@ use crate::path::EmissionKind;
 use crate::sched::tests::path;
 use crate::sched::{Coding, SymbolSource, Unit};
 use marline_base::{Rate, Rng};
+use marline_fec::analysis;
 
 const SYMBOL: u32 = 1_500;
 
@@ -281,6 +282,45 @@ fn repair_symbols_take_the_lossiest_path_one_in_tau() {
             let repairs = [source.repairs_on(lossy), source.repairs_on(clean)];
             assert_eq!(repairs, [100, 0], "{text}");
         }
+    }
+}
+
+#[test]
+fn what_is_sent_again_says_nothing_of_where_repair_symbols_go() {
+    for text in ["s-edpf", "mend"] {
+        let mut paths = paths();
+        paths[0].loss = 0.1;
+        let mut scheduler = order(text);
+        let mut plan = |scheduler: &mut dyn Scheduler, now| {
+            scheduler.plan(&mut Plan::new(now, &mut paths, &mut Source::of(0)));
+        };
+        plan(&mut *scheduler, Instant::ZERO);
+        // As many source symbols over each path, and one packet in eleven again over the clean one.
+        for n in 0..1_000 {
+            let sent = NOW + Duration::from_micros(600) * n;
+            let feedback = Feedback {
+                symbol: Symbol {
+                    unit: 0,
+                    offset: u64::from(n),
+                    len: SYMBOL,
+                },
+                path: PathId(u64::from(n % 2 == 1 || n % 11 == 10)),
+                kind: match n % 22 {
+                    10 => EmissionKind::Retransmission,
+                    21 => EmissionKind::Copy,
+                    _ => EmissionKind::Source,
+                },
+                sent,
+                outcome: Outcome::Sent,
+                arrived_us: None,
+            };
+            scheduler.on_feedback(sent, &feedback);
+        }
+        plan(&mut *scheduler, NOW + Duration::from_secs(1));
+        // No repair symbol was sent: the path that loses a tenth will take them (Theorem 4).
+        let tau = analysis::interval(0.05, 0.1, 0.5);
+        assert_eq!(scheduler.coding_interval(), tau, "{text}");
+        assert_ne!(tau, analysis::interval(0.05, 0.0, 0.5));
     }
 }
 
