@@ -11,8 +11,9 @@ use libm::{exp, expm1, floor};
 /// periods like a lost information packet, but begins none.
 ///
 /// The wait is that of Theorem 3's renewal argument, E\[S²\] / 2(E\[S\] + P(S = 0)) frames, with
-/// losses of information packets as rare and independent as Poisson's. It overrates the wait a
-/// little, because packets that arrive late in a period's first frame wait for less than it.
+/// losses of information packets as rare and independent as Poisson's. It is an upper bound: the
+/// first frame of a period counts whole, though what arrives before its first loss waits for nothing.
+/// It overrates the wait up to threefold where periods last one frame: half a frame for 1/6.
 pub fn interval(information: f64, coded: f64, wait: f64) -> Option<u32> {
     if information.is_nan() || information <= 0.0 {
         return None;

@@ -1,5 +1,6 @@
 //! τ as status shows it: what the paths lose sets it, and nothing shows where nothing is coded.
 
+use marline_fec::analysis;
 use marline_proto::wire::FlowId;
 
 use super::*;
@@ -43,8 +44,12 @@ fn both() -> (Config, Config) {
 
 #[test]
 fn where_packets_are_lost_tau_follows_the_law() {
-    // τ = ⌊ρ/ε̄⌋, where the study found ρ from 0.4 (little loss) to 0.6 best.
-    for (loss, least, most) in [(0.1, 3.5, 6.0), (0.04, 9.0, 15.0)] {
+    for loss in [0.1, 0.04] {
+        // Both paths lose alike, and packets may wait for half an interval.
+        let law = |loss: f64| f64::from(analysis::interval(loss, loss, 0.5).expect("it codes"));
+        // Six seconds of 1000 packets a second and the repair symbols: four standard errors.
+        let error = 4.0 * (loss * (1.0 - loss) / 6_000.0_f64).sqrt();
+        let (least, most) = (law(loss + error), law(loss - error));
         for scheduler in ["mend", "s-edpf"] {
             let link = format!("{CLEAN},loss={}%", 100.0 * loss);
             let seen = shown(11, scheduler, both(), &link);
@@ -56,7 +61,10 @@ fn where_packets_are_lost_tau_follows_the_law() {
             // The mean of 1/τ: the share of repair symbols, which is in proportion to the loss.
             let share = taus.iter().map(|tau| 1.0 / tau).sum::<f64>() / taus.len() as f64;
             let tau = 1.0 / share;
-            assert!((least..most).contains(&tau), "{scheduler} at {loss}: {tau}");
+            assert!(
+                (least..=most).contains(&tau),
+                "{scheduler} at {loss}: {tau}, {least} to {most}"
+            );
             // The receiver sends nothing on this flow, so it codes nothing.
             assert!(seen.iter().all(|[_, back]| back.is_none()), "{seen:?}");
         }
