@@ -112,7 +112,9 @@ impl Code {
 
     /// A repair symbol arrives.
     pub(super) fn on_repair(&mut self, repair: Repair, payload: &[u8], known: &mut Vec<u64>) {
-        // What is known is kept: repair symbols that others overtook combine it, too.
+        // The sender knows that what is before `start` is known, even what this decoder refused: that is
+        // given up, and with it all before it. While nothing before `start` is missing, what is known
+        // there is kept: repair symbols that others overtook combine it, too.
         while self.decoder.status().first_missing < repair.start.min(self.decoder.status().end) {
             let missing = self.decoder.status().first_missing;
             self.decoder.forget_before(missing + 1);
@@ -160,5 +162,29 @@ mod tests {
         assert_eq!(known, [0, 2], "one equation, two unknown packets");
         code.on_repair(early, &early_bytes, &mut known);
         assert_eq!(known, [0, 2, 1, 3]);
+    }
+
+    #[test]
+    fn what_the_sender_knows_to_be_known_is_not_waited_for() {
+        let mut code = Code::new();
+        let numbers: Vec<u64> = (0..4).map(|packet| code.on_departure(packet)).collect();
+        let (early, early_bytes) = code.repair().expect("four packets");
+        let (later, later_bytes) = code.repair().expect("four packets");
+        let mut known = Vec::new();
+        code.on_source(2, numbers[2], &mut known);
+        code.on_repair(early, &early_bytes, &mut known);
+        // As if the decoder had refused packet 0.
+        code.on_known(0);
+        let (late, late_bytes) = code.repair().expect("three packets");
+        assert_eq!((early.start, late.start), (0, 1));
+        code.on_repair(late, &late_bytes, &mut known);
+        let status = code.decoder.status();
+        assert_eq!((status.first_missing, status.missing), (1, 2));
+        assert_eq!(code.rank(), 1, "nothing is known of what was given up");
+        // It combines what was given up.
+        code.on_repair(later, &later_bytes, &mut known);
+        assert_eq!(known, [2]);
+        code.on_source(1, numbers[1], &mut known);
+        assert_eq!(known, [2, 1, 3]);
     }
 }
