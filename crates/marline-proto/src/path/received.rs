@@ -169,9 +169,10 @@ impl Received {
         self.shows_gap && !self.echo
     }
 
-    /// Is there something of which only this path has told?
+    /// Did something arrive since another path told of it? Of the first packets none does: the round trips
+    /// that the peer measures first should be the path's own.
     pub(crate) fn is_untold_elsewhere(&self) -> bool {
-        self.largest.map(|(largest, _)| largest) > self.told_elsewhere
+        self.seen > EAGER && self.largest.map(|(largest, _)| largest) > self.told_elsewhere
     }
 
     /// Another path told of all that arrived.

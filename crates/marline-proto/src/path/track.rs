@@ -82,6 +82,8 @@ pub(crate) struct Path {
     pub(crate) last_eliciting_sent: Instant,
     pub(crate) last_progress: Instant,
     pub(crate) relayed: Relayed,
+    /// A round trip that the path's own way back told after another one, for the controller.
+    pub(crate) own_trip: Option<Duration>,
     pub(crate) mistakes: Mistakes,
     /// Suspicions that a burst of losses caused.
     pub(crate) bursts: Mistakes,
@@ -141,6 +143,7 @@ impl Path {
             last_eliciting_sent: now,
             last_progress: now,
             relayed: Relayed::default(),
+            own_trip: None,
             mistakes: Mistakes::NONE,
             bursts: Mistakes::NONE,
             blocked: false,
@@ -187,7 +190,7 @@ impl Path {
     /// The path's own way back tells `now` what another one told before: that the packet which left
     /// at `sent` arrived, `delay` before this was written.
     pub(crate) fn on_own_way_back(&mut self, now: Instant, sent: Instant, delay: Duration) {
-        self.rtt.sample(now, now.since(sent), delay);
+        self.own_trip = Some(self.rtt.sample(now, now.since(sent), delay));
         self.rate = self.expected_rate();
     }
 

@@ -25,16 +25,14 @@ impl Session {
             let echoes = owner == index && path.received.is_echo_due();
             let relay = path.received.is_asked().then(|| self.relay(owner));
             let relays = relay == Some(Some(index));
-            let path = &mut self.paths[owner];
             if relay == Some(None) {
-                path.received.on_relayed();
+                self.paths[owner].received.on_relayed();
             }
             if !carries && !echoes && !relays {
                 continue;
             }
-            if let Some(ack) = path.received.ack(path.id, now)
-                && ack.encode_within(draft.room(), draft.buf).is_some()
-            {
+            if self.write_ack(now, owner, draft) {
+                let path = &mut self.paths[owner];
                 if carries || echoes {
                     path.received.on_ack_sent(owner != index);
                 }
@@ -47,31 +45,29 @@ impl Session {
         }
     }
 
-    /// An acknowledgement also says what arrived on the path that this one is the witness of. Losses
-    /// take several acknowledgements in a row, and their path would be held for silent.
+    /// An acknowledgement also says what arrived on other paths. Losses take several acknowledgements in
+    /// a row, and their path would be held for silent.
     pub(super) fn write_testimony(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
-        for owner in 0..self.paths.len() {
+        for owner in (0..self.paths.len()).filter(|&i| i != index) {
             let untold = self.paths[owner].received.is_untold_elsewhere();
-            if !untold || self.witness(owner) != Some(index) {
-                continue;
-            }
-            let path = &mut self.paths[owner];
-            if let Some(ack) = path.received.ack(path.id, now)
-                && ack.encode_within(draft.room(), draft.buf).is_some()
-            {
-                path.received.on_told_elsewhere();
+            if untold && self.may_testify(index, owner) && self.write_ack(now, owner, draft) {
+                self.paths[owner].received.on_told_elsewhere();
             }
         }
     }
 
-    /// The path that also tells what arrived on another: the quickest of those that are not quicker
-    /// than that path's own way back, which should be what the peer hears by if all is well.
-    fn witness(&self, owner: usize) -> Option<usize> {
+    /// Not over a path that is much quicker: it would speak before the path's own way back, by which the
+    /// peer should hear of what arrived if all is well.
+    fn may_testify(&self, index: usize, owner: usize) -> bool {
         let rtt = |i: usize| self.paths[i].rtt.smoothed();
-        let others = self.usable().filter(|&i| {
-            i != owner && !self.paths[i].blocked && rtt(i) * QUICKER >= rtt(owner) * 4
-        });
-        others.min_by_key(|&i| rtt(i))
+        rtt(index) * QUICKER >= rtt(owner) * 4
+    }
+
+    /// Appends what arrived on a path; false if there is nothing to tell or no room.
+    fn write_ack(&self, now: Instant, owner: usize, draft: &mut Draft<'_>) -> bool {
+        let path = &self.paths[owner];
+        let ack = path.received.ack(path.id, now);
+        ack.is_some_and(|ack| ack.encode_within(draft.room(), draft.buf).is_some())
     }
 
     /// The path besides its own on which a path's acknowledgement goes when the peer asks.

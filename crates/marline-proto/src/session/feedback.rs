@@ -39,6 +39,8 @@ impl Session {
         let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
         if via == ack.path {
             if let Some(sent) = ack.largest().and_then(|number| path.relayed.take(number)) {
+                // The peer wrote this when another path had told it: of its promise that says nothing.
+                let delay = Duration::from_micros(ack.delay_us);
                 path.on_own_way_back(now, sent, delay);
             }
             if let Some(latest) = ack.arrivals.first() {
@@ -52,10 +54,10 @@ impl Session {
         // RFC 9002 §5.1: a sample only if the largest is newly acknowledged and eliciting counts.
         let eliciting = acked.iter().any(|p| p.eliciting);
         let largest = acked.iter().find(|p| Some(p.number) == ack.largest());
-        if via != ack.path
-            && let Some(newest) = largest.filter(|p| p.eliciting)
-        {
-            path.relayed.push(newest.number, newest.sent);
+        if via != ack.path {
+            for packet in acked.iter().filter(|p| p.eliciting) {
+                path.relayed.push(packet.number, packet.sent);
+            }
         }
         // Round trips over another path's way back are not this path's, but better than a guess.
         let own = via == ack.path || !path.rtt.is_known();
@@ -72,6 +74,7 @@ impl Session {
         {
             heard = at.min(now + path.rtt.smoothed()).max(now);
         }
+        let rtt = rtt.or(path.own_trip.take());
         let timing = Timing { rtt, heard };
         // Both run upwards, except from one range of packets to the next.
         let mut at = 0;

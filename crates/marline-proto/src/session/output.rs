@@ -191,11 +191,11 @@ impl Session {
         };
         if acks {
             self.write_acks(now, index, &mut draft);
+            self.write_code_news(&mut draft);
             // Whole messages need the room beside data.
             if draft.has_ack && !sends {
                 self.write_testimony(now, index, &mut draft);
             }
-            self.write_code_news(&mut draft);
         }
         if !self.control.is_empty() && self.best_path() == Some(index) {
             self.write_control(&mut draft);

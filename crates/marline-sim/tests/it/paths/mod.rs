@@ -10,6 +10,7 @@ mod idle;
 mod schedulers;
 mod standby;
 mod suspicion;
+mod testimony;
 mod unequal;
 
 use marline_proto::Config;

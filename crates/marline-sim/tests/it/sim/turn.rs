@@ -89,7 +89,8 @@ fn blocks_are_on_time_as_often() {
         size = "115kB"
         every = "25ms"
         deadline = "35ms""#;
-    // Where a scheduler is now and then late for a second, one run says nothing.
+    // One run says nothing of a scheduler that is late for a second now and then: `brim` had from none to
+    // 28 % late in eight runs, with turns and without.
     for (name, at_once, in_turn) in compared(FlowKind::Blocks, workload, "block_lateness", 4) {
         // Of those that are late anyway a turn makes little or much of it.
         let late = at_once > 0.05;
