@@ -21,7 +21,8 @@
 //! * Copies against jitter are sent for nearly all packets that may be late, or for none
 //!   ([`Coverage`]): in order, the packets that were not copied hold up those that were.
 //! * A path is never filled beyond its pipe and a few packets, whatever its window: a standing
-//!   queue is delay for everybody and ends in loss.
+//!   queue is delay for everybody and ends in loss. Where other flows fill it further, that is no
+//!   reason to send nothing.
 //! * When no path has room and data waits, there was no surplus after all, whatever the rates said:
 //!   the bucket is emptied.
 //! * A spread of a few packets' time is no reason for a copy: it would delay what follows by as
@@ -34,13 +35,15 @@ use smallvec::SmallVec;
 
 use super::ols::target::{self, Target};
 use super::registry::{Entry, PACKET_WISE};
-use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
+use super::{Choice, Feedback, OptionSpec, PathView, Plan, Scheduler};
 use crate::flow::Symbol;
 use crate::path::ArrivalForecast;
 
 mod coverage;
+mod own;
 
 use coverage::Coverage;
+use own::Own;
 
 /// A path takes a copy only if no more packets than this stand before it.
 const SHORT_QUEUE: f64 = 3.0;
@@ -105,6 +108,7 @@ struct Hedge {
     revised: Instant,
     /// Something waits beyond a path's bound.
     ahead: bool,
+    own: Own,
 }
 
 /// A path during one plan: all that does not change with what the plan emits. Times in µs from now
@@ -132,7 +136,14 @@ struct Lane {
 }
 
 impl Lane {
-    fn new(now: Instant, path: &PathView, known: Option<&ArrivalForecast>, silence: bool) -> Self {
+    /// A path of whose bytes in flight `own` are this flow's.
+    fn new(
+        now: Instant,
+        path: &PathView,
+        own: f64,
+        known: Option<&ArrivalForecast>,
+        silence: bool,
+    ) -> Self {
         let loss = path.loss;
         let Some(forecast) = known else {
             // What the round trip says; nothing of how sure that is.
@@ -143,7 +154,7 @@ impl Lane {
                 late: 0.0,
                 standing: 0.0,
                 service,
-                room: room(path, service, 0.0),
+                room: room(path, own, service, 0.0),
                 loss,
                 rate: rate(path, service),
             };
@@ -157,7 +168,7 @@ impl Lane {
             late: forecast.late_us,
             standing,
             service: forecast.service_us,
-            room: room(path, forecast.service_us, forecast.late_us),
+            room: room(path, own, forecast.service_us, forecast.late_us),
             loss,
             rate: rate(path, forecast.service_us),
         }
@@ -187,7 +198,7 @@ impl Lane {
 
 /// Bytes that a path takes beside what is in flight: by its window, and by what it holds without a
 /// queue of ours when its packets are as late as they come.
-fn room(path: &PathView, service: f64, late: f64) -> f64 {
+fn room(path: &PathView, own: f64, service: f64, late: f64) -> f64 {
     let pipe = (micros(path.min_rtt) + 2.0 * late) / service.max(1e-6);
     // What a burst took and nobody knows of yet is not in the way of anything.
     let pipes = if path.loss > LOSSY {
@@ -196,7 +207,11 @@ fn room(path: &PathView, service: f64, late: f64) -> f64 {
         PIPES
     };
     let bound = pipes * pipe + SPARE * f64::from(path.symbol);
-    bound.min(path.window as f64) - path.in_flight as f64
+    let (window, in_flight) = (path.window as f64, path.in_flight as f64);
+    // Others fill it beyond that: to hold back would only leave them our share.
+    let filled = in_flight - own > bound;
+    let most = if filled { window } else { bound.min(window) };
+    most - in_flight
 }
 
 /// See [`Lane::rate`].
@@ -217,6 +232,7 @@ impl Hedge {
             coverage: Coverage::default(),
             revised: Instant::ZERO,
             ahead: false,
+            own: Own::default(),
         }
     }
 
@@ -299,7 +315,8 @@ impl Scheduler for Hedge {
         let mut lanes: SmallVec<[Lane; 4]> = SmallVec::new();
         for path in paths {
             let known = path.forecast.as_ref().filter(|_| told);
-            lanes.push(Lane::new(now, path, known, self.silence));
+            let own = self.own.on(now, path.id, path.srtt) as f64;
+            lanes.push(Lane::new(now, path, own, known, self.silence));
         }
         self.fill(now, &lanes);
         while let Some(len) = plan.next_len() {
@@ -332,6 +349,10 @@ impl Scheduler for Hedge {
                 self.mend(plan, &lanes, f64::from(symbol.len));
             }
         }
+    }
+
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
+        self.own.on_feedback(now, feedback);
     }
 
     fn codes(&self) -> bool {

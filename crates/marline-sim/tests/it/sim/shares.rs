@@ -84,3 +84,25 @@ fn a_session_and_tcp_of_others_share_a_link() {
         }
     }
 }
+
+/// Where congestion control fills queues, a scheduler that would not must send nevertheless.
+#[test]
+fn a_live_stream_beside_a_download_that_fills_the_queues_is_not_starved() {
+    for congestion in ["cubic", "new-reno", "bbr-gentle"] {
+        let links = vec![
+            link("a", "rate=16mbit,delay=12ms,queue=200ms"),
+            link("b", "rate=20mbit,delay=25ms,queue=200ms"),
+        ];
+        let p99 = |scheduler: &str| {
+            let mut live = over_packets(constant("live", 2, 1_200), true);
+            live.flow.priority = 0;
+            live.flow.scheduler = Some(scheduler.parse().expect("in the registry"));
+            let mut main = session("main", 2, vec![live, bulk("download")]);
+            main.config.congestion = congestion;
+            let scenario = scenario(links.clone(), vec![main]);
+            value(&run(&scenario, "mend", 1), "live.in_order_delay.p99_ms")
+        };
+        let (hedge, edpf) = (p99("hedge"), p99("edpf"));
+        assert!(hedge < 1.3 * edpf, "{congestion}: {hedge} {edpf}");
+    }
+}
