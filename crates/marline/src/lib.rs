@@ -13,5 +13,6 @@ pub mod endpoint;
 pub mod identity;
 pub mod live;
 pub mod metrics;
+mod process;
 pub mod proxy;
 pub mod tun;

@@ -31,7 +31,7 @@ counts those that are not whole by their deadline: by each scheduler of blocks o
 over plain TCP connections through the same relays, and in the simulator under the same conditions, \
 with 95 % intervals. Schedulers that plan whole blocks run without a congestion controller, the \
 others with BBR, TCP with CUBIC; a relay carries datagrams, so the TCP endpoints are the \
-simulator's, in real time. The links are those of the HOP paper then: 40 Mb/s, standard deviation \
+simulator's, in real time. With --processes both ends and each relay are processes of their own. The links are those of the HOP paper then: 40 Mb/s, standard deviation \
 8 Mb/s, drawn anew every 25 ms.
 
 Exit code 1 when a run fails or anything arrives that is not what was sent.";
@@ -45,6 +45,7 @@ Examples:
   marline demo --objects=sos,edpf --link-b rate=10mbit,delay=80ms
   marline demo --blocks
   marline demo --blocks=hop-jump,edpf --block-size 130kB --seconds 30
+  marline demo --blocks --processes --json > blocks.json
   marline demo --link-a rate=40mbit,delay=35ms,jitter=8ms --link-b rate=20mbit,delay=320ms
   marline demo --link-b trace=lte.down,delay=30ms,queue=100p --seed 7
 
@@ -91,6 +92,9 @@ pub(super) struct Args {
     objects: Option<Vec<Choice>>,
     #[command(flatten)]
     block: blocks::BlockArgs,
+    /// Play a part of a demo of blocks by processes, which standard input tells
+    #[arg(long, hide = true, exclusive = true)]
+    part: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -157,6 +161,9 @@ fn link(flag: &str, text: &str) -> Result<LinkConfig, CliError> {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    if args.part {
+        return blocks::part();
+    }
     if let Some(schedulers) = &args.objects {
         return pages(args, schedulers);
     }

@@ -92,3 +92,9 @@ impl From<crate::config::ConfigError> for CliError {
         }
     }
 }
+
+impl From<crate::process::ProcessError> for CliError {
+    fn from(error: crate::process::ProcessError) -> Self {
+        CliError::runtime(error)
+    }
+}

@@ -160,3 +160,56 @@ fn a_short_demo_of_blocks_counts_late_ones_by_every_way() {
     assert_eq!(runs[0]["simulated"]["fraction"], 0.0, "{}", runs[0]);
     assert_eq!(runs[1]["simulated"], Value::Null);
 }
+
+#[test]
+fn a_demo_of_blocks_by_processes_tells_the_same() {
+    let arguments = [
+        "--blocks=hop-jump:refuse=off",
+        "--processes",
+        "--block-size",
+        "40kB",
+        "--block-deadline",
+        "5s",
+        "--seconds",
+        "2",
+        "--json",
+    ];
+    let output = demo(&arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["processes"], true);
+    let runs = report["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 3);
+    for run in runs {
+        let figures = &run["figures"];
+        assert!(figures["lateness"]["blocks"].as_u64().unwrap() > 0, "{run}");
+        assert_eq!(figures["damaged"], 0, "{run}");
+        // None is there before it was written: both ends read one clock.
+        assert!(figures["delay_ms"]["p50"].as_f64().unwrap() > 12.5, "{run}");
+    }
+}
+
+#[test]
+fn what_processes_cannot_be_told_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("link.trace");
+    std::fs::write(&trace, "1\n2\n3\n").unwrap();
+    let link = format!("trace={}", trace.display());
+    let arguments = ["--blocks", "--processes", "--link-b", &link];
+    let output = demo(&arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.contains("--link-b") && errors.contains("--processes"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_part_without_a_demo_ends() {
+    let output = demo(&["--part"]).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("told no part"), "{errors}");
+}

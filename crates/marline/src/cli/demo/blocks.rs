@@ -42,6 +42,9 @@ pub(super) struct BlockArgs {
     /// Probability with which the deadline should be kept, 0.5 to 0.9999
     #[arg(long, value_name = "P", default_value = "0.98", requires = "blocks", value_parser = reliability)]
     block_reliability: f64,
+    /// Run both ends and each relay (`marline link`) as processes of their own, not as threads of one
+    #[arg(long, requires = "blocks")]
+    processes: bool,
 }
 
 fn size(text: &str) -> Result<usize, String> {
@@ -103,6 +106,13 @@ pub(super) fn run(args: &Args, schedulers: &[Choice]) -> Result<(), CliError> {
     }
 }
 
+/// Plays the part of a process of `--processes`.
+pub(super) fn part() -> Result<(), CliError> {
+    runtime()?
+        .block_on(blocks::part())
+        .map_err(CliError::runtime)
+}
+
 fn options(args: &Args, schedulers: &[Choice]) -> Result<Options, CliError> {
     let mut chosen: Vec<Choice> = Vec::new();
     for choice in schedulers {
@@ -110,8 +120,17 @@ fn options(args: &Args, schedulers: &[Choice]) -> Result<Options, CliError> {
             chosen.push(*choice);
         }
     }
+    let links = args.links(DEFAULT_LINKS)?;
+    for (name, link) in ["a", "b"].into_iter().zip(&links) {
+        // A trace does not read back from its name.
+        if args.block.processes && link.to_string().parse().as_ref() != Ok(link) {
+            let message = format!("--link-{name} {link}: cannot be handed to a process");
+            return Err(CliError::usage(message)
+                .hint("leave out --processes, or give the link a rate instead of a trace"));
+        }
+    }
     Ok(Options {
-        links: args.links(DEFAULT_LINKS)?,
+        links,
         schedulers: chosen,
         load: Load {
             size: args.block.block_size,
@@ -121,6 +140,7 @@ fn options(args: &Args, schedulers: &[Choice]) -> Result<Options, CliError> {
         },
         time: Duration::from_secs(args.seconds.unwrap_or(SECONDS)),
         seed: args.seed,
+        processes: args.block.processes,
     })
 }
 

@@ -3,7 +3,9 @@
 //! and in the simulator under the same conditions.
 
 mod content;
+mod notes;
 mod options;
+mod processes;
 mod report;
 mod session;
 mod simulated;
@@ -11,6 +13,7 @@ mod tally;
 mod tcp;
 
 pub use options::{DEFAULT_LINKS, DEFAULT_SCHEDULERS, Load, Options, schedulers};
+pub(crate) use processes::part;
 pub use report::{Delays, Figures, Lateness, Report, RunReport};
 
 use super::plan::{NAMES, link_reports};
@@ -18,6 +21,7 @@ use crate::emulate::{EmulateError, Emulator, EmulatorConfig};
 use crate::endpoint::ConnectError;
 use crate::endpoint::server::BindError;
 use crate::identity::NoRandomness;
+use crate::process::ProcessError;
 use marline_base::Rng;
 use marline_proto::sched::Choice;
 use std::io;
@@ -58,6 +62,8 @@ enum RunError {
     Connect(#[from] ConnectError),
     #[error("TCP: {0}")]
     Tcp(#[from] marline_sim::tcp::TcpConfigError),
+    #[error(transparent)]
+    Process(#[from] ProcessError),
     #[error("{0}")]
     Failed(String),
 }
@@ -134,6 +140,7 @@ pub async fn run(options: &Options, watch: &mut impl Watch) -> Report {
         seed: options.seed,
         seconds: options.time.as_secs_f64(),
         warmup_s: options.warmup().as_secs_f64(),
+        processes: options.processes,
         load: options.load,
         links: link_reports(&options.links),
         runs,
@@ -145,6 +152,7 @@ async fn one(options: &Options, way: &Way, watch: &mut impl Watch) -> Result<Fig
     let tally = Arc::new(Mutex::new(Tally::new(options.load.deadline)));
     let run = async {
         match way {
+            way if options.processes => processes::run(options, way, &tally).await,
             Way::Session(scheduler) => session::run(options, *scheduler, &tally).await,
             Way::Tcp(links) => tcp::run(options, links, &tally).await,
         }
@@ -193,7 +201,11 @@ fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
 /// A relay over this link, with the draws of the demo's seed, so that every run meets the same links.
 fn relay(options: &Options, link: usize, target: SocketAddr) -> Result<Emulator, EmulateError> {
     let mut config = EmulatorConfig::new(target, options.links[link].clone());
-    let rng = Rng::new(options.seed);
-    config.seed = rng.stream(&format!("link {link}")).next_u64();
+    config.seed = link_seed(options, link);
     Emulator::start(config)
+}
+
+fn link_seed(options: &Options, link: usize) -> u64 {
+    let rng = Rng::new(options.seed);
+    rng.stream(&format!("link {link}")).next_u64()
 }

@@ -5,7 +5,7 @@ use marline_link::LinkConfig;
 use marline_proto::sched::Choice;
 use marline_proto::sched::registry::{self, Entry};
 use marline_proto::wire::FlowKind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The links when none are given: those of the HOP paper, whose capacity is drawn anew every 25 ms.
@@ -31,31 +31,63 @@ pub struct Options {
     pub time: Duration,
     /// Seed of everything random in the links and the blocks.
     pub seed: u64,
+    /// Both ends and each relay are processes of their own, not threads of one.
+    pub processes: bool,
+}
+
+/// What the two ends of a run have to know of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Task {
+    pub(super) load: Load,
+    /// How long the blocks come.
+    #[serde(with = "milliseconds")]
+    pub(super) time: Duration,
+    pub(super) seed: u64,
 }
 
 /// Blocks of one size at fixed intervals.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Bytes of a block.
     pub size: usize,
     /// From one to the next.
-    #[serde(serialize_with = "milliseconds", rename = "every_ms")]
+    #[serde(with = "milliseconds", rename = "every_ms")]
     pub every: Duration,
     /// Later than this after it was written a block is late.
-    #[serde(serialize_with = "milliseconds", rename = "deadline_ms")]
+    #[serde(with = "milliseconds", rename = "deadline_ms")]
     pub deadline: Duration,
     /// Probability with which the deadline should be kept.
     pub reliability: f64,
 }
 
-fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(time.as_secs_f64() * 1e3)
+/// A time as JSON has it: in milliseconds.
+mod milliseconds {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(time.as_secs_f64() * 1e3)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(from)? / 1e3;
+        Duration::try_from_secs_f64(seconds).map_err(D::Error::custom)
+    }
 }
 
 impl Options {
     /// The beginning of a run that does not count.
     pub fn warmup(&self) -> Duration {
         WARMUP.min(self.time / 3)
+    }
+
+    pub(super) fn task(&self) -> Task {
+        Task {
+            load: self.load,
+            time: self.time,
+            seed: self.seed,
+        }
     }
 
     /// Number of the link with the higher mean rate; the first of equals.
@@ -114,6 +146,7 @@ mod tests {
             },
             time: Duration::from_secs(seconds),
             seed: 1,
+            processes: false,
         };
         assert_eq!(options(DEFAULT_LINKS, 30).better_link(), 0);
         assert_eq!(options(["rate=1mbit", "rate=2mbit"], 30).better_link(), 1);

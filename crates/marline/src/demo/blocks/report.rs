@@ -16,6 +16,8 @@ pub struct Report {
     pub seconds: f64,
     /// The beginning of each run that does not count, seconds.
     pub warmup_s: f64,
+    /// Both ends and each relay were processes of their own.
+    pub processes: bool,
     /// The blocks.
     pub load: Load,
     /// The links, in the order of their names.
@@ -163,11 +165,16 @@ impl Report {
         } = self.load;
         text += &format!(
             "A block of {} kB every {every:?} for {} s; late is what is not whole {deadline:?} after it was written.\n\
-             Asked for: {} % on time. The first {:.1} s do not count. Simulated: {SIMULATED} runs with other draws.\n\n",
+             Asked for: {} % on time. The first {:.1} s do not count. Simulated: {SIMULATED} runs with other draws.\n\
+             {}.\n\n",
             size as f64 / 1e3,
             self.seconds,
             100.0 * reliability,
             self.warmup_s,
+            match self.processes {
+                true => "Each relay, sender and receiver is a process of its own",
+                false => "Relays, sender and receiver are threads of one process",
+            },
         );
         for line in table.lines() {
             text += line.trim_end();

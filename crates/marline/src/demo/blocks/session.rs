@@ -1,12 +1,14 @@
 //! Blocks through Marline: a client and a server, each on a thread of its own.
 
 use super::content::Content;
-use super::options::congestion;
+use super::notes::Notes;
+use super::options::{Task, congestion};
 use super::tally::Tally;
-use super::{Ended, Options, RunError, lock, relay};
+use super::{Ended, Options, RunError, relay};
 use crate::carrier::{Bind, QuicConfig};
 use crate::config::PathSpec;
 use crate::demo::worker::Worker;
+use crate::endpoint::server::BindError;
 use crate::endpoint::{
     Accepted, Blocks, Client, ClientOptions, Handle, Incoming, Server, ServerOptions,
 };
@@ -52,12 +54,9 @@ pub(super) async fn run(
     let (tell, told) = oneshot::channel();
     let _server = {
         let (content, tally) = (content.clone(), Arc::clone(tally));
-        let allow = AllowList::from_keys([ours.public_key()]);
+        let client = ours.public_key();
         Worker::start("demo server", move |stop| async move {
-            let anywhere = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-            let mut options = ServerOptions::new(vec![anywhere], theirs, allow);
-            options.session = config(scheduler);
-            let server = match Server::bind(options) {
+            let server = match bind(theirs, client, scheduler) {
                 Ok(server) => server,
                 Err(error) => {
                     let _ = tell.send(Err(error));
@@ -67,7 +66,7 @@ pub(super) async fn run(
             let _ = tell.send(Ok(server.local_addrs()[0]));
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = receive(&server, &content, &tally) => stop.cancelled().await,
+                () = receive(&server, &content, &*tally) => stop.cancelled().await,
             }
         })?
     };
@@ -75,20 +74,44 @@ pub(super) async fn run(
     let relays = [relay(options, 0, addr)?, relay(options, 1, addr)?];
     let entries: Vec<SocketAddr> = relays.iter().map(|relay| relay.addr()).collect();
     let mut client = {
-        let (options, tally) = (options.clone(), Arc::clone(tally));
+        let (task, tally) = (options.task(), Arc::clone(tally));
         Worker::start("demo client", move |stop| async move {
-            let client = Client::start(client(key, ours, &entries, scheduler))?;
-            let sent = tokio::select! {
+            let ends = (key, ours);
+            tokio::select! {
                 () = stop.cancelled() => Err(RunError::Failed("the run was given up".into())),
-                sent = send(&client, &options, scheduler, &content, &tally) => sent,
-            };
-            client.stop("the demo is over").await;
-            sent
+                sent = deliver(ends, &entries, scheduler, &task, &*tally) => sent,
+            }
         })?
     };
     let sent = client.result().await;
     let redundancy = sent.ok_or_else(|| failed("the client's thread ended"))??;
     Ok(Ended::new(redundancy, &relays))
+}
+
+/// A server that lets this client in.
+pub(super) fn bind(
+    identity: Identity,
+    client: PublicKey,
+    scheduler: Choice,
+) -> Result<Server, BindError> {
+    let anywhere = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+    let mut options = ServerOptions::new(vec![anywhere], identity, AllowList::from_keys([client]));
+    options.session = config(scheduler);
+    Server::bind(options)
+}
+
+/// Sends the blocks to the server of that key by way of these relays; the redundancy that they took.
+pub(super) async fn deliver(
+    (server, identity): (PublicKey, Identity),
+    entries: &[SocketAddr],
+    scheduler: Choice,
+    task: &Task,
+    notes: &impl Notes,
+) -> Result<f64, RunError> {
+    let client = Client::start(client(server, identity, entries, scheduler))?;
+    let sent = send(&client, entries.len(), scheduler, task, notes).await;
+    client.stop("the demo is over").await;
+    sent
 }
 
 fn client(
@@ -139,22 +162,23 @@ async fn all_paths(session: &Handle, paths: usize) {
 /// Writes blocks until the time is over, and waits for the last ones; the redundancy that they took.
 async fn send(
     client: &Client,
-    options: &Options,
+    paths: usize,
     scheduler: Choice,
-    content: &Content,
-    tally: &Mutex<Tally>,
+    task: &Task,
+    notes: &impl Notes,
 ) -> Result<f64, RunError> {
     client.ready(READY).await?;
     let session = client.session();
     let session = session.ok_or_else(|| RunError::Failed("the session is over".into()))?;
-    all_paths(&session, options.links.len()).await;
+    all_paths(&session, paths).await;
     let flow = FlowOptions {
         scheduler: Some(scheduler),
         ..FlowOptions::new(FlowKind::Blocks)
     };
     let flow = session.open_blocks(flow);
     let flow = flow.map_err(|error| RunError::Failed(error.to_string()))?;
-    let load = options.load;
+    let load = task.load;
+    let content = Content::new(task.seed, load.size);
     let terms = BlockTerms {
         deadline: Some(load.deadline),
         reliability: Some(load.reliability),
@@ -165,22 +189,22 @@ async fn send(
     let begin = Instant::now();
     for number in 0.. {
         ticks.tick().await;
-        if begin.elapsed() >= options.time {
+        if begin.elapsed() >= task.time {
             break;
         }
         let block = content.block(number);
         // Noted before, because it may be there before this thread goes on.
-        lock(tally).wrote(Instant::now(), true);
+        notes.wrote(Instant::now());
         if let Err(error) = flow.try_write(&block, terms) {
             tracing::debug!(%error, number, "block not taken");
-            lock(tally).refused();
+            notes.refused();
         }
         if session.is_closed().is_some() {
             return Err(RunError::Failed("the session ended too early".into()));
         }
     }
     let rest = async {
-        while !lock(tally).is_complete() {
+        while !notes.is_complete() {
             sleep(LOOK).await;
         }
     };
@@ -196,7 +220,7 @@ fn redundancy(session: &Handle, flow: &Blocks) -> f64 {
 }
 
 /// Receives the blocks of one session until it is over.
-async fn receive(server: &Server, content: &Content, tally: &Mutex<Tally>) {
+pub(super) async fn receive(server: &Server, content: &Content, notes: &impl Notes) {
     let Some(session) = server.accept().await else {
         return;
     };
@@ -206,7 +230,7 @@ async fn receive(server: &Server, content: &Content, tally: &Mutex<Tally>) {
     while let Some(incoming) = flow.recv().await {
         if let Incoming::Piece(piece) = incoming {
             let at = Instant::now();
-            lock(tally).came(content.number(&piece.data), at);
+            notes.came(content.number(&piece.data), at);
         }
     }
 }

@@ -90,6 +90,7 @@ mod tests {
             },
             time: Duration::from_secs(3),
             seed: 1,
+            processes: false,
         }
     }
 

@@ -32,14 +32,13 @@ impl Tally {
         }
     }
 
-    /// The next block was written at this time; the session has `taken` it, or refused it. Before the first block that
-    /// is given up, or could come.
-    pub(super) fn wrote(&mut self, written: Instant, taken: bool) {
+    /// The next block was written at this time.
+    pub(super) fn wrote(&mut self, written: Instant) {
         self.begun.get_or_insert(written);
         self.blocks.push(Block {
             written,
             came: None,
-            taken,
+            taken: true,
         });
     }
 
@@ -58,6 +57,11 @@ impl Tally {
             Some(block) if block.came.is_none() && block.taken => block.came = Some(at),
             _ => self.damaged += 1,
         }
+    }
+
+    /// Blocks that were written.
+    pub(super) fn written(&self) -> u64 {
+        self.blocks.len() as u64
     }
 
     /// All blocks have come that were taken.
@@ -141,7 +145,7 @@ mod tests {
         let begin = Instant::now();
         // The first is before the end of the warm-up; of the others one is on time, one late, one missing, one refused.
         for number in 0..5 {
-            tally.wrote(begin + ms(25) * number, true);
+            tally.wrote(begin + ms(25) * number);
         }
         tally.refused();
         assert!(!tally.is_complete());
@@ -168,8 +172,8 @@ mod tests {
         let hour = Duration::from_secs(3_600);
         let mut tally = Tally::new(hour);
         assert_eq!(tally.so_far(Duration::ZERO).2, 0);
-        tally.wrote(Instant::now(), true);
-        tally.wrote(Instant::now(), true);
+        tally.wrote(Instant::now());
+        tally.wrote(Instant::now());
         tally.came(Some(0), Instant::now());
         let (_, late, known) = tally.so_far(Duration::ZERO);
         assert_eq!((late, known), (0, 1));

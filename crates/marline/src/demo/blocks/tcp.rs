@@ -4,8 +4,10 @@
 //! ([`marline_sim::tcp`]), whose segments travel as datagrams that count on a link as TCP over IPv4 would.
 
 use super::content::HEAD;
+use super::notes::Notes;
+use super::options::Task;
 use super::tally::Tally;
-use super::{Ended, Options, RunError, lock, relay};
+use super::{Ended, Options, RunError, relay};
 use crate::demo::worker::Worker;
 use marline_base::Instant;
 use marline_sim::tcp::{Ack, Segment, TcpConfig, TcpReceiver, TcpSender};
@@ -27,11 +29,15 @@ const REST: Duration = Duration::from_secs(2);
 /// Time between two looks at what is still under way.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Real time, as both ends' threads count it.
+/// Real time, as an end counts it.
 #[derive(Debug, Clone, Copy)]
-struct Clock(std::time::Instant);
+pub(super) struct Clock(std::time::Instant);
 
 impl Clock {
+    pub(super) fn start() -> Self {
+        Clock(std::time::Instant::now())
+    }
+
     fn now(self) -> Instant {
         Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
@@ -47,42 +53,30 @@ pub(super) async fn run(
     tally: &Arc<Mutex<Tally>>,
 ) -> Result<Ended, RunError> {
     let shares = shares(options, links);
-    let config = TcpConfig {
-        limit: Some(0),
-        ..TcpConfig::new(CONGESTION)
-    };
-    let clock = Clock(std::time::Instant::now());
+    let clock = Clock::start();
     let (mut senders, mut receivers, mut relays) = (Vec::new(), Vec::new(), Vec::new());
     for link in links {
-        let far = socket()?;
-        let relay = relay(options, *link, far.local_addr()?)?;
-        let near = socket()?;
-        near.connect(relay.addr())?;
-        senders.push((near, TcpSender::new(&config, clock.now(), options.seed)?));
-        receivers.push((far, TcpReceiver::new(&config)?));
+        let far = far_end()?;
+        let relay = relay(options, *link, far.0.local_addr()?)?;
+        senders.push(near_end(relay.addr(), clock, options.seed)?);
+        receivers.push(far);
         relays.push(relay);
     }
     let mut receiving = {
         let (shares, tally) = (shares.clone(), Arc::clone(tally));
         Worker::start("demo receiver", move |stop| async move {
-            let ends = receivers.into_iter().zip(shares);
-            let ends = ends.map(|((socket, end), share)| Far::new(socket, end, share));
-            let mut ends = ends.collect::<io::Result<Vec<Far>>>()?;
             tokio::select! {
                 () = stop.cancelled() => Ok(()),
-                result = receive(&mut ends, clock, &tally) => result,
+                result = collect(receivers, &shares, clock, &*tally) => result,
             }
         })?
     };
     let mut sending = {
-        let (options, tally) = (options.clone(), Arc::clone(tally));
+        let (task, tally) = (options.task(), Arc::clone(tally));
         Worker::start("demo sender", move |stop| async move {
-            let ends = senders.into_iter().zip(shares);
-            let ends = ends.map(|((socket, end), share)| Near::new(socket, end, share));
-            let mut ends = ends.collect::<io::Result<Vec<Near>>>()?;
             tokio::select! {
                 () = stop.cancelled() => Ok(0.0),
-                result = send(&mut ends, clock, &options, &tally) => result,
+                result = deliver(senders, &shares, clock, &task, &*tally) => result,
             }
         })?
     };
@@ -92,6 +86,56 @@ pub(super) async fn run(
         _ = receiving.result() => return Err(failed("the receiver ended before its time")),
     };
     Ok(Ended::new(redundancy, &relays))
+}
+
+fn config() -> TcpConfig {
+    TcpConfig {
+        limit: Some(0),
+        ..TcpConfig::new(CONGESTION)
+    }
+}
+
+/// A connection's receiving end at a port of its own.
+pub(super) fn far_end() -> Result<(std::net::UdpSocket, TcpReceiver), RunError> {
+    Ok((socket()?, TcpReceiver::new(&config())?))
+}
+
+/// A connection's sending end, to the other by way of `entry`.
+pub(super) fn near_end(
+    entry: SocketAddr,
+    clock: Clock,
+    seed: u64,
+) -> Result<(std::net::UdpSocket, TcpSender), RunError> {
+    let socket = socket()?;
+    socket.connect(entry)?;
+    Ok((socket, TcpSender::new(&config(), clock.now(), seed)?))
+}
+
+/// Sends the blocks, each connection its share of every one; the part that was sent again.
+pub(super) async fn deliver(
+    ends: Vec<(std::net::UdpSocket, TcpSender)>,
+    shares: &[u64],
+    clock: Clock,
+    task: &Task,
+    notes: &impl Notes,
+) -> Result<f64, RunError> {
+    let ends = ends.into_iter().zip(shares);
+    let ends = ends.map(|((socket, end), share)| Near::new(socket, end, *share));
+    let mut ends = ends.collect::<io::Result<Vec<Near>>>()?;
+    send(&mut ends, clock, task, notes).await
+}
+
+/// Receives the blocks, for ever.
+pub(super) async fn collect(
+    ends: Vec<(std::net::UdpSocket, TcpReceiver)>,
+    shares: &[u64],
+    clock: Clock,
+    notes: &impl Notes,
+) -> io::Result<()> {
+    let ends = ends.into_iter().zip(shares);
+    let ends = ends.map(|((socket, end), share)| Far::new(socket, end, *share));
+    let mut ends = ends.collect::<io::Result<Vec<Far>>>()?;
+    receive(&mut ends, clock, notes).await
 }
 
 fn socket() -> io::Result<std::net::UdpSocket> {
@@ -105,7 +149,7 @@ fn socket() -> io::Result<std::net::UdpSocket> {
 }
 
 /// Bytes of a block for each link in use: as their rates are to each other.
-fn shares(options: &Options, links: &[usize]) -> Vec<u64> {
+pub(super) fn shares(options: &Options, links: &[usize]) -> Vec<u64> {
     let rates = options.rates();
     let all: f64 = links.iter().map(|link| rates[*link].as_bps() as f64).sum();
     let size = options.load.size.max(HEAD) as u64;
@@ -172,10 +216,10 @@ impl Near {
 async fn send(
     ends: &mut [Near],
     clock: Clock,
-    options: &Options,
-    tally: &Mutex<Tally>,
+    task: &Task,
+    notes: &impl Notes,
 ) -> Result<f64, RunError> {
-    let mut ticks = interval(options.load.every);
+    let mut ticks = interval(task.load.every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let begin = tokio::time::Instant::now();
     let mut over = None;
@@ -190,11 +234,11 @@ async fn send(
         tokio::select! {
             biased;
             _ = ticks.tick(), if over.is_none() => {
-                if begin.elapsed() >= options.time {
+                if begin.elapsed() >= task.time {
                     over = Some(begin.elapsed());
                     continue;
                 }
-                lock(tally).wrote(std::time::Instant::now(), true);
+                notes.wrote(std::time::Instant::now());
                 let now = clock.now();
                 for near in &mut *ends {
                     near.end.write(near.share);
@@ -214,7 +258,7 @@ async fn send(
             }
             () = sleep(LOOK), if over.is_some() => {
                 let waited = over.map(|at| begin.elapsed().saturating_sub(at));
-                if lock(tally).is_complete() || waited > Some(REST) {
+                if notes.is_complete() || waited > Some(REST) {
                     break;
                 }
             }
@@ -292,7 +336,7 @@ impl Far {
 }
 
 /// Receives blocks for ever.
-async fn receive(ends: &mut [Far], clock: Clock, tally: &Mutex<Tally>) -> io::Result<()> {
+async fn receive(ends: &mut [Far], clock: Clock, notes: &impl Notes) -> io::Result<()> {
     let mut whole = 0;
     loop {
         let due = ends.iter().filter_map(|far| far.end.poll_timeout()).min();
@@ -317,7 +361,7 @@ async fn receive(ends: &mut [Far], clock: Clock, tally: &Mutex<Tally>) -> io::Re
         }
         let complete = ends.iter().map(Far::blocks).min().unwrap_or(0);
         while whole < complete {
-            lock(tally).came(Some(whole), std::time::Instant::now());
+            notes.came(Some(whole), std::time::Instant::now());
             whole += 1;
         }
     }

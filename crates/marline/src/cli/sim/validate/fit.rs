@@ -1,5 +1,6 @@
 //! Which scenarios real processes can run as they stand.
 
+use crate::process::link_flags;
 use crate::proxy::OpenOptions;
 use marline_base::{Instant, Rate};
 use marline_link::{LinkConfig, Outages};
@@ -101,14 +102,7 @@ impl Trial {
     /// The flags of `marline link` for a link whose stream begins [`LEAD`] after it.
     pub(super) fn flags(&self, link: usize) -> Vec<String> {
         let link = &self.scenario.links[link];
-        let mut flags = Vec::new();
-        for (direction, config) in [("up", &link.up), ("down", &link.down)] {
-            for pair in delayed(config).to_string().split(',') {
-                let (key, value) = pair.split_once('=').unwrap_or((pair, "yes"));
-                flags.push(format!("--{direction}-{key}={value}"));
-            }
-        }
-        flags
+        link_flags(&delayed(&link.up), &delayed(&link.down))
     }
 }
 

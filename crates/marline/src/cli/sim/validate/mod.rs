@@ -2,7 +2,6 @@
 
 mod compare;
 mod fit;
-mod process;
 mod real;
 mod report;
 mod stream;
@@ -10,6 +9,7 @@ mod stream;
 use super::prepare::{prepare, wrong};
 use super::source::Source;
 use crate::cli::{CliError, output};
+use crate::process::{POLL, look};
 use compare::Quantiles;
 use fit::Trial;
 use marline_sim::experiments;
@@ -18,9 +18,9 @@ use marline_sim::scenario::Document;
 use report::{Report, Simulated, Verdict};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const ABOUT: &str = "Run scenarios in the simulator and by real processes, and compare the delays";
 
@@ -46,8 +46,6 @@ the simulator can do; what is in the way is named.";
 
 /// The folder of the scenarios that are run without others being named.
 const FOLDER: &str = "validate";
-/// How often those who wait look whether they should stop.
-const POLL: Duration = Duration::from_millis(50);
 
 /// The flags of `marline sim validate`.
 #[derive(Debug, clap::Args)]
@@ -168,14 +166,6 @@ fn on_signals() -> Result<Arc<AtomicBool>, CliError> {
             .map_err(|error| CliError::runtime(format!("cannot listen for signals: {error}")))?;
     }
     Ok(stop)
-}
-
-/// Fails when a signal has come: whoever started processes drops, and so ends, them.
-fn look(stop: &AtomicBool) -> Result<(), CliError> {
-    match stop.load(Ordering::Relaxed) {
-        true => Err(CliError::runtime("stopped before the end")),
-        false => Ok(()),
-    }
 }
 
 /// Sleeps until `at`.

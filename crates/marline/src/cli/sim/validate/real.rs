@@ -2,14 +2,14 @@
 
 use super::compare::Quantiles;
 use super::fit::{LEAD, Trial};
-use super::process::Process;
 use super::stream::{Plan, Sink, carry};
-use super::{POLL, look, until};
+use super::until;
 use crate::cli::{CliError, runtime};
 use crate::control::client::ask;
 use crate::control::protocol::{Outcome, Request};
 use crate::control::status::PathState;
 use crate::identity::Identity;
+use crate::process::{POLL, Process, Relay, look};
 use marline_proto::Config;
 use marline_proto::wire::FlowKind;
 use serde::Serialize;
@@ -49,7 +49,17 @@ pub(super) fn run(trial: &Trial, seed: u64, stop: &AtomicBool) -> Result<Real, C
     let started = Instant::now();
     let mut relays = Vec::new();
     for link in 0..trial.scenario.links.len() {
-        relays.push(relay(trial, link, addr, seed, folder, stop)?);
+        let name = &trial.scenario.links[link].name;
+        // Links of one run draw differently.
+        let seed = seed << 8 | link as u64;
+        relays.push(Relay::start(
+            name,
+            trial.flags(link),
+            addr,
+            seed,
+            folder,
+            stop,
+        )?);
     }
     let sink = match trial.workload().flow.kind {
         FlowKind::Packets => Sink::packets(),
@@ -58,7 +68,7 @@ pub(super) fn run(trial: &Trial, seed: u64, stop: &AtomicBool) -> Result<Real, C
     let failed = |error| CliError::runtime(format!("no socket for the stream: {error}"));
     let sink = sink.map_err(failed)?;
     let target = sink.addr().map_err(failed)?;
-    let addresses: Vec<SocketAddr> = relays.iter().map(|(_, addr)| *addr).collect();
+    let addresses: Vec<SocketAddr> = relays.iter().map(|relay| relay.addr).collect();
     let (_client, forward) = client(trial, &string, &addresses, target, folder, stop)?;
     come_up(trial, folder, stop)?;
     let begin = started + LEAD;
@@ -77,8 +87,8 @@ pub(super) fn run(trial: &Trial, seed: u64, stop: &AtomicBool) -> Result<Real, C
     let patience = patience.map_or(STREAM, |lifetime| lifetime + REST);
     let (mut arrivals, mut late) = carry(&sink, forward, &plan, patience, stop)?;
     let mut relays_late_ms: f64 = 0.0;
-    for (relay, _) in relays {
-        relays_late_ms = relays_late_ms.max(lateness(&relay.end(stop)?)?);
+    for relay in relays {
+        relays_late_ms = relays_late_ms.max(relay.end(stop)?);
     }
     let warmup = trial.scenario.warmup.as_nanos() as u64;
     arrivals.retain(|arrival| arrival.written >= warmup);
@@ -137,28 +147,6 @@ fn server(trial: &Trial, folder: &Path, stop: &AtomicBool) -> Result<(Process, S
         line.starts_with("marline://").then(|| line.to_owned())
     })?;
     Ok((server, string))
-}
-
-/// The relay of a link and where it listens.
-fn relay(
-    trial: &Trial,
-    link: usize,
-    server: &str,
-    seed: u64,
-    folder: &Path,
-    stop: &AtomicBool,
-) -> Result<(Process, SocketAddr), CliError> {
-    let name = &trial.scenario.links[link].name;
-    // Links of one run draw differently.
-    let seed = (seed << 8 | link as u64).to_string();
-    let mut words = words(&["link", "--json", "--to", server, "--seed", &seed]);
-    words.extend(trial.flags(link));
-    let mut relay = Process::start(&format!("the relay of link {name}"), folder, &words)?;
-    let addr = relay.said("its address", stop, |line| {
-        let (_, after) = line.split_once("relaying ")?;
-        after.split_once(" to ")?.0.parse().ok()
-    })?;
-    Ok((relay, addr))
 }
 
 /// The client and where its forward listens.
@@ -238,27 +226,4 @@ fn come_up(trial: &Trial, folder: &Path, stop: &AtomicBool) -> Result<(), CliErr
         thread::sleep(POLL);
     }
     Err(CliError::runtime("the paths did not come up in time"))
-}
-
-/// How late a relay was, from its statistics.
-fn lateness(printed: &str) -> Result<f64, CliError> {
-    // Lines of the log may come between.
-    let start = printed.find("{\n").unwrap_or(0);
-    let end = printed.rfind("\n}").map_or(printed.len(), |end| end + 2);
-    let stats: serde_json::Value = serde_json::from_str(&printed[start..end.max(start)])
-        .map_err(|error| CliError::runtime(format!("a relay's statistics: {error}")))?;
-    let micros = stats["lateness_us"]["p99"].as_f64().unwrap_or(f64::NAN);
-    Ok(micros / 1e3)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_relays_statistics_are_found_among_its_words() {
-        let printed = "INFO bye\n{\n  \"lateness_us\": {\n    \"p99\": 250.0\n  }\n}\nmore\n";
-        assert_eq!(lateness(printed).unwrap(), 0.25);
-        assert!(lateness("nothing").is_err());
-    }
 }
