@@ -44,6 +44,9 @@ Examples:
     marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5004 --deadline 80ms \\
       --reliability 0.99
 
+  Video as MPEG-TS or RTP whose frames are planned whole, the key frames first; what is neither goes as ever:
+    marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5000,objects=auto
+
   Everything that this host sends, through a network interface; calls on every link at once (needs root):
     marline client --server 'marline://...' --path wlan0 --path wwan0 --tun --tun-setup \\
       --tun-route 0.0.0.0/0 --tun-route ::/0 --tun-rule dscp=ef,scheduler=redundant,priority=0

@@ -1,11 +1,12 @@
 //! Live entries: `udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
-//! [,scheduler=SCHEDULER][,priority=N]` at a client, `udp://HOST:PORT[,name=NAME]` at a server.
+//! [,objects=off|auto|on][,scheduler=SCHEDULER][,priority=N]` at a client, `udp://HOST:PORT[,name=NAME]` at a server.
 
 use super::error::Problem;
 use super::forward::priority;
 use super::names;
 use super::text::{duration, listen_address, nearest, rate};
 use crate::live::LiveName;
+use crate::proxy::objects::AsObjects;
 use crate::proxy::{OpenOptions, Protocol, Target};
 use marline_base::Rate;
 use marline_proto::sched::Choice;
@@ -20,12 +21,13 @@ const LATENCY_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(10)..=Duration::from_secs(60);
 /// The priority of entries that name none: before what asks for none.
 const PRIORITY: u8 = OpenOptions::MIDDLE_PRIORITY - 1;
-const IN_OPTIONS: [&str; 7] = [
+const IN_OPTIONS: [&str; 8] = [
     "name",
     "latency",
     "target",
     "deadline",
     "reliability",
+    "objects",
     "scheduler",
     "priority",
 ];
@@ -51,8 +53,12 @@ pub struct LiveIn {
     pub target: Option<Rate>,
     /// Video frames go as blocks, with these terms.
     pub frames: Option<FrameTerms>,
+    /// Video frames and PES packets go as objects: never, where they are recognised, or whatever comes.
+    pub objects: AsObjects,
     /// `None` for that of packets flows.
     pub scheduler: Option<Choice>,
+    /// Of what goes as objects; `None` for that of objects flows.
+    pub objects_scheduler: Option<Choice>,
     /// 0 (served first) to 7.
     pub priority: u8,
 }
@@ -125,6 +131,16 @@ impl LiveIn {
         }
     }
 
+    /// How flows are opened of what goes as objects.
+    pub fn options_of_objects(&self) -> OpenOptions {
+        OpenOptions {
+            priority: self.priority,
+            scheduler: self.objects_scheduler,
+            lifetime: Some(self.latency),
+            ..OpenOptions::new(self.name.encode())
+        }
+    }
+
     /// Reads an entry; what it does not say is as in `defaults`.
     ///
     /// # Errors
@@ -145,7 +161,9 @@ impl LiveIn {
             latency: defaults.latency,
             target: defaults.target,
             frames: None,
+            objects: AsObjects::Off,
             scheduler: None,
+            objects_scheduler: None,
             priority: PRIORITY,
         };
         let (mut deadline, mut reliability) = (defaults.deadline, defaults.reliability);
@@ -157,6 +175,7 @@ impl LiveIn {
                 "name" => entry.name = value.parse()?,
                 "latency" => entry.latency = live_latency(value)?,
                 "target" => entry.target = live_target(value)?,
+                "objects" => entry.objects = live_objects(value)?,
                 "scheduler" => scheduler = Some(value),
                 _ => entry.priority = priority(value)?,
             }
@@ -172,12 +191,25 @@ impl LiveIn {
                     .hint("add one, for example `deadline=80ms`"));
             }
         };
+        if entry.objects != AsObjects::Off && entry.frames.is_some() {
+            let wrong = Problem::new("`deadline` makes video frames blocks, and `objects` objects");
+            return Err(wrong.hint(
+                "leave one of them out; with `objects`, `latency` bounds how late a frame may be",
+            ));
+        }
         let (kind, usual) = match entry.frames {
             Some(_) => (FlowKind::Blocks, FRAME_SCHEDULER),
             None => (FlowKind::Packets, names::AUTO),
         };
         let chosen = scheduler.filter(|name| *name != names::AUTO);
-        entry.scheduler = names::scheduler(chosen.unwrap_or(usual), kind)?;
+        // With `auto`, a sender may get either kind of flow, and the scheduler must serve both.
+        if entry.objects != AsObjects::On {
+            entry.scheduler = names::scheduler(chosen.unwrap_or(usual), kind)?;
+        }
+        if entry.objects != AsObjects::Off {
+            let chosen = chosen.unwrap_or(names::AUTO);
+            entry.objects_scheduler = names::scheduler(chosen, FlowKind::Objects)?;
+        }
         Ok(entry)
     }
 }
@@ -235,6 +267,17 @@ pub(super) fn live_reliability(text: &str) -> Result<Reliability, Problem> {
     })?;
     // At most 9999.
     Ok(Reliability((p * 1e4).round() as u16))
+}
+
+/// Which senders' units go as objects.
+fn live_objects(text: &str) -> Result<AsObjects, Problem> {
+    text.parse().map_err(|()| {
+        Problem::new(format!("`{text}` is not one of off, auto and on")).hint(nearest(
+            text,
+            &AsObjects::NAMES,
+            "value",
+        ))
+    })
 }
 
 /// A target rate; `auto` has it measured.
@@ -331,7 +374,9 @@ mod tests {
             latency: Duration::from_millis(150),
             target: Some(Rate::from_mbps(10)),
             frames: None,
+            objects: AsObjects::Off,
             scheduler: Some("redundant".parse().unwrap()),
+            objects_scheduler: None,
             priority: 0,
         };
         assert_eq!(full, expected);
@@ -345,6 +390,17 @@ mod tests {
         let own = read("udp://:1,scheduler=hop-leap,deadline=80ms").unwrap();
         assert_eq!(own.scheduler, Some("hop-leap".parse().unwrap()));
         assert_eq!(own.frames.unwrap().reliability(), 0.98);
+        let objects = read("udp://:1,objects=on,scheduler=sos").unwrap();
+        assert_eq!(objects.objects_scheduler, Some("sos".parse().unwrap()));
+        assert_eq!(objects.options_of_objects().lifetime, Some(LATENCY));
+        let either = read("udp://:1,objects=auto,scheduler=edpf").unwrap();
+        let edpf = Some("edpf".parse().unwrap());
+        assert_eq!((either.objects, either.scheduler), (AsObjects::Auto, edpf));
+        assert_eq!(either.options_of_objects().scheduler, edpf);
+        assert_eq!(
+            read("udp://:1,objects=auto").unwrap().objects_scheduler,
+            None
+        );
         let out: LiveOut = "udp://studio.example:6000,name=cam-2".parse().unwrap();
         assert_eq!(out.target.to_string(), "udp:studio.example:6000");
         assert_eq!(out.name, full.name);
@@ -372,6 +428,18 @@ mod tests {
             (
                 "udp://:1,deadline=80ms,reliability=1",
                 "probability from 0.5",
+            ),
+            ("udp://:1,objects", "needs a value"),
+            ("udp://:1,objects=yes", "not one of off, auto and on"),
+            ("udp://:1,objects=on,deadline=80ms", "`deadline` makes"),
+            // Of objects only, and of packets only.
+            (
+                "udp://:1,objects=auto,scheduler=sos",
+                "does not serve packets",
+            ),
+            (
+                "udp://:1,objects=on,scheduler=hop-jump",
+                "does not serve objects",
             ),
             // Of streams and packets only.
             (

@@ -38,7 +38,8 @@ pub struct RawClient {
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub socks_password_file: Option<Written>,
     /// Carry TCP connections as objects, TLS records and HTTP responses, which are planned whole: `off`, `auto` (those to
-    /// ports of HTTP, HTTPS and others that speak TLS) or `on` [default: off].
+    /// ports of HTTP, HTTPS and others that speak TLS) or `on` [default: off]. Live entries have an option of this name
+    /// for video frames.
     #[arg(long, value_name = "WHICH", value_parser = Written::flag)]
     pub objects: Option<Written>,
     /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME]
@@ -46,8 +47,10 @@ pub struct RawClient {
     #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
     pub forward: Vec<Written>,
     /// A live entry: udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
-    /// [,scheduler=SCHEDULER][,priority=0..7]. What local programs send there (MPEG-TS, RTP, SRT, RIST) goes to the server's --live of the same name, in order and
-    /// never later than the latency budget. Give it once for each entry.
+    /// [,objects=off|auto|on][,scheduler=SCHEDULER][,priority=0..7]. What local programs send there (MPEG-TS, RTP, SRT,
+    /// RIST) goes to the server's --live of the same name, in order and never later than the latency budget. With
+    /// objects=auto, frames of RTP and PES packets of MPEG-TS are planned whole; objects=on does so with whatever comes.
+    /// Give it once for each entry.
     #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
     pub live: Vec<Entry>,
     /// Latency budget of live entries that name none [default: 300ms].

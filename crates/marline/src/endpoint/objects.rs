@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use marline_proto::flow::{Fate, ObjectOptions, SendError};
+use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowId;
 
 use super::shared::Shared;
@@ -112,6 +114,33 @@ impl Objects {
             .await
     }
 
+    /// Sends an object whole and at once, or says why not.
+    ///
+    /// # Errors
+    /// As [`SendError`] says; it was not taken.
+    pub fn try_send(&self, object: &Bytes, options: &ObjectOptions) -> Result<u64, SendError> {
+        self.units
+            .with(|session, now, flow| session.send_object(now, flow, object, options))
+    }
+
+    /// Opens an object at once, or says why not.
+    ///
+    /// # Errors
+    /// As [`SendError`] says; nothing was opened.
+    pub fn try_open(&self, options: &ObjectOptions) -> Result<u64, SendError> {
+        self.units
+            .with(|session, now, flow| session.open_object(now, flow, options))
+    }
+
+    /// Appends to an object at once, or says why not; `last`: the object ends with it.
+    ///
+    /// # Errors
+    /// As [`SendError`] says; nothing was taken.
+    pub fn try_write(&self, object: u64, data: &Bytes, last: bool) -> Result<(), SendError> {
+        self.units
+            .with(|session, now, flow| session.write_object(now, flow, object, data, last))
+    }
+
     /// Changes an object's priority (RFC 9218).
     ///
     /// # Errors
@@ -194,6 +223,24 @@ impl Objects {
     /// over or the other end wants no more of it.
     pub async fn settled(&self) -> Option<Settled> {
         self.units.settled().await
+    }
+
+    /// Nobody will ask by [`settled`](Self::settled): nothing is kept for it any more.
+    pub fn ignore_settled(&self) {
+        self.units.shared.lock().ignore_settled(self.units.flow);
+    }
+
+    /// How long what is sent is worth something, as whoever opened the flow said; `None` if that was not said, or the
+    /// flow is forgotten.
+    pub fn lifetime(&self) -> Option<Duration> {
+        let state = self.units.shared.lock();
+        state.session.flow_info(self.units.flow)?.lifetime
+    }
+
+    /// What the flow has counted; `None` once it is forgotten.
+    pub fn counters(&self) -> Option<FlowCounters> {
+        let state = self.units.shared.lock();
+        state.session.flow_counters(self.units.flow)
     }
 
     /// No more objects will be sent; those that are not written to their end are cancelled.

@@ -11,6 +11,7 @@ use marline_proto::wire::FlowKind;
 
 use super::{Accepted, Carried, Handle, ObjectStream, Packets, TargetNews};
 use crate::identity::PublicKey;
+use crate::live::LiveName;
 use crate::proxy::{self, Accept, Incoming, IncomingFlow, OpenOptions, PacketFlow};
 
 impl PacketFlow for Packets {
@@ -104,6 +105,10 @@ impl Accept for Incomings {
         let flow = match flow {
             Accepted::Stream(stream) => IncomingFlow::Stream(Carried::Stream(stream)),
             Accepted::Packets(packets) => IncomingFlow::Packets(packets),
+            // The objects of a live entry are datagrams; all others are a connection's bytes.
+            Accepted::Objects(objects) if LiveName::decode(&info.target).is_some() => {
+                IncomingFlow::Objects(objects)
+            }
             Accepted::Objects(objects) => {
                 let stream = ObjectStream::new(objects);
                 IncomingFlow::Stream(Carried::Objects(Box::new(stream)))

@@ -1,5 +1,6 @@
 //! A flow of blocks as a flow of datagrams: frames go as blocks and come out as the datagrams that they were made of.
 
+use super::alarm::act_in_time;
 use super::grouping::{Group, Grouper, datagrams};
 use crate::config::FrameTerms;
 use crate::endpoint::{Blocks, Incoming};
@@ -12,7 +13,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 /// How long a frame waits for its last packet: this part of its deadline.
 const PATIENCE: u32 = 4;
@@ -72,28 +73,18 @@ impl Frames {
 
     /// Sends frames that have waited too long for their last packets. Never completes.
     async fn flush_in_time(&self) {
-        loop {
-            let due = lock(&self.open).due();
-            let waited = async {
-                match due {
-                    Some(at) => sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
+        let due = || lock(&self.open).due();
+        act_in_time(&self.changed, due, |now| {
+            let late = {
+                let mut open = lock(&self.open);
+                let over = open.due().is_some_and(|at| at <= now);
+                over.then(|| open.flush()).flatten()
             };
-            tokio::select! {
-                () = self.changed.notified() => {}
-                () = waited => {
-                    let late = {
-                        let mut open = lock(&self.open);
-                        let over = open.due().is_some_and(|at| at <= Instant::now());
-                        over.then(|| open.flush()).flatten()
-                    };
-                    if let Some(Err(error)) = late.map(|group| self.write(&group)) {
-                        tracing::debug!(%error, "a frame was not taken");
-                    }
-                }
+            if let Some(Err(error)) = late.map(|group| self.write(&group)) {
+                tracing::debug!(%error, "a frame was not taken");
             }
-        }
+        })
+        .await;
     }
 }
 

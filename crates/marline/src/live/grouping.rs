@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A frame that is longer (bytes) goes in several blocks.
-const LONGEST: usize = 512 << 10;
+pub(super) const LONGEST: usize = 512 << 10;
 /// Bytes before each datagram.
-const HEAD: usize = 2;
+pub(super) const HEAD: usize = 2;
 
 /// Datagrams that travel as one block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,8 @@ struct Open {
     bytes: BytesMut,
 }
 
-fn put(bytes: &mut BytesMut, datagram: &[u8]) {
+/// Appends a datagram to a block.
+pub(super) fn put(bytes: &mut BytesMut, datagram: &[u8]) {
     // A datagram has at most 65 507 bytes.
     bytes.put_u16(datagram.len() as u16);
     bytes.put_slice(datagram);
@@ -76,7 +77,7 @@ impl Grouper {
             });
             return complete;
         };
-        let frame = (header.ssrc, header.timestamp);
+        let frame = header.frame();
         let fits = |open: &Open| {
             open.frame == frame && open.bytes.len() + HEAD + datagram.len() <= LONGEST
         };

@@ -1,22 +1,26 @@
 //! The client's side: datagrams of local programs into flows, one for each sender, and what comes back to the sender.
 
 use super::entry::{Entry, Running};
-use super::{Board, Frames};
+use super::inspect::{Content, Inspector};
+use super::rtp::Header;
+use super::{Board, Frames, Media};
 use crate::config::{FrameTerms, LiveIn};
 use crate::endpoint::TargetNews;
 use crate::proxy::associations::{Associations, IDLE};
 use crate::proxy::front::ListenError;
 use crate::proxy::idle::Idle;
+use crate::proxy::objects::AsObjects;
 use crate::proxy::udp::{MAX_DATAGRAM, roomy};
 use crate::proxy::{OpenOptions, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long a sender's datagrams are dropped after its flow could not be opened or was closed by the server.
 const RETRY: Duration = Duration::from_millis(500);
@@ -24,11 +28,53 @@ const RETRY: Duration = Duration::from_millis(500);
 /// A flow that the server closes within this time has no entry there.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
+/// A medium is recognised within this time from a sender's first datagram and by so many of them, or not at all: RTP
+/// needs two packets in sequence.
+const RECOGNISE: Duration = Duration::from_millis(50);
+const FIRST: usize = 4;
+
 /// A datagram of a local program, and when it came.
 #[derive(Debug)]
 struct Arrived {
     at: Instant,
     datagram: Bytes,
+}
+
+/// What a sender's datagrams are taken from.
+#[derive(Debug)]
+struct Inflow {
+    /// Those that were looked at.
+    early: VecDeque<Arrived>,
+    rest: mpsc::Receiver<Arrived>,
+}
+
+impl Inflow {
+    async fn next(&mut self) -> Option<Arrived> {
+        match self.early.pop_front() {
+            Some(arrived) => Some(arrived),
+            None => self.rest.recv().await,
+        }
+    }
+
+    /// Do the first datagrams say that they are RTP or MPEG-TS?
+    async fn is_medium(&mut self) -> bool {
+        let mut inspector = Inspector::default();
+        while self.early.len() < FIRST {
+            let first = self.early.front().map(|first| first.at);
+            let until = first.unwrap_or_else(Instant::now) + RECOGNISE;
+            let Ok(Some(arrived)) = timeout_at(until, self.rest.recv()).await else {
+                return false;
+            };
+            inspector.look(&arrived.datagram);
+            let may_be = Header::parse(&arrived.datagram).is_some();
+            self.early.push_back(arrived);
+            match inspector.content {
+                Content::Opaque if may_be => {}
+                content => return content != Content::Opaque,
+            }
+        }
+        false
+    }
 }
 
 /// A client's live entries, bound and not yet served.
@@ -45,6 +91,9 @@ struct Inlet {
     latency: Duration,
     /// Video frames go as blocks.
     frames: Option<FrameTerms>,
+    /// Frames and PES packets go as objects, opened so.
+    objects: AsObjects,
+    of_objects: OpenOptions,
 }
 
 impl Inlets {
@@ -69,6 +118,8 @@ impl Inlets {
                 options: config.options(),
                 latency: config.frames.map_or(config.latency, |terms| terms.deadline),
                 frames: config.frames,
+                objects: config.objects,
+                of_objects: config.options_of_objects(),
             };
             bound.push((socket, Arc::new(inlet)));
         }
@@ -129,28 +180,47 @@ async fn listen<T: Tunnel>(socket: UdpSocket, inlet: Arc<Inlet>, tunnel: T, task
 async fn carry<T: Tunnel>(
     tunnel: T,
     inlet: Arc<Inlet>,
-    mut waiting: mpsc::Receiver<Arrived>,
+    waiting: mpsc::Receiver<Arrived>,
     socket: Arc<UdpSocket>,
     peer: SocketAddr,
 ) {
+    let mut waiting = Inflow {
+        early: VecDeque::new(),
+        rest: waiting,
+    };
     let options = inlet.options.clone();
-    let error = match inlet.frames {
-        Some(terms) => match tunnel.open_blocks(options).await {
+    let as_objects = match inlet.objects {
+        AsObjects::Off => false,
+        AsObjects::Auto => waiting.is_medium().await,
+        AsObjects::On => true,
+    };
+    let error = if as_objects {
+        match tunnel.open_objects(inlet.of_objects.clone()).await {
+            Ok(flow) => {
+                let flow = Arc::new(Media::new(flow, Some(inlet.latency)));
+                return exchange(flow, &inlet, waiting, &socket, peer).await;
+            }
+            Err(error) => error,
+        }
+    } else if let Some(terms) = inlet.frames {
+        match tunnel.open_blocks(options).await {
             Ok(flow) => {
                 let flow = Arc::new(Frames::new(flow, Some(terms)));
                 return exchange(flow, &inlet, waiting, &socket, peer).await;
             }
             Err(error) => error,
-        },
-        None => match tunnel.open_packets(options).await {
+        }
+    } else {
+        match tunnel.open_packets(options).await {
             Ok(flow) => return exchange(Arc::new(flow), &inlet, waiting, &socket, peer).await,
             Err(error) => error,
-        },
+        }
     };
     let entry = &inlet.entry;
     tracing::debug!(%error, "cannot open a flow for live {}", entry.name);
     sleep(RETRY).await;
-    while waiting.try_recv().is_ok() {
+    waiting.early.drain(..).for_each(|_| entry.refuse());
+    while waiting.rest.try_recv().is_ok() {
         entry.refuse();
     }
 }
@@ -159,7 +229,7 @@ async fn carry<T: Tunnel>(
 async fn exchange<P: PacketFlow>(
     flow: Arc<P>,
     inlet: &Inlet,
-    mut waiting: mpsc::Receiver<Arrived>,
+    mut waiting: Inflow,
     socket: &UdpSocket,
     peer: SocketAddr,
 ) {
@@ -168,7 +238,7 @@ async fn exchange<P: PacketFlow>(
     let begun = Instant::now();
     let idle = Idle::new(IDLE);
     let outgoing = async {
-        while let Some(Arrived { at, datagram }) = waiting.recv().await {
+        while let Some(Arrived { at, datagram }) = waiting.next().await {
             idle.touch();
             running.sent(&datagram);
             // The budget counts from when it came, also while there is no session.
@@ -241,5 +311,51 @@ async fn steer<P: PacketFlow>(entry: &Entry, flow: &P, running: &Running) {
             }
             running.target(news);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rtp(sequence: u16) -> Vec<u8> {
+        let [high, low] = sequence.to_be_bytes();
+        vec![0x80, 96, high, low, 0, 0, 0, 0, 0, 0, 0, 8, 1]
+    }
+
+    async fn recognised(datagrams: &[Vec<u8>]) -> bool {
+        let (sender, rest) = mpsc::channel(10);
+        for datagram in datagrams {
+            let at = Instant::now();
+            let datagram = Bytes::copy_from_slice(datagram);
+            sender.send(Arrived { at, datagram }).await.unwrap();
+        }
+        let early = VecDeque::new();
+        let mut inflow = Inflow { early, rest };
+        let is = inflow.is_medium().await;
+        drop(sender);
+        // Nothing of what was looked at is lost.
+        for datagram in datagrams {
+            assert_eq!(inflow.next().await.unwrap().datagram, datagram[..]);
+        }
+        assert!(inflow.next().await.is_none());
+        is
+    }
+
+    #[tokio::test]
+    async fn a_medium_is_recognised_by_its_first_datagrams() {
+        let mut transport = vec![0x47; 188];
+        transport[1..].fill(0);
+        assert!(recognised(&[transport]).await);
+        assert!(recognised(&[rtp(7), rtp(8), rtp(9)]).await);
+        assert!(recognised(&[rtp(7), rtp(20), rtp(21)]).await);
+        // Nothing more comes in time.
+        assert!(!recognised(&[rtp(7)]).await);
+        assert!(!recognised(&[]).await);
+        let steps = [7, 20, 33, 46, 47].map(rtp);
+        assert!(!recognised(&steps).await);
+        // A handshake of SRT has the version of RTP, and no numbers.
+        let handshake = [&[0x80, 0, 0, 0][..], &[0; 60]].concat();
+        assert!(!recognised(&[handshake.clone(), handshake, vec![0; 100]]).await);
     }
 }

@@ -167,7 +167,7 @@ impl Meter {
         all.rate_bps += sent.rate.bps(now);
         look(&mut all.content, &mut all.input, &sent.inspector);
         all.refused += state.refused;
-        all.given_up += counters.expired_messages + counters.units.lost;
+        all.given_up += counters.expired_messages + counters.units.lost + counters.units.cancelled;
         all.repaired += counters.repaired_symbols;
         let all = &mut sum.received;
         all.datagrams += received.datagrams;

@@ -9,21 +9,29 @@
 //! | `name.rs` | the name by which entries of a client and a server find each other |
 //! | `inlet.rs` | the client's side |
 //! | `frames.rs`, `grouping.rs` | entries with a deadline: video frames as blocks |
+//! | `media.rs`, `composing.rs`, `arriving.rs` | entries with objects: video frames and PES packets as objects |
+//! | `framing.rs`, `pes.rs` | where frames and PES packets begin and end |
 //! | `outlet.rs` | the server's side |
 //! | `entry.rs`, `meter.rs` | what entries and their flows count; targets |
 //! | `inspect.rs`, `rtp.rs`, `mpegts.rs` | what the content's own numbers say |
 //! | `manage.rs` | status and targets through the control socket |
 
+mod alarm;
+mod arriving;
+mod composing;
 mod entry;
 mod frames;
+mod framing;
 mod grouping;
 mod inlet;
 mod inspect;
 mod manage;
+mod media;
 mod meter;
 mod mpegts;
 mod name;
 mod outlet;
+mod pes;
 mod rtp;
 
 pub use entry::Board;
@@ -31,5 +39,6 @@ pub(crate) use frames::Frames;
 pub use inlet::Inlets;
 pub use inspect::{Content, Wholeness};
 pub use manage::WithLive;
+pub(crate) use media::Media;
 pub use name::LiveName;
 pub use outlet::Outlets;

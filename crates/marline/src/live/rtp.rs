@@ -57,6 +57,13 @@ impl Header {
     }
 }
 
+impl Header {
+    /// What all packets of one video frame have in common: source and timestamp (section 5.1).
+    pub(super) fn frame(&self) -> (u32, u32) {
+        (self.ssrc, self.timestamp)
+    }
+}
+
 /// What a packet's number says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {

@@ -7,7 +7,7 @@ use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::udp::{MAX_DATAGRAM, roomy};
 use super::{Accept, Host, Incoming, IncomingFlow, PacketFlow, Protocol, Target, Tasks};
-use crate::live::{Frames, LiveName, Outlets};
+use crate::live::{Frames, LiveName, Media, Outlets};
 use crate::tun::{self, Hub, Role, Visitor};
 use bytes::Bytes;
 use std::io;
@@ -98,7 +98,18 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                         () = settings.live.carry(&name, Frames::new(flow, None)) => {}
                     }
                 }
-                IncomingFlow::Packets(_) | IncomingFlow::Blocks(_) => {
+                IncomingFlow::Objects(flow) if slot.is_ok() => {
+                    let Some(name) = LiveName::decode(&target) else {
+                        tracing::debug!("a client opened a flow of objects for no live entry");
+                        return;
+                    };
+                    let lifetime = flow.lifetime();
+                    tokio::select! {
+                        () = draining.draining() => {}
+                        () = settings.live.carry(&name, Media::new(flow, lifetime)) => {}
+                    }
+                }
+                IncomingFlow::Packets(_) | IncomingFlow::Blocks(_) | IncomingFlow::Objects(_) => {
                     tracing::debug!("a flow was refused: too many are open")
                 }
             }

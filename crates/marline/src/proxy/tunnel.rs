@@ -1,6 +1,6 @@
 //! What the proxies need of a session: open flows at one end, accept them at the other.
 
-use crate::endpoint::{Blocks, Handle, TargetNews};
+use crate::endpoint::{Blocks, Handle, Objects, TargetNews};
 use crate::identity::PublicKey;
 use bytes::Bytes;
 use marline_base::Rate;
@@ -115,6 +115,16 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
         let why = "blocks need a session".to_owned();
         std::future::ready(Err(OpenError::Refused(why)))
     }
+
+    /// Opens a flow of objects. Not where there is no session behind it.
+    fn open_objects(
+        &self,
+        options: OpenOptions,
+    ) -> impl Future<Output = Result<Objects, OpenError>> + Send {
+        let _ = options;
+        let why = "objects need a session".to_owned();
+        std::future::ready(Err(OpenError::Refused(why)))
+    }
 }
 
 /// A flow of messages whose boundaries are kept. Dropping it closes it.
@@ -199,4 +209,6 @@ pub enum IncomingFlow<S, P> {
     Packets(P),
     /// Blocks.
     Blocks(Blocks),
+    /// Objects that are no connection's.
+    Objects(Objects),
 }

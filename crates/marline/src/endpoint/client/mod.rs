@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 
 pub use error::{ConnectError, FailureKind, PathFailure};
 
-use super::{Blocks, Carried, ObjectStream, Packets, tunnel};
+use super::{Blocks, Carried, ObjectStream, Objects, Packets, tunnel};
 use crate::carrier::{Outcomes, QuicConfig};
 use crate::config::PathSpec;
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
@@ -240,5 +240,12 @@ impl Tunnel for Client {
         let options = tunnel::flow_options(FlowKind::Blocks, options);
         let blocks = handle.open_blocks(options);
         blocks.map_err(|error| tunnel::refused(handle, &error))
+    }
+
+    async fn open_objects(&self, options: OpenOptions) -> Result<Objects, OpenError> {
+        let handle = &self.live()?.handle;
+        let options = tunnel::flow_options(FlowKind::Objects, options);
+        let objects = handle.open_objects(options);
+        objects.map_err(|error| tunnel::refused(handle, &error))
     }
 }

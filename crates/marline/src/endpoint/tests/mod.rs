@@ -110,7 +110,7 @@ async fn echo(server: Server) {
                                 }
                             }
                         }
-                        IncomingFlow::Blocks(_) => {}
+                        IncomingFlow::Blocks(_) | IncomingFlow::Objects(_) => {}
                     }
                 });
             }

@@ -68,10 +68,35 @@ impl Order {
             self.waiting += data.len() + PIECE;
             object.pieces.push_back(data);
         }
-        if self.waiting > self.limit {
-            return Err(Disorder::TooMuch);
+        self.check()
+    }
+
+    /// Does no more wait than may?
+    ///
+    /// # Errors
+    /// [`Disorder::TooMuch`] if more does. Who does not give up then has to [`skip`](Self::skip) what is waited for.
+    pub fn check(&self) -> Result<(), Disorder> {
+        match self.waiting > self.limit {
+            true => Err(Disorder::TooMuch),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Goes on without an object, or without the rest of it: what waits of it is forgotten, what still comes of it is
+    /// refused by [`push`](Self::push).
+    pub fn skip(&mut self, number: u64) {
+        if number < self.next {
+            return;
+        }
+        let object = self.objects.entry(number).or_default();
+        self.waiting -= object.pieces.iter().map(|p| p.len() + PIECE).sum::<usize>();
+        object.pieces.clear();
+        (object.begun, object.ended) = (true, true);
+    }
+
+    /// The object whose turn it is; after [`pop`](Self::pop) the one that the bytes were of.
+    pub fn turn(&self) -> u64 {
+        self.next
     }
 
     /// The next bytes in order, if they are there; never empty.

@@ -219,3 +219,126 @@ fn video_frames_travel_as_blocks_and_arrive_as_the_datagrams_that_they_were() {
     let [_, server] = live.status();
     assert_eq!(server.received.output.lost, 0);
 }
+
+/// The datagram of this number of a transport stream in which a PES packet of video begins with every tenth, and a group
+/// of pictures with every fiftieth.
+fn pictures(number: u64) -> Vec<u8> {
+    let mut datagram = transport(number);
+    if number.is_multiple_of(10) {
+        let random_access = if number.is_multiple_of(50) { 0x40 } else { 0 };
+        datagram[1] |= 0x40;
+        datagram[3] |= 0x20;
+        datagram[4..10].copy_from_slice(&[1, random_access, 0, 0, 1, 0xe0]);
+    }
+    datagram
+}
+
+#[test]
+fn frames_and_pes_packets_travel_as_objects_and_arrive_as_the_datagrams_that_they_were() {
+    const FRAMES: u32 = 60;
+    let rtp = |number: u32| {
+        let (frame, place) = (number / 8, (number % 8) as u16);
+        video(frame, place, place + 1 == PLACES)
+    };
+    let rtp: Vec<_> = (0..FRAMES * 8).map(rtp).collect();
+    let transport: Vec<_> = (0..600).map(pictures).collect();
+    // Whether RTP is recognised in time is up to the machine.
+    for (mode, sent, content, units) in [
+        ("on", rtp, Content::Rtp, u64::from(FRAMES)),
+        ("auto", transport, Content::MpegTs, 60),
+    ] {
+        let target = sink();
+        // So much time that a busy machine is not what is tested.
+        let options = format!(",objects={mode},latency=20s");
+        let live = Live::start(LOSSY, target.local_addr().unwrap(), &options);
+        let arrived = thread::scope(|scope| {
+            let all = |all: &[Vec<u8>]| all.len() == sent.len();
+            let receiver = scope.spawn(move || receive(&target, DEADLINE, all));
+            let socket = live.sender();
+            for datagram in &sent {
+                socket.send(datagram).unwrap();
+                thread::sleep(INTERVAL);
+            }
+            receiver.join().unwrap()
+        });
+        assert!(arrived == sent, "{} of {}", arrived.len(), sent.len());
+        until("the client to know that all has arrived", || {
+            let status = live.client.status();
+            let (entry, flow) = (&status.live[0], &status.sessions[0].flows[0]);
+            assert_eq!(
+                (flow.kind.as_str(), entry.sent.content),
+                ("objects", content)
+            );
+            assert_eq!(entry.sent.given_up + entry.sent.refused, 0);
+            let objects = flow.units.as_ref().unwrap();
+            assert_eq!(objects.sent, units);
+            (objects.complete == units).then_some(())
+        });
+        let [_, server] = live.status();
+        assert_eq!(server.received.output.lost, 0);
+        assert_eq!(server.received.output.continuity_errors, 0);
+    }
+}
+
+#[test]
+fn what_is_no_medium_travels_as_datagrams_unless_objects_are_asked_for() {
+    for (mode, kind) in [("auto", "packets"), ("on", "objects")] {
+        let options = format!(",objects={mode}");
+        let live = Live::start(["delay=1ms", "delay=5ms"], udp_echo(), &options);
+        let sender = live.sender();
+        sender.set_read_timeout(Some(DEADLINE)).unwrap();
+        let mut buffer = [0; 100];
+        for number in 0..20_u8 {
+            sender.send(&[number; 10]).unwrap();
+            let length = sender.recv(&mut buffer).unwrap();
+            assert_eq!(buffer[..length], [number; 10]);
+        }
+        let flow = &live.client.status().sessions[0].flows[0];
+        assert_eq!(flow.kind, kind, "{mode}");
+    }
+}
+
+#[test]
+fn objects_that_are_older_than_the_budget_are_given_up_and_not_waited_for() {
+    let target = sink();
+    let links = ["rate=20mbit,delay=5ms", "rate=20mbit,delay=10ms"];
+    let options = ",objects=on,latency=200ms";
+    let live = Live::start(links, target.local_addr().unwrap(), options);
+    let sender = live.sender();
+    let send = |numbers: std::ops::Range<u64>| {
+        for number in numbers {
+            sender.send(&pictures(number)).unwrap();
+            thread::sleep(INTERVAL);
+        }
+    };
+    send(0..100);
+    live.links.iter().for_each(|link| link.set_dark(true));
+    send(100..200);
+    // Longer than the budget: nothing of it is worth anything any more.
+    thread::sleep(Duration::from_secs(1));
+    live.links.iter().for_each(|link| link.set_dark(false));
+    live.client.active(&["a", "b"]);
+    let last = pictures(299);
+    let arrived = thread::scope(|scope| {
+        let until_last = |all: &[Vec<u8>]| all.last() == Some(&last);
+        let receiver = scope.spawn(move || receive(&target, DEADLINE, until_last));
+        send(200..299);
+        // What comes last may itself be given up on a busy machine.
+        while !receiver.is_finished() {
+            sender.send(&last).unwrap();
+            thread::sleep(INTERVAL);
+        }
+        receiver.join().unwrap()
+    });
+    let number = |datagram: &Vec<u8>| (0..300).find(|number| *datagram == pictures(*number));
+    let numbers: Vec<u64> = arrived.iter().map(|d| number(d).unwrap()).collect();
+    assert!(numbers.is_sorted(), "{numbers:?}");
+    assert!(
+        numbers.iter().all(|number| !(100..200).contains(number)),
+        "{numbers:?}"
+    );
+    let [client, server] = live.status();
+    // Ten were written meanwhile.
+    assert!(client.sent.given_up >= 5, "{client:?}");
+    assert!(server.received.lost >= 5, "{server:?}");
+}

@@ -1,0 +1,25 @@
+//! Something that is due at a time which changes meanwhile.
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// Calls `act` whenever it is `due`, which is asked anew after each call and whenever it `changed`. Never completes.
+pub(super) async fn act_in_time(
+    changed: &Notify,
+    due: impl Fn() -> Option<Instant>,
+    act: impl Fn(Instant),
+) {
+    loop {
+        let due = due();
+        let waited = async {
+            match due {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = changed.notified() => {}
+            () = waited => act(Instant::now()),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Objects taken apart into the datagrams that they were made of, in the order in which those were sent.
+
+use super::grouping::HEAD;
+use crate::proxy::objects::Order;
+use bytes::{Buf, Bytes, BytesMut};
+use std::collections::VecDeque;
+
+/// Most bytes that wait for an earlier object.
+const WAITING: usize = 8 << 20;
+
+/// Pieces of objects in, datagrams out. Objects go by their numbers; what will not come is passed over, and so is what
+/// more than [`WAITING`] bytes have waited for.
+#[derive(Debug)]
+pub(super) struct Arriving {
+    order: Order,
+    /// The object that `torn` is of.
+    object: u64,
+    /// The beginning of a datagram.
+    torn: BytesMut,
+    ready: VecDeque<Bytes>,
+}
+
+impl Default for Arriving {
+    fn default() -> Self {
+        Arriving {
+            order: Order::new(WAITING),
+            object: 0,
+            torn: BytesMut::new(),
+            ready: VecDeque::new(),
+        }
+    }
+}
+
+impl Arriving {
+    /// Takes the next piece of an object; returns objects that are not waited for any more, to be refused.
+    pub(super) fn push(&mut self, number: u64, data: Bytes, last: bool) -> Vec<u64> {
+        let mut given_up = Vec::new();
+        // What comes of an object that was passed over is of no use; that too much waits is seen below.
+        let _ = self.order.push(number, data, last);
+        self.take();
+        while self.order.check().is_err() {
+            let missing = self.order.turn();
+            self.order.skip(missing);
+            given_up.push(missing);
+            self.take();
+        }
+        given_up
+    }
+
+    /// The object will not come, or not the rest of it.
+    pub(super) fn gone(&mut self, number: u64) {
+        self.order.skip(number);
+        self.take();
+    }
+
+    /// The next datagram.
+    pub(super) fn pop(&mut self) -> Option<Bytes> {
+        self.ready.pop_front()
+    }
+
+    fn take(&mut self) {
+        while let Some(data) = self.order.pop() {
+            if self.order.turn() != self.object {
+                // The last one ended in the middle of a datagram.
+                self.torn.clear();
+                self.object = self.order.turn();
+            }
+            self.torn.extend_from_slice(&data);
+            while self.torn.len() >= HEAD {
+                let length = usize::from(u16::from_be_bytes([self.torn[0], self.torn[1]]));
+                if self.torn.len() < HEAD + length {
+                    break;
+                }
+                self.torn.advance(HEAD);
+                self.ready.push_back(self.torn.split_to(length).freeze());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::grouping::put;
+    use proptest::prelude::*;
+
+    fn object(datagrams: &[&[u8]]) -> Bytes {
+        let mut bytes = BytesMut::new();
+        datagrams
+            .iter()
+            .for_each(|datagram| put(&mut bytes, datagram));
+        bytes.freeze()
+    }
+
+    fn all(arriving: &mut Arriving) -> Vec<Bytes> {
+        std::iter::from_fn(|| arriving.pop()).collect()
+    }
+
+    #[test]
+    fn datagrams_come_out_in_order_however_they_are_cut() {
+        let mut arriving = Arriving::default();
+        let first = object(&[b"one", b"", b"three"]);
+        arriving.push(1, object(&[b"four"]), true);
+        assert!(all(&mut arriving).is_empty());
+        arriving.push(0, first.slice(..4), false);
+        assert!(all(&mut arriving).is_empty());
+        arriving.push(0, first.slice(4..9), false);
+        assert_eq!(all(&mut arriving), ["one", ""]);
+        arriving.push(0, first.slice(9..), false);
+        assert_eq!(all(&mut arriving), ["three"]);
+        // The end is told by itself.
+        arriving.push(0, Bytes::new(), true);
+        assert_eq!(all(&mut arriving), ["four"]);
+    }
+
+    #[test]
+    fn what_will_not_come_is_passed_over_with_the_torn_end() {
+        let mut arriving = Arriving::default();
+        arriving.push(0, object(&[b"one", b"two"]).slice(..7), false);
+        arriving.push(2, object(&[b"four"]), true);
+        arriving.gone(1);
+        assert_eq!(all(&mut arriving), ["one"]);
+        arriving.gone(0);
+        assert_eq!(all(&mut arriving), ["four"]);
+        arriving.push(0, object(&[b"late"]), true);
+        arriving.gone(0);
+        assert!(all(&mut arriving).is_empty());
+    }
+
+    #[test]
+    fn no_more_than_the_bound_waits_for_what_does_not_come() {
+        let mut arriving = Arriving::default();
+        let big = object(&[&[7; 60_000]]);
+        arriving.push(1, big.slice(..20), false);
+        let mut given_up = Vec::new();
+        for number in 3..300 {
+            given_up.extend(arriving.push(number, big.clone(), true));
+        }
+        assert_eq!(given_up, [0, 1, 2]);
+        assert_eq!(all(&mut arriving).len(), 297);
+    }
+
+    proptest! {
+        #[test]
+        fn any_pieces_are_taken_without_harm(
+            pieces in proptest::collection::vec(
+                (0u64..6, proptest::collection::vec(any::<u8>(), 0..40), any::<bool>(), any::<bool>()), 0..60),
+        ) {
+            let mut arriving = Arriving::default();
+            let mut bytes = 0;
+            for (number, data, last, gone) in pieces {
+                bytes += data.len();
+                match gone {
+                    true => arriving.gone(number),
+                    false => drop(arriving.push(number, data.into(), last)),
+                }
+                prop_assert!(arriving.torn.len() < HEAD + usize::from(u16::MAX));
+            }
+            let out: usize = all(&mut arriving).iter().map(|d| d.len() + HEAD).sum();
+            prop_assert!(out <= bytes);
+        }
+    }
+}
