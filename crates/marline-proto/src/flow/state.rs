@@ -74,6 +74,10 @@ pub(crate) struct Flow {
     pub(crate) wish: Option<Instant>,
     /// Bytes of send opportunity left in this round (deficit round robin).
     pub(crate) deficit: u64,
+    /// It goes before all that is more urgent for one turn, because it has waited for long.
+    pub(crate) promoted: bool,
+    /// What the session had sent (bytes) when something of the flow left last, or it began to wait.
+    pub(crate) served_at: u64,
     pub(crate) delays: Box<Delays>,
     pub(crate) counters: FlowCounters,
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use marline_base::Instant;
 
 use super::control::Control;
+use super::share::class_of;
 use super::timers::rewish;
 use super::{FlowInfo, FlowOptions, OpenError, Session, WriteError};
 use crate::config::check_scheduler;
@@ -127,6 +128,8 @@ impl Session {
             end_read: false,
             final_size: 0,
             deficit: 0,
+            promoted: false,
+            served_at: 0,
             turn: None,
             wish: None,
             timer: None,
@@ -285,23 +288,28 @@ impl Session {
         if priority > LEAST_PRIORITY {
             return Err(OpenError::Priority(priority));
         }
+        if self.flows.get(&id).is_some_and(|f| f.priority != priority) {
+            self.reclass(id, |flow| flow.priority = priority);
+        }
+        Ok(())
+    }
+
+    /// Changes something of which a flow's class depends.
+    pub(super) fn reclass(&mut self, id: FlowId, change: impl FnOnce(&mut Flow)) {
         let Some(flow) = self.flows.get_mut(&id) else {
-            return Ok(());
+            return;
         };
-        if flow.priority == priority {
-            return Ok(());
-        }
         self.waiting.withdraw(flow);
+        let before = class_of(flow);
+        change(flow);
         if flow.turn.is_some() {
-            self.share.remove(id, flow.priority);
-            flow.turn = Some(self.share.add(id, priority));
+            self.share.remove(id, before);
+            flow.turn = Some(self.share.add(id, class_of(flow)));
         }
-        flow.priority = priority;
         self.waiting.account(flow);
         self.rest = None;
         self.views_hold = false;
         self.replan = true;
-        Ok(())
     }
 
     /// Ends the sending half: what was written is still delivered, nothing more can be written.
@@ -460,7 +468,8 @@ impl Session {
         if let Some(flow) = self.flows.get_mut(&id)
             && flow.turn.is_none()
         {
-            flow.turn = Some(self.share.add(id, flow.priority));
+            flow.turn = Some(self.share.add(id, class_of(flow)));
+            flow.served_at = self.ageing.sent;
             rewish(&mut self.wishes, flow);
         }
         self.replan = true;
@@ -515,7 +524,8 @@ impl Session {
         self.views_hold = false;
         if flow.turn.take().is_some() {
             rewish(&mut self.wishes, flow);
-            self.share.remove(id, flow.priority);
+            self.share.remove(id, class_of(flow));
+            self.ageing.on_idle(flow);
         }
         if let Some(at) = flow.timer {
             self.flow_timers.remove(&(at, id));

@@ -17,6 +17,7 @@ use crate::sched::PathView;
 use crate::wire::{FlowId, Params, PathId};
 
 mod acks;
+mod ageing;
 mod carry;
 mod close;
 mod code;
@@ -36,6 +37,7 @@ mod units;
 mod waiting;
 mod warm;
 
+use ageing::Ageing;
 use control::Control;
 use share::Share;
 use target::Watch;
@@ -100,6 +102,7 @@ pub struct Session {
     peer_flow_limit: u64,
     closed_flows: u64,
     share: Share,
+    ageing: Ageing,
     waiting: Waiting,
     /// When schedulers of flows in `share` want to plan although nothing happened.
     wishes: BTreeSet<(Instant, FlowId)>,
@@ -177,6 +180,7 @@ impl Session {
             peer_flow_limit: peer.max_flows,
             closed_flows: 0,
             share: Share::default(),
+            ageing: Ageing::default(),
             waiting: Waiting::default(),
             wishes: BTreeSet::new(),
             starved: BTreeSet::new(),

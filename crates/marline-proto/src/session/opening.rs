@@ -14,7 +14,8 @@ pub struct FlowOptions {
     pub kind: FlowKind,
     /// Packets flows: deliver in order (the default) or as they come. Streams are in order.
     pub ordered: bool,
-    /// 0 (first) to 7 (last); default 3.
+    /// 0 (first) to 7 (last); default 3. Whoever waits behind more urgent flows has one turn of 3 kB
+    /// in 32 all the same, so that nobody starves.
     pub priority: u8,
     /// Packets flows: how long a message is worth sending (again); `None` for ever.
     pub lifetime: Option<Duration>,

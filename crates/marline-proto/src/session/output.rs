@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Session;
 use super::carry::{self, Written};
 use super::control::Control;
-use super::share::QUANTUM;
+use super::share::{QUANTUM, class_of};
 use super::timers::rewish;
 use crate::flow::{Assigned, Form, Symbol};
 use crate::observe::Record;
@@ -149,7 +149,7 @@ impl Session {
             if flow.reset.is_none() && (woken || flow.has_work(symbol.max(1), credit)) {
                 for view in &mut views {
                     view.queued_own = flow.queues.bytes(view.id);
-                    view.queued = self.waiting.ahead(view.id, flow.priority, view.queued_own);
+                    view.queued = self.waiting.ahead(view.id, class_of(flow), view.queued_own);
                 }
                 self.data_sent += flow.plan(now, &mut views, credit);
                 self.waiting.account(flow);
@@ -160,7 +160,8 @@ impl Session {
                 }
                 flow.turn = None;
                 rewish(&mut self.wishes, flow);
-                self.share.remove(id, flow.priority);
+                self.share.remove(id, class_of(flow));
+                self.ageing.on_idle(flow);
             }
         }
         self.views = views;
@@ -202,6 +203,7 @@ impl Session {
         }
         if sends {
             self.write_data(now, id, &mut draft);
+            self.age();
         }
         let path = &mut self.paths[index];
         let silent = path.acks_alone >= ACKS_PER_PING && draft.has_ack;
@@ -375,7 +377,10 @@ impl Session {
                     flow.deficit = QUANTUM;
                 }
                 flow.deficit = flow.deficit.saturating_sub(u64::from(written).max(1));
-                if flow.deficit == 0
+                self.ageing.on_left(flow, class, u64::from(written));
+                if flow.deficit == 0 && flow.promoted {
+                    self.demote();
+                } else if flow.deficit == 0
                     && let Some(turn) = self.share.rotate(id, class)
                     && let Some(before) = flow.turn.replace(turn)
                 {

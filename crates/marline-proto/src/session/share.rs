@@ -1,37 +1,44 @@
-//! Which flow sends next on a path: strict priority, then deficit round robin (Shreedhar and
-//! Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995).
+//! Which flow sends next on a path: strict priority but for one turn now and then (`ageing`), then
+//! deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit Round Robin",
+//! SIGCOMM 1995).
 
 use alloc::collections::VecDeque;
 
-use crate::wire::FlowId;
+use crate::flow::Flow;
+use crate::wire::{FlowId, LEAST_PRIORITY};
 
 /// Bytes that a flow may send in its turn.
 pub(super) const QUANTUM: u64 = 3_000;
-pub(super) const PRIORITIES: usize = 8;
+/// Classes in which flows are served: the one whose turn has come because it has waited for long,
+/// and one for each priority.
+pub(super) const CLASSES: usize = 2 + LEAST_PRIORITY as usize;
 
-/// The class of a priority.
-pub(super) fn class_of(priority: u8) -> usize {
-    usize::from(priority).min(PRIORITIES - 1)
+/// The class of a flow.
+pub(super) fn class_of(flow: &Flow) -> usize {
+    match flow.promoted {
+        true => 0,
+        false => 1 + usize::from(flow.priority.min(LEAST_PRIORITY)),
+    }
 }
 
-/// Flows that have, or may have, something to send: by priority, in turn.
+/// Flows that have, or may have, something to send: by class, in turn.
 #[derive(Debug, Default)]
 pub(super) struct Share {
-    classes: [VecDeque<FlowId>; PRIORITIES],
+    classes: [VecDeque<FlowId>; CLASSES],
     turns: u64,
 }
 
 impl Share {
-    /// Adds a flow behind all others of its priority. Returns its turn: the smaller it is, the
+    /// Adds a flow behind all others of its class. Returns its turn: the smaller it is, the
     /// earlier the flow sends.
-    pub(super) fn add(&mut self, flow: FlowId, priority: u8) -> u64 {
-        self.classes[class_of(priority)].push_back(flow);
+    pub(super) fn add(&mut self, flow: FlowId, class: usize) -> u64 {
+        self.classes[class].push_back(flow);
         self.turns += 1;
         self.turns
     }
 
-    pub(super) fn remove(&mut self, flow: FlowId, priority: u8) {
-        self.classes[class_of(priority)].retain(|f| *f != flow);
+    pub(super) fn remove(&mut self, flow: FlowId, class: usize) {
+        self.classes[class].retain(|f| *f != flow);
     }
 
     /// The flow used its turn up. Returns its next one, if that is another.
@@ -47,7 +54,7 @@ impl Share {
         Some(self.turns)
     }
 
-    /// All flows, most urgent priority first.
+    /// All flows, most urgent class first.
     pub(super) fn iter(&self) -> impl Iterator<Item = FlowId> + '_ {
         self.classes.iter().flatten().copied()
     }
@@ -63,7 +70,7 @@ mod tests {
         let mut share = Share::default();
         let turns: Vec<u64> = [(0, 3), (4, 3), (8, 1)]
             .into_iter()
-            .map(|(id, priority)| share.add(FlowId(id), priority))
+            .map(|(id, class)| share.add(FlowId(id), class))
             .collect();
         assert!(turns.is_sorted());
         let order = |share: &Share| share.iter().map(|f| f.0).collect::<Vec<_>>();

@@ -6,11 +6,11 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::share::{PRIORITIES, QUANTUM, class_of};
+use super::share::{CLASSES, QUANTUM, class_of};
 use crate::flow::{Flow, Stake};
 use crate::wire::{FlowId, PathId};
 
-/// Waiting bytes of one priority on one path, and flows that wait with at least one byte.
+/// Waiting bytes of one class on one path, and flows that wait with at least one byte.
 #[derive(Clone, Copy, Debug, Default)]
 struct Class {
     bytes: u64,
@@ -19,7 +19,7 @@ struct Class {
 
 #[derive(Debug, Default)]
 struct Lane {
-    classes: [Class; PRIORITIES],
+    classes: [Class; CLASSES],
     bytes: u64,
     /// Flows with something in their queue for the path, in the order of their turns.
     ready: BTreeSet<(usize, u64, FlowId)>,
@@ -53,14 +53,14 @@ impl Waiting {
     /// Takes note of what changed in the flow's queues since the last call. A flow that has
     /// anything in a queue has a turn.
     pub(super) fn account(&mut self, flow: &mut Flow) {
-        let who = (class_of(flow.priority), flow.turn, flow.id);
+        let who = (class_of(flow), flow.turn, flow.id);
         flow.queues
             .account(|path, before, after| self.note(who, path, before, after));
     }
 
-    /// Forgets the flow's queues until they are accounted again, because its priority changes.
+    /// Forgets the flow's queues until they are accounted again, because its class changes.
     pub(super) fn withdraw(&mut self, flow: &mut Flow) {
-        let who = (class_of(flow.priority), flow.turn, flow.id);
+        let who = (class_of(flow), flow.turn, flow.id);
         flow.queues
             .withdraw(|path, before| self.note(who, path, before, Stake::default()));
     }
@@ -104,7 +104,7 @@ impl Waiting {
         }
     }
 
-    /// The first flow in turn that has something for the path, most urgent priority first.
+    /// The first flow in turn that has something for the path, most urgent class first.
     pub(super) fn next(&self, path: PathId) -> Option<(FlowId, usize)> {
         let &(class, _, flow) = self.lane(path)?.ready.first()?;
         Some((flow, class))
@@ -121,18 +121,17 @@ impl Waiting {
         self.lane(path).map_or(0, |lane| lane.bytes)
     }
 
-    /// Bytes that leave the path before a symbol that a flow with this priority and `own` bytes
+    /// Bytes that leave the path before a symbol that a flow of this class and with `own` bytes
     /// waiting would queue now.
     ///
     /// With flows served by strict priority and in turn among equals, that is not all that waits:
     /// what is less urgent waits longer, and of an equal only as much leaves first as the flow
     /// itself has waiting, and one turn. A bulk flow that queues half a second ahead must not make
     /// a path look half a second away to a flow that has nothing waiting there.
-    pub(super) fn ahead(&self, path: PathId, priority: u8, own: u64) -> u64 {
+    pub(super) fn ahead(&self, path: PathId, class: usize, own: u64) -> u64 {
         let Some(lane) = self.lane(path) else {
             return own;
         };
-        let class = class_of(priority);
         let urgent: u64 = lane.classes[..class].iter().map(|c| c.bytes).sum();
         let equals = lane.classes[class].flows - u64::from(own > 0);
         let turns = equals.saturating_mul(own + QUANTUM);
@@ -149,8 +148,8 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    fn add(waiting: &mut Waiting, priority: u8, bytes: u64) {
-        let class = &mut waiting.lane_mut(PathId(1)).classes[class_of(priority)];
+    fn add(waiting: &mut Waiting, class: usize, bytes: u64) {
+        let class = &mut waiting.lane_mut(PathId(1)).classes[class];
         class.bytes += bytes;
         class.flows += 1;
     }
@@ -162,7 +161,7 @@ mod tests {
         add(&mut waiting, 3, 500);
         add(&mut waiting, 1, 700);
         add(&mut waiting, 5, 900_000);
-        let ahead = |priority, own| waiting.ahead(PathId(1), priority, own);
+        let ahead = |class, own| waiting.ahead(PathId(1), class, own);
         assert_eq!(waiting.ahead(PathId(0), 3, 0), 0, "another path");
         // Nothing of its own: one turn of each equal, and all that is urgent.
         assert_eq!(ahead(3, 0), 700 + 2 * QUANTUM);

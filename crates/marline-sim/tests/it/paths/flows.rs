@@ -1,5 +1,7 @@
 //! Flows beside each other, odd messages, and limits.
 
+use marline_base::Duration;
+use marline_proto::sched::registry::SCHEDULERS;
 use marline_proto::wire::{FlowKind, PathId};
 use marline_proto::{Config, FlowOptions, OpenError};
 use marline_sim::End;
@@ -65,6 +67,92 @@ fn a_priority_that_changes_holds_for_what_waits_already() {
     assert!((0.8..1.25).contains(&ratio), "{equal:?}");
     let wrong = lab.world.client.set_priority(flows[1], 8);
     assert_eq!(wrong, Err(OpenError::Priority(8)));
+}
+
+/// What other flows send, in bytes, while the last of `packets` of the least urgent flow are not there.
+fn passed_by(scheduler: &str, kind: FlowKind) -> u64 {
+    let mut lab = lab(2);
+    let of = |priority| FlowOptions {
+        priority,
+        scheduler: Some(scheduler.parse().expect("it is in the registry")),
+        ..FlowOptions::new(kind)
+    };
+    // As fast as the flow takes it, or three times what the links carry.
+    let outbox = |lab: &Lab, bytes: u64| match kind {
+        FlowKind::Stream => Outbox::stream(bytes),
+        _ => {
+            let plan = Messages {
+                size: 1_000,
+                size_max: 1_000,
+                count: bytes / 1_000,
+                every: Duration::from_micros(60),
+            };
+            Outbox::messages(lab.now(), plan)
+        }
+    };
+    let endless = outbox(&lab, 500_000_000);
+    let urgent = lab.open(End::Client, &of(0), endless);
+    lab.run_for(secs(1));
+    let read = |lab: &Lab, flow| match lab.flows(End::Server).contains(&flow) {
+        true => lab.inbox(End::Server, flow).read,
+        false => 0,
+    };
+    let unit = if kind == FlowKind::Stream { 1 } else { 1_000 };
+    let before = read(&lab, urgent) * unit;
+    let small = outbox(&lab, 30_000);
+    let poor = lab.open(End::Client, &of(7), small);
+    let done = |lab: &mut Lab| read(lab, poor) * unit >= 30_000;
+    let limit = lab.now() + secs(5);
+    lab.run_until(limit, |lab| done(lab));
+    assert!(done(&mut lab), "{scheduler}: it starves\n{lab}");
+    read(&lab, urgent) * unit - before
+}
+
+#[test]
+fn the_least_urgent_flow_never_starves() {
+    // One turn of 3000 bytes in each round of 32: ten of them and two rounds more, and what was under way.
+    let bound = 12 * 32 * 3_000 + 1_500_000;
+    for entry in SCHEDULERS {
+        for kind in [FlowKind::Stream, FlowKind::Packets] {
+            if entry.kinds.contains(&kind) {
+                let passed = passed_by(entry.name, kind);
+                assert!(passed < bound, "{} {}: {passed}", entry.name, kind.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn those_who_wait_have_their_turns_alike() {
+    const TURN: u64 = 3_000;
+    let mut lab = lab(2);
+    let of = |priority| FlowOptions {
+        priority,
+        ..FlowOptions::new(FlowKind::Stream)
+    };
+    let urgent = lab.open(End::Client, &of(0), Outbox::stream(500_000_000));
+    lab.run_for(secs(1));
+    let before = lab.inbox(End::Server, urgent).read;
+    let poor = [4, 5, 6, 7].map(|priority| {
+        let three_turns = Outbox::stream(3 * TURN);
+        lab.open(End::Client, &of(priority), three_turns)
+    });
+    let read = |lab: &Lab, flow| match lab.flows(End::Server).contains(&flow) {
+        true => lab.inbox(End::Server, flow).read,
+        false => 0,
+    };
+    // Nobody has had all before everybody has had something.
+    let limit = lab.now() + secs(5);
+    lab.run_until(limit, |lab| {
+        poor.iter().any(|flow| read(lab, *flow) >= 3 * TURN)
+    });
+    assert!(poor.iter().all(|flow| read(&lab, *flow) > 0), "{lab}");
+    lab.run_until(limit, |lab| {
+        poor.iter().all(|flow| read(lab, *flow) >= 3 * TURN)
+    });
+    let passed = lab.inbox(End::Server, urgent).read - before;
+    let bound = (4 * 3 + 2) * 32 * TURN + 1_500_000;
+    assert!(passed < bound, "{passed}");
 }
 
 #[test]
