@@ -154,7 +154,8 @@ impl Batch {
         })
     }
 
-    fn results(&self, runs: Vec<Run>) -> Results {
+    /// These runs as results of the batch.
+    pub fn results(&self, runs: Vec<Run>) -> Results {
         let title = self
             .cells
             .first()

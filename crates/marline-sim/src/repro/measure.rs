@@ -1,15 +1,16 @@
 //! Runs an experiment and judges it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::{ScenarioReport, judge};
-use crate::batch::{Batch, Store, StoreError};
+use crate::batch::{Batch, Job, Store, StoreError};
 use crate::experiments::Experiment;
 use crate::results::Results;
 use crate::run::RunError;
-use crate::scenario::{Cell, Document, Mistakes, Scenario};
+use crate::scenario::{Cell, Document, Expectation, Mistakes, Scenario};
 
 /// How an experiment is run.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub struct Options<'a> {
     pub store: Option<&'a Store>,
     /// The folder of measured traces, if there is one.
     pub traces: Option<&'a Path>,
+    /// Axes and values: only cells that have one of its values on every axis that is named here.
+    pub only: &'a [(String, String)],
 }
 
 /// An experiment cannot be run.
@@ -33,6 +36,8 @@ pub struct Options<'a> {
 pub enum MeasureError {
     /// Its scenario is wrong.
     Scenario(Mistakes),
+    /// It has no cell of those that are asked for; what there is instead.
+    Cell(String),
     /// A scheduler of it cannot run.
     Run(RunError),
     /// Runs cannot be kept.
@@ -50,6 +55,7 @@ impl fmt::Display for MeasureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scenario(mistakes) => mistakes.fmt(f),
+            Self::Cell(why) => f.write_str(why),
             Self::Run(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
             Self::Stopped { made, wanted } => write!(f, "stopped after {made} of {wanted} runs"),
@@ -94,18 +100,22 @@ fn cells(
     Document::parse(&name, experiment.text)?.scenarios(&files)
 }
 
-/// Runs every cell, scheduler and seed, and judges the bounds. `progress` hears how many of how
-/// many runs are over.
+/// An experiment that can be run, one way or another.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Its cells.
+    pub batch: Batch,
+    experiment: Experiment,
+    seeds_in_file: usize,
+}
+
+/// Reads an experiment and picks its cells and seeds.
 ///
 /// # Errors
-/// If the scenario is wrong, one of its schedulers cannot run, runs cannot be kept, or it was
-/// stopped.
-pub fn measure(
-    experiment: &Experiment,
-    options: Options<'_>,
-    progress: impl Fn(usize, usize) + Sync,
-) -> Result<(ScenarioReport, Results), MeasureError> {
+/// If the scenario is wrong, it has none of the cells that are asked for, or one of its schedulers cannot run.
+pub fn prepare(experiment: &Experiment, options: Options<'_>) -> Result<Prepared, MeasureError> {
     let mut cells = cells(experiment, options.traces).map_err(MeasureError::Scenario)?;
+    only(&mut cells, options.only).map_err(MeasureError::Cell)?;
     // A checked scenario has at least one cell.
     let seeds_in_file = cells.first().map_or(0, |(_, first)| first.seeds.len());
     for (_, scenario) in &mut cells {
@@ -117,6 +127,118 @@ pub fn measure(
         cells,
     };
     batch.check().map_err(MeasureError::Run)?;
+    Ok(Prepared {
+        batch,
+        experiment: *experiment,
+        seeds_in_file,
+    })
+}
+
+/// Keeps the cells that are asked for.
+fn only(cells: &mut Vec<(Cell, Scenario)>, wanted: &[(String, String)]) -> Result<(), String> {
+    for (axis, value) in wanted {
+        let on_axis = |(cell, _): &(Cell, Scenario)| {
+            let entry = cell.iter().find(|(key, _)| key == axis);
+            entry.map(|(_, value)| value.clone())
+        };
+        let known: BTreeSet<String> = cells.iter().filter_map(on_axis).collect();
+        if known.is_empty() {
+            let axes = cells
+                .iter()
+                .flat_map(|(cell, _)| cell)
+                .map(|(key, _)| &**key);
+            return Err(no(&format!("axis `{axis}`"), axes.collect()));
+        }
+        if !known.contains(value) {
+            let known = known.iter().map(String::as_str).collect();
+            return Err(no(&format!("`{axis}={value}`"), known));
+        }
+    }
+    cells.retain(|(cell, _)| {
+        cell.iter().all(|(key, value)| {
+            let mut same_axis = wanted.iter().filter(|(axis, _)| axis == key).peekable();
+            same_axis.peek().is_none() || same_axis.any(|(_, wanted)| wanted == value)
+        })
+    });
+    Ok(())
+}
+
+fn no(what: &str, known: BTreeSet<&str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    format!("it has no {what}; there are: {}", known.join(", "))
+}
+
+impl Prepared {
+    /// Its bounds, as far as they speak of cells that are kept.
+    fn expectations(&self) -> Vec<Expectation> {
+        let cells = &self.batch.cells;
+        let first = cells.first().map(|(_, scenario)| &scenario.expectations);
+        let mut expectations = first.cloned().unwrap_or_default();
+        expectations.retain(|expectation| {
+            let mut fits = cells.iter();
+            fits.any(|(cell, _)| expectation.cell.iter().all(|pair| cell.contains(pair)))
+        });
+        expectations
+    }
+
+    /// The runs that its bounds need: where runs take their time in earnest, others are not worth it.
+    pub fn needed(&self) -> Vec<Job<'_>> {
+        let expectations = self.expectations();
+        let mut jobs = self.batch.jobs();
+        jobs.retain(|job| expectations.iter().any(|one| needs(one, job)));
+        jobs
+    }
+
+    /// Judges its bounds.
+    pub fn judge(&self, results: &Results) -> ScenarioReport {
+        let first = self.batch.cells.first().map(|(_, scenario)| scenario);
+        let about = first.map_or("", |first| &*first.about);
+        let mut report = ScenarioReport::new(&self.experiment, &results.title, about);
+        report.seeds = first.map_or(0, |first| first.seeds.len());
+        report.seeds_in_file = self.seeds_in_file;
+        report.verdicts = judge(results, &self.expectations());
+        report
+    }
+}
+
+/// Is the run's value part of what the expectation speaks of?
+fn needs(expectation: &Expectation, job: &Job<'_>) -> bool {
+    let Expectation {
+        scheduler,
+        cell: wanted,
+        relative_to,
+        best_of,
+        ..
+    } = expectation;
+    let apart_from = |axis: Option<&str>| {
+        let mut wanted = wanted.iter().filter(|(key, _)| Some(&**key) != axis);
+        wanted.all(|pair| job.cell.contains(pair))
+    };
+    let other = relative_to.as_ref().unwrap_or(scheduler);
+    let is_other = job.scheduler == other
+        && match best_of {
+            None => relative_to.is_some() && apart_from(None),
+            Some((axis, values)) => {
+                let mut cell = job.cell.iter();
+                let is_best = cell.any(|(key, value)| key == axis && values.contains(value));
+                is_best && apart_from(Some(axis))
+            }
+        };
+    is_other || job.scheduler == scheduler && apart_from(None)
+}
+
+/// Runs every cell, scheduler and seed, and judges the bounds. `progress` hears how many of how
+/// many runs are over.
+///
+/// # Errors
+/// As [`prepare`]; if runs cannot be kept, or it was stopped.
+pub fn measure(
+    experiment: &Experiment,
+    options: Options<'_>,
+    progress: impl Fn(usize, usize) + Sync,
+) -> Result<(ScenarioReport, Results), MeasureError> {
+    let prepared = prepare(experiment, options)?;
+    let batch = &prepared.batch;
     let wanted = batch.jobs().len();
     let outcome = batch
         .run(options.threads, options.stop, options.store, |over| {
@@ -128,15 +250,7 @@ pub fn measure(
     if made < wanted {
         return Err(MeasureError::Stopped { made, wanted });
     }
-    let first = batch.cells.first().map(|(_, scenario)| scenario);
-    let about = first.map_or("", |first| &*first.about);
-    let mut report = ScenarioReport::new(experiment, &results.title, about);
-    if let Some(first) = first {
-        report.seeds = first.seeds.len();
-        report.seeds_in_file = seeds_in_file;
-        report.verdicts = judge(&results, &first.expectations);
-    }
-    Ok((report, results))
+    Ok((prepared.judge(&results), results))
 }
 
 fn seeds(scenario: &Scenario, options: Options<'_>) -> Vec<u64> {
@@ -185,6 +299,7 @@ mod tests {
                 stop: &stop,
                 store,
                 traces: None,
+                only: &[],
             };
             stop.store(false, Ordering::Relaxed);
             let mut heard = Vec::new();
@@ -210,5 +325,81 @@ mod tests {
         let (again, heard) = go(Some(&store), 9);
         assert_eq!(heard, [(2, 3), (3, 3)], "two were kept");
         assert_eq!(again.expect("all runs").1, whole);
+    }
+
+    const PAIRS: Experiment = Experiment {
+        folder: "test",
+        name: "pairs",
+        path: "test/pairs.toml",
+        text: r#"
+            title = "Pairs"
+            duration = "300ms"
+            seeds = 2
+            schedulers = ["min-rtt", "edpf"]
+            links.a = { rate = "6mbit", delay = "10ms" }
+            links.b = { rate = "6mbit", delay = "10ms" }
+            workloads = [{ name = "video", kind = "constant", rate = "4mbit" }]
+            [vary]
+            "links.a.delay" = ["10ms", "20ms"]
+            use = [
+                { name = "both", set = { paths = [{ link = "a" }, { link = "b" }] } },
+                { name = "a", set = { paths = [{ link = "a" }] } },
+            ]
+            [[expect]]
+            figure = "Figure 1"
+            scheduler = "edpf"
+            cell = { use = "both", "links.a.delay" = "20ms" }
+            measure = "video.goodput_mbps"
+            relative-to = "min-rtt"
+            best-of = { use = ["a"] }
+            least = 0.1
+        "#,
+    };
+
+    fn prepared(only: &[(&str, &str)]) -> Result<Prepared, MeasureError> {
+        let only = only
+            .iter()
+            .map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned()));
+        let options = Options {
+            seeds: Some(1),
+            most_seeds: None,
+            threads: 1,
+            stop: &AtomicBool::new(false),
+            store: None,
+            traces: None,
+            only: &only.collect::<Vec<_>>(),
+        };
+        prepare(&PAIRS, options)
+    }
+
+    #[test]
+    fn cells_that_are_not_asked_for_are_left_out_with_their_bounds() {
+        assert_eq!(prepared(&[]).expect("prepared").batch.cells.len(), 4);
+        let kept = prepared(&[("links.a.delay", "10ms")]).expect("prepared");
+        assert_eq!(kept.batch.cells.len(), 2);
+        assert!(kept.expectations().is_empty() && kept.needed().is_empty());
+        let both = [("links.a.delay", "20ms"), ("use", "both"), ("use", "a")];
+        assert_eq!(prepared(&both).expect("prepared").expectations().len(), 1);
+        for (wrong, reason) in [
+            (
+                ("pair", "x"),
+                "no axis `pair`; there are: links.a.delay, use",
+            ),
+            (("use", "b"), "no `use=b`; there are: a, both"),
+        ] {
+            let error = prepared(&[wrong]).expect_err("wrong");
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_runs_that_a_bound_speaks_of_are_needed() {
+        let prepared = prepared(&[]).expect("prepared");
+        let needed = prepared.needed().into_iter().map(|job| {
+            let values: Vec<&str> = job.cell.iter().map(|(_, value)| &**value).collect();
+            format!("{} {}", job.scheduler, values.join(" "))
+        });
+        let needed: Vec<String> = needed.collect();
+        assert_eq!(needed, ["edpf 20ms both", "min-rtt 20ms a"]);
     }
 }

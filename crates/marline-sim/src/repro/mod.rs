@@ -8,7 +8,7 @@ mod verdict;
 
 pub use document::document;
 pub use list::{find, rows, text};
-pub use measure::{MeasureError, Options, figures, measure, title};
+pub use measure::{MeasureError, Options, Prepared, figures, measure, prepare, title};
 pub use verdict::{Outcome, Verdict, judge};
 
 use serde::Serialize;

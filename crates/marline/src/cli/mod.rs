@@ -13,6 +13,7 @@ mod live;
 mod logging;
 pub mod output;
 mod paths;
+mod real;
 mod repro;
 mod runs;
 mod schedulers;

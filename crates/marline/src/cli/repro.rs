@@ -1,5 +1,7 @@
 //! `marline repro`: what the papers report beside what is measured here.
 
+mod processes;
+
 use super::{CliError, output, runs, stop};
 use clap::builder::RangedU64ValueParser;
 use marline_sim::experiments::{self, Experiment};
@@ -17,6 +19,11 @@ Run the experiments of a paper in the simulator and print what it reports beside
 measured, with 95 % confidence intervals over seeds and PASS or MISS against the bounds that the \
 experiment states. Without PAPER, list what there is.
 
+With --processes the same experiments are run by real processes on loopback: a `marline server`, a \
+`marline client` and a `marline link` for each link, one run at a time, and only runs that a bound \
+speaks of. It needs experiments of one stream, such as link-pairs, and a machine with idle cores: \
+the last column says how late the relays were themselves.
+
 Exit code 1 when a bound is missed. With fewer seeds than the experiment asks for there is no \
 PASS or MISS, only inside or outside; the exit code is the same.";
 
@@ -25,6 +32,9 @@ Examples:
   marline repro
   marline repro ols
   marline repro ols table-1 --quick --plot ols.html
+  marline repro link-pairs --cell pair=baseline
+  marline repro link-pairs bulk --processes --cell pair=two-lte --cell pair=loss-2 --seeds 3
+  marline repro link-pairs bulk --processes --curl --cell pair=two-lte
   marline repro all --out runs --write docs/REPRODUCTION.md";
 
 /// Every paper.
@@ -46,6 +56,18 @@ pub(super) struct Args {
     /// Use the seeds 1 to N instead of the experiment's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
+    /// Only cells with this value on that axis; several values of an axis add up
+    #[arg(long = "cell", value_name = "AXIS=VALUE", value_parser = cell, conflicts_with = "write")]
+    cells: Vec<(String, String)>,
+    /// By real processes over emulated links, not in the simulator; the seeds are the links'
+    #[arg(long, conflicts_with_all = ["jobs", "out", "plot", "write"])]
+    processes: bool,
+    /// Let each run by processes last so many seconds, its warm-up included [default: as the experiment says]
+    #[arg(long, value_name = "N", requires = "processes", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: Option<u64>,
+    /// Let streams that never run dry be downloads by curl through the SOCKS5 proxy, not writes into a forward
+    #[arg(long, requires = "processes")]
+    curl: bool,
     /// Runs at once [default: one a core]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_024))]
     jobs: Option<usize>,
@@ -64,6 +86,15 @@ pub(super) struct Args {
     /// The folder of the measured traces, for the figures that need them; they do not come with the program
     #[arg(long, value_name = "DIR", default_value = "../shared/traces")]
     traces: PathBuf,
+}
+
+/// Reads AXIS=VALUE.
+fn cell(text: &str) -> Result<(String, String), String> {
+    let pair = text
+        .split_once('=')
+        .ok_or("write AXIS=VALUE, such as pair=baseline");
+    pair.map(|(axis, value)| (axis.to_owned(), value.to_owned()))
+        .map_err(str::to_owned)
 }
 
 impl Args {
@@ -94,6 +125,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         .map_err(|error| CliError::usage(error).hint("`marline repro` lists them"))?;
     if traces.is_none() {
         without_traces(&mut found, args)?;
+    }
+    if args.processes {
+        return processes::run(args, &found);
     }
     let (report, results) = measured(args, &found)?;
     if let Some(file) = &args.plot {
@@ -166,6 +200,7 @@ fn measured(args: &Args, found: &[Experiment]) -> Result<(Report, Vec<Results>),
         stop: &stop,
         store: store.as_ref(),
         traces: args.traces(),
+        only: &args.cells,
     };
     let (mut reports, mut results) = (Vec::<ScenarioReport>::new(), Vec::new());
     for one in found {
@@ -188,6 +223,10 @@ fn failed(error: MeasureError, one: &Experiment, kept: bool) -> CliError {
     } else {
         "with --out DIR a stopped command goes on where it was"
     };
+    if let MeasureError::Cell(why) = error {
+        return CliError::usage(format!("{}: {why}", one.path))
+            .hint("leave out --cell, or name the figure with such cells");
+    }
     let stopped = matches!(error, MeasureError::Stopped { .. });
     let message = CliError::runtime(format!("{}: {error}", one.path));
     if stopped { message.hint(hint) } else { message }

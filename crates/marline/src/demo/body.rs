@@ -6,18 +6,18 @@ use marline_base::Rng;
 use sha2::{Digest, Sha256};
 
 /// A SHA-256.
-pub(super) type Hash = [u8; 32];
+pub(crate) type Hash = [u8; 32];
 
 /// The body of every download of one demo.
 #[derive(Debug, Clone)]
-pub(super) struct Body {
+pub(crate) struct Body {
     bytes: Bytes,
     hash: Hash,
 }
 
 impl Body {
     /// `length` pseudo-random bytes, so that nothing on the way can shorten them.
-    pub(super) fn new(seed: u64, length: usize) -> Self {
+    pub(crate) fn new(seed: u64, length: usize) -> Self {
         let mut rng = Rng::new(seed).stream("body");
         let mut bytes = BytesMut::with_capacity(length + 8);
         while bytes.len() < length {
@@ -39,7 +39,7 @@ impl Body {
     }
 
     /// SHA-256 of the first `length` bytes, or `None` if there are not so many.
-    pub(super) fn prefix_hash(&self, length: u64) -> Option<Hash> {
+    pub(crate) fn prefix_hash(&self, length: u64) -> Option<Hash> {
         let prefix = self.bytes.get(..usize::try_from(length).ok()?)?;
         Some(Sha256::digest(prefix).into())
     }

@@ -25,8 +25,10 @@ pub mod table;
 mod verdict;
 mod worker;
 
+pub(crate) use body::Body;
 pub use live::{Delays, LiveFigures};
 pub use options::{DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, parse_link, schedulers};
+pub(crate) use origin::serve;
 pub use plan::{Plan, RunPlan};
 pub use report::Report;
 pub use run::run;

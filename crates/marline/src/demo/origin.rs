@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 pub(super) const DIGEST: &str = "repr-digest";
 
 /// Serves `body` to everybody until dropped.
-pub(super) async fn serve(listener: TcpListener, body: Body) {
+pub(crate) async fn serve(listener: TcpListener, body: Body) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

@@ -10,5 +10,6 @@ mod proxy_socks;
 mod proxy_stop;
 mod proxy_udp;
 mod real;
+mod repro_processes;
 mod sim;
 mod world;

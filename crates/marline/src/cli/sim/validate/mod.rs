@@ -1,17 +1,13 @@
 //! `marline sim validate`: the same scenarios in the simulator and by real processes.
 
 mod compare;
-mod fit;
-mod real;
 mod report;
-mod stream;
 
 use super::prepare::{prepare, wrong};
 use super::source::Source;
+use crate::cli::real::{self, Quantiles, Through, Trial};
 use crate::cli::{CliError, output};
-use crate::process::{POLL, look};
-use compare::Quantiles;
-use fit::Trial;
+use crate::process::look;
 use marline_sim::experiments;
 use marline_sim::run::run as simulate;
 use marline_sim::scenario::Document;
@@ -19,8 +15,6 @@ use report::{Report, Simulated, Verdict};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
-use std::time::Instant;
 
 const ABOUT: &str = "Run scenarios in the simulator and by real processes, and compare the delays";
 
@@ -109,11 +103,16 @@ impl Args {
             for (cell, scenario) in prepare(source, document)?.batch.cells {
                 let values = cell.iter().map(|(key, value)| format!(" {key}={value}"));
                 let name = file.clone() + &values.collect::<String>();
-                let fits = fit::trials(&name, scenario);
-                trials.extend(fits.map_err(|why| {
+                let wrong = |why: String| {
                     CliError::usage(format!("{name}: {why}"))
                         .hint("`marline sim run` simulates it without real processes")
-                })?);
+                };
+                let fits = real::trials(&name, scenario).map_err(wrong)?;
+                if fits.iter().any(|trial| trial.rate.is_none()) {
+                    let why = "its workload has no delay; write `kind = \"constant\"`";
+                    return Err(wrong(why.to_owned()));
+                }
+                trials.extend(fits);
             }
         }
         Ok(trials)
@@ -134,7 +133,7 @@ fn judge(trial: &Trial, repeats: u64, stop: &AtomicBool) -> Result<Verdict, CliE
     for repeat in 1..=repeats {
         let seconds = trial.scenario.duration.as_secs_f64();
         tracing::info!("{name}, {scheduler}: real run {repeat} of {repeats}, {seconds} s");
-        let one = real::run(trial, repeat, stop);
+        let one = real::run(trial, Through::Forward, repeat, stop);
         real.push(one.inspect_err(|_| tracing::error!("{name}, {scheduler}: no result"))?);
     }
     Ok(Verdict::new(name, scheduler, simulated, real))
@@ -166,18 +165,6 @@ fn on_signals() -> Result<Arc<AtomicBool>, CliError> {
             .map_err(|error| CliError::runtime(format!("cannot listen for signals: {error}")))?;
     }
     Ok(stop)
-}
-
-/// Sleeps until `at`.
-fn until(at: Instant, stop: &AtomicBool) -> Result<(), CliError> {
-    loop {
-        look(stop)?;
-        let left = at.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        thread::sleep(left.min(POLL));
-    }
 }
 
 #[cfg(test)]

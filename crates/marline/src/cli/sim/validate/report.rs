@@ -1,7 +1,7 @@
 //! What was found, for people and for programs.
 
-use super::compare::{Quantiles, agree};
-use super::real::Real;
+use super::compare::agree;
+use crate::cli::real::{Quantiles, Real};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ impl Verdict {
         real: Vec<Real>,
     ) -> Self {
         let runs: Vec<Quantiles> = simulated.iter().map(|run| run.delay_ms).collect();
-        let real_runs: Vec<Quantiles> = real.iter().map(|run| run.delay_ms).collect();
+        let real_runs: Vec<Quantiles> = real.iter().filter_map(|run| run.delay_ms).collect();
         let means = Quantiles::mean(&runs).zip(Quantiles::mean(&real_runs));
         let mut quantiles = Vec::new();
         if let Some((mean, real)) = means {
@@ -178,8 +178,10 @@ mod tests {
             lost: 0.0,
         };
         let real = Real {
-            delay_ms: quantiles(20.5, 31.5, 60.0),
+            delay_ms: Some(quantiles(20.5, 31.5, 60.0)),
             lost: 0.01,
+            goodput_mbps: 4.0,
+            redundancy: None,
             relays_late_ms: 0.1,
             sender_late_ms: 0.2,
         };

@@ -11,28 +11,29 @@ use marline_sim::scenario::{DATAGRAM, Load, OVERHEAD, PathPlan, Scenario, Worklo
 use std::time::Duration;
 
 /// Bytes of a message that say when it was written.
-pub(super) const HEAD: u32 = 16;
+pub(in crate::cli) const HEAD: u32 = 16;
 /// From the start of the relays to that of the stream: the processes start and dial. The simulated
 /// stream begins as much later than its paths, because how idle they were shows afterwards.
-pub(super) const LEAD: Duration = Duration::from_secs(4);
+pub(in crate::cli) const LEAD: Duration = Duration::from_secs(4);
 
 /// A scenario that the simulator and real processes run alike, with one scheduler.
 #[derive(Debug)]
-pub(super) struct Trial {
+pub(in crate::cli) struct Trial {
     /// As the scenario is called.
-    pub(super) name: String,
-    pub(super) scheduler: String,
-    pub(super) scenario: Scenario,
-    pub(super) rate: Rate,
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) scheduler: String,
+    pub(in crate::cli) scenario: Scenario,
+    /// Of the payload; `None` for as much as goes.
+    pub(in crate::cli) rate: Option<Rate>,
     /// Of a message (bytes).
-    pub(super) size: u32,
+    pub(in crate::cli) size: u32,
 }
 
 /// The trials of a scenario, one a scheduler.
 ///
 /// # Errors
 /// What only the simulator can do, and what to write instead.
-pub(super) fn trials(name: &str, mut scenario: Scenario) -> Result<Vec<Trial>, String> {
+pub(in crate::cli) fn trials(name: &str, mut scenario: Scenario) -> Result<Vec<Trial>, String> {
     let (rate, size) = check(&scenario)?;
     // What a forward does when it is told nothing.
     let flow = &mut scenario.sessions[0].workloads[0].flow;
@@ -51,20 +52,20 @@ pub(super) fn trials(name: &str, mut scenario: Scenario) -> Result<Vec<Trial>, S
 }
 
 impl Trial {
-    pub(super) fn config(&self) -> &Config {
+    pub(in crate::cli) fn config(&self) -> &Config {
         &self.scenario.sessions[0].config
     }
 
-    pub(super) fn paths(&self) -> &[PathPlan] {
+    pub(in crate::cli) fn paths(&self) -> &[PathPlan] {
         &self.scenario.sessions[0].paths
     }
 
-    pub(super) fn workload(&self) -> &WorkloadPlan {
+    pub(in crate::cli) fn workload(&self) -> &WorkloadPlan {
         &self.scenario.sessions[0].workloads[0]
     }
 
     /// What the simulator runs: everything later by [`LEAD`], except that the paths join.
-    pub(super) fn simulated(&self) -> Scenario {
+    pub(in crate::cli) fn simulated(&self) -> Scenario {
         let mut scenario = self.scenario.clone();
         scenario.duration += LEAD;
         scenario.warmup += LEAD;
@@ -76,19 +77,20 @@ impl Trial {
     }
 
     /// The scheduler of the flow.
-    pub(super) fn flow_scheduler(&self) -> &str {
+    pub(in crate::cli) fn flow_scheduler(&self) -> &str {
         let own = self.workload().flow.scheduler.as_deref();
         let session = self.scenario.sessions[0].scheduler.as_deref();
         own.or(session).unwrap_or(&self.scheduler)
     }
 
-    /// Messages of a run.
-    pub(super) fn messages(&self) -> u64 {
-        self.rate.bytes_in(self.scenario.duration) / u64::from(self.size)
+    /// Messages of a run; `None` of one that is a matter of speed.
+    pub(in crate::cli) fn messages(&self) -> Option<u64> {
+        let bytes = self.rate?.bytes_in(self.scenario.duration);
+        Some(bytes / u64::from(self.size))
     }
 
     /// Does something happen at a time of its own?
-    pub(super) fn is_timed(&self) -> bool {
+    pub(in crate::cli) fn is_timed(&self) -> bool {
         let timed = |link: &LinkConfig| {
             matches!(
                 link.outages,
@@ -100,7 +102,7 @@ impl Trial {
     }
 
     /// The flags of `marline link` for a link whose stream begins [`LEAD`] after it.
-    pub(super) fn flags(&self, link: usize) -> Vec<String> {
+    pub(in crate::cli) fn flags(&self, link: usize) -> Vec<String> {
         let link = &self.scenario.links[link];
         link_flags(&delayed(&link.up), &delayed(&link.down))
     }
@@ -117,18 +119,23 @@ fn delayed(config: &LinkConfig) -> LinkConfig {
     config
 }
 
-fn check(scenario: &Scenario) -> Result<(Rate, u32), String> {
+fn check(scenario: &Scenario) -> Result<(Option<Rate>, u32), String> {
     let [session] = &scenario.sessions[..] else {
         return Err("it has several sessions; keep one".into());
     };
     let [workload] = &session.workloads[..] else {
         return Err("its session has several workloads; keep one".into());
     };
-    let Load::Constant { rate, size } = workload.load else {
-        return Err(format!(
-            "workload `{}` is not `kind = \"constant\"`",
-            workload.name
-        ));
+    let is_stream = workload.flow.kind == FlowKind::Stream;
+    let (rate, size) = match workload.load {
+        Load::Constant { rate, size } => (Some(rate), size),
+        Load::Backlogged { size, bytes: None } if is_stream => (None, size),
+        _ => {
+            return Err(format!(
+                "workload `{}` is neither `kind = \"constant\"` nor an endless stream of `kind = \"backlogged\"`",
+                workload.name
+            ));
+        }
     };
     let wrong = |condition, message: &str| match condition {
         true => Err(message.to_owned()),
@@ -231,7 +238,7 @@ mod tests {
         let trials = read(PLAIN, &[]).unwrap();
         assert_eq!(trials.len(), 2);
         let trial = &trials[0];
-        assert_eq!(trial.messages(), 5_000);
+        assert_eq!(trial.messages(), Some(5_000));
         assert!(trial.is_timed());
         assert_eq!(trial.flow_scheduler(), "edpf");
         // Three seconds of the stream are seven of the relay.
@@ -273,15 +280,12 @@ mod tests {
     #[test]
     fn what_ships_can_be_run_at_up_to_twenty_megabits() {
         let all = experiments::all();
-        let shipped: Vec<_> = all
-            .iter()
-            .filter(|e| e.folder == super::super::FOLDER)
-            .collect();
+        let shipped: Vec<_> = all.iter().filter(|e| e.folder == "validate").collect();
         assert!(shipped.len() >= 6, "{}", shipped.len());
         for one in shipped {
             let trials = read(one.text, &[]).unwrap_or_else(|e| panic!("{}: {e}", one.path));
             for trial in trials {
-                assert!(trial.rate <= Rate::from_mbps(20), "{}", one.path);
+                assert!(trial.rate <= Some(Rate::from_mbps(20)), "{}", one.path);
             }
         }
     }

@@ -19,26 +19,38 @@ const BUFFER: usize = 4 << 20;
 
 /// A message that came: nanoseconds of the clock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Arrival {
-    pub(super) written: u64,
-    pub(super) received: u64,
+pub(in crate::cli) struct Arrival {
+    pub(in crate::cli) written: u64,
+    pub(in crate::cli) received: u64,
 }
 
 /// What is sent, when.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
-    pub(super) rate: Rate,
+pub(in crate::cli) struct Plan {
+    /// The rate and the number of messages; `None` for as many as go.
+    pub(in crate::cli) paced: Option<(Rate, u64)>,
     /// Of a message (bytes).
-    pub(super) size: u32,
-    pub(super) messages: u64,
+    pub(in crate::cli) size: u32,
+    /// Of those that are as many as go.
+    pub(in crate::cli) span: Duration,
     /// When the first message is due; time zero of the clock.
-    pub(super) begin: Instant,
+    pub(in crate::cli) begin: Instant,
 }
 
 impl Plan {
-    /// When a message is due, after the beginning.
-    fn due(&self, number: u64) -> Duration {
-        self.rate.time_for(number * u64::from(self.size))
+    /// When a message is due, after the beginning; `None` when there is none of that number.
+    fn due(&self, number: u64) -> Option<Duration> {
+        match self.paced {
+            Some((rate, messages)) => {
+                (number < messages).then(|| rate.time_for(number * u64::from(self.size)))
+            }
+            None => (self.begin.elapsed() < self.span).then_some(Duration::ZERO),
+        }
+    }
+
+    fn is_last(&self, number: u64) -> bool {
+        self.paced
+            .is_some_and(|(_, messages)| number + 1 >= messages)
     }
 
     fn nanos(&self) -> u64 {
@@ -48,26 +60,26 @@ impl Plan {
 
 /// Where the stream arrives.
 #[derive(Debug)]
-pub(super) enum Sink {
+pub(in crate::cli) enum Sink {
     Packets(UdpSocket),
     Stream(TcpListener),
 }
 
 impl Sink {
-    pub(super) fn packets() -> io::Result<Self> {
+    pub(in crate::cli) fn packets() -> io::Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         socket2::SockRef::from(&socket).set_recv_buffer_size(BUFFER)?;
         socket.set_read_timeout(Some(LOOK))?;
         Ok(Self::Packets(socket))
     }
 
-    pub(super) fn stream() -> io::Result<Self> {
+    pub(in crate::cli) fn stream() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         Ok(Self::Stream(listener))
     }
 
-    pub(super) fn addr(&self) -> io::Result<SocketAddr> {
+    pub(in crate::cli) fn addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Packets(socket) => socket.local_addr(),
             Self::Stream(listener) => listener.local_addr(),
@@ -84,7 +96,7 @@ impl Sink {
                     written,
                     received: plan.nanos(),
                 });
-                return number + 1 < plan.messages;
+                return !plan.is_last(number);
             }
             true
         };
@@ -171,16 +183,27 @@ impl Source {
             Sink::Stream(_) => {
                 let connection = TcpStream::connect(forward)?;
                 connection.set_nodelay(true)?;
+                connection.set_write_timeout(Some(LOOK))?;
                 Self::Stream(connection)
             }
         })
     }
 
-    fn write(&mut self, message: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Packets(socket) => socket.send(message).map(drop),
-            Self::Stream(connection) => connection.write_all(message),
+    /// Writes all of it, or gives up when `over`.
+    fn write(&mut self, mut message: &[u8], over: impl Fn() -> bool) -> io::Result<()> {
+        let connection = match self {
+            Self::Packets(socket) => return socket.send(message).map(drop),
+            Self::Stream(connection) => connection,
+        };
+        while !message.is_empty() && !over() {
+            match connection.write(message) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(length) => message = &message[length..],
+                Err(error) if waits(&error) => {}
+                Err(error) => return Err(error),
+            }
         }
+        Ok(())
     }
 }
 
@@ -189,21 +212,25 @@ fn send(source: &mut Source, plan: &Plan, stop: &AtomicBool) -> Result<Vec<u64>,
     let broken = |error| CliError::runtime(format!("cannot write to the forward: {error}"));
     let mut message = vec![0; plan.size as usize];
     let mut late = Vec::new();
-    for number in 0..plan.messages {
-        let due = plan.due(number);
+    // What cannot be written any more is of no use when the time is over.
+    let over = || stop.load(Ordering::Relaxed) || plan.paced.is_none() && plan.due(0).is_none();
+    let mut numbers = 0..;
+    while let Some((number, due)) = numbers.next().and_then(|n| Some((n, plan.due(n)?))) {
         until(plan.begin + due, stop)?;
         let now = plan.nanos();
         message[..8].copy_from_slice(&number.to_le_bytes());
         message[8..HEAD as usize].copy_from_slice(&now.to_le_bytes());
-        source.write(&message).map_err(broken)?;
-        late.push(now.saturating_sub(due.as_nanos() as u64));
+        source.write(&message, over).map_err(broken)?;
+        if plan.paced.is_some() {
+            late.push(now.saturating_sub(due.as_nanos() as u64));
+        }
     }
     Ok(late)
 }
 
 /// Carries the stream from `forward` to `sink`. Returns what came, and how late each message was
 /// written. What has not come `patience` after the last was written is lost.
-pub(super) fn carry(
+pub(in crate::cli) fn carry(
     sink: &Sink,
     forward: SocketAddr,
     plan: &Plan,
@@ -238,9 +265,9 @@ mod tests {
         for sink in [Sink::packets(), Sink::stream()] {
             let sink = sink.unwrap();
             let plan = Plan {
-                rate: Rate::from_mbps(8),
+                paced: Some((Rate::from_mbps(8), 50)),
                 size: 1_000,
-                messages: 50,
+                span: Duration::ZERO,
                 begin: Instant::now(),
             };
             let stop = AtomicBool::new(false);
@@ -256,12 +283,27 @@ mod tests {
     }
 
     #[test]
+    fn as_much_as_goes_ends_with_its_time() {
+        let sink = Sink::stream().unwrap();
+        let plan = Plan {
+            paced: None,
+            size: 1_000,
+            span: Duration::from_millis(50),
+            begin: Instant::now(),
+        };
+        let stop = AtomicBool::new(false);
+        let forward = sink.addr().unwrap();
+        let (arrivals, late) = carry(&sink, forward, &plan, Duration::ZERO, &stop).unwrap();
+        assert!(!arrivals.is_empty() && late.is_empty());
+    }
+
+    #[test]
     fn a_stop_ends_it() {
         let sink = Sink::packets().unwrap();
         let plan = Plan {
-            rate: Rate::from_kbps(8),
+            paced: Some((Rate::from_kbps(8), 1_000)),
             size: 1_000,
-            messages: 1_000,
+            span: Duration::ZERO,
             begin: Instant::now(),
         };
         let forward = sink.addr().unwrap();
