@@ -1,11 +1,12 @@
 //! A capture of what arrived decodes without a session, and gives the stream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use cu_fec::{DensityThreshold, EncodingSymbolId, Field, RepairPayloadId, RlcConfig, RlcDecoder};
 use marline_fec::stream::{Decoder, Limits, Repair};
 use marline_proto::path::PathParams;
-use marline_proto::wire::{Content, Frame, PathId, decode};
+use marline_proto::wire::{Content, Frame, PathId, RepairSymbol, SourceSymbol, decode};
 use marline_proto::{Config, Session, Side};
 use marline_sim::{Instant, Rng};
 
@@ -83,51 +84,154 @@ fn capture(seed: u64) -> (Vec<Bytes>, u64) {
     (arrived, counters.recovered_symbols)
 }
 
+/// The stream as far as it is known.
+struct Gathered(Vec<Option<u8>>);
+
+impl Gathered {
+    fn new() -> Self {
+        Self(vec![None; BYTES as usize])
+    }
+
+    /// Takes a symbol's content.
+    fn place(&mut self, content: &[u8]) {
+        match Content::decode(content) {
+            Ok(Content::Stream { offset, data, .. }) => {
+                for (at, byte) in (offset..).zip(data) {
+                    assert_eq!(*byte, pattern(0, at), "byte {at}");
+                    self.0[at as usize] = Some(*byte);
+                }
+            }
+            other => panic!("a stream's symbol holds {other:?}"),
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.0.iter().all(Option::is_some)
+    }
+}
+
+/// What of a datagram concerns the code.
+enum Coded<'a> {
+    Source(SourceSymbol<'a>),
+    Repair(RepairSymbol<'a>),
+}
+
+fn coded(datagram: &[u8]) -> Vec<Coded<'_>> {
+    let (_, frames) = decode(datagram).expect("a header");
+    let mut found = Vec::new();
+    for frame in frames {
+        match frame.expect("a frame") {
+            Frame::Symbol(symbol) => found.push(Coded::Source(symbol)),
+            Frame::Repair(symbol) => found.push(Coded::Repair(symbol)),
+            Frame::Stream(stream) => panic!("not coded: {stream:?}"),
+            _ => {}
+        }
+    }
+    found
+}
+
 #[test]
 fn a_capture_of_a_lossy_session_decodes_offline() {
     let (arrived, recovered_there) = capture(3);
     let mut decoder = Decoder::new(0, Limits::default());
-    let mut stream: Vec<Option<u8>> = vec![None; BYTES as usize];
-    let mut place = |content: &[u8]| match Content::decode(content) {
-        Ok(Content::Stream { offset, data, .. }) => {
-            for (at, byte) in (offset..).zip(data) {
-                assert_eq!(*byte, pattern(0, at), "byte {at}");
-                stream[at as usize] = Some(*byte);
+    let mut stream = Gathered::new();
+    let mut recovered = 0;
+    for coded in arrived.iter().flat_map(|datagram| coded(datagram)) {
+        match coded {
+            Coded::Source(symbol) => {
+                let taken = decoder.source(symbol.symbol, symbol.content);
+                taken.expect("no contradiction");
+                stream.place(symbol.content);
+            }
+            Coded::Repair(symbol) => {
+                let repair = Repair {
+                    start: symbol.first,
+                    count: symbol.count,
+                    key: symbol.key,
+                };
+                let taken = decoder.repair(repair, symbol.payload);
+                taken.expect("no contradiction");
             }
         }
-        other => panic!("a stream's symbol holds {other:?}"),
-    };
-    let mut recovered = 0;
-    for datagram in &arrived {
-        let (_, frames) = decode(datagram).expect("a header");
-        for frame in frames {
-            match frame.expect("a frame") {
-                Frame::Symbol(symbol) => {
-                    decoder
-                        .source(symbol.symbol, symbol.content)
-                        .expect("no contradiction");
-                    place(symbol.content);
-                }
-                Frame::Repair(symbol) => {
-                    let repair = Repair {
-                        start: symbol.first,
-                        count: symbol.count,
-                        key: symbol.key,
-                    };
-                    decoder
-                        .repair(repair, symbol.payload)
-                        .expect("no contradiction");
-                }
-                Frame::Stream(stream) => panic!("not coded: {stream:?}"),
-                _ => {}
+        while let Some(number) = decoder.poll_recovered() {
+            recovered += 1;
+            stream.place(decoder.symbol(number).expect("it came out just now"));
+        }
+    }
+    assert!(stream.is_whole(), "the stream has gaps");
+    assert_eq!(recovered, recovered_there, "the session saw the same");
+    assert!(recovered > 40, "{recovered} symbols came out");
+}
+
+/// Longest symbol of the other implementation, which has them all of one length: ours with their length before and
+/// zeros behind.
+const SYMBOL: usize = 1_500;
+/// Symbols that it looks back on, and equations that it keeps.
+const WINDOW: usize = 256;
+const EQUATIONS: usize = 64;
+
+/// A whole symbol of the other implementation.
+fn whole(bytes: &[u8]) -> [u8; SYMBOL] {
+    let mut whole = [0; SYMBOL];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    whole
+}
+
+/// Decodes with `cu-fec`, which has RFC 8681's code from another hand; how many symbols came out that had not arrived.
+fn decode_elsewhere(arrived: &[Bytes], stream: &mut Gathered) -> u64 {
+    let config = RlcConfig::new(SYMBOL, WINDOW, Field::Gf256).expect("a configuration");
+    let decoder = RlcDecoder::<SYMBOL, WINDOW, EQUATIONS>::new(config, EQUATIONS);
+    let mut decoder = decoder.expect("a decoder");
+    let first = EncodingSymbolId::new(0);
+    decoder.discard_before(first).expect("it begins there");
+    let (mut seen, mut recovered) = (BTreeSet::new(), 0);
+    for coded in arrived.iter().flat_map(|datagram| coded(datagram)) {
+        let news = match coded {
+            Coded::Source(symbol) => {
+                seen.insert(symbol.symbol as u32);
+                let length = (symbol.content.len() as u16).to_be_bytes();
+                let framed = whole(&[&length[..], symbol.content].concat());
+                let taken =
+                    decoder.receive_source(first.wrapping_add(symbol.symbol as u32), &framed);
+                stream.place(symbol.content);
+                taken.expect("no contradiction").recovered()
             }
-            while let Some(number) = decoder.poll_recovered() {
-                recovered += 1;
-                place(decoder.symbol(number).expect("it came out just now"));
+            Coded::Repair(symbol) => {
+                let id = RepairPayloadId::new(
+                    symbol.key,
+                    DensityThreshold::FULL,
+                    symbol.count,
+                    first.wrapping_add(symbol.first as u32),
+                );
+                let taken =
+                    decoder.receive_repair(id.expect("an identifier"), &whole(symbol.payload));
+                taken.expect("no contradiction").recovered()
+            }
+        };
+        if news > 0 {
+            for (id, symbol) in decoder.known_symbols() {
+                if seen.insert(id.get()) {
+                    recovered += 1;
+                    let length = usize::from(u16::from_be_bytes([symbol[0], symbol[1]]));
+                    stream.place(&symbol[2..2 + length]);
+                    assert!(symbol[2 + length..].iter().all(|byte| *byte == 0));
+                }
             }
         }
     }
-    assert!(stream.iter().all(Option::is_some), "the stream has gaps");
+    recovered
+}
+
+#[test]
+fn a_capture_of_a_lossy_session_decodes_by_another_implementation() {
+    let (arrived, recovered_there) = capture(3);
+    let mut stream = Gathered::new();
+    // Its decoder lies on the stack, all of it.
+    let recovered = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(16 << 20);
+        let thread = thread.spawn_scoped(scope, || decode_elsewhere(&arrived, &mut stream));
+        thread.expect("a thread").join().expect("decoded")
+    });
+    assert!(stream.is_whole(), "the stream has gaps");
     assert_eq!(recovered, recovered_there, "the session saw the same");
-    assert!(recovered > 40, "{recovered} symbols came out");
 }
