@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use super::super::path::Path;
 use super::Loaded;
 use super::variant::Planner;
-use crate::traces::Page;
+use crate::traces::{Page, PageObject};
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,7 @@ struct State {
 /// A page that is being loaded.
 pub(super) struct Load<'a> {
     page: &'a Page,
+    document: usize,
     planner: &'a Planner<'a>,
     paths: Vec<Path<'a>>,
     /// The packets' objects that wait for each path.
@@ -66,10 +67,10 @@ impl<'a> Load<'a> {
             })
             .collect();
         let needed = planner.variant.alone.then(|| needed(page));
-        // What nothing in the recording explains, the document names.
         let mut named: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let document = document(page);
         for object in page.objects.iter().skip(1) {
-            let by = object.initiator.unwrap_or(0);
+            let by = initiator(object, document);
             if needed.as_ref().is_none_or(|needed| needed[object.id]) {
                 named.entry(by).or_default().push(object.id);
             }
@@ -79,9 +80,9 @@ impl<'a> Load<'a> {
             let names = objects.into_iter().enumerate();
             states[by].names = names
                 .map(|(i, id)| {
-                    let after = match by {
-                        0 => (packets * (i as u32 + 1)).div_ceil(count + 1).max(1),
-                        _ => packets,
+                    let after = match by == document {
+                        true => (packets * (i as u32 + 1)).div_ceil(count + 1).max(1),
+                        false => packets,
                     };
                     (after, id)
                 })
@@ -89,6 +90,7 @@ impl<'a> Load<'a> {
         }
         Self {
             page,
+            document,
             planner,
             queues: vec![VecDeque::new(); paths.len()],
             busy: vec![false; paths.len()],
@@ -180,9 +182,9 @@ impl<'a> Load<'a> {
         let mut ahead: Vec<u32> = self.busy.iter().map(|busy| u32::from(*busy)).collect();
         for object in self.order() {
             let unsent = self.states[object].unsent;
-            let (times, packets) = match object {
-                0 => (unsent, 1),
-                _ => (1, unsent),
+            let (times, packets) = match object == self.document {
+                true => (unsent, 1),
+                false => (1, unsent),
             };
             for _ in 0..times {
                 for path in self.planner.place(&mut ahead, packets) {
@@ -219,13 +221,27 @@ impl<'a> Load<'a> {
     }
 }
 
+/// The document. Recordings begin with what redirects to it, so it is the first object that the page cannot be shown
+/// without.
+fn document(page: &Page) -> usize {
+    let first = page.objects.iter().position(|o| o.render_blocking);
+    first.unwrap_or(0)
+}
+
+/// Who names an object that is not the first; what nothing in the recording explains, the document does.
+fn initiator(object: &PageObject, document: usize) -> usize {
+    let unexplained = if object.id > document { document } else { 0 };
+    object.initiator.unwrap_or(unexplained)
+}
+
 /// What the page cannot be shown without, and what names that.
 fn needed(page: &Page) -> Vec<bool> {
     let mut needed: Vec<bool> = page.objects.iter().map(|o| o.render_blocking).collect();
+    let document = document(page);
     // Who names an object stands before it.
     for object in page.objects.iter().rev() {
         if needed[object.id] {
-            needed[object.initiator.unwrap_or(0)] = true;
+            needed[initiator(object, document)] = true;
         }
     }
     needed

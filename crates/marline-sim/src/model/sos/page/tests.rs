@@ -73,6 +73,18 @@ fn what_the_page_needs_to_be_shown_goes_first_and_the_whole_takes_as_long() {
 }
 
 #[test]
+fn what_the_document_names_is_asked_for_while_it_comes_also_after_a_redirect() {
+    let mut page = page(&[(1, 0, false), (20, 1, true), (1, 2, false)]);
+    page.objects[2].initiator = Some(1);
+    // Request, redirect, request, and 21 packets at 3 in 20 ms, of which the paths end together.
+    let loaded = loaded(&page, "edpf");
+    assert!(
+        (loaded.whole - (5.0 + 10.0 + 5.0 + 140.0)).abs() < 1e-9,
+        "{loaded:?}"
+    );
+}
+
+#[test]
 fn an_object_that_has_begun_is_not_interrupted_on_its_connection() {
     // The small one names the urgent one when the large one is under way.
     let page = |connection| {
