@@ -23,6 +23,8 @@ struct State {
     packets: u32,
     unsent: u32,
     arrived: u32,
+    /// Packets of it that are under way.
+    flying: u32,
     /// Its place among the requests that the server has.
     asked: Option<u32>,
     /// Packets of it that must have come before each of the objects that it names is asked for.
@@ -38,6 +40,8 @@ pub(super) struct Load<'a> {
     /// The packets' objects that wait for each path.
     queues: Vec<VecDeque<usize>>,
     busy: Vec<bool>,
+    /// The object of which each path took a packet last, and when.
+    took: Vec<Option<(usize, f64)>>,
     states: Vec<State>,
     request: f64,
     /// Times as ordered bits: all are at least 0.
@@ -94,6 +98,7 @@ impl<'a> Load<'a> {
             planner,
             queues: vec![VecDeque::new(); paths.len()],
             busy: vec![false; paths.len()],
+            took: vec![None; paths.len()],
             paths,
             states,
             request,
@@ -141,6 +146,11 @@ impl<'a> Load<'a> {
 
     fn arrives(&mut self, now: f64, object: usize, loaded: &mut Loaded) {
         let state = &mut self.states[object];
+        state.flying -= 1;
+        if state.arrived == state.packets {
+            // A coded packet that was not needed.
+            return;
+        }
         state.arrived += 1;
         let arrived = state.arrived;
         if arrived == state.packets {
@@ -164,11 +174,18 @@ impl<'a> Load<'a> {
             if self.busy[i] {
                 continue;
             }
-            let Some(object) = self.queues[i].pop_front() else {
+            let next = match self.planner.variant.is_rateless() {
+                true => self.pull(now, i),
+                false => self.queues[i].pop_front(),
+            };
+            let Some(object) = next else {
                 continue;
             };
             self.busy[i] = true;
-            self.states[object].unsent -= 1;
+            self.took[i] = Some((object, now));
+            let state = &mut self.states[object];
+            state.flying += 1;
+            state.unsent = state.unsent.saturating_sub(1);
             let free = self.paths[i].serve(now);
             let arrival = free + self.paths[i].way.delay;
             self.at(free, Event::Free(i));
@@ -176,8 +193,44 @@ impl<'a> Load<'a> {
         }
     }
 
+    /// The object of a path's next packet where nothing is divided beforehand: the first of which something is unsent,
+    /// unless a more urgent one waits for a packet that this path may overtake. Then a coded packet of that one goes, at
+    /// most one more than it lacks, so that the earliest of these completes it.
+    fn pull(&self, now: f64, path: usize) -> Option<usize> {
+        let first = self.order().first().copied();
+        let rank = first.map_or(u8::MAX, |id| self.rank(id));
+        let lacks = |id: &usize| {
+            let state = &self.states[*id];
+            let missing = state.packets - state.arrived;
+            let all_sent = state.asked.is_some() && state.unsent == 0;
+            let late = self
+                .took
+                .iter()
+                .zip(&self.busy)
+                .enumerate()
+                .any(|(i, (took, busy))| {
+                    took.is_some_and(|(object, since)| {
+                        *busy && object == *id && self.planner.overtakes(path, now, i, since)
+                    })
+                });
+            all_sent && missing > 0 && state.flying <= missing && late && self.rank(*id) < rank
+        };
+        let tails = (0..self.states.len()).filter(lacks);
+        let tail = tails.min_by_key(|id| (self.rank(*id), self.states[*id].asked));
+        tail.or(first)
+    }
+
+    /// What goes first: 0, or else 1.
+    fn rank(&self, id: usize) -> u8 {
+        let first = self.planner.variant.priority && self.page.objects[id].render_blocking;
+        u8::from(!first)
+    }
+
     /// Divides all that waits anew.
     fn plan(&mut self) {
+        if self.planner.variant.is_rateless() {
+            return;
+        }
         self.queues.iter_mut().for_each(VecDeque::clear);
         let mut ahead: Vec<u32> = self.busy.iter().map(|busy| u32::from(*busy)).collect();
         for object in self.order() {
@@ -198,22 +251,18 @@ impl<'a> Load<'a> {
     fn order(&self) -> Vec<usize> {
         let waits = |id: &usize| self.states[*id].asked.is_some() && self.states[*id].unsent > 0;
         let mut waiting: Vec<usize> = (0..self.states.len()).filter(waits).collect();
-        let rank = |id: usize| {
-            let first = self.planner.variant.priority && self.page.objects[id].render_blocking;
-            u8::from(!first)
-        };
         let begun = |id: usize| self.states[id].unsent < self.states[id].packets;
         // Who has begun is in the way of all that wait on its connection.
         let mut ranks: BTreeMap<u32, u8> = BTreeMap::new();
         for id in &waiting {
             let least = ranks.entry(self.page.objects[*id].connection).or_insert(1);
-            *least = rank(*id).min(*least);
+            *least = self.rank(*id).min(*least);
         }
         waiting.sort_by_key(|id| {
             let connection = self.page.objects[*id].connection;
             let rank = match begun(*id) {
                 true => ranks.get(&connection).copied().unwrap_or(1),
-                false => rank(*id),
+                false => self.rank(*id),
             };
             (rank, !begun(*id), self.states[*id].asked)
         });

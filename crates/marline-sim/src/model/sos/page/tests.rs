@@ -85,6 +85,37 @@ fn what_the_document_names_is_asked_for_while_it_comes_also_after_a_redirect() {
 }
 
 #[test]
+fn the_last_packet_of_what_is_urgent_is_raced_where_packets_are_coded() {
+    // Three packets at 10 ms beside a path of 200 ms: whoever has to wait for that one waits long.
+    let page = page(&[(1, 0, true), (3, 1, true), (300, 2, false)]);
+    let mut slow = links();
+    slow[1].capacity = Capacity::Service(ServiceTime::Normal {
+        mean: Duration::from_millis(200),
+        sd: Duration::ZERO,
+    });
+    let load = |variant: &str| {
+        let experiment = Experiment {
+            links: slow.clone(),
+            pages: vec![page.clone()],
+            loads: 1,
+            packet: 1000,
+            request: Duration::from_millis(5),
+        };
+        experiment.run(variant.parse().unwrap(), 1).unwrap()[0]
+    };
+    let (plain, coded) = (load("edpf-priority"), load("sos-rateless-priority"));
+    // Request, document, request, then three packets of the urgent one on the quick path alone.
+    assert!(
+        (coded.dom - (5.0 + 10.0 + 5.0 + 30.0)).abs() < 1e-9,
+        "{coded:?}"
+    );
+    assert!(
+        (coded.whole / plain.whole - 1.0).abs() < 0.02,
+        "{plain:?} {coded:?}"
+    );
+}
+
+#[test]
 fn an_object_that_has_begun_is_not_interrupted_on_its_connection() {
     // The small one names the urgent one when the large one is under way.
     let page = |connection| {

@@ -12,6 +12,8 @@ enum Rule {
     Edpf,
     SEdpf,
     Sos(Width),
+    /// Whichever path can take a packet gets the next one, and the last packets of what is urgent are coded.
+    Rateless,
 }
 
 /// Who plans, and in which order.
@@ -26,7 +28,7 @@ pub struct Variant {
 
 const ALONE: &str = "edpf-alone";
 
-const NAMES: [(&str, Rule, bool); 9] = [
+const NAMES: [(&str, Rule, bool); 11] = [
     (ALONE, Rule::Edpf, true),
     ("edpf", Rule::Edpf, false),
     ("edpf-priority", Rule::Edpf, true),
@@ -36,9 +38,16 @@ const NAMES: [(&str, Rule, bool); 9] = [
     ("sos-priority", Rule::Sos(Width::Hoeffding), true),
     ("sos-clt", Rule::Sos(Width::Clt), false),
     ("sos-clt-priority", Rule::Sos(Width::Clt), true),
+    ("sos-rateless", Rule::Rateless, false),
+    ("sos-rateless-priority", Rule::Rateless, true),
 ];
 
 impl Variant {
+    /// Are packets not divided among paths before they can leave?
+    pub(super) fn is_rateless(self) -> bool {
+        self.rule == Rule::Rateless
+    }
+
     /// Every variant's name.
     pub const NAMES: [&'static str; NAMES.len()] = {
         let mut names = [""; NAMES.len()];
@@ -103,6 +112,7 @@ impl<'a> Planner<'a> {
                 let way = &self.ways[i];
                 way.delay + f64::from(ahead[i] + 1) * way.moments.mean
             }),
+            Rule::Rateless => Vec::new(),
             Rule::SEdpf => self.one_by_one(ahead, n, |ahead, i| self.latest(ahead, i)),
             Rule::Sos(_) => {
                 let lane = |(way, ahead): (&Way, &u32)| -> Lane {
@@ -118,6 +128,15 @@ impl<'a> Planner<'a> {
                 places
             }
         }
+    }
+
+    /// May a packet that `path` takes now be there before the one that `other` took at `since`, if that one takes a
+    /// deviation longer than usual?
+    pub(super) fn overtakes(&self, path: usize, now: f64, other: usize, since: f64) -> bool {
+        let (own, other) = (&self.ways[path], &self.ways[other]);
+        let usual = (since + other.moments.mean).max(now);
+        let late = usual + other.moments.deviation + other.delay;
+        now + own.moments.mean + own.delay < late
     }
 
     fn one_by_one(
