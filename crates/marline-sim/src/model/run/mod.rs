@@ -1,5 +1,9 @@
 //! The clock, the paths and the sender of a model run.
 
+mod again;
+mod demand;
+mod packet;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
@@ -16,73 +20,10 @@ use super::backlog::{Backlog, Queued};
 use super::code::Code;
 use super::receiver::Receiver;
 use super::{Demand, Feedback, Model, ModelError, Outcome};
+use packet::{Event, Kind, Packet};
 
 /// A lost packet after which none follows on its path is missed so long after its round trip.
 const TAIL: Duration = Duration::from_millis(200);
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// The next unit is written.
-    Write,
-    /// The packet arrives.
-    Arrival(Packet),
-    /// The server of a path is done with a packet, and the sender knows.
-    Freed,
-    /// The sender hears that the packet arrived, of the packets that became known by it, and how
-    /// many equations the receiver holds.
-    Acked(Packet, Vec<u64>, u32),
-    /// The sender hears that the packet is lost.
-    Lost(Packet),
-    /// The scheduler asked for it.
-    Wake,
-}
-
-/// A packet on its way.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Packet {
-    /// Counts everything that leaves.
-    sequence: u64,
-    path: usize,
-    unit: u64,
-    offset: u64,
-    kind: Kind,
-    sent: Instant,
-    arrives: Instant,
-    /// Code number of a source packet; start, count and key of a repair symbol.
-    coded: (u64, u16, u16),
-    payload: Vec<u8>,
-}
-
-/// [`EmissionKind`], in an order for the heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Source,
-    Copy,
-    Again,
-    Repair,
-}
-
-impl From<EmissionKind> for Kind {
-    fn from(kind: EmissionKind) -> Self {
-        match kind {
-            EmissionKind::Source => Self::Source,
-            EmissionKind::Copy => Self::Copy,
-            EmissionKind::Retransmission => Self::Again,
-            EmissionKind::Repair => Self::Repair,
-        }
-    }
-}
-
-impl From<Kind> for EmissionKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Source => Self::Source,
-            Kind::Copy => Self::Copy,
-            Kind::Again => Self::Retransmission,
-            Kind::Repair => Self::Repair,
-        }
-    }
-}
 
 #[derive(Debug)]
 struct PathRun {
@@ -302,69 +243,6 @@ impl<'a> ModelRun<'a> {
         self.tell(packet, sched::Outcome::Lost);
     }
 
-    /// Does the sender know that the receiver knows the lost packet, or will know it?
-    fn is_replaced(&mut self, number: u64) -> bool {
-        if let Some(block) = self.model.block {
-            let length = u64::from(block.source + block.coded);
-            let lost = self.blocks.entry(number / length).or_default();
-            *lost += 1;
-            return *lost <= block.coded;
-        }
-        match &self.code {
-            Some(code) => code.number(number).is_none(),
-            // A copy may have arrived.
-            None => self.receiver.knows(number),
-        }
-    }
-
-    /// Repair symbols that still have to arrive before the receiver can recover all that the
-    /// sender misses. Of what is on its way, source and repair symbols, a share will be lost, too.
-    fn missing(&self) -> u32 {
-        let (mut will_arrive, mut will_be_lost) = (0.0, 0.0);
-        let packet = u64::from(self.model.packet);
-        for path in &self.paths {
-            let waiting = |kind| path.queue.iter().filter(|q| q.kind == kind).count() as f64;
-            will_arrive += waiting(EmissionKind::Repair) * (1.0 - path.loss);
-            let flying = (path.unheard / packet) as f64 - f64::from(path.repairs);
-            will_arrive += f64::from(path.repairs) * (1.0 - path.loss);
-            will_be_lost += flying * path.loss;
-        }
-        let lacking = self.missed.len() as f64 + will_be_lost - f64::from(self.rank) - will_arrive;
-        (lacking.ceil().max(0.0) as u32).min(self.missed.len() as u32)
-    }
-
-    /// Sends again what is lost and not replaced by repair symbols, where it arrives first.
-    fn resend(&mut self) {
-        while let Some(&number) = self.missed.first() {
-            if self.code.is_some() && self.missing() == 0 {
-                return;
-            }
-            self.missed.remove(&number);
-            let arrival = |path: &PathRun| {
-                let again = path.queue.iter();
-                let again = again.take_while(|q| q.kind == EmissionKind::Retransmission);
-                let ahead = again.count() as u64 * u64::from(self.model.packet);
-                path.delay + path.rate.time_for(ahead + path.link.queued_bytes(self.now))
-            };
-            let first = self.paths.iter().enumerate();
-            let Some((index, _)) = first.min_by_key(|(_, path)| arrival(path)) else {
-                return;
-            };
-            let queue = &mut self.paths[index].queue;
-            let place = queue
-                .iter()
-                .take_while(|q| q.kind == EmissionKind::Retransmission)
-                .count();
-            queue.insert(
-                place,
-                Queued {
-                    symbol: self.backlog.symbol(number),
-                    kind: EmissionKind::Retransmission,
-                },
-            );
-        }
-    }
-
     fn tell(&mut self, packet: &Packet, outcome: sched::Outcome) {
         let symbol = Symbol {
             unit: packet.unit,
@@ -380,63 +258,6 @@ impl<'a> ModelRun<'a> {
             arrived_us: (outcome == sched::Outcome::Acked).then(|| packet.arrives.as_micros()),
         };
         self.scheduler.on_feedback(self.now, &feedback);
-    }
-
-    fn write_unit(&mut self, packets: u32) {
-        let first = self.backlog.all();
-        self.backlog.write();
-        for number in first..first + u64::from(packets.max(1)) {
-            self.receiver.write(self.now, number);
-        }
-    }
-
-    fn write(&mut self) {
-        match self.model.demand {
-            Demand::Saturated { until } => self.at(Instant::ZERO + until, Event::Wake),
-            Demand::Units {
-                packets,
-                every,
-                random,
-                units,
-            } => loop {
-                self.write_unit(packets);
-                if self.backlog.written() >= u64::from(units) {
-                    return;
-                }
-                if every > Duration::ZERO {
-                    let gap = match random {
-                        true => every.mul_f64(self.rng.exponential()),
-                        false => every,
-                    };
-                    self.at(self.now + gap, Event::Write);
-                    return;
-                }
-            },
-            Demand::Bursts {
-                packets,
-                every,
-                until,
-            } => {
-                // Geometric with this mean.
-                let more = 1.0 - 1.0 / packets.max(1.0);
-                loop {
-                    self.write_unit(1);
-                    if !self.rng.chance(more) {
-                        break;
-                    }
-                }
-                let next = self.now + every.mul_f64(self.rng.exponential());
-                let end = Instant::ZERO + until;
-                self.at(
-                    next.min(end),
-                    if next < end {
-                        Event::Write
-                    } else {
-                        Event::Wake
-                    },
-                );
-            }
-        }
     }
 
     /// What the scheduler sees: the truth, as old as the feedback.
