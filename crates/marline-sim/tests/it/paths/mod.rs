@@ -12,6 +12,7 @@ mod standby;
 mod suspicion;
 mod testimony;
 mod unequal;
+mod validation;
 
 use marline_proto::Config;
 use marline_sim::{End, Rate};
