@@ -81,6 +81,7 @@ pub(crate) struct Path {
     pub(crate) acks_alone: u32,
     pub(crate) last_eliciting_sent: Instant,
     pub(crate) last_progress: Instant,
+    /// Packets of which another path's way back told first.
     pub(crate) relayed: Relayed,
     /// A round trip that the path's own way back told after another one, for the controller.
     pub(crate) own_trip: Option<Duration>,

@@ -108,6 +108,7 @@ struct Hedge {
     revised: Instant,
     /// Something waits beyond a path's bound.
     ahead: bool,
+    /// This flow's bytes in flight.
     own: Own,
 }
 
@@ -136,7 +137,7 @@ struct Lane {
 }
 
 impl Lane {
-    /// A path of whose bytes in flight `own` are this flow's.
+    /// Of the bytes in flight on the path `own` are this flow's.
     fn new(
         now: Instant,
         path: &PathView,
@@ -196,8 +197,8 @@ impl Lane {
     }
 }
 
-/// Bytes that a path takes beside what is in flight: by its window, and by what it holds without a
-/// queue of ours when its packets are as late as they come.
+/// Bytes that a path takes beside what is in flight, of which `own` are this flow's: by its window, and
+/// by what it holds without a queue of ours when its packets are as late as they come.
 fn room(path: &PathView, own: f64, service: f64, late: f64) -> f64 {
     let pipe = (micros(path.min_rtt) + 2.0 * late) / service.max(1e-6);
     // What a burst took and nobody knows of yet is not in the way of anything.

@@ -166,6 +166,19 @@ mod tests {
     use crate::sched::tests::path;
     use marline_base::Rate;
 
+    /// Two paths that carry as much, of which nothing else is known; so much waits.
+    fn outlook(waiting: u64) -> Outlook<'static> {
+        Outlook {
+            now: Instant::ZERO,
+            shares: &[0.5, 0.5],
+            sources: &[0.5, 0.5],
+            repairs: &[0.0, 0.0],
+            tau: Some(9),
+            gap: 600.0,
+            waiting,
+        }
+    }
+
     #[test]
     fn a_code_is_in_vain_while_much_waits() {
         let paths = [path(0), path(1)].map(|path| PathView {
@@ -173,18 +186,7 @@ mod tests {
             srtt: Duration::from_millis(80),
             ..path
         });
-        let is_vain = |waiting: u64| {
-            let outlook = Outlook {
-                now: Instant::ZERO,
-                shares: &[0.5, 0.5],
-                sources: &[0.5, 0.5],
-                repairs: &[0.0, 0.0],
-                tau: Some(9),
-                gap: 600.0,
-                waiting,
-            };
-            Mending.is_coding_vain(&paths, &outlook)
-        };
+        let is_vain = |waiting| Mending.is_coding_vain(&paths, &outlook(waiting));
         // Three round trips at 20 Mb/s.
         assert!(!is_vain(599_000));
         assert!(is_vain(601_000));
@@ -196,16 +198,7 @@ mod tests {
             rate: Rate::from_bps(u64::MAX),
             ..path
         });
-        let outlook = Outlook {
-            now: Instant::ZERO,
-            shares: &[0.5, 0.5],
-            sources: &[0.5, 0.5],
-            repairs: &[0.0, 0.0],
-            tau: None,
-            gap: 0.0,
-            waiting: u64::MAX >> 8,
-        };
-        assert!(!Mending.is_coding_vain(&paths, &outlook));
+        assert!(!Mending.is_coding_vain(&paths, &outlook(u64::MAX >> 8)));
     }
 
     #[test]
@@ -214,13 +207,9 @@ mod tests {
         paths[0].loss = 0.1;
         // A tenth is sent again or copied.
         let outlook = Outlook {
-            now: Instant::ZERO,
-            shares: &[0.5, 0.5],
             sources: &[0.4, 0.4],
             repairs: &[0.1, 0.0],
-            tau: Some(16),
-            gap: 600.0,
-            waiting: 0,
+            ..outlook(0)
         };
         let (repairs, spare) = budget(&paths, &outlook, 16);
         assert_eq!(repairs, 0.1);

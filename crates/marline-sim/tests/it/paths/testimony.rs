@@ -1,32 +1,24 @@
 //! Round trips where another path's acknowledgements also tell what arrived.
 
-use marline_proto::sched::Choice;
-use marline_proto::wire::{FlowKind, PathId};
-use marline_proto::{Config, FlowOptions};
+use marline_proto::Config;
+use marline_proto::wire::PathId;
 use marline_sim::End;
 
-use crate::kit::{Lab, Messages, Outbox, ms};
+use crate::kit::{Lab, ms};
 
 /// The first path's acknowledgements take 35 ms, the other's 5 after a longer way there: they always
 /// speak first.
 #[test]
 fn a_path_s_round_trips_are_those_of_its_own_way_back() {
-    let mut lab = Lab::new(1, &Config::default());
+    let config = Config {
+        packets_scheduler: "round-robin".parse().expect("in the registry"),
+        ..Config::default()
+    };
+    let mut lab = Lab::new(1, &config);
     let link = |delay: u64| format!("rate=20mbit,delay={delay}ms,queue=200ms");
     let first = lab.path(&link(35));
     lab.path_with(&link(60), &link(5), Default::default());
-    let options = FlowOptions {
-        scheduler: Some("round-robin".parse::<Choice>().expect("in the registry")),
-        ..FlowOptions::new(FlowKind::Packets)
-    };
-    let plan = Messages {
-        size: 1_000,
-        size_max: 1_000,
-        count: 40_000,
-        every: ms(1),
-    };
-    let outbox = Outbox::messages(lab.now(), plan);
-    lab.open(End::Client, &options, outbox);
+    lab.messages(End::Client, 1_000, ms(1), 40_000);
     let mut round_trip = |after, path: PathId| {
         lab.run_for(after);
         let stats = lab.world.client.stats();
