@@ -38,7 +38,8 @@ impl Proportion {
             trials,
             n: fractions.len(),
             value: p,
-            interval: ((centre - half).max(0.0), (centre + half).min(1.0)),
+            // Rounding may leave the proportion just outside where it is 0 or 1.
+            interval: ((centre - half).clamp(0.0, p), (centre + half).clamp(p, 1.0)),
         })
     }
 }
@@ -70,6 +71,18 @@ mod tests {
         let proportion = pooled(&[(0, 20)]).unwrap();
         assert_eq!(proportion.interval.0, 0.0);
         assert!((proportion.interval.1 - 0.161_130).abs() < 1e-5);
+    }
+
+    #[test]
+    fn no_interval_leaves_out_its_proportion() {
+        for trials in 1..500 {
+            for hits in [0, 1, trials / 2, trials] {
+                let proportion = pooled(&[(hits, trials)]).unwrap();
+                let (low, high) = proportion.interval;
+                assert!(low <= proportion.value && proportion.value <= high);
+                assert!(0.0 <= low && high <= 1.0, "{proportion:?}");
+            }
+        }
     }
 
     #[test]
