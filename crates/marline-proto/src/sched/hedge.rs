@@ -10,7 +10,8 @@
 //!   for those that left before it on the same path. The interval ends at the 95th percentile of
 //!   how wrong forecasts were about packets when they left.
 //! * A path of which nothing is heard when something should be is later than forecast by at least
-//!   that silence: a step of its delay counts before the first late packet has arrived.
+//!   that silence: a step of its delay counts before the first late packet has arrived. Where packets
+//!   are lost, a burst of losses is no step.
 //! * Copies are paid from one bucket, filled with the paths' rates less the target. Equation (3)
 //!   grants the whole surplus to every path and so drops below the target.
 //! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
@@ -59,6 +60,8 @@ const LOSSY_PIPES: f64 = 2.0;
 const SPARE: f64 = 3.0;
 /// A path that lately lost a larger share of its packets has them copied.
 const LOSSY: f64 = 0.002;
+/// So many packets of such a path in a row may be lost before its silence means anything else.
+const BURST: f64 = 8.0;
 /// Copies against loss leave so many packets in the bucket for what has to be sent again: a copy of
 /// that is worth more.
 const RESERVE: f64 = 8.0;
@@ -162,7 +165,8 @@ impl Lane {
         };
         let standing = micros_since(forecast.free, now);
         let silent = forecast.due.filter(|_| silence);
-        let silent = silent.map_or(0.0, |due| micros_since(now, due));
+        let silent = silent.map_or(0.0, |due| micros_since(now, due) - gap(path, forecast));
+        let silent = silent.max(0.0);
         Self {
             empty: forecast.offset_us + standing + silent,
             behind: forecast.behind_us,
@@ -213,6 +217,17 @@ fn room(path: &PathView, own: f64, service: f64, late: f64) -> f64 {
     let filled = in_flight - own > bound;
     let most = if filled { window } else { bound.min(window) };
     most - in_flight
+}
+
+/// A burst of losses is a silence, too: how long one lasts that is taken for nothing else (µs), beyond
+/// what packets may be late anyway.
+fn gap(path: &PathView, forecast: &ArrivalForecast) -> f64 {
+    let burst = BURST * f64::from(path.symbol) * forecast.service_us;
+    if path.loss > LOSSY {
+        (burst - forecast.late_us).max(0.0)
+    } else {
+        0.0
+    }
 }
 
 /// See [`Lane::rate`].

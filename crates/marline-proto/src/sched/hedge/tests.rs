@@ -238,6 +238,23 @@ fn a_path_of_which_nothing_is_heard_is_later_by_its_silence() {
 }
 
 #[test]
+fn a_burst_of_losses_is_not_taken_for_a_step_of_the_delay() {
+    // Eight packets are 16 ms, and the second path is 10 ms longer.
+    for (loss, silent, path) in [(0.02, 25, 0), (0.02, 27, 1), (0.0, 25, 1)] {
+        let now = Instant::from_millis(200);
+        let mut views = paths(0.0);
+        for view in &mut views {
+            view.loss = loss;
+        }
+        if let Some(forecast) = &mut views[0].forecast {
+            forecast.due = Some(Instant::from_millis(200 - silent));
+        }
+        let backlog = plan(&mut hedge("hedge"), now, &mut views, 1);
+        assert_eq!(backlog.sent_on(), [path], "{loss}, {silent} ms");
+    }
+}
+
+#[test]
 fn what_a_lossy_path_carries_of_a_flow_without_a_code_is_copied() {
     for (loss, copies) in [(0.001, 0), (0.01, 1)] {
         let mut hedge = hedge("hedge:target=1");
