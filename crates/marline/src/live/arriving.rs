@@ -8,6 +8,10 @@ use std::collections::VecDeque;
 /// Most bytes that wait for an earlier object.
 const WAITING: usize = 8 << 20;
 
+/// So many objects are refused at a time. A sender has no more of them under way; of one that counts in leaps the rest is
+/// only passed over.
+const REFUSED: usize = 1 << 12;
+
 /// Pieces of objects in, datagrams out. Objects go by their numbers; what will not come is passed over, and so is what
 /// more than [`WAITING`] bytes have waited for.
 #[derive(Debug)]
@@ -34,23 +38,27 @@ impl Default for Arriving {
 impl Arriving {
     /// Takes the next piece of an object; returns objects that are not waited for any more, to be refused.
     pub(super) fn push(&mut self, number: u64, data: Bytes, last: bool) -> Vec<u64> {
-        let mut given_up = Vec::new();
         // What comes of an object that was passed over is of no use; that too much waits is seen below.
         let _ = self.order.push(number, data, last);
+        self.settle()
+    }
+
+    /// The object will not come, or not the rest of it; returns what [`push`](Self::push) does.
+    pub(super) fn gone(&mut self, number: u64) -> Vec<u64> {
+        self.order.skip(number);
+        self.settle()
+    }
+
+    /// Takes what is there, and gives up what too much waits for.
+    fn settle(&mut self) -> Vec<u64> {
+        let mut given_up = Vec::new();
         self.take();
         while self.order.check().is_err() {
-            let missing = self.order.turn();
-            self.order.skip(missing);
-            given_up.push(missing);
+            let passed = self.order.pass();
+            given_up.extend(passed.take(REFUSED.saturating_sub(given_up.len())));
             self.take();
         }
         given_up
-    }
-
-    /// The object will not come, or not the rest of it.
-    pub(super) fn gone(&mut self, number: u64) {
-        self.order.skip(number);
-        self.take();
     }
 
     /// The next datagram.
@@ -140,11 +148,39 @@ mod tests {
         assert_eq!(all(&mut arriving).len(), 297);
     }
 
+    #[test]
+    fn numbers_far_apart_are_passed_over_at_once() {
+        let mut arriving = Arriving::default();
+        let big = object(&[&[7; 60_000]]);
+        let mut given_up = 0;
+        for step in 0..300 {
+            let number = (1 << 40) + (step << 20);
+            given_up += arriving.push(number, big.clone(), true).len();
+        }
+        assert!(given_up <= 300 * REFUSED);
+        assert!(arriving.push(1 << 40, big.clone(), true).is_empty());
+        // About 8 MiB of them still wait.
+        assert!((100..300).contains(&all(&mut arriving).len()));
+    }
+
+    #[test]
+    fn no_more_than_the_bound_is_remembered_of_what_will_not_come() {
+        let mut arriving = Arriving::default();
+        let mut given_up = Vec::new();
+        for number in 1..3 * WAITING as u64 / 256 {
+            given_up.extend(arriving.gone(number));
+        }
+        assert_eq!(given_up, [0]);
+        arriving.push(3 * WAITING as u64 / 256, object(&[b"next"]), true);
+        assert_eq!(all(&mut arriving), ["next"]);
+    }
+
     proptest! {
         #[test]
         fn any_pieces_are_taken_without_harm(
             pieces in proptest::collection::vec(
-                (0u64..6, proptest::collection::vec(any::<u8>(), 0..40), any::<bool>(), any::<bool>()), 0..60),
+                (prop_oneof![0u64..6, any::<u64>().prop_map(|n| n >> 2)],
+                    proptest::collection::vec(any::<u8>(), 0..40), any::<bool>(), any::<bool>()), 0..60),
         ) {
             let mut arriving = Arriving::default();
             let mut bytes = 0;
@@ -152,8 +188,8 @@ mod tests {
                 bytes += data.len();
                 match gone {
                     true => arriving.gone(number),
-                    false => drop(arriving.push(number, data.into(), last)),
-                }
+                    false => arriving.push(number, data.into(), last),
+                };
                 prop_assert!(arriving.torn.len() < HEAD + usize::from(u16::MAX));
             }
             let out: usize = all(&mut arriving).iter().map(|d| d.len() + HEAD).sum();

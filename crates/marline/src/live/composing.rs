@@ -24,8 +24,6 @@ const COMMON: u8 = 3;
 pub(super) struct Part {
     /// When the object's first datagram came.
     pub(super) since: Instant,
-    /// No part of the object went before it.
-    pub(super) first: bool,
     /// The object ends with it.
     pub(super) last: bool,
     /// How urgent the object is.
@@ -53,7 +51,6 @@ struct Open {
     known: bool,
     /// Bytes of it, those included that left.
     bytes: usize,
-    begun: bool,
     pending: BytesMut,
     /// When the first that is pending came.
     pending_since: Instant,
@@ -70,17 +67,14 @@ impl Open {
             },
             known: false,
             bytes: 0,
-            begun: false,
             pending: BytesMut::new(),
             pending_since: now,
         }
     }
 
     fn part(&mut self, last: bool) -> Part {
-        let first = !std::mem::replace(&mut self.begun, true);
         Part {
             since: self.since,
-            first,
             last,
             urgency: self.urgency,
             data: self.pending.split().freeze(),
@@ -169,10 +163,10 @@ mod tests {
         packet
     }
 
-    /// (first, last, urgency, its datagrams)
-    fn said(part: Part) -> (bool, bool, u8, Vec<Bytes>) {
+    /// (last, urgency, its datagrams)
+    fn said(part: Part) -> (bool, u8, Vec<Bytes>) {
         let of = datagrams(part.data).collect();
-        (part.first, part.last, part.urgency, of)
+        (part.last, part.urgency, of)
     }
 
     #[test]
@@ -184,7 +178,7 @@ mod tests {
         assert_eq!(composer.due(), Some(now + GATHER));
         assert_eq!(composer.flush(now), None);
         let parts = composer.push(now, &b).into_iter().map(said);
-        let whole = (true, true, COMMON, vec![a.into(), b.into()]);
+        let whole = (true, COMMON, vec![a.into(), b.into()]);
         assert!(parts.eq([whole]));
         assert_eq!(composer.due(), None);
     }
@@ -196,14 +190,14 @@ mod tests {
         let [a, b, c] = [rtp(1, false, 1), rtp(1, false, 2), rtp(2, true, 3)];
         composer.push(start, &a);
         let part = composer.flush(start + GATHER).map(said);
-        assert_eq!(part, Some((true, false, COMMON, vec![a.into()])));
+        assert_eq!(part, Some((false, COMMON, vec![a.into()])));
         assert_eq!(composer.due(), Some(start + PATIENCE));
         let later = start + Duration::from_millis(20);
         assert!(composer.push(later, &b).is_empty());
         let parts = composer.push(later, &c).into_iter().map(said);
         let expected = [
-            (false, true, COMMON, vec![b.into()]),
-            (true, true, COMMON, vec![c.into()]),
+            (true, COMMON, vec![b.into()]),
+            (true, COMMON, vec![c.into()]),
         ];
         assert!(parts.eq(expected));
     }
@@ -219,10 +213,10 @@ mod tests {
         let parts: Vec<_> = composer.push(now, &other).into_iter().map(said).collect();
         assert_eq!(
             parts,
-            [(true, true, RANDOM_ACCESS, vec![key.into(), rest.into()])]
+            [(true, RANDOM_ACCESS, vec![key.into(), rest.into()])]
         );
         let part = composer.flush(now + GATHER).map(said);
-        assert_eq!(part, Some((true, false, COMMON, vec![other.into()])));
+        assert_eq!(part, Some((false, COMMON, vec![other.into()])));
     }
 
     #[test]
@@ -231,13 +225,14 @@ mod tests {
         let start = Instant::now();
         composer.push(start, &rtp(1, false, 1));
         let end = composer.flush(start + PATIENCE).unwrap();
-        assert!(end.first && end.last);
+        assert!(end.last);
         let mut long = rtp(1, false, 1);
         long.resize(60_000, 7);
-        let (mut object, mut ends) = (0, 0);
+        let (mut object, mut ends, mut begins) = (0, 0, true);
         for _ in 0..40 {
             for part in composer.push(start, &long) {
-                object = if part.first { 0 } else { object } + part.data.len();
+                object = if begins { 0 } else { object } + part.data.len();
+                begins = part.last;
                 assert!(object <= LONGEST);
                 ends += usize::from(part.last);
             }
@@ -254,7 +249,7 @@ mod tests {
         assert!(composer.push(now, b"x").is_empty() && composer.push(now, b"y").is_empty());
         let part = composer.flush(now + GATHER).map(said);
         let both: Vec<Bytes> = vec![b"x"[..].into(), b"y"[..].into()];
-        assert_eq!(part, Some((true, true, COMMON, both)));
+        assert_eq!(part, Some((true, COMMON, both)));
         // Within a frame it belongs to that, so that the order stays.
         composer.push(now, &rtp(1, false, 1));
         assert!(composer.push(now, b"x").is_empty());
@@ -262,7 +257,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes leaves again, each datagram once and in order, and every object has one beginning and one end.
+        /// Whatever comes leaves again, each datagram once and in order, and every object ends.
         #[test]
         fn nothing_is_lost_or_made_up(
             kinds in proptest::collection::vec((0u8..4, 0u32..4, any::<bool>(), 0u64..40), 0..80),
@@ -289,7 +284,6 @@ mod tests {
             }
             let mut open = false;
             for part in &parts {
-                prop_assert_eq!(part.first, !open);
                 prop_assert!(part.last || !part.data.is_empty());
                 open = !part.last;
             }

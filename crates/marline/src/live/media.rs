@@ -47,6 +47,8 @@ struct Leaving {
     object: Option<u64>,
     /// Objects that may be under way, and when they are given up; the oldest first.
     ends: VecDeque<(u64, Instant)>,
+    /// Objects for which there was no room when they had gathered.
+    untaken: u64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -65,6 +67,7 @@ impl Media {
                 composer: Composer::new(patience),
                 object: None,
                 ends: VecDeque::new(),
+                untaken: 0,
             }),
             changed: Notify::new(),
             arriving: Mutex::default(),
@@ -119,10 +122,13 @@ impl Media {
         };
         act_in_time(&self.changed, due, |now| {
             let leaving = &mut *lock(&self.leaving);
-            if let Some(part) = leaving.composer.flush(now)
-                && let Err(error) = self.write(leaving, &part)
-            {
-                tracing::debug!(%error, "a part of an object was not taken");
+            if let Some(part) = leaving.composer.flush(now) {
+                // One that has begun is cancelled, which is counted.
+                let begins = leaving.object.is_none();
+                if let Err(error) = self.write(leaving, &part) {
+                    tracing::debug!(%error, "a part of an object was not taken");
+                    leaving.untaken += u64::from(begins);
+                }
             }
             while let Some((object, at)) = leaving.ends.front().copied()
                 && at <= now
@@ -167,19 +173,21 @@ impl PacketFlow for Media {
                 incoming = self.flow.recv_piece() => incoming?,
                 () = self.keep_time() => return None,
             };
-            match incoming {
+            let given_up = match incoming {
                 Incoming::Piece(piece) => {
-                    let mut arriving = lock(&self.arriving);
-                    for missing in arriving.push(piece.number, piece.data, piece.last) {
-                        self.flow.refuse(missing, UNWANTED);
-                    }
+                    lock(&self.arriving).push(piece.number, piece.data, piece.last)
                 }
                 Incoming::Gone { number, .. } => lock(&self.arriving).gone(number),
+            };
+            for missing in given_up {
+                self.flow.refuse(missing, UNWANTED);
             }
         }
     }
 
     fn counters(&self) -> Option<FlowCounters> {
-        self.flow.counters()
+        let mut counters = self.flow.counters()?;
+        counters.units.cancelled += lock(&self.leaving).untaken;
+        Some(counters)
     }
 }

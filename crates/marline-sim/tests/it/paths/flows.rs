@@ -69,7 +69,7 @@ fn a_priority_that_changes_holds_for_what_waits_already() {
     assert_eq!(wrong, Err(OpenError::Priority(8)));
 }
 
-/// What other flows send, in bytes, while the last of `packets` of the least urgent flow are not there.
+/// What other flows send, in bytes, while the last of 30 kB of the least urgent flow are not there.
 fn passed_by(scheduler: &str, kind: FlowKind) -> u64 {
     let mut lab = lab(2);
     let of = |priority| FlowOptions {

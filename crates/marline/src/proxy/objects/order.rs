@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 /// What a piece costs besides its bytes, so that many small ones are bounded, too.
 const PIECE: usize = 256;
@@ -24,6 +25,8 @@ struct Arrived {
     /// Some piece of it has come.
     begun: bool,
     ended: bool,
+    /// Nothing of it is waited for; it costs a [`PIECE`] until its turn.
+    skipped: bool,
 }
 
 /// Why the bytes cannot be put in order.
@@ -74,7 +77,7 @@ impl Order {
     /// Does no more wait than may?
     ///
     /// # Errors
-    /// [`Disorder::TooMuch`] if more does. Who does not give up then has to [`skip`](Self::skip) what is waited for.
+    /// [`Disorder::TooMuch`] if more does. Who does not give up then has to [`pass`](Self::pass) over what is waited for.
     pub fn check(&self) -> Result<(), Disorder> {
         match self.waiting > self.limit {
             true => Err(Disorder::TooMuch),
@@ -91,7 +94,29 @@ impl Order {
         let object = self.objects.entry(number).or_default();
         self.waiting -= object.pieces.iter().map(|p| p.len() + PIECE).sum::<usize>();
         object.pieces.clear();
-        (object.begun, object.ended) = (true, true);
+        if !object.skipped {
+            self.waiting += PIECE;
+        }
+        *object = Arrived {
+            pieces: VecDeque::new(),
+            begun: true,
+            ended: true,
+            skipped: true,
+        };
+    }
+
+    /// Goes on without what is waited for: the object whose turn it is, or all before the first of which something is
+    /// known. Returns the numbers of those that were passed over, which may be any number of them.
+    pub fn pass(&mut self) -> Range<u64> {
+        let from = self.next;
+        if self.objects.contains_key(&from) {
+            self.skip(from);
+            return from..from + 1;
+        }
+        if let Some((&first, _)) = self.objects.first_key_value() {
+            self.next = first;
+        }
+        from..self.next
     }
 
     /// The object whose turn it is; after [`pop`](Self::pop) the one that the bytes were of.
@@ -113,6 +138,7 @@ impl Order {
                     return None;
                 }
                 None if object.ended => {
+                    self.waiting -= usize::from(object.skipped) * PIECE;
                     self.objects.remove(&self.next);
                     self.next += 1;
                 }
