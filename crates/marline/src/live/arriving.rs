@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 /// Most bytes that wait for an earlier object.
 const WAITING: usize = 8 << 20;
 
-/// So many objects are refused at a time. A sender has no more of them under way; of one that counts in leaps the rest is
+/// So many objects are refused at a time, which costs the session a look at all that arrives; the rest is
 /// only passed over.
-const REFUSED: usize = 1 << 12;
+const REFUSED: usize = 1 << 6;
 
 /// Pieces of objects in, datagrams out. Objects go by their numbers; what will not come is passed over, and so is what
 /// more than [`WAITING`] bytes have waited for.
