@@ -36,6 +36,8 @@ pub struct Options<'a> {
 pub enum MeasureError {
     /// Its scenario is wrong.
     Scenario(Mistakes),
+    /// It has not an axis that is asked for; what there is instead.
+    Axis(String),
     /// It has no cell of those that are asked for; what there is instead.
     Cell(String),
     /// A scheduler of it cannot run.
@@ -55,7 +57,7 @@ impl fmt::Display for MeasureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scenario(mistakes) => mistakes.fmt(f),
-            Self::Cell(why) => f.write_str(why),
+            Self::Axis(why) | Self::Cell(why) => f.write_str(why),
             Self::Run(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
             Self::Stopped { made, wanted } => write!(f, "stopped after {made} of {wanted} runs"),
@@ -115,7 +117,7 @@ pub struct Prepared {
 /// If the scenario is wrong, it has none of the cells that are asked for, or one of its schedulers cannot run.
 pub fn prepare(experiment: &Experiment, options: Options<'_>) -> Result<Prepared, MeasureError> {
     let mut cells = cells(experiment, options.traces).map_err(MeasureError::Scenario)?;
-    only(&mut cells, options.only).map_err(MeasureError::Cell)?;
+    only(&mut cells, options.only)?;
     // A checked scenario has at least one cell.
     let seeds_in_file = cells.first().map_or(0, |(_, first)| first.seeds.len());
     for (_, scenario) in &mut cells {
@@ -135,23 +137,21 @@ pub fn prepare(experiment: &Experiment, options: Options<'_>) -> Result<Prepared
 }
 
 /// Keeps the cells that are asked for.
-fn only(cells: &mut Vec<(Cell, Scenario)>, wanted: &[(String, String)]) -> Result<(), String> {
+fn only(
+    cells: &mut Vec<(Cell, Scenario)>,
+    wanted: &[(String, String)],
+) -> Result<(), MeasureError> {
+    let entries = || cells.iter().flat_map(|(cell, _)| cell);
+    let axes: BTreeSet<&str> = entries().map(|(axis, _)| &**axis).collect();
+    // Who lacks an axis may be left out, whatever the values on the others.
+    if let Some((axis, _)) = wanted.iter().find(|(axis, _)| !axes.contains(&**axis)) {
+        return Err(MeasureError::Axis(no(&format!("axis `{axis}`"), axes)));
+    }
     for (axis, value) in wanted {
-        let on_axis = |(cell, _): &(Cell, Scenario)| {
-            let entry = cell.iter().find(|(key, _)| key == axis);
-            entry.map(|(_, value)| value.clone())
-        };
-        let known: BTreeSet<String> = cells.iter().filter_map(on_axis).collect();
-        if known.is_empty() {
-            let axes = cells
-                .iter()
-                .flat_map(|(cell, _)| cell)
-                .map(|(key, _)| &**key);
-            return Err(no(&format!("axis `{axis}`"), axes.collect()));
-        }
-        if !known.contains(value) {
-            let known = known.iter().map(String::as_str).collect();
-            return Err(no(&format!("`{axis}={value}`"), known));
+        let on_axis = entries().filter(|(key, _)| key == axis);
+        let known: BTreeSet<&str> = on_axis.map(|(_, value)| &**value).collect();
+        if !known.contains(&**value) {
+            return Err(MeasureError::Cell(no(&format!("`{axis}={value}`"), known)));
         }
     }
     cells.retain(|(cell, _)| {
@@ -390,6 +390,8 @@ mod tests {
             let error = prepared(&[wrong]).expect_err("wrong");
             assert!(error.to_string().contains(reason), "{error}");
         }
+        let lacking = prepared(&[("use", "b"), ("pair", "x")]).expect_err("wrong");
+        assert!(matches!(lacking, MeasureError::Axis(_)), "{lacking}");
     }
 
     #[test]

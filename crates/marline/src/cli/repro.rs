@@ -11,6 +11,7 @@ use marline_sim::results::Results;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 const ABOUT: &str = "Measure what the papers report, and say PASS or MISS";
 
@@ -56,7 +57,8 @@ pub(super) struct Args {
     /// Use the seeds 1 to N instead of the experiment's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
-    /// Only cells with this value on that axis; several values of an axis add up
+    /// Only cells with this value on that axis; several values of an axis add up. Experiments that have not the
+    /// axis are left out
     #[arg(long = "cell", value_name = "AXIS=VALUE", value_parser = cell, conflicts_with = "write")]
     cells: Vec<(String, String)>,
     /// By real processes over emulated links, not in the simulator; the seeds are the links'
@@ -102,6 +104,19 @@ impl Args {
     fn traces(&self) -> Option<&Path> {
         Some(&*self.traces).filter(|folder| folder.is_dir())
     }
+
+    /// One run at a time, and none kept.
+    fn options<'a>(&'a self, stop: &'a AtomicBool) -> Options<'a> {
+        Options {
+            seeds: self.seeds,
+            most_seeds: self.quick.then_some(QUICK),
+            threads: 1,
+            stop,
+            store: None,
+            traces: self.traces(),
+            only: &self.cells,
+        }
+    }
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
@@ -109,8 +124,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let traces = args.traces();
     let mut all = experiments::all();
     all.retain(|one| !repro::figures(one, traces).is_ok_and(|figures| figures.is_empty()));
-    let paper = args.paper.as_deref();
-    if paper.is_none() {
+    if args.paper.is_none() {
         let runs =
             args.plot.is_some() || args.write.is_some() || args.quick || args.seeds.is_some();
         if runs {
@@ -118,14 +132,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         }
         return list(&all, traces, args.json);
     }
-    let paper = paper.filter(|paper| *paper != ALL);
-    // What a wrong scenario calls its figures does not matter here: running it says what is wrong.
-    let figures = |one: &Experiment| repro::figures(one, traces).unwrap_or_default();
-    let mut found = repro::find(&all, paper, args.figure.as_deref(), figures)
-        .map_err(|error| CliError::usage(error).hint("`marline repro` lists them"))?;
-    if traces.is_none() {
-        without_traces(&mut found, args)?;
-    }
+    let found = selected(args, &all)?;
     if args.processes {
         return processes::run(args, &found);
     }
@@ -142,6 +149,40 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         output::line(repro::text(&report).trim_end())?;
     }
     missed(&report)
+}
+
+/// The experiments that the flags speak of.
+fn selected(args: &Args, all: &[Experiment]) -> Result<Vec<Experiment>, CliError> {
+    let traces = args.traces();
+    let paper = args.paper.as_deref().filter(|paper| *paper != ALL);
+    // What a wrong scenario calls its figures does not matter here: running it says what is wrong.
+    let figures = |one: &Experiment| repro::figures(one, traces).unwrap_or_default();
+    let mut found = repro::find(all, paper, args.figure.as_deref(), figures)
+        .map_err(|error| CliError::usage(error).hint("`marline repro` lists them"))?;
+    if traces.is_none() {
+        without_traces(&mut found, args)?;
+    }
+    if !args.cells.is_empty() {
+        found = with_cells(&found, args)?;
+    }
+    Ok(found)
+}
+
+/// Those that have the axes of --cell, if any has them. Before anything is run, it is known that they have the cells.
+fn with_cells(found: &[Experiment], args: &Args) -> Result<Vec<Experiment>, CliError> {
+    let stop = AtomicBool::new(false);
+    let (mut kept, mut lacking) = (Vec::new(), Vec::new());
+    for one in found {
+        match repro::prepare(one, args.options(&stop)) {
+            Ok(_) => kept.push(*one),
+            Err(MeasureError::Axis(why)) => lacking.push((one, why)),
+            Err(error) => return Err(failed(error, one, false)),
+        }
+    }
+    match lacking.into_iter().next() {
+        Some((one, why)) if kept.is_empty() => Err(failed(MeasureError::Axis(why), one, false)),
+        _ => Ok(kept),
+    }
 }
 
 /// Leaves out what needs traces that are not there, unless it was asked for by name.
@@ -194,13 +235,9 @@ fn measured(args: &Args, found: &[Experiment]) -> Result<(Report, Vec<Results>),
     let store = args.out.as_deref().map(|folder| runs::store(folder, ""));
     let store = store.transpose()?;
     let options = Options {
-        seeds: args.seeds,
-        most_seeds: args.quick.then_some(QUICK),
         threads: runs::threads(args.jobs),
-        stop: &stop,
         store: store.as_ref(),
-        traces: args.traces(),
-        only: &args.cells,
+        ..args.options(&stop)
     };
     let (mut reports, mut results) = (Vec::<ScenarioReport>::new(), Vec::new());
     for one in found {
@@ -223,7 +260,7 @@ fn failed(error: MeasureError, one: &Experiment, kept: bool) -> CliError {
     } else {
         "with --out DIR a stopped command goes on where it was"
     };
-    if let MeasureError::Cell(why) = error {
+    if let MeasureError::Axis(why) | MeasureError::Cell(why) = error {
         return CliError::usage(format!("{}: {why}", one.path))
             .hint("leave out --cell, or name the figure with such cells");
     }
@@ -312,6 +349,42 @@ mod tests {
     use super::*;
     use marline_sim::repro::{Outcome, Verdict};
     use std::process::ExitCode;
+
+    pub(super) fn args(words: &[&str]) -> Args {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: Args,
+        }
+        let words = [&["repro"], words].concat();
+        <Line as clap::Parser>::parse_from(words).args
+    }
+
+    #[test]
+    fn cells_of_the_examples_are_found_and_who_lacks_the_axis_is_left_out() {
+        let all = experiments::all();
+        let paths = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+            let found = selected(&args(&words), &all).map_err(|error| format!("{error:?}"));
+            found.map(|found| found.iter().map(|one| one.path).collect::<Vec<_>>())
+        };
+        let mut lines = 0;
+        for line in EXAMPLES.lines().filter(|line| line.contains("--cell")) {
+            assert!(!paths(line).unwrap().is_empty(), "{line}");
+            lines += 1;
+        }
+        assert!(lines >= 3, "{EXAMPLES}");
+        let found = paths("marline repro link-pairs --cell pair=baseline").unwrap();
+        assert_eq!(found, ["link-pairs/bulk.toml", "link-pairs/live.toml"]);
+        for (flags, reason) in [
+            ("--cell pair=no", "no `pair=no`"),
+            ("--cell couple=baseline", "no axis `couple`"),
+            ("--cell pair=baseline --cell lossy=one", "no axis"),
+        ] {
+            let error = paths(&format!("marline repro link-pairs {flags}")).unwrap_err();
+            assert!(error.contains(reason) && error.contains("Usage"), "{error}");
+        }
+    }
 
     fn report(outcomes: &[Outcome], seeds: usize) -> Report {
         let verdict = |outcome: &Outcome| Verdict {
