@@ -26,6 +26,7 @@ mod stop;
 
 pub use error::CliError;
 
+use crate::process::end_with_stdin;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -42,6 +43,9 @@ pub struct Cli {
     /// [default: info; demo: warn]
     #[arg(long, global = true, env = "MARLINE_LOG", value_name = "LEVEL")]
     log: Option<String>,
+    /// End when standard input does: for a process that must not outlive the one that started it
+    #[arg(long, global = true, hide = true)]
+    end_with_stdin: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -87,6 +91,9 @@ fn run(cli: Cli) -> Result<(), CliError> {
         _ => "info",
     };
     logging::start(cli.log.as_deref().unwrap_or(default_log))?;
+    if cli.end_with_stdin {
+        end_with_stdin();
+    }
     match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Client(args) => client::run(args),

@@ -4,7 +4,7 @@ mod relay;
 
 pub(crate) use relay::{Relay, link_flags};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -37,10 +37,25 @@ pub(crate) enum ProcessError {
     },
     #[error("{name} has ended; its last words: {last}")]
     Gone { name: String, last: String },
+    #[error("{name} did not end when it was asked to, and was killed")]
+    Stays { name: String },
     #[error("a relay's statistics: {0}")]
     Statistics(#[from] serde_json::Error),
     #[error("stopped before the end")]
     Stopped,
+}
+
+/// The flag of a child that must not outlive whoever started it: [`end_with_stdin`].
+pub(crate) const END_WITH_STDIN: &str = "--end-with-stdin";
+
+/// Ends this process, as SIGTERM does, when its standard input ends. Whoever holds the other end need not ask for it: it
+/// may have been killed.
+pub(crate) fn end_with_stdin() {
+    thread::spawn(|| {
+        // Nobody listens to what comes; where nothing can be read, nobody is there.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = kill_process(getpid(), Signal::TERM);
+    });
 }
 
 /// Fails when it is time to stop: whoever started processes drops, and so ends, them.
@@ -148,6 +163,9 @@ impl Process {
     }
 
     /// Asks it to end, and returns what it prints from then on.
+    ///
+    /// # Errors
+    /// It has not ended in time, and is killed; it was stopped.
     pub(crate) fn end(mut self, stop: &AtomicBool) -> Result<String, ProcessError> {
         // It may have ended by itself.
         let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
@@ -158,11 +176,16 @@ impl Process {
             match self.line(POLL) {
                 Ok(Some(line)) => text += &(line + "\n"),
                 Ok(None) => {}
-                Err(_) => break,
+                Err(_) => match self.child.try_wait() {
+                    // It has said everything, and is about to end.
+                    Ok(None) => thread::sleep(POLL),
+                    _ => return Ok(text),
+                },
             }
         }
-        let _ = self.child.wait();
-        Ok(text)
+        Err(ProcessError::Stays {
+            name: self.name.clone(),
+        })
     }
 }
 

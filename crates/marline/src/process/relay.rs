@@ -1,6 +1,6 @@
 //! `marline link` as a child process.
 
-use super::{Process, ProcessError};
+use super::{END_WITH_STDIN, Process, ProcessError};
 use marline_link::LinkConfig;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,7 +24,7 @@ impl Relay {
         folder: &Path,
         stop: &AtomicBool,
     ) -> Result<Self, ProcessError> {
-        let mut words = ["link", "--json", "--to", target]
+        let mut words = ["link", END_WITH_STDIN, "--json", "--to", target]
             .map(str::to_owned)
             .to_vec();
         words.push(format!("--seed={seed}"));

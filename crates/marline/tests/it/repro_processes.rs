@@ -1,6 +1,7 @@
 //! `marline repro --processes`: what it runs and says. How quick that is depends on the machine and is not looked at.
 
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 
 fn repro(arguments: &[&str]) -> Output {
@@ -69,6 +70,24 @@ fn a_download_by_curl_is_whole_and_no_quicker_than_the_links() {
     let runs = values(&output);
     let goodput = runs[0]["bulk.goodput_mbps"].as_f64().unwrap();
     assert!((0.1..20.0).contains(&goodput), "{runs:?}");
+    // Asked for while it runs: over two links it ends before its time.
+    let redundancy = runs[0]["bulk.redundancy"].as_f64().unwrap();
+    assert!(redundancy >= 0.0, "{runs:?}");
+}
+
+#[test]
+fn a_child_ends_with_its_standard_input() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
+    command.args(["link", "--end-with-stdin", "--to", "127.0.0.1:9"]);
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut relay = command.spawn().unwrap();
+    let mut log = BufReader::new(relay.stderr.take().unwrap()).lines();
+    let relays = log.any(|line| line.unwrap().contains("relaying "));
+    assert!(relays, "it did not start");
+    // As when whoever started it is killed.
+    drop(relay.stdin.take());
+    assert_eq!(log.by_ref().filter(Result::is_err).count(), 0);
+    relay.wait().unwrap();
 }
 
 #[test]

@@ -33,6 +33,15 @@ impl Drop for Running {
     }
 }
 
+/// Bytes that the best of the trial's links alone carries in its time.
+fn length(trial: &Trial) -> u64 {
+    // The scenario may have links that this trial does not use.
+    let links = trial.paths().iter().map(|path| path.link);
+    let rates = links.map(|link| trial.scenario.links[link].down.capacity.mean_rate());
+    let rate = rates.flatten().max().unwrap_or(UNKNOWN);
+    rate.bytes_in(trial.scenario.duration).min(LARGEST)
+}
+
 /// Downloads a body of which the better link alone carries as much as it can in the trial's time, and checks its
 /// SHA-256. The goodput is that from the end of the warm-up to the end of the download.
 pub(super) fn download(
@@ -41,12 +50,7 @@ pub(super) fn download(
     stop: &AtomicBool,
 ) -> Result<Came, CliError> {
     let scenario = &trial.scenario;
-    let rates = scenario
-        .links
-        .iter()
-        .map(|link| link.down.capacity.mean_rate());
-    let rate = rates.flatten().max().unwrap_or(UNKNOWN);
-    let length = rate.bytes_in(scenario.duration).min(LARGEST);
+    let length = length(trial);
     let body = Body::new(1, usize::try_from(length).unwrap_or(usize::MAX));
     let wanted = body.prefix_hash(length);
     let failed = |error: io::Error| CliError::runtime(format!("the web server: {error}"));
@@ -161,4 +165,35 @@ fn fetch(
         pieces,
         hash: hash.finalize().into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::trials;
+    use super::*;
+    use marline_sim::scenario::Document;
+
+    #[test]
+    fn the_length_is_that_of_the_best_link_in_use() {
+        let text = r#"
+            duration = "10s"
+            schedulers = ["mend"]
+            links.fast = { rate = "80mbit", delay = "10ms" }
+            links.slow = { rate = "4mbit", delay = "10ms" }
+            workloads = [{ kind = "backlogged", flow = "stream", from = "client" }]
+            [vary]
+            use = [
+                { name = "slow", set = { paths = [{ link = "slow" }] } },
+                { name = "both", set = { paths = [{ link = "slow" }, { link = "fast" }] } },
+            ]
+        "#;
+        let document = Document::parse("test.toml", text).unwrap();
+        let cells = document.scenarios(&|_| Err("no files".into()));
+        let cells = cells.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let lengths: Vec<u64> = cells
+            .into_iter()
+            .map(|(_, scenario)| length(&trials("test", scenario).unwrap()[0]))
+            .collect();
+        assert_eq!(lengths, [5_000_000, 100_000_000]);
+    }
 }

@@ -13,7 +13,7 @@ use crate::control::client::ask;
 use crate::control::protocol::{Outcome, Request};
 use crate::control::status::PathState;
 use crate::identity::Identity;
-use crate::process::{POLL, Process, Relay, look};
+use crate::process::{END_WITH_STDIN, POLL, Process, Relay, look};
 use fit::LEAD;
 use marline_base::Rate;
 use marline_proto::Config;
@@ -21,7 +21,7 @@ use marline_proto::wire::FlowKind;
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use stream::{Plan, Sink, carry};
@@ -33,7 +33,7 @@ const REST: Duration = Duration::from_millis(500);
 /// What the last messages of a stream may take, which is never given up.
 const STREAM: Duration = Duration::from_secs(5);
 
-/// From the end of a stream to when its redundancy is asked for.
+/// From when the redundancy of a stream is asked for to its end, or to when it is asked for again.
 const ASK: Duration = Duration::from_millis(300);
 
 /// How the bytes of a trial get through.
@@ -111,13 +111,14 @@ pub(in crate::cli) fn run(
             .hint("try again when the machine is less busy"));
     }
     until(begin, stop)?;
-    let ask_at = Instant::now() + trial.scenario.duration.saturating_sub(ASK);
+    let (begin, over) = (Instant::now(), AtomicBool::new(false));
     let (came, redundancy) = thread::scope(|scope| {
-        let asked = scope.spawn(|| redundancy(through, folder, ask_at, stop));
+        let asked = scope.spawn(|| redundancy(trial, through, folder, begin, &over));
         let came = match through {
             Through::Forward => stream(trial, &sink, entry, stop),
             Through::Curl => http::download(trial, entry, stop),
         };
+        over.store(true, Ordering::Relaxed);
         (came, asked.join().ok().flatten())
     });
     let came = came?;
@@ -179,21 +180,32 @@ fn stream(
     })
 }
 
-/// The redundancy of what is sent, as the sending end counts it at that time.
-fn redundancy(through: Through, folder: &Path, at: Instant, stop: &AtomicBool) -> Option<f64> {
-    until(at, stop).ok()?;
-    let socket = match through {
-        Through::Forward => CONTROL,
-        Through::Curl => SERVER_CONTROL,
+/// The redundancy of what is sent, as the sending end last counted it before the stream was `over`.
+fn redundancy(
+    trial: &Trial,
+    through: Through,
+    folder: &Path,
+    begin: Instant,
+    over: &AtomicBool,
+) -> Option<f64> {
+    let (socket, first, asks) = match through {
+        // When it ends is known: one question disturbs it least.
+        Through::Forward => (CONTROL, trial.scenario.duration.saturating_sub(ASK), 1),
+        Through::Curl => (SERVER_CONTROL, ASK, u32::MAX),
     };
-    let answer = runtime()
-        .ok()?
-        .block_on(ask(&folder.join(socket), Request::Status));
-    let Ok(Outcome::Status { status }) = answer else {
-        return None;
-    };
-    let flows = status.sessions.iter().flat_map(|session| &session.flows);
-    flows.map(|flow| flow.redundancy).next()
+    let (socket, runtime) = (folder.join(socket), runtime().ok()?);
+    let (mut at, mut last) = (begin + first, None);
+    for _ in 0..asks {
+        if until(at, over).is_err() {
+            break;
+        }
+        if let Ok(Outcome::Status { status }) = runtime.block_on(ask(&socket, Request::Status)) {
+            let mut flows = status.sessions.iter().flat_map(|session| &session.flows);
+            last = flows.next().map(|flow| flow.redundancy).or(last);
+        }
+        at = Instant::now() + ASK;
+    }
+    last
 }
 
 /// Sleeps until `at`.
@@ -238,6 +250,7 @@ fn server(
     let congestion = congestion(trial.config());
     let mut words = words(&[
         "server",
+        END_WITH_STDIN,
         "--identity=server",
         "--listen=127.0.0.1:0",
         "--allow-target=127.0.0.0/8",
@@ -291,6 +304,7 @@ fn client(
     };
     let mut words = words(&[
         "client",
+        END_WITH_STDIN,
         "--identity=client",
         "--control",
         CONTROL,
