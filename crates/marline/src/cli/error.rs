@@ -64,6 +64,13 @@ impl CliError {
         self
     }
 
+    /// Puts what it happened to before the message.
+    #[must_use]
+    pub(super) fn of(mut self, what: impl Display) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+
     /// Prints the error to standard error and returns the exit code for it.
     pub fn report(&self) -> ExitCode {
         if self.kind != Kind::BrokenPipe {

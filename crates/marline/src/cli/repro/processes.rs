@@ -8,9 +8,10 @@ use marline_sim::End;
 use marline_sim::batch::Job;
 use marline_sim::experiments::Experiment;
 use marline_sim::report::cell_name;
-use marline_sim::repro::{self, Options, Report};
+use marline_sim::repro::{self, Prepared, Report, ScenarioReport};
 use marline_sim::results::{Results, Run, Summary};
 use marline_sim::scenario::Scenario;
+use signal_hook::consts::SIGHUP;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -21,54 +22,100 @@ const SENDER_LATE: &str = "processes.sender_late_ms";
 
 pub(super) fn run(args: &Args, found: &[Experiment]) -> Result<(), CliError> {
     let stop = stop::on_signals()?;
-    let options = Options {
-        seeds: args.seeds,
-        most_seeds: args.quick.then_some(super::QUICK),
-        threads: 1,
-        stop: &stop,
-        store: None,
-        traces: args.traces(),
-        only: &args.cells,
-    };
+    // A hangup that ends this at once would leave the folder of the processes behind.
+    signal_hook::flag::register(SIGHUP, stop.clone())
+        .map_err(|error| CliError::runtime(format!("cannot listen for signals: {error}")))?;
+    let options = args.options(&stop);
     // What cannot be run is said before anything is.
     let mut plans = Vec::new();
     for one in found {
         let prepared = repro::prepare(one, options).map_err(|error| failed(error, one, false))?;
-        let mut trials = Vec::new();
-        for job in prepared.needed() {
-            trials.push((seed_and_cell(&job), trial(args, one, &job)?));
-        }
-        plans.push((prepared, trials));
+        plans.push(plan(args, one, prepared)?);
     }
-    let (mut reports, mut results) = (Vec::new(), Vec::new());
+    let made = make(plans, |trial, seed, cell| {
+        measured(args, trial, seed, cell, &stop)
+    });
+    let report = Report::new(made.reports);
+    let told = if args.json {
+        output::json(&serde_json::json!({ "verdicts": report, "results": made.results }))
+    } else {
+        let mut text: String = made.results.iter().map(table).collect();
+        if !report.scenarios.is_empty() {
+            text += &repro::text(&report);
+        }
+        output::line(text.trim_end())
+    };
+    match made.failure {
+        Some(failure) => Err(failure),
+        None => told.and_then(|()| missed(&report)),
+    }
+}
+
+type SeedAndCell = (u64, BTreeMap<String, String>);
+/// An experiment and its runs.
+type Plan = (Prepared, Vec<(SeedAndCell, Trial)>);
+
+fn plan(args: &Args, experiment: &Experiment, prepared: Prepared) -> Result<Plan, CliError> {
+    let mut trials = Vec::new();
+    for job in prepared.needed() {
+        trials.push((seed_and_cell(&job), trial(args, experiment, &job)?));
+    }
+    Ok((prepared, trials))
+}
+
+/// What came of the plans.
+struct Made {
+    /// Of experiments of which every run was made.
+    reports: Vec<ScenarioReport>,
+    /// The runs that were made.
+    results: Vec<Results>,
+    /// The run that failed: none was made after it.
+    failure: Option<CliError>,
+}
+
+/// Makes the runs by `measure`, until one fails.
+fn make(
+    plans: Vec<Plan>,
+    mut measure: impl FnMut(&Trial, u64, BTreeMap<String, String>) -> Result<Run, CliError>,
+) -> Made {
+    let mut made = Made {
+        reports: Vec::new(),
+        results: Vec::new(),
+        failure: None,
+    };
     for (prepared, trials) in plans {
         let count = trials.len();
         let mut runs = Vec::new();
         for (number, ((seed, cell), trial)) in trials.into_iter().enumerate() {
-            let Trial {
-                name, scheduler, ..
-            } = &trial;
-            tracing::info!(
-                "{name}, {scheduler}, seed {seed}: run {} of {count}",
+            let what = format!(
+                "{}, {}, seed {seed}: run {} of {count}",
+                trial.name,
+                trial.scheduler,
                 number + 1
             );
-            runs.push(measured(args, &trial, seed, cell, &stop)?);
+            tracing::info!("{what}");
+            match measure(&trial, seed, cell) {
+                Ok(run) => runs.push(run),
+                Err(error) => {
+                    made.failure = Some(error.of(what));
+                    break;
+                }
+            }
         }
+        let any = !runs.is_empty();
         let result = prepared.batch.results(runs);
-        reports.push(prepared.judge(&result));
-        results.push(result);
+        if made.failure.is_none() {
+            made.reports.push(prepared.judge(&result));
+        }
+        if any {
+            made.results.push(result);
+        }
+        if made.failure.is_some() {
+            break;
+        }
     }
-    let report = Report::new(reports);
-    if args.json {
-        output::json(&serde_json::json!({ "verdicts": report, "results": results }))?;
-    } else {
-        let tables: String = results.iter().map(table).collect();
-        output::line(format!("{tables}{}", repro::text(&report)).trim_end())?;
-    }
-    missed(&report)
+    made
 }
-
-type SeedAndCell = (u64, BTreeMap<String, String>);
 
 fn seed_and_cell(job: &Job<'_>) -> SeedAndCell {
     (job.seed, job.cell.iter().cloned().collect())
@@ -121,8 +168,7 @@ fn measured(
         None if args.curl => Through::Curl,
         _ => Through::Forward,
     };
-    let real = real::run(trial, through, seed, stop)
-        .inspect_err(|_| tracing::error!("{}, {}: no result", trial.name, trial.scheduler))?;
+    let real = real::run(trial, through, seed, stop)?;
     Ok(Run {
         cell,
         scheduler: trial.scheduler.clone(),
@@ -219,37 +265,20 @@ fn table(results: &Results) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::args;
     use super::*;
     use crate::cli::real::Quantiles;
     use marline_sim::experiments;
 
-    fn args(words: &[&str]) -> Args {
-        #[derive(clap::Parser)]
-        struct Line {
-            #[command(flatten)]
-            args: Args,
-        }
-        let words = [&["repro"], words].concat();
-        <Line as clap::Parser>::parse_from(words).args
-    }
-
     #[test]
     fn every_pair_of_links_can_be_run_by_processes() {
-        let args = args(&["link-pairs", "--processes"]);
+        let args = args(&["link-pairs", "--processes", "--seeds", "1"]);
         for one in experiments::all() {
             if one.folder != "link-pairs" {
                 continue;
             }
-            let options = Options {
-                seeds: Some(1),
-                most_seeds: None,
-                threads: 1,
-                stop: &AtomicBool::new(false),
-                store: None,
-                traces: None,
-                only: &[],
-            };
-            let prepared = repro::prepare(&one, options).unwrap();
+            let stop = AtomicBool::new(false);
+            let prepared = repro::prepare(&one, args.options(&stop)).unwrap();
             let needed = prepared.needed();
             assert!(!needed.is_empty(), "{}", one.path);
             for job in needed {
@@ -270,6 +299,55 @@ mod tests {
         );
         let error = format!("{:?}", error.unwrap_err());
         assert!(error.contains("--seconds more than 5s"), "{error}");
+    }
+
+    #[test]
+    fn a_run_that_fails_is_named_and_those_before_it_are_kept() {
+        let args = args(&["link-pairs", "--processes", "--seeds", "2"]);
+        let stop = AtomicBool::new(false);
+        let mut plans = Vec::new();
+        for path in ["lossy-live", "lossy-bulk", "bulk"] {
+            let all = experiments::all();
+            let one = all.iter().find(|one| one.name == path).unwrap();
+            let prepared = repro::prepare(one, args.options(&stop)).unwrap();
+            plans.push(plan(&args, one, prepared).unwrap());
+        }
+        let first = plans[0].1.len();
+        let mut begun = 0;
+        let made = make(plans, |trial, seed, cell| {
+            begun += 1;
+            if begun > first + 1 {
+                return Err(CliError::runtime("the paths did not come up in time"));
+            }
+            Ok(Run {
+                cell,
+                scheduler: trial.scheduler.clone(),
+                seed,
+                values: BTreeMap::new(),
+                fractions: BTreeMap::new(),
+                distributions: BTreeMap::new(),
+                series: BTreeMap::new(),
+            })
+        });
+        assert_eq!(begun, first + 2, "none after the failure");
+        let kept: Vec<usize> = made
+            .results
+            .iter()
+            .map(|result| result.runs.len())
+            .collect();
+        assert_eq!(kept, [first, 1]);
+        // Half an experiment is not judged.
+        let judged: Vec<&str> = made.reports.iter().map(|report| &*report.file).collect();
+        assert_eq!(judged, ["lossy-live.toml"]);
+        let failure = format!("{:?}", made.failure.unwrap());
+        for part in [
+            "lossy-bulk.toml",
+            "mend, seed",
+            "run 2 of",
+            "did not come up",
+        ] {
+            assert!(failure.contains(part), "no {part} in {failure}");
+        }
     }
 
     #[test]
