@@ -33,6 +33,10 @@ const PACKET_HEAD: usize = 1 + 8 + 1 + 8 + 8 + 2;
 pub(crate) const WHOLE_MARGIN: u32 = (SYMBOL_OVERHEAD - PACKET_HEAD) as u32;
 /// The measured rate forgets a peak with this weight a sample.
 const RATE_DECAY: f64 = 1.0 / 64.0;
+/// Round trips that are longer than the shortest by more than this, and by more than so many mean deviations of
+/// them, have met a queue.
+const LEAST_QUEUE: Duration = Duration::from_millis(5);
+const ALIKE: u32 = 4;
 
 /// What an acknowledgement says of time.
 #[derive(Clone, Copy, Debug)]
@@ -210,6 +214,13 @@ impl Path {
         }
     }
 
+    /// Do packets stand in a queue? Then round trips are longer than the shortest, and alike; where delay is
+    /// drawn anew for each they are longer, too, but differ.
+    fn holds_queue(&self) -> bool {
+        let beyond = self.rtt.smoothed().saturating_sub(self.rtt.min());
+        beyond > LEAST_QUEUE.max(self.rtt.variation() * ALIKE)
+    }
+
     /// Did the sender ever have more to send than the path took, so that its capacity is known?
     pub(crate) fn was_filled(&self) -> bool {
         self.was_filled
@@ -317,7 +328,7 @@ impl Path {
             let report = self.sampler.sample(self.soonest.min(self.rtt.min()));
             if let Some(sample) = report.and_then(|r| r.sample) {
                 let rate = sample.rate.as_bps() as f64;
-                self.was_filled |= !sample.app_limited;
+                self.was_filled |= !sample.app_limited || self.holds_queue();
                 if rate > self.measured_rate {
                     self.measured_rate = rate;
                 } else if !sample.app_limited {
