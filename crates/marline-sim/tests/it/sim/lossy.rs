@@ -69,3 +69,39 @@ fn lost_acknowledgements_delay_nothing() {
         assert!(p99 < 16.0, "{seed}: {p99}");
     }
 }
+
+/// Redundancy fills what the stream leaves, so that no path is ever short of room: that it is full shows in its
+/// round trips alone. Taken for quicker than it is, it keeps a queue in some of the runs.
+#[test]
+fn redundancy_leaves_no_standing_queue() {
+    let link = |name: &str| {
+        format!(
+            "[links.{name}]\nrate = \"6mbit\"\ndelay = \"10ms\"\nqueue = \"100p\"\nloss = \"2%\"\nburst = 4\n"
+        )
+    };
+    let text = format!(
+        r#"
+        title = "Live"
+        duration = "20s"
+        warmup = "2s"
+        schedulers = ["hedge"]
+        {}{}
+        [[workloads]]
+        name = "video"
+        kind = "constant"
+        flow = "packets"
+        ordered = "yes"
+        lifetime = "300ms"
+        rate = "8mbit"
+        size = 1316
+        "#,
+        link("a"),
+        link("b")
+    );
+    for seed in 1..=8 {
+        let run = run_of(&text, &[], seed);
+        // 10 ms and two packets' time.
+        let p50 = value(&run, "video.in_order_delay.p50_ms");
+        assert!(p50 < 20.0, "{seed}: {p50} ms");
+    }
+}
