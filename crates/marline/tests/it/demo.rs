@@ -118,7 +118,7 @@ fn a_short_demo_of_blocks_counts_late_ones_by_every_way() {
         "--block-size",
         "40kB",
         "--block-deadline",
-        "400ms",
+        "5s",
         "--seconds",
         "3",
         "--json",
@@ -128,7 +128,7 @@ fn a_short_demo_of_blocks_counts_late_ones_by_every_way() {
     assert_eq!(output.status.code(), Some(0), "{errors}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["load"]["size"], 40_000);
-    assert_eq!(report["load"]["deadline_ms"], 400.0);
+    assert_eq!(report["load"]["deadline_ms"], 5_000.0);
     let runs = report["runs"].as_array().unwrap();
     let shape: Vec<_> = runs
         .iter()
@@ -147,9 +147,9 @@ fn a_short_demo_of_blocks_counts_late_ones_by_every_way() {
     assert_eq!(shape, expected);
     for run in runs {
         let (figures, lateness) = (&run["figures"], &run["figures"]["lateness"]);
-        // A block every 25 ms in the two seconds after the warm-up, as far as the machine wakes us in time.
+        // A block every 25 ms for three seconds; which of them are written after the warm-up is the machine's matter.
         let count = |name: &str| lateness[name].as_u64().unwrap();
-        assert!((1..=81).contains(&count("blocks")), "{run}");
+        assert!((1..=121).contains(&count("blocks")), "{run}");
         // How many are late is the machine's matter, too; that all of them are would be ours.
         assert!(count("late") < count("blocks"), "{run}");
         assert!(
