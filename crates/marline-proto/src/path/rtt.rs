@@ -9,6 +9,10 @@ pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(200);
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 /// A minimum older than this is replaced, so that a route that grew longer is noticed.
 const MIN_WINDOW: Duration = Duration::from_secs(10);
+/// Round trips that are longer than the shortest by more than this, and by more than so many mean deviations of
+/// them, have met a queue.
+const LEAST_QUEUE: Duration = Duration::from_millis(5);
+const ALIKE: u32 = 4;
 
 /// Smoothed, varying and smallest round-trip time.
 #[derive(Clone, Debug)]
@@ -107,6 +111,13 @@ impl Rtt {
         }
     }
 
+    /// Do packets stand in a queue? Then round trips are longer than the shortest, and alike; where delay is
+    /// drawn anew for each they are longer, too, but differ.
+    pub(crate) fn shows_queue(&self) -> bool {
+        let beyond = self.smoothed.saturating_sub(self.min());
+        beyond > LEAST_QUEUE.max(self.variation * ALIKE)
+    }
+
     pub(crate) fn has_sample(&self) -> bool {
         self.sampled
     }
@@ -166,5 +177,20 @@ mod tests {
         assert_eq!(rtt.swing(), ms(40));
         rtt.sample(Instant::from_millis(21_000), ms(50), ms(0));
         assert_eq!(rtt.swing(), ms(0));
+    }
+    #[test]
+    fn long_round_trips_show_a_queue_only_if_they_are_alike() {
+        let after = |later: &[u64]| {
+            let mut rtt = Rtt::new(None);
+            for (at, &trip) in [20].iter().chain(later).enumerate() {
+                rtt.sample(Instant::from_millis(at as u64), ms(trip), ms(0));
+            }
+            rtt.shows_queue()
+        };
+        assert!(!after(&[20; 40]));
+        assert!(!after(&[24; 40]), "the time that a few packets take");
+        assert!(after(&[50; 40]));
+        // Drawn anew between 20 and 80: longer by 30 in the mean, but they deviate by 30 from it.
+        assert!(!after(&[80, 20].repeat(40)));
     }
 }

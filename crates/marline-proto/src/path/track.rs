@@ -33,10 +33,6 @@ const PACKET_HEAD: usize = 1 + 8 + 1 + 8 + 8 + 2;
 pub(crate) const WHOLE_MARGIN: u32 = (SYMBOL_OVERHEAD - PACKET_HEAD) as u32;
 /// The measured rate forgets a peak with this weight a sample.
 const RATE_DECAY: f64 = 1.0 / 64.0;
-/// Round trips that are longer than the shortest by more than this, and by more than so many mean deviations of
-/// them, have met a queue.
-const LEAST_QUEUE: Duration = Duration::from_millis(5);
-const ALIKE: u32 = 4;
 
 /// What an acknowledgement says of time.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +70,7 @@ pub(crate) struct Path {
     measured_rate: f64,
     /// What is expected now; every packet sent asks, only feedback changes it.
     rate: Rate,
-    /// Some rate sample was taken while the sender had more to send than the path took.
+    /// Some rate sample was taken while the sender had more to send than the path took, or a queue stood on it.
     was_filled: bool,
     /// Bytes of copies that were queued for it to warm it up.
     pub(crate) warmed: u64,
@@ -185,8 +181,8 @@ impl Path {
         (self.max_datagram - SYMBOL_OVERHEAD) as u32
     }
 
-    /// Rate by the controller's model, else as measured. As long as the sender never filled the
-    /// path, both are lower bounds, and the window over the round-trip time is a better guess.
+    /// Rate by the controller's model, else as measured. As long as the sender neither filled the path nor
+    /// met a queue on it, both are lower bounds, and the window over the round-trip time is a better guess.
     pub(crate) fn rate(&self) -> Rate {
         debug_assert_eq!(self.rate, self.expected_rate(), "only feedback changes it");
         self.rate
@@ -214,14 +210,7 @@ impl Path {
         }
     }
 
-    /// Do packets stand in a queue? Then round trips are longer than the shortest, and alike; where delay is
-    /// drawn anew for each they are longer, too, but differ.
-    fn holds_queue(&self) -> bool {
-        let beyond = self.rtt.smoothed().saturating_sub(self.rtt.min());
-        beyond > LEAST_QUEUE.max(self.rtt.variation() * ALIKE)
-    }
-
-    /// Did the sender ever have more to send than the path took, so that its capacity is known?
+    /// Did the sender ever have more to send than the path took, or meet a queue, so that its capacity is known?
     pub(crate) fn was_filled(&self) -> bool {
         self.was_filled
     }
@@ -328,7 +317,7 @@ impl Path {
             let report = self.sampler.sample(self.soonest.min(self.rtt.min()));
             if let Some(sample) = report.and_then(|r| r.sample) {
                 let rate = sample.rate.as_bps() as f64;
-                self.was_filled |= !sample.app_limited || self.holds_queue();
+                self.was_filled |= !sample.app_limited || self.rtt.shows_queue();
                 if rate > self.measured_rate {
                     self.measured_rate = rate;
                 } else if !sample.app_limited {

@@ -286,6 +286,19 @@ mod tests {
         "#,
     };
 
+    /// One thread, all seeds and cells, nothing kept.
+    fn plain(stop: &AtomicBool) -> Options<'_> {
+        Options {
+            seeds: None,
+            most_seeds: None,
+            threads: 1,
+            stop,
+            store: None,
+            traces: None,
+            only: &[],
+        }
+    }
+
     #[test]
     fn a_stopped_experiment_goes_on_where_it_was() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -293,13 +306,8 @@ mod tests {
         let stop = AtomicBool::new(false);
         let go = |store: Option<&Store>, stop_after: usize| {
             let options = Options {
-                seeds: None,
-                most_seeds: None,
-                threads: 1,
-                stop: &stop,
                 store,
-                traces: None,
-                only: &[],
+                ..plain(&stop)
             };
             stop.store(false, Ordering::Relaxed);
             let mut heard = Vec::new();
@@ -362,12 +370,8 @@ mod tests {
             .map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned()));
         let options = Options {
             seeds: Some(1),
-            most_seeds: None,
-            threads: 1,
-            stop: &AtomicBool::new(false),
-            store: None,
-            traces: None,
             only: &only.collect::<Vec<_>>(),
+            ..plain(&AtomicBool::new(false))
         };
         prepare(&PAIRS, options)
     }

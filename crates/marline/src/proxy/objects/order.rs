@@ -29,6 +29,14 @@ struct Arrived {
     skipped: bool,
 }
 
+impl Arrived {
+    /// What it counts of the bytes that may wait.
+    fn cost(&self) -> usize {
+        let pieces: usize = self.pieces.iter().map(|p| p.len() + PIECE).sum();
+        pieces + usize::from(self.skipped) * PIECE
+    }
+}
+
 /// Why the bytes cannot be put in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Disorder {
@@ -92,17 +100,14 @@ impl Order {
             return;
         }
         let object = self.objects.entry(number).or_default();
-        self.waiting -= object.pieces.iter().map(|p| p.len() + PIECE).sum::<usize>();
-        object.pieces.clear();
-        if !object.skipped {
-            self.waiting += PIECE;
-        }
+        self.waiting -= object.cost();
         *object = Arrived {
             pieces: VecDeque::new(),
             begun: true,
             ended: true,
             skipped: true,
         };
+        self.waiting += object.cost();
     }
 
     /// Goes on without what is waited for: the object whose turn it is, or all before the first of which something is
@@ -138,7 +143,7 @@ impl Order {
                     return None;
                 }
                 None if object.ended => {
-                    self.waiting -= usize::from(object.skipped) * PIECE;
+                    self.waiting -= object.cost();
                     self.objects.remove(&self.next);
                     self.next += 1;
                 }
