@@ -17,6 +17,7 @@ use crate::gf256::{self, Kernel};
 pub struct Decoder {
     kernel: &'static dyn Kernel,
     shape: Shape,
+    /// As far as source symbols came; what is missing before their end is zero.
     block: Vec<u8>,
     known: Vec<bool>,
     /// How many source symbols are not known.
@@ -30,7 +31,7 @@ impl Decoder {
         Self {
             kernel: gf256::best(),
             shape,
-            block: vec![0; shape.block],
+            block: Vec::with_capacity(shape.block),
             known: vec![false; shape.sources()],
             missing: shape.sources(),
             repairs: BTreeMap::new(),
@@ -47,7 +48,13 @@ impl Decoder {
         if self.known[number] {
             return Ok(false);
         }
-        self.block[range].copy_from_slice(symbol);
+        // Mostly they come in order, and need no zeros first.
+        if self.block.len() <= range.start {
+            self.block.resize(range.start, 0);
+            self.block.extend_from_slice(symbol);
+        } else {
+            self.block[range].copy_from_slice(symbol);
+        }
         self.known[number] = true;
         self.missing -= 1;
         self.solve();
@@ -91,6 +98,7 @@ impl Decoder {
         if self.missing > self.repairs.len() {
             return;
         }
+        self.block.resize(self.shape.block, 0);
         let lost: Vec<usize> = (0..self.known.len()).filter(|n| !self.known[*n]).collect();
         let mut equations = Equations::new(self.kernel);
         // The repair symbols that are used, less what is known.
@@ -110,16 +118,13 @@ impl Decoder {
             // The random part of the code was unlucky: one more symbol.
             return;
         }
-        let here = || self.known.iter().enumerate().filter(|(_, known)| **known);
-        let sources: Vec<&[u8]> = here()
-            .filter_map(|(number, _)| Some(&self.block[self.shape.range(number)?]))
-            .collect();
-        let mut rest = Vec::with_capacity(used.len());
-        let mut rows = Vec::with_capacity(used.len());
-        for (index, row) in used {
-            rest.extend(self.repairs.remove(&index));
-            rows.push(here().map(|(number, _)| row[number]).collect::<Vec<u8>>());
-        }
+        // Those that are lost are all zero.
+        let sources: Vec<&[u8]> = self.block.chunks(self.shape.symbol).collect();
+        let (indices, rows): (Vec<u16>, Vec<Vec<u8>>) = used.into_iter().unzip();
+        let taken = indices
+            .iter()
+            .filter_map(|index| self.repairs.remove(index));
+        let mut rest: Vec<Vec<u8>> = taken.collect();
         let rows: Vec<&[u8]> = rows.iter().map(|row| &row[..]).collect();
         let mut dsts: Vec<&mut [u8]> = rest.iter_mut().map(|rest| &mut rest[..]).collect();
         self.kernel.dots(&mut dsts, &rows, &sources);

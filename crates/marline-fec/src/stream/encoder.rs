@@ -1,14 +1,13 @@
 //! The sending side: the window of what is not acknowledged yet, and combinations of it.
 
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
 use super::framed::{Framed, HEADER};
 use super::{Limits, Repair};
-use crate::coefficients::coefficients;
+use crate::coefficients::Successive;
 use crate::gf256::{self, Kernel};
 
 /// Makes repair symbols.
@@ -23,8 +22,7 @@ pub struct Encoder {
     start: u64,
     window: VecDeque<Framed>,
     spare: Vec<Framed>,
-    /// Coefficients of the last repair symbol; its buffer is used again.
-    coefficients: Vec<u8>,
+    coefficients: Successive,
     key: u16,
 }
 
@@ -55,7 +53,7 @@ impl Encoder {
             start: first,
             window: VecDeque::new(),
             spare: Vec::new(),
-            coefficients: vec![0; limits.clamped_window()],
+            coefficients: Successive::default(),
             key: 0,
         }
     }
@@ -114,17 +112,17 @@ impl Encoder {
             return None;
         }
         let inside = (start - window.start) as usize..(end - window.start) as usize;
-        let symbols = || self.window.range(inside.clone()).map(Framed::frame);
         let repair = Repair {
             start,
             count: inside.len() as u16,
             key: self.key,
         };
-        let drawn = &mut self.coefficients[..inside.len()];
-        coefficients(repair.key, drawn);
-        let terms: Vec<(u8, &[u8])> = drawn.iter().copied().zip(symbols()).collect();
+        let drawn = self.coefficients.get(repair.key, inside.len());
+        let symbols = self.window.range(inside).map(Framed::frame);
+        let terms: Vec<(u8, &[u8])> = drawn.iter().copied().zip(symbols).collect();
+        let len = terms.iter().map(|(_, frame)| frame.len()).max();
         out.clear();
-        out.resize(symbols().map(<[u8]>::len).max().unwrap_or(HEADER), 0);
+        out.resize(len.unwrap_or(HEADER), 0);
         self.kernel.dot(out, &terms);
         self.key = self.key.wrapping_add(1);
         Some(repair)
