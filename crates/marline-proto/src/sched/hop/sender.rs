@@ -47,8 +47,8 @@ const BLIND: f64 = 1.2;
 const HEAD: f64 = 6e-3;
 /// A path that loses more is not planned with more redundancy.
 const MOST_LOSS: f64 = 0.5;
-/// The least on each path is at most this part of a block.
-const SMALL: u32 = 8;
+/// The least on each path is at most this part of a block: where the other paths suffice it is redundancy.
+const SMALL: u32 = 16;
 
 /// Packets on a path that is believed to carry nothing, if a block has twice as many: with fewer nothing would be seen of
 /// its capacity, and the belief never change.
@@ -119,15 +119,16 @@ impl Sender {
             return schedule.packets.into_vec();
         }
         let every = self.every(block);
+        // A path that is hardly needed gets no more in advance than it is to get at all.
+        let whole = self.plan(block.at, block, &[], paths).packets;
         let most = block.packets.div_ceil(2);
-        let count = paths.len();
-        let head = |path: &SenderPath<'_>| match path.skip.forecast(every) {
-            Some(forecast) => {
-                (libm::ceil(forecast.mean * HEAD / block.packet) as u32).clamp(1, most.max(1))
-            }
-            None => blind(block.packets, count),
+        let head = |(path, whole): (&SenderPath<'_>, &u32)| match path.skip.forecast(every) {
+            Some(forecast) => (libm::ceil(forecast.mean * HEAD / block.packet) as u32)
+                .min(*whole)
+                .clamp(1, most.max(1)),
+            None => blind(block.packets, paths.len()),
         };
-        paths.iter().map(head).collect()
+        paths.iter().zip(&whole).map(head).collect()
     }
 
     /// The schedule of a block of which `sent` packets went on each path before (none if empty),
