@@ -17,8 +17,9 @@
 //!
 //! The full-pipe test ignores app-limited samples, as the draft says, so a path that is never
 //! filled stays in STARTUP with a window of 2.89 bandwidth-delay products. The gentle manner counts
-//! them where a round loses much by more than a pipe in flight (`startup.rs`): a stream that waits for
-//! what was lost is limited by that, and would overrun the queue again and again.
+//! them where a round loses much by more than a pipe in flight, or stands in a queue from beginning to end
+//! (`startup.rs`): a stream that waits for what was lost is limited by that, and would overrun the queue again and
+//! again; one that is spread over several paths would keep a queue on each for ever.
 
 use alloc::boxed::Box;
 

@@ -1,7 +1,8 @@
 //! BBR's STARTUP and DRAIN (§4.3.2, §4.3.3).
 
-use marline_base::Rate;
+use marline_base::{Duration, Rate};
 
+use super::filters::Model;
 use super::probe_rtt::Manner;
 use super::{Bbr, Event, Phase};
 
@@ -31,6 +32,12 @@ const FLOODED: u64 = 4;
 /// Packets that must be lost for either: among a few, as many may be lost at random.
 const LEAST_LOST: u64 = 48;
 
+/// A round found a queue if so many packets or more brought a round-trip time, and all of them exceeded the smallest by
+/// this part of it, and by so long.
+const LEAST_SAMPLES: u32 = 16;
+const QUEUED: u32 = 2;
+const LEAST_QUEUE: Duration = Duration::from_millis(5);
+
 /// What happened in a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
@@ -38,9 +45,31 @@ struct Round {
     lost: u64,
     /// More was in flight than the pipe holds.
     overfull: bool,
+    /// Its smallest round-trip time, and of how many.
+    quickest: Option<Duration>,
+    samples: u32,
 }
 
 impl Round {
+    fn on_ack(&mut self, event: &Event, overfull: bool) {
+        self.acked = self.acked.saturating_add(event.ack.bytes);
+        self.lost = self.lost.saturating_add(event.lost);
+        self.overfull |= overfull;
+        if let Some(rtt) = event.ack.rtt {
+            self.quickest = Some(self.quickest.map_or(rtt, |quickest| quickest.min(rtt)));
+            self.samples += 1;
+        }
+    }
+
+    /// Did its own flight stand in a queue from the first packet to the last?
+    fn queued(&self, min_rtt: Option<Duration>) -> bool {
+        let (Some(quickest), Some(min_rtt)) = (self.quickest, min_rtt) else {
+            return false;
+        };
+        let beyond = quickest.saturating_sub(min_rtt);
+        self.overfull && self.samples >= LEAST_SAMPLES && beyond > LEAST_QUEUE.max(min_rtt / QUEUED)
+    }
+
     /// Did it lose more than one byte in so many for its own flight?
     fn lost_one_in(&self, many: u64, mtu: u64) -> bool {
         let all = self.acked.saturating_add(self.lost);
@@ -70,6 +99,8 @@ impl FullPipe {
                 acked: 0,
                 lost: 0,
                 overfull: false,
+                quickest: None,
+                samples: 0,
             },
         }
     }
@@ -78,24 +109,24 @@ impl FullPipe {
         self.left == 0
     }
 
-    /// §4.3.2.2 `BBRCheckFullPipe`. A sample that is app-limited, or none at all, says nothing,
-    /// unless the round overran the queue: then it was the path that took no more. A stream whose
-    /// receiver waits for what was lost is app-limited just because of that.
-    fn check(&mut self, event: &Event, bandwidth: Option<Rate>, overfull: bool, mtu: u64) {
+    /// §4.3.2.2 `BBRCheckFullPipe`. A sample that is app-limited, or none at all, says nothing, unless the round overran
+    /// the queue or stood in it from beginning to end: then it was the path that took no more. A stream whose
+    /// receiver waits for what was lost is app-limited just because of that, and one that a scheduler spreads
+    /// over several paths because of the scheduler.
+    fn check(&mut self, event: &Event, model: &Model, overfull: bool, mtu: u64) {
         if self.filled() {
             return;
         }
-        self.round.acked = self.round.acked.saturating_add(event.ack.bytes);
-        self.round.lost = self.round.lost.saturating_add(event.lost);
-        self.round.overfull |= overfull;
+        self.round.on_ack(event, overfull);
         if !event.round_start {
             return;
         }
         let round = core::mem::take(&mut self.round);
-        let (Some(bandwidth), Some(sample)) = (bandwidth, event.sample) else {
+        let (Some(bandwidth), Some(sample)) = (model.bandwidth(), event.sample) else {
             return;
         };
-        if sample.app_limited && !round.lost_one_in(OVERRUN, mtu) {
+        let by_path = round.lost_one_in(OVERRUN, mtu) || round.queued(model.min_rtt());
+        if sample.app_limited && !by_path {
             return;
         }
         if bandwidth >= self.bandwidth.scaled(GROWTH) {
@@ -115,8 +146,7 @@ impl Bbr {
         let overfull = self.manner == Manner::HalfPipe
             && event.ack.prior_in_flight > self.control.inflight(&self.model, OVERFULL);
         let mtu = self.control.mtu;
-        self.full_pipe
-            .check(event, self.model.bandwidth(), overfull, mtu);
+        self.full_pipe.check(event, &self.model, overfull, mtu);
     }
 
     /// §4.3.3 `BBRCheckDrain`.

@@ -412,6 +412,47 @@ fn what_overruns_the_queue_ends_the_gentle_startup_of_a_limited_sender() {
 }
 
 #[test]
+fn a_queue_that_stands_ends_the_gentle_startup_of_a_limited_sender() {
+    // 200 Mb/s and 40 ms hold 1 MB. The first round is without a queue; in the others 20 packets take this long.
+    let is_search = |manner, rounds: u64, trips: [u64; 2], flight: u64| {
+        let mut bbr = started(manner);
+        for round in 1..=rounds {
+            for packet in 1..=20 {
+                let part = 1_000_000 / 20 * packet;
+                let trip = if round == 1 {
+                    40
+                } else {
+                    trips[packet as usize % 2]
+                };
+                let (now, sent) = (ms(200 * round + packet), ms(200 * round + packet - trip));
+                let ack = Ack {
+                    delivered: 1_000_000 * round + part,
+                    delivered_when_sent: 1_000_000 * (round - 1) + part,
+                    prior_in_flight: flight,
+                    in_flight: 2_000_000,
+                    delivery: Some(DeliverySample {
+                        rate: Rate::from_mbps(200),
+                        app_limited: true,
+                    }),
+                    ..ack(50_000, sent, Duration::from_millis(trip))
+                };
+                bbr.on_ack(now, &ack);
+            }
+        }
+        bbr.view().phase.is_search()
+    };
+    let gentle = |rounds, trips, flight| is_search(Manner::HalfPipe, rounds, trips, flight);
+    assert!(!gentle(10, [65, 70], 1_500_000));
+    // Too soon; too short a queue; some packets met none; a queue of others.
+    assert!(gentle(4, [65, 70], 1_500_000));
+    assert!(gentle(40, [58, 59], 1_500_000));
+    assert!(gentle(40, [40, 90], 1_500_000));
+    assert!(gentle(40, [65, 70], 900_000));
+    // The draft's does not mind.
+    assert!(is_search(Manner::FourPackets, 40, [65, 70], 1_500_000));
+}
+
+#[test]
 fn bandwidth_does_not_age_while_the_application_is_the_limit() {
     let mut bench = Bench::new(NAME, Link::STANDARD);
     bench.run(ms(3_000));

@@ -140,6 +140,11 @@ impl Arrivals {
         }
     }
 
+    /// Do arrivals scatter by more than a packet's service?
+    pub(super) fn scatters(&self) -> bool {
+        self.jitter.group().is_some()
+    }
+
     /// What is to be added to it for the last packets of a block, because of jitter (seconds).
     pub(super) fn hold_up(&self) -> f64 {
         self.jitter.hold_up(self.there.get() as f64 * 1e-6)

@@ -215,6 +215,7 @@ impl Hop {
                 skip: &path.skip,
                 delay: path.delay(view.min_rtt) + path.hold_up(),
                 loss: view.loss,
+                scattered: path.scatters(),
             })
         };
         views.iter().filter_map(path).collect()

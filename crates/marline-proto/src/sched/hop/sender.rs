@@ -47,8 +47,10 @@ const BLIND: f64 = 1.2;
 const HEAD: f64 = 6e-3;
 /// A path that loses more is not planned with more redundancy.
 const MOST_LOSS: f64 = 0.5;
-/// The least on each path is at most this part of a block: where the other paths suffice it is redundancy.
+/// The least on each path is at most this part of a block: where the other paths suffice it is redundancy,
 const SMALL: u32 = 16;
+/// and this where arrivals scatter: fewer do not tell the service from the scatter.
+const SCATTERED: u32 = 8;
 
 /// Packets on a path that is believed to carry nothing, if a block has twice as many: with fewer nothing would be seen of
 /// its capacity, and the belief never change.
@@ -78,6 +80,8 @@ pub struct SenderPath<'a> {
     pub delay: f64,
     /// Probability that a packet is lost on it (0..1).
     pub loss: f64,
+    /// Packets arrive in another rhythm than they leave its bottleneck.
+    pub scattered: bool,
 }
 
 /// Sends blocks: the part of HOP that decides how many packets go on each path and when, from the
@@ -216,7 +220,8 @@ impl Sender {
                 (None, false) => (capacity.mean * window.max(0.0) / block.packet) as u32,
             };
             // Of a small block a few packets a path must do.
-            let mut least = self.settings.least.min(block.packets.div_ceil(SMALL));
+            let small = if path.scattered { SCATTERED } else { SMALL };
+            let mut least = self.settings.least.min(block.packets.div_ceil(small));
             if lateness.hopeless() <= PROBE {
                 least = least.max(PROBE.min(block.packets / 2));
             }

@@ -70,6 +70,7 @@ impl Path {
             skip: &self.skip,
             delay: self.delay.as_secs_f64(),
             loss: 0.0,
+            scattered: false,
         }
     }
 
