@@ -151,6 +151,10 @@ fn seeds(top: &Reader<'_>) -> Vec<u64> {
     {
         return (1..=top.whole("seeds", 1..=MOST_SEEDS).unwrap_or(1)).collect();
     }
+    if let (true, Some(node)) = (nodes.is_empty(), top.get("seeds")) {
+        let mend = "write at least one, or how many repeats: seeds = 10";
+        top.wrong("seeds", node, "is an empty list", mend);
+    }
     let mut seeds: Vec<u64> = Vec::new();
     for node in nodes {
         match node.scalar().and_then(|text| text.parse().ok()) {

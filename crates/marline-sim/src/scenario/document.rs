@@ -108,9 +108,12 @@ impl Document {
     /// A key that leads nowhere, and values that come twice.
     pub fn vary(&mut self, text: &str) -> Result<(), Mistakes> {
         let (place, key, values) = flag("--vary", text, "VALUE,VALUE")?;
-        let nodes = values
+        // Written as in the file, the values mean the same.
+        let listed = values.strip_prefix('[').and_then(|v| v.strip_suffix(']'));
+        let nodes = listed
+            .unwrap_or(values)
             .split(',')
-            .map(str::trim)
+            .map(|value| value.trim().trim_matches(['"', '\'']))
             .filter(|value| !value.is_empty());
         let nodes: Vec<Node> = nodes
             .map(|value| Node {

@@ -1,6 +1,7 @@
 //! `[links.NAME]`: the keys of `marline link`, for both directions or one.
 
-use marline_link::{ConfigError, Link, LinkConfig};
+use marline_base::Rate;
+use marline_link::{Capacity, ConfigError, Link, LinkConfig};
 use marline_proto::path::MIN_DATAGRAM;
 
 use super::mistake::{Place, nearest};
@@ -20,6 +21,9 @@ pub const DATAGRAM: u32 = 1_362;
 
 /// Answers the text of a file that a scenario names, or says why it cannot be read.
 pub type ReadFile<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
+/// The mend where a file that a scenario names cannot be read.
+pub(super) const A_FILE: &str = "name a file relative to the scenario's folder";
 
 /// One key of a link as it was written.
 #[derive(Clone, Debug)]
@@ -73,16 +77,22 @@ pub(super) fn read(top: &Reader<'_>, files: &ReadFile<'_>) -> Vec<Written> {
         let overhead = reader.whole("overhead", 0..=1_000);
         let datagram = reader.whole("datagram", MIN_DATAGRAM as u64..=9_000);
         let keys = Keys::read(&reader, &["overhead", "datagram"]);
-        if let Some([up, down]) = keys.directions(&reader, files) {
-            let plan = LinkPlan {
-                name: entry.key.clone(),
-                up,
-                down,
-                overhead: overhead.map_or(OVERHEAD, |bytes| bytes as u32),
-                datagram: datagram.map_or(DATAGRAM, |bytes| bytes as u32),
-            };
-            written.push(Written { plan, keys });
-        }
+        // What is wrong with a link is noted; that it is there is not to be doubted elsewhere.
+        let any = || LinkConfig {
+            capacity: Capacity::Constant(Rate::from_mbps(1)),
+            ..LinkConfig::default()
+        };
+        let [up, down] = keys
+            .directions(&reader, files)
+            .unwrap_or_else(|| [any(), any()]);
+        let plan = LinkPlan {
+            name: entry.key.clone(),
+            up,
+            down,
+            overhead: overhead.map_or(OVERHEAD, |bytes| bytes as u32),
+            datagram: datagram.map_or(DATAGRAM, |bytes| bytes as u32),
+        };
+        written.push(Written { plan, keys });
     }
     written
 }
@@ -157,7 +167,8 @@ impl Keys {
             };
             let (own_texts, both) = (texts(own), texts(&self.both));
             let pairs = LinkConfig::layered(&views(&own_texts), &views(&both));
-            let checked = LinkConfig::from_pairs(pairs, |name| files(name)).and_then(|config| {
+            let read = |name: &str| files(name).map_err(|why| format!("{why}; {A_FILE}"));
+            let checked = LinkConfig::from_pairs(pairs, read).and_then(|config| {
                 Link::new(config.clone(), 0)?;
                 Ok(config)
             });

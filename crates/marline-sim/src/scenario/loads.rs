@@ -4,7 +4,7 @@ use marline_base::Duration;
 use marline_link::units;
 use marline_proto::wire::FlowKind;
 
-use super::links::ReadFile;
+use super::links::{A_FILE, ReadFile};
 use super::plan::{Load, SizeLaw};
 use super::reader::Reader;
 use super::{schedulers, web};
@@ -66,7 +66,7 @@ pub const KINDS: &[Kind] = &[
     kind!("web" Client Stream web::read,
         r#"objects = [{ name = "html", size = "30kB" }, …], or pages = "pages.json", page = "news""#,
         "A web page whose objects ask for each other"),
-    kind!("tcp" Server Stream tcp,
+    kind!("tcp" Server Packets tcp,
         r#"congestion = "cubic", bytes = "10MB" (or without end), beyond = "8ms""#,
         "A TCP connection from end to end inside the session"),
 ];
@@ -167,8 +167,7 @@ pub(super) fn recorded<T>(
     match read.and_then(|text| parse(&name, &text).map_err(|error| error.to_string())) {
         Ok(found) => Some(found),
         Err(why) => {
-            let mend = "name a file relative to the scenario's folder";
-            reader.wrong(key, reader.get(key)?, why, mend);
+            reader.wrong(key, reader.get(key)?, why, A_FILE);
             None
         }
     }

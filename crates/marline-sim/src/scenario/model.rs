@@ -97,7 +97,7 @@ fn demand(reader: &Reader<'_>, duration: Duration) -> Option<Demand> {
         ("bursts", Kind::Bursts),
         ("saturated", Kind::Saturated),
     ];
-    reader.needed("demand", "\"saturated\", \"units\" or \"bursts\"");
+    reader.needed("demand", "\"saturated\", or \"units\", or \"bursts\"");
     match reader.word("demand", &kinds)? {
         Kind::Saturated => Some(Demand::Saturated { until: duration }),
         Kind::Bursts => {
@@ -142,8 +142,8 @@ fn demand(reader: &Reader<'_>, duration: Duration) -> Option<Demand> {
 
 fn block(reader: &Reader<'_>) -> Option<BlockCode> {
     let block = reader.inner("block")?;
-    block.needed("source", "the source packets of a block");
-    block.needed("coded", "the coded packets of a block");
+    block.needed("source", "32, the source packets of a block");
+    block.needed("coded", "8, the coded packets of a block");
     let source = block.whole("source", 1..=100_000);
     let coded = block.whole("coded", 1..=100_000);
     block.finish();

@@ -225,10 +225,11 @@ impl<'a> Reader<'a> {
         self.parse(key, "write a number", read)
     }
 
-    /// Notes that `key` is missing if it is.
+    /// Notes that `key` is missing if it is; `example` is a value, and what it is after a comma.
     pub(super) fn needed(&self, key: &'static str, example: &str) {
         if self.get(key).is_none() {
-            self.missing(key, format!("`{key} = {example}`"));
+            let (value, what) = example.split_at(example.find(", ").unwrap_or(example.len()));
+            self.missing(key, format!("`{key} = {value}`{what}"));
         }
     }
 

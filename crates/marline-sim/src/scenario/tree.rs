@@ -112,11 +112,11 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Table, Mistakes> {
     };
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        lines.mistake(
-            at,
-            error.message(),
-            "write TOML: KEY = VALUE, texts in \"\"",
-        )
+        let mend = match error.message() {
+            "duplicate key" => "remove one of the two, or put their keys into one table",
+            _ => "write TOML: KEY = VALUE, texts in \"\"",
+        };
+        lines.mistake(at, error.message(), mend)
     })?;
     lines.table(table.get_ref())
 }
@@ -180,10 +180,29 @@ impl Lines<'_> {
         }
     }
 
+    /// The key that the line of this place is about, as far as one can tell from a text that may not be TOML: what
+    /// stands before its `=`, under the last header before it. Empty where that is no key.
+    fn key(&self, at: usize) -> String {
+        let before = self.text.get(..at).unwrap_or(self.text);
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        let mut lines = self.text[start..].lines();
+        let line = lines.next().unwrap_or_default();
+        if let Some(header) = header(line) {
+            return header.to_owned();
+        }
+        let own = line.split_once('=').map_or(line, |(own, _)| own).trim();
+        let own = own.trim_matches(['"', '\'']);
+        if !is_key(own) {
+            return String::new();
+        }
+        let table = self.text[..start].lines().rev().find_map(header);
+        table.map_or_else(|| own.to_owned(), |table| format!("{table}.{own}"))
+    }
+
     fn mistake(&self, at: usize, message: &str, mend: &str) -> Mistakes {
         Mistake {
             place: self.place(at),
-            key: String::new(),
+            key: self.key(at),
             message: message.replace('\n', ", "),
             mend: mend.into(),
         }
@@ -238,4 +257,21 @@ impl Lines<'_> {
             value,
         })
     }
+}
+
+/// The name in `[NAME]` or `[[NAME]]`, if the line is such a header.
+fn header(line: &str) -> Option<&str> {
+    let line = line.split('#').next().unwrap_or_default().trim();
+    let name = line.strip_prefix('[')?.strip_suffix(']')?;
+    let inner = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let name = inner.unwrap_or(name).trim();
+    is_key(name).then_some(name)
+}
+
+/// Is it a dotted key without quotes?
+fn is_key(text: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+    !text.is_empty() && text.chars().all(letter)
 }

@@ -47,6 +47,15 @@ fn written(reader: &Reader<'_>) -> Option<Vec<WebObject>> {
     let mut names: Vec<String> = Vec::new();
     for one in reader.tables("objects")? {
         let name = one.text("name").unwrap_or_default();
+        if let (true, Some(node)) = (names.contains(&name), one.get("name")) {
+            let message = format!("two objects are called `{name}`");
+            one.wrong(
+                "name",
+                node,
+                message,
+                "give each a name of its own, or none",
+            );
+        }
         one.needed("size", "\"30kB\"");
         let size = one.bytes("size", 1..=MOST);
         let after = one.text("after");
@@ -88,7 +97,7 @@ fn written(reader: &Reader<'_>) -> Option<Vec<WebObject>> {
 }
 
 fn chosen(reader: &Reader<'_>, files: &ReadFile<'_>) -> Option<Vec<WebObject>> {
-    reader.needed("page", "the name of one of its pages");
+    reader.needed("page", "\"news\", the name of one of its pages");
     let name = reader.text("page");
     let pages = recorded(reader, "pages", files, Pages::parse)?;
     let name = name?;

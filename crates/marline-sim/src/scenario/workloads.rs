@@ -5,7 +5,7 @@ use marline_proto::wire::FlowKind;
 
 use super::links::is_name;
 use super::loads;
-use super::plan::{FlowPlan, WorkloadPlan};
+use super::plan::{FlowPlan, Load, WorkloadPlan};
 use super::reader::Reader;
 use super::sessions::{Around, scheduler};
 use crate::End;
@@ -44,6 +44,25 @@ fn workload(reader: &Reader<'_>, around: &Around<'_>) -> Option<WorkloadPlan> {
     let from = reader.word("from", ENDS).unwrap_or(kind.from);
     let flow = flow(reader, kind.flow);
     let load = (kind.read)(reader, around.files);
+    if let (Some(load), Some(node)) = (&load, reader.get("flow")) {
+        match (load, flow.kind) {
+            (Load::Tcp { .. }, kind) if kind != FlowKind::Packets => {
+                let mend = "write flow = \"packets\", or nothing";
+                reader.wrong("flow", node, "TCP travels as packets", mend);
+            }
+            // Whoever writes as much as is taken would write for ever what is refused at once.
+            (Load::Backlogged { .. }, FlowKind::Blocks) => {
+                let mend = "write kind = \"blocks\", or another flow";
+                reader.wrong(
+                    "flow",
+                    node,
+                    "blocks are refused, so they make no backlog",
+                    mend,
+                );
+            }
+            _ => {}
+        }
+    }
     reader.finish();
     Some(WorkloadPlan {
         name,

@@ -22,7 +22,7 @@ use std::path::Path;
 /// Longest file that is read, in bytes.
 pub const MAX_FILE: u64 = 64 << 20;
 
-/// Reads a trace file's text.
+/// Reads the text of a trace or a scenario, without the byte order mark that it may begin with.
 ///
 /// # Errors
 ///
@@ -42,6 +42,10 @@ pub fn read(path: &Path) -> Result<String, TraceError> {
             "longer than {} MiB; shorten the file",
             MAX_FILE >> 20
         )));
+    }
+    // Some editors begin a file with a byte order mark.
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
     }
     Ok(text)
 }

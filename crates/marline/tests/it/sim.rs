@@ -130,6 +130,53 @@ fn a_mistake_is_named_with_its_mend_and_exit_code_2() {
 }
 
 #[test]
+fn what_cannot_be_shown_is_said_before_anything_is_run() {
+    let folder = folder();
+    for (words, says) in [
+        (
+            ["--measure", "live.good,nonsense"],
+            "no measure contains `nonsense`",
+        ),
+        (
+            ["--plot", "nowhere/small.html"],
+            "cannot write nowhere/small.html",
+        ),
+        (["--plot", "."], "cannot write ."),
+    ] {
+        // A day would take minutes.
+        let run = [
+            "run",
+            "small.toml",
+            "--duration",
+            "1440min",
+            "--seeds",
+            "1000",
+        ];
+        let (code, out, error) = sim(folder.path(), &[&run[..], &words[..]].concat());
+        assert_eq!((code, out.as_str()), (2, ""), "{error}");
+        assert!(error.contains(says), "{error}");
+    }
+    let (code, _, error) = sim(folder.path(), &["check", "."]);
+    assert!(code == 2 && error.contains(". is a folder"), "{error}");
+}
+
+#[test]
+fn a_sweep_names_its_folder_after_the_scenario() {
+    let folder = folder();
+    let words = ["sweep", "small.toml", "--vary", "links.b.delay=10ms,20ms"];
+    let (code, table, error) = sim(folder.path(), &words);
+    assert_eq!(code, 0, "{error}");
+    assert!(table.contains("20ms"), "{table}");
+    assert!(
+        error.contains("8 runs made, 0 there already, in small-sweep"),
+        "{error}"
+    );
+    let (_, _, error) = sim(folder.path(), &words);
+    assert!(error.contains("0 runs made, 8 there already"), "{error}");
+    assert!(folder.path().join("small-sweep/results.csv").is_file());
+}
+
+#[test]
 fn shipped_scenarios_are_found_by_name_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     let (code, words, error) = sim(folder.path(), &["check", "examples/handover"]);

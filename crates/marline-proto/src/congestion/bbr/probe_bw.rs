@@ -54,11 +54,14 @@ impl Bbr {
     /// §4.3.4.3 `BBRCheckCyclePhase`.
     pub(super) fn check_cycle_phase(&mut self, event: &Event) {
         if self.phase == Phase::ProbeBw && self.is_next_cycle_phase(event) {
-            if self.cycle.gain() < 1.0 {
+            // Only the gentle manner drains until the queue is gone; a cycle of the other that does not reach the
+            // smallest round-trip time speaks of our own queue as often as of the path.
+            let drains = self.manner == Manner::HalfPipe;
+            if drains && self.cycle.gain() < 1.0 {
                 self.model.on_drained();
             }
             self.cycle.advance(event.now);
-            if self.cycle.gain() > 1.0 {
+            if drains && self.cycle.gain() > 1.0 {
                 self.model.on_cycle();
             }
         }

@@ -335,6 +335,22 @@ fn a_path_that_grows_longer_is_believed_within_a_second() {
 }
 
 #[test]
+fn the_drafts_manner_waits_for_the_ten_seconds_of_its_filter() {
+    let mut bench = Bench::new(NAME, Link::STANDARD);
+    bench.run(ms(5_000));
+    bench.set_link(Link {
+        rtt: Duration::from_millis(120),
+        ..Link::STANDARD
+    });
+    bench.run(ms(20_000));
+    let phases = phases(&bench);
+    let probe = phases.iter().find(|(_, phase)| *phase == Phase::ProbeRtt);
+    let (at, _) = probe.expect("a probe");
+    // The last samples of 40 ms come within five seconds.
+    assert!(*at >= ms(10_000), "{at:?}");
+}
+
+#[test]
 fn fills_a_link_with_a_queue_of_one_product() {
     let bench = run(NAME, Link::STANDARD, 60_000);
     let share = bench.utilisation(ms(5_000), ms(60_000));

@@ -100,6 +100,24 @@ fn what_was_made_is_not_made_again() {
 }
 
 #[test]
+fn a_damaged_line_costs_its_own_run_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.jsonl");
+    let store = Store::open(&file, "program").unwrap();
+    let whole = json(&go(&batch(&[]), 2, Some(&store)));
+    drop(store);
+    let text = fs::read_to_string(&file).unwrap();
+    let damaged: Vec<&str> = (text.lines().enumerate())
+        .map(|(i, line)| if i == 3 { &line[..40] } else { line })
+        .collect();
+    fs::write(&file, damaged.join("\n") + "\n").unwrap();
+    let store = Store::open(&file, "program").unwrap();
+    let again = go(&batch(&[]), 2, Some(&store));
+    assert_eq!((again.kept, again.wanted), (11, 12));
+    assert_eq!(json(&again), whole);
+}
+
+#[test]
 fn a_run_is_known_by_all_that_it_depends_on() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("runs.jsonl"), "program").unwrap();

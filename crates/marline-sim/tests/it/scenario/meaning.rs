@@ -48,6 +48,20 @@ fn what_is_not_said_has_a_sensible_default() {
 }
 
 #[test]
+fn every_kind_of_workload_has_a_flow_that_can_carry_it() {
+    let text =
+        "duration = \"1s\"\nschedulers = \"all\"\nlinks.a = {}\nworkloads = [{ kind = \"tcp\" }]";
+    let scenario = &scenarios(&document(text))[0];
+    assert_eq!(
+        scenario.sessions[0].workloads[0].flow.kind,
+        FlowKind::Packets
+    );
+    for scheduler in &scenario.schedulers {
+        marline_sim::run::check(scenario, scheduler).unwrap();
+    }
+}
+
+#[test]
 fn links_mean_what_the_link_program_takes() {
     let scenario = &scenarios(&document(SMALL))[0];
     let [a, b] = &scenario.links[..] else {
@@ -107,6 +121,9 @@ fn flags_override_the_file() {
     document.set("links.a.up.delay=7ms").unwrap();
     document.set("workloads.1.rate=100kbit").unwrap();
     document.vary("duration=5s, 6s").unwrap();
+    let mut as_in_the_file = document.clone();
+    as_in_the_file.vary("duration=[\"5s\", '6s']").unwrap();
+    assert_eq!(as_in_the_file.cells(), document.cells());
     document.compare("edpf,edpf:horizon=100ms");
     assert!(document.altered());
     let scenarios = scenarios(&document);

@@ -67,9 +67,13 @@ const CASES: &[Case] = &[
     // The top.
     (1, "titel = \"x\"", 1, "titel", "no such key", "did you mean `title`?"),
     (1, "title = \"\"", 1, "title", "cannot be read", "not empty"),
-    (1, "title = \"x", 1, "", "invalid basic string", "write TOML"),
-    (1, "title = 2026-01-01", 1, "", "no dates", "\"10s\""),
-    (1, "duration = \"1s\"", 2, "", "duplicate key", "write TOML"),
+    (1, "title = \"x", 1, "title", "invalid basic string", "write TOML"),
+    (1, "title is good", 1, "", "expected `=`", "write TOML"),
+    (1, "title = 2026-01-01", 1, "title", "no dates", "\"10s\""),
+    (1, "duration = \"1s\"", 2, "duration", "duplicate key", "remove one of the two"),
+    (9, "rate = \"1mbit\"", 9, "links.a.rate", "duplicate key", "remove one of the two"),
+    (13, "[links.a]", 13, "links.a", "duplicate key", "remove one of the two"),
+    (33, "most = nan", 33, "expect.most", "not a finite number", "write a number"),
     (2, "", 1, "duration", "is missing", "duration = \"60s\""),
     (2, "duration = 60", 2, "duration", "\"60\" cannot be read", "give a number with ns, us, ms, s or min"),
     (2, "duration = \"0\"", 2, "duration", "out of range", "from 1us to 1440min"),
@@ -78,6 +82,8 @@ const CASES: &[Case] = &[
     (3, "turn = \"1001ms\"", 3, "turn", "out of range", "from 0ms to 1s"),
     (4, "seeds = 0", 4, "seeds", "0 is out of range", "from 1 to 10000"),
     (4, "seeds = [1, 1]", 4, "seeds", "1 comes twice", "each seed once"),
+    (4, "seeds = []", 4, "seeds", "an empty list", "at least one"),
+    (4, "seeds = 99999999999999999999", 4, "seeds", "too large", "at most 2^63"),
     (4, "seeds = [1, \"x\"]", 4, "seeds", "not a list of seeds", "how many repeats"),
     (5, "", 1, "schedulers", "is missing", "schedulers = ["),
     (5, "schedulers = [\"redundnt\"]", 5, "schedulers", "unknown scheduler `redundnt`", "did you mean `redundant`?"),
@@ -96,7 +102,7 @@ const CASES: &[Case] = &[
     (8, "rate = \"0mbit\"", 8, "links.a.rate", "is wrong", "at least 1.0 kb/s"),
     (8, "rate = \"6mb\"", 8, "links.a.rate", "\"6mb\" is wrong", "such as 20mbit"),
     (8, "rat = \"6mbit\"", 8, "links.a.rat", "no such key of a link", "`rate`"),
-    (8, "trace = \"none.down\"", 8, "links.a.trace", "\"none.down\" is wrong", "no such file"),
+    (8, "trace = \"none.down\"", 8, "links.a.trace", "\"none.down\" is wrong", "no such file; name a file relative to the scenario's folder"),
     (8, "rate = { x = 1 }", 8, "links.a.rate", "is a table", "\"20mbit\""),
     (9, "delay = \"10\"", 9, "links.a.delay", "\"10\" is wrong", "such as 15ms"),
     (9, "loss = 2", 9, "links.a.loss", "is wrong", "0% to 100%"),
@@ -139,9 +145,12 @@ const CASES: &[Case] = &[
     (KIND, "kind = \"web\"\npages = \"bad.json\"\npage = \"x\"", 20, "workloads.live.pages", "bad.json", "scenario's folder"),
     (KIND, "kind = \"web\"", 17, "workloads.live.objects", "is missing", "pages.json"),
     (KIND, "kind = \"web\"\nobjects = [{ size = 9 }, { size = 9, after = \"x\" }]", 20, "workloads.live.objects.2.after", "no object before it is called `x`", "known"),
+    (KIND, "kind = \"web\"\nobjects = [{ name = \"x\", size = 9 }, { name = \"x\", size = 9 }]", 20, "workloads.live.objects.2.name", "two objects are called `x`", "of its own"),
     (KIND, "kind = \"bursts\"\nevery = \"1s\"\npause = \"1s\"\nrequest = \"normal:1kB\"", 22, "workloads.live.request", "cannot be read", "lognormal:MEAN/SD"),
     (KIND, "kind = \"bursts\"\nevery = \"1s\"\npause = \"1s\"\nrequest = 9\nburst = 0.5", 23, "workloads.live.burst", "0.5 is out of range", "at least 1"),
     (KIND, "kind = \"tcp\"\ncongestion = \"fixed=1mbit\"", 20, "workloads.live.congestion", "no fixed rate", "cubic"),
+    (KIND, "kind = \"tcp\"\nflow = \"stream\"", 20, "workloads.live.flow", "travels as packets", "flow = \"packets\""),
+    (KIND, "kind = \"backlogged\"\nflow = \"blocks\"", 20, "workloads.live.flow", "no backlog", "kind = \"blocks\""),
     // Changes.
     (22, "[[cross]]\nkind = \"poisson\"", 26, "cross.poisson.dark", "no such key", "known: kind, name, link"),
     (23, "at = \"70s\"", 23, "changes.1.at", "the run is over", "before `duration`"),
@@ -230,6 +239,8 @@ fn all_mistakes_are_found_at_once_and_each_once() {
     let text = GOOD
         .replace("warmup = \"5s\"", "warmup = \"5\"")
         .replace("delay = \"10ms\"", "dealy = \"10ms\"")
+        // Paths, changes and axes over the link say nothing of it.
+        .replace("queue = \"100p\"", "queue = \"100\"")
         .replace("kind = \"constant\"", "kind = \"constand\"");
     let mistakes = check(&text).unwrap_err();
     let keys: Vec<&str> = mistakes
@@ -237,7 +248,13 @@ fn all_mistakes_are_found_at_once_and_each_once() {
         .iter()
         .map(|found| found.key.as_str())
         .collect();
-    assert_eq!(keys, ["warmup", "links.a.dealy", "workloads.live.kind"]);
+    let all = [
+        "warmup",
+        "links.a.dealy",
+        "links.b.queue",
+        "workloads.live.kind",
+    ];
+    assert_eq!(keys, all);
 }
 
 #[test]

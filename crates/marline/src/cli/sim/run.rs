@@ -2,9 +2,11 @@
 
 use super::prepare::{Common, complete};
 use crate::cli::{CliError, output};
+use marline_sim::batch::Batch;
+use marline_sim::measure::value_names;
 use marline_sim::report::{Page, Section, choose, csv, page, table};
 use marline_sim::results::Results;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +53,11 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let prepared = args.common.prepare(&[])?;
+    // What cannot be shown is said before the runs are made, not after.
+    selects(&prepared.batch, &args.measure)?;
+    if let Some(file) = &args.plot {
+        can_write(file)?;
+    }
     let outcome = args.common.make(&prepared, None)?;
     let results = &outcome.results;
     if results.runs.is_empty() {
@@ -61,9 +68,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         .cells
         .first()
         .map_or("", |(_, one)| one.about.as_str());
-    if let Some(file) = &args.plot {
-        write_page(file, about, results)?;
-    }
+    let plotted = match &args.plot {
+        Some(file) => write_page(file, about, results),
+        None => Ok(()),
+    };
     if args.json {
         print_json(results)?;
     } else if args.csv {
@@ -71,10 +79,36 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     } else {
         print_table(results, &args.measure)?;
     }
+    plotted?;
     complete(
         &outcome,
         "`marline sim sweep` keeps what was done and goes on from there",
     )
+}
+
+/// Does each of these words select something that the runs can yield?
+fn selects(batch: &Batch, words: &[String]) -> Result<(), CliError> {
+    let names: BTreeSet<String> = (batch.cells.iter())
+        .flat_map(|(_, scenario)| value_names(scenario))
+        .collect();
+    let unknown = (words.iter()).find(|word| !names.iter().any(|name| name.contains(&**word)));
+    unknown.map_or(Ok(()), |word| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let names = names.join(", ");
+        Err(CliError::usage(format!(
+            "no measure contains `{word}`; there are {names}"
+        )))
+    })
+}
+
+/// Is there a folder that the file can be written to?
+fn can_write(file: &Path) -> Result<(), CliError> {
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    match folder.is_none_or(Path::is_dir) && !file.is_dir() {
+        true => Ok(()),
+        false => Err(CliError::usage(format!("cannot write {}", file.display()))
+            .hint("name a file in a folder that is there")),
+    }
 }
 
 /// Results as one line of JSON: pretty ones would be mostly line ends.

@@ -29,9 +29,9 @@ impl Source {
     /// The file `name`, or else the scenario that ships as FOLDER/NAME or NAME.
     pub(super) fn find(name: &str) -> Result<Self, CliError> {
         let path = Path::new(name);
-        if path.is_file() {
-            let text = std::fs::read_to_string(path);
-            let text = text.map_err(|error| CliError::usage(format!("{name}: {error}")))?;
+        // A pipe is as good as a file.
+        if path.exists() && !path.is_dir() {
+            let text = traces::read(path).map_err(CliError::usage)?;
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
             return Ok(Self::new(name, text, Folder::OnDisk(folder)));
         }
@@ -45,6 +45,10 @@ impl Source {
                 one.text.to_owned(),
                 Folder::Shipped(one.folder),
             )),
+            [] if path.is_dir() => {
+                Err(CliError::usage(format!("{name} is a folder"))
+                    .hint("name a scenario file in it"))
+            }
             [] => Err(CliError::usage(format!(
                 "{name}: no such file, and no scenario of that name"
             ))

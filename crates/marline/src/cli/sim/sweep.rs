@@ -5,7 +5,7 @@ use super::run::{print_table, write, write_page};
 use crate::cli::{CliError, runs};
 use marline_sim::report::csv;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "Run a scenario over ranges of its keys; stopped and started again, it goes on";
 
@@ -34,31 +34,47 @@ pub(super) struct Args {
     /// Vary a dotted key over a list; may be repeated
     #[arg(long, value_name = "KEY=LIST")]
     vary: Vec<String>,
-    /// Folder for the results; made if it is not there
+    /// Folder for the results, made if it is not there [default: the scenario's name and -sweep]
     #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    out: Option<PathBuf>,
+}
+
+impl Args {
+    /// The folder for the results.
+    fn out(&self) -> PathBuf {
+        let named = || {
+            let name = Path::new(&self.common.file).file_stem().unwrap_or_default();
+            format!("{}-sweep", name.to_string_lossy()).into()
+        };
+        self.out.clone().unwrap_or_else(named)
+    }
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let prepared = args.common.prepare(&args.vary)?;
+    let out = args.out();
     let cannot = |error: std::io::Error| {
-        CliError::runtime(format!("cannot write to {}: {error}", args.out.display()))
+        CliError::runtime(format!("cannot write to {}: {error}", out.display()))
     };
-    let store = runs::store(&args.out, &prepared.source.files())?;
+    let store = runs::store(&out, &prepared.source.files())?;
     let outcome = args.common.make(&prepared, Some(&store))?;
     let made = outcome.results.runs.len() - outcome.kept;
-    tracing::info!("{made} runs made, {} there already", outcome.kept);
+    let kept = outcome.kept;
+    tracing::info!(
+        "{made} runs made, {kept} there already, in {}",
+        out.display()
+    );
     complete(&outcome, "run the same command again to go on")?;
     let results = &outcome.results;
     let json = serde_json::to_string(results).map_err(CliError::runtime)?;
-    write(&args.out.join("results.json"), &json)?;
-    let file = File::create(args.out.join("results.csv")).map_err(cannot)?;
+    write(&out.join("results.json"), &json)?;
+    let file = File::create(out.join("results.csv")).map_err(cannot)?;
     csv(results, file).map_err(CliError::runtime)?;
     let about = prepared
         .batch
         .cells
         .first()
         .map_or("", |(_, one)| one.about.as_str());
-    write_page(&args.out.join("results.html"), about, results)?;
+    write_page(&out.join("results.html"), about, results)?;
     print_table(results, &[])
 }
