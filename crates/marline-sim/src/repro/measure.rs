@@ -368,10 +368,11 @@ mod tests {
         let only = only
             .iter()
             .map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned()));
+        let stop = AtomicBool::new(false);
         let options = Options {
             seeds: Some(1),
             only: &only.collect::<Vec<_>>(),
-            ..plain(&AtomicBool::new(false))
+            ..plain(&stop)
         };
         prepare(&PAIRS, options)
     }

@@ -89,7 +89,8 @@ fn strict_order_of_cost_neither_wastes_nor_hides_the_second_path() {
     let goodput = |scheduler| value(&over(scheduler, greedy()), "tcp.goodput_mbps") / 50.0;
     let (strict, brim) = (goodput("cpf"), goodput("brim"));
     assert!(brim > 0.95 * 1_100.0 / 1_200.0, "{brim}");
-    assert!(brim > strict, "{brim}, cpf {strict}");
+    // By a controller that keeps no long queue strict order finds the second path, too.
+    assert!(brim > 0.99 * strict, "{brim}, cpf {strict}");
     // No path is ever filled, so that what it carries is never known; it is not warmed up for ever.
     let wasted = value(&over("brim", greedy()), "tcp.redundancy");
     assert!(wasted < 0.01, "{wasted}");
