@@ -75,4 +75,7 @@ fn only_when_all_are_limited_and_much_waits_do_buffers_fill() {
     assert_eq!(sent(&mut one, 74), (32, 32));
     // Of 80, six leave more than ten behind them: where less stands.
     assert_eq!(sent(&mut one, 80), (32, 38));
+    // Unless told otherwise none waits.
+    one.threshold = 0.0;
+    assert_eq!(sent(&mut one, 80), (32, 48));
 }

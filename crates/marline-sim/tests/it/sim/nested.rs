@@ -101,3 +101,26 @@ fn strict_order_of_cost_neither_wastes_nor_hides_the_second_path() {
         assert!(spilt <= 0.2, "{scheduler}: {spilt} Mb/s");
     }
 }
+
+#[test]
+fn what_overflows_a_short_queue_has_all_paths_first() {
+    let links = vec![
+        link("cheap", "rate=25mbit,delay=16ms,queue=400ms"),
+        link("dear", "rate=25mbit,delay=26ms,queue=400ms"),
+    ];
+    let tcp = from_beyond("tcp", "new-reno", None, Duration::from_millis(4));
+    let mut tunnel = session("tunnel", 2, vec![over_packets(tcp, true)]);
+    tunnel.paths[1].cost = 1;
+    // 50 segments: far less than the 40 ms of both links hold.
+    tunnel.workloads[0].flow.queue = Some(50 * 1_152);
+    let mut scenario = scenario(links, vec![tunnel]);
+    (scenario.duration, scenario.warmup) = (secs(40), secs(10));
+    let goodput = |scheduler| value(&run(&scenario, scheduler, 1), "tcp.goodput_mbps");
+    let (now, late) = (goodput("brim"), goodput("brim:threshold=10"));
+    // The goal: 94 % of 44.6 Mb/s. Where ten must wait first it is missed.
+    let goal = 0.94 * 44.6;
+    assert!(
+        now > goal && goal > late,
+        "{now}, after ten have waited {late}"
+    );
+}
