@@ -26,10 +26,10 @@ impl<const L: usize> TinyMt32<L> {
     fn new(seeds: [u32; L]) -> Self {
         let mut s = [seeds, [Self::MAT1; L], [Self::MAT2; L], [Self::TMAT; L]];
         for (i, n) in (1..8).zip(1_u32..) {
-            for lane in 0..L {
-                let previous = s[(i - 1) % 4][lane];
+            let previous = s[(i - 1) % 4];
+            for (word, previous) in s[i % 4].iter_mut().zip(previous) {
                 let mixed = (previous ^ (previous >> 30)).wrapping_mul(1_812_433_253);
-                s[i % 4][lane] ^= n.wrapping_add(mixed);
+                *word ^= n.wrapping_add(mixed);
             }
         }
         let mut generators = Self { state: s };
