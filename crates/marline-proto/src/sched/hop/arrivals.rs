@@ -140,9 +140,9 @@ impl Arrivals {
         }
     }
 
-    /// Do arrivals scatter by more than a packet's service?
+    /// Do arrivals scatter by more than a packet's service, as far as is known?
     pub(super) fn scatters(&self) -> bool {
-        self.jitter.group().is_some()
+        !self.jitter.is_even()
     }
 
     /// What is to be added to it for the last packets of a block, because of jitter (seconds).

@@ -94,6 +94,11 @@ impl Jitter {
         Some(libm::round(many.min(MOST)) as usize)
     }
 
+    /// Is it known that each arrival tells its departure?
+    pub(super) fn is_even(&self) -> bool {
+        self.triples >= FEW && self.group().is_none()
+    }
+
     /// How long the service of so many `bits` lasted that seems to have lasted `lasted` (seconds): what jitter
     /// has squeezed or stretched beyond belief counts as the most that is believed. A capacity that
     /// changes by more is followed within some stretches.
