@@ -1,5 +1,7 @@
 use crate::capacity::packets_within;
-use crate::{Capacity, Codel, Delay, Loss, OutageMode, Outages, QueueLimit, Redraw, ServiceTime};
+use crate::{
+    Capacity, Codel, Delay, Loss, OutageMode, Outages, QueueLimit, RateDist, Redraw, ServiceTime,
+};
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -129,6 +131,10 @@ impl LinkConfig {
                 at_least("rate", varying.mean, LEAST_RATE)?;
                 longest("rate-every", varying.every)?;
                 at_least_time("rate-every", varying.every, LEAST_SLOT)?;
+                if varying.dist == RateDist::Gamma && varying.sd == Rate::ZERO {
+                    let mend = "must be more than 0 with rate-dist=gamma";
+                    return Err(ConfigError::new("rate-sd", "0", mend));
+                }
                 if varying.phase >= varying.every {
                     return Err(ConfigError::new(
                         "rate-phase",
@@ -172,7 +178,7 @@ impl LinkConfig {
                 Ok(())
             }
             Delay::Gamma { mean, sd, min } => {
-                longest("delay", mean)?;
+                positive("delay", mean)?;
                 longest("jitter", sd)?;
                 positive("jitter", sd)?;
                 if min >= mean {

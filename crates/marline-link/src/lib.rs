@@ -42,7 +42,7 @@ mod slots;
 mod text;
 mod verdict;
 
-pub use capacity::{Capacity, RateTrace, ServiceTime, Trace, TraceError, VaryingRate};
+pub use capacity::{Capacity, RateDist, RateTrace, ServiceTime, Trace, TraceError, VaryingRate};
 pub use config::{ConfigError, LinkConfig};
 pub use delay::{Delay, Redraw};
 pub use link::Link;

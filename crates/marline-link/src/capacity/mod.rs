@@ -3,6 +3,7 @@
 //! Except for [`ServiceTime`], capacity is a function of time and seed alone: what was sent
 //! before does not change what the link can carry later.
 
+mod draw;
 mod rates;
 mod service;
 mod steps;
@@ -19,7 +20,7 @@ pub use rates::RateTrace;
 pub use service::ServiceTime;
 pub use trace::Trace;
 pub use trace_error::TraceError;
-pub use varying::VaryingRate;
+pub use varying::{RateDist, VaryingRate};
 
 /// The capacity process of a link.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -1,4 +1,5 @@
-use crate::delay::{from_nanos_f64, gamma_shape_and_scale, nanos_f64};
+use super::draw;
+use crate::delay::{from_nanos_f64, nanos_f64};
 use core::time::Duration;
 use marline_base::Rng;
 
@@ -51,16 +52,9 @@ impl ServiceTime {
     pub fn draw(&self, rng: &mut Rng) -> Duration {
         let (mean, sd) = (nanos_f64(self.mean()), nanos_f64(self.sd()));
         from_nanos_f64(match self {
-            Self::Normal { .. } => mean + sd * rng.normal(),
-            Self::Gamma { .. } => {
-                let (shape, scale) = gamma_shape_and_scale(mean, sd);
-                rng.gamma(shape) * scale
-            }
-            Self::LogNormal { .. } => {
-                // mean = exp(m + s²/2) and variance = (exp(s²) − 1)·mean².
-                let s2 = libm::log1p((sd / mean) * (sd / mean));
-                libm::exp(libm::log(mean) - s2 / 2.0 + libm::sqrt(s2) * rng.normal())
-            }
+            Self::Normal { .. } => draw::normal(mean, sd, rng),
+            Self::Gamma { .. } => draw::gamma(mean, sd, rng),
+            Self::LogNormal { .. } => draw::lognormal(mean, sd, rng),
         })
     }
 }

@@ -1,13 +1,30 @@
+use super::draw;
 use super::steps::Steps;
 use crate::slots::PerSlot;
 use core::time::Duration;
 use marline_base::{Instant, Rate, Rng};
 
-/// A rate that is drawn anew at the start of every interval: normal, censored from the left.
+/// From which family the rates of a [`VaryingRate`] are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RateDist {
+    /// Normal.
+    #[default]
+    Normal,
+    /// Uniform, within √3 standard deviations of the mean.
+    Uniform,
+    /// Gamma; its standard deviation is more than zero.
+    Gamma,
+    /// Log-normal.
+    LogNormal,
+}
+
+/// A rate that is drawn anew at the start of every interval, censored from the left.
 ///
 /// The HOP paper's synthetic links have 40 Mb/s, standard deviation 8 Mb/s, every 25 ms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VaryingRate {
+    /// The family of the distribution.
+    pub dist: RateDist,
     /// Mean before censoring, at least 1 kbit/s.
     pub mean: Rate,
     /// Standard deviation before censoring.
@@ -49,10 +66,16 @@ impl Slots {
     }
 
     fn rate(&mut self, slot: u64) -> Rate {
-        let VaryingRate { mean, sd, min, .. } = self.varying;
+        let varying = self.varying;
+        let (mean, sd) = (varying.mean.as_bps() as f64, varying.sd.as_bps() as f64);
+        let draw = match varying.dist {
+            RateDist::Normal => draw::normal,
+            RateDist::Uniform => draw::uniform,
+            RateDist::Gamma => draw::gamma,
+            RateDist::LogNormal => draw::lognormal,
+        };
         self.rates.get(slot, |rng| {
-            let bps = mean.as_bps() as f64 + sd.as_bps() as f64 * rng.normal();
-            Rate::from_bps(bps as u64).max(min)
+            Rate::from_bps(draw(mean, sd, rng) as u64).max(varying.min)
         })
     }
 }
@@ -73,6 +96,7 @@ mod tests {
 
     fn slots(phase: Duration) -> Slots {
         let varying = VaryingRate {
+            dist: RateDist::Normal,
             mean: Rate::from_mbps(40),
             sd: Rate::from_mbps(8),
             min: Rate::ZERO,
@@ -106,6 +130,50 @@ mod tests {
         for lag in 1..5 {
             let correlation = covariance(lag) / variance;
             assert!(libm::fabs(correlation) < 0.019, "lag {lag}: {correlation}");
+        }
+    }
+
+    fn phi(z: f64) -> f64 {
+        0.5 * libm::erfc(-z / core::f64::consts::SQRT_2)
+    }
+
+    #[test]
+    fn every_family_has_its_moments_and_its_shape() {
+        // The probability of less than 30 Mb/s, 1.25 deviations below the mean: of the uniform distribution by its
+        // half-width, of the log-normal by exp(s²) = 1.04, of the gamma with shape 25 by 1 − Q(25, 18.75).
+        let uniform = 0.5 - 1.25 / (2.0 * libm::sqrt(3.0));
+        let s = libm::sqrt(libm::log(1.04));
+        let lognormal = phi((libm::log(0.75) + s * s / 2.0) / s);
+        let erlang = {
+            let (mut term, mut sum) = (1.0, 1.0);
+            for i in 1..25 {
+                term *= 18.75 / f64::from(i);
+                sum += term;
+            }
+            1.0 - libm::exp(-18.75) * sum
+        };
+        for (dist, below) in [
+            (RateDist::Normal, phi(-1.25)),
+            (RateDist::Uniform, uniform),
+            (RateDist::Gamma, erlang),
+            (RateDist::LogNormal, lognormal),
+        ] {
+            let mut slots = slots(Duration::ZERO);
+            slots.varying.dist = dist;
+            let draws: Vec<f64> = (0..100_000)
+                .map(|slot| slots.rate(slot).as_mbps_f64())
+                .collect();
+            let n = draws.len() as f64;
+            let mean = draws.iter().sum::<f64>() / n;
+            let variance = draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+            let share = draws.iter().filter(|rate| **rate < 30.0).count() as f64 / n;
+            // Six standard errors; of a variance √((κ − 1)/N)·64 with a kurtosis κ of at most 3.7.
+            assert!(libm::fabs(mean - 40.0) < 0.152, "{dist:?}: {mean}");
+            assert!(libm::fabs(variance - 64.0) < 2.0, "{dist:?}: {variance}");
+            assert!(
+                libm::fabs(share - below) < 0.0067,
+                "{dist:?}: {share}, not {below}"
+            );
         }
     }
 

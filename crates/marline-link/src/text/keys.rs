@@ -26,7 +26,12 @@ impl LinkConfig {
         key(
             "rate-sd",
             "RATE",
-            "Draw the rate anew every interval from a normal distribution with this standard deviation",
+            "Draw the rate anew every interval, with this standard deviation",
+        ),
+        key(
+            "rate-dist",
+            "NAME",
+            "Distribution of the rate: normal, uniform, gamma, lognormal",
         ),
         key("rate-min", "RATE", "Least rate that is drawn"),
         key(

@@ -13,6 +13,7 @@ impl LinkConfig {
     pub const CAPACITY_KEYS: &'static [&'static str] = &[
         "rate",
         "rate-sd",
+        "rate-dist",
         "rate-min",
         "rate-every",
         "rate-phase",

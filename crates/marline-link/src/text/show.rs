@@ -1,6 +1,7 @@
 use super::units::{show_rate, show_share, show_size, show_time};
 use crate::{
-    Capacity, Delay, LinkConfig, Loss, Outage, OutageMode, Outages, QueueLimit, Redraw, ServiceTime,
+    Capacity, Delay, LinkConfig, Loss, Outage, OutageMode, Outages, QueueLimit, RateDist, Redraw,
+    ServiceTime,
 };
 use core::fmt::{self, Display, Write};
 use core::time::Duration;
@@ -82,6 +83,12 @@ fn capacity(out: &mut Pairs<'_, '_>, capacity: &Capacity) -> fmt::Result {
         Capacity::Varying(varying) => {
             out.pair("rate", show_rate(varying.mean))?;
             out.pair("rate-sd", show_rate(varying.sd))?;
+            match varying.dist {
+                RateDist::Normal => {}
+                RateDist::Uniform => out.pair("rate-dist", "uniform")?,
+                RateDist::Gamma => out.pair("rate-dist", "gamma")?,
+                RateDist::LogNormal => out.pair("rate-dist", "lognormal")?,
+            }
             if varying.min != Rate::ZERO {
                 out.pair("rate-min", show_rate(varying.min))?;
             }

@@ -1,6 +1,6 @@
 use crate::{
     Capacity, Codel, Delay, Link, LinkConfig, Loss, Outage, OutageMode, Outages, QueueLimit,
-    Redraw, ServiceTime, VaryingRate,
+    RateDist, Redraw, ServiceTime, VaryingRate,
 };
 use alloc::string::{String, ToString};
 use core::time::Duration;
@@ -57,6 +57,7 @@ fn every_key_means_what_it_says() {
     assert_eq!(
         config.capacity,
         Capacity::Varying(VaryingRate {
+            dist: RateDist::Normal,
             mean: Rate::from_mbps(40),
             sd: Rate::from_mbps(8),
             min: Rate::ZERO,
@@ -160,6 +161,14 @@ fn errors_name_key_value_and_mend() {
             ["rate-sd=1kbit", "needs rate and rate-every"],
         ),
         (
+            "rate=1mbit,rate-every=1ms,rate-dist=cauchy",
+            ["rate-dist=cauchy", "normal, uniform, gamma or lognormal"],
+        ),
+        (
+            "rate=1mbit,rate-every=1ms,rate-dist=gamma",
+            ["rate-sd=0", "must be more than 0 with rate-dist=gamma"],
+        ),
+        (
             "rate=1mbit,rate-every=1us",
             ["rate-every=1µs", "at least 100µs"],
         ),
@@ -226,19 +235,31 @@ fn rate() -> impl Strategy<Value = Rate> {
     (1_000..10_000_000_000_u64).prop_map(Rate::from_bps)
 }
 
+fn family() -> impl Strategy<Value = RateDist> {
+    prop_oneof![
+        Just(RateDist::Normal),
+        Just(RateDist::Uniform),
+        Just(RateDist::Gamma),
+        Just(RateDist::LogNormal),
+    ]
+}
+
 fn capacity() -> impl Strategy<Value = Capacity> {
     prop_oneof![
         Just(Capacity::Unlimited),
         rate().prop_map(Capacity::Constant),
-        (rate(), rate(), rate(), 1..100_000_u64).prop_map(|(mean, sd, min, every)| {
-            Capacity::Varying(VaryingRate {
-                mean,
-                sd,
-                min,
-                every: Duration::from_micros(every * 100),
-                phase: Duration::from_micros(every * 7),
-            })
-        }),
+        (family(), rate(), rate(), rate(), 1..100_000_u64).prop_map(
+            |(dist, mean, sd, min, every)| {
+                Capacity::Varying(VaryingRate {
+                    dist,
+                    mean,
+                    sd,
+                    min,
+                    every: Duration::from_micros(every * 100),
+                    phase: Duration::from_micros(every * 7),
+                })
+            }
+        ),
         (time(), time()).prop_map(|(mean, sd)| Capacity::Service(ServiceTime::Normal { mean, sd })),
         (time(), time()).prop_map(|(mean, sd)| Capacity::Service(ServiceTime::Gamma { mean, sd })),
         (time(), time())

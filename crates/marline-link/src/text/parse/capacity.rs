@@ -1,5 +1,5 @@
 use super::{Pairs, units};
-use crate::{Capacity, ConfigError, RateTrace, ServiceTime, Trace, VaryingRate};
+use crate::{Capacity, ConfigError, RateDist, RateTrace, ServiceTime, Trace, VaryingRate};
 use alloc::string::String;
 use core::time::Duration;
 use marline_base::Rate;
@@ -26,7 +26,13 @@ pub(super) fn capacity(
         }
     };
     pairs.refuse(
-        &["rate-sd", "rate-min", "rate-every", "rate-phase"],
+        &[
+            "rate-sd",
+            "rate-dist",
+            "rate-min",
+            "rate-every",
+            "rate-phase",
+        ],
         "needs rate and rate-every (and no trace or service)",
     )?;
     pairs.refuse(&["service-sd", "service-dist"], "needs service")?;
@@ -73,7 +79,20 @@ fn rate_process(pairs: &mut Pairs<'_>, mean: Rate) -> Result<Capacity, ConfigErr
     let mut rate = |key| pairs.take_as(key, units::rate, units::A_RATE);
     let sd = rate("rate-sd")?.unwrap_or(Rate::ZERO);
     let min = rate("rate-min")?.unwrap_or(Rate::ZERO);
+    let family = |value: &str| match value {
+        "normal" => Some(RateDist::Normal),
+        "uniform" => Some(RateDist::Uniform),
+        "gamma" => Some(RateDist::Gamma),
+        "lognormal" => Some(RateDist::LogNormal),
+        _ => None,
+    };
+    let dist = pairs.take_as(
+        "rate-dist",
+        family,
+        "give normal, uniform, gamma or lognormal",
+    )?;
     Ok(Capacity::Varying(VaryingRate {
+        dist: dist.unwrap_or_default(),
         mean,
         sd,
         min,

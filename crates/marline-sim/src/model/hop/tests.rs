@@ -1,10 +1,11 @@
 use super::*;
 use marline_base::Rate;
-use marline_link::{Capacity, Delay, VaryingRate};
+use marline_link::{Capacity, Delay, RateDist, VaryingRate};
 
 fn link(mean: u64, sd: u64, delay: u64, phase: u64) -> LinkConfig {
     LinkConfig {
         capacity: Capacity::Varying(VaryingRate {
+            dist: RateDist::Normal,
             mean: Rate::from_mbps(mean),
             sd: Rate::from_mbps(sd),
             min: Rate::ZERO,

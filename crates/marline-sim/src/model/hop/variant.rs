@@ -98,7 +98,7 @@ impl Variant {
 }
 
 /// The distribution of the mean rate over the `window` that begins at `phase`: that of a slot, with
-/// less spread if the window reaches over several.
+/// less spread if the window reaches over several. Normal, with the moments of what it is.
 fn over(varying: &VaryingRate, phase: Duration, window: Duration) -> CapacityForecast {
     let every = varying.every.as_secs_f64();
     let window = window.as_secs_f64().max(1e-6);
