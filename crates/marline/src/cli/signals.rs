@@ -1,6 +1,8 @@
 //! Signals of a long-running subcommand.
 
 use super::CliError;
+use super::stop::SAME_WISH;
+use std::time::Instant;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 /// What a signal asks for.
@@ -18,6 +20,8 @@ pub(super) struct Signals {
     interrupt: Stream,
     terminate: Stream,
     hangup: Stream,
+    /// When a stop was asked for first.
+    stopped: Option<Instant>,
 }
 
 impl Signals {
@@ -30,15 +34,25 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
+            stopped: None,
         })
     }
 
     /// The next signal. Cancel safe.
     pub(super) async fn next(&mut self) -> Signal {
-        tokio::select! {
-            _ = self.interrupt.recv() => Signal::Stop,
-            _ = self.terminate.recv() => Signal::Stop,
-            _ = self.hangup.recv() => Signal::Reload,
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                _ = self.hangup.recv() => return Signal::Reload,
+            }
+            match self.stopped {
+                Some(first) if first.elapsed() < SAME_WISH => {}
+                _ => {
+                    self.stopped.get_or_insert_with(Instant::now);
+                    return Signal::Stop;
+                }
+            }
         }
     }
 

@@ -1,20 +1,35 @@
 //! Signals of a computation: the first asks it to stop, the second ends the program at once.
 
 use crate::cli::CliError;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// Becomes true at the first SIGINT or SIGTERM.
+/// Signals this soon after the first are the same wish: `timeout`, and a shell that ends a pipeline, signal a process and then
+/// its whole group.
+pub(super) const SAME_WISH: Duration = Duration::from_millis(500);
+
+/// Becomes true at the first SIGINT, SIGTERM or SIGHUP. The next one ends the program at once.
 pub(super) fn on_signals() -> Result<Arc<AtomicBool>, CliError> {
+    let cannot = |error| CliError::runtime(format!("cannot listen for signals: {error}"));
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(cannot)?;
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // Handlers run in the order in which they were registered: this one sees the flag only
-        // when an earlier signal has set it.
-        flag::register_conditional_shutdown(signal, 128 + signal, stop.clone())
-            .and_then(|_| flag::register(signal, stop.clone()))
-            .map_err(|error| CliError::runtime(format!("cannot listen for signals: {error}")))?;
-    }
+    let wish = Arc::clone(&stop);
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            let mut first = None;
+            for signal in signals.forever() {
+                wish.store(true, Ordering::SeqCst);
+                if first.get_or_insert_with(Instant::now).elapsed() > SAME_WISH {
+                    low_level::exit(128 + signal);
+                }
+            }
+        })
+        .map_err(cannot)?;
     Ok(stop)
 }

@@ -11,7 +11,6 @@ use marline_sim::report::cell_name;
 use marline_sim::repro::{self, Prepared, Report, ScenarioReport};
 use marline_sim::results::{Results, Run, Summary};
 use marline_sim::scenario::Scenario;
-use signal_hook::consts::SIGHUP;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -22,9 +21,6 @@ const SENDER_LATE: &str = "processes.sender_late_ms";
 
 pub(super) fn run(args: &Args, found: &[Experiment]) -> Result<(), CliError> {
     let stop = stop::on_signals()?;
-    // A hangup that ends this at once would leave the folder of the processes behind.
-    signal_hook::flag::register(SIGHUP, stop.clone())
-        .map_err(|error| CliError::runtime(format!("cannot listen for signals: {error}")))?;
     let options = args.options(&stop);
     // What cannot be run is said before anything is.
     let mut plans = Vec::new();

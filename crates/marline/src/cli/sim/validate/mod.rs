@@ -6,14 +6,13 @@ mod report;
 use super::prepare::{prepare, wrong};
 use super::source::Source;
 use crate::cli::real::{self, Quantiles, Through, Trial};
-use crate::cli::{CliError, output};
+use crate::cli::{CliError, output, stop};
 use crate::process::look;
+use compare::runs_for;
 use marline_sim::experiments;
 use marline_sim::run::run as simulate;
 use marline_sim::scenario::Document;
 use report::{Report, Simulated, Verdict};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const ABOUT: &str = "Run scenarios in the simulator and by real processes, and compare the delays";
@@ -26,7 +25,7 @@ loopback. A stream is written into a forward of the client and read behind the s
 clock. The simulator agrees if p50, p95 and p99 of the delay in order lie within 10 % or 1 ms of \
 the real ones; otherwise the exit code is 1.
 
-Timing needs a machine with idle cores: the last columns say how late the relays and the sender \
+Where the delay is a matter of chance, real runs are repeated until their mean is known. Timing needs a machine with idle cores: the last columns say how late the relays and the sender \
 were themselves.";
 
 const EXAMPLES: &str = "\
@@ -51,9 +50,9 @@ pub(super) struct Args {
     /// Let each run last so many seconds, its warm-up included [default: as the scenario says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: Option<u64>,
-    /// Real runs of each scenario; quantiles are averaged
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
-    repeats: u64,
+    /// Real runs of each scenario; quantiles are averaged [default: 1 to 8, by how much the simulated ones differ]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
+    repeats: Option<u64>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -61,10 +60,18 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let trials = args.trials()?;
-    let stop = on_signals()?;
+    let stop = stop::on_signals()?;
     let mut verdicts = Vec::new();
+    let mut failure = None;
     for trial in &trials {
-        verdicts.push(judge(trial, args.repeats, &stop)?);
+        match judge(trial, args.repeats, &stop) {
+            Ok(verdict) => verdicts.push(verdict),
+            // What was measured is shown all the same.
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        }
     }
     let report = Report {
         version: 1,
@@ -72,8 +79,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     };
     if args.json {
         output::json(&report)?;
-    } else {
+    } else if !report.scenarios.is_empty() {
         output::line(report::text(&report).trim_end())?;
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
     }
     match report.misses() {
         0 => Ok(()),
@@ -120,7 +130,7 @@ impl Args {
 }
 
 /// Runs the trial both ways.
-fn judge(trial: &Trial, repeats: u64, stop: &AtomicBool) -> Result<Verdict, CliError> {
+fn judge(trial: &Trial, repeats: Option<u64>, stop: &AtomicBool) -> Result<Verdict, CliError> {
     let Trial {
         name, scheduler, ..
     } = trial;
@@ -129,6 +139,8 @@ fn judge(trial: &Trial, repeats: u64, stop: &AtomicBool) -> Result<Verdict, CliE
         look(stop)?;
         simulated.push(simulation(trial, *seed)?);
     }
+    let runs: Vec<Quantiles> = simulated.iter().map(|run| run.delay_ms).collect();
+    let repeats = repeats.unwrap_or_else(|| enough(&runs));
     let mut real = Vec::new();
     for repeat in 1..=repeats {
         let seconds = trial.scenario.duration.as_secs_f64();
@@ -137,6 +149,13 @@ fn judge(trial: &Trial, repeats: u64, stop: &AtomicBool) -> Result<Verdict, CliE
         real.push(one.inspect_err(|_| tracing::error!("{name}, {scheduler}: no result"))?);
     }
     Ok(Verdict::new(name, scheduler, simulated, real))
+}
+
+/// How many real runs the quantile calls for whose simulated values differ most.
+fn enough(simulated: &[Quantiles]) -> u64 {
+    let column = |i: usize| simulated.iter().map(move |run| run.named()[i].1);
+    let wanted = (0..3).map(|i| runs_for(&column(i).collect::<Vec<f64>>()));
+    wanted.max().unwrap_or(1)
 }
 
 fn simulation(trial: &Trial, seed: u64) -> Result<Simulated, CliError> {
@@ -157,16 +176,6 @@ fn simulation(trial: &Trial, seed: u64) -> Result<Simulated, CliError> {
     })
 }
 
-/// Becomes true at a signal to end.
-fn on_signals() -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| CliError::runtime(format!("cannot listen for signals: {error}")))?;
-    }
-    Ok(stop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,7 +185,7 @@ mod tests {
         let args = Args {
             files: Vec::new(),
             seconds: Some(4),
-            repeats: 1,
+            repeats: Some(1),
             json: false,
         };
         for trial in args.trials().unwrap() {
