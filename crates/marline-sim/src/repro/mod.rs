@@ -6,7 +6,7 @@ mod list;
 mod measure;
 mod verdict;
 
-pub use document::document;
+pub use document::{document, has_verdicts};
 pub use list::{find, rows, text};
 pub use measure::{MeasureError, Options, Prepared, figures, measure, prepare, title};
 pub use verdict::{Outcome, Verdict, judge};

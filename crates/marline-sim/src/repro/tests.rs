@@ -209,7 +209,7 @@ fn fewer_seeds_give_no_verdict() {
         text.contains("inside") && text.contains("outside"),
         "{text}"
     );
-    let document = document(&report(2), "marline repro");
+    let document = document(&report(2), "marline repro", "");
     assert!(
         document.contains("no verdicts") && !document.contains("| MISS"),
         "{document}"
@@ -218,9 +218,9 @@ fn fewer_seeds_give_no_verdict() {
 
 #[test]
 fn the_document_is_markdown_with_its_command_and_notes() {
-    let document = document(&report(3), "marline repro --write docs/REPRODUCTION.md");
+    let document = document(&report(3), "marline repro --write docs/REPRODUCTION.md", "");
     assert!(document.starts_with(
-        "# Reproduction\n\nWritten by `marline repro --write docs/REPRODUCTION.md` (marline 0.1.0);"
+        "# Reproduction\n\nWritten by `marline repro --write docs/REPRODUCTION.md` (marline 0.1.0), which"
     ));
     let end = "\
 1 of 2 bounds hold.
@@ -242,6 +242,35 @@ A video.
 1. From equation (1).
 ";
     assert!(document.ends_with(end), "{document}");
+}
+
+#[test]
+fn a_document_keeps_what_other_runs_found() {
+    let of = |paper: &str, file: &str| {
+        let mut report = report(3);
+        report.scenarios[0].paper = paper.to_owned();
+        report.scenarios[0].file = file.to_owned();
+        report
+    };
+    let first = document(&of("ols", "fig-7.toml"), "first", "");
+    let second = document(&of("hop", "jitter.toml"), "second", &first);
+    assert!(second.contains("`second`") && !second.contains("`first`"));
+    assert!(second.contains("\n2 of 4 bounds hold.\n"), "{second}");
+    let at = |what: &str| second.find(what).unwrap();
+    assert!(at("## hop") < at("(../experiments/hop/jitter.toml)"));
+    assert!(at("(../experiments/hop/jitter.toml)") < at("## ols"));
+    assert!(at("## ols") < at("(../experiments/ols/fig-7.toml)"));
+    // What is run again is replaced, and what is no more is left out.
+    assert_eq!(
+        document(&of("hop", "jitter.toml"), "second", &second),
+        second
+    );
+    let gone = document(&of("hop", "gone.toml"), "second", "");
+    let after = document(&of("ols", "fig-7.toml"), "second", &gone);
+    assert!(
+        !after.contains("gone.toml") && !after.contains("## hop"),
+        "{after}"
+    );
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub(super) struct Args {
     /// Write a page with plots, readable without a network
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Write the outcome as a document (docs/REPRODUCTION.md)
+    /// Write the outcome into a document (docs/REPRODUCTION.md); what it has of other figures stays
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     /// Keep finished runs in DIR/runs.jsonl: stopped and started again, the command redoes nothing
@@ -103,6 +103,27 @@ impl Args {
     /// The folder of the measured traces, if it is there.
     fn traces(&self) -> Option<&Path> {
         Some(&*self.traces).filter(|folder| folder.is_dir())
+    }
+
+    /// The document to write into, as it is: empty if it is not there.
+    fn written(&self) -> Result<String, CliError> {
+        let Some(file) = &self.write else {
+            return Ok(String::new());
+        };
+        let old = match std::fs::read_to_string(file) {
+            Ok(old) => old,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                let message = format!("cannot read {}: {error}", file.display());
+                return Err(CliError::usage(message));
+            }
+        };
+        if (self.quick || self.seeds.is_some()) && repro::has_verdicts(&old) {
+            let message = format!("{} holds the verdicts of full runs", file.display());
+            let mend = "name another file, or leave out --quick and --seeds";
+            return Err(CliError::usage(message).hint(mend));
+        }
+        Ok(old)
     }
 
     /// One run at a time, and none kept.
@@ -136,12 +157,13 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if args.processes {
         return processes::run(args, &found);
     }
+    let old = args.written()?;
     let (report, results) = measured(args, &found)?;
     if let Some(file) = &args.plot {
         write(file, &plots(&report, &results)?)?;
     }
     if let Some(file) = &args.write {
-        write(file, &repro::document(&report, &command()))?;
+        write(file, &repro::document(&report, &command(), &old))?;
     }
     if args.json {
         output::json(&report)?;
