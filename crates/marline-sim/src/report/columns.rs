@@ -1,6 +1,6 @@
 //! Which measures a table or a page shows.
 
-use crate::results::Results;
+use crate::results::{Results, Run};
 
 /// What is shown unless something is asked for: the delays that users feel, what they get, and
 /// what it costs. Each selects the measures that end so.
@@ -23,6 +23,9 @@ const USUAL: [&str; 17] = [
     ".goodput_mbps",
     ".redundancy",
 ];
+
+/// Shown, too, where it happened in any run: delays of what came say nothing of what did not.
+const IF_ANY: [&str; 2] = [".undelivered", ".refused"];
 
 /// The measures to show: for each of `words`, in order, those that are it or contain it; without
 /// words the usual ones.
@@ -49,6 +52,17 @@ pub fn choose(results: &Results, words: &[String]) -> Result<Vec<String>, String
                     .collect(),
             );
         }
+        let happened = |name: &str| {
+            let hits = |run: &Run| run.fractions.get(name).is_some_and(|f| f.hits > 0);
+            IF_ANY.iter().any(|ending| name.ends_with(ending)) && results.runs.iter().any(hits)
+        };
+        take(
+            measures
+                .iter()
+                .copied()
+                .filter(|name| happened(name))
+                .collect(),
+        );
         return Ok(chosen);
     }
     for word in words {
@@ -75,7 +89,7 @@ pub fn choose(results: &Results, words: &[String]) -> Result<Vec<String>, String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::sample;
+    use crate::results::{Fraction, sample};
 
     fn chosen(words: &[&str]) -> Result<Vec<String>, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -88,6 +102,20 @@ mod tests {
             chosen(&[]).unwrap(),
             ["video.in_order_delay.p99_ms", "video.goodput_mbps"]
         );
+    }
+
+    #[test]
+    fn what_did_not_come_is_shown_where_it_happened() {
+        let mut results = sample::results();
+        let usual = choose(&results, &[]).unwrap();
+        let fraction = |hits| Fraction { hits, trials: 100 };
+        for (name, hits) in [("video.undelivered", 0), ("video.refused", 3)] {
+            let fractions = &mut results.runs[5].fractions;
+            fractions.insert(name.to_owned(), fraction(hits));
+        }
+        let shown = choose(&results, &[]).unwrap();
+        assert_eq!(shown[..2], usual);
+        assert_eq!(shown[2..], ["video.refused"]);
     }
 
     #[test]
