@@ -1,79 +1,34 @@
 //! Memory does not grow with simulated time. A process of its own, so that nothing else counts.
 #![cfg(target_os = "linux")]
 
-use marline_proto::Config;
-use marline_proto::wire::FlowKind;
 use marline_sim::run::run;
-use marline_sim::scenario::{
-    FlowPlan, LinkPlan, Load, PathPlan, Scenario, SessionPlan, WorkloadPlan,
-};
-use marline_sim::{Duration, End, Instant, Rate};
+use marline_sim::scenario::{Document, Scenario};
 
-/// Two lossy links, a stream and messages, for so long.
-fn scenario(seconds: u64) -> Scenario {
-    let link = |name: &str, text: &str| LinkPlan {
-        name: name.to_owned(),
-        up: text.parse().expect("a link"),
-        down: text.parse().expect("a link"),
-        overhead: 28,
-        datagram: 1_200,
-    };
-    let workload = |name: &str, kind, ordered| WorkloadPlan {
-        name: name.to_owned(),
-        starts: Instant::ZERO,
-        stops: None,
-        from: End::Client,
-        flow: FlowPlan {
-            kind,
-            ordered,
-            priority: 3,
-            lifetime: None,
-            queue: None,
-            scheduler: None,
-        },
-        load: Load::Constant {
-            rate: Rate::from_kbps(500),
-            size: 700,
-        },
-    };
-    let path = |link| PathPlan {
-        link,
-        cost: 0,
-        standby: false,
-        joins: Instant::ZERO,
-        leaves: None,
-    };
-    Scenario {
-        title: "memory".to_owned(),
-        about: String::new(),
-        duration: Duration::from_secs(seconds),
-        warmup: Duration::from_secs(1),
-        schedulers: Vec::new(),
-        seeds: Vec::new(),
-        links: vec![
-            link("a", "rate=1mbit,delay=10ms,loss=1%,queue=100ms"),
-            link("b", "rate=1mbit,delay=40ms,jitter=5ms,loss=1%,queue=100ms"),
-        ],
-        sessions: vec![SessionPlan {
-            name: "main".to_owned(),
-            config: Config::default(),
-            paths: vec![path(0), path(1)],
-            workloads: vec![
-                workload("stream", FlowKind::Stream, true),
-                workload("live", FlowKind::Packets, false),
-            ],
-            scheduler: None,
-        }],
-        cross: Vec::new(),
-        changes: Vec::new(),
-        turn: marline_base::Duration::ZERO,
-        handovers: Vec::new(),
-        blocks: None,
-        pages: None,
-        objects: None,
-        model: None,
-        expectations: Vec::new(),
-    }
+/// Every kind of traffic that goes on for ever, over lossy links with a stranger's traffic.
+const SCENARIO: &str = r#"
+title = "Memory"
+duration = "300s"
+warmup = "1s"
+schedulers = ["round-robin"]
+links.a = { rate = "3mbit", delay = "10ms", loss = "1%", queue = "100ms" }
+links.b = { rate = "3mbit", delay = "40ms", jitter = "5ms", loss = "1%", queue = "100ms" }
+cross = [{ link = "b", name = "other", kind = "poisson", rate = "200kbit", size = 500 }]
+workloads = [
+    { name = "stream", kind = "constant", rate = "500kbit", size = 700 },
+    { name = "live", kind = "constant", rate = "500kbit", size = 700, flow = "packets", ordered = false },
+    { name = "blocks", kind = "blocks", size = "5kB", every = "100ms", deadline = "90ms", flow = "blocks" },
+    { name = "objects", kind = "objects", size = "lognormal:4kB/1kB", every = "80ms", random = true, flow = "objects" },
+    { name = "bursts", kind = "bursts", request = "4kB", reply = "1kB", burst = 5, every = "40ms", pause = "1s" },
+    { name = "offload", kind = "offload", request = "2kB", reply = "1kB", think = "100ms" },
+    { name = "tcp", kind = "tcp", congestion = "cubic", flow = "packets", ordered = false },
+]
+"#;
+
+fn scenario() -> Scenario {
+    let document = Document::parse("memory.toml", SCENARIO).expect("it is TOML");
+    let cells = document.scenarios(&|name| Err(format!("no {name}")));
+    let (_, scenario) = cells.expect("it is a scenario").swap_remove(0);
+    scenario
 }
 
 /// Most memory that this process ever used (KiB).
@@ -85,11 +40,20 @@ fn peak() -> u64 {
 }
 
 #[test]
-fn a_run_forty_times_as_long_needs_no_more_memory() {
-    run(&scenario(50), "round-robin", 1);
+fn a_run_six_times_as_long_needs_no_more_memory() {
+    let mut scenario = scenario();
+    run(&scenario, "round-robin", 1);
     let short = peak();
-    let long = run(&scenario(2_000), "round-robin", 1);
-    assert!(long.values["live.packet_delay.count"] > 170_000.0);
+    scenario.duration *= 6;
+    let long = run(&scenario, "round-robin", 1);
+    for (measure, least) in [
+        ("live.packet_delay.count", 150_000.0),
+        ("blocks.block_delay.count", 15_000.0),
+        ("objects.object_delay.count", 15_000.0),
+        ("tcp.goodput_mbps", 0.1),
+    ] {
+        assert!(long.values[measure] > least, "{measure}");
+    }
     let grown = peak().saturating_sub(short);
     assert!(grown < 2_048, "{grown} KiB more than {short} KiB");
 }
