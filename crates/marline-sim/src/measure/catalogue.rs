@@ -124,7 +124,7 @@ catalogue! {
     RepairsUsed "repairs_used" Workload Fraction "" more
         "Repair symbols that gave the receiver something before it arrived, out of those sent."
     Throughput "throughput_mbps" Path Number "Mb/s" more
-        "Bytes of datagrams that arrived in the direction of the session's first workload."
+        "Bytes of datagrams that arrived in the direction of the session's first workload, without the `overhead` that a link adds to each."
     ReturnThroughput "return_mbps" Path Number "Mb/s" less
         "Bytes of datagrams that arrived in the other direction."
     Lost "lost" Path Fraction "" less
@@ -145,6 +145,10 @@ catalogue! {
         "Packets that the link lost from clients to servers, for whatever reason."
     DroppedDown "dropped_down" Link Fraction "" less
         "Packets that the link lost from servers to clients, for whatever reason."
+    CarriedUp "carried_up_mbps" Link Number "Mb/s" more
+        "Bytes that left the link's queue from clients to servers, headers and everybody's traffic counted, as its rate does."
+    CarriedDown "carried_down_mbps" Link Number "Mb/s" more
+        "Bytes that left the link's queue from servers to clients, headers and everybody's traffic counted, as its rate does."
     CrossDelay "delay" Cross Delay "ms" less
         "From a packet's offer to the link to its arrival at the other end; of TCP, those with data."
     CrossLost "lost" Cross Fraction "" less

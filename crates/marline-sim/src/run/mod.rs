@@ -267,11 +267,12 @@ impl Simulation<'_> {
     }
 
     fn warm(&mut self) {
+        let now = self.engine.now();
         for (pair, sessions) in self.pairs.iter_mut().zip(self.sessions.chunks(2)) {
             pair.warm(sessions);
         }
         for (index, watch) in self.links.iter_mut().enumerate() {
-            watch.warm(&mut self.engine, index);
+            watch.warm(now, &mut self.engine, index);
         }
     }
 }

@@ -16,54 +16,96 @@ use crate::results::Run;
 #[derive(Debug)]
 pub(super) struct LinkWatch {
     meter: Meter,
-    /// Counters at the end of the warm-up: up, down.
-    before: [Counters; 2],
+    /// At the end of the warm-up: up, down.
+    before: [Counts; 2],
     queues: [Timeline; 2],
 }
 
-const DIRECTIONS: [(End, Measure, Measure); 2] = [
-    (End::Client, Measure::QueueUp, Measure::DroppedUp),
-    (End::Server, Measure::QueueDown, Measure::DroppedDown),
+/// What a direction of a link has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    counters: Counters,
+    /// Bytes that have left the queue, of those that arrive.
+    carried: u64,
+}
+
+impl Counts {
+    fn of(engine: &mut Engine, index: usize, from: End, now: Instant) -> Self {
+        let link = engine.link(index, from);
+        let counters = *link.counters();
+        Self {
+            counters,
+            carried: counters
+                .delivered_bytes
+                .saturating_sub(link.queued_bytes(now)),
+        }
+    }
+}
+
+/// The measures of a direction.
+struct Direction {
+    from: End,
+    queue: Measure,
+    dropped: Measure,
+    carried: Measure,
+}
+
+const DIRECTIONS: [Direction; 2] = [
+    Direction {
+        from: End::Client,
+        queue: Measure::QueueUp,
+        dropped: Measure::DroppedUp,
+        carried: Measure::CarriedUp,
+    },
+    Direction {
+        from: End::Server,
+        queue: Measure::QueueDown,
+        dropped: Measure::DroppedDown,
+        carried: Measure::CarriedDown,
+    },
 ];
 
 impl LinkWatch {
     pub(super) fn new(name: &str, from: Instant) -> Self {
         Self {
             meter: Meter::new(format!("link.{name}"), from),
-            before: [Counters::default(); 2],
+            before: [Counts::default(); 2],
             queues: [Timeline::default(), Timeline::default()],
         }
     }
 
     /// Looks at the queues; `keep` puts what is seen into series too.
     pub(super) fn sample(&mut self, now: Instant, engine: &mut Engine, index: usize, keep: bool) {
-        for ((end, queue, _), line) in DIRECTIONS.into_iter().zip(&mut self.queues) {
-            let bytes = engine.link(index, end).queued_bytes(now);
-            self.meter.amount(queue, now, bytes);
+        for (direction, line) in DIRECTIONS.iter().zip(&mut self.queues) {
+            let bytes = engine.link(index, direction.from).queued_bytes(now);
+            self.meter.amount(direction.queue, now, bytes);
             if keep {
                 line.push(bytes as f64 / 1e3);
             }
         }
     }
 
-    pub(super) fn warm(&mut self, engine: &mut Engine, index: usize) {
-        self.before = DIRECTIONS.map(|(end, ..)| *engine.link(index, end).counters());
+    pub(super) fn warm(&mut self, now: Instant, engine: &mut Engine, index: usize) {
+        self.before = DIRECTIONS.map(|direction| Counts::of(engine, index, direction.from, now));
     }
 
     fn report(
         mut self,
-        (end, step): (Instant, Duration),
+        (warm, end, step): (Instant, Instant, Duration),
         engine: &mut Engine,
         index: usize,
         run: &mut Run,
     ) {
         let before = self.before.into_iter().zip(self.queues);
-        for ((from, queue, dropped), (before, line)) in DIRECTIONS.into_iter().zip(before) {
-            let after = engine.link(index, from).counters();
-            let lost = after.dropped_total() - before.dropped_total();
-            let offered = after.offered - before.offered;
-            self.meter.fraction(dropped, lost, offered);
-            let entry = queue.entry();
+        for (direction, (before, line)) in DIRECTIONS.iter().zip(before) {
+            let after = Counts::of(engine, index, direction.from, end);
+            let lost = after.counters.dropped_total() - before.counters.dropped_total();
+            let offered = after.counters.offered - before.counters.offered;
+            self.meter.fraction(direction.dropped, lost, offered);
+            let carried = after.carried.saturating_sub(before.carried);
+            let mbps = Rate::from_bytes_over(carried, end.since(warm)).as_mbps_f64();
+            self.meter.number(direction.carried, mbps);
+            let entry = direction.queue.entry();
             let name = format!("{}.{}", self.meter.name(), entry.name);
             line.report(name, entry.unit, step, run);
         }
@@ -106,7 +148,7 @@ impl Simulation<'_> {
             }
         }
         for (index, watch) in self.links.into_iter().enumerate() {
-            watch.report((end, step), &mut self.engine, index, &mut run);
+            watch.report((warm, end, step), &mut self.engine, index, &mut run);
         }
         for source in self.cross {
             source

@@ -98,6 +98,13 @@ fn every_controller_fills_a_link_with_a_queue_of_one_bdp() {
             let [mbps, goodput] =
                 ["path.a.throughput_mbps", "bulk.goodput_mbps"].map(|name| value(&run, name));
             assert!(mbps > 0.95 * all, "{}, {text}: {mbps} Mb/s", entry.name);
+            // The same in bytes that the link carried, and never more than its rate.
+            let carried = value(&run, "link.a.carried_up_mbps");
+            assert!(
+                0.99 * mbps < carried && carried < 1.001 * all,
+                "{}, {text}: {carried} Mb/s",
+                entry.name
+            );
             assert!(
                 goodput > 0.93 * all,
                 "{}, {text}: {goodput} Mb/s",
@@ -110,14 +117,17 @@ fn every_controller_fills_a_link_with_a_queue_of_one_bdp() {
 #[test]
 fn overhead_of_the_network_takes_capacity() {
     let links = || vec![link("a", "rate=20mbit,delay=20ms,queue=40ms")];
-    let goodput = |overhead| {
+    let measured = |overhead| {
         let mut scenario = scenario(links(), vec![session("main", 1, vec![bulk("bulk")])]);
         scenario.links[0].overhead = overhead;
-        value(&run(&scenario, "min-rtt", 1), "path.a.throughput_mbps")
+        let run = run(&scenario, "min-rtt", 1);
+        ["path.a.throughput_mbps", "link.a.carried_up_mbps"].map(|name| value(&run, name))
     };
-    // 1200 of 1300 bytes are ours.
-    let share = goodput(100) / goodput(0);
-    assert!((share * 1_300.0 / 1_200.0 - 1.0).abs() < 0.01, "{share}");
+    let ([ours, all], [alone, _]) = (measured(100), measured(0));
+    // 1200 of 1300 bytes are ours, of which the link carries as many as without.
+    for share in [ours / alone, ours / all] {
+        assert!((share * 1_300.0 / 1_200.0 - 1.0).abs() < 0.01, "{share}");
+    }
 }
 
 #[test]
