@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 pub fn document(report: &Report, command: &str, old: &str) -> String {
     let mut text = format!(
         "# Reproduction\n\n\
-         Written by `{command}` (marline {}), which replaces what it ran and keeps the rest; do not \
-         edit it by hand. `marline repro PAPER FIGURE` repeats a part, with `--plot FILE.html` for \
-         plots.\n\n\
+         Written by `{command}` (marline {}), which replaced what it ran and kept what earlier runs of \
+         other parts had written; do not edit it by hand. `marline repro PAPER FIGURE` repeats a \
+         part, with `--plot FILE.html` for plots.\n\n\
          Published: what the paper reports, often on a testbed and with parameters that it leaves \
          open; the scenario files say how they were filled. Measured: the mean over seeds with its \
          95 % confidence interval. PASS and MISS hold the mean against the bound; \"close\" says \
