@@ -4,6 +4,7 @@ mod processes;
 
 use super::{CliError, output, runs, stop};
 use clap::builder::RangedU64ValueParser;
+use marline_sim::batch::Store;
 use marline_sim::experiments::{self, Experiment};
 use marline_sim::report::{Page, Section, page};
 use marline_sim::repro::{self, MeasureError, Options, Report, ScenarioReport};
@@ -124,6 +125,13 @@ impl Args {
             return Err(CliError::usage(message).hint(mend));
         }
         Ok(old)
+    }
+
+    /// Where finished runs of the experiment are kept: of this program, and with the traces as they are if it needs them.
+    fn store(&self, one: &Experiment) -> Option<Result<Store, CliError>> {
+        let traces = self.traces().filter(|_| one.needs_traces());
+        let files = || traces.map(runs::state).unwrap_or_default();
+        (self.out.as_deref()).map(|folder| runs::store(folder, &files()))
     }
 
     /// One run at a time, and none kept.
@@ -254,15 +262,14 @@ fn list(all: &[Experiment], traces: Option<&Path>, json: bool) -> Result<(), Cli
 
 fn measured(args: &Args, found: &[Experiment]) -> Result<(Report, Vec<Results>), CliError> {
     let stop = stop::on_signals()?;
-    let store = args.out.as_deref().map(|folder| runs::store(folder, ""));
-    let store = store.transpose()?;
-    let options = Options {
-        threads: runs::threads(args.jobs),
-        store: store.as_ref(),
-        ..args.options(&stop)
-    };
     let (mut reports, mut results) = (Vec::<ScenarioReport>::new(), Vec::new());
     for one in found {
+        let store = args.store(one).transpose()?;
+        let options = Options {
+            threads: runs::threads(args.jobs),
+            store: store.as_ref(),
+            ..args.options(&stop)
+        };
         let bar = runs::bar(one.path);
         let measured = repro::measure(one, options, |over, of| {
             bar.set_length(of as u64);

@@ -37,9 +37,47 @@ pub(super) fn store(folder: &Path, files: &str) -> Result<Store, CliError> {
     Store::open(&folder.join("runs.jsonl"), &program).map_err(CliError::runtime)
 }
 
+/// Stands for the files of a folder and those below it: their names, sizes and times, not what is in them, which may be
+/// much. Empty if it cannot be read.
+pub(super) fn state(folder: &Path) -> String {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(data) if data.is_dir() => folders.push(entry.path()),
+                Ok(data) => found.push((entry.path(), data.len(), data.modified().ok())),
+                Err(_) => {}
+            }
+        }
+    }
+    found.sort();
+    let lines = found.iter().map(|file| format!("{file:?}\n"));
+    lines.collect()
+}
+
 /// Stands for this build of the program: another one may measure something else.
 fn program() -> Result<String, CliError> {
     let read = std::env::current_exe().and_then(fs::read);
     let bytes = read.map_err(|error| CliError::runtime(format!("cannot read itself: {error}")))?;
     Ok(format!("{:?}", Sha256::digest(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_of_a_folder_is_that_of_every_file_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("below");
+        fs::create_dir(&below).unwrap();
+        fs::write(below.join("a.csv"), "1").unwrap();
+        let before = state(folder.path());
+        assert!(before.contains("a.csv"), "{before}");
+        assert_eq!(state(folder.path()), before);
+        fs::write(below.join("a.csv"), "12").unwrap();
+        assert_ne!(state(folder.path()), before);
+        assert_eq!(state(&folder.path().join("none")), "");
+    }
 }
