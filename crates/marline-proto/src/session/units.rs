@@ -65,6 +65,8 @@ impl Session {
             deadline_us: deadline.unwrap_or(0),
         };
         let len = block.len() as u64 + BLOCK_HEADING as u64;
+        // Before the scheduler is asked, which takes a block that is offered for one that is written.
+        units.check_room(1, len)?;
         let unit = units.offered(now, len, terms);
         // Several blocks at once are judged by one look at the paths.
         self.views = self.take_views();
@@ -84,8 +86,8 @@ impl Session {
         Ok(Accepted { number, forecast })
     }
 
-    /// Largest block (bytes) that would arrive `within` this time with at least this probability,
-    /// if it were written now; `None` if the flow's scheduler does not know.
+    /// Largest block (bytes) that is ever taken and would arrive `within` this time with at least this
+    /// probability, if it were written now; `None` if the flow's scheduler does not know.
     pub fn block_capacity(
         &mut self,
         now: Instant,
@@ -95,7 +97,9 @@ impl Session {
     ) -> Option<u64> {
         let (flow, views) = self.flow_and_views(id)?;
         let bytes = flow.scheduler.capacity(now, views, within, reliability)?;
-        Some(bytes.saturating_sub(BLOCK_HEADING as u64))
+        let bytes = bytes.saturating_sub(BLOCK_HEADING as u64);
+        let longest = self.units_send(id, FlowKind::Blocks).ok()?;
+        Some(bytes.min(longest.longest(BLOCK_HEADING)))
     }
 
     /// Shortest time within which a block of `len` bytes would arrive with at least this

@@ -20,7 +20,7 @@ pub struct BlockTerms {
     /// It is late when it arrives later than this after it was written; `None`: never.
     pub deadline: Option<Duration>,
     /// Probability, 0..=1, with which the deadline should be kept. Schedulers that promise
-    /// something mind it.
+    /// something mind it; more than 0.99999 counts as that, because nothing is certain.
     pub reliability: Option<f64>,
 }
 
@@ -163,7 +163,7 @@ impl UnitsSend {
     }
 
     /// May units with so many bytes in all, headings included, be written now?
-    pub(super) fn check_room(&self, units: u64, bytes: u64) -> Result<(), SendError> {
+    pub(crate) fn check_room(&self, units: u64, bytes: u64) -> Result<(), SendError> {
         if self.finished {
             return Err(SendError::Closed);
         }

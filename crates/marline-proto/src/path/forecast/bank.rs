@@ -5,7 +5,7 @@ use super::CapacityForecast;
 /// Weight of a new sample in each memory: from a mean over 250 samples to nearly the last one.
 const GAINS: [f64; 5] = [0.004, 0.02, 0.08, 0.25, 0.6];
 /// Largest number of samples between a forecast and what it is for.
-const MOST_AHEAD: usize = 8;
+const MOST_AHEAD: usize = 32;
 /// Samples that the spread of a forecast's errors remembers.
 const SPREAD: f64 = 400.0;
 /// Share of a memory's score that stays when a sample is added: it sums the last 60 or so.
@@ -43,13 +43,18 @@ struct Memory {
 
 impl Bank {
     /// A bank whose forecasts are for the sample that comes `ahead` samples after the newest
-    /// (1 to 8): 2 where one whole block lies between what is measured and what is planned.
+    /// (1 to 32): 2 where one whole block lies between what is measured and what is planned.
     pub fn new(ahead: usize) -> Self {
         Self {
             ahead: ahead.clamp(1, MOST_AHEAD),
             samples: 0,
             memories: [Memory::default(); GAINS.len()],
         }
+    }
+
+    /// Makes the forecasts for the sample that comes so many after the newest, from the next on.
+    pub fn look(&mut self, ahead: usize) {
+        self.ahead = ahead.clamp(1, MOST_AHEAD);
     }
 
     /// Number of samples taken.
@@ -178,6 +183,25 @@ mod tests {
             }
         }
         assert!((4.4e6..6.0e6).contains(&sd), "{sd}");
+    }
+
+    #[test]
+    fn the_spread_is_that_of_the_real_horizon() {
+        // AR(1) with 0.9 again, five samples ahead: 8·√(1 − 0.9¹⁰) = 6.46 Mb/s.
+        let mut rng = Rng::new(14);
+        let (mut near, mut far) = (Bank::new(2), Bank::new(2));
+        let (mut x, mut sd) = (0.0, [0.0; 2]);
+        for i in 0..4_000 {
+            x = 0.9 * x + 8e6 * libm::sqrt(1.0 - 0.81) * rng.normal();
+            far.look(5);
+            near.update(40e6 + x);
+            far.update(40e6 + x);
+            if i >= 1_000 {
+                sd[0] += near.forecast().unwrap().sd / 3e3;
+                sd[1] += far.forecast().unwrap().sd / 3e3;
+            }
+        }
+        assert!(sd[0] < 6e6 && (6e6..8.5e6).contains(&sd[1]), "{sd:?}");
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod calibration;
 pub mod gradient;
 mod kalman;
 mod lateness;
+mod least;
 mod mixture;
 pub mod normal;
 mod outage;

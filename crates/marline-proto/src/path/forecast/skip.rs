@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::least::Least;
 use super::{Backlog, Bank, Batch, CapacityForecast, Kalman, Persistence, ServiceMeter};
 
 /// A sample needs so much of a block's interval in which the bottleneck was at work.
@@ -13,10 +14,12 @@ const GLIMPSE: f64 = 0.25;
 /// So many intervals must something have waited, beyond those in which nothing can be known, before silence says that the
 /// path carries nothing: the last packet of a block may just be lost, which takes some time to notice.
 const SILENT: f64 = 2.0;
+/// Whole intervals until what happened is known, at most: blocks every 2 ms over satellites.
+const MOST_BEHIND: f64 = 512.0;
 /// Batches that are told apart; more are joined.
 const MOST_BATCHES: usize = 256;
 /// Backlogs whose capacity is not known yet.
-const MOST_PENDING: usize = 8;
+const MOST_PENDING: usize = 64;
 
 /// How samples become a forecast.
 #[derive(Clone, Debug)]
@@ -30,7 +33,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// A bank for blocks that follow each other within a round trip: between the newest whole
+    /// A bank; how far ahead it looks follows from how late departures are heard of. At first between the newest whole
     /// interval and the one that is planned lies one that is not known yet.
     pub fn bank() -> Self {
         Self::Bank(Box::new(Bank::new(2)))
@@ -48,8 +51,9 @@ pub struct Skip {
     persistence: Persistence,
     /// What is not known to have left, in the order of sending.
     batches: Vec<Batch>,
-    /// Least time from a departure until it is heard of.
-    lag: f64,
+    /// Least time from a departure until it is heard of, and when something was heard last.
+    lag: Least,
+    heard: f64,
     /// Until when departures are known, beyond what was measured.
     progress: f64,
     pending: VecDeque<Unseen>,
@@ -77,7 +81,8 @@ impl Skip {
             memory,
             persistence: Persistence::new(),
             batches: Vec::new(),
-            lag: f64::INFINITY,
+            lag: Least::default(),
+            heard: f64::NEG_INFINITY,
             progress: f64::NEG_INFINITY,
             pending: VecDeque::new(),
             gap: false,
@@ -118,7 +123,7 @@ impl Skip {
             true => self.meter.skip(left),
             false => self.meter.on_departure(came, left, bits),
         }
-        self.lag = self.lag.min(heard - left).max(0.0);
+        self.hear(heard, left);
     }
 
     /// The same of a stretch in which `bits` were served without a pause, where single packets tell
@@ -128,7 +133,13 @@ impl Skip {
         self.meter.skip(first);
         self.meter.on_departure(first, last, bits);
         self.on_progress(last);
-        self.lag = self.lag.min(heard - first).max(0.0);
+        self.hear(heard, first);
+    }
+
+    /// At `heard` it became known what had left at `left`.
+    fn hear(&mut self, heard: f64, left: f64) {
+        self.lag.note(heard, (heard - left).max(0.0));
+        self.heard = self.heard.max(heard);
     }
 
     /// All has left the bottleneck that was to leave until then, although it cannot be measured yet.
@@ -175,8 +186,9 @@ impl Skip {
         let silent = || {
             let long = from - SILENT * every;
             let waits = self.batches.first().is_some_and(|batch| batch.came < long);
-            // A path of which nothing is known is not known to carry nothing.
-            let known = self.forecast(every).is_some();
+            // A path of which nothing is known is not known to carry nothing. Nor is one that is still heard of: its
+            // way became longer.
+            let known = self.forecast(every).is_some() && self.heard < now - SILENT * every;
             known && waits && self.meter.last().is_some_and(|last| last < from)
         };
         let sample = match seen.capacity(SEEN * every) {
@@ -184,8 +196,12 @@ impl Skip {
             sample => sample,
         };
         if let Some(capacity) = sample {
+            let ahead = self.behind(every) as usize + 1;
             match &mut self.memory {
-                Memory::Bank(bank) => bank.update(capacity),
+                Memory::Bank(bank) => {
+                    bank.look(ahead);
+                    bank.update(capacity);
+                }
                 Memory::Kalman(kalman) => kalman.update(capacity),
                 Memory::Given(_) => {}
             }
@@ -194,9 +210,9 @@ impl Skip {
 
     /// Whole intervals until what happened is known; what is missing of a part does not matter.
     fn behind(&self, every: f64) -> f64 {
-        match self.lag.is_finite() {
-            true => libm::ceil(self.lag / every - GLIMPSE).clamp(1.0, 7.0),
-            false => 1.0,
+        match self.lag.get() {
+            Some(lag) => libm::ceil(lag / every - GLIMPSE).clamp(1.0, MOST_BEHIND),
+            None => 1.0,
         }
     }
 
@@ -260,11 +276,7 @@ impl Skip {
     fn unseen(&self, at: f64, now: f64, every: f64) -> Option<Unseen> {
         let oldest = self.before(at).first()?.came;
         let forecast = self.forecast(every)?;
-        let known = if self.lag.is_finite() {
-            now - self.lag
-        } else {
-            oldest
-        };
+        let known = self.lag.get().map_or(oldest, |lag| now - lag);
         let near = known - GLIMPSE * every;
         // Without a departure for long it is not the capacity that is in doubt but the link.
         let last = self.meter.last().unwrap_or(oldest).max(self.progress);

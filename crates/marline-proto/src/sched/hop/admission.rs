@@ -2,7 +2,8 @@
 
 use marline_base::Duration;
 
-use super::scheduler::{Aim, LONGEST, QUANTUM};
+use super::scheduler::{Aim, QUANTUM};
+use super::unit::LONGEST;
 use super::{Block, Sender, SenderPath};
 use crate::sched::Refusal;
 

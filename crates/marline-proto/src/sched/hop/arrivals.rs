@@ -5,18 +5,16 @@ use alloc::vec::Vec;
 use marline_base::{Duration, Instant};
 
 use super::burst::Line;
-use super::flight::{Flight, State};
+use super::flight::{Flight, PAUSE, State};
 use super::jitter::Jitter;
 use super::promises::PathPromises;
-use super::scheduler::seconds;
+use super::unit::seconds;
 use crate::path::EmissionKind;
 use crate::path::forecast::{Memory, Skip};
 use crate::sched::{Feedback, Outcome};
 
 /// The least way is that of the last one or two of these: clocks drift, and routes change.
 const WINDOW: Duration = Duration::from_secs(10);
-/// After such a pause another burst begins.
-const PAUSE: Duration = Duration::from_millis(3);
 
 /// Turns what a scheduler is told of its symbols into departures from the bottleneck: an arrival on
 /// the peer's clock, less the least time that a packet took, on our clock. So a packet that waited
@@ -184,18 +182,24 @@ impl Arrivals {
     }
 
     /// Each packet tells its departure, in the order of arrival.
+    ///
+    /// What the first of a burst took is not known: the bottleneck may have had nothing to do before it. By the
+    /// least time it had, but where the route became longer everything seems to have waited until that is forgotten.
     fn measure_each(&mut self) {
-        let mut news: Vec<(u64, Instant, Instant, f64)> = Vec::new();
+        let mut news: Vec<(u64, Instant, Instant, f64, bool)> = Vec::new();
         for packet in self.flight.iter_mut() {
             if let State::Arrived { at, heard } = packet.state
                 && !packet.measured
             {
                 packet.measured = true;
-                news.push((at, packet.sent, heard, packet.bits));
+                news.push((at, packet.sent, heard, packet.bits, packet.first));
             }
         }
         news.sort_unstable_by_key(|(at, sent, ..)| (*at, *sent));
-        for (at, sent, heard, bits) in news {
+        for (at, sent, heard, bits, first) in news {
+            if first {
+                self.skip.interrupt();
+            }
             let way = at as i64 - sent.as_micros() as i64;
             let came = seconds(sent);
             let left = came + (way - self.there.get()) as f64 * 1e-6;

@@ -11,6 +11,8 @@ use crate::sched::Feedback;
 const MOST: usize = 4_096;
 /// What is not known of a packet so long after others left will not be.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// After such a pause another burst begins.
+pub(super) const PAUSE: Duration = Duration::from_millis(3);
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,12 +34,16 @@ pub(super) struct Packet {
     pub(super) state: State,
     /// It has been measured by itself.
     pub(super) measured: bool,
+    /// A burst begins with it.
+    pub(super) first: bool,
 }
 
 /// Packets from the oldest of which nothing is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     packets: VecDeque<Packet>,
+    /// When the latest was sent.
+    latest: Option<Instant>,
 }
 
 impl Flight {
@@ -45,12 +51,14 @@ impl Flight {
         if self.packets.len() == MOST {
             self.packets.pop_front();
         }
+        let latest = self.latest.replace(feedback.sent);
         self.packets.push_back(Packet {
             symbol: feedback.symbol,
             sent: feedback.sent,
             bits,
             state: State::Open,
             measured: false,
+            first: latest.is_none_or(|latest| feedback.sent.since(latest) > PAUSE),
         });
     }
 

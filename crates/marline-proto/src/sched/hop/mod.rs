@@ -22,6 +22,7 @@
 
 mod admission;
 mod arrivals;
+mod beginning;
 mod burst;
 mod count;
 mod flight;
@@ -41,6 +42,7 @@ pub(in crate::sched) mod scheduler;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod unit;
 
 pub use count::{Count, failure};
 pub use flip::flip;

@@ -74,6 +74,11 @@ impl Pacing {
         self.owed.retain(|other| other != owed);
     }
 
+    /// The path is gone for good.
+    pub(super) fn forget(&mut self, path: PathId) {
+        self.next.remove(&path);
+    }
+
     /// When the next packet may leave; `None` if nothing waits.
     pub(super) fn due(&self) -> Option<Instant> {
         let turns = self.owed.iter().map(|owed| self.turn(owed.path));

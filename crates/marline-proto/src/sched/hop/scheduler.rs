@@ -13,9 +13,11 @@ use marline_base::{Duration, Instant};
 
 use super::admission;
 use super::arrivals::Arrivals;
+use super::beginning::Beginning;
 use super::pacing::Pacing;
 use super::promises::BlockPromises;
-use super::{Block, Schedule, Sender, SenderPath, Settings};
+use super::unit::{MOST_PACKETS, asked, block_of, seconds, source_left, symbol};
+use super::{Block, MOST_PATHS, Schedule, Sender, SenderPath, Settings};
 use crate::flow::Fate;
 use crate::path::forecast::{Kalman, Memory};
 use crate::sched::registry::Entry;
@@ -61,14 +63,8 @@ const OPTIONS: &[OptionSpec] = &[
     ),
 ];
 
-/// Reliability of blocks that ask for none.
-const RELIABILITY: f64 = 0.98;
-/// Longest time that a block without a deadline may take (seconds).
-pub(super) const LONGEST: f64 = 1.0;
 /// How exactly the shortest deadline is found (seconds).
 pub(super) const QUANTUM: f64 = 0.5e-3;
-/// The largest block (packets) that is looked at.
-const MOST_PACKETS: u32 = 65_535;
 /// Deviations above the mean capacity at which paced blocks are sent: the 90 % quantile.
 const PACE: f64 = 1.282;
 /// Blocks whose rest is planned later.
@@ -125,8 +121,8 @@ struct Hop {
     stage: Duration,
     sender: Sender,
     paths: BTreeMap<PathId, Arrivals>,
-    /// The newest block that was offered or sent, of which the estimators have been told, and when they were.
-    begun: Option<(u64, Instant)>,
+    /// Blocks that were offered or sent, of which the estimators have been told.
+    beginning: Beginning,
     /// Blocks whose head has been sent, the oldest first.
     staged: VecDeque<Staged>,
     /// The newest block that was begun; blocks are begun in order.
@@ -145,6 +141,7 @@ struct Hop {
 struct Staged {
     id: u64,
     block: Block,
+    has_deadline: bool,
     sent: Vec<(PathId, u32)>,
     due: Instant,
 }
@@ -166,7 +163,7 @@ impl Hop {
             stage,
             sender: Sender::new(settings),
             paths: BTreeMap::new(),
-            begun: None,
+            beginning: Beginning::default(),
             staged: VecDeque::new(),
             newest: None,
             every: 0.0,
@@ -186,18 +183,27 @@ impl Hop {
         })
     }
 
-    /// Brings the estimators of these paths up to date.
+    /// Brings the estimators of these paths up to date, and forgets paths that are gone.
     fn digest(&mut self, views: &[PathView]) {
         for view in views {
             self.arrivals(view.id).digest();
+        }
+        // A path that is silent may come back; one that was opened anew has another number.
+        while self.paths.len() > 2 * MOST_PATHS {
+            let gone = |id: &&PathId| views.iter().all(|view| view.id != **id);
+            let Some(oldest) = self.paths.keys().find(gone).copied() else {
+                break;
+            };
+            self.paths.remove(&oldest);
+            if let Some(pacing) = &mut self.pacing {
+                pacing.forget(oldest);
+            }
         }
     }
 
     /// A block begins when it is offered: whether it is taken or not, and however much later it is sent.
     fn begin(&mut self, now: Instant, id: u64, block: &Block) {
-        let before = self.begun.replace((id, now));
-        // What is written at once begins together.
-        if before.is_some_and(|(_, at)| at == now) {
+        if !self.beginning.offer(id, now, self.every) {
             return;
         }
         let every = self.sender.on_block(block);
@@ -314,7 +320,9 @@ impl Hop {
                 path.promises.promise(staged.id, *sent, by, 1.0 - late);
             }
         }
-        self.promises.promise(staged.id, 1.0 - schedule.failure);
+        if staged.has_deadline {
+            self.promises.promise(staged.id, 1.0 - schedule.failure);
+        }
     }
 
     /// Begins the block that is next, if it has not begun; answers whether it did.
@@ -329,7 +337,7 @@ impl Hop {
         let now = plan.now();
         let mut block = block_of(now, &unit, plan.paths());
         // Unless it was when it was offered, some time ago.
-        if self.begun.is_none_or(|(begun, _)| begun < unit.id) {
+        if !self.beginning.knows(unit.id) {
             self.begin(now, unit.id, &block);
         }
         if unit.deadline.is_none() {
@@ -353,6 +361,7 @@ impl Hop {
         let staged = Staged {
             id: unit.id,
             block,
+            has_deadline: unit.deadline.is_some(),
             sent: ids.zip(head.iter().copied()).collect(),
             due: now + self.stage,
         };
@@ -428,7 +437,7 @@ impl Scheduler for Hop {
         if paths.is_empty() || !self.knows_all(&block, paths) {
             return Ok(None);
         }
-        let asked = || {
+        let fits = || {
             admission::check(
                 self.aim,
                 &self.sender,
@@ -437,8 +446,10 @@ impl Scheduler for Hop {
                 symbol(paths),
             )
         };
+        // What has no deadline cannot be late, however long it takes.
         if self.refuse
-            && let Err(refusal) = asked()
+            && unit.deadline.is_some()
+            && let Err(refusal) = fits()
         {
             // Of paths that carry nothing nothing would be learnt, and all be refused for ever.
             let since = *self.taken.get_or_insert(now);
@@ -449,8 +460,12 @@ impl Scheduler for Hop {
         self.taken = Some(now);
         let seen = self.seen(paths);
         let schedule = self.sender.plan(seconds(now), &block, &[], &seen);
+        let failure = match unit.deadline {
+            Some(_) => schedule.failure,
+            None => 0.0,
+        };
         Ok(Some(Forecast {
-            on_time: 1.0 - schedule.failure,
+            on_time: 1.0 - failure,
             redundancy: schedule.total() as f64 / f64::from(block.packets.max(1)) - 1.0,
         }))
     }
@@ -466,7 +481,7 @@ impl Scheduler for Hop {
         let block = Block {
             at: seconds(now),
             within: within.as_secs_f64(),
-            reliability,
+            reliability: asked(reliability),
             packets: MOST_PACKETS,
             packet: f64::from(symbol) * 8.0,
         };
@@ -551,48 +566,6 @@ impl Scheduler for Hop {
         let staged = self.staged.front().map(|staged| staged.due);
         [paced, staged].into_iter().flatten().min()
     }
-}
-
-/// Source symbols of the block that have not been emitted.
-fn source_left(plan: &Plan<'_>, id: u64) -> u32 {
-    let symbol = plan.paths().iter().map(|path| path.symbol).min();
-    match plan.unit() {
-        Some(unit) if unit.id == id => {
-            let symbol = unit.code.map_or(symbol.unwrap_or(1), |code| code.symbol);
-            let left = unit.len.div_ceil(u64::from(symbol.max(1)));
-            left.min(u64::from(MOST_PACKETS)) as u32
-        }
-        _ => 0,
-    }
-}
-
-/// The symbols that every path takes (bytes).
-fn symbol(paths: &[PathView]) -> u32 {
-    paths
-        .iter()
-        .map(|path| path.symbol)
-        .min()
-        .unwrap_or(1)
-        .max(1)
-}
-
-/// The block that a unit which was written now is.
-fn block_of(now: Instant, unit: &Unit, paths: &[PathView]) -> Block {
-    let symbol = symbol(paths);
-    let within = unit.deadline.map(|at| at.since(now).as_secs_f64());
-    let packets = unit.len.div_ceil(u64::from(symbol));
-    Block {
-        at: seconds(now),
-        within: within.unwrap_or(LONGEST),
-        reliability: unit.reliability.unwrap_or(RELIABILITY),
-        packets: packets.min(u64::from(MOST_PACKETS)) as u32,
-        packet: f64::from(symbol) * 8.0,
-    }
-}
-
-/// An instant on the estimators' scale.
-pub(super) fn seconds(at: Instant) -> f64 {
-    at.as_nanos() as f64 * 1e-9
 }
 
 #[cfg(test)]

@@ -391,3 +391,76 @@ fn paced_blocks_leave_no_faster_than_is_to_be_expected() {
         assert!((least..most).contains(&each), "{each:?}");
     }
 }
+
+/// A session's paths come and go for days, each with a number of its own.
+#[test]
+fn paths_that_are_gone_are_forgotten() {
+    let mut net = Net::new("hop-jump:pace=on", Aim::Jump);
+    net.blocks(20, 60);
+    for id in 2..1_000 {
+        net.hop.digest(&[path(0), path(1), path(id)]);
+    }
+    assert!(net.hop.paths.len() <= 2 * MOST_PATHS);
+    let known = |id: u64| net.hop.paths.contains_key(&PathId(id));
+    assert!(known(0) && known(1) && known(999) && !known(500));
+    assert!(
+        net.hop
+            .outlook()
+            .is_some_and(|outlook| outlook.paths.len() == 2)
+    );
+}
+
+/// Two pictures for two eyes, or a block that is refused and comes again.
+#[test]
+fn blocks_written_one_after_the_other_are_no_interval() {
+    let mut net = Net::new("hop-jump", Aim::Jump);
+    for _ in 0..60 {
+        let at = net.now;
+        for after in [0, 10, 3_000] {
+            let unit = net.unit(if after == 0 { 250 } else { 60 });
+            let now = at + Duration::from_micros(after);
+            let _ = net.hop.admit(now, &Net::views(), &unit);
+        }
+        net.block(60);
+        net.advance(at + MS(25));
+    }
+    assert!((net.hop.every - 25e-3).abs() < 1e-9, "{}", net.hop.every);
+}
+
+#[test]
+fn what_has_no_deadline_is_never_late() {
+    for aim in [Aim::Jump, Aim::Leap, Aim::Flip] {
+        let mut net = Net::new("hop-jump", aim);
+        net.blocks(60, 60);
+        let unit = Unit {
+            deadline: None,
+            ..net.unit(20_000)
+        };
+        let taken = net.hop.admit(net.now, &Net::views(), &unit);
+        let forecast = taken.expect("it is not refused").expect("paths are known");
+        assert_eq!(forecast.on_time, 1.0);
+    }
+}
+
+#[test]
+fn certainty_is_asked_for_as_much_as_can_be() {
+    let mut net = Net::new("hop-jump", Aim::Jump);
+    net.blocks(60, 60);
+    let capacity = |net: &Net, p: f64| net.hop.capacity(net.now, &Net::views(), MS(35), p).unwrap();
+    let sizes = [0.5, 0.98, 0.99999].map(|p| capacity(&net, p));
+    assert!(
+        sizes[0] > sizes[1] && sizes[1] > sizes[2] && sizes[2] > 0,
+        "{sizes:?}"
+    );
+    assert_eq!(capacity(&net, f64::NAN), sizes[1]);
+    for more in [1.0, 2.0, f64::INFINITY] {
+        assert_eq!(capacity(&net, more), sizes[2]);
+    }
+    for more in [1.0, 2.0, f64::INFINITY] {
+        let unit = Unit {
+            reliability: Some(more),
+            ..net.unit(20)
+        };
+        assert!(net.hop.admit(net.now, &Net::views(), &unit).is_ok());
+    }
+}
