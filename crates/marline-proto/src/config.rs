@@ -61,9 +61,10 @@ pub struct Config {
     /// Coded flows of the peer that are decoded at once; further ones are carried without their
     /// code. Default 32.
     pub code_flows: u64,
-    /// Redundancy that a flow may spend on repair symbols: their bytes over the bytes of source
-    /// symbols, 0 to 16. What a scheduler asks for beyond it is not sent, but for 3000 bytes and
-    /// what was saved up over 256 KiB of source symbols. Default 0.5.
+    /// Redundancy that flows may spend on repair symbols: their bytes over the bytes of source
+    /// symbols, 0 to 16. What a scheduler asks for beyond it is not sent. Within a session it can be
+    /// exceeded by 3000 bytes in all, so that the end of a short message can be repaired too; a flow
+    /// may save up the allowance of 256 KiB, and leaves the rest to others when it ends. Default 0.5.
     pub repair_budget: f64,
     /// So far may the numbers of units that are not settled lie apart in a flow of blocks or objects
     /// that the peer sends; 0 takes no such flows. Default 32 768. Memory: some 100 bytes for each,

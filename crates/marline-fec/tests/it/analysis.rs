@@ -138,6 +138,58 @@ fn the_law_and_its_moments_are_those_of_simulated_frames() {
     }
 }
 
+/// P(S = k) by following the probability of each number of packets that the decoder lacks, frame by
+/// frame: no closed form of the walk's returns, and no random numbers.
+fn followed(shares: &Shares, coded: usize, longest: usize) -> Vec<f64> {
+    let one_more = |law: &[f64], loss: f64| -> Vec<f64> {
+        let at = |k: usize| law.get(k).copied().unwrap_or(0.0);
+        let before = |k: usize| k.checked_sub(1).map_or(0.0, at);
+        let of = |k| at(k) * (1.0 - loss) + before(k) * loss;
+        (0..=law.len()).map(of).collect()
+    };
+    let slots = |coded_too: bool| {
+        let mut law = vec![1.0];
+        for (path, (loss, n)) in shares.iter().enumerate() {
+            let n = n - u32::from(path == coded && !coded_too);
+            law = (0..n).fold(law, |law, _| one_more(&law, *loss));
+        }
+        law
+    };
+    let (information, all) = (slots(false), slots(true));
+    let mut law = vec![information[0]];
+    // The first frame begins a period if it lacks information.
+    let mut lacking = one_more(&information[1..], shares[coded].0);
+    for _ in 1..=longest {
+        // What is at 0 is done.
+        law.push(std::mem::take(&mut lacking[0]));
+        let mut next = vec![0.0; lacking.len() + all.len()];
+        for (k, p) in lacking.iter().enumerate().skip(1) {
+            for (lost, q) in all.iter().enumerate() {
+                next[k + lost - 1] += p * q;
+            }
+        }
+        lacking = next;
+    }
+    law
+}
+
+#[test]
+fn the_law_is_that_of_what_the_decoder_lacks() {
+    let unseen: [(&Shares, usize); 5] = [
+        (&[(0.13, 3), (0.04, 7), (0.01, 2)], 0),
+        (&[(0.13, 3), (0.04, 7), (0.01, 2)], 1),
+        (&[(0.3, 1), (0.001, 9)], 0),
+        (&[(0.05, 1), (0.1, 6)], 0),
+        (&[(0.4, 2)], 0),
+    ];
+    for (shares, coded) in FRAMES.into_iter().chain(unseen) {
+        let law = frame(shares, coded).distribution(60);
+        for (a, b) in law.iter().zip(followed(shares, coded, 60)) {
+            close(*a, b, 1e-13);
+        }
+    }
+}
+
 #[test]
 fn the_law_adds_up_to_its_moments() {
     for (shares, coded) in FRAMES {

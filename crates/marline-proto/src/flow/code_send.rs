@@ -17,7 +17,7 @@ use marline_base::Instant;
 use marline_fec::stream::{Encoder, Limits, Repair};
 use smallvec::SmallVec;
 
-use super::code_budget::Budget;
+use super::code_budget::{Advance, Budget};
 use super::{SendHalf, Symbol};
 use crate::sched::Coding;
 use crate::wire::{CODED_LENGTH, CodeStatus, PathId};
@@ -130,6 +130,22 @@ impl CodeSend {
 
     pub(crate) fn set_budget(&mut self, budget: f64) {
         self.budget.set(budget);
+    }
+
+    /// A plan begins: it may spend what the session has to lend.
+    pub(crate) fn borrow(&mut self, from: &mut Advance) {
+        self.budget.borrow(from);
+    }
+
+    /// A plan is over: what was borrowed goes back as far as it was not spent, or was earned since.
+    pub(crate) fn repay(&mut self, to: &mut Advance) {
+        self.budget.repay(to);
+    }
+
+    /// The flow ends: what it earned and did not spend is for others.
+    pub(crate) fn leave(&mut self, to: &mut Advance) {
+        self.budget.repay(to);
+        self.budget.leave(to);
     }
 
     /// Longest piece of a unit that fits a source symbol (bytes).

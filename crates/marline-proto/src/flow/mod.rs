@@ -20,6 +20,7 @@ mod stream_recv;
 mod stream_send;
 mod units;
 
+pub(crate) use code_budget::Advance;
 pub(crate) use code_recv::CodeRecv;
 pub(crate) use code_send::{CodeSend, Flying, Form};
 pub(crate) use packets_recv::{Contradiction, PacketsRecv};

@@ -530,6 +530,9 @@ impl Session {
         if let Some(at) = flow.timer {
             self.flow_timers.remove(&(at, id));
         }
+        if let Some(coder) = &mut flow.coder {
+            coder.leave(&mut self.advance);
+        }
         self.flows.remove(&id);
         self.starved.remove(&id);
         self.watches.remove(&id);

@@ -9,7 +9,7 @@ use marline_base::{Duration, Instant, Rng};
 
 use crate::config::{Config, ConfigError};
 use crate::event::{CloseReason, Event};
-use crate::flow::{Flow, Symbol};
+use crate::flow::{Advance, Flow, Symbol};
 use crate::observe::{Observed, Observer};
 use crate::path::Path;
 use crate::ranges::RangeSet;
@@ -111,6 +111,8 @@ pub struct Session {
     control: BTreeSet<Control>,
     /// Flows with news of their code that may wait for the next acknowledgement.
     code_news: BTreeSet<FlowId>,
+    /// What flows may spend on repair symbols before they have earned it.
+    advance: Advance,
     /// Session credit: what we may send in all, and sent; what the peer may send, sent and was read.
     send_credit: u64,
     data_sent: u64,
@@ -186,6 +188,7 @@ impl Session {
             starved: BTreeSet::new(),
             control: BTreeSet::new(),
             code_news: BTreeSet::new(),
+            advance: Advance::new(config.repair_budget),
             send_credit: peer.max_data,
             data_sent: 0,
             recv_credit: config.session_window,

@@ -151,7 +151,13 @@ impl Session {
                     view.queued_own = flow.queues.bytes(view.id);
                     view.queued = self.waiting.ahead(view.id, class_of(flow), view.queued_own);
                 }
+                if let Some(coder) = &mut flow.coder {
+                    coder.borrow(&mut self.advance);
+                }
                 self.data_sent += flow.plan(now, &mut views, credit);
+                if let Some(coder) = &mut flow.coder {
+                    coder.repay(&mut self.advance);
+                }
                 self.waiting.account(flow);
                 rewish(&mut self.wishes, flow);
             } else if flow.queues.is_all_empty() {

@@ -80,6 +80,33 @@ fn a_budget_caps_what_a_scheduler_asks_for() {
 }
 
 #[test]
+fn many_short_flows_have_one_budget() {
+    let config = Config {
+        repair_budget: 0.1,
+        ..Config::default()
+    };
+    let mut lab = lab_over(11, &config, &LOSSY, CLEAN);
+    // Single packets, at whose loss nothing but a timer would hint.
+    let mut flows = Vec::new();
+    for _ in 0..60 {
+        let mut outbox = Outbox::trickle(lab.now(), 1_000, 1_000, ms(1));
+        outbox.finish = false;
+        let options = options(FlowKind::Stream, "mend".parse().unwrap());
+        flows.push(lab.open(End::Client, &options, outbox));
+        lab.run_for(ms(50));
+    }
+    let mut spent = (0, 0);
+    for flow in flows {
+        let counters = counters(&mut lab, End::Client, flow);
+        spent.0 += counters.repair_bytes;
+        spent.1 += counters.source_bytes;
+    }
+    let (repairs, sources) = spent;
+    assert!(repairs <= 3_000 + sources / 10, "{spent:?}");
+    assert!(repairs >= 2_000, "{spent:?}: there is something to lend");
+}
+
+#[test]
 fn messages_are_coded_too() {
     let measure = |scheduler| {
         let mut lab = lab_over(9, &Config::default(), &LOSSY, CLEAN);
