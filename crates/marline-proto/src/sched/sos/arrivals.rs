@@ -111,6 +111,7 @@ impl Known {
         Moments {
             mean: service,
             deviation: 0.0,
+            skewness: 0.0,
             min: service,
             p95: service,
         }

@@ -1,15 +1,27 @@
 use libm::{floor, sqrt};
 
+use super::joint;
+
 /// A path as a split sees it.
 ///
 /// n packets that are sent now have arrived after (n + u)μ + √(n + u)·w + P with high probability,
-/// where u packets are under way before them: T_U + P of eq. (2) and (7).
+/// where u packets are under way before them: T_U + P of eq. (2) and (7). A lane [with a law](Self::with_law) has no w
+/// of its own; what it may be late depends on the other lanes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lane {
     mean: f64,
+    /// w, or the deviation of a lane with a law.
     spread: f64,
     delay: f64,
     ahead: f64,
+    law: Option<Law>,
+}
+
+/// What is known of the times of a lane's packets besides mean and deviation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Law {
+    skew: f64,
+    epsilon: f64,
 }
 
 /// As a number that can be planned with.
@@ -27,7 +39,62 @@ impl Lane {
             spread: sane(spread).max(0.0),
             delay: sane(delay),
             ahead: sane(ahead).max(0.0),
+            law: None,
         }
+    }
+
+    /// Of a path whose packets take times of this mean, deviation (σ) and skewness, of which all lanes together may
+    /// be late with probability `epsilon` (ε, below 0.5). Skewness counts from 0 to that of a gamma distribution, 2σ/μ;
+    /// the others as for [`Self::new`].
+    pub fn with_law(mean: f64, deviation: f64, skew: f64, epsilon: f64) -> Self {
+        let lane = Self::new(mean, deviation, 0.0, 0.0);
+        let most = 2.0 * lane.spread / lane.mean.max(1e-3 * lane.spread);
+        // A constant has none.
+        let skew = sane(skew).clamp(0.0, sane(most));
+        let epsilon = sane(epsilon);
+        Self {
+            law: Some(Law { skew, epsilon }),
+            ..lane
+        }
+    }
+
+    /// The same, `delay` (P) after packets were sent, with `ahead` (u) under way.
+    pub fn behind(self, delay: f64, ahead: f64) -> Self {
+        Self {
+            delay: sane(delay),
+            ahead: sane(ahead).max(0.0),
+            ..self
+        }
+    }
+
+    pub(super) fn has_law(&self) -> bool {
+        self.law.is_some()
+    }
+
+    /// With a width of its own instead of the law.
+    pub(super) fn with_width(self, spread: f64) -> Self {
+        Self::new(self.mean, spread, self.delay, self.ahead)
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    pub(super) fn ahead(&self) -> f64 {
+        self.ahead
+    }
+
+    /// σ of a lane with a law.
+    pub(super) fn deviation(&self) -> f64 {
+        self.spread
+    }
+
+    pub(super) fn skew(&self) -> f64 {
+        self.law.map_or(0.0, |law| law.skew)
+    }
+
+    pub(super) fn epsilon(&self) -> f64 {
+        self.law.map_or(0.0, |law| law.epsilon)
     }
 
     /// The same with `factor` times the spread; a negative factor makes a lucky path (§4.2).
@@ -39,8 +106,12 @@ impl Lane {
     }
 
     /// When the n-th of these packets has arrived with high probability, T_U + P (7); `n` is at
-    /// least 1, because a path that gets nothing makes nothing late.
+    /// least 1, because a path that gets nothing makes nothing late. For a lane with a law, what could be promised if
+    /// it were alone.
     pub fn bound(&self, n: u32) -> f64 {
+        if self.law.is_some() {
+            return joint::promise(self, n);
+        }
         let all = f64::from(n) + self.ahead;
         all * self.mean + sqrt(all) * self.spread + self.delay
     }

@@ -4,14 +4,14 @@ use marline_base::Instant;
 use smallvec::SmallVec;
 
 use super::arrivals::Known;
-use super::{EPSILON, Lane, Moments, Width};
+use super::{EPSILON, Lane, Moments, Scale, Width};
 use crate::sched::PathView;
 
 /// A path as the schedulers see it (seconds).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub(super) moments: Moments,
-    pub(super) spread: f64,
+    scale: Scale,
     /// P; only differences between paths mean anything.
     delay: f64,
     /// Packets that are served before one which is queued now.
@@ -23,18 +23,15 @@ pub(super) struct Way {
 impl Way {
     /// With `more` packets ahead.
     pub(super) fn lane(&self, more: f64) -> Lane {
-        Lane::new(
-            self.moments.mean,
-            self.spread,
-            self.delay,
-            self.ahead + more,
-        )
+        self.scale
+            .lane(&self.moments, self.delay, self.ahead + more)
     }
 
     /// For packets that left so many seconds ago, with `before` packets before them: times from now.
     pub(super) fn lane_after(&self, before: f64, age: f64) -> Lane {
         let delay = (self.half - age).max(0.0);
-        Lane::new(self.moments.mean, self.spread, delay, before)
+        let spread = self.scale.spread(&self.moments);
+        Lane::new(self.moments.mean, spread, delay, before)
     }
 }
 
@@ -68,7 +65,7 @@ pub(super) fn ways(
         let half = view.min_rtt.as_secs_f64() / 2.0;
         let way = known.way(view.id).filter(|_| clocked);
         Way {
-            spread: scale.spread(&moments),
+            scale,
             moments,
             delay: way.unwrap_or(half),
             ahead: busy + packets(view.queued),

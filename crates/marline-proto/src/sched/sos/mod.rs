@@ -9,7 +9,7 @@
 //! | item | what |
 //! | --- | --- |
 //! | [`Spacing`] | what is known of the time between a path's arrivals (§3.2.2) |
-//! | [`Width`] | *w* from that: by Hoeffding's bound (eq. 3) or the central limit theorem |
+//! | [`Width`] | how late it may be, from that: by Hoeffding's bound (eq. 3) or the central limit theorem |
 //! | [`Lane`] | a path as a split sees it: T_U and P (eq. 2, 7) |
 //! | [`split()`] | how many packets of an object go on each path (eq. 5) |
 //! | [`redundant()`] | the same with repair symbols on each path (eq. 8, 9) |
@@ -18,6 +18,7 @@
 
 mod arrivals;
 mod gaps;
+mod joint;
 mod lane;
 mod lanes;
 mod owed;
@@ -28,6 +29,7 @@ mod redundant;
 pub(in crate::sched) mod scheduler;
 mod spacing;
 mod split;
+mod sums;
 mod tail;
 #[cfg(test)]
 mod tests;

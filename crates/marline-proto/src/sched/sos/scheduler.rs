@@ -28,7 +28,7 @@ use crate::wire::FlowKind;
 const HOEFFDING: OptionSpec = OptionSpec::switch(
     "hoeffding",
     false,
-    "how late a path may be by Hoeffding's bound, as published, not by mean and deviation",
+    "how late a path may be by Hoeffding's bound, as published, not by mean, deviation and skewness",
 );
 const MEMORY: OptionSpec = OptionSpec::number(
     "memory",

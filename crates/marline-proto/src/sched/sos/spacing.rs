@@ -18,6 +18,8 @@ pub struct Moments {
     pub mean: f64,
     /// Standard deviation, or what [`Spacing::in_groups`] takes for it.
     pub deviation: f64,
+    /// Third central moment in cubes of the deviation: 0 of what is even, 2σ/μ of a gamma distribution.
+    pub skewness: f64,
     /// Least, a.
     pub min: f64,
     /// 95th percentile, b.
@@ -55,7 +57,7 @@ impl Spacing {
         }
     }
 
-    /// With the deviation σ by which the sum of n samples deviates √n·σ, as (2) and (7) have it, from the sums of
+    /// With the deviation σ, and the skewness, by which the sum of n samples deviates √n·σ, as (2) and (7) have it, from the sums of
     /// `group` samples (at least 1; fewer than 8 such sums count one by one). It is the samples' own where these are
     /// independent; much less where delays vary, so that a late packet is followed by an early one; more where the
     /// rate changes slowly.
@@ -91,7 +93,7 @@ impl Spacing {
         self.samples.is_empty()
     }
 
-    /// Mean, deviation, least and 95th percentile; `None` before the first packet.
+    /// Mean, deviation, skewness, least and 95th percentile; `None` before the first packet.
     pub fn moments(&mut self) -> Option<Moments> {
         if self.moments.is_none() && !self.samples.is_empty() {
             self.moments = Some(self.compute());
@@ -111,17 +113,26 @@ impl Spacing {
         };
         let sums = values.chunks_exact(group);
         let groups = sums.len() as f64;
-        let squares = sums.map(|values| {
+        // Of a sum of independent times variance and third moment are those of one, times their number.
+        let (mut squares, mut cubes) = (0.0, 0.0);
+        for values in sums {
             let off = values.iter().map(|v| f64::from(*v) - mean).sum::<f64>();
-            off * off
-        });
-        let deviation = sqrt(squares.sum::<f64>() / groups / group as f64);
+            squares += off * off;
+            cubes += off * off * off;
+        }
+        let each = groups * group as f64;
+        let deviation = sqrt(squares / each);
+        let skewness = match squares > 0.0 {
+            true => cubes / each / (deviation * deviation * deviation),
+            false => 0.0,
+        };
         let min = values.iter().copied().fold(f32::INFINITY, f32::min);
         let rank = (values.len() * 95 / 100).min(values.len() - 1);
         let (_, p95, _) = values.select_nth_unstable_by(rank, f32::total_cmp);
         Moments {
             mean,
             deviation,
+            skewness,
             min: f64::from(min),
             p95: f64::from(*p95),
         }

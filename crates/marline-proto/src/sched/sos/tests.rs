@@ -152,10 +152,11 @@ fn widths_are_those_of_the_equations() {
     let moments = Moments {
         mean: 10.0,
         deviation: 3.0,
+        skewness: 0.6,
         min: 4.0,
         p95: 16.0,
     };
-    let clt = Width::Clt.scale(0.05, 2).spread(&moments);
+    let clt = Width::Normal.scale(0.05, 2).spread(&moments);
     assert!((clt - 3.0 * 1.959_964).abs() < 1e-5, "{clt}");
     let hoeffding = Width::Hoeffding.scale(0.05, 2).spread(&moments);
     let by_hand = 12.0 * libm::sqrt(-libm::log(0.025) / 2.0);
@@ -218,6 +219,8 @@ fn spacing_learns_distributions_it_is_shown() {
     assert!(within(moments.deviation, 5.0, 0.05), "{moments:?}");
     assert!(within(moments.p95, 2.5 * 7.753_7, 0.05), "{moments:?}");
     assert!(moments.min > 0.0 && moments.min < 1.5, "{moments:?}");
+    // That of a gamma of shape 4 is 1.
+    assert!((moments.skewness - 1.0).abs() < 0.2, "{moments:?}");
     // Five thousand later nothing of it is left.
     for _ in 0..5_000 {
         spacing.record(3.0);
@@ -225,6 +228,7 @@ fn spacing_learns_distributions_it_is_shown() {
     let flat = Moments {
         mean: 3.0,
         deviation: 0.0,
+        skewness: 0.0,
         min: 3.0,
         p95: 3.0,
     };

@@ -62,11 +62,7 @@ impl Way {
 
 /// What senders learn of a distribution, and the least time that they see.
 fn learnt(service: &ServiceTime, rng: &mut Rng) -> Option<(Moments, f64)> {
-    let mut moments = Moments {
-        mean: service.mean().as_secs_f64() * 1e3,
-        deviation: service.sd().as_secs_f64() * 1e3,
-        ..Moments::default()
-    };
+    let mut moments = given(service);
     let mut least = 0.0;
     for _ in 0..SENDERS {
         let mut spacing = Spacing::default();
@@ -76,6 +72,37 @@ fn learnt(service: &ServiceTime, rng: &mut Rng) -> Option<(Moments, f64)> {
         moments.p95 += seen.p95 / f64::from(SENDERS);
     }
     Some((moments, least))
+}
+
+/// Mean, deviation and skewness of a distribution (ms).
+fn given(service: &ServiceTime) -> Moments {
+    let (mean, sd) = (service.mean(), service.sd());
+    let (mean, sd) = (mean.as_secs_f64() * 1e3, sd.as_secs_f64() * 1e3);
+    let of = |mean: f64, deviation: f64, skewness: f64| Moments {
+        mean,
+        deviation,
+        skewness,
+        ..Moments::default()
+    };
+    let variation = sd / mean.max(f64::MIN_POSITIVE);
+    match service {
+        _ if sd == 0.0 => of(mean, 0.0, 0.0),
+        ServiceTime::Gamma { .. } => of(mean, sd, 2.0 * variation),
+        ServiceTime::LogNormal { .. } => of(mean, sd, variation * (variation * variation + 3.0)),
+        // Mean and deviation are those before it is cut at 0.
+        ServiceTime::Normal { .. } => {
+            let a = mean / sd;
+            let density = libm::exp(-0.5 * a * a) / libm::sqrt(std::f64::consts::TAU);
+            let positive = 0.5 * libm::erfc(-a * std::f64::consts::FRAC_1_SQRT_2);
+            let first = a * positive + density;
+            let second = (a * a + 1.0) * positive + a * density;
+            let third = (a * a + 3.0) * a * positive + (a * a + 2.0) * density;
+            let variance = second - first * first;
+            let cubes = third - 3.0 * first * second + 2.0 * first * first * first;
+            let deviation = libm::sqrt(variance);
+            of(sd * first, sd * deviation, cubes / (variance * deviation))
+        }
+    }
 }
 
 /// What a sender knows that saw the `count` packets before opportunity `next`.
@@ -162,6 +189,45 @@ impl<'a> Path<'a> {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn moments_that_are_given_are_those_of_draws() {
+        let ms = Duration::from_millis;
+        for service in [
+            ServiceTime::Gamma {
+                mean: ms(10),
+                sd: ms(8),
+            },
+            ServiceTime::LogNormal {
+                mean: ms(10),
+                sd: ms(3),
+            },
+            // A sixth of it is cut off.
+            ServiceTime::Normal {
+                mean: ms(10),
+                sd: ms(10),
+            },
+            ServiceTime::Normal {
+                mean: ms(10),
+                sd: ms(0),
+            },
+        ] {
+            let mut rng = Rng::new(5);
+            let mut spacing = Spacing::of(300_000);
+            (0..300_000).for_each(|_| spacing.record(millis(&service, &mut rng)));
+            let (given, seen) = (given(&service), spacing.moments().unwrap());
+            let near = |a: f64, b: f64, within: f64| (a - b).abs() <= within;
+            assert!(near(given.mean, seen.mean, 0.08), "{given:?} {seen:?}");
+            assert!(
+                near(given.deviation, seen.deviation, 0.1),
+                "{given:?} {seen:?}"
+            );
+            assert!(
+                near(given.skewness, seen.skewness, 0.1),
+                "{given:?} {seen:?}"
+            );
+        }
+    }
 
     #[test]
     fn recorded_gaps_are_served_in_their_order_and_known_before() {

@@ -76,7 +76,7 @@ fn steady_paths_need_no_redundancy_and_keep_their_promise() {
         ..LinkConfig::default()
     };
     experiment.links = vec![steady(10), steady(12)];
-    for variant in ["sos-seen", "sos-clt", "sos-fec-clt", "edpf"] {
+    for variant in ["sos-seen", "sos-clt", "sos-normal", "sos-fec-clt", "edpf"] {
         let [p95, mean, redundancy, _] = measured(&experiment, variant);
         // 55 packets of 10 ms, and 45 of 12.
         assert!(
@@ -84,6 +84,32 @@ fn steady_paths_need_no_redundancy_and_keep_their_promise() {
             "{variant} {p95}"
         );
         assert!(redundancy == 0.0, "{variant}");
+    }
+}
+
+/// Where few packets are very uneven, the promise is kept and the split is the best one; as if sums were normal, neither.
+#[test]
+fn promises_are_kept_where_sums_are_far_from_normal() {
+    for (a, b, packets) in [
+        ((10, 1), (12, 50), 10),
+        ((10, 1), (12, 50), 100),
+        ((10, 25), (12, 1), 10),
+        ((10, 40), (12, 20), 30),
+    ] {
+        let mut experiment = experiment(packets, 6_000);
+        experiment.links = vec![link(a.0, a.1), link(b.0, b.1)];
+        let [best, ..] = measured(&experiment, "best-split");
+        let [clt, _, _, late] = measured(&experiment, "sos-clt");
+        assert!(clt <= 1.02 * best, "{a:?} {b:?} {packets}: {clt} {best}");
+        assert!(
+            (0.03..0.05).contains(&late),
+            "{a:?} {b:?} {packets}: {late}"
+        );
+        let [normal, _, _, late] = measured(&experiment, "sos-normal");
+        assert!(
+            normal > 1.05 * best || late > 0.055,
+            "{a:?} {b:?} {packets}: {normal} {best} {late}"
+        );
     }
 }
 

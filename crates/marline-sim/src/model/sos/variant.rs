@@ -25,18 +25,20 @@ pub enum Variant {
     Sos,
     /// The same from the least of 5000 packets instead of 0.
     SosSeen,
-    /// *w* by the central limit theorem.
+    /// Sums by the central limit theorem with their skewness, and the tails of all paths together.
     Clt,
+    /// *w* as if sums were normal, each path for itself: what these two are for is seen beside it.
+    Normal,
     /// The paper's SOS-FEC.
     Fec,
-    /// SOS-FEC with *w* by the central limit theorem.
+    /// SOS-FEC with the widths of [`Self::Clt`].
     CltFec,
     /// As paths have room, then coded symbols that could help, until enough are known to have
     /// arrived.
     Rateless,
 }
 
-const NAMES: [(&str, Variant); 11] = [
+const NAMES: [(&str, Variant); 12] = [
     ("bound", Variant::Bound),
     ("edpf", Variant::Edpf),
     ("s-edpf", Variant::SEdpf),
@@ -45,6 +47,7 @@ const NAMES: [(&str, Variant); 11] = [
     ("sos", Variant::Sos),
     ("sos-seen", Variant::SosSeen),
     ("sos-clt", Variant::Clt),
+    ("sos-normal", Variant::Normal),
     ("sos-fec", Variant::Fec),
     ("sos-fec-clt", Variant::CltFec),
     ("sos-rateless", Variant::Rateless),
@@ -110,9 +113,10 @@ impl Variant {
                 n,
             )),
             Self::Clt => promised(split(&lanes(Width::Clt), n)),
+            Self::Normal => promised(split(&lanes(Width::Normal), n)),
             Self::Fec => promised(redundant(&lanes(Width::Hoeffding), n, means.gamma)),
             Self::CltFec => promised(redundant(&lanes(Width::Clt), n, means.gamma)),
-            Self::Rateless => Plan::Rateless(lanes(Width::Clt)),
+            Self::Rateless => Plan::Rateless(lanes(Width::Normal)),
         }
     }
 }
