@@ -10,7 +10,9 @@ use smallvec::SmallVec;
 
 use super::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::{EmissionKind, WHOLE_MARGIN};
-use crate::sched::{Blocked, Choice, Coding, PathView, Plan, Scheduler, SymbolSource, Unit};
+use crate::sched::{
+    Blocked, Choice, Coding, Common, PathView, Plan, Scheduler, SymbolSource, Unit,
+};
 use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
 
@@ -103,7 +105,13 @@ impl Flow {
 
     /// Places lost symbols on the path that should deliver them first, then lets the scheduler
     /// plan. Returns how many bytes of the session's credit were used.
-    pub(crate) fn plan(&mut self, now: Instant, views: &mut [PathView], credit: u64) -> u64 {
+    pub(crate) fn plan(
+        &mut self,
+        now: Instant,
+        views: &mut [PathView],
+        credit: u64,
+        common: &mut Common,
+    ) -> u64 {
         if views.is_empty() || self.reset.is_some() {
             return 0;
         }
@@ -124,7 +132,8 @@ impl Flow {
             spent: 0,
             target_rate: self.target_rate,
         };
-        self.scheduler.plan(&mut Plan::new(now, views, &mut source));
+        let mut plan = Plan::new(now, views, &mut source).among(common);
+        self.scheduler.plan(&mut plan);
         source.spent
     }
 
@@ -163,6 +172,15 @@ impl Flow {
             ..*view
         };
         view.arrival(len)
+    }
+
+    /// Bytes that the scheduler could place now, were there room.
+    pub(crate) fn unsent(&self, credit: u64) -> u64 {
+        let returned: u64 = self.returned.iter().map(|s| u64::from(s.len)).sum();
+        match self.reset {
+            None => returned + self.send.unsent(credit),
+            Some(_) => 0,
+        }
     }
 
     /// Bytes written that have not left for the first time.

@@ -61,15 +61,14 @@ fn new(choice: &Choice) -> Box<dyn Scheduler> {
         least: choice.number("least"),
         threshold: choice.number("threshold"),
     };
-    if choice.switch("kernel") {
-        Box::new(Acpf {
-            fractions: Kernel::new(bounds),
-        })
-    } else {
-        Box::new(Acpf {
-            fractions: User::new(bounds),
-        })
-    }
+    Box::new(Acpf {
+        choice: *choice,
+        fractions: match choice.switch("kernel") {
+            true => Fractions::Kernel(Kernel::new(bounds)),
+            false => Fractions::User(User::new(bounds)),
+        },
+        wake_at: None,
+    })
 }
 
 /// Figure 2b: MIN_FRAC and QUEUE_SIZE_THRESHOLD.
@@ -95,26 +94,58 @@ impl Bounds {
 }
 
 /// How the fractions of the windows move.
-trait Fractions: core::fmt::Debug + Send {
+#[derive(Clone, Debug)]
+pub(super) enum Fractions {
+    Kernel(Kernel),
+    User(User),
+}
+
+impl Fractions {
     /// Time has passed; `queue` packets wait now.
-    fn on_time(&mut self, now: Instant, queue: f64);
+    fn on_time(&mut self, now: Instant, queue: f64) {
+        if let Fractions::User(user) = self {
+            user.on_time(now, queue);
+        }
+    }
+
     /// A packet was scheduled; `queue` packets wait behind it.
-    fn on_scheduled(&mut self, paths: &[PathView], queue: f64);
+    fn on_scheduled(&mut self, paths: &[PathView], queue: f64) {
+        if let Fractions::Kernel(kernel) = self {
+            kernel.on_scheduled(paths, queue);
+        }
+    }
+
     /// The fraction of its window that a path may use.
-    fn of(&self, path: &PathView) -> f64;
+    fn of(&self, path: &PathView) -> f64 {
+        match self {
+            Fractions::Kernel(kernel) => kernel.of(path),
+            Fractions::User(user) => user.fraction,
+        }
+    }
+
     /// When [`Self::on_time`] must be called next.
-    fn wake_at(&self) -> Option<Instant>;
+    fn wake_at(&self) -> Option<Instant> {
+        match self {
+            Fractions::Kernel(_) => None,
+            Fractions::User(user) => user.wake_at(),
+        }
+    }
 }
 
 #[derive(Debug)]
-struct Acpf<F> {
-    fractions: F,
+struct Acpf {
+    choice: Choice,
+    /// The flow's own where it is alone, as in tests; else the session's while it plans.
+    fractions: Fractions,
+    wake_at: Option<Instant>,
 }
 
-/// Packets of full size that wait in the scheduler's queue.
+/// Packets of full size that wait in the scheduler's queue, which is the session's: the tunnel of the paper
+/// has one queue. By its own queue alone, a flow in which little waits would keep to a small fraction of
+/// windows that another one fills, and never send.
 pub(super) fn queue(plan: &Plan<'_>) -> f64 {
     let symbol = plan.paths().iter().map(|p| p.symbol).min().unwrap_or(1);
-    plan.unsent() as f64 / f64::from(symbol.max(1))
+    plan.waiting() as f64 / f64::from(symbol.max(1))
 }
 
 /// May the path take a packet if no more than `live` bytes of its window are to be used (§3.1)?
@@ -124,8 +155,8 @@ pub(super) fn takes(path: &PathView, live: f64) -> bool {
     path.has_room() && (used == 0 || (used as f64) < libm::floor(live))
 }
 
-impl<F: Fractions> Scheduler for Acpf<F> {
-    fn plan(&mut self, plan: &mut Plan<'_>) {
+impl Acpf {
+    fn send(&mut self, plan: &mut Plan<'_>) {
         self.fractions.on_time(plan.now(), queue(plan));
         while plan.next_len().is_some() {
             let live = |p: &PathView| self.fractions.of(p) * p.window as f64;
@@ -140,9 +171,22 @@ impl<F: Fractions> Scheduler for Acpf<F> {
         // What is left waits for the next millisecond.
         self.fractions.on_time(plan.now(), queue(plan));
     }
+}
+
+impl Scheduler for Acpf {
+    fn plan(&mut self, plan: &mut Plan<'_>) {
+        plan.exchange_fractions(&self.choice, &mut self.fractions);
+        self.send(plan);
+        self.wake_at = self.fractions.wake_at();
+        plan.exchange_fractions(&self.choice, &mut self.fractions);
+    }
+
+    fn minds_others(&self) -> bool {
+        true
+    }
 
     fn wake_at(&self) -> Option<Instant> {
-        self.fractions.wake_at()
+        self.wake_at
     }
 }
 

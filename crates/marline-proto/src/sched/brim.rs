@@ -101,6 +101,10 @@ impl Scheduler for Brim {
         }
     }
 
+    fn minds_others(&self) -> bool {
+        true
+    }
+
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         let (Outcome::Acked, Some(arrived_us)) = (feedback.outcome, feedback.arrived_us) else {
             return;

@@ -24,6 +24,7 @@ mod blest;
 mod brim;
 mod choice;
 mod coding;
+mod common;
 mod cpf;
 mod daps;
 mod dems;
@@ -50,6 +51,7 @@ mod view;
 
 pub use choice::{Choice, ChoiceError};
 pub use coding::Coding;
+pub use common::Common;
 pub use options::{Accepts, OptionSpec, Value};
 pub use outlook::{Outlook, PathOutlook};
 pub use plan::{Blocked, Plan, SymbolSource};
@@ -164,6 +166,11 @@ pub trait Scheduler: fmt::Debug + Send {
     /// Should [`Scheduler::plan`] also be called when a stream has data and no credit of the peer
     /// to send it ([`Plan::blocked`])?
     fn minds_credit(&self) -> bool {
+        false
+    }
+
+    /// Does it look at what waits in other flows of the session ([`Plan::waiting`])?
+    fn minds_others(&self) -> bool {
         false
     }
 

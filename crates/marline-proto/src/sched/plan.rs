@@ -3,7 +3,8 @@ use core::fmt;
 
 use marline_base::{Instant, Rate};
 
-use super::{Coding, PathView, Unit};
+use super::acpf::Fractions;
+use super::{Choice, Coding, Common, PathView, Unit};
 use crate::flow::Symbol;
 
 /// A stream that has data to send and no credit of the peer left.
@@ -72,6 +73,7 @@ pub struct Plan<'a> {
     paths: &'a mut [PathView],
     source: &'a mut dyn SymbolSource,
     symbol: u32,
+    common: Option<&'a mut Common>,
 }
 
 impl<'a> Plan<'a> {
@@ -84,6 +86,16 @@ impl<'a> Plan<'a> {
             paths,
             source,
             symbol,
+            common: None,
+        }
+    }
+
+    /// The same plan beside other flows. Without this the flow is alone.
+    #[must_use]
+    pub fn among(self, common: &'a mut Common) -> Self {
+        Self {
+            common: Some(common),
+            ..self
         }
     }
 
@@ -108,6 +120,20 @@ impl<'a> Plan<'a> {
     /// Bytes that could be sent now, were there room.
     pub fn unsent(&self) -> u64 {
         self.source.unsent()
+    }
+
+    /// Bytes that could be sent now, were there room, of this flow and of all others. Only for schedulers that
+    /// [mind others](super::Scheduler::minds_others).
+    pub fn waiting(&self) -> u64 {
+        let others = self.common.as_ref().map_or(0, |common| common.others());
+        self.unsent() + others
+    }
+
+    /// Takes what all flows of the session with this choice have in common for the flow's own, or gives it back.
+    pub(super) fn exchange_fractions(&mut self, choice: &Choice, own: &mut Fractions) {
+        if let Some(common) = &mut self.common {
+            common.exchange_fractions(choice, own);
+        }
     }
 
     /// The unit that the next symbol belongs to and what is left of it, for schedulers that plan a

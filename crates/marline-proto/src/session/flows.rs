@@ -136,6 +136,7 @@ impl Session {
             delays: Box::new(Delays::default()),
             counters: FlowCounters::default(),
         };
+        self.minds_others |= flow.scheduler.minds_others();
         self.flows.insert(id, flow);
         self.start_coding(id);
     }
@@ -273,6 +274,7 @@ impl Session {
         if let Some(flow) = self.flows.get_mut(&id) {
             check_scheduler(scheduler, flow.kind).map_err(OpenError::Scheduler)?;
             (flow.scheduler, flow.choice) = (scheduler.make(), scheduler);
+            self.minds_others |= flow.scheduler.minds_others();
             rewish(&mut self.wishes, flow);
             self.rest = None;
             self.replan = true;

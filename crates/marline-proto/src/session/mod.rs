@@ -13,7 +13,7 @@ use crate::flow::{Advance, Flow, Symbol};
 use crate::observe::{Observed, Observer};
 use crate::path::Path;
 use crate::ranges::RangeSet;
-use crate::sched::PathView;
+use crate::sched::{Common, PathView};
 use crate::wire::{FlowId, Params, PathId};
 
 mod acks;
@@ -104,6 +104,10 @@ pub struct Session {
     share: Share,
     ageing: Ageing,
     waiting: Waiting,
+    /// What flows have in common for their schedulers.
+    common: Common,
+    /// Schedulers look at what waits in other flows, or did.
+    minds_others: bool,
     /// When schedulers of flows in `share` want to plan although nothing happened.
     wishes: BTreeSet<(Instant, FlowId)>,
     /// Flows that wait for the session's credit alone.
@@ -184,6 +188,8 @@ impl Session {
             share: Share::default(),
             ageing: Ageing::default(),
             waiting: Waiting::default(),
+            common: Common::default(),
+            minds_others: false,
             wishes: BTreeSet::new(),
             starved: BTreeSet::new(),
             control: BTreeSet::new(),

@@ -140,6 +140,7 @@ impl Session {
         let mut views = self.take_views();
         let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0);
         let turn: SmallVec<[FlowId; 16]> = self.share.iter().collect();
+        let mut unsent = self.unsent(&turn);
         for id in turn {
             let Some(flow) = self.flows.get_mut(&id) else {
                 continue;
@@ -151,12 +152,20 @@ impl Session {
                     view.queued_own = flow.queues.bytes(view.id);
                     view.queued = self.waiting.ahead(view.id, class_of(flow), view.queued_own);
                 }
+                if self.minds_others {
+                    unsent = unsent.saturating_sub(flow.unsent(credit));
+                    self.common.set_others(unsent);
+                }
                 if let Some(coder) = &mut flow.coder {
                     coder.borrow(&mut self.advance);
                 }
-                self.data_sent += flow.plan(now, &mut views, credit);
+                let used = flow.plan(now, &mut views, credit, &mut self.common);
+                self.data_sent += used;
                 if let Some(coder) = &mut flow.coder {
                     coder.repay(&mut self.advance);
+                }
+                if self.minds_others {
+                    unsent += flow.unsent(credit - used);
                 }
                 self.waiting.account(flow);
                 rewish(&mut self.wishes, flow);
@@ -171,6 +180,14 @@ impl Session {
             }
         }
         self.views = views;
+    }
+
+    /// Bytes that these flows could send now, were there room; counted only if a scheduler minds them.
+    fn unsent(&self, flows: &[FlowId]) -> u64 {
+        let credit = self.send_credit - self.data_sent;
+        let flows = flows.iter().filter(|_| self.minds_others);
+        let flows = flows.filter_map(|id| self.flows.get(id));
+        flows.map(|flow| flow.unsent(credit)).sum()
     }
 
     /// Writes a datagram for the path at `index`, which [has to say](Self::has_to_say) something.

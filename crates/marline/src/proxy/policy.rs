@@ -94,6 +94,14 @@ impl Policy {
         self.judge(None, address, port)
     }
 
+    /// Does a rule deny a packet to `address`? For addresses that are allowed otherwise.
+    pub fn denies_packet(&self, address: IpAddr, port: Port) -> bool {
+        let address = address.to_canonical();
+        self.deny
+            .iter()
+            .any(|rule| rule.may_cover(port) && rule.names(None, address))
+    }
+
     fn judge(&self, name: Option<&str>, ip: IpAddr, port: Port) -> Result<(), Denied> {
         let ip = ip.to_canonical();
         // An IPv4 address inside an IPv6 one is where a translator would deliver: both are judged.

@@ -24,9 +24,11 @@ impl Gate {
     }
 
     /// May a client with these addresses send this packet? It comes from the client's own address and goes to the
-    /// server's address in the tunnel, to another client if that is allowed, or to what the policy allows.
+    /// server's address in the tunnel, to another client if that is allowed, or to what the policy allows; and to
+    /// nowhere else by way of these.
     pub fn out(&self, own: &[IpAddr], packet: &Packet) -> bool {
         own.contains(&packet.source)
+            && !packet.detour
             && self.allows(packet.destination, port(packet, |ports| ports.1))
     }
 
@@ -40,8 +42,9 @@ impl Gate {
     fn allows(&self, address: IpAddr, port: Port) -> bool {
         if self.pool.contains(address) {
             let servers = self.pool.server();
-            return servers.iter().any(|net| net.addr() == address)
+            let known = servers.iter().any(|net| net.addr() == address)
                 || (self.peers && self.is_client(address));
+            return known && !self.policy.denies_packet(address, port);
         }
         self.policy.check_packet(address, port).is_ok()
     }
@@ -155,6 +158,38 @@ mod tests {
         assert!(!out(&rules, &ping));
         ping[16..20].copy_from_slice(&[10, 2, 0, 1]);
         assert!(out(&rules, &ping));
+    }
+
+    #[test]
+    fn what_is_denied_is_denied_inside_the_tunnel_as_well() {
+        let denied = ["10.77.0.1:22", "[fd77::/64]:22", "10.77.0.9"];
+        let gate = gate(&[], &denied, true);
+        for (destination, port, fine) in [
+            ("10.77.0.1", 22, false),
+            ("10.77.0.1", 80, true),
+            ("fd77::1", 22, false),
+            ("fd77::3", 80, true),
+            ("10.77.0.3", 22, true),
+            ("10.77.0.9", 80, false),
+        ] {
+            let packet = to(destination, port);
+            assert_eq!(out(&gate, &packet), fine, "{destination}:{port}");
+        }
+    }
+
+    #[test]
+    fn nothing_leaves_by_a_detour() {
+        let gate = gate(&[], &[], false);
+        for destination in ["1.1.1.1", "10.77.0.1"] {
+            let mut bytes = to(destination, 80);
+            // A loose source route to 192.168.1.1.
+            let route = [131, 7, 4, 192, 168, 1, 1, 0];
+            bytes.splice(20..20, route);
+            (bytes[0], bytes[3]) = (0x47, bytes[3] + 8);
+            assert!(!out(&gate, &bytes), "{destination}");
+            bytes[20..28].fill(1);
+            assert!(out(&gate, &bytes), "{destination}");
+        }
     }
 
     #[test]

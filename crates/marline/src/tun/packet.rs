@@ -20,8 +20,14 @@ const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
-/// Most of them; a packet with more is carried by its addresses alone.
+/// Most of them; what is behind more is not looked into.
 const MAX_EXTENSIONS: usize = 8;
+
+/// IPv4 options (RFC 791 section 3.1): the end of all, one byte of nothing, and loose and strict source routes.
+const NO_MORE: u8 = 0;
+const NOTHING: u8 = 1;
+const LOOSE_ROUTE: u8 = 131;
+const STRICT_ROUTE: u8 = 137;
 
 const V4_HEADER: usize = 20;
 const V6_HEADER: usize = 40;
@@ -54,6 +60,9 @@ pub struct Packet {
     pub fragment: Fragment,
     /// Where the transport's header begins (bytes); at most the packet's length.
     pub transport: usize,
+    /// Whoever has the destination may be asked to send it on to somebody else: it has a source route, or may have
+    /// one behind more headers than are walked over.
+    pub detour: bool,
     /// Source and destination port, where the protocol has them and they are in this packet.
     pub ports: Option<(u16, u16)>,
 }
@@ -139,6 +148,7 @@ impl Packet {
             dont_fragment: flags & 0x4000 != 0,
             fragment: fragment(offset, more),
             transport: header,
+            detour: has_source_route(&bytes[V4_HEADER..header]),
             ports: None,
         };
         packet.read_ports(bytes);
@@ -167,6 +177,7 @@ impl Packet {
             dont_fragment: true,
             fragment: Fragment::Whole,
             transport: V6_HEADER,
+            detour: false,
             ports: None,
         };
         packet.walk_extensions(bytes)?;
@@ -186,6 +197,11 @@ impl Packet {
                 Ok((usize::from(length) + less) * unit)
             };
             let header = match self.protocol {
+                // Segments left: none once the last address is the destination.
+                ROUTING if bytes.get(self.transport + 3) != Some(&0) => {
+                    self.detour = true;
+                    length(8, 1)?
+                }
                 HOP_BY_HOP | ROUTING | DESTINATION => length(8, 1)?,
                 AUTHENTICATION => length(4, 2)?,
                 FRAGMENT => {
@@ -205,6 +221,7 @@ impl Packet {
             self.protocol = bytes[self.transport];
             self.transport += header;
         }
+        self.detour = true;
         Ok(())
     }
 
@@ -235,6 +252,24 @@ fn fragment(offset: u16, more: bool) -> Fragment {
         (0, true) => Fragment::First,
         _ => Fragment::Later,
     }
+}
+
+/// Is there a source route among the options of an IPv4 header?
+fn has_source_route(options: &[u8]) -> bool {
+    let mut rest = options;
+    while let [kind, behind @ ..] = rest {
+        rest = match *kind {
+            LOOSE_ROUTE | STRICT_ROUTE => return true,
+            NO_MORE => return false,
+            NOTHING => behind,
+            // Lengths of less than kind and length are wrong, and end what routers read, too.
+            _ => match behind.first() {
+                Some(length @ 2..) => rest.get(usize::from(*length)..).unwrap_or_default(),
+                _ => return false,
+            },
+        };
+    }
+    false
 }
 
 #[cfg(test)]
@@ -306,6 +341,33 @@ pub(super) mod tests {
             .collect();
         let packet = Packet::parse(&v6(DESTINATION, &many)).unwrap();
         assert_eq!((packet.protocol, packet.ports), (DESTINATION, None));
+        assert!(packet.detour);
+    }
+
+    #[test]
+    fn source_routes_are_seen() {
+        let with = |options: &[u8]| {
+            let mut bytes = v4(UDP, &[options, &[0; 8]].concat());
+            bytes[0] = 0x45 + (options.len() / 4) as u8;
+            Packet::parse(&bytes).unwrap().detour
+        };
+        assert!(!with(&[]));
+        for kind in [LOOSE_ROUTE, STRICT_ROUTE] {
+            assert!(with(&[kind, 7, 4, 10, 0, 0, 1, NO_MORE]));
+            // Behind a router alert.
+            assert!(with(&[148, 4, 0, 0, kind, 7, 4, 10, 0, 0, 1, NO_MORE]));
+            assert!(with(&[NOTHING, kind, 3, 4]));
+            assert!(!with(&[NO_MORE, kind, 3, 4]));
+        }
+        // A record of the route, and lengths that are wrong.
+        assert!(!with(&[7, 7, 4, 0, 0, 0, 0, NO_MORE]));
+        assert!(!with(&[148, 0, LOOSE_ROUTE, 3]));
+        assert!(!with(&[148, 200, 0, 0]));
+        let by = |left: u8| {
+            let header = [UDP, 0, 0, left, 0, 0, 0, 0, 0x30, 0x39, 0, 53, 0, 8, 0, 0];
+            Packet::parse(&v6(ROUTING, &header)).unwrap().detour
+        };
+        assert!(by(1) && !by(0));
     }
 
     #[test]

@@ -3,15 +3,13 @@
 
 use alloc::vec::Vec;
 
-use marline_base::Instant;
-
-use super::{Bounds, Fractions, MOST, RAW_STEP};
+use super::{Bounds, MOST, RAW_STEP};
 use crate::congestion::Phase;
 use crate::sched::PathView;
 use crate::wire::PathId;
 
-#[derive(Debug)]
-pub(super) struct Kernel {
+#[derive(Clone, Debug)]
+pub(in crate::sched) struct Kernel {
     bounds: Bounds,
     /// In order of path id.
     pub(super) fractions: Vec<(PathId, f64)>,
@@ -28,12 +26,8 @@ impl Kernel {
     fn find(&self, id: PathId) -> Result<usize, usize> {
         self.fractions.binary_search_by_key(&id, |(id, _)| *id)
     }
-}
 
-impl Fractions for Kernel {
-    fn on_time(&mut self, _: Instant, _: f64) {}
-
-    fn on_scheduled(&mut self, paths: &[PathView], queue: f64) {
+    pub(super) fn on_scheduled(&mut self, paths: &[PathView], queue: f64) {
         // A path that is gone begins anew.
         self.fractions
             .retain(|(id, _)| paths.iter().any(|p| p.id == *id));
@@ -57,12 +51,8 @@ impl Fractions for Kernel {
         }
     }
 
-    fn of(&self, path: &PathView) -> f64 {
+    pub(super) fn of(&self, path: &PathView) -> f64 {
         self.find(path.id)
             .map_or(MOST, |index| self.fractions[index].1)
-    }
-
-    fn wake_at(&self) -> Option<Instant> {
-        None
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::congestion::Phase;
+use crate::sched::Common;
 use crate::sched::tests::{Backlog, path};
 use alloc::vec::Vec;
 use marline_base::Duration;
@@ -15,7 +16,7 @@ fn ticks(user: &mut User, queue: f64, goal: f64) -> u32 {
     let mut now = Instant::ZERO;
     user.on_time(now, queue);
     for tick in 0..2_000 {
-        if (user.of(&path(0)) - goal).abs() < 1e-9 {
+        if (user.fraction - goal).abs() < 1e-9 {
             return tick;
         }
         now += MS;
@@ -123,6 +124,14 @@ fn in_the_kernel_each_path_has_its_own_fraction_and_keeps_it_while_it_probes() {
     assert_eq!(kernel.of(&small), 1.0);
 }
 
+fn acpf(user: User) -> Acpf {
+    Acpf {
+        choice: "acpf".parse().unwrap(),
+        fractions: Fractions::User(user),
+        wake_at: None,
+    }
+}
+
 #[test]
 fn the_cheap_path_takes_its_fraction_and_the_dear_one_the_rest() {
     let (mut cheap, mut dear) = (path(0), path(1));
@@ -130,7 +139,7 @@ fn the_cheap_path_takes_its_fraction_and_the_dear_one_the_rest() {
     (dear.window, dear.cost) = (20 * 1_200, 5);
     let mut user = User::new(PAPER);
     user.fraction = 0.47;
-    let mut acpf = Acpf { fractions: user };
+    let mut acpf = acpf(user);
     let mut backlog = Backlog::of(14);
     let mut paths = [dear, cheap];
     paths.sort_unstable_by_key(|p| p.id);
@@ -146,9 +155,71 @@ fn a_live_window_is_never_below_one_packet() {
     tiny.window = 2 * 1_200;
     let mut user = User::new(PAPER);
     user.fraction = 0.05;
-    let mut acpf = Acpf { fractions: user };
+    let mut acpf = acpf(user);
     let mut backlog = Backlog::of(3);
     acpf.plan(&mut Plan::new(Instant::ZERO, &mut [tiny], &mut backlog));
     assert_eq!(backlog.sent_on(), [0]);
     assert_eq!(acpf.wake_at(), Some(Instant::ZERO + MS), "two wait");
+}
+
+/// One path with a window of 20 packets, of which `used` are in flight.
+fn window_of_20(used: u64) -> PathView {
+    let mut one = path(0);
+    one.window = 20 * 1_200;
+    one.in_flight = used * 1_200;
+    one
+}
+
+#[test]
+fn a_flow_in_which_little_waits_goes_by_the_queue_of_all() {
+    for choice in ["acpf", "acpf:kernel=on"] {
+        let choice: Choice = choice.parse().unwrap();
+        let (mut bulk, mut thin) = (choice.make(), choice.make());
+        let mut common = Common::default();
+        let mut now = Instant::ZERO;
+        let mut sent = 0;
+        for _ in 0..2_000 {
+            now += MS;
+            // As many packets leave as have arrived: one fits the window, and three hundred wait.
+            let mut backlog = Backlog::of(301);
+            let used = 19;
+            common.set_others(1_200);
+            bulk.plan(
+                &mut Plan::new(now, &mut [window_of_20(used)], &mut backlog).among(&mut common),
+            );
+            let taken = backlog.sent_on().len() as u64;
+            // In the next millisecond the turn is the other one's.
+            now += MS;
+            let mut backlog = Backlog::of(1);
+            common.set_others((301 - taken) * 1_200);
+            thin.plan(
+                &mut Plan::new(now, &mut [window_of_20(used)], &mut backlog).among(&mut common),
+            );
+            sent += backlog.sent_on().len();
+        }
+        assert_eq!(sent, 2_000, "{choice}");
+    }
+}
+
+#[test]
+fn flows_of_one_session_have_one_fraction_unless_they_were_told_otherwise() {
+    let choice: Choice = "acpf".parse().unwrap();
+    let other: Choice = "acpf:least=0.6".parse().unwrap();
+    let mut common = Common::default();
+    let mut plan = |choice: &Choice, now: Instant| {
+        let mut backlog = Backlog::of(0);
+        let mut flow = choice.make();
+        flow.plan(&mut Plan::new(now, &mut [window_of_20(0)], &mut backlog).among(&mut common));
+        let mut seen = Fractions::User(User::new(PAPER));
+        common.exchange_fractions(choice, &mut seen);
+        let fraction = seen.of(&path(0));
+        common.exchange_fractions(choice, &mut seen);
+        fraction
+    };
+    plan(&choice, Instant::ZERO);
+    plan(&other, Instant::ZERO);
+    // A flow that is opened later finds what the others did.
+    let later = Instant::ZERO + MS * 600;
+    assert!((plan(&choice, later) - 0.47).abs() < 1e-9);
+    assert!((plan(&other, later) - 0.6).abs() < 1e-9);
 }

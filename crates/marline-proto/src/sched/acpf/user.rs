@@ -3,8 +3,7 @@
 
 use marline_base::{Duration, Instant};
 
-use super::{Bounds, Fractions, MOST, RAW_STEP};
-use crate::sched::PathView;
+use super::{Bounds, MOST, RAW_STEP};
 
 /// Time between two moves.
 const TICK: Duration = Duration::from_millis(1);
@@ -13,8 +12,8 @@ const PERSISTENT: f64 = 10.0;
 /// Figure 2c: C2.
 const SLOWDOWN: f64 = 50.0;
 
-#[derive(Debug)]
-pub(super) struct User {
+#[derive(Clone, Debug)]
+pub(in crate::sched) struct User {
     bounds: Bounds,
     pub(super) fraction: f64,
     /// CONSECUTIVE_INCREASE of Figure 2c.
@@ -49,10 +48,8 @@ impl User {
             self.fraction = self.bounds.shrunk(self.fraction, RAW_STEP / SLOWDOWN);
         }
     }
-}
 
-impl Fractions for User {
-    fn on_time(&mut self, now: Instant, queue: f64) {
+    pub(super) fn on_time(&mut self, now: Instant, queue: f64) {
         let mut next = self.next.unwrap_or(now + TICK);
         while next <= now {
             self.tick();
@@ -76,13 +73,7 @@ impl Fractions for User {
         self.queue = queue;
     }
 
-    fn on_scheduled(&mut self, _: &[PathView], _: f64) {}
-
-    fn of(&self, _: &PathView) -> f64 {
-        self.fraction
-    }
-
-    fn wake_at(&self) -> Option<Instant> {
+    pub(super) fn wake_at(&self) -> Option<Instant> {
         // With nothing waiting the missed ticks are made up for when something is.
         self.next.filter(|_| self.queue > 0.0)
     }

@@ -124,3 +124,28 @@ fn what_overflows_a_short_queue_has_all_paths_first() {
         "{now}, after ten have waited {late}"
     );
 }
+
+#[test]
+fn a_thin_flow_is_not_kept_waiting_by_one_that_fills_the_windows() {
+    let links = || {
+        vec![
+            link("cheap", "rate=25mbit,delay=16ms,queue=400ms"),
+            link("dear", "rate=25mbit,delay=26ms,queue=400ms"),
+        ]
+    };
+    for scheduler in ["acpf", "acpf:kernel=on", "brim:threshold=10"] {
+        let bulk = over_packets(tcp("bulk", "new-reno", None), true);
+        let (rate, size) = (Rate::from_bps(50_000), 100);
+        let thin = workload("thin", Load::Constant { rate, size });
+        let thin = over_packets(thin, false);
+        let mut tunnel = session("tunnel", 2, vec![bulk, thin]);
+        tunnel.paths[1].cost = 1;
+        // More than all windows hold always waits.
+        tunnel.workloads[0].flow.queue = Some(4_000_000);
+        tunnel.config.congestion = "bbr";
+        let run = run(&scenario(links(), vec![tunnel]), scheduler, 1);
+        // By its own short queue alone it waited for a second in the mean.
+        let delay = value(&run, "thin.packet_delay.p99_ms");
+        assert!(delay < 200.0, "{scheduler}: {delay} ms");
+    }
+}
