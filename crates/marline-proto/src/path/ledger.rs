@@ -31,8 +31,13 @@ const REORDERING_MEMORY: Duration = Duration::from_secs(30);
 const MAX_EXTRA_EIGHTHS: u32 = 8;
 /// However late packets came that were taken for lost, no more round-trip times are waited.
 const MAX_LATE: u32 = 4;
-/// Lost packets are remembered for so many round-trip times, to learn that a loss was spurious.
+/// Lost packets are remembered for so many round-trip times after it was time to take them for lost, to
+/// learn that a loss was spurious; at least for the second, for where packets overtake each other the
+/// round trips that were measured are short.
 const SPURIOUS_MEMORY: u32 = 3;
+const LEAST_MEMORY: Duration = Duration::from_millis(250);
+/// One over the weight of a packet in the mean time that packets take.
+const TAKEN_MEMORY: u32 = 16;
 
 /// Why a piece of a flow was sent on this path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +186,11 @@ pub(crate) struct Ledger {
     in_order: u64,
     /// When a path that had kept order did so no longer.
     misled: Option<Instant>,
+    /// Mean time from sending to acknowledgement of all packets. Round trips are those of packets that
+    /// come before all later ones: where packets overtake each other, only the quickest do.
+    taken: Duration,
+    /// Time threshold of the last look for lost packets.
+    patience: Duration,
     loss_time: Option<Instant>,
     /// What open packets that were not rescued carry not for the first time, by packet number.
     repeats: Pieces<FlowId, u64>,
@@ -280,6 +290,12 @@ impl Ledger {
         let spurious = packet.fate == Fate::Lost;
         let sent = packet.sent;
         let took = now.since(packet.sent);
+        if packet.eliciting {
+            self.taken = match self.taken {
+                Duration::ZERO => took,
+                taken => (taken * (TAKEN_MEMORY - 1) + took) / TAKEN_MEMORY,
+            };
+        }
         if packet.fate == Fate::Outstanding && packet.eliciting {
             self.in_flight -= u64::from(packet.size);
             self.outstanding -= 1;
@@ -334,8 +350,10 @@ impl Ledger {
         let eighths = 9 + self.reordering.map_or(0, |r| r.extra_eighths);
         let base = rtt.smoothed().max(rtt.latest());
         let late = self.reordering.map_or(Duration::ZERO, |r| r.late);
-        let delay = (base * eighths / 8).max(late.min(base * MAX_LATE));
+        let latest = base.max(self.taken) * MAX_LATE;
+        let delay = (base * eighths / 8).max(late.min(latest));
         let delay = delay.max(GRANULARITY);
+        self.patience = delay;
         let threshold = if self.keeps_order() {
             ORDERLY_THRESHOLD
         } else {
@@ -402,7 +420,7 @@ impl Ledger {
 
     /// Drops settled packets at the front; lost ones stay a while, to notice that they arrive.
     fn forget(&mut self, now: Instant, rtt: &Rtt) {
-        let memory = rtt.smoothed() * SPURIOUS_MEMORY;
+        let memory = self.patience + (rtt.smoothed() * SPURIOUS_MEMORY).max(LEAST_MEMORY);
         while let Some(packet) = self.packets.front() {
             let keep = match packet.fate {
                 // Nobody acknowledges a packet that only acknowledges.

@@ -90,9 +90,11 @@ impl Interval {
         }
     }
 
-    /// Does it overlap `first`, which begins no later?
+    /// Does it overlap `first`, which begins no later? A point at its very beginning only touches it, so that
+    /// of two paths alike it does not matter which is called the first.
     fn overlaps(&self, first: &Self) -> bool {
-        self.left < first.right
+        let touches = self.left >= self.right && self.left <= first.left;
+        self.left < first.right && !touches
     }
 }
 

@@ -150,7 +150,10 @@ impl LiveIn {
         let listen = match address.strip_prefix(':') {
             Some(port) => {
                 let any = listen_address(&format!("0.0.0.0:{port}"));
-                any.map_err(|_| Problem::new(format!("`{port}` is not a port")))?
+                any.map_err(|_| {
+                    Problem::new(format!("`{port}` is not a port"))
+                        .hint("write a number up to 65535, and options after a comma: `udp://:5000,latency=150ms`")
+                })?
             }
             None => listen_address(address)?,
         };

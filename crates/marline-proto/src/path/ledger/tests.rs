@@ -86,3 +86,34 @@ fn one_that_does_so_no_longer_gets_three_packets_time_again() {
     assert!(ledger.on_ack(at(1_310), &[n + 8..=n + 8]).unwrap()[0].spurious);
     assert!(ledger.reordering.is_some());
 }
+
+/// Every second packet takes 30 ms and the others 140, so that round trips, which are those of the
+/// packets that come first, say 30 ms: that all of them arrive is learnt all the same.
+#[test]
+fn packets_that_are_always_overtaken_are_not_lost_for_ever() {
+    let mut ledger = Ledger::default();
+    let rtt = Rtt::new(Some(Duration::from_millis(30)));
+    let mut arrivals = alloc::collections::BTreeSet::new();
+    let (mut lost, mut spurious) = ([0; 2], 0);
+    for ms in 0..4_000 {
+        let now = Instant::from_millis(ms);
+        if ms % 5 == 0 {
+            let number = ledger.next_number();
+            send(&mut ledger, ms);
+            let takes = if number % 2 == 0 { 30 } else { 140 };
+            arrivals.insert((ms + takes, number));
+        }
+        while let Some(&(at, number)) = arrivals.first()
+            && at == ms
+        {
+            arrivals.pop_first();
+            // What was forgotten is acknowledged in vain.
+            let settled = ledger.on_ack(now, &[number..=number]).unwrap();
+            spurious += settled.iter().filter(|p| p.spurious).count();
+        }
+        lost[usize::from(ms >= 1_000)] += ledger.detect_lost(now, &rtt).len();
+    }
+    assert!((1..40).contains(&lost[0]), "{lost:?}");
+    assert_eq!(lost[1], 0);
+    assert_eq!(spurious, lost[0], "every loss was a mistake");
+}

@@ -59,7 +59,16 @@ impl Target {
     /// The application says that it needs `given`, and so many bytes wait to be sent now.
     pub(in crate::sched) fn observe(&mut self, now: Instant, given: Option<Rate>, unsent: u64) {
         self.said = given;
-        if self.given().is_some() || now < self.next {
+        if let Some(rate) = self.given() {
+            // Measured again, nothing may be left from before: the bytes of all the time between would count
+            // as those of a second. Until there is something new, what was given holds.
+            self.written.clear();
+            self.rates.clear();
+            self.next = now;
+            self.measured = rate.as_bps() as f64 / 8.0;
+            return;
+        }
+        if now < self.next {
             return;
         }
         // After silence the intervals that passed count as empty ones, a second of them at most.
@@ -82,10 +91,13 @@ impl Target {
     }
 
     fn upper(&self) -> f64 {
+        if self.written.len() < 2 {
+            return self.measured;
+        }
         let seconds = BIN.as_secs_f64() * BINS as f64;
         if self.rates.is_empty() {
             // Less than a second was seen: what was written, in the time that it took.
-            let seen = self.written.len().saturating_sub(1).max(1) as f64 * BIN.as_secs_f64();
+            let seen = (self.written.len() - 1) as f64 * BIN.as_secs_f64();
             let first = self.written.front().copied().unwrap_or(0);
             let last = self.written.back().copied().unwrap_or(0);
             // What expires unsent is not written any more.

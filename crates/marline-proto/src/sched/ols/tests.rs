@@ -79,6 +79,9 @@ fn intervals_that_only_touch_do_not_overlap_and_points_lie_inside() {
     assert!(!at(2.0, 3.0).overlaps(&first));
     assert!(at(1.5, 1.5).overlaps(&first), "a point inside");
     assert!(!at(1.0, 1.0).overlaps(&at(1.0, 1.0)), "two points");
+    assert!(!at(1.0, 1.0).overlaps(&first), "a point at an end");
+    assert!(!first.overlaps(&at(1.0, 1.0)), "the same two");
+    assert!(first.overlaps(&first), "alike");
 }
 
 #[test]
@@ -162,4 +165,21 @@ fn the_target_is_measured_when_nobody_says_it() {
     let mut given = Target::new(4.0);
     given.observe(Instant::ZERO, Some(marline_base::Rate::from_mbps(8)), 0);
     assert_eq!(given.bytes_per_second(), 0.5e6);
+}
+
+#[test]
+fn a_target_that_is_given_for_a_while_leaves_nothing_to_the_measurement() {
+    let mut target = Target::new(0.0);
+    let given = marline_base::Rate::from_mbps(8);
+    // 10 Mb/s all the time; from 3 to 60 s the application says that it needs 8.
+    for ms in 0..70_000 {
+        let said = (3_000..60_000).contains(&ms).then_some(given);
+        target.observe(Instant::from_millis(ms), said, 1_250);
+        target.sent(1_250);
+        let mbps = target.bytes_per_second() * 8e-6;
+        if ms >= 2_000 {
+            assert!((7.9..10.2).contains(&mbps), "{mbps} at {ms} ms");
+        }
+    }
+    assert!((target.bytes_per_second() - 1.25e6).abs() < 0.02e6);
 }
