@@ -5,6 +5,10 @@
 //! [bytes]
 //! wwan0 = 1234567
 //! ```
+//! With `clock = "2026-10"` the clock was behind the month that is counted when it was looked at last. A clock that is
+//! set back must not make anybody forget what was used; but one that was ahead once, and is right again, must not make
+//! a month last for years. So a month behind the one that is counted begins anew, too, once the clock has come to it from
+//! an earlier one.
 
 use super::Month;
 use crate::tun::write_whole;
@@ -18,6 +22,8 @@ use std::path::PathBuf;
 pub struct Ledger {
     file: Option<PathBuf>,
     month: Month,
+    /// The month that the clock showed last.
+    clock: Month,
     used: BTreeMap<String, u64>,
     /// What the carrier of a path had counted when it was last asked.
     seen: BTreeMap<String, u64>,
@@ -29,6 +35,8 @@ pub struct Ledger {
 #[serde(deny_unknown_fields)]
 struct Stored {
     month: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clock: Option<String>,
     #[serde(default)]
     bytes: BTreeMap<String, u64>,
 }
@@ -50,6 +58,7 @@ impl Ledger {
         let mut ledger = Ledger {
             file,
             month: now,
+            clock: now,
             used: BTreeMap::new(),
             seen: BTreeMap::new(),
             changed: false,
@@ -68,15 +77,16 @@ impl Ledger {
         };
         let damaged = |problem: &str| error(format!("is damaged: {problem}"));
         let stored: Stored = toml::from_str(&text).map_err(|problem| damaged(problem.message()))?;
-        let month: Month = stored
-            .month
-            .parse()
-            .map_err(|problem: super::month::NoMonth| damaged(&problem.to_string()))?;
-        // A clock that was wrong once is no reason to forget what was used.
-        if month >= now {
-            ledger.month = month;
-            ledger.used = stored.bytes;
-        }
+        let month = |text: String| -> Result<Month, LedgerError> {
+            text.parse()
+                .map_err(|problem: super::month::NoMonth| damaged(&problem.to_string()))
+        };
+        let clock = stored.clock.map(month).transpose()?;
+        let month = month(stored.month)?;
+        ledger.month = month;
+        ledger.clock = clock.unwrap_or(month);
+        ledger.used = stored.bytes;
+        ledger.turn(now);
         Ok(ledger)
     }
 
@@ -90,9 +100,11 @@ impl Ledger {
         self.used.get(path).copied().unwrap_or(0)
     }
 
-    /// Begins a new month with nothing used, if `now` is one.
+    /// Begins a new month with nothing used, if `now`, which the clock shows, is one.
     pub fn turn(&mut self, now: Month) {
-        if now > self.month {
+        let before = std::mem::replace(&mut self.clock, now);
+        self.changed |= before != now;
+        if now > self.month || (before < now && now < self.month) {
             self.month = now;
             self.used.clear();
             self.changed = true;
@@ -122,6 +134,7 @@ impl Ledger {
         };
         let stored = Stored {
             month: self.month.to_string(),
+            clock: (self.clock != self.month).then(|| self.clock.to_string()),
             bytes: self.used.clone(),
         };
         let error = |problem: String| LedgerError {
@@ -191,6 +204,33 @@ mod tests {
         let mut back = Ledger::load(file, month(NOVEMBER)).unwrap();
         back.turn(month(NOVEMBER));
         assert_eq!((back.used("wwan0"), back.month()), (5, month(DECEMBER)));
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_once_makes_no_month_last_for_years() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("usage.toml");
+        let file = Some(path.clone());
+        let mut ledger = Ledger::load(file.clone(), month("2099-05")).unwrap();
+        ledger.count("wwan0", 10);
+        ledger.turn(month(NOVEMBER));
+        ledger.count("wwan0", 15);
+        assert_eq!(ledger.used("wwan0"), 15);
+        ledger.save().unwrap();
+        // Also across restarts; the clock of a host without a battery begins in 1970.
+        let mut ledger = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
+        assert_eq!(ledger.used("wwan0"), 15);
+        ledger.save().unwrap();
+        let mut ledger = Ledger::load(file, month(DECEMBER)).unwrap();
+        assert_eq!((ledger.used("wwan0"), ledger.month()), (0, month(DECEMBER)));
+        ledger.count("wwan0", 7);
+        for shown in ["1970-01", DECEMBER] {
+            ledger.turn(month(shown));
+            assert_eq!((ledger.used("wwan0"), ledger.month()), (7, month(DECEMBER)));
+        }
+        ledger.save().unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(!text.contains("clock"), "{text}");
     }
 
     #[test]

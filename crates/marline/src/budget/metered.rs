@@ -93,6 +93,18 @@ impl<M: Manage> Metered<M> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The name of the path that is called `name`, which may be its number.
+    async fn name_of(&self, name: &str) -> String {
+        let sessions = self.session.status().await.sessions;
+        let paths = || sessions.iter().flat_map(|session| &session.paths);
+        let number = name.parse().ok();
+        if paths().any(|path| path.name == name) {
+            return name.to_owned();
+        }
+        let found = paths().find(|path| Some(path.id) == number);
+        found.map_or(name, |path| &path.name).to_owned()
+    }
+
     /// Watches the paths. Never completes; must be run for budgets to hold.
     pub async fn watch(&self) {
         let mut looks = interval(LOOK);
@@ -156,15 +168,17 @@ impl<M: Manage> Manage for Metered<M> {
     }
 
     async fn remove_path(&self, name: &str) -> Result<(), ManageError> {
+        let full = self.name_of(name).await;
         self.session.remove_path(name).await?;
-        self.state().limits.remove(name);
+        self.state().limits.remove(&full);
         Ok(())
     }
 
     /// Whoever calls a path back that is over its budget gets it until the end of the month.
     async fn set_standby(&self, name: &str, standby: bool) -> Result<(), ManageError> {
+        let full = self.name_of(name).await;
         self.session.set_standby(name, standby).await?;
-        if let Some(limit) = self.state().limits.get_mut(name) {
+        if let Some(limit) = self.state().limits.get_mut(&full) {
             limit.standby = standby;
         }
         Ok(())
@@ -289,8 +303,14 @@ mod tests {
         called.session.asked();
         called.look(month("2026-11")).await;
         assert_eq!(called.session.asked(), []);
+        // Put to rest by its number while it is over, it rests in the next month, too.
+        let id = called.status().await.sessions[0].paths[0].id.to_string();
+        called.set_standby(&id, true).await.unwrap();
+        called.session.asked();
+        called.look(month("2026-12")).await;
+        assert_eq!(called.session.asked(), []);
         // A path without a budget, or that is gone, has none.
-        called.remove_path("wwan0").await.unwrap();
+        called.remove_path(&id).await.unwrap();
         assert_eq!(called.status().await.sessions[0].paths[0].budget, None);
     }
 }
