@@ -209,7 +209,8 @@ mod tests {
     #[test]
     fn a_clock_that_was_ahead_once_makes_no_month_last_for_years() {
         let folder = tempfile::tempdir().unwrap();
-        let file = Some(folder.path().join("usage.toml"));
+        let path = folder.path().join("usage.toml");
+        let file = Some(path.clone());
         let mut ledger = Ledger::load(file.clone(), month("2099-05")).unwrap();
         ledger.count("wwan0", 10);
         ledger.turn(month(NOVEMBER));
@@ -220,7 +221,7 @@ mod tests {
         let mut ledger = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
         assert_eq!(ledger.used("wwan0"), 15);
         ledger.save().unwrap();
-        let mut ledger = Ledger::load(file.clone(), month(DECEMBER)).unwrap();
+        let mut ledger = Ledger::load(file, month(DECEMBER)).unwrap();
         assert_eq!((ledger.used("wwan0"), ledger.month()), (0, month(DECEMBER)));
         ledger.count("wwan0", 7);
         for shown in ["1970-01", DECEMBER] {
@@ -228,7 +229,7 @@ mod tests {
             assert_eq!((ledger.used("wwan0"), ledger.month()), (7, month(DECEMBER)));
         }
         ledger.save().unwrap();
-        let text = std::fs::read_to_string(file.unwrap()).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
         assert!(!text.contains("clock"), "{text}");
     }
 
