@@ -11,7 +11,8 @@ pub struct ForecastStatus {
     pub mean_bps: u64,
     /// Standard deviation, bits per second.
     pub sd_bps: u64,
-    /// How it comes about: `bank`, or of the paper's filter `normal`, `step` or `outage`.
+    /// How it comes about: `bank`, or of the paper's filter `slow-start`, `normal`, `down-step`,
+    /// `up-step` or `outage`.
     pub mode: String,
     /// Probability that the path falls into an outage, 0 to 1.
     pub outage: f64,

@@ -13,6 +13,8 @@ use tokio::time::Instant;
 pub(super) const LONGEST: usize = 512 << 10;
 /// Bytes before each datagram.
 pub(super) const HEAD: usize = 2;
+/// Sources whose frames are open at a time; of more the oldest frame goes as it is.
+const MAX_SOURCES: usize = 8;
 
 /// Datagrams that travel as one block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +26,13 @@ pub(super) struct Group {
 }
 
 /// Puts datagrams together: RTP packets of one source that have one timestamp are one frame (RFC 3550 section 5.1),
-/// which is complete with the packet that has the marker, or when a packet with another timestamp comes, or when it has
-/// waited too long. What is not RTP is complete by itself.
+/// which is complete with the packet that has the marker, or when a packet of the source with another timestamp comes, or
+/// when it has waited too long. Sources that share a port do not disturb each other. What is not RTP is complete by itself.
 #[derive(Debug)]
 pub(super) struct Grouper {
     patience: Duration,
-    open: Option<Open>,
+    /// The oldest first; one of each source.
+    open: Vec<Open>,
 }
 
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl Grouper {
     pub(super) const fn new(patience: Duration) -> Self {
         Grouper {
             patience,
-            open: None,
+            open: Vec::new(),
         }
     }
 
@@ -78,32 +81,42 @@ impl Grouper {
             return complete;
         };
         let frame = header.frame();
+        let mut found = self.open.iter().position(|open| open.frame.0 == frame.0);
         let fits = |open: &Open| {
             open.frame == frame && open.bytes.len() + HEAD + datagram.len() <= LONGEST
         };
-        if self.open.as_ref().is_some_and(|open| !fits(open)) {
-            complete.extend(self.flush());
+        if let Some(index) = found
+            && !fits(&self.open[index])
+        {
+            complete.push(self.open.remove(index).close());
+            found = None;
         }
-        let open = self.open.get_or_insert_with(|| Open {
-            frame,
-            since: now,
-            bytes: BytesMut::new(),
+        let index = found.unwrap_or_else(|| {
+            if self.open.len() == MAX_SOURCES {
+                complete.extend(self.flush());
+            }
+            self.open.push(Open {
+                frame,
+                since: now,
+                bytes: BytesMut::new(),
+            });
+            self.open.len() - 1
         });
-        put(&mut open.bytes, datagram);
+        put(&mut self.open[index].bytes, datagram);
         if header.marker {
-            complete.extend(self.flush());
+            complete.push(self.open.remove(index).close());
         }
         complete
     }
 
-    /// When the open frame has waited too long, if there is one.
+    /// When the oldest open frame has waited too long, if there is one.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.open.as_ref().map(|open| open.since + self.patience)
+        self.open.first().map(|open| open.since + self.patience)
     }
 
-    /// The open frame as far as it came.
+    /// The oldest open frame as far as it came.
     pub(super) fn flush(&mut self) -> Option<Group> {
-        self.open.take().map(Open::close)
+        (!self.open.is_empty()).then(|| self.open.remove(0).close())
     }
 }
 
@@ -155,6 +168,28 @@ mod tests {
         assert!(push(&mut grouper, &c).is_empty());
         assert_eq!(push(&mut grouper, &d), [[&c[..]], [&d[..]]]);
         assert_eq!(grouper.flush(), None);
+    }
+
+    #[test]
+    fn sources_that_share_a_port_do_not_cut_each_other_s_frames() {
+        let mut grouper = Grouper::new(PATIENCE);
+        let of = |source: u8, mut packet: Vec<u8>| {
+            packet[11] = source;
+            packet
+        };
+        let [a, b] = [of(1, packet(1, false, 1)), of(1, packet(1, true, 2))];
+        let [x, y] = [of(2, packet(9, false, 3)), of(2, packet(10, false, 4))];
+        assert!(push(&mut grouper, &a).is_empty());
+        assert!(push(&mut grouper, &x).is_empty());
+        assert_eq!(push(&mut grouper, &y), [[&x[..]]]);
+        assert_eq!(push(&mut grouper, &b), [[&a[..], &b[..]]]);
+        // However many there are, few are remembered.
+        for source in 10..30 {
+            push(&mut grouper, &of(source, packet(1, false, source)));
+            assert!(grouper.open.len() <= MAX_SOURCES);
+        }
+        let oldest = grouper.flush().unwrap();
+        assert!(datagrams(oldest.block).eq([&of(22, packet(1, false, 22))[..]]));
     }
 
     #[test]

@@ -8,12 +8,25 @@ use crate::path::forecast::Calibration;
 const MOST: usize = 256;
 /// Packets of which nothing is heard for so long after they should have left (seconds) are lost.
 const PATIENCE: f64 = 1.0;
+/// Blocks of which something was heard before anything was promised, at most: where a round trip takes less than a block
+/// waits for the plan of its rest.
+const EARLY: usize = 64;
 
 /// Promises about one path: all packets of a block that went on it are on time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathPromises {
     open: VecDeque<Promise>,
+    early: VecDeque<Early>,
     calibration: Calibration,
+}
+
+/// What was heard of a block's packets before it was promised.
+#[derive(Clone, Copy, Debug)]
+struct Early {
+    block: u64,
+    packets: u32,
+    /// When the last of those left that arrived.
+    left: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +52,20 @@ impl PathPromises {
         {
             self.calibration.record(oldest.probability, false);
         }
+        let early = self.early.iter().position(|early| early.block == block);
+        let early = early.and_then(|index| self.early.remove(index));
+        let left = early.and_then(|early| early.left);
         self.open.push_back(Promise {
             block,
             probability,
             by,
-            open: packets,
-            arrived: false,
-            late: false,
+            open: packets.saturating_sub(early.map_or(0, |early| early.packets)),
+            arrived: left.is_some(),
+            late: left.is_some_and(|left| left > by),
         });
+        if self.open.back().is_some_and(|promise| promise.open == 0) {
+            self.close(self.open.len() - 1);
+        }
     }
 
     /// A packet of the block left the bottleneck then.
@@ -69,6 +88,7 @@ impl PathPromises {
     fn known(&mut self, block: u64, left: Option<f64>) {
         let found = self.open.iter().position(|promise| promise.block == block);
         let Some((index, promise)) = found.and_then(|i| Some((i, self.open.get_mut(i)?))) else {
+            self.heard_early(block, left);
             return;
         };
         promise.open -= 1;
@@ -79,6 +99,26 @@ impl PathPromises {
         if promise.open == 0 {
             self.close(index);
         }
+    }
+
+    fn heard_early(&mut self, block: u64, left: Option<f64>) {
+        let latest = |early: &&mut Early| early.block == block;
+        if let Some(early) = self.early.iter_mut().find(latest) {
+            early.packets = early.packets.saturating_add(1);
+            early.left = match (early.left, left) {
+                (Some(before), Some(left)) => Some(before.max(left)),
+                (before, left) => before.or(left),
+            };
+            return;
+        }
+        if self.early.len() == EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back(Early {
+            block,
+            packets: 1,
+            left,
+        });
     }
 
     fn close(&mut self, index: usize) {
@@ -99,12 +139,18 @@ impl PathPromises {
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockPromises {
     open: BTreeMap<u64, f64>,
+    /// What became of blocks before they were promised.
+    early: BTreeMap<u64, bool>,
     calibration: Calibration,
 }
 
 impl BlockPromises {
     /// The block is on time with this probability.
     pub(super) fn promise(&mut self, block: u64, probability: f64) {
+        if let Some(on_time) = self.early.remove(&block) {
+            self.calibration.record(probability, on_time);
+            return;
+        }
         if self.open.len() == MOST
             && let Some((_, probability)) = self.open.pop_first()
         {
@@ -117,7 +163,12 @@ impl BlockPromises {
     pub(super) fn settle(&mut self, block: u64, on_time: bool) {
         if let Some(probability) = self.open.remove(&block) {
             self.calibration.record(probability, on_time);
+            return;
         }
+        if self.early.len() == EARLY {
+            self.early.pop_first();
+        }
+        self.early.insert(block, on_time);
     }
 
     /// Nothing can be said of the block: an application gave it up.
@@ -169,6 +220,34 @@ mod tests {
         assert_eq!(total(&path), (4, 2));
         path.left(7, 4.1);
         assert_eq!(total(&path), (5, 3));
+    }
+
+    #[test]
+    fn what_is_heard_before_it_is_promised_counts() {
+        let mut path = PathPromises::default();
+        path.left(1, 0.4);
+        path.left(1, 0.3);
+        path.promise(1, 2, 0.5, 0.9);
+        assert_eq!(total(&path), (1, 1));
+        path.left(2, 0.6);
+        path.gone(2);
+        path.promise(2, 3, 0.5, 0.9);
+        assert_eq!(total(&path), (1, 1));
+        path.left(2, 0.4);
+        assert_eq!(total(&path), (2, 1));
+        let mut blocks = BlockPromises::default();
+        blocks.settle(1, true);
+        blocks.settle(2, false);
+        blocks.promise(1, 0.9);
+        blocks.promise(2, 0.9);
+        let all = blocks.calibration().total();
+        assert_eq!((all.promises, all.kept), (2, 1));
+        // Of what is never promised little is remembered.
+        for block in 0..1_000 {
+            path.left(block, 0.4);
+            blocks.settle(block, true);
+        }
+        assert!(path.early.len() <= EARLY && blocks.early.len() <= EARLY);
     }
 
     #[test]
