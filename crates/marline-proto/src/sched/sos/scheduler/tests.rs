@@ -100,6 +100,22 @@ fn a_shaky_path_gets_less_than_its_mean_would_earn() {
     assert!(large[0] > 100, "{large:?}");
 }
 
+/// One packet of sixty is 40 ms late, the others come at once: 1 ms a packet, deviation 5. Were sums normal, one packet of
+/// it would be promised in 11 ms, when the steady path has brought all ten; in truth it is there with 98 %.
+#[test]
+fn a_path_that_is_rarely_late_is_worth_a_packet_of_a_small_object() {
+    let mut scheduler = make("sos");
+    sent(&mut *scheduler, &mut paths(), 1);
+    let mut rare = [300; 60];
+    rare[31] = 40_000;
+    teach(&mut *scheduler, 0, &[1_000]);
+    teach(&mut *scheduler, 1, &rare);
+    let mut even = paths();
+    even[1].rate = even[0].rate;
+    let found = counts(&sent(&mut *scheduler, &mut even, 10));
+    assert!((1..=4).contains(&found[1]), "{found:?}");
+}
+
 /// Two units, the second of which is more urgent and comes later; and one that was emitted whole.
 #[derive(Default)]
 struct Several {
