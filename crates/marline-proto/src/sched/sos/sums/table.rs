@@ -10,6 +10,7 @@ pub(super) const FINE: usize = 4;
 pub(super) const ROWS: usize = 19;
 pub(super) const COLUMNS: usize = 31;
 
+#[expect(clippy::approx_constant, reason = "what looks like π is a knot")]
 #[rustfmt::skip]
 pub(super) const ROOTS: [[f32; COLUMNS]; ROWS] = [
     [0.7444, 0.7648, 0.7853, 0.8059, 0.8266, 0.8473, 0.8680, 0.8888, 0.9096, 0.9305, 0.9513, 0.9722, 0.9930, 1.0139, 1.0348, 1.0556, 1.0765, 1.0973, 1.1181, 1.1389, 1.1597, 1.1804, 1.2011, 1.2218, 1.2425, 1.2631, 1.2837, 1.3042, 1.3247, 1.3451, 1.3655],
