@@ -21,7 +21,7 @@ const SMALL: u32 = 64;
 /// and of others so many are moved at most.
 const MOVES: u32 = 16;
 /// Steps towards the time that a split keeps.
-const STEPS: u32 = 4;
+const STEPS: u32 = 10;
 /// What a move must add to the probability that all is there.
 const WORTH: f64 = 1e-3;
 /// No path's tail is less: beyond it tables end, and nothing is ever known.
