@@ -10,7 +10,6 @@ pub(super) const FINE: usize = 4;
 pub(super) const ROWS: usize = 19;
 pub(super) const COLUMNS: usize = 31;
 
-#[expect(clippy::approx_constant, reason = "what looks like π is a knot")]
 #[rustfmt::skip]
 #[expect(clippy::approx_constant, reason = "they are not those constants")]
 pub(super) const ROOTS: [[f32; COLUMNS]; ROWS] = [
