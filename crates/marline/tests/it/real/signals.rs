@@ -6,6 +6,7 @@ use marline::emulate::Emulator;
 use rustix::process::Signal;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
 
 struct Running {
     site: Site,
@@ -53,6 +54,8 @@ fn a_client_that_is_told_to_stop_lets_connections_finish() {
     for signal in [Signal::INT, Signal::TERM] {
         let mut all = running();
         let mut stream = all.connection();
+        // `timeout` signals a program, and then its group: that is one wish.
+        all.client.signal(signal);
         all.client.signal(signal);
         all.client.logged("that it stops", logs_stopping);
         until("nothing new to be begun", || {
@@ -88,6 +91,8 @@ fn a_second_signal_resets_open_connections_at_once() {
     let mut stream = all.connection();
     all.client.signal(Signal::INT);
     all.client.logged("that it stops", logs_stopping);
+    // Sooner it would be the same wish.
+    std::thread::sleep(Duration::from_millis(600));
     all.client.signal(Signal::INT);
     all.client.logged("that it stopped at once", |line| {
         line.contains("at once; open").then_some(())
