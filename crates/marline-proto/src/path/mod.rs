@@ -3,6 +3,7 @@
 mod arrival;
 pub mod delivery;
 pub mod forecast;
+pub(crate) mod least;
 mod ledger;
 mod loss_meter;
 mod one_way;

@@ -95,7 +95,7 @@ impl Bounds {
 
 /// How the fractions of the windows move.
 #[derive(Clone, Debug)]
-pub(super) enum Fractions {
+enum Fractions {
     Kernel(Kernel),
     User(User),
 }
@@ -175,10 +175,10 @@ impl Acpf {
 
 impl Scheduler for Acpf {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        plan.exchange_fractions(&self.choice, &mut self.fractions);
+        plan.exchange(&self.choice, &mut self.fractions);
         self.send(plan);
         self.wake_at = self.fractions.wake_at();
-        plan.exchange_fractions(&self.choice, &mut self.fractions);
+        plan.exchange(&self.choice, &mut self.fractions);
     }
 
     fn minds_others(&self) -> bool {

@@ -1,20 +1,21 @@
 //! What the flows of a session have in common.
 //!
 //! A scheduler belongs to one flow. In a tunnel every conversation is one, and some schedulers are meant for
-//! the tunnel as a whole: what waits in it, and how much of each path it uses.
+//! the tunnel as a whole: what waits in it, and what they have learnt or decided for all of it.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::any::Any;
 
 use super::Choice;
-use super::acpf::Fractions;
 
 /// Of one session, whose flows plan one after the other.
 #[derive(Debug, Default)]
 pub struct Common {
     /// Bytes that wait in all flows but the one that plans now ([`Plan::waiting`](super::Plan::waiting)).
     others: u64,
-    /// Of `acpf`, by how it was chosen.
-    fractions: Vec<(Choice, Fractions)>,
+    /// What flows share whose scheduler was chosen alike; as many as there are choices in a session.
+    shared: Vec<(Choice, Box<dyn Any + Send>)>,
 }
 
 impl Common {
@@ -27,12 +28,12 @@ impl Common {
         self.others
     }
 
-    /// Exchanges `own` for the fractions of all flows with this choice, which it is at first.
-    pub(super) fn exchange_fractions(&mut self, choice: &Choice, own: &mut Fractions) {
-        let known = self.fractions.iter_mut().find(|(c, _)| c == choice);
-        match known {
-            Some((_, fractions)) => core::mem::swap(fractions, own),
-            None => self.fractions.push((*choice, own.clone())),
+    /// Exchanges `own` for what all flows with this choice share, which is a copy of it at first.
+    pub(super) fn exchange<T: Any + Clone + Send>(&mut self, choice: &Choice, own: &mut T) {
+        let known = self.shared.iter_mut().find(|(known, _)| known == choice);
+        match known.and_then(|(_, shared)| shared.downcast_mut::<T>()) {
+            Some(shared) => core::mem::swap(shared, own),
+            None => self.shared.push((*choice, Box::new(own.clone()))),
         }
     }
 }

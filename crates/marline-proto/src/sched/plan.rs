@@ -1,9 +1,9 @@
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt;
 
 use marline_base::{Instant, Rate};
 
-use super::acpf::Fractions;
 use super::{Choice, Coding, Common, PathView, Unit};
 use crate::flow::Symbol;
 
@@ -129,10 +129,11 @@ impl<'a> Plan<'a> {
         self.unsent() + others
     }
 
-    /// Takes what all flows of the session with this choice have in common for the flow's own, or gives it back.
-    pub(super) fn exchange_fractions(&mut self, choice: &Choice, own: &mut Fractions) {
+    /// Takes what all flows of the session with this choice share for the flow's own, or gives it back. A flow that is
+    /// alone keeps its own.
+    pub(super) fn exchange<T: Any + Clone + Send>(&mut self, choice: &Choice, own: &mut T) {
         if let Some(common) = &mut self.common {
-            common.exchange_fractions(choice, own);
+            common.exchange(choice, own);
         }
     }
 

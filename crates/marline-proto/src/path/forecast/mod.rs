@@ -22,7 +22,6 @@ mod calibration;
 pub mod gradient;
 mod kalman;
 mod lateness;
-mod least;
 mod mixture;
 pub mod normal;
 mod outage;

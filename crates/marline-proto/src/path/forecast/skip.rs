@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::least::Least;
 use super::{Backlog, Bank, Batch, CapacityForecast, Kalman, Persistence, ServiceMeter};
+use crate::path::least::Least;
 
 /// A sample needs so much of a block's interval in which the bottleneck was at work.
 const SEEN: f64 = 0.02;
@@ -16,9 +16,12 @@ const GLIMPSE: f64 = 0.25;
 const SILENT: f64 = 2.0;
 /// Whole intervals until what happened is known, at most: blocks every 2 ms over satellites.
 const MOST_BEHIND: f64 = 512.0;
+/// How late departures are heard of at least is that of the last one or two of these (seconds): a route may become
+/// longer at any time.
+const LATELY: f64 = 0.5;
 /// Batches that are told apart; more are joined.
 const MOST_BATCHES: usize = 256;
-/// Backlogs whose capacity is not known yet.
+/// Backlogs whose capacity is not known yet; of what lies further behind it is not learnt what follows a glimpse.
 const MOST_PENDING: usize = 64;
 
 /// How samples become a forecast.
@@ -52,7 +55,7 @@ pub struct Skip {
     /// What is not known to have left, in the order of sending.
     batches: Vec<Batch>,
     /// Least time from a departure until it is heard of, and when something was heard last.
-    lag: Least,
+    lag: Least<f64, f64>,
     heard: f64,
     /// Until when departures are known, beyond what was measured.
     progress: f64,
@@ -138,7 +141,9 @@ impl Skip {
 
     /// At `heard` it became known what had left at `left`.
     fn hear(&mut self, heard: f64, left: f64) {
-        self.lag.note(heard, (heard - left).max(0.0));
+        if heard.is_finite() && left.is_finite() {
+            self.lag.note(heard, LATELY, (heard - left).max(0.0));
+        }
         self.heard = self.heard.max(heard);
     }
 

@@ -9,7 +9,7 @@ use crate::sched::PathView;
 use crate::wire::PathId;
 
 #[derive(Clone, Debug)]
-pub(in crate::sched) struct Kernel {
+pub(super) struct Kernel {
     bounds: Bounds,
     /// In order of path id.
     pub(super) fractions: Vec<(PathId, f64)>,

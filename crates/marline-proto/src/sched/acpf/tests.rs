@@ -211,9 +211,9 @@ fn flows_of_one_session_have_one_fraction_unless_they_were_told_otherwise() {
         let mut flow = choice.make();
         flow.plan(&mut Plan::new(now, &mut [window_of_20(0)], &mut backlog).among(&mut common));
         let mut seen = Fractions::User(User::new(PAPER));
-        common.exchange_fractions(choice, &mut seen);
+        common.exchange(choice, &mut seen);
         let fraction = seen.of(&path(0));
-        common.exchange_fractions(choice, &mut seen);
+        common.exchange(choice, &mut seen);
         fraction
     };
     plan(&choice, Instant::ZERO);

@@ -13,7 +13,7 @@ const PERSISTENT: f64 = 10.0;
 const SLOWDOWN: f64 = 50.0;
 
 #[derive(Clone, Debug)]
-pub(in crate::sched) struct User {
+pub(super) struct User {
     bounds: Bounds,
     pub(super) fraction: f64,
     /// CONSECUTIVE_INCREASE of Figure 2c.

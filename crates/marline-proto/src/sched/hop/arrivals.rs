@@ -11,6 +11,7 @@ use super::promises::PathPromises;
 use super::unit::seconds;
 use crate::path::EmissionKind;
 use crate::path::forecast::{Memory, Skip};
+use crate::path::least::Least;
 use crate::sched::{Feedback, Outcome};
 
 /// The least way is that of the last one or two of these: clocks drift, and routes change.
@@ -41,34 +42,8 @@ pub(super) struct Arrivals {
     /// When the latest news came.
     heard: Instant,
     /// Least time there, and back, on two clocks.
-    there: Least,
-    back: Least,
-}
-
-/// The least of a window and of the one before (µs).
-#[derive(Clone, Copy, Debug)]
-struct Least {
-    values: (i64, i64),
-    turns: Instant,
-}
-
-impl Least {
-    const NONE: Self = Self {
-        values: (i64::MAX, i64::MAX),
-        turns: Instant::ZERO,
-    };
-
-    fn note(&mut self, now: Instant, value: i64) {
-        if now >= self.turns {
-            self.values = (i64::MAX, self.values.0);
-            self.turns = now + WINDOW;
-        }
-        self.values.0 = self.values.0.min(value);
-    }
-
-    fn get(&self) -> i64 {
-        self.values.0.min(self.values.1)
-    }
+    there: Least<Instant, i64>,
+    back: Least<Instant, i64>,
 }
 
 impl Arrivals {
@@ -83,8 +58,8 @@ impl Arrivals {
             ended: None,
             latest: (0.0, 0),
             heard: Instant::ZERO,
-            there: Least::NONE,
-            back: Least::NONE,
+            there: Least::default(),
+            back: Least::default(),
         }
     }
 
@@ -100,8 +75,9 @@ impl Arrivals {
             }
             (Outcome::Acked, Some(arrived)) => {
                 let way = arrived as i64 - feedback.sent.as_micros() as i64;
-                self.there.note(now, way);
-                self.back.note(now, now.as_micros() as i64 - arrived as i64);
+                self.there.note(now, WINDOW, way);
+                let back = now.as_micros() as i64 - arrived as i64;
+                self.back.note(now, WINDOW, back);
                 let state = State::Arrived {
                     at: arrived,
                     heard: now,
@@ -109,7 +85,7 @@ impl Arrivals {
                 self.flight.settle(feedback, state);
                 self.skip.on_gone(sent, bits);
                 if let Some(block) = block {
-                    let left = sent + (way - self.there.get()) as f64 * 1e-6;
+                    let left = sent + (way - self.least()) as f64 * 1e-6;
                     self.promises.left(block, left);
                 }
             }
@@ -132,7 +108,10 @@ impl Arrivals {
     /// grants the same packet.
     pub(super) fn delay(&self, min_rtt: Duration) -> f64 {
         let half = min_rtt.as_secs_f64() / 2.0;
-        match self.there.get().checked_add(self.back.get()) {
+        // A peer may say anything of its clock.
+        let ways = self.there.get().zip(self.back.get());
+        let both = ways.and_then(|(there, back)| there.checked_add(back));
+        match both {
             Some(both) if both > 0 => half.min(both as f64 * 0.5e-6),
             _ => half,
         }
@@ -145,7 +124,7 @@ impl Arrivals {
 
     /// What is to be added to it for the last packets of a block, because of jitter (seconds).
     pub(super) fn hold_up(&self) -> f64 {
-        self.jitter.hold_up(self.there.get() as f64 * 1e-6)
+        self.jitter.hold_up(self.least() as f64 * 1e-6)
     }
 
     /// Takes what was heard of.
@@ -202,7 +181,7 @@ impl Arrivals {
             }
             let way = at as i64 - sent.as_micros() as i64;
             let came = seconds(sent);
-            let left = came + (way - self.there.get()) as f64 * 1e-6;
+            let left = came + (way - self.least()) as f64 * 1e-6;
             self.skip.measure(seconds(heard), came, left, bits);
         }
     }
@@ -242,9 +221,14 @@ impl Arrivals {
             .on_stretch(seconds(self.heard), first, last, stretch.bits);
     }
 
+    /// Least time there (µs, on two clocks); before the first arrival without end.
+    fn least(&self) -> i64 {
+        self.there.get().unwrap_or(i64::MAX)
+    }
+
     /// Mean time that a packet took which waited nowhere (seconds, on two clocks).
     fn way(&self) -> f64 {
-        let least = self.there.get() as f64 * 1e-6;
+        let least = self.least() as f64 * 1e-6;
         self.jitter.way().map_or(least, |way| way.max(least))
     }
 }

@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use marline_base::{Duration, Instant};
 
 use super::{Moments, Spacing};
+use crate::path::least::Least;
 use crate::sched::{Feedback, Outcome, PathView};
 use crate::wire::PathId;
 
@@ -25,9 +26,8 @@ const WINDOW: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 struct Arrivals {
     spacing: Spacing,
-    /// Least arrival less sending (µs): of this window, and of the one before.
-    least: (i64, i64),
-    turns: Instant,
+    /// Least arrival less sending (µs).
+    least: Least<Instant, i64>,
     /// When all that are known of had arrived (µs, peer's clock).
     frontier: i64,
     /// How long the path serves a symbol, by its rate (µs).
@@ -38,8 +38,7 @@ impl Arrivals {
     fn new(memory: usize) -> Self {
         Self {
             spacing: Spacing::of(memory).in_groups(GROUP),
-            least: (i64::MAX, i64::MAX),
-            turns: Instant::ZERO,
+            least: Least::default(),
             frontier: i64::MIN,
             service: 0.0,
         }
@@ -47,12 +46,8 @@ impl Arrivals {
 
     fn on_arrival(&mut self, now: Instant, sent: Instant, at_us: u64) {
         let (at, sent) = (at_us as i64, sent.as_micros() as i64);
-        if now >= self.turns {
-            self.least = (i64::MAX, self.least.0);
-            self.turns = now + WINDOW;
-        }
-        self.least.0 = self.least.0.min(at - sent);
-        let least = self.least.0.min(self.least.1);
+        self.least.note(now, WINDOW, at - sent);
+        let least = self.least.get().unwrap_or(at - sent);
         // The quickest packet was served, too.
         let earliest = (sent + least) as f64 - self.service;
         let start = earliest.max(self.frontier as f64);
@@ -93,7 +88,7 @@ impl Known {
     /// `None` before the first arrival.
     pub(super) fn way(&self, path: PathId) -> Option<f64> {
         let path = self.paths.get(&path)?;
-        let least = path.least.0.min(path.least.1);
+        let least = path.least.get()?;
         Some((least as f64 - path.service) * 1e-6)
     }
 
