@@ -18,6 +18,11 @@ const MOST_MISTAKES: u32 = 4;
 /// They are forgotten when so long passes without another.
 const REMEMBERED: Duration = Duration::from_secs(30);
 
+/// An acknowledgement waits for the shortest round trip divided by this at most, or for the least delay, which
+/// bounds how many there are a second.
+const ACK_PART: u32 = 10;
+const LEAST_ACK_DELAY: Duration = Duration::from_millis(1);
+
 /// Suspicions of a path that proved wrong, because all that was in flight arrived, or all that
 /// followed a burst of losses. What was sent elsewhere meanwhile only delayed what the other paths
 /// carry, so the next one takes longer.
@@ -67,7 +72,18 @@ pub(crate) enum PathTimer {
     KeepAlive,
 }
 
+fn ack_delay(shortest_trip: Duration, longest: Duration) -> Duration {
+    longest.min((shortest_trip / ACK_PART).max(LEAST_ACK_DELAY))
+}
+
 impl Path {
+    /// How long an acknowledgement may wait for more to acknowledge, at most `longest`: a small part of the round
+    /// trip. What waits longer is missing in the peer's window as if the path were longer, which a window of few
+    /// packets does not make up for.
+    pub(crate) fn ack_delay(&self, longest: Duration) -> Duration {
+        ack_delay(self.rtt.min(), longest)
+    }
+
     /// The earliest timer but [`ack_due`](Self::ack_due), and its reason. `max_ack_delay` is the
     /// peer's promise.
     pub(crate) fn next_timer(
@@ -192,5 +208,19 @@ mod tests {
         assert_eq!(mistakes.patience(trip), Duration::ZERO);
         mistakes.on_mistake(Instant::from_millis(150_002));
         assert_eq!(mistakes.patience(trip), trip / 4);
+    }
+
+    #[test]
+    fn acknowledgements_wait_for_a_small_part_of_the_round_trip() {
+        let delay = |trip| ack_delay(trip, Duration::from_millis(5)).as_micros();
+        let trips = [100, 9_999, 10_000, 30_000, 50_000, 900_000];
+        assert_eq!(
+            trips.map(|trip| delay(Duration::from_micros(trip))),
+            [1_000, 1_000, 1_000, 3_000, 5_000, 5_000]
+        );
+        assert_eq!(
+            ack_delay(Duration::from_secs(1), Duration::ZERO),
+            Duration::ZERO
+        );
     }
 }

@@ -115,10 +115,11 @@ impl Session {
                 return;
             }
         }
-        let delay = self.config.max_ack_delay;
+        let longest = self.config.max_ack_delay;
         if let Some(path) = self.path_mut(id) {
             path.received.insert(header.packet, now);
             if eliciting {
+                let delay = path.ack_delay(longest);
                 path.received.on_eliciting(header.packet, now, delay);
             }
             if asked {

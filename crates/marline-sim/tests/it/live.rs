@@ -78,7 +78,8 @@ fn seven_transport_packets_go_in_one_datagram() {
         lab.run_until(start + secs(5), |_| false);
         let stats = lab.world.session(End::Client).stats();
         let sent: u64 = stats.paths.iter().map(|p| p.counters.sent_packets).sum();
-        // Acknowledgements of the other side's news, pings and the first datagrams come on top.
-        assert!((4_000..4_200).contains(&sent), "{size} bytes: {sent}");
+        // Acknowledgements of the other side's news, pings and the first datagrams come on top: far fewer than one
+        // for each message.
+        assert!((4_000..5_000).contains(&sent), "{size} bytes: {sent}");
     }
 }
