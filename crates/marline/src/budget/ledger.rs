@@ -9,13 +9,16 @@
 //! set back must not make anybody forget what was used; but one that was ahead once, and is right again, must not make
 //! a month last for years. So a month behind the one that is counted begins anew, too, once the clock has come to it from
 //! an earlier one.
+//!
+//! Several clients may keep one file, with the same paths or others: each adds what its own have carried since it saved last.
 
 use super::Month;
 use crate::tun::write_whole;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes by path, of one month, and the file that keeps them.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub struct Ledger {
     /// The month that the clock showed last.
     clock: Month,
     used: BTreeMap<String, u64>,
+    /// Of these, what the file has not been told of.
+    fresh: BTreeMap<String, u64>,
     /// What the carrier of a path had counted when it was last asked.
     seen: BTreeMap<String, u64>,
     /// There is something that the file does not hold.
@@ -56,38 +61,37 @@ impl Ledger {
     /// The file cannot be read, or is not what this program writes.
     pub fn load(file: Option<PathBuf>, now: Month) -> Result<Self, LedgerError> {
         let mut ledger = Ledger {
-            file,
+            file: None,
             month: now,
             clock: now,
             used: BTreeMap::new(),
+            fresh: BTreeMap::new(),
             seen: BTreeMap::new(),
             changed: false,
         };
-        let Some(path) = &ledger.file else {
-            return Ok(ledger);
-        };
-        let error = |problem: String| LedgerError {
-            file: path.clone(),
-            problem,
-        };
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(ledger),
-            Err(problem) => return Err(error(format!("cannot be read: {problem}"))),
-        };
-        let damaged = |problem: &str| error(format!("is damaged: {problem}"));
-        let stored: Stored = toml::from_str(&text).map_err(|problem| damaged(problem.message()))?;
+        if let Some(path) = &file
+            && let Some(text) = read(path)?
+        {
+            ledger.take(path, &text)?;
+            ledger.turn(now);
+        }
+        ledger.file = file;
+        Ok(ledger)
+    }
+
+    /// Takes what `file` holds.
+    fn take(&mut self, file: &Path, text: &str) -> Result<(), LedgerError> {
+        let damaged = |problem: &str| error(file, format!("is damaged: {problem}"));
+        let stored: Stored = toml::from_str(text).map_err(|problem| damaged(problem.message()))?;
         let month = |text: String| -> Result<Month, LedgerError> {
             text.parse()
                 .map_err(|problem: super::month::NoMonth| damaged(&problem.to_string()))
         };
         let clock = stored.clock.map(month).transpose()?;
-        let month = month(stored.month)?;
-        ledger.month = month;
-        ledger.clock = clock.unwrap_or(month);
-        ledger.used = stored.bytes;
-        ledger.turn(now);
-        Ok(ledger)
+        self.month = month(stored.month)?;
+        self.clock = clock.unwrap_or(self.month);
+        self.used = stored.bytes;
+        Ok(())
     }
 
     /// The month that is counted.
@@ -107,6 +111,7 @@ impl Ledger {
         if now > self.month || (before < now && now < self.month) {
             self.month = now;
             self.used.clear();
+            self.fresh.clear();
             self.changed = true;
         }
     }
@@ -118,34 +123,80 @@ impl Ledger {
         let more = total.checked_sub(*seen).unwrap_or(total);
         *seen = total;
         if more > 0 {
-            let used = self.used.entry(path.to_owned()).or_default();
-            *used = used.saturating_add(more);
+            for sum in [&mut self.used, &mut self.fresh] {
+                let sum = sum.entry(path.to_owned()).or_default();
+                *sum = sum.saturating_add(more);
+            }
             self.changed = true;
         }
     }
 
-    /// Writes the file, if there is one and something to write.
+    /// Adds what others have written meanwhile, and writes the file, if there is one and something to write.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be read or written; what is counted stays as it is.
     pub fn save(&mut self) -> Result<(), LedgerError> {
-        let Some(file) = self.file.as_ref().filter(|_| self.changed) else {
+        let Some(file) = self.file.clone().filter(|_| self.changed) else {
             return Ok(());
         };
+        let failed = |problem: io::Error| error(&file, format!("cannot be written: {problem}"));
+        let _held = hold(&file).map_err(failed)?;
+        let others = Ledger::load(Some(file.clone()), self.clock)?;
+        // A file that is gone has nothing to add; one of another month is of a clock that is wrong.
+        if others.month == self.month && file.exists() {
+            let mut used = others.used;
+            for (path, bytes) in &self.fresh {
+                let sum = used.entry(path.clone()).or_default();
+                *sum = sum.saturating_add(*bytes);
+            }
+            self.used = used;
+        }
         let stored = Stored {
             month: self.month.to_string(),
             clock: (self.clock != self.month).then(|| self.clock.to_string()),
             bytes: self.used.clone(),
         };
-        let error = |problem: String| LedgerError {
-            file: file.clone(),
-            problem,
-        };
-        let text = toml::to_string(&stored).map_err(|problem| error(problem.to_string()))?;
-        write_whole(file, text.as_bytes())
-            .map_err(|problem| error(format!("cannot be written: {problem}")))?;
+        let text = toml::to_string(&stored).map_err(|problem| error(&file, problem.to_string()))?;
+        write_whole(&file, text.as_bytes()).map_err(failed)?;
+        self.fresh.clear();
         self.changed = false;
         Ok(())
+    }
+}
+
+fn error(file: &Path, problem: String) -> LedgerError {
+    LedgerError {
+        file: file.to_owned(),
+        problem,
+    }
+}
+
+fn read(file: &Path) -> Result<Option<String>, LedgerError> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(problem) => Err(error(file, format!("cannot be read: {problem}"))),
+    }
+}
+
+/// Nobody else reads and writes `file` until what is returned is dropped. What is locked is a file beside it, which
+/// stays: `file` itself is replaced whenever it is written.
+fn hold(file: &Path) -> io::Result<File> {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".lock");
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut options = File::options();
+    let held = options
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(name)?;
+    match held.lock() {
+        // Where a file system has no locks, clients must not share the file.
+        Err(problem) if problem.kind() != io::ErrorKind::Unsupported => Err(problem),
+        _ => Ok(held),
     }
 }
 
@@ -231,6 +282,46 @@ mod tests {
         ledger.save().unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         assert!(!text.contains("clock"), "{text}");
+    }
+
+    #[test]
+    fn clients_that_keep_one_file_add_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Some(folder.path().join("usage.toml"));
+        let mut clients = [(); 2].map(|()| Ledger::load(file.clone(), month(NOVEMBER)).unwrap());
+        // Each saves 1, 2, 3 ... bytes more of a path that both have, and of its own.
+        for total in 1..=10 {
+            for (client, own) in clients.iter_mut().zip(["eth0", "wlan0"]) {
+                client.count("wwan0", total);
+                client.count(own, 2 * total);
+                client.save().unwrap();
+            }
+        }
+        let kept = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
+        let used = ["wwan0", "eth0", "wlan0"].map(|path| kept.used(path));
+        assert_eq!(used, [20, 20, 20]);
+        // Each knows of the other's, as of when it saved last.
+        assert_eq!(
+            [&clients[0], &clients[1]].map(|c| c.used("wwan0")),
+            [19, 20]
+        );
+        // One enters the new month first, and nothing of the old one comes after it.
+        clients[0].turn(month(DECEMBER));
+        clients[0].count("wwan0", 13);
+        clients[0].save().unwrap();
+        clients[1].count("wwan0", 14);
+        clients[1].turn(month(DECEMBER));
+        clients[1].save().unwrap();
+        clients[1].count("wwan0", 15);
+        clients[1].save().unwrap();
+        let kept = Ledger::load(file.clone(), month(DECEMBER)).unwrap();
+        assert_eq!(kept.used("wwan0"), 3 + 1);
+        // A file that somebody removed is written whole.
+        std::fs::remove_file(file.as_ref().unwrap()).unwrap();
+        clients[1].count("wwan0", 16);
+        clients[1].save().unwrap();
+        let kept = Ledger::load(file, month(DECEMBER)).unwrap();
+        assert_eq!(kept.used("wwan0"), 3 + 2);
     }
 
     #[test]

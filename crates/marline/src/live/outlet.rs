@@ -4,7 +4,7 @@ use super::entry::Entry;
 use super::{Board, LiveName};
 use crate::config::LiveOut;
 use crate::proxy::idle::Idle;
-use crate::proxy::udp::{MAX_DATAGRAM, roomy};
+use crate::proxy::udp::{MAX_DATAGRAM, hand_over, roomy};
 use crate::proxy::{Host, PacketFlow, Target};
 use bytes::Bytes;
 use std::io;
@@ -104,7 +104,7 @@ async fn exchange<P: PacketFlow>(
         while let Some(message) = flow.recv().await {
             idle.touch();
             running.received(&message);
-            if let Err(error) = socket.send(&message).await {
+            if let Err(error) = hand_over(&socket, &message).await {
                 tracing::trace!(%error, "a datagram could not be handed over");
             }
         }

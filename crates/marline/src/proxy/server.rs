@@ -5,7 +5,7 @@ use super::idle::Idle;
 use super::policy::Policy;
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
-use super::udp::{MAX_DATAGRAM, roomy};
+use super::udp::{MAX_DATAGRAM, hand_over, roomy};
 use super::{Accept, Host, Incoming, IncomingFlow, PacketFlow, Protocol, Target, Tasks};
 use crate::live::{Frames, LiveName, Media, Outlets};
 use crate::tun::{self, Hub, Role, Visitor};
@@ -296,7 +296,7 @@ async fn exchange<P: PacketFlow>(flow: &P, address: SocketAddr) -> io::Result<()
     let outgoing = async {
         while let Some(message) = flow.recv().await {
             idle.touch();
-            if let Err(error) = socket.send(&message).await {
+            if let Err(error) = hand_over(&socket, &message).await {
                 tracing::trace!(%error, "a datagram could not be sent");
             }
         }

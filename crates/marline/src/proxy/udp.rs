@@ -3,6 +3,7 @@
 use super::associations::{Associations, ReturnPath, carry};
 use super::{OpenOptions, Tasks, Tunnel};
 use bytes::Bytes;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,21 @@ const RECV_BUFFER: usize = 1 << 20;
 pub(crate) fn roomy(socket: &UdpSocket) {
     if let Err(error) = socket2::SockRef::from(socket).set_recv_buffer_size(RECV_BUFFER) {
         tracing::debug!(%error, "cannot enlarge a socket's receive buffer");
+    }
+}
+
+/// Sends a datagram over a connected socket.
+///
+/// The system says there that nobody took an earlier datagram instead of sending this one; it may be taken all the same.
+///
+/// # Errors
+/// The system does not send it.
+pub(crate) async fn hand_over(socket: &UdpSocket, datagram: &[u8]) -> io::Result<()> {
+    match socket.send(datagram).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            socket.send(datagram).await.map(drop)
+        }
+        sent => sent.map(drop),
     }
 }
 
@@ -54,5 +70,29 @@ pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: OpenOptio
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_took_costs_no_later_datagram() {
+        let listener = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        socket.connect(address).await.unwrap();
+        hand_over(&socket, b"lost").await.unwrap();
+        let Ok(listener) = UdpSocket::bind(address).await else {
+            // Somebody else's port by now.
+            return;
+        };
+        hand_over(&socket, b"taken").await.unwrap();
+        let mut buffer = [0; 16];
+        let received = tokio::time::timeout(Duration::from_secs(10), listener.recv(&mut buffer));
+        let length = received.await.expect("it came").unwrap();
+        assert_eq!(&buffer[..length], b"taken");
     }
 }
