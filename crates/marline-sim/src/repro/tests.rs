@@ -15,6 +15,7 @@ fn expectation(scheduler: &str, rtt: Option<&str>) -> Expectation {
         measure: DELAY.to_owned(),
         published: Some(20.0),
         relative_to: None,
+        mean: false,
         best_of: None,
         least: None,
         most: None,
@@ -72,6 +73,36 @@ fn without_a_cell_every_cell_is_judged() {
     let outcomes: Vec<Outcome> = verdicts.iter().map(|verdict| verdict.outcome).collect();
     assert_eq!(outcomes, [Outcome::Holds, Outcome::Missed]);
     assert_eq!(verdicts[1].cell["links.b.rtt"], "160ms");
+}
+
+#[test]
+fn the_mean_over_cells_is_judged_once() {
+    let over_cells = |case: Expectation| {
+        judged(&[Expectation {
+            mean: true,
+            most: Some(51.0),
+            ..case
+        }])
+    };
+    // 21.0 ± 2.5 and 81 ms, whose intervals are independent.
+    let [verdict] = &over_cells(expectation("edpf", None))[..] else {
+        panic!("one verdict");
+    };
+    assert_eq!(verdict.cell["mean of cells"], "2");
+    assert_eq!((verdict.outcome, verdict.n), (Outcome::Holds, 3));
+    assert!((verdict.measured.unwrap() - 51.0).abs() < 1e-12);
+    let each = judged(&[expectation("edpf", None)]);
+    let half = |verdict: &Verdict| {
+        let (low, high) = verdict.interval.expect("three seeds");
+        (high - low) / 2.0
+    };
+    let both = half(&each[0]).hypot(half(&each[1])) / 2.0;
+    assert!((half(verdict) - both).abs() < 1e-9);
+    // One cell is its own mean; what a cell lacks, the mean lacks.
+    let one = &over_cells(expectation("edpf", Some("20ms")))[0];
+    assert_eq!(one.measured, each[0].measured);
+    let missing = &over_cells(expectation("blest", None))[0];
+    assert_eq!((missing.outcome, missing.measured), (Outcome::Missed, None));
 }
 
 #[test]

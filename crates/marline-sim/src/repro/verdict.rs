@@ -55,7 +55,7 @@ pub struct Verdict {
     pub note: Option<String>,
 }
 
-/// Judges every expectation in every cell that it speaks of, in the order of the expectations.
+/// Judges every expectation in every cell that it speaks of, or the mean over them, in the order of the expectations.
 ///
 /// An expectation that speaks of no cell of the results is missed: nothing was measured.
 pub fn judge(results: &Results, expectations: &[Expectation]) -> Vec<Verdict> {
@@ -70,9 +70,19 @@ pub fn judge(results: &Results, expectations: &[Expectation]) -> Vec<Verdict> {
                 wanted.all(|(key, value)| group.cell.get(key) == Some(value))
             })
             .peekable();
+        let wanted = || expectation.cell.iter().cloned().collect();
         if fits.peek().is_none() {
-            let cell = expectation.cell.iter().cloned().collect();
-            verdicts.push(verdict(expectation, cell, None));
+            verdicts.push(verdict(expectation, wanted(), None));
+        }
+        if expectation.mean {
+            let all = fits.map(|group| measured(expectation, group, &groups));
+            // A cell without a value leaves no mean.
+            let all: Option<Vec<Measured>> = all.collect();
+            let mut cell: BTreeMap<_, _> = wanted();
+            let count = all.as_ref().map_or(0, Vec::len);
+            cell.insert("mean of cells".to_owned(), count.to_string());
+            verdicts.push(verdict(expectation, cell, all.and_then(|all| mean(&all))));
+            continue;
         }
         for group in fits {
             let measured = measured(expectation, group, &groups);
@@ -118,6 +128,21 @@ fn measured(
     };
     let ratio = group.ratio(other, measure)?;
     Some((ratio.value, ratio.interval, ratio.n))
+}
+
+/// The mean over cells, whose runs know nothing of each other: squares of half their intervals add up.
+fn mean(cells: &[Measured]) -> Option<Measured> {
+    let count = cells.len() as f64;
+    let value = cells.iter().map(|(value, ..)| value / count).sum();
+    let squares: Option<f64> = cells
+        .iter()
+        .map(|(_, interval, _)| interval.map(|(low, high)| ((high - low) / 2.0).powi(2)))
+        .sum();
+    let interval = squares.map(|squares| {
+        let half = squares.sqrt() / count;
+        (value - half, value + half)
+    });
+    Some((value, interval, cells.iter().map(|(.., n)| *n).min()?))
 }
 
 /// What a value is divided by, in words.

@@ -24,6 +24,7 @@ fn expectation(reader: &Reader<'_>, axes: &[Axis], schedulers: &[String]) -> Opt
     let relative_to = compared(reader, "relative-to", &known);
     let best_of = best_of(reader, axes);
     let cell = cell(reader, axes);
+    let mean = reader.word("cells", &[("each", false), ("mean", true)]);
     reader.needed("measure", "\"live.in_order_delay.p99_ms\"");
     let measure = reader.text("measure");
     let published = reader.number("published");
@@ -54,6 +55,7 @@ fn expectation(reader: &Reader<'_>, axes: &[Axis], schedulers: &[String]) -> Opt
         figure: figure?,
         scheduler: scheduler?,
         cell,
+        mean: mean.unwrap_or(false),
         measure: measure?,
         published,
         relative_to,

@@ -356,6 +356,8 @@ pub struct Expectation {
     pub scheduler: String,
     /// Holds for the cells whose axes have these values (as written); empty for all.
     pub cell: Vec<(String, String)>,
+    /// Holds for the mean over these cells, not in each.
+    pub mean: bool,
     /// The measure, as in [`crate::results::Run::values`].
     pub measure: String,
     /// What the publication reports, if it does.

@@ -13,6 +13,11 @@ pub fn below(x: f64) -> f64 {
     0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
 }
 
+/// The probability of more than `x`, to the last digit of a small one.
+pub fn above(x: f64) -> f64 {
+    below(-x)
+}
+
 /// E[(x − Z)⁺] = xΦ(x) + φ(x) for a standard normal Z: the integral of Φ.
 pub fn excess(x: f64) -> f64 {
     // For very negative x the two terms cancel to nothing.
@@ -31,6 +36,49 @@ pub fn quantile(p: f64) -> f64 {
         }
     }
     0.5 * (low + high)
+}
+
+/// The value that a normal variable exceeds with probability `tail`, which is taken for one from 1e−12 to 0.5; within
+/// 1e−8 (Acklam's rational functions), and many times as fast as [`quantile`].
+pub fn score(tail: f64) -> f64 {
+    const A: [f64; 6] = [
+        -39.696_830_286_653_76,
+        220.946_098_424_520_5,
+        -275.928_510_446_968_7,
+        138.357_751_867_269,
+        -30.664_798_066_147_16,
+        2.506_628_277_459_239,
+    ];
+    const B: [f64; 5] = [
+        -54.476_098_798_224_06,
+        161.585_836_858_040_9,
+        -155.698_979_859_886_6,
+        66.801_311_887_719_72,
+        -13.280_681_552_885_72,
+    ];
+    const C: [f64; 6] = [
+        -0.007_784_894_002_430_293,
+        -0.322_396_458_041_136_5,
+        -2.400_758_277_161_838,
+        -2.549_732_539_343_734,
+        4.374_664_141_464_968,
+        2.938_163_982_698_783,
+    ];
+    const D: [f64; 4] = [
+        0.007_784_695_709_041_462,
+        0.322_467_129_070_039_8,
+        2.445_134_137_142_996,
+        3.754_408_661_907_416,
+    ];
+    let horner = |terms: &[f64], x: f64| terms.iter().fold(0.0, |sum, term| sum * x + term);
+    let tail = tail.clamp(1e-12, 0.5);
+    if tail < 0.024_25 {
+        let q = libm::sqrt(-2.0 * libm::log(tail));
+        return -horner(&C, q) / (horner(&D, q) * q + 1.0);
+    }
+    let q = 0.5 - tail;
+    let r = q * q;
+    q * horner(&A, r) / (horner(&B, r) * r + 1.0)
 }
 
 /// Mean and standard deviation of N(`mean`, `sd`²) given that it lies in [`low`, `high`] (HOP
@@ -221,6 +269,16 @@ mod tests {
         near(quantile(0.975), 1.959_963_984_540_054, 1e-12);
         near(excess(0.0), 1.0 / libm::sqrt(2.0 * PI), 1e-15);
         near(excess(-9.0), 0.0, 1e-15);
+    }
+
+    #[test]
+    fn scores_are_exceeded_as_often_as_they_should() {
+        for tail in [0.5, 0.3, 0.05, 0.025, 0.024, 1e-3, 1e-6] {
+            near(above(score(tail)) / tail, 1.0, 1e-6);
+        }
+        near(score(0.025), quantile(0.975), 1e-8);
+        near(score(0.0), 7.034, 1e-3);
+        assert!(score(f64::NAN).is_nan());
     }
 
     #[test]

@@ -8,8 +8,9 @@
 use libm::sqrt;
 use smallvec::SmallVec;
 
-use super::sums::{Shape, score_of, tail_of};
+use super::sums::Shape;
 use super::{Lane, Split, split};
+use crate::path::forecast::normal;
 
 /// Of ε, what the promise uses. The split is the one whose (1 − ε)-quantile is least; what is promised of it is a bit
 /// later, because moments that were learnt err.
@@ -58,7 +59,7 @@ impl Sum {
             // A time that is this very end may have been rounded.
             return f64::from(u8::from(late >= -1e-9 * time.abs()));
         }
-        1.0 - tail_of(self.shape.score(late / self.deviation))
+        1.0 - normal::above(self.shape.score(late / self.deviation))
     }
 }
 
@@ -70,7 +71,7 @@ pub(super) fn split_jointly(lanes: &[Lane], n: u32) -> Split {
         let bound = kept_at(lanes, &packets, PROMISED * epsilon);
         return Split { packets, bound };
     }
-    let mut scores = Each::from_elem(score_of(epsilon / lanes.len() as f64), lanes.len());
+    let mut scores = Each::from_elem(normal::score(epsilon / lanes.len() as f64), lanes.len());
     // About as many as would be there together.
     let rate = |lane: &Lane| 1.0 / lane.mean().max(1e-9 * (1.0 + lane.deviation()));
     let rates: f64 = lanes.iter().map(rate).sum();
@@ -103,7 +104,7 @@ fn mend(lanes: &[Lane], packets: &mut [u32], n: u32, epsilon: f64) {
         }
         time = kept_at(lanes, packets, epsilon);
     }
-    let z = score_of(epsilon);
+    let z = normal::score(epsilon);
     for (i, lane) in lanes.iter().enumerate() {
         let alone = Sum::of(lane, n).end(z);
         if alone < time {
@@ -121,7 +122,7 @@ pub(super) fn settled(lanes: &[Lane], packets: &[u32]) -> Each<Lane> {
         return Each::from_slice(lanes);
     }
     let epsilon = epsilon(lanes);
-    let mut scores = Each::from_elem(score_of(epsilon / lanes.len() as f64), lanes.len());
+    let mut scores = Each::from_elem(normal::score(epsilon / lanes.len() as f64), lanes.len());
     for _ in 1..ROUNDS {
         widths(lanes, packets, &mut scores, epsilon);
     }
@@ -131,7 +132,9 @@ pub(super) fn settled(lanes: &[Lane], packets: &[u32]) -> Each<Lane> {
 /// When one lane alone has brought so many packets, as far as it can be promised.
 pub(super) fn promise(lane: &Lane, packets: u32) -> f64 {
     let sum = Sum::of(lane, packets);
-    sum.end(score_of(PROMISED * epsilon(core::slice::from_ref(lane))))
+    sum.end(normal::score(
+        PROMISED * epsilon(core::slice::from_ref(lane)),
+    ))
 }
 
 fn epsilon(lanes: &[Lane]) -> f64 {
@@ -168,7 +171,7 @@ fn widths(lanes: &[Lane], packets: &[u32], scores: &mut [f64], epsilon: f64) -> 
             (_, true) => (epsilon * reaches[i] / all).max(LEAST),
             (_, false) => epsilon / count,
         };
-        *score = score_of(tail);
+        *score = normal::score(tail);
     }
     let each = lanes.iter().zip(&sums).zip(scores.iter());
     each.map(|((lane, sum), z)| lane.with_width(lane.deviation() * sum.shape.value(*z)))
@@ -188,7 +191,7 @@ fn kept_at(lanes: &[Lane], packets: &[u32], epsilon: f64) -> f64 {
     let used = lanes.iter().zip(packets).filter(|(_, n)| **n > 0);
     let sums: Each<Sum> = used.map(|(lane, n)| Sum::of(lane, *n)).collect();
     let latest = |tail: f64| {
-        let z = score_of(tail);
+        let z = normal::score(tail);
         let ends = sums.iter().map(|sum| sum.end(z));
         ends.reduce(f64::max).unwrap_or(0.0)
     };

@@ -1,7 +1,7 @@
 use libm::{log, sqrt};
 
-use super::sums::score_of;
 use super::{Lane, Moments};
+use crate::path::forecast::normal::score;
 
 /// How *w* is made of what is known of a path's spacing: how late it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Width {
         let each = (epsilon / paths.max(1) as f64).clamp(1e-9, 0.5);
         let factor = match self {
             Self::Hoeffding => sqrt(-log(each) / 2.0),
-            Self::Normal | Self::Clt => score_of(each),
+            Self::Normal | Self::Clt => score(each),
         };
         Scale {
             width: self,

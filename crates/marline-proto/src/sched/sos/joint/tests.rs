@@ -1,27 +1,14 @@
 use alloc::vec::Vec;
 
-use libm::{exp, lgamma, log};
+use libm::{exp, log};
 use marline_base::Rng;
 
 use super::super::Spacing;
 use super::super::redundant;
+use super::super::sums::tests::gamma_below;
 use super::*;
 
 const EPSILON: f64 = 0.05;
-
-/// P(X ≤ x) of a gamma variable of shape `a`, by its series.
-fn gamma_below(a: f64, x: f64) -> f64 {
-    if x <= 0.0 {
-        return 0.0;
-    }
-    let (mut term, mut sum, mut k) = (1.0 / a, 1.0 / a, a);
-    while term > 1e-16 * sum {
-        k += 1.0;
-        term *= x / k;
-        sum += term;
-    }
-    (sum * exp(a * log(x) - x - lgamma(a))).min(1.0)
-}
 
 /// A path with gamma times: mean, deviation, delay, packets ahead.
 type Path = (f64, f64, f64, u32);
@@ -115,7 +102,7 @@ fn skewness_is_what_finds_the_split_of_few_uneven_packets() {
     assert_eq!(split(&known, 10).packets.as_slice(), [9, 1]);
     let p95 = |packets: &[u32]| done(&paths, packets, 0.95);
     let normal = [(10.0, 1.0), (12.0, 50.0)]
-        .map(|(mean, sd)| Lane::new(mean, sd * score_of(EPSILON / 2.0), 0.0, 0.0));
+        .map(|(mean, sd)| Lane::new(mean, sd * normal::score(EPSILON / 2.0), 0.0, 0.0));
     let normal = split(&normal, 10);
     assert!(
         p95(&normal.packets) > 1.06 * p95(&split(&known, 10).packets),
@@ -128,9 +115,9 @@ fn nearly_all_of_the_tail_belongs_to_the_shaky_path() {
     let lanes = [(10.0, 50.0, 0.0, 0), (12.0, 1.0, 0.0, 0)].map(|path| lane(&path));
     let packets = split(&lanes, 100).packets;
     let tails = |lanes: &[Lane], packets: &[u32], first: &[f64]| {
-        let mut scores: Vec<f64> = first.iter().map(|tail| score_of(*tail)).collect();
+        let mut scores: Vec<f64> = first.iter().map(|tail| normal::score(*tail)).collect();
         (0..3).for_each(|_| drop(widths(lanes, packets, &mut scores, EPSILON)));
-        scores.into_iter().map(tail_of).collect::<Vec<f64>>()
+        scores.into_iter().map(normal::above).collect::<Vec<f64>>()
     };
     let each = tails(&lanes, &packets, &[0.025, 0.025]);
     assert!(

@@ -8,7 +8,7 @@
 
 mod table;
 
-use libm::{cbrt, erfc, log, sqrt};
+use libm::{cbrt, sqrt};
 
 use table::{COLUMNS, FINE, FIRST_Z, ROOTS, ROWS};
 
@@ -18,54 +18,6 @@ const EVEN: f64 = 1e-3;
 const MILD: f64 = 0.5;
 /// More than this is not told apart: the last row.
 const MOST: f64 = 12.0;
-
-/// The value that a normal variable exceeds with probability `tail`, which is taken for one from 1e−12 to 0.5; within
-/// 1e−8 (Acklam's rational functions).
-pub(super) fn score_of(tail: f64) -> f64 {
-    const A: [f64; 6] = [
-        -39.696_830_286_653_76,
-        220.946_098_424_520_5,
-        -275.928_510_446_968_7,
-        138.357_751_867_269,
-        -30.664_798_066_147_16,
-        2.506_628_277_459_239,
-    ];
-    const B: [f64; 5] = [
-        -54.476_098_798_224_06,
-        161.585_836_858_040_9,
-        -155.698_979_859_886_6,
-        66.801_311_887_719_72,
-        -13.280_681_552_885_72,
-    ];
-    const C: [f64; 6] = [
-        -0.007_784_894_002_430_293,
-        -0.322_396_458_041_136_5,
-        -2.400_758_277_161_838,
-        -2.549_732_539_343_734,
-        4.374_664_141_464_968,
-        2.938_163_982_698_783,
-    ];
-    const D: [f64; 4] = [
-        0.007_784_695_709_041_462,
-        0.322_467_129_070_039_8,
-        2.445_134_137_142_996,
-        3.754_408_661_907_416,
-    ];
-    let horner = |terms: &[f64], x: f64| terms.iter().fold(0.0, |sum, term| sum * x + term);
-    let tail = tail.clamp(1e-12, 0.5);
-    if tail < 0.024_25 {
-        let q = sqrt(-2.0 * log(tail));
-        return -horner(&C, q) / (horner(&D, q) * q + 1.0);
-    }
-    let q = 0.5 - tail;
-    let r = q * q;
-    q * horner(&A, r) / (horner(&B, r) * r + 1.0)
-}
-
-/// The probability that a normal variable exceeds `z`.
-pub(super) fn tail_of(z: f64) -> f64 {
-    0.5 * erfc(z * core::f64::consts::FRAC_1_SQRT_2)
-}
 
 /// The law of a sum with a mean of 0 and a deviation of 1, and this skewness.
 #[derive(Clone, Copy, Debug)]
@@ -150,4 +102,4 @@ impl Shape {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
