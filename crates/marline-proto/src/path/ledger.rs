@@ -32,8 +32,8 @@ const MAX_EXTRA_EIGHTHS: u32 = 8;
 /// However late packets came that were taken for lost, no more round-trip times are waited.
 const MAX_LATE: u32 = 4;
 /// Lost packets are remembered for so many round-trip times after it was time to take them for lost, to
-/// learn that a loss was spurious; at least for the second, for where packets overtake each other the
-/// round trips that were measured are short.
+/// learn that a loss was spurious; but never for less than [`LEAST_MEMORY`], since where packets overtake each
+/// other the round trips that are measured are those of the quick ones.
 const SPURIOUS_MEMORY: u32 = 3;
 const LEAST_MEMORY: Duration = Duration::from_millis(250);
 /// One over the weight of a packet in the mean time that packets take.

@@ -57,10 +57,11 @@ impl Spacing {
         }
     }
 
-    /// With the deviation σ, and the skewness, by which the sum of n samples deviates √n·σ, as (2) and (7) have it, from the sums of
-    /// `group` samples (at least 1; fewer than 8 such sums count one by one). It is the samples' own where these are
-    /// independent; much less where delays vary, so that a late packet is followed by an early one; more where the
-    /// rate changes slowly.
+    /// Takes deviation and skewness from sums of `group` samples (at least 1; fewer than 8 such sums count one by
+    /// one), scaled to one sample: σ is what makes the sum of n samples deviate by √n·σ, as (2) and (7) have it.
+    ///
+    /// Where samples are independent it is their own. It is much less where delays vary, so that a late packet is
+    /// followed by an early one, and more where the rate changes slowly.
     pub fn in_groups(mut self, group: usize) -> Self {
         self.group = group.max(1);
         self
