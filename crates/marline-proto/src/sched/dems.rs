@@ -26,10 +26,10 @@ use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 use crate::flow::Symbol;
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::number(
+    OptionSpec::count(
         "chunk",
-        1_000_000.0,
-        (1_000.0, 1e8),
+        1_000_000,
+        (1_000, 100_000_000),
         "bytes of a stream's backlog that are divided as one chunk",
     ),
     OptionSpec::number(

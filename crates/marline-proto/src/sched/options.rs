@@ -43,10 +43,12 @@ pub enum Accepts {
     Switch,
     /// A number from the first to the second.
     Number(f64, f64),
+    /// A whole number from the first to the second.
+    Count(u32, u32),
     /// A duration from the first to the second, written with its unit: `us`, `ms` or `s`.
     Time(Duration, Duration),
-    /// A number from the first to the second, or one of the words.
-    NumberOr(f64, f64, &'static [&'static str]),
+    /// A whole number from the first to the second, or one of the words.
+    CountOr(u32, u32, &'static [&'static str]),
 }
 
 impl fmt::Display for Accepts {
@@ -54,11 +56,12 @@ impl fmt::Display for Accepts {
         match self {
             Self::Switch => f.write_str("`on` or `off`"),
             Self::Number(low, high) => write!(f, "a number from {low} to {high}"),
-            Self::NumberOr(low, high, words) => {
+            Self::Count(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Self::CountOr(low, high, words) => {
                 for word in *words {
                     write!(f, "`{word}`, ")?;
                 }
-                write!(f, "or a number from {low} to {high}")
+                write!(f, "or a whole number from {low} to {high}")
             }
             Self::Time(low, high) => {
                 let (low, high) = (Value::Time(*low), Value::Time(*high));
@@ -107,17 +110,32 @@ impl OptionSpec {
         }
     }
 
-    /// A number within `range` (lowest, highest), or one of `words`; one of these by default.
-    pub const fn number_or(
+    /// A whole number within `range` (lowest, highest).
+    pub const fn count(
+        key: &'static str,
+        default: u32,
+        range: (u32, u32),
+        help: &'static str,
+    ) -> Self {
+        Self {
+            key,
+            accepts: Accepts::Count(range.0, range.1),
+            default: Value::Number(default as f64),
+            help,
+        }
+    }
+
+    /// A whole number within `range` (lowest, highest), or one of `words`; one of these by default.
+    pub const fn count_or(
         key: &'static str,
         default: &'static str,
-        range: (f64, f64),
+        range: (u32, u32),
         words: &'static [&'static str],
         help: &'static str,
     ) -> Self {
         Self {
             key,
-            accepts: Accepts::NumberOr(range.0, range.1, words),
+            accepts: Accepts::CountOr(range.0, range.1, words),
             default: Value::Word(default),
             help,
         }
@@ -147,9 +165,10 @@ impl OptionSpec {
                 _ => None,
             },
             Accepts::Number(low, high) => number(text, low, high),
-            Accepts::NumberOr(low, high, words) => {
+            Accepts::Count(low, high) => count(text, low, high),
+            Accepts::CountOr(low, high, words) => {
                 let word = words.iter().find(|word| **word == text);
-                word.map_or_else(|| number(text, low, high), |word| Some(Value::Word(word)))
+                word.map_or_else(|| count(text, low, high), |word| Some(Value::Word(word)))
             }
             Accepts::Time(low, high) => {
                 let time = time(text)?;
@@ -164,6 +183,11 @@ fn number(text: &str, low: f64, high: f64) -> Option<Value> {
     (low..=high)
         .contains(&number)
         .then_some(Value::Number(number))
+}
+
+fn count(text: &str, low: u32, high: u32) -> Option<Value> {
+    let value = number(text, f64::from(low), f64::from(high))?;
+    matches!(value, Value::Number(number) if number == libm::trunc(number)).then_some(value)
 }
 
 fn time(text: &str) -> Option<Duration> {
@@ -189,13 +213,15 @@ mod tests {
             OptionSpec::switch("a", false, "-"),
             OptionSpec::number("b", 0.5, (0.0, 1.0), "-"),
             OptionSpec::time("c", ms(10), (Duration::ZERO, ms(2_000)), "-"),
-            OptionSpec::number_or("d", "none", (0.0, 1.0), &["none", "all"], "-"),
+            OptionSpec::count_or("d", "none", (2, 8), &["none", "all"], "-"),
+            OptionSpec::count("e", 3, (2, 8), "-"),
         ];
         let texts = [
             &["on", "off"][..],
             &["0", "1", "0.47"],
             &["0s", "20ms", "1500us", "2s", "0.5us"],
-            &["none", "all", "0.5"],
+            &["none", "all", "5"],
+            &["2", "3", "8"],
         ];
         for (spec, texts) in specs.iter().zip(texts) {
             for text in texts {
@@ -203,7 +229,7 @@ mod tests {
                 assert_eq!(value.to_string(), *text);
             }
             for wrong in [
-                "", "yes", "-1", "NaN", "inf", "1.01", "20", "2001ms", "3s", "-1ms",
+                "", "yes", "-1", "NaN", "inf", "1.01", "2.9", "20", "2001ms", "3s", "-1ms",
             ] {
                 assert_eq!(spec.read(wrong), None, "{} {wrong}", spec.key);
             }
@@ -211,6 +237,6 @@ mod tests {
         let time = specs[2].accepts.to_string();
         assert_eq!(time, "a time from 0s to 2s with its unit (us, ms or s)");
         let either = specs[3].accepts.to_string();
-        assert_eq!(either, "`none`, `all`, or a number from 0 to 1");
+        assert_eq!(either, "`none`, `all`, or a whole number from 2 to 8");
     }
 }

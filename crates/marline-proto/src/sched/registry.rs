@@ -129,7 +129,8 @@ mod tests {
                 let others: Vec<_> = match option.accepts {
                     Accepts::Switch => ["on", "off"].map(ToString::to_string).to_vec(),
                     Accepts::Number(low, high) => [low, high].map(|n| n.to_string()).to_vec(),
-                    Accepts::NumberOr(low, high, words) => {
+                    Accepts::Count(low, high) => [low, high].map(|n| n.to_string()).to_vec(),
+                    Accepts::CountOr(low, high, words) => {
                         let words = words.iter().map(|word| word.to_string());
                         words.chain([low, high].map(|n| n.to_string())).collect()
                     }

@@ -25,10 +25,10 @@ const KNOWN: f64 = 0.01;
 /// Weight of the newest gap in the mean time between packets.
 const GAP_GAIN: f64 = 1.0 / 64.0;
 
-pub(super) const OPTION: OptionSpec = OptionSpec::number_or(
+pub(super) const OPTION: OptionSpec = OptionSpec::count_or(
     "tau",
     "auto",
-    (2.0, 1024.0),
+    (2, 1024),
     &["auto", "off"],
     "one packet in so many is a repair symbol; auto sets it by the measured loss",
 );

@@ -30,10 +30,10 @@ const HOEFFDING: OptionSpec = OptionSpec::switch(
     false,
     "how late a path may be by Hoeffding's bound, as published, not by mean, deviation and skewness",
 );
-const MEMORY: OptionSpec = OptionSpec::number(
+const MEMORY: OptionSpec = OptionSpec::count(
     "memory",
-    1_000.0,
-    (64.0, 5_000.0),
+    1_000,
+    (64, 5_000),
     "packets of each path that its spacing is learnt from; 5000 as published",
 );
 const HORIZON: OptionSpec = OptionSpec::time(

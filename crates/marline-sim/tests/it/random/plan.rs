@@ -32,10 +32,11 @@ pub(super) fn scheduler(rng: &mut Rng) -> Choice {
         for option in entry.options {
             let value = match option.accepts {
                 Accepts::Switch => pick(rng, &["on", "off"]).to_owned(),
-                Accepts::NumberOr(low, high, words) => match rng.chance(0.5) {
+                Accepts::CountOr(low, high, words) => match rng.chance(0.5) {
                     true => pick(rng, words).to_owned(),
-                    false => (low + (high - low) * rng.uniform()).to_string(),
+                    false => between(rng, low.into(), high.into()).to_string(),
                 },
+                Accepts::Count(low, high) => between(rng, low.into(), high.into()).to_string(),
                 Accepts::Number(low, high) => (low + (high - low) * rng.uniform()).to_string(),
                 Accepts::Time(low, high) => {
                     let (low, high) = (low.as_micros() as u64, high.as_micros() as u64);
