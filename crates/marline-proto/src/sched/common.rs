@@ -30,8 +30,8 @@ impl Common {
 
     /// Exchanges `own` for what all flows with this choice share, which is a copy of it at first.
     pub(super) fn exchange<T: Any + Clone + Send>(&mut self, choice: &Choice, own: &mut T) {
-        let known = self.shared.iter_mut().find(|(known, _)| known == choice);
-        match known.and_then(|(_, shared)| shared.downcast_mut::<T>()) {
+        let mut known = self.shared.iter_mut().filter(|(known, _)| known == choice);
+        match known.find_map(|(_, shared)| shared.downcast_mut::<T>()) {
             Some(shared) => core::mem::swap(shared, own),
             None => self.shared.push((*choice, Box::new(own.clone()))),
         }

@@ -109,6 +109,8 @@ pub struct Prepared {
     pub batch: Batch,
     experiment: Experiment,
     seeds_in_file: usize,
+    /// Cells of it that were not asked for.
+    left_out: Vec<Cell>,
 }
 
 /// Reads an experiment and picks its cells and seeds.
@@ -117,7 +119,7 @@ pub struct Prepared {
 /// If the scenario is wrong, it has none of the cells that are asked for, or one of its schedulers cannot run.
 pub fn prepare(experiment: &Experiment, options: Options<'_>) -> Result<Prepared, MeasureError> {
     let mut cells = cells(experiment, options.traces).map_err(MeasureError::Scenario)?;
-    only(&mut cells, options.only)?;
+    let left_out = only(&mut cells, options.only)?;
     // A checked scenario has at least one cell.
     let seeds_in_file = cells.first().map_or(0, |(_, first)| first.seeds.len());
     for (_, scenario) in &mut cells {
@@ -133,14 +135,15 @@ pub fn prepare(experiment: &Experiment, options: Options<'_>) -> Result<Prepared
         batch,
         experiment: *experiment,
         seeds_in_file,
+        left_out,
     })
 }
 
-/// Keeps the cells that are asked for.
+/// Keeps the cells that are asked for; answers with the others.
 fn only(
     cells: &mut Vec<(Cell, Scenario)>,
     wanted: &[(String, String)],
-) -> Result<(), MeasureError> {
+) -> Result<Vec<Cell>, MeasureError> {
     let entries = || cells.iter().flat_map(|(cell, _)| cell);
     let axes: BTreeSet<&str> = entries().map(|(axis, _)| &**axis).collect();
     // Who lacks an axis may be left out, whatever the values on the others.
@@ -154,13 +157,14 @@ fn only(
             return Err(MeasureError::Cell(no(&format!("`{axis}={value}`"), known)));
         }
     }
-    cells.retain(|(cell, _)| {
+    let is_asked_for = |cell: &Cell| {
         cell.iter().all(|(key, value)| {
             let mut same_axis = wanted.iter().filter(|(axis, _)| axis == key).peekable();
             same_axis.peek().is_none() || same_axis.any(|(_, wanted)| wanted == value)
         })
-    });
-    Ok(())
+    };
+    let left_out = cells.extract_if(.., |(cell, _)| !is_asked_for(cell));
+    Ok(left_out.map(|(cell, _)| cell).collect())
 }
 
 fn no(what: &str, known: BTreeSet<&str>) -> String {
@@ -169,14 +173,15 @@ fn no(what: &str, known: BTreeSet<&str>) -> String {
 }
 
 impl Prepared {
-    /// Its bounds, as far as they speak of cells that are kept.
+    /// Its bounds, as far as they speak of cells that are kept; of means, all of whose cells are.
     fn expectations(&self) -> Vec<Expectation> {
         let cells = &self.batch.cells;
         let first = cells.first().map(|(_, scenario)| &scenario.expectations);
         let mut expectations = first.cloned().unwrap_or_default();
         expectations.retain(|expectation| {
-            let mut fits = cells.iter();
-            fits.any(|(cell, _)| expectation.cell.iter().all(|pair| cell.contains(pair)))
+            let speaks_of = |cell: &Cell| expectation.cell.iter().all(|pair| cell.contains(pair));
+            let kept = cells.iter().any(|(cell, _)| speaks_of(cell));
+            kept && !(expectation.mean && self.left_out.iter().any(speaks_of))
         });
         expectations
     }
@@ -361,6 +366,13 @@ mod tests {
             relative-to = "min-rtt"
             best-of = { use = ["a"] }
             least = 0.1
+            [[expect]]
+            figure = "Figure 2"
+            scheduler = "edpf"
+            cell = { use = "both" }
+            cells = "mean"
+            measure = "video.goodput_mbps"
+            least = 0.1
         "#,
     };
 
@@ -384,7 +396,12 @@ mod tests {
         assert_eq!(kept.batch.cells.len(), 2);
         assert!(kept.expectations().is_empty() && kept.needed().is_empty());
         let both = [("links.a.delay", "20ms"), ("use", "both"), ("use", "a")];
-        assert_eq!(prepared(&both).expect("prepared").expectations().len(), 1);
+        let figures = |only: &[(&str, &str)]| -> Vec<String> {
+            let kept = prepared(only).expect("prepared").expectations();
+            kept.into_iter().map(|one| one.figure).collect()
+        };
+        assert_eq!(figures(&both), ["Figure 1"], "the mean lacks a cell");
+        assert_eq!(figures(&[("use", "both")]), ["Figure 1", "Figure 2"]);
         for (wrong, reason) in [
             (
                 ("pair", "x"),
@@ -407,6 +424,9 @@ mod tests {
             format!("{} {}", job.scheduler, values.join(" "))
         });
         let needed: Vec<String> = needed.collect();
-        assert_eq!(needed, ["edpf 20ms both", "min-rtt 20ms a"]);
+        assert_eq!(
+            needed,
+            ["edpf 10ms both", "edpf 20ms both", "min-rtt 20ms a"]
+        );
     }
 }

@@ -70,18 +70,17 @@ pub fn judge(results: &Results, expectations: &[Expectation]) -> Vec<Verdict> {
                 wanted.all(|(key, value)| group.cell.get(key) == Some(value))
             })
             .peekable();
-        let wanted = || expectation.cell.iter().cloned().collect();
+        let mut wanted: BTreeMap<_, _> = expectation.cell.iter().cloned().collect();
         if fits.peek().is_none() {
-            verdicts.push(verdict(expectation, wanted(), None));
+            verdicts.push(verdict(expectation, wanted, None));
+            continue;
         }
         if expectation.mean {
-            let all = fits.map(|group| measured(expectation, group, &groups));
-            // A cell without a value leaves no mean.
-            let all: Option<Vec<Measured>> = all.collect();
-            let mut cell: BTreeMap<_, _> = wanted();
-            let count = all.as_ref().map_or(0, Vec::len);
-            cell.insert("mean of cells".to_owned(), count.to_string());
-            verdicts.push(verdict(expectation, cell, all.and_then(|all| mean(&all))));
+            let all: Vec<_> = fits
+                .map(|group| measured(expectation, group, &groups))
+                .collect();
+            wanted.insert("mean of cells".to_owned(), all.len().to_string());
+            verdicts.push(verdict(expectation, wanted, mean(&all)));
             continue;
         }
         for group in fits {
@@ -130,19 +129,14 @@ fn measured(
     Some((ratio.value, ratio.interval, ratio.n))
 }
 
-/// The mean over cells, whose runs know nothing of each other: squares of half their intervals add up.
-fn mean(cells: &[Measured]) -> Option<Measured> {
+/// The mean over cells; none if a cell lacks a value. It has no interval: cells share seeds, so their intervals say
+/// nothing of its own.
+fn mean(cells: &[Option<Measured>]) -> Option<Measured> {
+    let cells: Option<Vec<Measured>> = cells.iter().copied().collect();
+    let cells = cells?;
     let count = cells.len() as f64;
     let value = cells.iter().map(|(value, ..)| value / count).sum();
-    let squares: Option<f64> = cells
-        .iter()
-        .map(|(_, interval, _)| interval.map(|(low, high)| ((high - low) / 2.0).powi(2)))
-        .sum();
-    let interval = squares.map(|squares| {
-        let half = squares.sqrt() / count;
-        (value - half, value + half)
-    });
-    Some((value, interval, cells.iter().map(|(.., n)| *n).min()?))
+    Some((value, None, cells.iter().map(|(.., n)| *n).min()?))
 }
 
 /// What a value is divided by, in words.

@@ -10,13 +10,15 @@
 //! a month last for years. So a month behind the one that is counted begins anew, too, once the clock has come to it from
 //! an earlier one.
 //!
-//! Several clients may keep one file, with the same paths or others: each adds what its own have carried since it saved last.
+//! Several clients may keep one file, with the same paths or others: each adds what its own have carried since it saved
+//! last, and hears of the others' when it has something to add. A file with `.lock` after its name, which stays, keeps
+//! them from writing at once.
 
 use super::Month;
 use crate::tun::write_whole;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -131,25 +133,29 @@ impl Ledger {
         }
     }
 
-    /// Adds what others have written meanwhile, and writes the file, if there is one and something to write.
+    /// Adds what others have written meanwhile, and writes the file, if there is one and something to write. Where
+    /// another client is writing it just now, nothing happens; then the answer is false.
     ///
     /// # Errors
-    /// It cannot be read or written; what is counted stays as it is.
-    pub fn save(&mut self) -> Result<(), LedgerError> {
+    /// It cannot be read or written. What this client has counted is kept for the next time.
+    pub fn save(&mut self, now: Month) -> Result<bool, LedgerError> {
+        self.turn(now);
         let Some(file) = self.file.clone().filter(|_| self.changed) else {
-            return Ok(());
+            return Ok(true);
         };
         let failed = |problem: io::Error| error(&file, format!("cannot be written: {problem}"));
-        let _held = hold(&file).map_err(failed)?;
-        let others = Ledger::load(Some(file.clone()), self.clock)?;
-        // A file that is gone has nothing to add; one of another month is of a clock that is wrong.
-        if others.month == self.month && file.exists() {
-            let mut used = others.used;
+        let Some(_held) = hold(&file).map_err(failed)? else {
+            return Ok(false);
+        };
+        // A file that is gone has nothing to add.
+        if file.exists() {
+            let others = Ledger::load(Some(file.clone()), now)?;
+            // Should they differ about the month, one of them has seen a clock that was wrong: all go by the file.
+            (self.month, self.clock, self.used) = (others.month, others.clock, others.used);
             for (path, bytes) in &self.fresh {
-                let sum = used.entry(path.clone()).or_default();
+                let sum = self.used.entry(path.clone()).or_default();
                 *sum = sum.saturating_add(*bytes);
             }
-            self.used = used;
         }
         let stored = Stored {
             month: self.month.to_string(),
@@ -160,7 +166,7 @@ impl Ledger {
         write_whole(&file, text.as_bytes()).map_err(failed)?;
         self.fresh.clear();
         self.changed = false;
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -179,9 +185,9 @@ fn read(file: &Path) -> Result<Option<String>, LedgerError> {
     }
 }
 
-/// Nobody else reads and writes `file` until what is returned is dropped. What is locked is a file beside it, which
-/// stays: `file` itself is replaced whenever it is written.
-fn hold(file: &Path) -> io::Result<File> {
+/// Nobody else writes `file` until what is returned is dropped; `None` if somebody does. What is locked is a file beside
+/// it: `file` itself is replaced whenever it is written.
+fn hold(file: &Path) -> io::Result<Option<File>> {
     let mut name = file.as_os_str().to_owned();
     name.push(".lock");
     if let Some(folder) = file.parent() {
@@ -193,10 +199,10 @@ fn hold(file: &Path) -> io::Result<File> {
         .truncate(false)
         .write(true)
         .open(name)?;
-    match held.lock() {
+    match held.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(None),
         // Where a file system has no locks, clients must not share the file.
-        Err(problem) if problem.kind() != io::ErrorKind::Unsupported => Err(problem),
-        _ => Ok(held),
+        Err(TryLockError::Error(_)) | Ok(()) => Ok(Some(held)),
     }
 }
 
@@ -235,12 +241,12 @@ mod tests {
         let file = Some(folder.path().join("state/usage.toml"));
         let mut ledger = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
         ledger.count("wwan0", 1000);
-        ledger.save().unwrap();
+        ledger.save(month(NOVEMBER)).unwrap();
         let mut ledger = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
         assert_eq!(ledger.used("wwan0"), 1000);
         ledger.count("wwan0", 10);
         assert_eq!(ledger.used("wwan0"), 1010);
-        ledger.save().unwrap();
+        ledger.save(month(NOVEMBER)).unwrap();
 
         // While it runs, and while it does not.
         ledger.turn(month(DECEMBER));
@@ -251,7 +257,7 @@ mod tests {
         assert_eq!(asleep.used("wwan0"), 0);
 
         // A clock that is set back forgets nothing.
-        ledger.save().unwrap();
+        ledger.save(month(DECEMBER)).unwrap();
         let mut back = Ledger::load(file, month(NOVEMBER)).unwrap();
         back.turn(month(NOVEMBER));
         assert_eq!((back.used("wwan0"), back.month()), (5, month(DECEMBER)));
@@ -267,11 +273,11 @@ mod tests {
         ledger.turn(month(NOVEMBER));
         ledger.count("wwan0", 15);
         assert_eq!(ledger.used("wwan0"), 15);
-        ledger.save().unwrap();
+        ledger.save(month(NOVEMBER)).unwrap();
         // Also across restarts; the clock of a host without a battery begins in 1970.
         let mut ledger = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
         assert_eq!(ledger.used("wwan0"), 15);
-        ledger.save().unwrap();
+        ledger.save(month(NOVEMBER)).unwrap();
         let mut ledger = Ledger::load(file, month(DECEMBER)).unwrap();
         assert_eq!((ledger.used("wwan0"), ledger.month()), (0, month(DECEMBER)));
         ledger.count("wwan0", 7);
@@ -279,7 +285,7 @@ mod tests {
             ledger.turn(month(shown));
             assert_eq!((ledger.used("wwan0"), ledger.month()), (7, month(DECEMBER)));
         }
-        ledger.save().unwrap();
+        ledger.save(month(DECEMBER)).unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         assert!(!text.contains("clock"), "{text}");
     }
@@ -294,34 +300,57 @@ mod tests {
             for (client, own) in clients.iter_mut().zip(["eth0", "wlan0"]) {
                 client.count("wwan0", total);
                 client.count(own, 2 * total);
-                client.save().unwrap();
+                assert!(client.save(month(NOVEMBER)).unwrap());
             }
         }
-        let kept = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
-        let used = ["wwan0", "eth0", "wlan0"].map(|path| kept.used(path));
-        assert_eq!(used, [20, 20, 20]);
+        let used = |now: &str| {
+            let kept = Ledger::load(file.clone(), month(now)).unwrap();
+            ["wwan0", "eth0", "wlan0"].map(|path| kept.used(path))
+        };
+        assert_eq!(used(NOVEMBER), [20, 20, 20]);
         // Each knows of the other's, as of when it saved last.
         assert_eq!(
             [&clients[0], &clients[1]].map(|c| c.used("wwan0")),
             [19, 20]
         );
-        // One enters the new month first, and nothing of the old one comes after it.
+        // One enters the new month first. The other has not looked at the clock since, and has something of the old
+        // month to say, of which nothing comes into the new one.
+        clients[1].count("wwan0", 14);
         clients[0].turn(month(DECEMBER));
         clients[0].count("wwan0", 13);
-        clients[0].save().unwrap();
-        clients[1].count("wwan0", 14);
-        clients[1].turn(month(DECEMBER));
-        clients[1].save().unwrap();
+        clients[0].save(month(DECEMBER)).unwrap();
+        clients[1].save(month(DECEMBER)).unwrap();
         clients[1].count("wwan0", 15);
-        clients[1].save().unwrap();
-        let kept = Ledger::load(file.clone(), month(DECEMBER)).unwrap();
-        assert_eq!(kept.used("wwan0"), 3 + 1);
+        clients[1].save(month(DECEMBER)).unwrap();
+        assert_eq!(used(DECEMBER), [3 + 1, 0, 0]);
+        // One who saw a wrong clock goes by the file.
+        clients[0].turn(month("2099-05"));
+        clients[0].turn(month(DECEMBER));
+        clients[0].count("wwan0", 20);
+        clients[0].save(month(DECEMBER)).unwrap();
+        assert_eq!(used(DECEMBER), [4 + 7, 0, 0]);
+        assert_eq!(clients[0].month(), month(DECEMBER));
         // A file that somebody removed is written whole.
         std::fs::remove_file(file.as_ref().unwrap()).unwrap();
-        clients[1].count("wwan0", 16);
-        clients[1].save().unwrap();
-        let kept = Ledger::load(file, month(DECEMBER)).unwrap();
-        assert_eq!(kept.used("wwan0"), 3 + 2);
+        clients[0].count("wwan0", 21);
+        clients[0].save(month(DECEMBER)).unwrap();
+        assert_eq!(used(DECEMBER), [4 + 8, 0, 0]);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_client_that_is_writing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("usage.toml");
+        let mut client = Ledger::load(Some(file.clone()), month(NOVEMBER)).unwrap();
+        client.count("wwan0", 5);
+        let held = hold(&file).unwrap();
+        assert!(held.is_some() && hold(&file).unwrap().is_none());
+        assert!(!client.save(month(NOVEMBER)).unwrap());
+        assert!(!file.exists());
+        drop(held);
+        assert!(client.save(month(NOVEMBER)).unwrap());
+        let kept = Ledger::load(Some(file), month(NOVEMBER)).unwrap();
+        assert_eq!(kept.used("wwan0"), 5);
     }
 
     #[test]

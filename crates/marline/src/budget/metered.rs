@@ -6,7 +6,7 @@ use crate::control::status::{BudgetStatus, PathStatus};
 use crate::control::{Manage, ManageError, Status};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// How often paths are asked what they have carried; a budget may be exceeded by what a path carries in that time.
@@ -119,7 +119,7 @@ impl<M: Manage> Metered<M> {
             since_save += 1;
             if since_save >= SAVE {
                 since_save = 0;
-                self.save();
+                self.save(Month::now(), Duration::ZERO);
             }
         }
     }
@@ -139,10 +139,22 @@ impl<M: Manage> Metered<M> {
         }
     }
 
-    /// Keeps what was counted.
-    pub fn save(&self) {
-        if let Err(error) = self.state().ledger.save() {
-            tracing::error!("{error}; what paths carried is forgotten at the end");
+    /// Keeps what was counted. Waits for at most so long, blocking, while another client writes the file.
+    pub fn save(&self, now: Month, patience: Duration) {
+        let began = Instant::now();
+        loop {
+            let saved = self.state().ledger.save(now);
+            match saved {
+                Ok(true) => return,
+                Ok(false) if began.elapsed() < patience => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::error!("{error}; what paths carried is forgotten at the end");
+                    return;
+                }
+            }
         }
     }
 }
@@ -273,7 +285,7 @@ mod tests {
         // After a restart in the same month it does not begin anew.
         metered.session.carried(1_100_000 + 999_000);
         metered.look(month("2026-12")).await;
-        metered.save();
+        metered.save(month("2026-12"), Duration::ZERO);
         let ledger = Ledger::load(Some(file), month("2026-12")).unwrap();
         let again = Metered::new(
             Session::new(),

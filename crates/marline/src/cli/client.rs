@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// How long a client tries to reach its server before it gives up. Once it has had a session it never does.
 const CONNECT: Duration = Duration::from_secs(12);
+/// Waits so long at the end for other clients that write the usage file.
+const LAST_SAVE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -173,7 +175,7 @@ impl Client {
         let result = service
             .run(Arc::clone(&managed), tasks, reload, ended)
             .await;
-        metered.save();
+        metered.save(Month::now(), LAST_SAVE);
         result
     }
 }

@@ -25,7 +25,8 @@ pub struct RawClient {
     /// you choose; tcp-cc is TCP's congestion control, such as bbr. Give it once for each path [default: any].
     #[arg(long, value_name = "PATH", value_parser = Written::flag)]
     pub path: Vec<Written>,
-    /// File that keeps what paths with a budget have carried, or `off` [default: $XDG_STATE_HOME/marline/usage.toml].
+    /// File that keeps what paths with a budget have carried, or `off` [default: $XDG_STATE_HOME/marline/usage.toml]. Clients
+    /// may share it: a path's budget is then that of all of them, up to what each carries in ten seconds.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub usage: Option<Written>,
     /// Address of the SOCKS5 proxy, or `off` [default: 127.0.0.1:1080].

@@ -25,7 +25,7 @@ pub(crate) fn roomy(socket: &UdpSocket) {
 
 /// Sends a datagram over a connected socket.
 ///
-/// The system says there that nobody took an earlier datagram instead of sending this one; it may be taken all the same.
+/// If nobody took an earlier datagram, the system reports that here and does not send this one, so it is sent once more.
 ///
 /// # Errors
 /// The system does not send it.

@@ -16,12 +16,12 @@ const GLIMPSE: f64 = 0.25;
 const SILENT: f64 = 2.0;
 /// Whole intervals until what happened is known, at most: blocks every 2 ms over satellites.
 const MOST_BEHIND: f64 = 512.0;
-/// How late departures are heard of at least is that of the last one or two of these (seconds): a route may become
-/// longer at any time.
+/// The least delay of news about departures is that of the last one or two windows of so many seconds: a route may
+/// become longer at any time.
 const LATELY: f64 = 0.5;
 /// Batches that are told apart; more are joined.
 const MOST_BATCHES: usize = 256;
-/// Backlogs whose capacity is not known yet; of what lies further behind it is not learnt what follows a glimpse.
+/// Backlogs whose capacity is not known yet. The oldest is dropped, and nothing is learnt from it.
 const MOST_PENDING: usize = 64;
 
 /// How samples become a forecast.

@@ -27,9 +27,11 @@ impl Split {
 }
 
 /// The split of `n` packets whose latest bound is earliest (5), exactly, for any number of lanes; a
-/// lane that gets nothing counts for nothing. Empty without lanes. Lanes with laws, one without being certain, are split so that
-/// the probability that all of them are done is 1 − ε soonest; that is exact but for what laws and tables leave open,
-/// and repeats the search below for each choice of tails.
+/// lane that gets nothing counts for nothing. Empty without lanes.
+///
+/// Lanes with laws (among them one without a law is certain) are split so that the probability that all of them are
+/// done is 1 − ε soonest. That is exact but for what laws and tables leave open, and repeats the search below for each
+/// choice of tails.
 ///
 /// Bounds grow with every packet, so the best split is that of the n packets whose bounds are
 /// earliest: everything up to some time t. The number of packets, with fractions, that have arrived
