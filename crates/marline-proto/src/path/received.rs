@@ -18,9 +18,6 @@ const RANGES_REPORTED: usize = 32;
 /// Acknowledgements that report each packet, at the least: after so many it is old news, and a path
 /// that once lost much need not tell of it for ever.
 const TIMES_REPORTED: usize = 16;
-/// How often other paths tell of a gap: an acknowledgement may be lost like anything else, and the path's own way may be
-/// a long one.
-const GAP_TOLD: u32 = 2;
 /// Arrival times kept until the next acknowledgement; further ones are acknowledged without time.
 const MAX_ARRIVALS: usize = 256;
 
@@ -47,8 +44,6 @@ pub(crate) struct Received {
     echo: bool,
     /// Another path told of all packets up to this one.
     told_elsewhere: Option<u64>,
-    /// How often other paths should still tell of the newest gap.
-    gap_untold: u32,
 }
 
 impl Received {
@@ -82,10 +77,7 @@ impl Received {
     /// shows a gap: the sender's loss detection waits for it.
     pub(crate) fn on_eliciting(&mut self, packet: u64, now: Instant, max_delay: Duration) {
         self.eliciting += 1;
-        if self.gap_below(packet) {
-            self.shows_gap = true;
-            self.gap_untold = GAP_TOLD;
-        }
+        self.shows_gap |= self.gap_below(packet);
         let out_of_order =
             self.shows_gap || self.largest.is_some_and(|(largest, _)| packet < largest);
         let at = if out_of_order || self.eliciting >= ELICITING_PER_ACK || self.seen <= EAGER {
@@ -183,15 +175,9 @@ impl Received {
         self.seen > EAGER && self.largest.map(|(largest, _)| largest) > self.told_elsewhere
     }
 
-    /// Should other paths tell of a gap again, however quick they are?
-    pub(crate) fn is_gap_untold(&self) -> bool {
-        self.gap_untold > 0
-    }
-
     /// Another path told of all that arrived.
     pub(crate) fn on_told_elsewhere(&mut self) {
         self.told_elsewhere = self.largest.map(|(largest, _)| largest);
-        self.gap_untold = self.gap_untold.saturating_sub(1);
     }
 
     /// The last acknowledgement went another way only; it has to go this one, too.
@@ -262,29 +248,6 @@ mod tests {
         assert!(!arrive(&mut received, EAGER + 6), "the own way's turn");
         received.on_ack_sent(false);
         assert!(arrive(&mut received, EAGER + 8));
-    }
-
-    #[test]
-    fn a_gap_is_told_of_twice_elsewhere() {
-        let mut received = warm();
-        let arrive = |received: &mut Received, packet: u64| {
-            received.insert(packet, Instant::ZERO);
-            received.on_eliciting(packet, Instant::ZERO, DELAY);
-        };
-        arrive(&mut received, EAGER);
-        assert!(!received.is_gap_untold());
-        arrive(&mut received, EAGER + 2);
-        for _ in 0..GAP_TOLD {
-            assert!(received.is_gap_untold());
-            received.on_told_elsewhere();
-        }
-        assert!(!received.is_gap_untold());
-        arrive(&mut received, EAGER + 3);
-        assert!(!received.is_gap_untold(), "it shows nothing new");
-        arrive(&mut received, EAGER + 1);
-        assert!(!received.is_gap_untold(), "nothing is missing");
-        arrive(&mut received, EAGER + 5);
-        assert!(received.is_gap_untold());
     }
 
     #[test]

@@ -40,22 +40,17 @@ impl Session {
                     path.received.on_relayed();
                     path.received.on_told_elsewhere();
                 }
-                draft.acked.push(owner);
+                draft.has_ack = true;
             }
         }
     }
 
     /// An acknowledgement also says what arrived on other paths. Losses take several acknowledgements in
-    /// a row, and their path would be held for silent. Of a gap a quick path tells, too: what waits for the
-    /// missing packet waits for the news.
+    /// a row, and their path would be held for silent.
     pub(super) fn write_testimony(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
-        for owner in 0..self.paths.len() {
-            if owner == index || draft.acked.contains(&owner) {
-                continue;
-            }
-            let received = &self.paths[owner].received;
-            let untold = received.is_untold_elsewhere() && self.may_testify(index, owner);
-            if (untold || received.is_gap_untold()) && self.write_ack(now, owner, draft) {
+        for owner in (0..self.paths.len()).filter(|&i| i != index) {
+            let untold = self.paths[owner].received.is_untold_elsewhere();
+            if untold && self.may_testify(index, owner) && self.write_ack(now, owner, draft) {
                 self.paths[owner].received.on_told_elsewhere();
             }
         }
@@ -104,7 +99,7 @@ impl Session {
 
     /// Says with an acknowledgement what senders of coded flows could use, as far as it fits.
     pub(super) fn write_code_news(&mut self, draft: &mut Draft<'_>) {
-        if !draft.has_ack() {
+        if !draft.has_ack {
             return;
         }
         while let Some(id) = self.code_news.pop_first() {

@@ -40,17 +40,12 @@ pub(super) struct Draft<'a> {
     pub(super) frames: SmallVec<[SentFrame; 1]>,
     pub(super) eliciting: bool,
     pub(super) has_data: bool,
-    /// Places of the paths whose acknowledgements are in it.
-    pub(super) acked: SmallVec<[usize; 4]>,
+    pub(super) has_ack: bool,
 }
 
 impl Draft<'_> {
     pub(super) fn room(&self) -> usize {
         self.max.saturating_sub(self.buf.len())
-    }
-
-    pub(super) fn has_ack(&self) -> bool {
-        !self.acked.is_empty()
     }
 }
 
@@ -216,13 +211,13 @@ impl Session {
             frames: SmallVec::new(),
             eliciting: false,
             has_data: false,
-            acked: SmallVec::new(),
+            has_ack: false,
         };
         if acks {
             self.write_acks(now, index, &mut draft);
             self.write_code_news(&mut draft);
             // Whole messages need the room beside data.
-            if draft.has_ack() && !sends {
+            if draft.has_ack && !sends {
                 self.write_testimony(now, index, &mut draft);
             }
         }
@@ -234,7 +229,7 @@ impl Session {
             self.age();
         }
         let path = &mut self.paths[index];
-        let silent = path.acks_alone >= ACKS_PER_PING && draft.has_ack();
+        let silent = path.acks_alone >= ACKS_PER_PING && draft.has_ack;
         let asks = path.probes > 0 || silent && !draft.eliciting;
         if asks && draft.room() > 0 {
             Frame::Ping.encode(draft.buf);
@@ -438,7 +433,7 @@ impl Session {
         let coder = flow.coder.as_ref();
         let mut form = coder.map_or(Form::Plain, |c| c.form(&symbol, source));
         let mut room = carry::data_room(flow, &symbol, form, draft.room());
-        let fresh = !draft.has_data && !draft.has_ack();
+        let fresh = !draft.has_data && !draft.has_ack;
         if assigned.kind == EmissionKind::Repair {
             if symbol.len > room && fresh {
                 // The path takes shorter ones only.
@@ -513,7 +508,7 @@ impl Session {
         let opens = self.open_first(id, LEAST_ROOM, draft);
         let flow = self.flows.get_mut(&id)?;
         let opening = SentFrame::Control(Control::OpenFlow(id));
-        let alone = !draft.has_ack() && draft.frames.iter().all(|frame| *frame == opening);
+        let alone = !draft.has_ack && draft.frames.iter().all(|frame| *frame == opening);
         let room = if opens { draft.room() } else { 0 };
         let asked = assigned.symbol;
         let len = match carry::write_repair(flow, now, path, &asked, (room, alone), draft.buf) {
