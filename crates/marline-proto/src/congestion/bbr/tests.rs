@@ -7,6 +7,8 @@ use super::*;
 use crate::congestion::bottleneck::{Bench, Link, MTU, Point, ack, controller, loss};
 use crate::congestion::new_reno;
 
+mod gentle;
+
 fn ms(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
@@ -296,61 +298,6 @@ fn drain_ends_when_the_queue_is_gone() {
 }
 
 #[test]
-fn the_gentle_drain_lasts_until_the_queue_is_gone() {
-    // Longer than a round trip if need be, and down to the pipe of 100 000 bytes and a packet.
-    let mut bbr = probing_in(Manner::HalfPipe, 0.75);
-    assert_eq!(gain_after(&mut bbr, ms(120), 130_000), 0.75);
-    assert_eq!(gain_after(&mut bbr, ms(121), 100_000), 1.0);
-    // But not for ever, if the queue is that of others: 40 + 6 · 40 ms.
-    let mut bbr = probing_in(Manner::HalfPipe, 0.75);
-    assert_eq!(gain_after(&mut bbr, ms(280), 130_000), 0.75);
-    assert_eq!(gain_after(&mut bbr, ms(281), 130_000), 1.0);
-}
-
-#[test]
-fn a_filled_link_keeps_no_queue_and_needs_no_probe_in_the_gentle_manner() {
-    for (name, gentle) in [(GENTLE, true), (NAME, false)] {
-        let bench = run(name, Link::STANDARD, 30_000);
-        let probes = bench.trace.iter().any(|p| p.view.phase == Phase::ProbeRtt);
-        assert_eq!(probes, !gentle, "{name}");
-        assert!(bench.utilisation(ms(5_000), ms(30_000)) >= 0.97, "{name}");
-    }
-}
-
-#[test]
-fn a_path_that_grows_longer_is_believed_within_a_second() {
-    let mut bench = Bench::new(GENTLE, Link::STANDARD);
-    bench.run(ms(5_000));
-    bench.set_link(Link {
-        rtt: Duration::from_millis(120),
-        ..Link::STANDARD
-    });
-    bench.run(ms(12_000));
-    let learnt = |p: &&Point| p.view.min_rtt >= Some(Duration::from_millis(120));
-    let at = bench.trace.iter().find(learnt).expect("learnt").now;
-    // The ten seconds of the filter would end at 15 s.
-    assert!(at < ms(6_500), "{at:?}");
-    let share = bench.utilisation(ms(7_500), ms(12_000));
-    assert!(share >= 0.95, "{share}");
-}
-
-#[test]
-fn the_drafts_manner_waits_for_the_ten_seconds_of_its_filter() {
-    let mut bench = Bench::new(NAME, Link::STANDARD);
-    bench.run(ms(5_000));
-    bench.set_link(Link {
-        rtt: Duration::from_millis(120),
-        ..Link::STANDARD
-    });
-    bench.run(ms(20_000));
-    let phases = phases(&bench);
-    let probe = phases.iter().find(|(_, phase)| *phase == Phase::ProbeRtt);
-    let (at, _) = probe.expect("a probe");
-    // The last samples of 40 ms come within five seconds.
-    assert!(*at >= ms(10_000), "{at:?}");
-}
-
-#[test]
 fn fills_a_link_with_a_queue_of_one_product() {
     let bench = run(NAME, Link::STANDARD, 60_000);
     let share = bench.utilisation(ms(5_000), ms(60_000));
@@ -387,85 +334,6 @@ fn unfilled_path_stays_in_startup() {
     assert!((20_000..27_000).contains(&product), "{product}");
     let window = bench.controller.window();
     assert!((50_000..90_000).contains(&window), "{window}");
-}
-
-#[test]
-fn what_overruns_the_queue_ends_the_gentle_startup_of_a_limited_sender() {
-    // 200 Mb/s and 40 ms hold 1 MB.
-    let is_search = |manner, rounds: u64, lost: u64, flight: u64| {
-        let mut bbr = started(manner);
-        for round in 1..=rounds {
-            let (now, sent) = (ms(40 * round), ms(40 * (round - 1)));
-            if lost > 0 {
-                bbr.on_loss(now, &loss(lost, sent));
-            }
-            let ack = Ack {
-                delivered: 1_000_000 * round,
-                delivered_when_sent: 1_000_000 * (round - 1),
-                prior_in_flight: flight,
-                in_flight: 2_000_000,
-                delivery: Some(DeliverySample {
-                    rate: Rate::from_mbps(200),
-                    app_limited: true,
-                }),
-                ..ack(1_000_000, sent, Duration::from_millis(40))
-            };
-            bbr.on_ack(now, &ack);
-        }
-        bbr.view().phase.is_search()
-    };
-    let gentle = |rounds, lost, flight| is_search(Manner::HalfPipe, rounds, lost, flight);
-    // One byte in eleven may be lost at random, and so may more when the pipe is not full.
-    assert!(gentle(20, 100_000, 3_000_000));
-    assert!(gentle(20, 500_000, 1_000_000));
-    // One byte in six counts, as a round without growth does: of six, the first one grew.
-    assert!(gentle(5, 200_000, 3_000_000));
-    assert!(!gentle(6, 200_000, 3_000_000));
-    // One byte in three is enough, unless they are few.
-    assert!(!gentle(2, 500_000, 3_000_000));
-    assert!(gentle(20, 47 * MTU, 3_000_000));
-    assert!(is_search(Manner::FourPackets, 20, 500_000, 3_000_000));
-}
-
-#[test]
-fn a_queue_that_stands_ends_the_gentle_startup_of_a_limited_sender() {
-    // 200 Mb/s and 40 ms hold 1 MB. The first round is without a queue; in the others 20 packets take this long.
-    let is_search = |manner, rounds: u64, trips: [u64; 2], flight: u64| {
-        let mut bbr = started(manner);
-        for round in 1..=rounds {
-            for packet in 1..=20 {
-                let part = 1_000_000 / 20 * packet;
-                let trip = if round == 1 {
-                    40
-                } else {
-                    trips[packet as usize % 2]
-                };
-                let (now, sent) = (ms(200 * round + packet), ms(200 * round + packet - trip));
-                let ack = Ack {
-                    delivered: 1_000_000 * round + part,
-                    delivered_when_sent: 1_000_000 * (round - 1) + part,
-                    prior_in_flight: flight,
-                    in_flight: 2_000_000,
-                    delivery: Some(DeliverySample {
-                        rate: Rate::from_mbps(200),
-                        app_limited: true,
-                    }),
-                    ..ack(50_000, sent, Duration::from_millis(trip))
-                };
-                bbr.on_ack(now, &ack);
-            }
-        }
-        bbr.view().phase.is_search()
-    };
-    let gentle = |rounds, trips, flight| is_search(Manner::HalfPipe, rounds, trips, flight);
-    assert!(!gentle(10, [65, 70], 1_500_000));
-    // Too soon; too short a queue; some packets met none; a queue of others.
-    assert!(gentle(4, [65, 70], 1_500_000));
-    assert!(gentle(40, [58, 59], 1_500_000));
-    assert!(gentle(40, [40, 90], 1_500_000));
-    assert!(gentle(40, [65, 70], 900_000));
-    // The draft's does not mind.
-    assert!(is_search(Manner::FourPackets, 40, [65, 70], 1_500_000));
 }
 
 #[test]
@@ -584,48 +452,5 @@ fn flows_start_their_cycles_in_different_phases_but_never_draining() {
     assert_eq!(starts[1], 0);
     for (index, &count) in starts.iter().enumerate().filter(|&(i, _)| i != 1) {
         assert!((60..140).contains(&count), "{index}: {count}");
-    }
-}
-
-#[test]
-fn the_gentle_probe_keeps_half_of_the_pipe_and_finds_the_same_minimum() {
-    let mut bench = Bench::new(GENTLE, Link::STANDARD);
-    bench.run(ms(1_000));
-    bench.set_link(Link {
-        rtt: Duration::from_millis(60),
-        ..Link::STANDARD
-    });
-    bench.run(ms(34_000));
-    let probe: Vec<&Point> = bench
-        .trace
-        .iter()
-        .filter(|p| p.view.phase == Phase::ProbeRtt)
-        .collect();
-    // 20 Mb/s over 60.5 ms are 151 kB; before the new minimum is known, over 40.5 ms 101 kB.
-    let kept = probe.iter().map(|p| p.window).min().unwrap();
-    assert!((45_000..80_000).contains(&kept), "{kept}");
-    let view = bench.controller.view();
-    assert_eq!(view.min_rtt, Some(Duration::from_micros(60_500)));
-    assert!(bench.utilisation(ms(12_000), ms(34_000)) >= 0.97);
-}
-
-#[test]
-fn the_gentle_manner_does_not_probe_a_path_that_is_never_filled() {
-    for (name, probes) in [(GENTLE, false), (NAME, true)] {
-        let half = Link {
-            offered: Some(Rate::from_mbps(8)),
-            ..Link::STANDARD
-        };
-        let mut bench = Bench::new(name, half);
-        bench.run(ms(1_000));
-        bench.set_link(Link {
-            rtt: Duration::from_millis(60),
-            ..half
-        });
-        bench.run(ms(25_000));
-        let probed = bench.trace.iter().any(|p| p.view.phase == Phase::ProbeRtt);
-        assert_eq!(probed, probes, "{name}");
-        let learnt = bench.controller.view().min_rtt;
-        assert_eq!(learnt, Some(Duration::from_micros(60_500)), "{name}");
     }
 }

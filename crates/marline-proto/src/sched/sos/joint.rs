@@ -59,7 +59,7 @@ impl Sum {
             // A time that is this very end may have been rounded.
             return f64::from(u8::from(late >= -1e-9 * time.abs()));
         }
-        1.0 - normal::above(self.shape.score(late / self.deviation))
+        normal::below(self.shape.score(late / self.deviation))
     }
 }
 

@@ -117,7 +117,10 @@ fn nearly_all_of_the_tail_belongs_to_the_shaky_path() {
     let tails = |lanes: &[Lane], packets: &[u32], first: &[f64]| {
         let mut scores: Vec<f64> = first.iter().map(|tail| normal::score(*tail)).collect();
         (0..3).for_each(|_| drop(widths(lanes, packets, &mut scores, EPSILON)));
-        scores.into_iter().map(normal::above).collect::<Vec<f64>>()
+        scores
+            .into_iter()
+            .map(|z| normal::below(-z))
+            .collect::<Vec<f64>>()
     };
     let each = tails(&lanes, &packets, &[0.025, 0.025]);
     assert!(
