@@ -284,7 +284,9 @@ impl Session {
         if self.flows.get(&id).is_none_or(|f| f.coder.is_none()) {
             return false;
         }
-        let horizon = self.code_horizon(now, symbol.len);
+        let Some(horizon) = self.code_horizon(now, id, symbol.len) else {
+            return false;
+        };
         let Some(flow) = self.flows.get_mut(&id) else {
             return false;
         };
@@ -314,7 +316,9 @@ impl Session {
         if waits(self).is_none() {
             return;
         }
-        let horizon = self.code_horizon(now, CODE_SYMBOL as u32);
+        let Some(horizon) = self.code_horizon(now, id, CODE_SYMBOL as u32) else {
+            return;
+        };
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
@@ -338,7 +342,8 @@ impl Session {
         }
     }
 
-    fn code_horizon(&self, now: Instant, len: u32) -> Horizon {
+    fn code_horizon(&self, now: Instant, id: FlowId, len: u32) -> Option<Horizon> {
+        let flow = self.flows.get(&id)?;
         let ack_delay = self.peer_ack_delay();
         let active = self.paths.iter();
         let active = active.filter(|p| matches!(p.health, Health::Active));
@@ -349,9 +354,9 @@ impl Session {
             until = until.max(now + path.rtt.smoothed() + late);
             ways.push((path.id, path.rtt.smoothed() / 2));
         }
-        let arrivals = self.views().into_iter().map(|v| v.arrival(len));
-        let again = now + arrivals.min().unwrap_or(Duration::from_secs(1));
-        Horizon { again, ways, until }
+        let again = self.soonest_again(flow, len);
+        let again = now + again.unwrap_or(Duration::from_secs(1));
+        Some(Horizon { again, ways, until })
     }
 }
 

@@ -8,12 +8,13 @@ use smallvec::SmallVec;
 
 use super::Session;
 use super::control::Control;
+use super::share::class_of;
 use super::timers::rewish;
 use crate::event::Event;
-use crate::flow::{RecvHalf, SendHalf, Symbol};
+use crate::flow::{Flow, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::path::{EmissionKind, Health, Landing, SentFrame, Settled, Timing};
-use crate::sched::{Feedback, Outcome};
+use crate::sched::{Feedback, Outcome, PathView};
 use crate::wire::{Ack, FlowId, FlowKind, PathId, close_code};
 
 impl Session {
@@ -387,13 +388,20 @@ impl Session {
             Some(sent + p.rtt.smoothed() / 2)
         });
         copies.min().is_some_and(|copy| {
-            let views = self.views();
-            let again = views.iter().map(|v| {
-                let own = flow.queues.bytes(v.id);
-                flow.arrival_again(v, own, symbol.len)
-            });
-            again.min().is_none_or(|again| copy <= now + again)
+            let again = self.soonest_again(flow, symbol.len);
+            again.is_none_or(|again| copy <= now + again)
         })
+    }
+
+    /// Expected time until `len` bytes of the flow that are sent again now have arrived, on the path
+    /// that is the quickest for that; `None` if no path is usable.
+    pub(super) fn soonest_again(&self, flow: &Flow, len: u32) -> Option<Duration> {
+        let again = self.view_usable().map(|view| {
+            let own = flow.queues.bytes(view.id);
+            let queued = self.waiting.ahead(view.id, class_of(flow), own);
+            flow.arrival_again(&PathView { queued, ..view }, own, len)
+        });
+        again.min()
     }
 
     pub(super) fn say_again(&mut self, control: Control) {

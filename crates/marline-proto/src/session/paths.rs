@@ -287,7 +287,7 @@ impl Session {
             .map(|(i, _)| i)
     }
 
-    fn view_usable(&self) -> impl Iterator<Item = PathView> + '_ {
+    pub(super) fn view_usable(&self) -> impl Iterator<Item = PathView> + '_ {
         self.usable().map(|i| {
             let path = &self.paths[i];
             path.view(self.queued_on(path.id))

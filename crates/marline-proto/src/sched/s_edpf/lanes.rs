@@ -139,9 +139,20 @@ impl<'a> Lanes<'a> {
             own = own.max(other.latest, 0.0);
         }
         match self.late {
-            true => self.value(own.max(last.latest, 0.0)),
+            true => self
+                .value(own.max(last.latest, 0.0))
+                .max(self.late_without(q)),
             false => own.expected_max(last.latest),
         }
+    }
+
+    /// The latest of what path `q`'s next packet and all others would be each by itself: all of them
+    /// are not there sooner, but the greater of two normal variables, taken for normal, varies less
+    /// than either, and so would seem to be there sooner the more packets a late path gets.
+    fn late_without(&self, q: usize) -> f64 {
+        let own = self.lanes[q].delay.shifted(self.lanes[q].departs);
+        let latest = self.lanes.iter().map(|lane| self.value(lane.latest));
+        latest.fold(self.value(own), f64::max)
     }
 
     /// By what a normal variable is compared.
@@ -317,5 +328,49 @@ fn lane<'a>(
     Lane {
         seen: Some((laws, shift)),
         ..lane(delay, latest, standing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    /// A path whose packets come in any order.
+    fn lane(delay: (f64, f64), latest: (f64, f64), departs: f64) -> Lane<'static> {
+        let gauss = |(mean, deviation): (f64, f64)| Gauss {
+            mean,
+            var: deviation * deviation,
+        };
+        let mut lane = Lane {
+            delay: gauss(delay),
+            latest: gauss(latest),
+            with_next: gauss(delay),
+            correlation: 0.0,
+            scatters: true,
+            seen: None,
+            mended: f64::INFINITY,
+            departs,
+            last: departs,
+            service: 500.0,
+        };
+        lane.look_ahead();
+        lane
+    }
+
+    #[test]
+    fn what_is_late_anyway_does_not_draw_packets_from_an_idle_path() {
+        let idle = lane((8_500.0, 20.0), (-5_000.0, 20.0), 0.0);
+        // Its queue is long, and what it carries comes between 170 and 220 ms.
+        let late = lane((90_000.0, 5_000.0), (195_000.0, 12_000.0), 80_000.0);
+        let lanes = Lanes {
+            lanes: smallvec![idle, late.clone()],
+            seen: false,
+            late: true,
+        };
+        // One packet more makes the normal law of the latest narrower.
+        let upper = |lane: Gauss| lane.mean + LATE * sqrt(lane.var);
+        assert!(upper(late.with_next) < upper(late.latest) - 2.0 * EQUAL);
+        assert_eq!(lanes.best(|_| true), Some(0));
     }
 }

@@ -44,6 +44,51 @@ fn what_the_slow_path_loses_comes_by_the_quick_one() {
     assert!((100.0..150.0).contains(&p95), "{p95} ms");
 }
 
+/// A stream of 24 Mb/s over a quick path of 20 and a slow one.
+fn near_and_far() -> Scenario {
+    let link = |(name, ms)| {
+        let text = format!("rate=20mbit,delay={ms}ms,queue=200ms,loss=1%");
+        link(name, &text)
+    };
+    let links = [("a", 8), ("b", 90)].map(link).into();
+    let live = constant("live", 24, 1_250);
+    scenario(links, vec![session("main", 2, vec![live])])
+}
+
+/// Repair symbols fill the slow path's slots. What the quick path loses does not wait for them, because what is
+/// sent again leaves before all that waits at the sender.
+#[test]
+fn what_the_quick_path_loses_does_not_wait_for_repair_symbols_over_the_slow_one() {
+    let scenario = near_and_far();
+    for seed in [1, 2] {
+        let coded = run(&scenario, "mend", seed);
+        let repairs = coded.fractions["live.repairs_used"];
+        assert!(repairs.hits > 100, "{repairs:?}");
+        // 98 ms, and 17 more for what the quick path lost; after the way over the slow one 170.
+        let p90 = value(&coded, "live.in_order_delay.p90_ms");
+        assert!(p90 < 125.0, "{seed}: {p90} ms");
+        let p99 = |run| value(run, "live.in_order_delay.p99_ms");
+        let plain = run(&scenario, "mend:tau=off", seed);
+        assert!(p99(&coded) < p99(&plain), "{} {}", p99(&coded), p99(&plain));
+    }
+}
+
+/// A path that was sent a burst looks late, and its quick neighbour is idle: the next packets take the neighbour.
+#[test]
+fn a_burst_to_the_slow_path_draws_nothing_after_it() {
+    let scenario = near_and_far();
+    for seed in [1, 2] {
+        let run = run(&scenario, "mend:tau=off", seed);
+        // What the quick path does not carry is 6 Mb/s, which leaves no queue.
+        let slow = value(&run, "path.b.throughput_mbps");
+        let queue = value(&run, "link.b.queue_down.p99_kb");
+        assert!(
+            slow < 7.0 && queue < 40.0,
+            "{seed}: {slow} Mb/s, {queue} kB"
+        );
+    }
+}
+
 /// Links that lose nothing of the stream and bursts of what acknowledges it: silence of one path is not
 /// taken for a stall, because another path tells what arrived; not one that carries nothing.
 #[test]
