@@ -140,8 +140,11 @@ struct Memory {
     last: Option<Instant>,
     /// It left us after the last plan, and when the bottleneck lets it go is not known yet.
     is_fresh: bool,
-    /// Share of its packets that are lost, as of the last plan.
+    /// Share of its packets that are lost, and its round trip, as of the last plan.
     loss: f64,
+    trip: Duration,
+    /// What repair symbols over it are good for.
+    risk: Risk,
     /// Shares of the flow's packets: what it carries in all, as source symbols that leave for the first
     /// time, and as repair symbols. Copies and what is sent again count only in the first.
     share: f64,
@@ -155,7 +158,6 @@ struct Order {
     interval: Interval,
     idle: bool,
     sight: Sight,
-    risk: Risk,
     horizon: Duration,
     memories: Vec<Memory>,
     refreshed: Instant,
@@ -192,15 +194,16 @@ trait Variant {
         false
     }
 
-    /// From when on a repair symbol in an idle slot is worth its bytes, if nothing else leaves.
+    /// From when on a repair symbol in an idle slot of path `q` is worth its bytes, if nothing else
+    /// leaves.
     fn fills(
         &self,
         lanes: &Lanes<'_>,
         paths: &[PathView],
         outlook: &Outlook<'_>,
-        risk: &Risk,
+        (q, risk): (usize, &Risk),
     ) -> Option<Instant> {
-        let _ = (lanes, paths, risk);
+        let _ = (lanes, paths, q, risk);
         outlook.tau.map(|_| outlook.now)
     }
 }
@@ -211,7 +214,6 @@ impl Order {
             interval: Interval::new(choice),
             idle: choice.switch("idle"),
             sight,
-            risk: Risk::default(),
             horizon: choice.time("horizon"),
             memories: Vec::new(),
             refreshed: Instant::ZERO,
@@ -248,13 +250,12 @@ impl Order {
             memories,
             horizon,
             ahead,
-            risk,
             ..
         } = self;
         let known: SmallVec<[Known<'_>; 4]> = plan
             .paths()
             .iter()
-            .map(|path| known(memories, path.id))
+            .map(|path| memory_of(memories, path.id).known())
             .collect();
         let len = plan.paths().iter().map(|p| p.symbol).min().unwrap_or(1);
         let mut lanes = Lanes::new(now, plan.paths(), &known, len, self.sight);
@@ -319,8 +320,9 @@ impl Order {
             }
         }
         if self.idle {
-            self.slot = repairs::fill_slots(plan, &mut lanes, interval, len, |plan, lanes| {
-                variant.fills(lanes, plan.paths(), &outlook, risk)
+            self.slot = repairs::fill_slots(plan, &mut lanes, interval, len, |plan, lanes, q| {
+                let risk = &memory_of(memories, plan.paths()[q].id).risk;
+                variant.fills(lanes, plan.paths(), &outlook, (q, risk))
             });
         }
     }
@@ -334,13 +336,15 @@ impl Order {
                     last: None,
                     is_fresh: false,
                     loss: 0.0,
+                    trip: Duration::ZERO,
+                    risk: Risk::default(),
                     share: 0.0,
                     sources: 0.0,
                     repairs: 0.0,
                 });
             }
             if let Some(memory) = self.memories.iter_mut().find(|m| m.path == path.id) {
-                memory.loss = path.loss;
+                (memory.loss, memory.trip) = (path.loss, path.srtt);
                 if core::mem::take(&mut memory.is_fresh)
                     && let (Some(left), Some(forecast)) = (memory.last, path.forecast)
                 {
@@ -387,6 +391,7 @@ impl Order {
         match feedback.outcome {
             Outcome::Sent => {
                 self.interval.on_sent(now, feedback.kind);
+                self.bear_risk(now, feedback);
                 let is = |kind: EmissionKind| feedback.kind == kind;
                 for memory in &mut self.memories {
                     let here = memory.path == feedback.path;
@@ -396,7 +401,6 @@ impl Order {
                             memory.last = Some(feedback.sent);
                             memory.is_fresh = true;
                         }
-                        self.risk.on_sent(now, feedback.kind, memory.loss);
                     }
                     let follow = |share: &mut f64, hit: bool| {
                         *share += SHARE_GAIN * (f64::from(u8::from(hit)) - *share);
@@ -416,19 +420,40 @@ impl Order {
         }
     }
 
+    /// A packet leaves, and may be lost.
+    fn bear_risk(&mut self, now: Instant, feedback: &Feedback) {
+        let Some(carrier) = self.memories.iter().find(|m| m.path == feedback.path) else {
+            return;
+        };
+        let (trip, loss) = (carrier.trip, carrier.loss);
+        let trips = self.memories.iter().map(|memory| memory.trip);
+        let least = trips.min().unwrap_or_default();
+        for memory in &mut self.memories {
+            if repairs::is_sooner(memory.trip, trip, least) {
+                memory.risk.on_sent(now, feedback.kind, loss);
+            }
+        }
+    }
+
     fn wake_at(&self) -> Option<Instant> {
         let revise = self.ahead.then(|| self.revised + REVISE);
         [revise, self.slot].into_iter().flatten().min()
     }
 }
 
-fn known(memories: &[Memory], path: PathId) -> Known<'_> {
+fn memory_of(memories: &[Memory], path: PathId) -> &Memory {
     match memories.iter().find(|m| m.path == path) {
-        Some(memory) => Known {
-            arrivals: &memory.arrivals,
-            last: memory.last,
-        },
+        Some(memory) => memory,
         None => unreachable!("the plan's paths are remembered first"),
+    }
+}
+
+impl Memory {
+    fn known(&self) -> Known<'_> {
+        Known {
+            arrivals: &self.arrivals,
+            last: self.last,
+        }
     }
 }
 

@@ -32,7 +32,8 @@
 //!   Nor is the latest packet in a hundred worth much then.
 //! * *An idle slot is worth a repair symbol when something is likely enough to be missing*: when of the
 //!   symbols that left more may have been lost than the repair symbols after them bring back, by the loss of
-//!   the paths that they took; and only if sending again, a round trip later, is not as quick.
+//!   the paths that they took; and only if sending again, a round trip later, is not as quick: repair symbols
+//!   over a path that is far away are for its own losses, not for those of a quick one.
 //!   Where packets overtake, what is late is missing as well, and every idle slot is filled.
 //! * *The end of what was written gets one repair symbol*: nothing follows that would tell of its
 //!   loss.
@@ -45,7 +46,7 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::lanes::{Lanes, Sight};
-use super::repairs::{AT_RISK, Risk};
+use super::repairs::{AT_RISK, Risk, is_sooner};
 use super::{HORIZON, IDLE, Order, Ordered, Outlook, Variant, interval};
 use crate::sched::registry::Entry;
 use crate::sched::{Choice, PathView, Scheduler};
@@ -98,17 +99,19 @@ impl Variant for Mending {
         lanes: &Lanes<'_>,
         paths: &[PathView],
         outlook: &Outlook<'_>,
-        risk: &Risk,
+        (q, risk): (usize, &Risk),
     ) -> Option<Instant> {
         let now = outlook.now;
         if lanes.any_scatters() && outlook.tau.is_some() {
             return Some(now);
         }
         let all: f64 = outlook.sources.iter().sum();
+        let least = shortest_trip(paths);
         let lost = paths.iter().zip(outlook.sources);
+        let lost = lost.filter(|(path, _)| is_sooner(paths[q].srtt, path.srtt, least));
         let lost: f64 = lost.map(|(path, share)| path.loss * share).sum();
         let interval_us = AT_RISK * all / lost.max(1e-9) * outlook.gap;
-        let again_us = shortest_trip(paths).as_nanos() as f64 / 1e3;
+        let again_us = least.as_nanos() as f64 / 1e3;
         if risk.missing() >= AT_RISK && interval_us < again_us / 2.0 {
             return Some(now);
         }

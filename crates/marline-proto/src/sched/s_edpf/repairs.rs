@@ -22,7 +22,8 @@ const CERTAIN: f64 = 300.0;
 /// Repair symbols that count; what half of them brought back is past then.
 const MOST: u32 = 32;
 
-/// What may be missing at the receiver for loss.
+/// What may be missing at the receiver for loss, of what repair symbols over one path bring back
+/// [sooner](is_sooner) than it is sent again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Risk {
     /// Packets that were lost in the mean of those that left since something may be missing,
@@ -73,6 +74,12 @@ impl Risk {
     }
 }
 
+/// Does a repair symbol that leaves over a path with the round trip `via` arrive before what leaves now and
+/// is lost over one with `lost_on` has been sent again, over the path with the `least` one?
+pub(super) fn is_sooner(via: Duration, lost_on: Duration, least: Duration) -> bool {
+    via / 2 < lost_on + least / 2
+}
+
 /// The path for repair symbols: of those that `may` carry one the one that loses most (Theorem 4);
 /// of paths that lose alike the one whose delays vary most, because what is late counts as lost
 /// until it arrives.
@@ -106,13 +113,14 @@ pub(super) fn is_free(path: &PathView) -> bool {
     waiting <= u64::from(SATURATED) && path.has_room()
 }
 
-/// One repair symbol into each slot that is free now, if one is of use by then; when to look again.
+/// One repair symbol into each slot that is free now, if one is of use by then over that path; when to look
+/// again.
 pub(super) fn fill_slots(
     plan: &mut Plan<'_>,
     lanes: &mut Lanes<'_>,
     interval: &mut Interval,
     len: u32,
-    of_use: impl Fn(&Plan<'_>, &Lanes<'_>) -> Option<Instant>,
+    of_use: impl Fn(&Plan<'_>, &Lanes<'_>, usize) -> Option<Instant>,
 ) -> Option<Instant> {
     // Where packets come in any order, the next one may be there before all that are under way.
     let is_race = lanes.any_scatters();
@@ -126,13 +134,17 @@ pub(super) fn fill_slots(
         })
     };
     let mut slot: Option<Instant> = None;
+    let sooner = |slot: Option<Instant>, at| Some(slot.map_or(at, |slot| slot.min(at)));
     for index in 0..plan.paths().len() {
         if !possible(plan) {
             return slot;
         }
-        match of_use(plan, lanes) {
-            Some(at) if at <= plan.now() => {}
-            later => return later,
+        let Some(at) = of_use(plan, lanes, index) else {
+            continue;
+        };
+        if at > plan.now() {
+            slot = sooner(slot, at);
+            continue;
         }
         let path = &plan.paths()[index];
         let slot_time = path.rate.time_for(u64::from(len));
@@ -145,7 +157,7 @@ pub(super) fn fill_slots(
             lanes.send(index);
             interval.on_idle_repair();
         }
-        slot = Some(slot.map_or(next, |slot| slot.min(next)));
+        slot = sooner(slot, next);
     }
     slot
 }
