@@ -21,6 +21,7 @@
 //! Where the paper's equations are wrong in print the reading used is given where they are used.
 
 mod admission;
+mod ahead;
 mod arrivals;
 mod beginning;
 mod burst;

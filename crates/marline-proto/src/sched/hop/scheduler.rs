@@ -11,7 +11,8 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
-use super::admission;
+use super::admission::Offer;
+use super::ahead::Ahead;
 use super::arrivals::Arrivals;
 use super::beginning::Beginning;
 use super::pacing::Pacing;
@@ -123,6 +124,8 @@ struct Hop {
     paths: BTreeMap<PathId, Arrivals>,
     /// Blocks that were offered or sent, of which the estimators have been told.
     beginning: Beginning,
+    /// Blocks that wait for their turn.
+    ahead: Ahead,
     /// Blocks whose head has been sent, the oldest first.
     staged: VecDeque<Staged>,
     /// The newest block that was begun; blocks are begun in order.
@@ -164,6 +167,7 @@ impl Hop {
             sender: Sender::new(settings),
             paths: BTreeMap::new(),
             beginning: Beginning::default(),
+            ahead: Ahead::default(),
             staged: VecDeque::new(),
             newest: None,
             every: 0.0,
@@ -211,6 +215,16 @@ impl Hop {
         for arrivals in self.paths.values_mut() {
             arrivals.skip.on_block(block.at, every);
         }
+    }
+
+    /// Packets that leave before those of a block that is offered now, and must arrive by its deadline, too.
+    fn packets_ahead(&self) -> u32 {
+        let rest = |staged: &Staged| {
+            let sent = staged.sent.iter().map(|(_, packets)| packets).sum();
+            staged.block.packets.saturating_sub(sent)
+        };
+        let rests = self.staged.iter().map(rest);
+        rests.fold(self.ahead.packets(), u32::saturating_add)
     }
 
     /// The paths as the sender sees them; those of which nothing has been heard are left out.
@@ -334,6 +348,7 @@ impl Hop {
             return false;
         }
         self.newest = Some(unit.id);
+        self.ahead.begin(unit.id);
         let now = plan.now();
         let mut block = block_of(now, &unit, plan.paths());
         // Unless it was when it was offered, some time ago.
@@ -432,20 +447,20 @@ impl Scheduler for Hop {
         unit: &Unit,
     ) -> Result<Option<Forecast>, Refusal> {
         self.digest(paths);
+        // If it was taken before, it was not written after all.
+        self.ahead.forget(unit.id);
         let block = block_of(now, unit, paths);
         self.begin(now, unit.id, &block);
         if paths.is_empty() || !self.knows_all(&block, paths) {
+            self.ahead.write(unit.id, block.packets);
             return Ok(None);
         }
-        let fits = || {
-            admission::check(
-                self.aim,
-                &self.sender,
-                &block,
-                &self.seen(paths),
-                symbol(paths),
-            )
+        let offer = Offer {
+            block,
+            ahead: self.packets_ahead(),
+            symbol: symbol(paths),
         };
+        let fits = || offer.check(self.aim, &self.sender, &self.seen(paths));
         // What has no deadline cannot be late, however long it takes.
         if self.refuse
             && unit.deadline.is_some()
@@ -458,15 +473,17 @@ impl Scheduler for Hop {
             }
         }
         self.taken = Some(now);
+        self.ahead.write(unit.id, block.packets);
         let seen = self.seen(paths);
-        let schedule = self.sender.plan(seconds(now), &block, &[], &seen);
+        let all = offer.with_ahead();
+        let schedule = self.sender.plan(seconds(now), &all, &[], &seen);
         let failure = match unit.deadline {
             Some(_) => schedule.failure,
             None => 0.0,
         };
         Ok(Some(Forecast {
             on_time: 1.0 - failure,
-            redundancy: schedule.total() as f64 / f64::from(block.packets.max(1)) - 1.0,
+            redundancy: schedule.total() as f64 / f64::from(all.packets.max(1)) - 1.0,
         }))
     }
 
@@ -489,7 +506,10 @@ impl Scheduler for Hop {
             return None;
         }
         let fits = self.sender.capacity(&block, &self.seen(paths));
-        Some(fits.map_or(0, |(packets, _)| u64::from(packets) * u64::from(symbol)))
+        let packets = fits.map_or(0, |(packets, _)| {
+            packets.saturating_sub(self.packets_ahead())
+        });
+        Some(u64::from(packets) * u64::from(symbol))
     }
 
     fn deadline(
@@ -503,7 +523,7 @@ impl Scheduler for Hop {
             reliability: Some(reliability),
             ..Unit::new(0, len)
         };
-        let block = block_of(now, &unit, paths);
+        let block = block_of(now, &unit, paths).after(self.packets_ahead());
         if paths.is_empty() || !self.knows_all(&block, paths) {
             return None;
         }
@@ -539,6 +559,7 @@ impl Scheduler for Hop {
     }
 
     fn on_unit(&mut self, _: Instant, unit: u64, fate: Fate) {
+        self.ahead.forget(unit);
         match fate {
             Fate::OnTime => self.promises.settle(unit, true),
             Fate::Late | Fate::Lost => self.promises.settle(unit, false),

@@ -51,6 +51,16 @@ pub(super) fn block_of(now: Instant, unit: &Unit, paths: &[PathView]) -> Block {
     }
 }
 
+impl Block {
+    /// The block with so many packets that leave before its own.
+    pub(super) fn after(&self, ahead: u32) -> Self {
+        Self {
+            packets: self.packets.saturating_add(ahead).min(MOST_PACKETS),
+            ..*self
+        }
+    }
+}
+
 /// A reliability that can be asked for; of nonsense the usual one.
 pub(super) fn asked(reliability: f64) -> f64 {
     match reliability.is_nan() {

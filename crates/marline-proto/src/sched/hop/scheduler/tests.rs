@@ -280,6 +280,44 @@ fn what_cannot_arrive_is_refused_before_it_is_sent() {
     assert!(admit(&mut net, 250).unwrap().unwrap().on_time < 0.98);
 }
 
+/// Two pictures at once, one for each eye: what the first takes is not there for the second.
+#[test]
+fn of_two_blocks_at_once_the_second_is_judged_after_the_first() {
+    let mut net = Net::new("hop-jump", Aim::Jump);
+    net.blocks(60, 60);
+    let mut offer = |aim, id: u64, symbols| {
+        net.hop.aim = aim;
+        let mut unit = net.unit(symbols);
+        unit.id += id;
+        net.hop.admit(net.now, &Net::views(), &unit)
+    };
+    // 25 ms carry 66 to 100 symbols a path.
+    let alone = offer(Aim::Jump, 0, 100).unwrap().unwrap();
+    assert!(alone.on_time >= 0.98, "{alone:?}");
+    let second = offer(Aim::Jump, 1, 100);
+    assert!(
+        matches!(second, Err(Refusal::Late { best }) if best < 0.9),
+        "{second:?}"
+    );
+    let Err(Refusal::Large { symbols, .. }) = offer(Aim::Leap, 1, 100) else {
+        panic!("100 more fit");
+    };
+    assert!((5..60).contains(&symbols), "{symbols}");
+    assert!(offer(Aim::Leap, 1, symbols).is_ok());
+    let Err(Refusal::Short { least }) = offer(Aim::Flip, 2, 100) else {
+        panic!("all are on time");
+    };
+    assert!(least > MS(40), "{least:?}");
+    // Those that were given up leave no room to others.
+    let first = net.unit(100).id;
+    net.hop.on_unit(net.now, first, Fate::Lost);
+    net.hop.on_unit(net.now, first + 1, Fate::Lost);
+    net.hop.aim = Aim::Jump;
+    let unit = net.unit(100);
+    let again = net.hop.admit(net.now, &Net::views(), &unit);
+    assert_eq!(again.unwrap().unwrap().on_time, alone.on_time);
+}
+
 /// Else nothing would be learnt of paths that are believed to carry too little, and the belief stay.
 #[test]
 fn where_all_would_be_refused_one_is_taken_now_and_then() {
