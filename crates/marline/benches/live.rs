@@ -1,8 +1,8 @@
 //! Live entries by real processes over two emulated links: in-order delay on static, jittery and lossy links, and a
 //! handover: `cargo bench -p marline --bench live [-- SECONDS SCHEDULER...]`.
 //!
-//! 10 Mb/s of MPEG transport packets, seven a datagram, with the default budget of 300 ms; the first two seconds count
-//! nowhere. A busy machine adds to all delays.
+//! 10 Mb/s of MPEG transport packets, seven a datagram, with the default budget of 300 ms; the first four seconds,
+//! in which the rates of the paths are sought, count nowhere. A busy machine adds to all delays.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// 10 Mb/s of datagrams of 1316 bytes.
 const INTERVAL: Duration = Duration::from_nanos(1316 * 8 * 100);
-const WARM_UP: Duration = Duration::from_secs(2);
+const WARM_UP: Duration = Duration::from_secs(4);
 /// Where a datagram's number stands: in the payload of its first packet.
 const NUMBER: std::ops::Range<usize> = 4..12;
 

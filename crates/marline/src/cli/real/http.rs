@@ -89,6 +89,7 @@ pub(super) fn download(
     Ok(Came {
         delay_ms: None,
         lost: 0.0,
+        left_out: 0.0,
         goodput_mbps: Rate::from_bytes_over(bytes, span).as_mbps_f64(),
         sender_late_ms: 0.0,
     })

@@ -3,6 +3,7 @@
 mod fit;
 mod http;
 mod quantiles;
+mod stalls;
 mod stream;
 
 pub(super) use fit::{Trial, trials};
@@ -19,12 +20,13 @@ use marline_base::Rate;
 use marline_proto::Config;
 use marline_proto::wire::FlowKind;
 use serde::Serialize;
+use stalls::Watch;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use stream::{Plan, Sink, carry};
+use stream::{Arrival, Plan, Sink, carry};
 
 /// How long the paths may take to come up.
 const UP: Duration = Duration::from_secs(15);
@@ -52,6 +54,8 @@ pub(in crate::cli) struct Real {
     pub(in crate::cli) delay_ms: Option<Quantiles>,
     /// Share of the messages that did not come.
     pub(in crate::cli) lost: f64,
+    /// Share of those that came whose delays were left out, because the machine stood still.
+    pub(in crate::cli) left_out: f64,
     /// Payload that came after the warm-up.
     pub(in crate::cli) goodput_mbps: f64,
     /// (bytes sent − source bytes) / source bytes at the sending end shortly before the end of the stream; `None` if
@@ -68,6 +72,7 @@ pub(in crate::cli) struct Real {
 struct Came {
     delay_ms: Option<Quantiles>,
     lost: f64,
+    left_out: f64,
     goodput_mbps: f64,
     sender_late_ms: f64,
 }
@@ -129,6 +134,7 @@ pub(in crate::cli) fn run(
     Ok(Real {
         delay_ms: came.delay_ms,
         lost: came.lost,
+        left_out: came.left_out,
         goodput_mbps: came.goodput_mbps,
         redundancy,
         relays_late_ms,
@@ -156,17 +162,29 @@ fn stream(
         (_, Some(lifetime)) => lifetime + REST,
         (_, None) => STREAM,
     };
-    let (arrivals, mut late) = carry(sink, forward, &plan, patience, stop)?;
+    let watch = Watch::start();
+    let carried = carry(sink, forward, &plan, patience, stop);
+    let stalls = watch.end(plan.begin);
+    let (arrivals, mut late) = carried?;
     let (warmup, end) = (scenario.warmup, scenario.duration);
     let counts = warmup.as_nanos() as u64..end.as_nanos() as u64;
     let came = arrivals.iter().filter(|one| counts.contains(&one.received));
     let bytes = came.count() as u64 * u64::from(trial.size);
     let written = arrivals.iter().filter(|one| one.written >= counts.start);
-    let delays: Vec<u64> = written.map(|one| one.received - one.written).collect();
+    let came = written.clone().count();
     let lost = trial.messages().map_or(0.0, |messages| {
         let before = messages * counts.start / counts.end;
-        1.0 - (delays.len() as f64 / (messages - before) as f64).min(1.0)
+        1.0 - (came as f64 / (messages - before) as f64).min(1.0)
     });
+    let delay = |one: &Arrival| one.received - one.written;
+    let calm = written.clone();
+    let calm = calm.filter(|one| !stalls.met(one.written, one.received));
+    let mut delays: Vec<u64> = calm.map(delay).collect();
+    // Of a machine that hardly ever runs, what is left would be chance.
+    if delays.len() < came / 2 {
+        delays = written.map(delay).collect();
+    }
+    let left_out = 1.0 - delays.len() as f64 / came.max(1) as f64;
     if bytes == 0 {
         return Err(CliError::runtime("nothing came through"));
     }
@@ -175,6 +193,7 @@ fn stream(
         // What waits before a backlogged stream is the sender's doing.
         delay_ms: trial.rate.and_then(|_| Quantiles::of(delays)),
         lost,
+        left_out,
         goodput_mbps: Rate::from_bytes_over(bytes, end - warmup).as_mbps_f64(),
         sender_late_ms: Quantiles::of(late).map_or(0.0, |late| late.p99),
     })

@@ -355,6 +355,7 @@ mod tests {
                 p99: ms,
             }),
             lost: 0.0,
+            left_out: 0.0,
             goodput_mbps: 24.0,
             redundancy: Some(0.05),
             relays_late_ms: 0.25,

@@ -26,7 +26,8 @@ clock. The simulator agrees if p50, p95 and p99 of the delay in order lie within
 the real ones; otherwise the exit code is 1.
 
 Where the delay is a matter of chance, real runs are repeated until their mean is known. Timing needs a machine with idle cores: the last columns say how late the relays and the sender \
-were themselves.";
+were themselves, and how many messages were left out because a processor stood still for more than \
+2 ms while they were under way, as happens to virtual machines.";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -86,7 +86,7 @@ impl Report {
     }
 }
 
-const HEADER: [&str; 10] = [
+const HEADER: [&str; 11] = [
     "scenario",
     "",
     "simulated\nms",
@@ -96,6 +96,7 @@ const HEADER: [&str; 10] = [
     "",
     "lost %\nsim, real",
     "late p99, ms\nrelay, sender",
+    "left out\n%",
     "",
 ];
 
@@ -108,14 +109,13 @@ pub(super) fn text(report: &Report) -> String {
         .set_header(HEADER);
     for verdict in &report.scenarios {
         for (i, line) in verdict.quantiles.iter().enumerate() {
-            let [name, lost, late] = match i {
+            let [name, lost, late, left_out] = match i {
                 0 => first(verdict),
-                1 => [
-                    format!("  {}", verdict.scheduler),
-                    String::new(),
-                    String::new(),
-                ],
-                _ => [const { String::new() }; 3],
+                _ => [const { String::new() }; 4],
+            };
+            let name = match i {
+                1 => format!("  {}", verdict.scheduler),
+                _ => name,
             };
             let difference = line.simulated - line.real;
             table.add_row([
@@ -128,6 +128,7 @@ pub(super) fn text(report: &Report) -> String {
                 format!("{:+.0} %", 100.0 * difference / line.real),
                 lost,
                 late,
+                left_out,
                 if line.agrees { "PASS" } else { "MISS" }.to_owned(),
             ]);
         }
@@ -144,12 +145,13 @@ pub(super) fn text(report: &Report) -> String {
         + &format!("\n{agreed} of {count} quantiles agree within 10 % or 1 ms")
 }
 
-/// Name, losses and lateness of a scenario.
-fn first(verdict: &Verdict) -> [String; 3] {
+/// Name, losses, lateness and what was left out of a scenario.
+fn first(verdict: &Verdict) -> [String; 4] {
     let real = &verdict.real;
     let mean = |sum: f64, count: usize| sum / count.max(1) as f64;
     let simulated: f64 = verdict.simulated.iter().map(|run| run.lost).sum();
     let lost = real.iter().map(|run| run.lost).sum();
+    let left_out = real.iter().map(|run| run.left_out).sum();
     let [relays, sender]: [fn(&Real) -> f64; 2] =
         [|run| run.relays_late_ms, |run| run.sender_late_ms];
     let worst = |of: fn(&Real) -> f64| real.iter().map(of).fold(0.0, f64::max);
@@ -161,6 +163,7 @@ fn first(verdict: &Verdict) -> [String; 3] {
             100.0 * mean(lost, real.len())
         ),
         format!("{:.2}, {:.2}", worst(relays), worst(sender)),
+        format!("{:.1}", 100.0 * mean(left_out, real.len())),
     ]
 }
 
@@ -180,6 +183,7 @@ mod tests {
         let real = Real {
             delay_ms: Some(quantiles(20.5, 31.5, 60.0)),
             lost: 0.01,
+            left_out: 0.034,
             goodput_mbps: 4.0,
             redundancy: None,
             relays_late_ms: 0.1,
@@ -217,6 +221,7 @@ mod tests {
             "-25 %",
             "MISS",
             "0.00, 1.00",
+            "3.4",
         ] {
             assert!(text.contains(part), "no {part} in\n{text}");
         }
