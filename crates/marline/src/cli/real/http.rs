@@ -88,6 +88,7 @@ pub(super) fn download(
     }
     Ok(Came {
         delay_ms: None,
+        calm_ms: None,
         lost: 0.0,
         left_out: 0.0,
         goodput_mbps: Rate::from_bytes_over(bytes, span).as_mbps_f64(),

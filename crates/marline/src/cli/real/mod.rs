@@ -52,9 +52,11 @@ pub(in crate::cli) enum Through {
 pub(in crate::cli) struct Real {
     /// Delay in order, of a stream that tells it.
     pub(in crate::cli) delay_ms: Option<Quantiles>,
+    /// The same without messages that met a stall of the machine; of all, if those are more than half.
+    pub(in crate::cli) calm_ms: Option<Quantiles>,
     /// Share of the messages that did not come.
     pub(in crate::cli) lost: f64,
-    /// Share of those that came whose delays were left out, because the machine stood still.
+    /// Share of those that came that [`calm_ms`](Self::calm_ms) leaves out.
     pub(in crate::cli) left_out: f64,
     /// Payload that came after the warm-up.
     pub(in crate::cli) goodput_mbps: f64,
@@ -71,6 +73,7 @@ pub(in crate::cli) struct Real {
 /// What came through, and how late it was written.
 struct Came {
     delay_ms: Option<Quantiles>,
+    calm_ms: Option<Quantiles>,
     lost: f64,
     left_out: f64,
     goodput_mbps: f64,
@@ -133,6 +136,7 @@ pub(in crate::cli) fn run(
     }
     Ok(Real {
         delay_ms: came.delay_ms,
+        calm_ms: came.calm_ms,
         lost: came.lost,
         left_out: came.left_out,
         goodput_mbps: came.goodput_mbps,
@@ -179,19 +183,22 @@ fn stream(
     let delay = |one: &Arrival| one.received - one.written;
     let calm = written.clone();
     let calm = calm.filter(|one| !stalls.met(one.written, one.received));
-    let mut delays: Vec<u64> = calm.map(delay).collect();
+    let mut calm: Vec<u64> = calm.map(delay).collect();
+    let delays: Vec<u64> = written.map(delay).collect();
     // Of a machine that hardly ever runs, what is left would be chance.
-    if delays.len() < came / 2 {
-        delays = written.map(delay).collect();
+    if calm.len() < came / 2 {
+        calm.clone_from(&delays);
     }
-    let left_out = 1.0 - delays.len() as f64 / came.max(1) as f64;
+    let left_out = 1.0 - calm.len() as f64 / came.max(1) as f64;
+    // What waits before a backlogged stream is the sender's doing.
+    let quantiles = |delays| trial.rate.and_then(|_| Quantiles::of(delays));
     if bytes == 0 {
         return Err(CliError::runtime("nothing came through"));
     }
     late.sort_unstable();
     Ok(Came {
-        // What waits before a backlogged stream is the sender's doing.
-        delay_ms: trial.rate.and_then(|_| Quantiles::of(delays)),
+        delay_ms: quantiles(delays),
+        calm_ms: quantiles(calm),
         lost,
         left_out,
         goodput_mbps: Rate::from_bytes_over(bytes, end - warmup).as_mbps_f64(),

@@ -354,6 +354,7 @@ mod tests {
                 p95: 30.0,
                 p99: ms,
             }),
+            calm_ms: None,
             lost: 0.0,
             left_out: 0.0,
             goodput_mbps: 24.0,

@@ -51,7 +51,7 @@ impl Verdict {
         real: Vec<Real>,
     ) -> Self {
         let runs: Vec<Quantiles> = simulated.iter().map(|run| run.delay_ms).collect();
-        let real_runs: Vec<Quantiles> = real.iter().filter_map(|run| run.delay_ms).collect();
+        let real_runs: Vec<Quantiles> = real.iter().filter_map(|run| run.calm_ms).collect();
         let means = Quantiles::mean(&runs).zip(Quantiles::mean(&real_runs));
         let mut quantiles = Vec::new();
         if let Some((mean, real)) = means {
@@ -181,7 +181,8 @@ mod tests {
             lost: 0.0,
         };
         let real = Real {
-            delay_ms: Some(quantiles(20.5, 31.5, 60.0)),
+            delay_ms: Some(quantiles(20.5, 31.5, 90.0)),
+            calm_ms: Some(quantiles(20.5, 31.5, 60.0)),
             lost: 0.01,
             left_out: 0.034,
             goodput_mbps: 4.0,
