@@ -54,9 +54,8 @@ const NOISE: f64 = 3.0;
 /// for the latest: with the mean, a path whose delay varies is filled until every second packet
 /// comes after those of the steadier path; with the percentile it is hardly used.
 const CAUTION: f64 = 0.5;
-/// Bytes in flight are bounded by this many pipes and [`SPARE`] packets.
+/// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
 const PIPES: f64 = 1.25;
-const LOSSY_PIPES: f64 = 2.0;
 const SPARE: f64 = 3.0;
 /// A path that lately lost a larger share of its packets has them copied.
 const LOSSY: f64 = 0.002;
@@ -206,12 +205,12 @@ impl Lane {
 fn room(path: &PathView, own: f64, service: f64, late: f64) -> f64 {
     let pipe = (micros(path.min_rtt) + 2.0 * late) / service.max(1e-6);
     // What a burst took and nobody knows of yet is not in the way of anything.
-    let pipes = if path.loss > LOSSY {
-        LOSSY_PIPES
+    let spare = if path.loss > LOSSY {
+        SPARE + BURST
     } else {
-        PIPES
+        SPARE
     };
-    let bound = pipes * pipe + SPARE * f64::from(path.symbol);
+    let bound = PIPES * pipe + spare * f64::from(path.symbol);
     let (window, in_flight) = (path.window as f64, path.in_flight as f64);
     // Others fill it beyond that: to hold back would only leave them our share.
     let filled = in_flight - own > bound;
@@ -319,12 +318,12 @@ impl Hedge {
 impl Scheduler for Hedge {
     fn plan(&mut self, plan: &mut Plan<'_>) {
         let now = plan.now();
-        self.target.observe(now, plan.target_rate(), plan.unsent());
         if self.ahead && now.since(self.revised) >= REVISE {
-            plan.take_back();
+            self.target.taken_back(plan.take_back());
             self.revised = now;
             self.ahead = false;
         }
+        self.target.observe(now, plan.target_rate(), plan.unsent());
         let paths = plan.paths();
         // A clock that not all paths have told cannot be compared.
         let told = paths.iter().all(|p| p.forecast.is_some());

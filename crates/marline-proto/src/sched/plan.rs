@@ -221,12 +221,14 @@ impl<'a> Plan<'a> {
         Some(symbol)
     }
 
-    /// Takes back all source symbols of this flow that have not left yet.
-    pub fn take_back(&mut self) {
-        for (path, bytes) in self.paths.iter_mut().zip(self.source.take_back()) {
-            path.queued = path.queued.saturating_sub(bytes);
-            path.queued_own = path.queued_own.saturating_sub(bytes);
+    /// Takes back all source symbols of this flow that have not left yet; so many bytes they have.
+    pub fn take_back(&mut self) -> u64 {
+        let taken = self.source.take_back();
+        for (path, bytes) in self.paths.iter_mut().zip(&taken) {
+            path.queued = path.queued.saturating_sub(*bytes);
+            path.queued_own = path.queued_own.saturating_sub(*bytes);
         }
+        taken.iter().sum()
     }
 
     fn charge(&mut self, index: usize, len: u32) {

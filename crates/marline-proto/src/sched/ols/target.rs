@@ -56,6 +56,11 @@ impl Target {
         self.sent += u64::from(len);
     }
 
+    /// So many bytes of these did not leave, and wait to be sent again for the first time.
+    pub(in crate::sched) fn taken_back(&mut self, bytes: u64) {
+        self.sent = self.sent.saturating_sub(bytes);
+    }
+
     /// The application says that it needs `given`, and so many bytes wait to be sent now.
     pub(in crate::sched) fn observe(&mut self, now: Instant, given: Option<Rate>, unsent: u64) {
         self.said = given;

@@ -155,6 +155,17 @@ fn the_target_is_measured_when_nobody_says_it() {
         waiting.observe(Instant::from_millis(ms), None, 1_250 * ms);
     }
     assert!((waiting.bytes_per_second() - 1.25e6).abs() < 0.02e6);
+    // What is taken back and sent again was written once.
+    let mut again = Target::new(0.0);
+    for ms in 0..3_000 {
+        if ms > 0 && ms % 10 == 0 {
+            again.taken_back(5 * 1_250);
+            (0..5).for_each(|_| again.sent(1_250));
+        }
+        again.observe(Instant::from_millis(ms), None, 1_250);
+        again.sent(1_250);
+    }
+    assert!((again.bytes_per_second() - 1.25e6).abs() < 0.02e6);
     // What the application says counts more, and what the user says most.
     target.observe(
         Instant::from_millis(3_001),
