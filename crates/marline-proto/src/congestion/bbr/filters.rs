@@ -27,6 +27,13 @@ const DOUBTS: u32 = 4;
 const PATIENCE: u32 = 2;
 const MOST_PATIENCE: u32 = 64;
 
+/// A queue stands where round trips exceed the smallest by this part of it, and by so long.
+const STANDS: u32 = 4;
+const LEAST_QUEUE: Duration = Duration::from_millis(5);
+
+/// One over the weight of a sample in the mean round-trip time of lately.
+const LATELY: u32 = 8;
+
 /// Samples of the round-trip time whose mean is worth something.
 const LEAST_SAMPLES: u32 = 16;
 
@@ -77,6 +84,8 @@ pub(super) struct Model {
     mean: Option<(Duration, u32)>,
     /// The smallest round-trip time is a mean already.
     averaged: bool,
+    /// Mean round-trip time of lately.
+    lately: Option<Duration>,
     doubt: Doubt,
 }
 
@@ -103,6 +112,7 @@ impl Model {
                 Manner::HalfPipe => Some((Duration::ZERO, 0)),
             },
             averaged: false,
+            lately: None,
             doubt: Doubt {
                 drained: None,
                 cycles: 0,
@@ -160,6 +170,10 @@ impl Model {
 
     /// §4.1.2.3 `BBRUpdateRTprop`. True if the estimate had not been confirmed for ten seconds.
     pub(super) fn update_min_rtt(&mut self, event: &Event) -> bool {
+        if let Some(rtt) = event.ack.rtt {
+            let before = self.lately.unwrap_or(rtt);
+            self.lately = Some((before * (LATELY - 1) + rtt) / LATELY);
+        }
         let sample = self.rtt_sample(event);
         if let (Some(mean), Some(min_rtt)) = (sample, self.min_rtt)
             && self.averaged
@@ -185,6 +199,14 @@ impl Model {
             self.min_rtt_at = event.now;
         }
         expired
+    }
+
+    /// Does a queue stand before the bottleneck, ours or that of others? True as long as nobody knows.
+    pub(super) fn sees_queue(&self) -> bool {
+        let (Some(lately), Some(min_rtt)) = (self.lately, self.min_rtt) else {
+            return true;
+        };
+        lately > min_rtt + LEAST_QUEUE.max(min_rtt / STANDS)
     }
 
     /// There should be no queue of ours now, by this model.

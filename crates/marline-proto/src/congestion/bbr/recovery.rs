@@ -6,7 +6,9 @@
 //!
 //! The gentle manner keeps a pipe's worth of window: with a burst of ten packets lost to the air,
 //! only as much may leave as is acknowledged of what is left, and the repairs wait, for which
-//! everything waits that is delivered in order. What overflowed a queue stood beyond the pipe.
+//! everything waits that is delivered in order. What overflowed a queue stood beyond the pipe. Where no queue
+//! stands nothing overflowed one, and two pipes are left: with one, a few acknowledgements lost to the same air
+//! stop the path.
 
 use marline_base::Instant;
 
@@ -87,7 +89,11 @@ impl Bbr {
         let minimum = minimum_window(self.control.mtu);
         match self.manner {
             Manner::FourPackets => minimum,
-            Manner::HalfPipe => self.model.flight(1.0).map_or(minimum, |p| p.max(minimum)),
+            Manner::HalfPipe => {
+                let pipes = if self.model.sees_queue() { 1.0 } else { 2.0 };
+                let least = self.model.flight(pipes);
+                least.map_or(minimum, |least| least.max(minimum))
+            }
         }
     }
 

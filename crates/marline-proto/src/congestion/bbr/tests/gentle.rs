@@ -178,3 +178,25 @@ fn the_drafts_manner_waits_for_the_ten_seconds_of_its_filter() {
     // The last samples of 40 ms come within five seconds.
     assert!(*at >= ms(10_000), "{at:?}");
 }
+
+#[test]
+fn a_burst_of_losses_leaves_the_gentle_window_two_pipes_where_no_queue_stands() {
+    // 20 Mb/s and 40 ms hold 100 kB. Round trips of lately that are 10 ms longer are a queue.
+    for (manner, trip, left) in [
+        (Manner::HalfPipe, 41, 200_000),
+        (Manner::HalfPipe, 60, 100_000),
+        (Manner::FourPackets, 41, 20_000 + MTU),
+    ] {
+        let mut bbr = probing_in(manner, 1.0);
+        for n in 41..53 {
+            let trip = Duration::from_millis(trip);
+            bbr.on_ack(ms(n), &ack(MTU, ms(n) - trip, trip));
+        }
+        let burst = Loss {
+            in_flight: 20_000,
+            ..loss(10 * MTU, ms(50))
+        };
+        bbr.on_loss(ms(53), &burst);
+        assert_eq!(bbr.window(), left, "{manner:?}, {trip} ms");
+    }
+}
