@@ -20,7 +20,7 @@ workloads = [
     { name = "objects", kind = "objects", size = "lognormal:4kB/1kB", every = "80ms", random = true, flow = "objects" },
     { name = "bursts", kind = "bursts", request = "4kB", reply = "1kB", burst = 5, every = "40ms", pause = "1s" },
     { name = "offload", kind = "offload", request = "2kB", reply = "1kB", think = "100ms" },
-    { name = "tcp", kind = "tcp", congestion = "cubic", flow = "packets", ordered = false },
+    { name = "tcp", kind = "tcp", congestion = "cubic", flow = "packets", ordered = false, queue = "100kB" },
 ]
 "#;
 
