@@ -52,6 +52,33 @@ fn bursts_of_loss_on_both_links_leave_no_gap_within_300_ms() {
     }
 }
 
+/// A stream that needs both links is in time from its first datagram on, though one link's round trips are long.
+#[test]
+fn a_stream_over_a_long_link_begins_within_its_budget() {
+    for seed in 0..3 {
+        let mut lab = Lab::new(seed, &Config::default());
+        lab.path("rate=6mbit,delay=10ms,queue=100p");
+        lab.path("rate=6mbit,delay=80ms,queue=100p");
+        lab.run_for(ms(500));
+        let plan = Messages {
+            size: 1_250,
+            size_max: 1_250,
+            count: MESSAGES,
+            every: ms(1),
+        };
+        let options = FlowOptions {
+            lifetime: Some(ms(300)),
+            scheduler: Some("hedge".parse().expect("a scheduler")),
+            ..FlowOptions::new(FlowKind::Packets)
+        };
+        let start = lab.now();
+        let flow = lab.open(End::Client, &options, Outbox::messages(start, plan));
+        lab.run_until(start + secs(6), |_| false);
+        let sender = lab.world.session(End::Client).flow_counters(flow);
+        assert_eq!(sender.expect("open").expired_messages, 0, "{seed}");
+    }
+}
+
 /// Seven MPEG-TS packets are 1316 bytes, 1328 in RTP and 1332 in SRT: each goes in one datagram,
 /// for a second one would cost a header and half as many bytes again of small packets' delay.
 #[test]

@@ -5,7 +5,7 @@ use marline_base::{Duration, Rate};
 use super::super::window::{initial_window, minimum_window};
 use super::filters::Model;
 use super::startup::HIGH_GAIN;
-use super::{Bbr, Event, Params, Phase};
+use super::{Bbr, Event, Manner, Params, Phase};
 
 /// §4.2.3.2: the window in PROBE_BW, in bandwidth-delay products, leaves room for delayed and
 /// stretched acknowledgements.
@@ -17,11 +17,19 @@ const MIN_PIPE_PACKETS: u64 = 4;
 /// §4.2.1: round-trip time assumed for the pacing rate before there is a sample.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
+/// The gentle manner begins with what this rate brings in a round trip where that is more than the
+/// usual ten packets, but not with more than so many: otherwise a live stream over a path of 160 ms
+/// waits for half a second until it carries its share.
+const FIRST_RATE: Rate = Rate::from_mbps(2);
+const FIRST_PACKETS: u64 = 32;
+
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) mtu: u64,
     /// Congestion window (bytes).
     pub(super) window: u64,
+    /// What the window is before anything is acknowledged (bytes).
+    initial: u64,
     pub(super) pacing_rate: Rate,
     /// The pacing rate does not rest on a guess any more.
     measured: bool,
@@ -37,6 +45,7 @@ impl Control {
         Self {
             mtu: params.mtu,
             window,
+            initial: window,
             pacing_rate: nominal.scaled(HIGH_GAIN),
             measured: false,
         }
@@ -46,7 +55,8 @@ impl Control {
         if self.measured {
             self.window = self.window.max(minimum_window(mtu));
         } else {
-            self.window = initial_window(mtu);
+            self.initial = initial_window(mtu);
+            self.window = self.initial;
         }
         self.mtu = mtu;
     }
@@ -74,7 +84,7 @@ impl Control {
     pub(super) fn inflight(&self, model: &Model, gain: f64) -> u64 {
         match model.flight(gain) {
             Some(bytes) => bytes.saturating_add(3 * self.send_quantum()),
-            None => initial_window(self.mtu),
+            None => self.initial,
         }
     }
 
@@ -91,12 +101,18 @@ impl Control {
     /// The first round-trip time replaces the nominal millisecond. The draft's text does without;
     /// its authors' implementations do this, because a rate that only rises would otherwise leave
     /// STARTUP unpaced on every path below 100 Mb/s.
-    fn set_first_rate(&mut self, srtt: Duration) {
-        if !self.measured && !srtt.is_zero() {
-            self.measured = true;
-            self.pacing_rate =
-                Rate::from_bytes_over(initial_window(self.mtu), srtt).scaled(HIGH_GAIN);
+    fn set_first_rate(&mut self, manner: Manner, srtt: Duration) {
+        if self.measured || srtt.is_zero() {
+            return;
         }
+        self.measured = true;
+        if manner == Manner::HalfPipe {
+            let most = FIRST_PACKETS * self.mtu;
+            let usual = self.initial;
+            self.initial = FIRST_RATE.bytes_in(srtt).clamp(usual, most.max(usual));
+            self.window += self.initial - usual;
+        }
+        self.pacing_rate = Rate::from_bytes_over(self.initial, srtt).scaled(HIGH_GAIN);
     }
 }
 
@@ -125,7 +141,7 @@ impl Bbr {
         let pacing_gain = self.pacing_gain();
         let window_gain = self.window_gain();
         let full = self.full_pipe.filled();
-        self.control.set_first_rate(event.ack.srtt);
+        self.control.set_first_rate(self.manner, event.ack.srtt);
         self.control.set_pacing_rate(&self.model, pacing_gain, full);
 
         // §4.2.3.6 BBRSetCwnd
@@ -135,7 +151,7 @@ impl Bbr {
             let control = &mut self.control;
             if full {
                 control.window = control.window.saturating_add(event.ack.bytes).min(target);
-            } else if control.window < target || self.delivered < initial_window(control.mtu) {
+            } else if control.window < target || self.delivered < control.initial {
                 control.window = control.window.saturating_add(event.ack.bytes);
             }
             control.window = control.window.max(control.min_pipe());

@@ -200,3 +200,19 @@ fn a_burst_of_losses_leaves_the_gentle_window_two_pipes_where_no_queue_stands() 
         assert_eq!(bbr.window(), left, "{manner:?}, {trip} ms");
     }
 }
+
+#[test]
+fn the_gentle_window_begins_with_what_two_megabits_bring_over_a_long_round_trip() {
+    for (manner, trip, bytes) in [
+        (Manner::HalfPipe, 49, 10 * MTU),
+        (Manner::HalfPipe, 100, 25_000),
+        (Manner::HalfPipe, 600, 32 * MTU),
+        (Manner::FourPackets, 600, 10 * MTU),
+    ] {
+        let mut bbr = started(manner);
+        assert_eq!(bbr.window(), 10 * MTU, "nobody knows the round trip");
+        let trip = Duration::from_millis(trip);
+        bbr.on_ack(Instant::ZERO + trip, &ack(MTU, Instant::ZERO, trip));
+        assert_eq!(bbr.window(), bytes + MTU, "{manner:?} {trip:?}");
+    }
+}
