@@ -64,6 +64,9 @@ const BURST: f64 = 8.0;
 /// Copies against loss leave so many packets in the bucket for what has to be sent again: a copy of
 /// that is worth more.
 const RESERVE: f64 = 8.0;
+/// Share of the rates that is no surplus: a target counts what applications write, rates what
+/// travels, headers and all.
+const HEADERS: f64 = 0.03;
 /// The bucket holds the surplus of so long (s).
 const BUCKET: f64 = 0.1;
 /// Packets wait for a path at most so long, in time at its rate (µs).
@@ -254,7 +257,7 @@ impl Hedge {
     /// Fills the bucket with the surplus of the time that passed.
     fn fill(&mut self, now: Instant, lanes: &[Lane]) {
         let rates = lanes.iter().map(|lane| lane.rate).sum::<f64>();
-        let surplus = (1e6 * rates - self.target.bytes_per_second()).max(0.0);
+        let surplus = (1e6 * rates * (1.0 - HEADERS) - self.target.bytes_per_second()).max(0.0);
         let passed = (1e-6 * micros_since(now, self.filled)).min(BUCKET);
         self.filled = now;
         self.tokens = (self.tokens + surplus * passed).min(surplus * BUCKET);
