@@ -332,8 +332,12 @@ mod ours {
             };
             let mut buf = vec![0; 256 << 10];
             while !shared.stopped() {
-                let read = stream.read(&mut buf).await?;
-                shared.bytes.fetch_add(read as u64, Ordering::Relaxed);
+                match stream.read(&mut buf).await {
+                    Ok(read) => shared.bytes.fetch_add(read as u64, Ordering::Relaxed),
+                    // The sender may hear of the end first.
+                    Err(_) if shared.stopped() => break,
+                    Err(error) => return Err(error.into()),
+                };
             }
             handle.close(0, "measured");
             handle.closed().await;

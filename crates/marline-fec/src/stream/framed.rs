@@ -20,6 +20,13 @@ pub(super) struct Framed {
 impl Framed {
     /// Room for `len` bytes of frame, all zero. The old contents are gone.
     pub(super) fn reset(&mut self, len: usize) -> &mut [u8] {
+        let frame = self.room(len);
+        frame.fill(0);
+        frame
+    }
+
+    /// Room for `len` bytes of frame that hold anything.
+    fn room(&mut self, len: usize) -> &mut [u8] {
         if self.buffer.len() < self.start + len {
             let rounded = len.next_multiple_of(ALIGNMENT);
             self.buffer = vec![0; rounded + ALIGNMENT - 1];
@@ -31,14 +38,12 @@ impl Framed {
                 .min(ALIGNMENT - 1);
         }
         self.len = len;
-        let frame = &mut self.buffer[self.start..self.start + len];
-        frame.fill(0);
-        frame
+        &mut self.buffer[self.start..self.start + len]
     }
 
     /// Becomes the frame of `symbol`, of at most 65535 bytes.
     pub(super) fn set(&mut self, symbol: &[u8]) {
-        let frame = self.reset(HEADER + symbol.len());
+        let frame = self.room(HEADER + symbol.len());
         frame[..HEADER].copy_from_slice(&(symbol.len() as u16).to_be_bytes());
         frame[HEADER..].copy_from_slice(symbol);
     }
