@@ -18,7 +18,7 @@ use marline_fec::stream::{Encoder, Limits, Repair};
 use smallvec::SmallVec;
 
 use super::code_budget::{Advance, Budget};
-use super::{SendHalf, Symbol};
+use super::{Due, SendHalf, Symbol};
 use crate::sched::Coding;
 use crate::wire::{CODED_LENGTH, CodeStatus, PathId};
 
@@ -261,12 +261,29 @@ impl CodeSend {
         }
     }
 
-    /// Makes a repair symbol over the window; `None` if the receiver has everything.
-    pub(crate) fn repair(&mut self, out: &mut Vec<u8>) -> Option<Repair> {
+    /// Makes a repair symbol over the window, up to the first symbol that is still on its way when the
+    /// repair symbol arrives; `None` if the receiver has all of that. What leaves a full window can be
+    /// combined no later, so that of a full one with nothing but that to combine, all is.
+    pub(crate) fn repair(&mut self, out: &mut Vec<u8>, due: &Due) -> Option<Repair> {
         if self.unknown == 0 {
             return None;
         }
-        self.encoder.repair(out)
+        let flies = |sent: &&Sent| sent.state == State::Open && !due.is(sent.path, sent.sent);
+        let there = self.window.iter().take_while(|sent| !flies(sent));
+        let (mut count, mut unknown) = (0, false);
+        for sent in there {
+            count += 1;
+            unknown |= sent.state != State::Known;
+        }
+        let full = self.window.len() >= usize::from(self.limits.window);
+        if unknown {
+            let combined = self.first..self.first + count;
+            self.encoder.repair_of(combined, out)
+        } else if full {
+            self.encoder.repair(out)
+        } else {
+            None
+        }
     }
 
     /// Number of the first symbol that a repair symbol would combine now, and the bytes of its
@@ -281,13 +298,19 @@ impl CodeSend {
         self.limits.symbol.into()
     }
 
-    /// The repair symbol left.
-    pub(crate) fn on_repair(&mut self, now: Instant, path: PathId, asked: &Symbol, len: u32) {
+    /// The repair symbol that was `asked` for left, with a payload of `len` bytes.
+    pub(crate) fn on_repair(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        asked: &Symbol,
+        (repair, len): (&Repair, u32),
+    ) {
         self.queued -= 1;
         self.budget.give_back(asked.len.saturating_sub(len).into());
         self.flying.push_back(Flying {
             number: asked.unit,
-            end: self.encoder.window().end,
+            end: repair.symbols().end,
             path,
             sent: now,
         });

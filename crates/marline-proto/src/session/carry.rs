@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use marline_base::Instant;
 
-use crate::flow::{Flow, Form, SendHalf, Symbol, UnitsSend};
+use crate::flow::{Due, Flow, Form, SendHalf, Symbol, UnitsSend};
 use crate::wire::{
     Content, FlowId, Packet, PacketPart, PathId, RepairSymbol, SourceSymbol, Stream, UnitData,
     UnitRepair,
@@ -215,7 +215,7 @@ pub(super) fn write_repair(
     flow: &mut Flow,
     now: Instant,
     path: PathId,
-    asked: &Symbol,
+    (asked, due): (&Symbol, &Due),
     (room, alone): (usize, bool),
     buf: &mut Vec<u8>,
 ) -> Written {
@@ -228,7 +228,7 @@ pub(super) fn write_repair(
         return Written::Full;
     }
     let mut payload = Vec::new();
-    let combined = fits.then(|| coder.repair(&mut payload)).flatten();
+    let combined = fits.then(|| coder.repair(&mut payload, due)).flatten();
     let Some(combined) = combined else {
         coder.cancel(asked);
         return Written::Dropped;
@@ -242,6 +242,6 @@ pub(super) fn write_repair(
     }
     .encode(buf);
     let len = payload.len() as u32;
-    coder.on_repair(now, path, asked, len);
+    coder.on_repair(now, path, asked, (&combined, len));
     Written::Left(len)
 }

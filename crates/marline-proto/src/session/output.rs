@@ -10,7 +10,7 @@ use super::carry::{self, Written};
 use super::control::Control;
 use super::share::{QUANTUM, class_of};
 use super::timers::rewish;
-use crate::flow::{Assigned, Form, Symbol};
+use crate::flow::{Assigned, Due, Form, Symbol};
 use crate::observe::Record;
 use crate::path::{EmissionKind, Path, PathState, SentFrame, SentPacket};
 use crate::sched::{Feedback, Outcome};
@@ -506,19 +506,21 @@ impl Session {
         draft: &mut Draft<'_>,
     ) -> Option<u32> {
         let opens = self.open_first(id, LEAST_ROOM, draft);
+        let due = Due::by_arrival(now, path, self.view_usable());
         let flow = self.flows.get_mut(&id)?;
         let opening = SentFrame::Control(Control::OpenFlow(id));
         let alone = !draft.has_ack && draft.frames.iter().all(|frame| *frame == opening);
         let room = if opens { draft.room() } else { 0 };
         let asked = assigned.symbol;
-        let len = match carry::write_repair(flow, now, path, &asked, (room, alone), draft.buf) {
-            Written::Left(len) => len,
-            Written::Dropped => return Some(0),
-            Written::Full => {
-                flow.queues.unpop(path, assigned);
-                return None;
-            }
-        };
+        let len =
+            match carry::write_repair(flow, now, path, (&asked, &due), (room, alone), draft.buf) {
+                Written::Left(len) => len,
+                Written::Dropped => return Some(0),
+                Written::Full => {
+                    flow.queues.unpop(path, assigned);
+                    return None;
+                }
+            };
         let symbol = Symbol { len, ..asked };
         draft.frames.push(SentFrame::Repair { flow: id, symbol });
         draft.eliciting = true;

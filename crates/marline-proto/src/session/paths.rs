@@ -276,7 +276,7 @@ impl Session {
 
     /// Indices of the paths that may carry data: the active ones; if there are none, those on
     /// standby; if there are none either, the suspect ones.
-    pub(super) fn usable(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn usable(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         let is_any = |state: &PathState| self.paths.iter().any(|p| p.state() == *state);
         let best = [PathState::Active, PathState::Standby, PathState::Suspect]
             .into_iter()
@@ -287,7 +287,7 @@ impl Session {
             .map(|(i, _)| i)
     }
 
-    pub(super) fn view_usable(&self) -> impl Iterator<Item = PathView> + '_ {
+    pub(super) fn view_usable(&self) -> impl Iterator<Item = PathView> + Clone + '_ {
         self.usable().map(|i| {
             let path = &self.paths[i];
             path.view(self.queued_on(path.id))

@@ -40,8 +40,10 @@ fn symbol(number: u64) -> Symbol {
 fn repair(coder: &mut CodeSend) -> u64 {
     let asked = coder.reserve().expect("the budget allows it");
     let mut payload = Vec::new();
-    coder.repair(&mut payload).expect("something is unknown");
-    coder.on_repair(Instant::ZERO, PATH, &asked, payload.len() as u32);
+    let made = coder.repair(&mut payload, &Due::default());
+    let made = made.expect("something is unknown");
+    let len = payload.len() as u32;
+    coder.on_repair(Instant::ZERO, PATH, &asked, (&made, len));
     asked.unit
 }
 
@@ -92,6 +94,46 @@ fn a_repair_symbol_stands_in_only_for_what_left_before_it() {
     coder.on_source(Instant::ZERO, PATH, later, false, &[7; 100]);
     assert!(!coder.waits(&later, LATER, |_| true));
     assert!(lose(&mut coder, 3));
+}
+
+/// Symbols 0 and 2 left on a quick path, 1 and 3 on one that takes 50 ms longer.
+#[test]
+fn an_equation_holds_what_has_arrived_when_it_does() {
+    let slow = PathId(1);
+    let mut stream = StreamSend::new(1 << 20);
+    stream.write(Instant::ZERO, Bytes::from(vec![7; 1 << 14]));
+    let mut coder = CodeSend::new(
+        Limits {
+            window: 256,
+            symbol: 1_500,
+        },
+        4.0,
+    );
+    let start = Instant::from_millis(1_000);
+    for number in 0..4 {
+        let (symbol, path) = (stream.cut(LEN as u32), PathId(number % 2));
+        let left = start + Duration::from_millis(10 * number);
+        coder.expect(symbol.len);
+        coder.on_source(left, path, symbol, false, &[7; LEN as usize]);
+    }
+    let combined = |coder: &mut CodeSend, ms: u64| {
+        let now = start + Duration::from_millis(ms);
+        let left = [(PATH, now), (slow, now - Duration::from_millis(50))];
+        let due = Due(left.into_iter().collect());
+        coder.repair(&mut Vec::new(), &due).map(|r| r.symbols())
+    };
+    // Symbol 1 left after 10 ms and arrives when something quick does that leaves after 60.
+    assert_eq!(combined(&mut coder, 59), Some(0..1));
+    assert_eq!(combined(&mut coder, 60), Some(0..3));
+    assert_eq!(combined(&mut coder, 80), Some(0..4));
+    // What is known to be lost is on no way.
+    assert!(!lose(&mut coder, 1));
+    assert_eq!(combined(&mut coder, 59), Some(0..3));
+    // Of what has arrived the receiver has everything.
+    acked(&mut coder, &mut SendHalf::Stream(stream), 0);
+    assert_eq!(coder.next_repair().0, 1);
+    coder.on_again(1);
+    assert_eq!(combined(&mut coder, 59), None);
 }
 
 #[test]
@@ -152,7 +194,7 @@ fn the_window_follows_what_is_known_and_keeps_its_size() {
         acked(&mut coder, &mut send, number);
     }
     assert!(!coder.has_unknown());
-    assert_eq!(coder.repair(&mut Vec::new()), None);
+    assert_eq!(coder.repair(&mut Vec::new(), &Due::default()), None);
 }
 
 #[test]
