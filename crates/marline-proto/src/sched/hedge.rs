@@ -21,6 +21,9 @@
 //!   and delays what follows. The session drops copies whose symbol was acknowledged meanwhile.
 //! * Copies against jitter are sent for nearly all packets that may be late, or for none
 //!   ([`Coverage`]): in order, the packets that were not copied hold up those that were.
+//! * Where packets are lost and the quicker paths do not carry the target alone, what would queue on
+//!   those goes to a slower path that is idle. The order waits for the slower path anyway, so that
+//!   a queue on the quicker ones gains nothing; without one, what they lose is sent again in time.
 //! * A path is never filled beyond its pipe and a few packets, whatever its window: a standing
 //!   queue is delay for everybody and ends in loss. Where other flows fill it further, that is no
 //!   reason to send nothing.
@@ -59,6 +62,8 @@ const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
 /// A path that lately lost a larger share of its packets has them copied.
 const LOSSY: f64 = 0.002;
+/// A path is idle while no more packets than this stand before the next.
+const IDLE: f64 = 1.0;
 /// So many packets of such a path in a row may be lost before its silence means anything else.
 const BURST: f64 = 8.0;
 /// Copies against loss leave so many packets in the bucket for what has to be sent again: a copy of
@@ -196,6 +201,22 @@ impl Lane {
         queued <= self.room
     }
 
+    /// When an empty packet would be of use if nothing stood on the path.
+    fn length(&self) -> f64 {
+        self.of_use(0.0) - self.standing
+    }
+
+    /// Would a packet of so many bytes leave the bottleneck soon that makes `queued` bytes queue?
+    fn is_idle(&self, queued: f64, len: f64) -> bool {
+        let before = self.standing + (queued - len) * self.service;
+        before <= IDLE * len * self.service && self.has_room(queued)
+    }
+
+    /// Do its packets keep their order, and nearly their times?
+    fn is_steady(&self, len: f64) -> bool {
+        self.late < NOISE * len * self.service
+    }
+
     /// May redundancy of so many bytes be queued so that `queued` bytes are?
     fn takes(&self, queued: f64, len: f64) -> bool {
         let before = self.standing + (queued - len) * self.service;
@@ -261,6 +282,31 @@ impl Hedge {
         let passed = (1e-6 * micros_since(now, self.filled)).min(BUCKET);
         self.filled = now;
         self.tokens = (self.tokens + surplus * passed).min(surplus * BUCKET);
+    }
+
+    /// The path to send on instead of the `first` one, where packets would queue: a longer one that is
+    /// idle and that the stream needs. Both have to be steady, or an idle path says nothing of when.
+    fn aside(&self, plan: &Plan<'_>, lanes: &[Lane], first: usize, len: f64) -> Option<usize> {
+        let queued = |i: usize| plan.paths()[i].queued as f64 + len;
+        let is_idle = |i: usize| lanes[i].is_idle(queued(i), len);
+        let lossy = lanes.iter().any(|lane| lane.loss > LOSSY);
+        if !lossy || is_idle(first) || !lanes[first].is_steady(len) {
+            return None;
+        }
+        let target = 1e-6 * self.target.bytes_per_second();
+        let is_needed = |lane: &Lane| {
+            let shorter = lanes.iter().filter(|l| l.length() < lane.length());
+            shorter.map(|l| l.rate).sum::<f64>() * (1.0 - HEADERS) < target
+        };
+        let longer = lanes.iter().enumerate().filter(|&(i, lane)| {
+            let beyond = lane.length() > lanes[first].length();
+            beyond && lane.is_steady(len) && is_idle(i) && is_needed(lane)
+        });
+        let soonest = longer.min_by(|(i, a), (j, b)| {
+            let [a, b] = [a.of_use(queued(*i)), b.of_use(queued(*j))];
+            a.total_cmp(&b)
+        });
+        soonest.map(|(index, _)| index)
     }
 
     /// Copies the symbol that was just sent on the path at `first` to others, where that pays.
@@ -349,7 +395,10 @@ impl Scheduler for Hedge {
                     first = (i, of_use, has_room);
                 }
             }
-            let (first, _, has_room) = first;
+            let (mut first, _, mut has_room) = first;
+            if let Some(idle) = self.aside(plan, &lanes, first, f64::from(len)) {
+                (first, has_room) = (idle, true);
+            }
             if !any_room {
                 self.tokens = 0.0;
                 return;

@@ -45,6 +45,28 @@ fn the_forecast_says_where_a_packet_arrives_first() {
     assert_eq!(backlog.sent_on(), [0, 0, 0, 0, 0, 0, 1, 0]);
 }
 
+/// Where packets are lost, the path that is 10 ms longer takes what finds a queue on the other, if the
+/// stream needs both.
+#[test]
+fn a_quick_path_keeps_no_queue_while_a_longer_one_is_needed() {
+    let on = |target: &str, loss: f64, late_us: f64| {
+        let mut views = paths(late_us);
+        views.iter_mut().for_each(|view| view.loss = loss);
+        let mut hedge = hedge(&format!("hedge:copies=off:target={target}"));
+        let now = Instant::from_millis(200);
+        plan(&mut hedge, now, &mut views, 6).sent_on().to_vec()
+    };
+    // One packet may stand before another.
+    assert_eq!(on("8", 0.02, 0.0), [0, 0, 1, 1, 0, 0]);
+    // 4.8 Mb/s, less what is sent again and 3 %, are 4.47.
+    assert_eq!(on("4.5", 0.02, 0.0), [0, 0, 1, 1, 0, 0]);
+    assert_eq!(on("4.4", 0.02, 0.0), [0; 6]);
+    assert_eq!(on("8", 0.0, 0.0), [0; 6], "nothing is lost");
+    // 5 ms late are less than three packets.
+    assert_eq!(on("8", 0.02, 5e3)[..3], [0, 0, 1]);
+    assert_eq!(on("8", 0.02, 7e3), [0; 6], "times vary");
+}
+
 #[test]
 fn copies_go_where_the_first_path_may_be_later() {
     // The copy arrives 10 ms later, and must gain three packets' time, 6 ms.

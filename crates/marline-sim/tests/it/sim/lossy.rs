@@ -125,6 +125,25 @@ fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
     assert!(p99 < 160.0, "{p99} ms");
 }
 
+/// Half of what a stream loses over a near and a far path it loses on the near one, which has been sent again
+/// when the far one's packets arrive; repair symbols of the other half come with these.
+#[test]
+fn a_far_path_leaves_time_to_mend_what_the_near_one_loses() {
+    let links = [
+        "rate=6mbit,delay=10ms,queue=100p,loss=2%,burst=4",
+        "rate=6mbit,delay=80ms,queue=100p,loss=2%,burst=4",
+    ];
+    // Packets queued on the near path, 143 and 141 ms; repair symbols of what still flew, 107 and 135.
+    for (mbps, most) in [(6, 122.0), (8, 128.0)] {
+        let seeds = 1..=6;
+        let p99 = seeds
+            .clone()
+            .map(|seed| delay_of("p99", links, mbps, "hedge", seed));
+        let p99 = p99.sum::<f64>() / seeds.count() as f64;
+        assert!(p99 < most, "{mbps} Mb/s: {p99} ms");
+    }
+}
+
 /// Links that lose nothing of the stream and bursts of what acknowledges it: silence of one path is not
 /// taken for a stall, because another path tells what arrived; not one that carries nothing.
 #[test]
