@@ -24,7 +24,7 @@ impl Due {
         let arrival = paths.clone().find(|p| p.id == via);
         let arrival = arrival.and_then(|p| p.forecast).map(|forecast| {
             let wait = forecast.free.since(now);
-            forecast.offset_us + micros(wait)
+            forecast.offset_us + 1e6 * wait.as_secs_f64()
         });
         let due = paths.map(|p| Some((p.id, moved(now, arrival? - p.forecast?.offset_us))));
         Self(due.collect::<Option<_>>().unwrap_or_default())
@@ -37,17 +37,9 @@ impl Due {
     }
 }
 
-fn micros(duration: Duration) -> f64 {
-    duration.as_nanos() as f64 / 1e3
-}
-
 fn moved(at: Instant, by_us: f64) -> Instant {
-    let by = (by_us.abs() * 1e3) as u64;
-    Instant::from_nanos(if by_us < 0.0 {
-        at.as_nanos().saturating_sub(by)
-    } else {
-        at.as_nanos().saturating_add(by)
-    })
+    let by = Duration::from_nanos((by_us.abs() * 1e3) as u64);
+    if by_us < 0.0 { at - by } else { at + by }
 }
 
 #[cfg(test)]

@@ -201,15 +201,15 @@ impl Lane {
         queued <= self.room
     }
 
-    /// When an empty packet would be of use if nothing stood on the path.
-    fn length(&self) -> f64 {
+    /// When an empty packet would be of use if nothing stood on the path (µs from now, on the shared clock).
+    fn unqueued(&self) -> f64 {
         self.of_use(0.0) - self.standing
     }
 
-    /// Would a packet of so many bytes leave the bottleneck soon that makes `queued` bytes queue?
-    fn is_idle(&self, queued: f64, len: f64) -> bool {
+    /// May a packet of so many bytes be queued so that `queued` bytes are, with no more than so many like it before it?
+    fn takes_behind(&self, packets: f64, queued: f64, len: f64) -> bool {
         let before = self.standing + (queued - len) * self.service;
-        before <= IDLE * len * self.service && self.has_room(queued)
+        before <= packets * len * self.service && self.has_room(queued)
     }
 
     /// Do its packets keep their order, and nearly their times?
@@ -219,8 +219,7 @@ impl Lane {
 
     /// May redundancy of so many bytes be queued so that `queued` bytes are?
     fn takes(&self, queued: f64, len: f64) -> bool {
-        let before = self.standing + (queued - len) * self.service;
-        before <= SHORT_QUEUE * len * self.service && self.has_room(queued)
+        self.takes_behind(SHORT_QUEUE, queued, len)
     }
 }
 
@@ -286,20 +285,20 @@ impl Hedge {
 
     /// The path to send on instead of the `first` one, where packets would queue: a longer one that is
     /// idle and that the stream needs. Both have to be steady, or an idle path says nothing of when.
-    fn aside(&self, plan: &Plan<'_>, lanes: &[Lane], first: usize, len: f64) -> Option<usize> {
+    fn spill(&self, plan: &Plan<'_>, lanes: &[Lane], first: usize, len: f64) -> Option<usize> {
         let queued = |i: usize| plan.paths()[i].queued as f64 + len;
-        let is_idle = |i: usize| lanes[i].is_idle(queued(i), len);
+        let is_idle = |i: usize| lanes[i].takes_behind(IDLE, queued(i), len);
         let lossy = lanes.iter().any(|lane| lane.loss > LOSSY);
         if !lossy || is_idle(first) || !lanes[first].is_steady(len) {
             return None;
         }
         let target = 1e-6 * self.target.bytes_per_second();
         let is_needed = |lane: &Lane| {
-            let shorter = lanes.iter().filter(|l| l.length() < lane.length());
+            let shorter = lanes.iter().filter(|l| l.unqueued() < lane.unqueued());
             shorter.map(|l| l.rate).sum::<f64>() * (1.0 - HEADERS) < target
         };
         let longer = lanes.iter().enumerate().filter(|&(i, lane)| {
-            let beyond = lane.length() > lanes[first].length();
+            let beyond = lane.unqueued() > lanes[first].unqueued();
             beyond && lane.is_steady(len) && is_idle(i) && is_needed(lane)
         });
         let soonest = longer.min_by(|(i, a), (j, b)| {
@@ -396,7 +395,7 @@ impl Scheduler for Hedge {
                 }
             }
             let (mut first, _, mut has_room) = first;
-            if let Some(idle) = self.aside(plan, &lanes, first, f64::from(len)) {
+            if let Some(idle) = self.spill(plan, &lanes, first, f64::from(len)) {
                 (first, has_room) = (idle, true);
             }
             if !any_room {

@@ -12,6 +12,10 @@ const PATH: PathId = PathId(0);
 
 /// A stream of which `count` symbols of 100 bytes have left.
 fn sent(count: u64, window: u16) -> (CodeSend, SendHalf) {
+    sent_at(Instant::ZERO, count, window)
+}
+
+fn sent_at(at: Instant, count: u64, window: u16) -> (CodeSend, SendHalf) {
     let mut stream = StreamSend::new(1 << 20);
     stream.write(Instant::ZERO, Bytes::from(vec![7; 1 << 14]));
     let limits = Limits {
@@ -23,7 +27,7 @@ fn sent(count: u64, window: u16) -> (CodeSend, SendHalf) {
         let symbol = stream.cut(LEN as u32);
         coder.expect(symbol.len);
         assert_eq!(coder.form(&symbol, true), Form::New(number));
-        let gone = coder.on_source(Instant::ZERO, PATH, symbol, false, &[7; LEN as usize]);
+        let gone = coder.on_source(at, PATH, symbol, false, &[7; LEN as usize]);
         assert_eq!(gone, None);
     }
     (coder, SendHalf::Stream(stream))
@@ -134,6 +138,17 @@ fn an_equation_holds_what_has_arrived_when_it_does() {
     assert_eq!(coder.next_repair().0, 1);
     coder.on_again(1);
     assert_eq!(combined(&mut coder, 59), None);
+}
+
+/// What leaves the window could be combined no later.
+#[test]
+fn a_full_window_is_combined_although_all_of_it_flies() {
+    let nothing = || Due([(PATH, Instant::ZERO)].into_iter().collect());
+    for (count, combined) in [(3, None), (4, Some(0..4)), (6, Some(2..6))] {
+        let (mut coder, _) = sent_at(Instant::from_millis(1), count, 4);
+        let made = coder.repair(&mut Vec::new(), &nothing());
+        assert_eq!(made.map(|repair| repair.symbols()), combined, "{count}");
+    }
 }
 
 #[test]

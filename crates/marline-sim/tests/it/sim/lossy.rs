@@ -15,8 +15,13 @@ fn delay_of(quantile: &str, links: [&str; 2], mbps: u64, scheduler: &str, seed: 
 
 /// The same, the mean of two seeds.
 fn delay(quantile: &str, links: [&str; 2], mbps: u64, scheduler: &str) -> f64 {
-    let seeds = [1, 2].map(|seed| delay_of(quantile, links, mbps, scheduler, seed));
-    (seeds[0] + seeds[1]) / 2.0
+    mean_delay(quantile, links, mbps, scheduler, 2)
+}
+
+/// The same, the mean of so many seeds.
+fn mean_delay(quantile: &str, links: [&str; 2], mbps: u64, scheduler: &str, seeds: u64) -> f64 {
+    let delay = |seed| delay_of(quantile, links, mbps, scheduler, seed);
+    (1..=seeds).map(delay).sum::<f64>() / seeds as f64
 }
 
 #[test]
@@ -115,12 +120,7 @@ fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
         "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p,loss=2%,burst=4",
         "rate=8mbit,delay=80ms,queue=100p,loss=2%,burst=4",
     ];
-    let seeds = 1..=6;
-    let p99: f64 = seeds
-        .clone()
-        .map(|seed| delay_of("p99", links, 10, "hedge", seed))
-        .sum();
-    let p99 = p99 / seeds.count() as f64;
+    let p99 = mean_delay("p99", links, 10, "hedge", 6);
     // 124; with what is taken back counted as written again, 256.
     assert!(p99 < 160.0, "{p99} ms");
 }
@@ -133,11 +133,7 @@ fn a_far_path_leaves_time_to_mend_what_the_near_one_loses() {
         "rate=6mbit,delay=10ms,queue=100p,loss=2%,burst=4",
         "rate=6mbit,delay=80ms,queue=100p,loss=2%,burst=4",
     ];
-    let seeds = 1..=6;
-    let p99 = seeds
-        .clone()
-        .map(|seed| delay_of("p99", links, 8, "hedge", seed));
-    let p99 = p99.sum::<f64>() / seeds.count() as f64;
+    let p99 = mean_delay("p99", links, 8, "hedge", 6);
     // 115; with packets queued on the near path 132.
     assert!(p99 < 124.0, "{p99} ms");
 }
@@ -150,11 +146,7 @@ fn repair_symbols_over_the_quick_path_mend_at_once_what_the_slow_one_lost() {
         "rate=20mbit,delay=8ms,queue=200ms,loss=1%",
         "rate=20mbit,delay=90ms,queue=200ms,loss=1%",
     ];
-    let seeds = 1..=4;
-    let p99 = seeds
-        .clone()
-        .map(|seed| delay_of("p99", links, 23, "mend", seed));
-    let p99 = p99.sum::<f64>() / seeds.count() as f64;
+    let p99 = mean_delay("p99", links, 23, "mend", 4);
     // 145; with symbols of all that left 165.
     assert!(p99 < 155.0, "{p99} ms");
 }
