@@ -57,6 +57,11 @@ impl Received {
         if packet < self.floor || self.ranges.insert(packet..packet + 1) == 0 {
             return false;
         }
+        // Whatever it carries: the next packet, which asks for an acknowledgement, leaves no gap of its own.
+        if self.gap_below(packet) {
+            self.shows_gap = true;
+            self.due = self.due.map(|due| due.min(now));
+        }
         if self.ranges.len() > MAX_RANGES {
             self.ranges.drop_lowest_above(MAX_RANGES);
             self.floor = self.ranges.first().map_or(0, |r| r.start);
@@ -77,7 +82,6 @@ impl Received {
     /// shows a gap: the sender's loss detection waits for it.
     pub(crate) fn on_eliciting(&mut self, packet: u64, now: Instant, max_delay: Duration) {
         self.eliciting += 1;
-        self.shows_gap |= self.gap_below(packet);
         let out_of_order =
             self.shows_gap || self.largest.is_some_and(|(largest, _)| packet < largest);
         let at = if out_of_order || self.eliciting >= ELICITING_PER_ACK || self.seen <= EAGER {
@@ -230,6 +234,25 @@ mod tests {
         assert_eq!(ack.delay_us, 5_000);
         assert_eq!(ack.arrivals.len(), 1);
         assert_eq!(ack.arrivals[0].at_us, 3_000);
+    }
+
+    #[test]
+    fn a_gap_is_told_at_once_whatever_packet_showed_it() {
+        let mut received = warm();
+        let now = Instant::from_millis(3);
+        received.insert(EAGER + 1, now);
+        assert_eq!(received.due(), None, "it asks for nothing");
+        received.insert(EAGER + 2, now);
+        received.on_eliciting(EAGER + 2, now, DELAY);
+        assert_eq!(received.due(), Some(now));
+        assert!(received.is_urgent());
+        received.on_ack_sent(false);
+
+        received.insert(EAGER + 3, now);
+        received.on_eliciting(EAGER + 3, now, DELAY);
+        assert_eq!(received.due(), Some(now + DELAY));
+        received.insert(EAGER + 5, now);
+        assert_eq!(received.due(), Some(now), "one is due already");
     }
 
     #[test]
