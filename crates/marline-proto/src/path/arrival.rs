@@ -35,6 +35,9 @@ const BETTER: f64 = 0.9;
 const UPPER: f64 = 0.95;
 /// Step of the quantile's stochastic approximation, in mean absolute errors.
 const UPPER_STEP: f64 = 0.5;
+/// A quantile that is more than so many mean absolute errors is of a time that is over: where nothing is
+/// wrong any more, steps of the errors' size would leave it there for ever.
+const STALE: f64 = 16.0;
 
 /// No wait is modelled longer than this, however wrong the rate was.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -84,7 +87,7 @@ struct Upper {
 impl Upper {
     fn sample(&mut self, error: f64) {
         self.error += SCORE_GAIN * (error.abs() - self.error);
-        let step = UPPER_STEP * self.error;
+        let step = UPPER_STEP * self.error.max(self.upper / STALE);
         self.upper += if error > self.upper {
             step * UPPER
         } else {
@@ -162,7 +165,7 @@ impl ArrivalModel {
         self.free_at_best = (self.free_at_best.max(now) + best).min(now + LONGEST_WAIT);
         let given = micros_a_byte(rate);
         self.succession.rely_on(given);
-        let service = self.succession.service(given) * f64::from(size);
+        let service = self.succession.service_of(given, size);
         let busy = Duration::from_nanos((1e3 * service) as u64).min(LONGEST_WAIT);
         self.free = (self.free.max(now) + busy).min(now + LONGEST_WAIT);
         Beliefs {
@@ -170,6 +173,14 @@ impl ArrivalModel {
             queued,
             corrected: self.corrected,
             offsets: self.forecasters.map(|f| f.offset as f32),
+        }
+    }
+
+    /// A packet leaves that nothing will tell the arrival of. Behind others it takes its time at the
+    /// bottleneck, too; by itself it keeps none busy, and where nothing else is sent the rate is a guess.
+    pub(crate) fn on_sent_beside(&mut self, now: Instant, size: u32, rate: Rate) {
+        if self.free > now {
+            self.on_sent(now, size, rate);
         }
     }
 

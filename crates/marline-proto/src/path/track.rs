@@ -280,6 +280,7 @@ impl Path {
                 self.sampler.mark_app_limited(in_flight);
             }
         } else {
+            self.arrival.on_sent_beside(now, packet.size, self.rate());
             self.ledger.on_sent(packet);
         }
     }

@@ -212,3 +212,45 @@ fn feedback_is_due_after_the_path_the_wait_and_the_way_back() {
     let after = due.since(sent).as_micros();
     assert!((50_900..51_200).contains(&after), "{after} µs");
 }
+
+#[test]
+fn packets_that_nobody_acknowledges_stand_in_the_queue_like_others() {
+    let rate = Rate::from_mbps(10);
+    let queue = |acks: u32| {
+        // Packets come a little faster than the link takes them, which shows how long it takes for one.
+        let (mut model, _) = follow(Duration::from_micros(950), rate, |_| {
+            Duration::from_millis(30)
+        });
+        let now = Instant::from_millis(60_000);
+        model.on_sent(now, 1_250, rate);
+        (0..acks).for_each(|_| model.on_sent_beside(now, 30, rate));
+        let forecast = model.forecast(rate, None).unwrap();
+        micros(forecast.free.since(now)) / (1_250.0 * forecast.service_us)
+    };
+    // Each takes its time with the 58 bytes around it, as the whole ones do.
+    let each = (queue(20) - queue(0)) / 20.0;
+    assert!((each - 88.0 / 1_308.0).abs() < 1e-3, "{each}");
+}
+
+#[test]
+fn acknowledgements_alone_keep_no_path_busy() {
+    let mut model = ArrivalModel::default();
+    // Nobody knows the rate of a path that carries nothing else.
+    let guess = Rate::from_kbps(10);
+    for n in 0..1_000 {
+        model.on_sent_beside(Instant::from_millis(n), 30, guess);
+    }
+    assert_eq!(model.free, Instant::ZERO);
+}
+
+#[test]
+fn a_spread_is_forgotten_on_a_path_that_is_steady_since() {
+    let mut upper = Upper::default();
+    for n in 0..400 {
+        upper.sample(if n % 4 == 0 { 8_000.0 } else { -2_000.0 });
+    }
+    let before = upper.upper;
+    assert!(before > 4_000.0, "{before}");
+    (0..4_000).for_each(|_| upper.sample(0.0));
+    assert!(upper.upper < before / 50.0, "{} of {before}", upper.upper);
+}
