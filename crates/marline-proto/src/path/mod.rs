@@ -10,6 +10,7 @@ mod one_way;
 pub mod pacer;
 mod received;
 mod relayed;
+mod repeats;
 mod rtt;
 mod state;
 mod timers;

@@ -12,6 +12,7 @@ use super::one_way::OneWay;
 use super::pacer::Pacer;
 use super::received::Received;
 use super::relayed::Relayed;
+use super::repeats::Repeats;
 use super::rtt::Rtt;
 use super::timers::Mistakes;
 use super::{Health, PathParams, PathState, Reason, Trial};
@@ -83,6 +84,8 @@ pub(crate) struct Path {
     pub(crate) last_progress: Instant,
     /// Packets of which another path's way back told first.
     pub(crate) relayed: Relayed,
+    /// What this path's own way back told and a quicker one may tell again.
+    pub(crate) repeats: Repeats,
     /// A round trip that the path's own way back told after another one, for the controller.
     pub(crate) own_trip: Option<Duration>,
     pub(crate) mistakes: Mistakes,
@@ -144,6 +147,7 @@ impl Path {
             last_eliciting_sent: now,
             last_progress: now,
             relayed: Relayed::default(),
+            repeats: Repeats::default(),
             own_trip: None,
             mistakes: Mistakes::NONE,
             bursts: Mistakes::NONE,

@@ -1,14 +1,17 @@
 //! Acknowledgements go out: when, and by which way back.
 
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::control::Control;
 use super::output::Draft;
 use crate::path::{Path, PathState, SentFrame};
+use crate::wire::Ack;
 
 /// Another way back is quicker if this many round trips of it are at most four of the path's own.
 const QUICKER: u32 = 5;
+/// What another way back repeats comes later by so much, if the two take half a round trip each.
+const LATER: Duration = Duration::from_millis(2);
 
 impl Session {
     /// Is an acknowledgement of any path due?
@@ -31,7 +34,8 @@ impl Session {
             if !carries && !echoes && !relays {
                 continue;
             }
-            if self.write_ack(now, owner, draft) {
+            if let Some(ack) = self.write_ack(now, owner, draft) {
+                let repeats = owner == index && self.has_quicker(owner);
                 let path = &mut self.paths[owner];
                 if carries || echoes {
                     path.received.on_ack_sent(owner != index);
@@ -40,6 +44,9 @@ impl Session {
                     path.received.on_relayed();
                     path.received.on_told_elsewhere();
                 }
+                if repeats {
+                    path.repeats.push(now, ack);
+                }
                 draft.has_ack = true;
             }
         }
@@ -47,27 +54,50 @@ impl Session {
 
     /// An acknowledgement also says what arrived on other paths. Losses take several acknowledgements in
     /// a row, and their path would be held for silent.
+    ///
+    /// A path that is much quicker would speak before the other's own way back, by which the peer should
+    /// hear of what arrived if all is well. So it says only what it tells no sooner.
     pub(super) fn write_testimony(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
         for owner in (0..self.paths.len()).filter(|&i| i != index) {
+            if self.is_quicker(index, owner) {
+                self.repeat_ack(now, owner, index, draft);
+                continue;
+            }
             let untold = self.paths[owner].received.is_untold_elsewhere();
-            if untold && self.may_testify(index, owner) && self.write_ack(now, owner, draft) {
+            if untold && self.write_ack(now, owner, draft).is_some() {
                 self.paths[owner].received.on_told_elsewhere();
             }
         }
     }
 
-    /// Not over a path that is much quicker: it would speak before the path's own way back, by which the
-    /// peer should hear of what arrived if all is well.
-    fn may_testify(&self, index: usize, owner: usize) -> bool {
+    /// Says by the path at `index` once more what went by the slower way of `owner` so long ago that
+    /// both arrive together.
+    fn repeat_ack(&mut self, now: Instant, owner: usize, index: usize, draft: &mut Draft<'_>) {
         let rtt = |i: usize| self.paths[i].rtt.smoothed();
-        rtt(index) * QUICKER >= rtt(owner) * 4
+        let sooner = rtt(owner).saturating_sub(rtt(index)) / 2;
+        if let Some(ack) = self.paths[owner].repeats.take(now, sooner + LATER) {
+            ack.encode_within(draft.room(), draft.buf);
+        }
     }
 
-    /// Appends what arrived on a path; false if there is nothing to tell or no room.
-    fn write_ack(&self, now: Instant, owner: usize, draft: &mut Draft<'_>) -> bool {
+    /// Is the way back of the path at `index` much quicker than that of `owner`?
+    fn is_quicker(&self, index: usize, owner: usize) -> bool {
+        let rtt = |i: usize| self.paths[i].rtt.smoothed();
+        rtt(index) * QUICKER < rtt(owner) * 4
+    }
+
+    /// Is there a path that can repeat what the one at `owner` tells?
+    fn has_quicker(&self, owner: usize) -> bool {
+        let mut usable = self.usable();
+        usable.any(|i| i != owner && self.is_quicker(i, owner))
+    }
+
+    /// Appends what arrived on a path and returns it; `None` if there is nothing to tell or no room.
+    fn write_ack(&self, now: Instant, owner: usize, draft: &mut Draft<'_>) -> Option<Ack> {
         let path = &self.paths[owner];
-        let ack = path.received.ack(path.id, now);
-        ack.is_some_and(|ack| ack.encode_within(draft.room(), draft.buf).is_some())
+        let ack = path.received.ack(path.id, now)?;
+        ack.encode_within(draft.room(), draft.buf)?;
+        Some(ack)
     }
 
     /// The path besides its own on which a path's acknowledgement goes when the peer asks.

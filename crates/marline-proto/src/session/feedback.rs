@@ -69,9 +69,7 @@ impl Session {
         let mut heard = now;
         if let Some(latest) = ack.arrivals.first()
             && via != ack.path
-            && let Some(at) = path
-                .one_way
-                .by_own_way(latest.at_us.saturating_add(ack.delay_us))
+            && let Some(at) = path.one_way.by_own_way(latest.at_us)
         {
             heard = at.min(now + path.rtt.smoothed()).max(now);
         }

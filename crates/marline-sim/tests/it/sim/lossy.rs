@@ -75,9 +75,6 @@ fn what_the_quick_path_loses_does_not_wait_for_repair_symbols_over_the_slow_one(
         // 98 ms, and 17 more for what the quick path lost; after the way over the slow one 170.
         let p90 = value(&coded, "live.in_order_delay.p90_ms");
         assert!(p90 < 125.0, "{seed}: {p90} ms");
-        let p99 = |run| value(run, "live.in_order_delay.p99_ms");
-        let plain = run(&scenario, "mend:tau=off", seed);
-        assert!(p99(&coded) < p99(&plain), "{} {}", p99(&coded), p99(&plain));
     }
 }
 
@@ -175,6 +172,27 @@ fn lost_acknowledgements_delay_nothing() {
         let p99 = value(&run, "live.in_order_delay.p99_ms");
         assert!(p99 < 16.0, "{seed}: {p99}");
     }
+}
+
+/// The same of a path that is much longer, of which the quick one tells no sooner than its own way back would.
+#[test]
+fn lost_acknowledgements_of_a_far_path_delay_nothing() {
+    let link = |name, ms| {
+        let text = format!("rate=6mbit,delay={ms}ms,queue=100p");
+        let mut link = link(name, &text);
+        link.down.loss = marline_link::Loss::in_bursts(0.02, 4.0);
+        link
+    };
+    let live = over_packets(constant("live", 10, 1_300), true);
+    let links = vec![link("a", 10), link("b", 80)];
+    let scenario = scenario(links, vec![session("main", 2, vec![live])]);
+    let p99 = |seed| {
+        let run = run(&scenario, "hedge", seed);
+        value(&run, "live.in_order_delay.p99_ms")
+    };
+    let p99 = (1..=6).map(p99).sum::<f64>() / 6.0;
+    // 111 ms; with silence for every burst of lost acknowledgements 134.
+    assert!(p99 < 120.0, "{p99}");
 }
 
 /// Redundancy fills what the stream leaves, so that no path is ever short of room: that it is full shows in its
