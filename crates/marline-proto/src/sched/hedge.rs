@@ -366,8 +366,11 @@ impl Hedge {
 impl Scheduler for Hedge {
     fn plan(&mut self, plan: &mut Plan<'_>) {
         let now = plan.now();
+        // What is planned anew, before what comes after it.
+        let mut again = 0;
         if self.ahead && now.since(self.revised) >= REVISE {
-            self.target.taken_back(plan.take_back());
+            again = plan.take_back();
+            self.target.taken_back(again);
             self.revised = now;
             self.ahead = false;
         }
@@ -395,7 +398,10 @@ impl Scheduler for Hedge {
                 }
             }
             let (mut first, _, mut has_room) = first;
-            if let Some(idle) = self.spill(plan, &lanes, first, f64::from(len)) {
+            // What has waited would come later than all that was written meanwhile.
+            let is_fresh = again == 0;
+            again = again.saturating_sub(len.into());
+            if is_fresh && let Some(idle) = self.spill(plan, &lanes, first, f64::from(len)) {
                 (first, has_room) = (idle, true);
             }
             if !any_room {
