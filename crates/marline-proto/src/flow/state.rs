@@ -115,12 +115,7 @@ impl Flow {
         if views.is_empty() || self.reset.is_some() {
             return 0;
         }
-        while let Some(symbol) = self.lost.pop_front() {
-            if self.send.is_settled(&symbol) {
-                continue;
-            }
-            self.send_again(now, views, symbol);
-        }
+        self.send_lost(now, views);
         let ids: SmallVec<[PathId; 4]> = views.iter().map(|v| v.id).collect();
         let mut source = Backlog {
             ids: &ids,
@@ -137,29 +132,46 @@ impl Flow {
         source.spent
     }
 
-    /// Places a lost symbol on the path that should deliver it first, and a copy on the next one if
-    /// the scheduler wants to be sure: what is lost twice is late for certain.
-    fn send_again(&mut self, now: Instant, views: &mut [PathView], symbol: Symbol) {
-        let arrivals = views.iter().enumerate();
-        let mut order: SmallVec<[(Duration, usize); 4]> = arrivals
-            .map(|(i, v)| (self.arrival_again(v, v.queued_own, symbol.len), i))
-            .collect();
-        order.sort_unstable();
-        let mut kinds = [EmissionKind::Retransmission, EmissionKind::Copy].into_iter();
-        let latest = order.first().map(|&(first, i)| first + views[i].srtt);
-        for (arrival, i) in order {
-            if Some(arrival) > latest {
-                break;
+    /// Places each lost symbol on the path that should deliver it first, then copies on the next one as far
+    /// as the scheduler wants to be sure: what is lost twice is late for certain, but the last of a burst
+    /// must not wait for copies of the first.
+    fn send_lost(&mut self, now: Instant, views: &mut [PathView]) {
+        let mut sent: SmallVec<[(Symbol, usize, Duration); 8]> = SmallVec::new();
+        while let Some(symbol) = self.lost.pop_front() {
+            if self.send.is_settled(&symbol) {
+                continue;
             }
-            let Some(kind) = kinds.next() else { break };
-            if kind == EmissionKind::Copy && !self.scheduler.insures(now, &symbol) {
-                break;
+            if let Some((arrival, path)) = self.soonest_again(views, symbol, None) {
+                self.send_again(&mut views[path], symbol, EmissionKind::Retransmission);
+                sent.push((symbol, path, arrival + views[path].srtt));
             }
-            let view = &mut views[i];
-            view.queued += u64::from(symbol.len);
-            view.queued_own += u64::from(symbol.len);
-            self.queues.push_urgent(view.id, Assigned { symbol, kind });
         }
+        for (symbol, path, latest) in sent {
+            if let Some((arrival, other)) = self.soonest_again(views, symbol, Some(path))
+                && arrival <= latest
+                && self.scheduler.insures(now, &symbol)
+            {
+                self.send_again(&mut views[other], symbol, EmissionKind::Copy);
+            }
+        }
+    }
+
+    /// Where the symbol arrives first if it is sent again now, and when; not on the path at `but`.
+    fn soonest_again(
+        &self,
+        views: &[PathView],
+        symbol: Symbol,
+        but: Option<usize>,
+    ) -> Option<(Duration, usize)> {
+        let others = views.iter().enumerate().filter(|(i, _)| Some(*i) != but);
+        let arrivals = others.map(|(i, v)| (self.arrival_again(v, v.queued_own, symbol.len), i));
+        arrivals.min()
+    }
+
+    fn send_again(&mut self, view: &mut PathView, symbol: Symbol, kind: EmissionKind) {
+        view.queued += u64::from(symbol.len);
+        view.queued_own += u64::from(symbol.len);
+        self.queues.push_urgent(view.id, Assigned { symbol, kind });
     }
 
     /// Expected time until `len` bytes that are sent again have arrived: they leave before all that
