@@ -244,6 +244,14 @@ impl ArrivalModel {
         }
     }
 
+    /// When a packet that left at `sent` has arrived, on the peer's clock (µs), if nothing happened to it:
+    /// twice as late as 95 % of packets come lately. `None` before the first arrival.
+    pub(crate) fn arrives_by(&self, sent: Instant, beliefs: &Beliefs) -> Option<i64> {
+        let best = &self.forecasters[self.best];
+        let trip = best.offset + f64::from(beliefs.wait) + 2.0 * best.errors.upper;
+        Some(sent.as_micros() as i64 + self.origin? + trip as i64)
+    }
+
     /// What a packet that leaves now on a path of this rate has to expect; `None` before the first
     /// arrival. `unheard` is the packet that should be heard of next.
     pub(crate) fn forecast(&self, rate: Rate, unheard: Option<Unheard>) -> Option<ArrivalForecast> {

@@ -458,8 +458,20 @@ impl Ledger {
 
     /// Ack-eliciting packets whose fate is open, oldest first.
     pub(crate) fn open_packets(&self) -> impl Iterator<Item = &SentPacket> {
-        let skip = (self.scan_from.saturating_sub(self.first)) as usize;
+        self.open_from(0)
+    }
+
+    /// Those from number `from` on.
+    pub(crate) fn open_from(&self, from: u64) -> impl Iterator<Item = &SentPacket> {
+        let skip = (self.scan_from.max(from).saturating_sub(self.first)) as usize;
         self.packets.iter().skip(skip).filter(|p| p.is_open())
+    }
+
+    /// Is everything open below `number` in `range`, which ends there?
+    pub(crate) fn leaves_no_gap(&self, range: &RangeInclusive<u64>) -> bool {
+        let skip = (self.scan_from.saturating_sub(self.first)) as usize;
+        let open = self.packets.iter().skip(skip).position(SentPacket::is_open);
+        open.is_none_or(|at| *range.start() <= self.first + (skip + at) as u64)
     }
 
     /// The first packet after the newest acknowledged one that is still open.
@@ -474,10 +486,10 @@ impl Ledger {
         })
     }
 
-    /// Data frames of the oldest `limit` open packets that were not rescued yet, marking them
-    /// rescued, and whether each was sent for the first time.
-    pub(crate) fn rescue(&mut self, limit: usize) -> Vec<(FlowId, Symbol, bool)> {
-        let skip = (self.scan_from.saturating_sub(self.first)) as usize;
+    /// Data frames of the oldest `limit` open packets, from number `from` on, that were not rescued yet,
+    /// marking them rescued, and whether each was sent for the first time.
+    pub(crate) fn rescue(&mut self, from: u64, limit: usize) -> Vec<(FlowId, Symbol, bool)> {
+        let skip = (self.scan_from.max(from).saturating_sub(self.first)) as usize;
         let mut found = Vec::new();
         let numbers = self.first + skip as u64..;
         let packets = numbers.zip(self.packets.iter_mut().skip(skip));

@@ -98,6 +98,10 @@ pub(crate) struct Path {
     pub(crate) counters: PathCounters,
 }
 
+/// A packet is missing that is later than packets are by so long and by so many packets' time.
+const MISSING: Duration = Duration::from_millis(1);
+const MISSING_PACKETS: u32 = 2;
+
 impl Path {
     pub(crate) fn new(
         now: Instant,
@@ -250,6 +254,19 @@ impl Path {
     /// trip, by which all that follows is late and nothing is wrong.
     pub(crate) fn mending(&self) -> Duration {
         self.told.map_or(Duration::ZERO, |_| self.rtt.smoothed())
+    }
+
+    /// How many of the oldest open packets from number `from` on that were not rescued should have arrived
+    /// before `at_us` on the peer's clock, when it had none of them.
+    pub(crate) fn missing(&self, from: u64, at_us: u64) -> usize {
+        let service = self.rate().time_for(u64::from(self.symbol()));
+        let margin = MISSING + service * MISSING_PACKETS;
+        let open = self.ledger.open_from(from);
+        let late = open.take_while(|p| {
+            let by = self.arrival.arrives_by(p.sent, &p.beliefs);
+            by.is_some_and(|by| by + (margin.as_micros() as i64) < at_us as i64)
+        });
+        late.filter(|p| !p.rescued).count()
     }
 
     /// The carrier's own congestion control stands so; false if that is nothing new.

@@ -59,12 +59,14 @@ impl Session {
     /// hear of what arrived if all is well. So it says only what it tells no sooner.
     pub(super) fn write_testimony(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
         for owner in (0..self.paths.len()).filter(|&i| i != index) {
-            if self.is_quicker(index, owner) {
+            let is_quicker = self.is_quicker(index, owner);
+            if is_quicker {
                 self.repeat_ack(now, owner, index, draft);
-                continue;
             }
-            let untold = self.paths[owner].received.is_untold_elsewhere();
-            if untold && self.write_ack(now, owner, draft).is_some() {
+            let received = &self.paths[owner].received;
+            let untold = !is_quicker && received.is_untold_elsewhere();
+            let tells = untold || received.fell_silent(now);
+            if tells && self.write_ack(now, owner, draft).is_some() {
                 self.paths[owner].received.on_told_elsewhere();
             }
         }

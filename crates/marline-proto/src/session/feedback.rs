@@ -17,6 +17,12 @@ use crate::path::{EmissionKind, Health, Landing, SentFrame, Settled, Timing};
 use crate::sched::{Feedback, Outcome, PathView};
 use crate::wire::{Ack, FlowId, FlowKind, PathId, close_code};
 
+/// On a path that lately lost a larger share of its packets, what is late is taken for lost.
+const LOSSY: f64 = 0.002;
+
+/// What the path's own way back would tell later by so much can wait.
+const EARLY: Duration = Duration::from_millis(5);
+
 impl Session {
     pub(super) fn on_ack(&mut self, now: Instant, via: PathId, ack: &Ack) {
         self.path_timer = None;
@@ -25,6 +31,9 @@ impl Session {
         let Some(index) = self.path_index(ack.path) else {
             return;
         };
+        if via != ack.path && self.tells_early(now, index, ack) {
+            return self.on_silence(index, ack);
+        }
         let path = &mut self.paths[index];
         let prior_in_flight = path.ledger.in_flight();
         let in_time = path.in_time(max_ack_delay);
@@ -50,7 +59,7 @@ impl Session {
             }
         }
         if acked.is_empty() {
-            return;
+            return self.on_silence(index, ack);
         }
         // RFC 9002 §5.1: a sample only if the largest is newly acknowledged and eliciting counts.
         let eliciting = acked.iter().any(|p| p.eliciting);
@@ -138,6 +147,39 @@ impl Session {
         self.on_packets_lost(now, index, lost);
         self.clear_if_only_late(now, index);
         self.replan = true;
+    }
+
+    /// Does the acknowledgement, which came another way, show no gap, and would the path's own way back tell
+    /// as much, only later? Then it is left to that, by which the path's round trips and rates are known, unless
+    /// that way is in doubt.
+    fn tells_early(&self, now: Instant, index: usize, ack: &Ack) -> bool {
+        let path = &self.paths[index];
+        let overdue = path.overdue(now, self.peer_ack_delay());
+        if overdue > 0 || !matches!(path.health, Health::Active) {
+            return false;
+        }
+        let own = |at_us| path.one_way.by_own_way(at_us);
+        let later = ack.arrivals.first().and_then(|latest| own(latest.at_us));
+        let gapless = |range| path.ledger.leaves_no_gap(range);
+        later.is_none_or(|later| later > now + EARLY) && ack.ranges.first().is_some_and(gapless)
+    }
+
+    /// The peer says once more what arrived on a path. What should have arrived before it wrote that is
+    /// late or lost; on a path that loses packets it is sent again, sooner than the next that arrives
+    /// there would show the gap.
+    fn on_silence(&mut self, index: usize, ack: &Ack) {
+        let path = &self.paths[index];
+        let Some(latest) = ack.arrivals.first() else {
+            return;
+        };
+        if path.loss.fraction() < LOSSY || !matches!(path.health, Health::Active) {
+            return;
+        }
+        let from = latest.packet + 1;
+        let missing = path.missing(from, latest.at_us.saturating_add(ack.delay_us));
+        if missing > 0 {
+            self.rescue(index, from, missing, EmissionKind::Copy);
+        }
     }
 
     pub(super) fn on_packets_lost(&mut self, now: Instant, index: usize, lost: Vec<Settled>) {

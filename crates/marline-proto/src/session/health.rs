@@ -36,7 +36,7 @@ impl Session {
         self.announce(now, id);
         // Without another path there is nowhere to rescue to; loss detection does what it can.
         if self.has_active_path() {
-            self.rescue(index, MAX_RESCUE, EmissionKind::Retransmission);
+            self.rescue(index, 0, MAX_RESCUE, EmissionKind::Retransmission);
             self.unassign(id);
         }
         self.give_up_codes(now);
@@ -54,15 +54,15 @@ impl Session {
             return self.suspect(now, index, Reason::Borrowed("feedback is overdue"));
         }
         path.probes = path.probes.max(1);
-        self.rescue(index, overdue.max(1), EmissionKind::Copy);
+        self.rescue(index, 0, overdue.max(1), EmissionKind::Copy);
     }
 
-    /// Sends what up to `limit` packets in flight hold again, on the paths that should deliver it
+    /// Sends what up to `limit` packets in flight, from number `from` on, hold again, on the paths that should deliver it
     /// first. As copies they may be dropped when their path falls too; as retransmissions they
     /// count on nothing else to arrive.
-    fn rescue(&mut self, index: usize, limit: usize, kind: EmissionKind) {
+    pub(super) fn rescue(&mut self, index: usize, from: u64, limit: usize, kind: EmissionKind) {
         let own = self.paths[index].id;
-        let symbols = self.paths[index].ledger.rescue(limit);
+        let symbols = self.paths[index].ledger.rescue(from, limit);
         let mut views = self.views();
         // The path itself is the last to turn to, but far better than one that is much slower.
         let arrival = |view: &PathView, len| {
@@ -142,7 +142,7 @@ impl Session {
         for other in 0..self.paths.len() {
             if matches!(self.paths[other].health, Health::Suspect(_)) {
                 let id = self.paths[other].id;
-                self.rescue(other, MAX_RESCUE, EmissionKind::Retransmission);
+                self.rescue(other, 0, MAX_RESCUE, EmissionKind::Retransmission);
                 self.unassign(id);
             }
         }

@@ -122,6 +122,16 @@ fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
     assert!(p99 < 160.0, "{p99} ms");
 }
 
+/// The other path tells that nothing arrives on this one, long before a burst is over and the next packet
+/// shows the gap.
+#[test]
+fn what_a_burst_takes_is_sent_again_before_it_is_over() {
+    let links = ["rate=6mbit,delay=10ms,queue=100p,loss=2%,burst=4"; 2];
+    let p99 = mean_delay("p99", links, 10, "hedge", 8);
+    // 44; by the gap alone 52.
+    assert!(p99 < 48.0, "{p99} ms");
+}
+
 /// Half of what a stream loses over a near and a far path it loses on the near one, which has been sent again
 /// when the far one's packets arrive, if nothing queues there.
 #[test]
