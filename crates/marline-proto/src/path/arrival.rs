@@ -249,7 +249,9 @@ impl ArrivalModel {
     pub(crate) fn arrives_by(&self, sent: Instant, beliefs: &Beliefs) -> Option<i64> {
         let best = &self.forecasters[self.best];
         let trip = best.offset + f64::from(beliefs.wait) + 2.0 * best.errors.upper;
-        Some(sent.as_micros() as i64 + self.origin? + trip as i64)
+        // The peer names any times.
+        let left = self.origin?.saturating_add(sent.as_micros() as i64);
+        Some(left.saturating_add(trip as i64))
     }
 
     /// What a packet that leaves now on a path of this rate has to expect; `None` before the first

@@ -463,15 +463,23 @@ impl Ledger {
 
     /// Those from number `from` on.
     pub(crate) fn open_from(&self, from: u64) -> impl Iterator<Item = &SentPacket> {
-        let skip = (self.scan_from.max(from).saturating_sub(self.first)) as usize;
-        self.packets.iter().skip(skip).filter(|p| p.is_open())
+        self.packets
+            .iter()
+            .skip(self.place(from))
+            .filter(|p| p.is_open())
     }
 
-    /// Is everything open below `number` in `range`, which ends there?
+    /// Does `range` hold only packets that were sent, and none that is open come before it?
     pub(crate) fn leaves_no_gap(&self, range: &RangeInclusive<u64>) -> bool {
-        let skip = (self.scan_from.saturating_sub(self.first)) as usize;
+        let skip = self.place(0);
         let open = self.packets.iter().skip(skip).position(SentPacket::is_open);
-        open.is_none_or(|at| *range.start() <= self.first + (skip + at) as u64)
+        let starts_before = |at| *range.start() <= self.first + (skip + at) as u64;
+        *range.end() < self.next_number() && open.is_none_or(starts_before)
+    }
+
+    /// How many of the packets that are kept come before number `from` or are settled.
+    fn place(&self, from: u64) -> usize {
+        self.scan_from.max(from).saturating_sub(self.first) as usize
     }
 
     /// The first packet after the newest acknowledged one that is still open.
@@ -489,7 +497,7 @@ impl Ledger {
     /// Data frames of the oldest `limit` open packets, from number `from` on, that were not rescued yet,
     /// marking them rescued, and whether each was sent for the first time.
     pub(crate) fn rescue(&mut self, from: u64, limit: usize) -> Vec<(FlowId, Symbol, bool)> {
-        let skip = (self.scan_from.max(from).saturating_sub(self.first)) as usize;
+        let skip = self.place(from);
         let mut found = Vec::new();
         let numbers = self.first + skip as u64..;
         let packets = numbers.zip(self.packets.iter_mut().skip(skip));

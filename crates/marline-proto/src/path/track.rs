@@ -22,6 +22,10 @@ use crate::sched::PathView;
 use crate::stats::PathCounters;
 use crate::wire::PathId;
 
+/// A packet is missing that is later than packets are by so long and by so many packets' time.
+const MISSING: Duration = Duration::from_millis(1);
+const MISSING_PACKETS: u32 = 2;
+
 /// Bytes of a datagram that are not a symbol's: header, frame type, ids, offset, length at their
 /// longest, and a little for an acknowledgement that rides along.
 pub(crate) const SYMBOL_OVERHEAD: usize = 48;
@@ -97,10 +101,6 @@ pub(crate) struct Path {
     told: Option<Told>,
     pub(crate) counters: PathCounters,
 }
-
-/// A packet is missing that is later than packets are by so long and by so many packets' time.
-const MISSING: Duration = Duration::from_millis(1);
-const MISSING_PACKETS: u32 = 2;
 
 impl Path {
     pub(crate) fn new(
@@ -264,7 +264,7 @@ impl Path {
         let open = self.ledger.open_from(from);
         let late = open.take_while(|p| {
             let by = self.arrival.arrives_by(p.sent, &p.beliefs);
-            by.is_some_and(|by| by + (margin.as_micros() as i64) < at_us as i64)
+            by.is_some_and(|by| by.saturating_add(margin.as_micros() as i64) < at_us as i64)
         });
         late.filter(|p| !p.rescued).count()
     }

@@ -57,8 +57,8 @@ impl Session {
         self.rescue(index, 0, overdue.max(1), EmissionKind::Copy);
     }
 
-    /// Sends what up to `limit` packets in flight, from number `from` on, hold again, on the paths that should deliver it
-    /// first. As copies they may be dropped when their path falls too; as retransmissions they
+    /// Sends what up to `limit` packets in flight, from number `from` on, hold again, on the paths that
+    /// should deliver it first. As copies they may be dropped when their path falls too; as retransmissions they
     /// count on nothing else to arrive.
     pub(super) fn rescue(&mut self, index: usize, from: u64, limit: usize, kind: EmissionKind) {
         let own = self.paths[index].id;

@@ -254,3 +254,27 @@ fn a_spread_is_forgotten_on_a_path_that_is_steady_since() {
     (0..4_000).for_each(|_| upper.sample(0.0));
     assert!(upper.upper < before / 50.0, "{} of {before}", upper.upper);
 }
+
+#[test]
+fn a_peer_may_name_any_times() {
+    const LAST: u64 = (1 << 62) - 1;
+    let rate = Rate::from_mbps(10);
+    for times in [[0, LAST], [LAST, 0], [LAST, LAST]] {
+        let mut model = ArrivalModel::default();
+        let sent = Instant::from_millis(1);
+        let beliefs = model.on_sent(sent, 1_250, rate);
+        for (number, at_us) in times.into_iter().cycle().take(400).enumerate() {
+            let landing = Landing {
+                number: number as u64,
+                sent,
+                size: 1_250,
+                at_us,
+                beyond: 0.0,
+                beliefs,
+                own_way: false,
+            };
+            model.on_arrival(sent, landing);
+            assert!(model.arrives_by(sent, &beliefs).is_some());
+        }
+    }
+}

@@ -117,3 +117,19 @@ fn packets_that_are_always_overtaken_are_not_lost_for_ever() {
     assert_eq!(lost[1], 0);
     assert_eq!(spurious, lost[0], "every loss was a mistake");
 }
+
+#[test]
+fn a_range_leaves_no_gap_that_begins_with_the_oldest_open_packet_and_ends_with_one_that_was_sent() {
+    let mut ledger = Ledger::default();
+    (0..10).for_each(|ms| send(&mut ledger, ms));
+    ledger.on_ack(Instant::from_millis(20), &[0..=3]).unwrap();
+    for (range, gapless) in [
+        (4..=9, true),
+        (0..=6, true),
+        (5..=9, false),
+        (4..=10, false),
+        (0..=u64::MAX, false),
+    ] {
+        assert_eq!(ledger.leaves_no_gap(&range), gapless, "{range:?}");
+    }
+}
