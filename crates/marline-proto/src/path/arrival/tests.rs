@@ -259,16 +259,16 @@ fn a_spread_is_forgotten_on_a_path_that_is_steady_since() {
 fn a_peer_may_name_any_times() {
     const LAST: u64 = (1 << 62) - 1;
     let rate = Rate::from_mbps(10);
-    for times in [[0, LAST], [LAST, 0], [LAST, LAST]] {
+    for (first, then) in [(5_000, LAST), (LAST, 0), (LAST, LAST)] {
         let mut model = ArrivalModel::default();
         let sent = Instant::from_millis(1);
         let beliefs = model.on_sent(sent, 1_250, rate);
-        for (number, at_us) in times.into_iter().cycle().take(400).enumerate() {
+        for number in 0..400 {
             let landing = Landing {
-                number: number as u64,
+                number,
                 sent,
                 size: 1_250,
-                at_us,
+                at_us: if number == 0 { first } else { then },
                 beyond: 0.0,
                 beliefs,
                 own_way: false,
