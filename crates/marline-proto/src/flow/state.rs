@@ -141,13 +141,13 @@ impl Flow {
             if self.send.is_settled(&symbol) {
                 continue;
             }
-            if let Some((arrival, path)) = self.soonest_again(views, symbol, None) {
+            if let Some((arrival, path)) = self.best_again(views, symbol, None) {
                 self.send_again(&mut views[path], symbol, EmissionKind::Retransmission);
                 sent.push((symbol, path, arrival + views[path].srtt));
             }
         }
         for (symbol, path, latest) in sent {
-            if let Some((arrival, other)) = self.soonest_again(views, symbol, Some(path))
+            if let Some((arrival, other)) = self.best_again(views, symbol, Some(path))
                 && arrival <= latest
                 && self.scheduler.insures(now, &symbol)
             {
@@ -157,7 +157,7 @@ impl Flow {
     }
 
     /// Where the symbol arrives first if it is sent again now, and when; not on the path at `but`.
-    fn soonest_again(
+    fn best_again(
         &self,
         views: &[PathView],
         symbol: Symbol,

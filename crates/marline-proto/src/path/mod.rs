@@ -22,6 +22,7 @@ pub use ledger::EmissionKind;
 pub use state::PathState;
 
 pub(crate) use ledger::{SentFrame, SentPacket, Settled};
+pub(crate) use loss_meter::LOSSY;
 pub(crate) use state::{Health, Reason, Trial};
 pub(crate) use timers::PathTimer;
 pub(crate) use track::{Path, Timing, WHOLE_MARGIN};

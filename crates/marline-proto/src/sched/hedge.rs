@@ -41,7 +41,7 @@ use super::ols::target::{self, Target};
 use super::registry::{Entry, PACKET_WISE};
 use super::{Choice, Feedback, OptionSpec, PathView, Plan, Scheduler};
 use crate::flow::Symbol;
-use crate::path::ArrivalForecast;
+use crate::path::{ArrivalForecast, LOSSY};
 
 mod coverage;
 mod own;
@@ -60,8 +60,6 @@ const CAUTION: f64 = 0.5;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
 const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
-/// A path that lately lost a larger share of its packets has them copied.
-const LOSSY: f64 = 0.002;
 /// A path is idle while no more packets than this stand before the next.
 const IDLE: f64 = 1.0;
 /// So many packets of such a path in a row may be lost before its silence means anything else.

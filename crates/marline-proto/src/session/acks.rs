@@ -56,7 +56,8 @@ impl Session {
     /// a row, and their path would be held for silent.
     ///
     /// A path that is much quicker would speak before the other's own way back, by which the peer should
-    /// hear of what arrived if all is well. So it says only what it tells no sooner.
+    /// hear of what arrived if all is well. So it repeats what went that way, late enough to be no sooner.
+    /// Only that nothing arrives any more it says at once.
     pub(super) fn write_testimony(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
         for owner in (0..self.paths.len()).filter(|&i| i != index) {
             let is_quicker = self.is_quicker(index, owner);

@@ -13,12 +13,9 @@ use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{Flow, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, Health, Landing, SentFrame, Settled, Timing};
+use crate::path::{EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing};
 use crate::sched::{Feedback, Outcome, PathView};
 use crate::wire::{Ack, FlowId, FlowKind, PathId, close_code};
-
-/// On a path that lately lost a larger share of its packets, what is late is taken for lost.
-const LOSSY: f64 = 0.002;
 
 /// What the path's own way back would tell later by so much can wait.
 const EARLY: Duration = Duration::from_millis(5);
