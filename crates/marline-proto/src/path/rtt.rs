@@ -23,7 +23,7 @@ pub(crate) struct Rtt {
     /// Four times the variation, which timers want for every datagram.
     slack: Duration,
     sampled: bool,
-    /// Sampled, or measured by the carrier's handshake.
+    /// Sampled, measured by the carrier's handshake, or guessed by what another path's way back brought.
     known: bool,
     /// Smallest sample of the running window and of the one before it.
     min: [Duration; 2],
@@ -77,6 +77,17 @@ impl Rtt {
         }
         self.slack = self.variation * 4;
         adjusted
+    }
+
+    /// A round trip of which another path was the way back: better than nothing, and forgotten with the
+    /// first sample. It is no minimum: where that way is quicker, the path would hold less than its pipe.
+    pub(crate) fn guess(&mut self, rtt: Duration) {
+        if !self.known {
+            self.known = true;
+            (self.latest, self.smoothed) = (rtt, rtt);
+            self.variation = rtt / 2;
+            self.slack = self.variation * 4;
+        }
     }
 
     pub(crate) fn smoothed(&self) -> Duration {
@@ -154,6 +165,20 @@ mod tests {
         rtt.sample(Instant::from_millis(3), ms(82), ms(5));
         assert_eq!(rtt.smoothed(), ms(82));
         assert_eq!(rtt.latest(), ms(82));
+    }
+
+    #[test]
+    fn a_guess_is_forgotten_with_the_first_sample() {
+        let mut rtt = Rtt::new(None);
+        rtt.guess(ms(90));
+        rtt.guess(ms(70));
+        assert_eq!((rtt.smoothed(), rtt.min()), (ms(90), ms(90)));
+        assert!(rtt.is_known() && !rtt.has_sample());
+        rtt.sample(Instant::from_millis(1), ms(160), ms(0));
+        assert_eq!((rtt.smoothed(), rtt.variation()), (ms(160), ms(80)));
+        assert_eq!(rtt.min(), ms(160));
+        rtt.guess(ms(90));
+        assert_eq!(rtt.smoothed(), ms(160));
     }
 
     #[test]

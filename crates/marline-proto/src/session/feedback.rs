@@ -66,12 +66,13 @@ impl Session {
                 path.relayed.push(packet.number, packet.sent);
             }
         }
-        // Round trips over another path's way back are not this path's, but better than a guess.
-        let own = via == ack.path || !path.rtt.is_known();
-        let sample = largest
-            .filter(|_| eliciting && own)
-            .map(|p| now.since(p.sent));
-        let rtt = sample.map(|rtt| path.rtt.sample(now, rtt, delay));
+        let trip = largest.filter(|_| eliciting).map(|p| now.since(p.sent));
+        let rtt = if via == ack.path {
+            trip.map(|rtt| path.rtt.sample(now, rtt, delay))
+        } else {
+            trip.into_iter().for_each(|rtt| path.rtt.guess(rtt));
+            None
+        };
         let mut heard = now;
         if let Some(latest) = ack.arrivals.first()
             && via != ack.path
