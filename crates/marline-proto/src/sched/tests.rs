@@ -48,6 +48,8 @@ pub(crate) struct Backlog {
     blocked: Option<Blocked>,
     unit: Option<u64>,
     next: u64,
+    /// Bytes that wait on each path, planned before.
+    waiting: Vec<u64>,
     sent: Vec<usize>,
     copied: Vec<usize>,
 }
@@ -60,6 +62,7 @@ impl Backlog {
             blocked: None,
             unit: None,
             next: 0,
+            waiting: vec![],
             sent: vec![],
             copied: vec![],
         }
@@ -71,6 +74,12 @@ impl Backlog {
             send_window,
             ..self
         }
+    }
+
+    /// So many symbols wait on each path, planned before.
+    pub(crate) fn with_waiting(self, symbols: &[u64]) -> Self {
+        let waiting = symbols.iter().map(|n| n * u64::from(SYMBOL)).collect();
+        Self { waiting, ..self }
     }
 
     /// Credit is used up, and the byte at `oldest` is not acknowledged.
@@ -133,6 +142,7 @@ impl SymbolSource for Backlog {
     }
 
     fn take_back(&mut self) -> Vec<u64> {
-        unreachable!("the first plan has nothing to take back")
+        self.left += self.waiting.iter().sum::<u64>() / u64::from(SYMBOL);
+        core::mem::take(&mut self.waiting)
     }
 }

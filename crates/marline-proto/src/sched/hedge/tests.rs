@@ -67,6 +67,49 @@ fn a_quick_path_keeps_no_queue_while_a_longer_one_is_needed() {
     assert_eq!(on("8", 0.02, 7e3), [0; 6], "times vary");
 }
 
+/// A queue adds to a delay that varies: what may come later than by the longer path goes there, if the
+/// stream needs both.
+#[test]
+fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
+    let on = |target: &str, late_us: f64, behind_us: f64| {
+        let mut views = paths(0.0);
+        if let Some(forecast) = &mut views[0].forecast {
+            forecast.late_us = late_us;
+            forecast.behind_us = behind_us;
+        }
+        if let Some(forecast) = &mut views[1].forecast {
+            forecast.offset_us += 10_000.0;
+        }
+        let mut hedge = hedge(&format!("hedge:copies=off:target={target}"));
+        let now = Instant::from_millis(200);
+        plan(&mut hedge, now, &mut views, 6).sent_on().to_vec()
+    };
+    // The third would come after 6 ms and at most 18 more; by the other path it takes 22, and the next 24.
+    assert_eq!(on("8", 12e3, 0.0), [0, 0, 1, 0, 1, 0]);
+    assert_eq!(on("8", 5.9e3, 0.0), [0; 6], "three packets' time");
+    assert_eq!(on("4.6", 12e3, 0.0), [0; 6], "4.8 Mb/s, less 3 %, suffice");
+    // Where packets overtake each other, a queue is not what makes them late.
+    assert_eq!(on("8", 12e3, 6.1e3), [0; 6]);
+}
+
+/// What has waited would come later by the longer path than all that was written meanwhile.
+#[test]
+fn what_is_planned_anew_stays_on_the_quick_path() {
+    let mut hedge = hedge("hedge:copies=off:target=8");
+    let lossy = |window| {
+        let mut views = paths(0.0);
+        views.iter_mut().for_each(|view| view.loss = 0.02);
+        views[0].window = window;
+        views
+    };
+    let now = Instant::from_millis(200);
+    plan(&mut hedge, now, &mut lossy(0), 4);
+    let mut backlog = Backlog::of(2).with_waiting(&[4, 0]);
+    let mut views = lossy(1_000_000);
+    hedge.plan(&mut Plan::new(now + REVISE, &mut views, &mut backlog));
+    assert_eq!(backlog.sent_on(), [0, 0, 0, 0, 1, 1]);
+}
+
 #[test]
 fn copies_go_where_the_first_path_may_be_later() {
     // The copy arrives 10 ms later, and must gain three packets' time, 6 ms.
@@ -259,6 +302,21 @@ fn a_path_of_which_nothing_is_heard_is_later_by_its_silence() {
         }
         let backlog = plan(&mut hedge(text), now, &mut views, 1);
         assert_eq!(backlog.sent_on(), [path], "{text}, {silent} ms");
+    }
+}
+
+#[test]
+fn silence_that_is_no_longer_than_the_usual_lateness_says_nothing() {
+    // 4 ms are counted on, and the second path is 6 ms longer then.
+    for (silent, path) in [(9, 0), (11, 1)] {
+        let now = Instant::from_millis(200);
+        let mut views = paths(0.0);
+        if let Some(forecast) = &mut views[0].forecast {
+            forecast.late_us = 8_000.0;
+            forecast.due = Some(Instant::from_millis(200 - silent));
+        }
+        let backlog = plan(&mut hedge("hedge"), now, &mut views, 1);
+        assert_eq!(backlog.sent_on(), [path], "{silent} ms");
     }
 }
 

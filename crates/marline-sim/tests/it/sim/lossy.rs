@@ -118,8 +118,31 @@ fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
         "rate=8mbit,delay=80ms,queue=100p,loss=2%,burst=4",
     ];
     let p99 = mean_delay("p99", links, 10, "hedge", 6);
-    // 124; with what is taken back counted as written again, 256.
-    assert!(p99 < 160.0, "{p99} ms");
+    // 102; with what is taken back counted as written again, 130.
+    assert!(p99 < 115.0, "{p99} ms");
+}
+
+const JITTERY: [&str; 2] = [
+    "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p",
+    "rate=8mbit,delay=80ms,queue=100p",
+];
+
+/// A steady path that takes as long as the jittery one at its longest is idle: what queues on the jittery one
+/// would come later.
+#[test]
+fn a_jittery_path_keeps_no_queue_beside_a_steady_one_that_is_idle() {
+    let p99 = mean_delay("p99", JITTERY, 10, "hedge", 4);
+    // 86; with a queue 91.
+    assert!(p99 < 88.5, "{p99} ms");
+}
+
+/// The same where bursts are lost.
+#[test]
+fn a_lossy_and_jittery_path_keeps_no_queue_either() {
+    let links = JITTERY.map(|link| format!("{link},loss=2%,burst=4"));
+    let p99 = mean_delay("p99", [&links[0], &links[1]], 8, "hedge", 6);
+    // 100; with a queue 130.
+    assert!(p99 < 115.0, "{p99} ms");
 }
 
 /// The other path tells that nothing arrives on this one, long before a burst is over and the next packet
@@ -141,8 +164,8 @@ fn a_far_path_leaves_time_to_mend_what_the_near_one_loses() {
         "rate=6mbit,delay=80ms,queue=100p,loss=2%,burst=4",
     ];
     let p99 = mean_delay("p99", links, 8, "hedge", 6);
-    // 115; with packets queued on the near path 132.
-    assert!(p99 < 124.0, "{p99} ms");
+    // 103; with packets queued on the near path 127.
+    assert!(p99 < 115.0, "{p99} ms");
 }
 
 /// A repair symbol over the quick path that combined what still flies over the slow one would mend nothing before
@@ -200,43 +223,58 @@ fn lost_acknowledgements_of_a_far_path_delay_nothing() {
         let run = run(&scenario, "hedge", seed);
         value(&run, "live.in_order_delay.p99_ms")
     };
-    let p99 = (1..=6).map(p99).sum::<f64>() / 6.0;
-    // 111 ms; with silence for every burst of lost acknowledgements 134.
+    let p99 = (1..=12).map(p99).sum::<f64>() / 12.0;
+    // 115 ms; with silence for every burst of lost acknowledgements 126.
     assert!(p99 < 120.0, "{p99}");
+}
+
+/// A scenario in words: a stream with a lifetime of 300 ms over paths of 6 Mb/s that lose packets in bursts.
+fn live_with_lifetime(mbps: u64, links: [&str; 2]) -> String {
+    let [a, b] = links.map(|of| format!("rate = \"6mbit\"\nqueue = \"100p\"\nburst = 4\n{of}"));
+    format!(
+        r#"
+        title = "Live"
+        duration = "20s"
+        schedulers = ["hedge"]
+        [links.a]
+        {a}
+        [links.b]
+        {b}
+        [[workloads]]
+        name = "live"
+        kind = "constant"
+        flow = "packets"
+        ordered = "yes"
+        lifetime = "300ms"
+        rate = "{mbps}mbit"
+        size = 1316
+        "#
+    )
 }
 
 /// Redundancy fills what the stream leaves, so that no path is ever short of room: that it is full shows in its
 /// round trips alone. Taken for quicker than it is, it keeps a queue in some of the runs.
 #[test]
 fn redundancy_leaves_no_standing_queue() {
-    let link = |name: &str| {
-        format!(
-            "[links.{name}]\nrate = \"6mbit\"\ndelay = \"10ms\"\nqueue = \"100p\"\nloss = \"2%\"\nburst = 4\n"
-        )
-    };
-    let text = format!(
-        r#"
-        title = "Live"
-        duration = "20s"
-        warmup = "2s"
-        schedulers = ["hedge"]
-        {}{}
-        [[workloads]]
-        name = "video"
-        kind = "constant"
-        flow = "packets"
-        ordered = "yes"
-        lifetime = "300ms"
-        rate = "8mbit"
-        size = 1316
-        "#,
-        link("a"),
-        link("b")
-    );
+    let link = "delay = \"10ms\"\nloss = \"2%\"";
+    let text = live_with_lifetime(8, [link; 2]);
     for seed in 1..=8 {
-        let run = run_of(&text, &[], seed);
+        let run = run_of(&text, &["warmup=2s"], seed);
         // 10 ms and two packets' time.
-        let p50 = value(&run, "video.in_order_delay.p50_ms");
+        let p50 = value(&run, "live.in_order_delay.p50_ms");
         assert!(p50 < 20.0, "{seed}: {p50} ms");
     }
+}
+
+/// The first acknowledgement of a far path comes over a quick one, if the first packets are lost. That round
+/// trip is not the path's: taken for its least, it bounds what the path holds to half its pipe.
+#[test]
+fn a_far_path_holds_its_pipe_however_it_was_first_acknowledged() {
+    let [near, far] = [("0%", 10), ("10%", 80)]
+        .map(|(loss, ms)| format!("delay = \"{ms}ms\"\nloss = \"{loss}\""));
+    let text = live_with_lifetime(10, [&near, &far]);
+    let goodput = |seed| value(&run_of(&text, &["duration=10s"], seed), "live.goodput_mbps");
+    let least = (1..=40).map(goodput).fold(f64::INFINITY, f64::min);
+    // 8.4 Mb/s, where the path comes up late; 6.4 with that round trip.
+    assert!(least > 7.4, "{least}");
 }
