@@ -132,21 +132,18 @@ impl Flow {
         source.spent
     }
 
-    /// Places each lost symbol on the path that should deliver it first, then copies on the next one as far
-    /// as the scheduler wants to be sure: what is lost twice is late for certain, but the last of a burst
-    /// must not wait for copies of the first.
+    /// Places each lost symbol on the path that should deliver it first, and a copy on the next one if the
+    /// scheduler wants to be sure: what is lost twice is late for certain.
     fn send_lost(&mut self, now: Instant, views: &mut [PathView]) {
-        let mut sent: SmallVec<[(Symbol, usize, Duration); 8]> = SmallVec::new();
         while let Some(symbol) = self.lost.pop_front() {
             if self.send.is_settled(&symbol) {
                 continue;
             }
-            if let Some((arrival, path)) = self.best_again(views, symbol, None) {
-                self.send_again(&mut views[path], symbol, EmissionKind::Retransmission);
-                sent.push((symbol, path, arrival + views[path].srtt));
-            }
-        }
-        for (symbol, path, latest) in sent {
+            let Some((arrival, path)) = self.best_again(views, symbol, None) else {
+                continue;
+            };
+            let latest = arrival + views[path].srtt;
+            self.send_again(&mut views[path], symbol, EmissionKind::Retransmission);
             if let Some((arrival, other)) = self.best_again(views, symbol, Some(path))
                 && arrival <= latest
                 && self.scheduler.insures(now, &symbol)

@@ -170,7 +170,7 @@ impl Lane {
                 service,
                 room: room(path, own, service, 0.0),
                 loss,
-                rate: rate(path, service),
+                rate: rate(path, service, 0.0),
             };
         };
         let standing = micros_since(forecast.free, now);
@@ -187,7 +187,7 @@ impl Lane {
             service: forecast.service_us,
             room: room(path, own, forecast.service_us, forecast.late_us),
             loss,
-            rate: rate(path, forecast.service_us),
+            rate: rate(path, forecast.service_us, forecast.late_us),
         }
     }
 
@@ -268,9 +268,16 @@ fn gap(path: &PathView, forecast: &ArrivalForecast) -> f64 {
 }
 
 /// See [`Lane::rate`].
-fn rate(path: &PathView, service: f64) -> f64 {
+fn rate(path: &PathView, service: f64, late: f64) -> f64 {
     let windowed = path.window as f64 / micros(path.srtt).max(1.0);
-    (1.0 / service).min(windowed) * (1.0 - 2.0 * path.loss).max(0.0)
+    let noise = NOISE * f64::from(path.symbol) * service;
+    // Jitter stretches what few arrivals tell of the service time.
+    let served = if late < noise {
+        1.0 / service
+    } else {
+        path.rate.as_bps() as f64 / 8e6
+    };
+    served.min(windowed) * (1.0 - 2.0 * path.loss).max(0.0)
 }
 
 impl Hedge {
