@@ -1,5 +1,6 @@
 //! Live entries by real processes over two emulated links: in-order delay on static, jittery and lossy links, and a
-//! handover: `cargo bench -p marline --bench live [-- SECONDS SCHEDULER...]`.
+//! handover: `cargo bench -p marline --bench live [-- SECONDS SCHEDULER... only=LINKS seeds=COUNT]`, where `LINKS` is a part
+//! of the name of those that are wanted, and each run with another seed has other losses.
 //!
 //! 10 Mb/s of MPEG transport packets, seven a datagram, with the default budget of 300 ms; the first four seconds,
 //! in which the rates of the paths are sought, count nowhere. A busy machine adds to all delays.
@@ -120,7 +121,14 @@ fn main() {
     let seconds = words
         .next()
         .map_or(12, |word| word.parse().expect("SECONDS is a count"));
-    let mut schedulers: Vec<String> = words.collect();
+    let (mut schedulers, mut only, mut seeds) = (Vec::new(), String::new(), 1);
+    for word in words {
+        match word.split_once('=') {
+            Some(("only", part)) => part.clone_into(&mut only),
+            Some(("seeds", count)) => seeds = count.parse().expect("seeds= is a count"),
+            _ => schedulers.push(word),
+        }
+    }
     if schedulers.is_empty() {
         schedulers = vec!["auto".to_owned(), "hedge".to_owned()];
     }
@@ -128,19 +136,21 @@ fn main() {
         "| links | scheduler | sent | lost | p50 | p99 | worst | longest gap | TS breaks | redundancy % | MPTCP-CUBIC p50 / p99 |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
-    for cell in &CELLS {
-        for scheduler in &schedulers {
-            run(cell, scheduler, Duration::from_secs(seconds));
+    for cell in CELLS.iter().filter(|cell| cell.name.contains(&only)) {
+        for seed in 1..=seeds {
+            for scheduler in &schedulers {
+                run(cell, scheduler, seed, Duration::from_secs(seconds));
+            }
         }
     }
 }
 
-fn run(cell: &Cell, scheduler: &str, span: Duration) {
+fn run(cell: &Cell, scheduler: &str, seed: u64, span: Duration) {
     let target = UdpSocket::bind("127.0.0.1:0").unwrap();
     let room = socket2::SockRef::from(&target).set_recv_buffer_size(1 << 22);
     room.unwrap();
     let options = format!(",scheduler={scheduler}");
-    let live = Live::start(cell.links, target.local_addr().unwrap(), &options);
+    let live = Live::with_seed(seed, cell.links, target.local_addr().unwrap(), &options);
     let count = (span.as_nanos() / INTERVAL.as_nanos()) as usize;
     let start = Instant::now();
     let (sent, arrived) = thread::scope(|scope| {

@@ -7,6 +7,7 @@ use super::relay::Relay;
 use super::{Direction, EmulateError, Stats, socket};
 use marline_base::Rng;
 use marline_link::{Link, LinkConfig};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, PipeWriter};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,14 +35,15 @@ pub struct EmulatorConfig {
 
 impl EmulatorConfig {
     /// Both directions alike, on a free port of the loopback interface, for up to 256 clients that
-    /// are forgotten after two minutes.
+    /// are forgotten after two minutes. The seed is drawn: two links started alike lose each its own
+    /// packets.
     pub fn new(target: SocketAddr, link: LinkConfig) -> Self {
         Self {
             listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
             target,
             up: link.clone(),
             down: link,
-            seed: 1,
+            seed: drawn(),
             max_clients: 256,
             idle: Duration::from_secs(120),
         }
@@ -55,6 +57,11 @@ impl EmulatorConfig {
         let seed = Rng::new(self.seed).stream(direction.name()).next_u64();
         Link::new(config.clone(), seed).map_err(|source| EmulateError::Config { direction, source })
     }
+}
+
+/// A seed that is short enough to be typed again.
+fn drawn() -> u64 {
+    RandomState::new().hash_one(()) >> 32
 }
 
 /// An emulated link that runs until it is dropped.

@@ -18,7 +18,8 @@ fn socket() -> UdpSocket {
 /// A target, and an emulator in front of it.
 fn emulator(link: &str) -> (UdpSocket, Emulator) {
     let target = socket();
-    let config = EmulatorConfig::new(target.local_addr().unwrap(), link.parse().unwrap());
+    let mut config = EmulatorConfig::new(target.local_addr().unwrap(), link.parse().unwrap());
+    config.seed = 1;
     let emulator = Emulator::start(config).unwrap();
     (target, emulator)
 }
@@ -111,6 +112,12 @@ fn the_seed_decides_what_is_lost() {
     assert!((843..=957).contains(&first.len()), "{}", first.len());
     assert_eq!(first, survivors(5));
     assert_ne!(first, survivors(6));
+}
+
+#[test]
+fn links_that_are_told_no_seed_draw_each_their_own() {
+    let config = || EmulatorConfig::new(socket().local_addr().unwrap(), LinkConfig::default());
+    assert_ne!(config().seed, config().seed);
 }
 
 #[test]

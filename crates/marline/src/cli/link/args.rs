@@ -24,7 +24,8 @@ datagrams to or from the target only. A datagram counts with its IP and UDP head
 
 A link with a rate and no --queue has a queue of 200ms. --at changes keys while the link runs, such \
 as a handover to another cell; what waits in the queue stays, and a new rate, trace or service \
-replaces all that was said of the old one. Statistics are printed on SIGINT or SIGTERM.";
+replaces all that was said of the old one. Without --seed one is drawn, and logged: two links started \
+alike lose each its own packets. Statistics are printed on SIGINT or SIGTERM.";
 
 const EXAMPLES: &str = "\
 Examples:

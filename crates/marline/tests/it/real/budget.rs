@@ -1,4 +1,4 @@
-use super::harness::{Site, link, path, pattern, socks_connect, tcp_echo};
+use super::harness::{Site, links, path, pattern, socks_connect, tcp_echo};
 use marline::control::status::{PathState, PathStatus};
 use std::io::{Read, Write};
 use std::thread;
@@ -16,7 +16,7 @@ fn a_path_that_has_carried_its_budget_stands_by_also_after_a_restart() {
     let target = tcp_echo();
     let site = Site::new();
     let server = site.server(&[]);
-    let links = [link(server.addr, LINK), link(server.addr, LINK)];
+    let links = links(server.addr, [LINK; 2], 1);
     let paths = [
         path("free", &links[0]),
         format!("{},budget=500kB", path("metered", &links[1])),

@@ -1,4 +1,4 @@
-use super::harness::{Digest, Site, http_server, link, path, socks_connect};
+use super::harness::{Digest, Site, http_server, links, path, socks_connect};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -68,7 +68,7 @@ fn a_download_outlives_the_paths_that_it_began_on() {
     let (target, expected) = http_server(SIZE);
     let site = Site::new();
     let server = site.server(&[]);
-    let [first, second, third] = [(); 3].map(|()| link(server.addr, LINK));
+    let [first, second, third] = links(server.addr, [LINK; 3], 1);
     let paths = [path("first", &first), path("second", &second)];
     let client = site.client(&server, &paths, &[]);
     client.active(&["first", "second"]);

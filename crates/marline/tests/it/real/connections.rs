@@ -1,4 +1,4 @@
-use super::harness::{DEADLINE, Digest, Site, link, path, pattern};
+use super::harness::{DEADLINE, Digest, Site, links, path, pattern};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -70,7 +70,7 @@ async fn keep_apart(count: usize, links: [&str; 2], more: &[&str]) {
     let target = target().await;
     let site = Site::new();
     let server = site.server(&[]);
-    let links = links.map(|config| link(server.addr, config));
+    let links = self::links(server.addr, links, 1);
     let paths = [path("a", &links[0]), path("b", &links[1])];
     let forward = format!("tcp:127.0.0.1:0={target}");
     let options = [&["--forward", &forward][..], more].concat();

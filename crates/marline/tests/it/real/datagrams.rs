@@ -1,4 +1,4 @@
-use super::harness::{DEADLINE, Site, link, path, pattern, udp_echo};
+use super::harness::{DEADLINE, Site, links, path, pattern, udp_echo};
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
 
@@ -11,7 +11,7 @@ fn a_udp_forward_keeps_message_boundaries() {
     let site = Site::new();
     let server = site.server(&[]);
     // Datagrams of one message may overtake each other on two paths.
-    let links = ["delay=1ms", "delay=4ms"].map(|config| link(server.addr, config));
+    let links = links(server.addr, ["delay=1ms", "delay=4ms"], 1);
     let paths = [path("a", &links[0]), path("b", &links[1])];
     let forward = format!("udp:127.0.0.1:0={target}");
     let client = site.client(&server, &paths, &["--forward", &forward]);

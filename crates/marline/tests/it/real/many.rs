@@ -1,4 +1,4 @@
-use super::harness::{Digest, Site, client_of, http_server, link, path, socks_connect};
+use super::harness::{Digest, Site, client_of, http_server, links, path, socks_connect};
 use std::io::{Read, Write};
 use std::thread;
 
@@ -13,7 +13,7 @@ fn one_server_serves_many_clients() {
     std::fs::write(site.folder().join("clients"), keys.join("\n")).unwrap();
     let server = site.server_with_list("clients");
     // Behind one address, as behind a NAT.
-    let links = ["delay=2ms", "delay=5ms"].map(|config| link(server.addr, config));
+    let links = links(server.addr, ["delay=2ms", "delay=5ms"], 1);
     let paths = [path("a", &links[0]), path("b", &links[1])];
     let clients: Vec<_> = names
         .iter()

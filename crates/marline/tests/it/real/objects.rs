@@ -1,6 +1,8 @@
 //! Connections that are carried as objects: curl over SOCKS, and what status says of them.
 
-use super::harness::{Digest, Site, http_server, link, path, pattern, socks_connect, tcp_echo};
+use super::harness::{
+    Digest, Site, http_server, link, links, path, pattern, socks_connect, tcp_echo,
+};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::process::Command;
@@ -82,7 +84,7 @@ fn curl_gets_every_byte_of_chunked_and_plain_responses() {
     let site = Site::new();
     let server = site.server(&["--scheduler", "objects=sos"]);
     let links = ["rate=50mbit,delay=3ms,loss=1%", "rate=30mbit,delay=9ms"];
-    let links = links.map(|config| link(server.addr, config));
+    let links = self::links(server.addr, links, 1);
     let paths = [path("a", &links[0]), path("b", &links[1])];
     let client = site.client(&server, &paths, &["--objects", "on"]);
     client.active(&["a", "b"]);

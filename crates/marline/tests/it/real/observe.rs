@@ -1,4 +1,4 @@
-use super::harness::{Site, link, marline, path, socks_connect, tcp_echo};
+use super::harness::{Site, links, marline, path, socks_connect, tcp_echo};
 use marline::control::status::Role;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +19,7 @@ fn metrics_and_status_tell_of_every_path_and_flow() {
     let site = Site::new();
     let metrics = ["--metrics", "127.0.0.1:0"];
     let server = site.server(&metrics);
-    let links = ["delay=2ms", "delay=5ms"].map(|config| link(server.addr, config));
+    let links = links(server.addr, ["delay=2ms", "delay=5ms"], 1);
     let paths = [path("a", &links[0]), path("b", &links[1])];
     let client = site.client(&server, &paths, &metrics);
     client.active(&["a", "b"]);

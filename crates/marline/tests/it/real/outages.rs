@@ -1,4 +1,4 @@
-use super::harness::{DEADLINE, Site, link, path, pattern, socks_connect, socks_reply, tcp_echo};
+use super::harness::{DEADLINE, Site, links, path, pattern, socks_connect, socks_reply, tcp_echo};
 use std::io::{ErrorKind, Read, Write};
 use std::thread;
 use std::time::Duration;
@@ -8,7 +8,7 @@ fn the_session_comes_up_when_the_first_listed_path_is_dead() {
     let target = tcp_echo();
     let site = Site::new();
     let server = site.server(&[]);
-    let links = ["delay=1ms", "delay=30ms"].map(|config| link(server.addr, config));
+    let links = links(server.addr, ["delay=1ms", "delay=30ms"], 1);
     links[0].set_dark(true);
     let paths = [path("dead", &links[0]), path("alive", &links[1])];
     let client = site.client(&server, &paths, &[]);
@@ -28,8 +28,11 @@ fn flows_stall_and_resume_when_all_paths_are_dark_for_a_while() {
     let target = tcp_echo();
     let site = Site::new();
     let server = site.server(&[]);
-    let links = ["rate=20mbit,delay=5ms", "rate=20mbit,delay=15ms"]
-        .map(|config| link(server.addr, &format!("{config},queue=100ms")));
+    let configs = [
+        "rate=20mbit,delay=5ms,queue=100ms",
+        "rate=20mbit,delay=15ms,queue=100ms",
+    ];
+    let links = links(server.addr, configs, 1);
     let paths = [path("a", &links[0]), path("b", &links[1])];
     let client = site.client(&server, &paths, &[]);
     client.active(&["a", "b"]);
@@ -60,7 +63,7 @@ fn an_outage_beyond_the_idle_limit_is_an_error_to_applications() {
     let site = Site::new();
     let limit = ["--idle-timeout", "2s"];
     let server = site.server(&limit);
-    let links = ["delay=5ms", "delay=15ms"].map(|config| link(server.addr, config));
+    let links = links(server.addr, ["delay=5ms", "delay=15ms"], 1);
     let paths = [path("a", &links[0]), path("b", &links[1])];
     let forward = format!("tcp:127.0.0.1:0={target}");
     let more = [&limit[..], &["--forward", &forward]].concat();

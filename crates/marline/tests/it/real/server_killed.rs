@@ -1,4 +1,4 @@
-use super::harness::{DEADLINE, Site, link, path, socks_connect, socks_reply, tcp_echo};
+use super::harness::{DEADLINE, Site, link, links, path, socks_connect, socks_reply, tcp_echo};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -25,7 +25,7 @@ fn applications_learn_of_a_dead_server_and_the_client_finds_it_again() {
     let site = Site::new();
     let limit = ["--idle-timeout", "3s"];
     let mut server = site.server(&limit);
-    let links = ["delay=2ms", "delay=5ms"].map(|config| link(server.addr, config));
+    let links = links(server.addr, ["delay=2ms", "delay=5ms"], 1);
     let paths = [path("a", &links[0]), path("b", &links[1])];
     let client = site.client(&server, &paths, &limit);
     client.active(&["a", "b"]);

@@ -1,6 +1,6 @@
 use super::harness::{
-    ClientProgram, DEADLINE, ServerProgram, Site, client_of, link, path, socks_connect, tcp_echo,
-    until,
+    ClientProgram, DEADLINE, ServerProgram, Site, client_of, link, links, path, socks_connect,
+    tcp_echo, until,
 };
 use marline::emulate::Emulator;
 use rustix::process::Signal;
@@ -130,7 +130,7 @@ fn sighup_reads_paths_and_allowed_clients_again() {
     };
     allow(&["client"]);
     let server = site.server_with_list("clients");
-    let links = ["delay=2ms", "delay=5ms"].map(|config| link(server.addr, config));
+    let links = links(server.addr, ["delay=2ms", "delay=5ms"], 1);
     let config = |paths: &[String]| {
         let text = format!("server = \"{}\"\npath = {paths:?}\n", server.string);
         std::fs::write(site.folder().join("client.toml"), text).unwrap();

@@ -1,4 +1,4 @@
-use super::{Site, link, path};
+use super::{Site, links, path};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 use std::{fmt, thread};
@@ -71,7 +71,7 @@ pub(crate) fn handover(plan: &HandoverPlan) -> Figures {
     room.unwrap();
     let site = Site::new();
     let server = site.server(&[]);
-    let links = LINKS.map(|config| link(server.addr, config));
+    let links = links(server.addr, LINKS, 1);
     let paths = [path("better", &links[0]), path("other", &links[1])];
     let to = target.local_addr().unwrap();
     let forward = format!("udp:127.0.0.1:0={to},scheduler={}", plan.scheduler);

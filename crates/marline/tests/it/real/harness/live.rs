@@ -1,4 +1,4 @@
-use super::{ClientProgram, ServerProgram, Site, link, path, pattern};
+use super::{ClientProgram, ServerProgram, Site, links, path, pattern};
 use marline::control::live::LiveStatus;
 use marline::emulate::Emulator;
 use std::net::{SocketAddr, UdpSocket};
@@ -51,9 +51,19 @@ pub(crate) struct Live {
 impl Live {
     /// `options` are those of the client's entry, with a comma before each.
     pub(crate) fn start(links: [&str; 2], target: SocketAddr, options: &str) -> Live {
+        Self::with_seed(1, links, target, options)
+    }
+
+    /// The same over links that draw otherwise.
+    pub(crate) fn with_seed(
+        seed: u64,
+        links: [&str; 2],
+        target: SocketAddr,
+        options: &str,
+    ) -> Live {
         let site = Site::new();
         let server = site.server(&["--live", &format!("udp://{target}")]);
-        let links = links.map(|config| link(server.addr, config));
+        let links = self::links(server.addr, links, seed);
         let paths = [path("a", &links[0]), path("b", &links[1])];
         let entry = format!("udp://127.0.0.1:0{options}");
         let client = site.client(&server, &paths, &["--live", &entry]);

@@ -24,7 +24,7 @@ pub(crate) use handover::{Figures, HandoverPlan, handover};
 pub(crate) use live::{Live, receive, transport};
 pub(crate) use pattern::{Digest, pattern};
 pub(crate) use program::{Program, marline};
-pub(crate) use site::{ClientProgram, ServerProgram, Site, client_of, link, path, status};
+pub(crate) use site::{ClientProgram, ServerProgram, Site, client_of, link, links, path, status};
 pub(crate) use socks::{socks_connect, socks_reply};
 pub(crate) use target::{http_server, tcp_echo, udp_echo};
 

@@ -10,7 +10,21 @@ use tempfile::TempDir;
 
 /// An emulated link to `target`, alike both ways.
 pub(crate) fn link(target: SocketAddr, config: &str) -> Emulator {
-    Emulator::start(EmulatorConfig::new(target, config.parse().unwrap())).unwrap()
+    let [link] = links(target, [config], 1);
+    link
+}
+
+/// Links that draw from this seed, each on its own: alike, they would lose the same packets.
+pub(crate) fn links<const N: usize>(
+    target: SocketAddr,
+    configs: [&str; N],
+    seed: u64,
+) -> [Emulator; N] {
+    std::array::from_fn(|number| {
+        let mut config = EmulatorConfig::new(target, configs[number].parse().unwrap());
+        config.seed = seed << 8 | number as u64;
+        Emulator::start(config).unwrap()
+    })
 }
 
 /// A `--path` by way of a link.
