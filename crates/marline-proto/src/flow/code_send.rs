@@ -3,9 +3,9 @@
 //!
 //! # When a lost symbol is not sent again
 //!
-//! A source symbol that was lost waits for the code as long as an equation is to be had for it: one
-//! that the receiver said it holds, or a repair symbol in flight that combines it. An equation
-//! stands in for one symbol. Repair symbols combine all from some symbol on to the newest of their
+//! A source symbol that was lost waits for the code as long as an equation is to be had for it: a
+//! repair symbol that combines it and is in flight, or is among the newest that arrived, as many as the
+//! receiver has equations to spare. An equation stands in for one symbol. Repair symbols combine all from some symbol on to the newest of their
 //! moment, so that those which combine a symbol combine all older ones too, and giving the newest
 //! lost symbol its equation first finds one for as many as can have one. What has none is sent
 //! again, and so is what waited longer than a status of the receiver takes.
@@ -95,6 +95,8 @@ pub(crate) struct CodeSend {
     repairs: u64,
     /// Repair symbols that the peer acknowledged.
     arrived: u64,
+    /// Those of them that combined what may still be missing, in ascending order of numbers.
+    landed: VecDeque<Flying>,
     heard: CodeStatus,
     /// Longest content so far, or of what is about to leave.
     longest: u32,
@@ -122,6 +124,7 @@ impl CodeSend {
             queued: 0,
             repairs: 0,
             arrived: 0,
+            landed: VecDeque::new(),
             heard: CodeStatus::default(),
             longest: 0,
             budget: Budget::new(budget),
@@ -317,8 +320,19 @@ impl CodeSend {
     }
 
     pub(crate) fn on_repair_acked(&mut self, number: u64) {
-        self.flying.retain(|f| f.number != number);
         self.arrived += 1;
+        let Some(index) = self.flying.iter().position(|f| f.number == number) else {
+            return;
+        };
+        let at = self.landed.partition_point(|f| f.number < number);
+        if let Some(repair) = self.flying.remove(index) {
+            self.landed.insert(at, repair);
+        }
+        let first = self.first;
+        let window = usize::from(self.limits.window);
+        while self.landed.len() > window || self.landed.front().is_some_and(|f| f.end <= first) {
+            self.landed.pop_front();
+        }
     }
 
     pub(crate) fn on_repair_lost(&mut self, number: u64) {
@@ -425,14 +439,14 @@ impl CodeSend {
     /// Places of the symbols that wait for the code and for which there is no equation.
     fn without_equation(&self, soon: impl Fn(&Flying) -> bool) -> SmallVec<[usize; 8]> {
         let mut left_out = SmallVec::new();
-        let mut free = self.equations();
+        let mut free = 0_u32;
+        // Newer repair symbols end later. The oldest that landed were spent first.
+        let held = self.landed.iter().rev().take(self.equations() as usize);
+        let mut held = held.peekable();
         let mut flying = self.flying.iter().rev().filter(|f| soon(f)).peekable();
         for (index, entry) in self.window.iter().enumerate().rev() {
-            // Newer repair symbols end later.
-            while flying
-                .next_if(|f| f.end > self.first + index as u64)
-                .is_some()
-            {
+            let combines = |f: &&Flying| f.end > self.first + index as u64;
+            while held.next_if(combines).is_some() || flying.next_if(combines).is_some() {
                 free += 1;
             }
             if !matches!(entry.state, State::Waits(_)) {

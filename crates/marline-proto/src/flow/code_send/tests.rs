@@ -188,12 +188,28 @@ fn equations_that_the_receiver_spent_are_not_counted_on() {
     assert_eq!(coder.worth(), (1, 0));
     // One that it holds is as good as one in flight.
     repair(&mut coder);
+    coder.on_repair_acked(1);
     coder.on_status(&status(1, 1, 2, 1)).expect("honest");
-    coder.on_repair_lost(1);
     assert!(lose(&mut coder, 4));
     // Old news change nothing.
     let known = coder.on_status(&status(8, 0, 0, 0)).expect("honest");
     assert!(known.is_empty());
+}
+
+#[test]
+fn an_equation_about_older_symbols_is_none_for_a_newer_one() {
+    let (mut coder, mut send) = sent(4, 256);
+    let number = repair(&mut coder);
+    let SendHalf::Stream(stream) = &mut send else {
+        panic!("a stream");
+    };
+    let newer = stream.cut(LEN as u32);
+    coder.expect(newer.len);
+    coder.on_source(Instant::ZERO, PATH, newer, false, &[7; LEN as usize]);
+    coder.on_repair_acked(number);
+    coder.on_status(&status(0, 1, 1, 0)).expect("honest");
+    assert!(!lose(&mut coder, 4), "it left after the repair symbol");
+    assert!(lose(&mut coder, 3));
 }
 
 #[test]
