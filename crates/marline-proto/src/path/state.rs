@@ -43,6 +43,9 @@ const IN_TIME: u32 = 3;
 const LONGEST_BURST: Duration = Duration::from_millis(250);
 /// Probe interval right after the suspicion; a quarter of it after any answer.
 const FIRST_INTERVAL: Duration = Duration::from_millis(10);
+/// It grows once the path has been silent for so long: a return from a short darkness, or the end of a long burst of
+/// losses, is noticed at once.
+const STEADY: Duration = Duration::from_millis(300);
 /// Longest probe interval of a suspect path: it bounds how late a return is noticed.
 const SUSPECT_INTERVAL: Duration = Duration::from_millis(200);
 /// Longest probe interval of a dead path.
@@ -89,7 +92,9 @@ impl Trial {
         } else {
             SUSPECT_INTERVAL
         };
-        self.interval = (self.interval * 3 / 2).min(longest);
+        if now.since(self.heard) >= STEADY || self.interval < FIRST_INTERVAL {
+            self.interval = (self.interval * 3 / 2).min(longest);
+        }
     }
 
     /// A packet was acknowledged. True when the path has shown enough.
@@ -188,13 +193,19 @@ mod tests {
     fn probing_backs_off_until_answered() {
         let mut now = Instant::ZERO;
         let mut trial = Trial::new(now, now);
-        let mut count = 0;
-        while now < Instant::from_millis(3_000) {
-            now = trial.next_probe;
-            trial.on_probe(now, false);
-            count += 1;
-        }
-        assert!((18..=26).contains(&count), "{count}");
+        let mut probes = |until| {
+            let mut count = 0;
+            while now < Instant::from_millis(until) {
+                now = trial.next_probe;
+                trial.on_probe(now, false);
+                count += 1;
+            }
+            count
+        };
+        // One every 10 ms, and the first at once.
+        assert_eq!(probes(300), 31);
+        let rare = probes(3_000);
+        assert!((18..=26).contains(&rare), "{rare}");
         trial.on_acked(now, true, true);
         assert!(trial.next_probe <= now + FIRST_INTERVAL);
     }
