@@ -12,6 +12,7 @@ mod received;
 mod relayed;
 mod repeats;
 mod rtt;
+mod silence;
 mod state;
 mod timers;
 mod track;

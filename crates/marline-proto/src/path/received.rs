@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
+use super::silence::Silence;
 use crate::ranges::RangeSet;
 use crate::wire::{Ack, Arrival, PathId};
 
@@ -18,13 +19,6 @@ const RANGES_REPORTED: usize = 32;
 /// Acknowledgements that report each packet, at the least: after so many it is old news, and a path
 /// that once lost much need not tell of it for ever.
 const TIMES_REPORTED: usize = 16;
-/// A path falls silent when nothing arrives for so many of the usual gaps, and for so long.
-const SILENT_GAPS: f64 = 1.5;
-const LEAST_SILENCE: Duration = Duration::from_millis(1);
-/// After so long it is idle.
-const LONGEST_SILENCE: Duration = Duration::from_millis(100);
-/// Weight of a gap in the mean one.
-const SPACING_GAIN: f64 = 1.0 / 8.0;
 /// Arrival times kept until the next acknowledgement; further ones are acknowledged without time.
 const MAX_ARRIVALS: usize = 256;
 
@@ -51,9 +45,7 @@ pub(crate) struct Received {
     echo: bool,
     /// Another path told of all packets up to this one.
     told_elsewhere: Option<u64>,
-    /// When the last packet arrived that asks for an acknowledgement, and the mean time between two (ns).
-    last: Option<Instant>,
-    spacing: f64,
+    silence: Silence,
 }
 
 impl Received {
@@ -81,6 +73,8 @@ impl Received {
         *lowest = packet.min(*lowest);
         if self.largest.is_none_or(|(largest, _)| packet > largest) {
             self.largest = Some((packet, now));
+            let has = |number| number < self.floor || self.ranges.contains(number);
+            self.silence.on_number(packet, has);
         }
         if self.unreported.len() < MAX_ARRIVALS {
             self.unreported.push((packet, now));
@@ -92,10 +86,7 @@ impl Received {
     /// shows a gap: the sender's loss detection waits for it.
     pub(crate) fn on_eliciting(&mut self, packet: u64, now: Instant, max_delay: Duration) {
         self.eliciting += 1;
-        if let Some(last) = self.last.replace(now) {
-            let gap = now.since(last).min(LONGEST_SILENCE).as_nanos() as f64;
-            self.spacing += SPACING_GAIN * (gap - self.spacing);
-        }
+        self.silence.on_eliciting(now);
         let out_of_order =
             self.shows_gap || self.largest.is_some_and(|(largest, _)| packet < largest);
         let at = if out_of_order || self.eliciting >= ELICITING_PER_ACK || self.seen <= EAGER {
@@ -198,11 +189,14 @@ impl Received {
         self.told_elsewhere = self.largest.map(|(largest, _)| largest);
     }
 
-    /// Did packets arrive, one after another, and then none for longer than lies between them?
-    pub(crate) fn fell_silent(&self, now: Instant) -> bool {
-        let silence = self.last.map_or(LONGEST_SILENCE, |last| now.since(last));
-        let usual = Duration::from_nanos((SILENT_GAPS * self.spacing) as u64);
-        self.seen > EAGER && silence > usual.max(LEAST_SILENCE) && silence < LONGEST_SILENCE
+    /// When the peer must hear, by the quickest way, that nothing arrives any more; `None` if that is no news.
+    pub(crate) fn silence_due(&self) -> Option<Instant> {
+        self.silence.due().filter(|_| self.seen > EAGER)
+    }
+
+    /// The peer was told that nothing arrives.
+    pub(crate) fn on_silence_told(&mut self) {
+        self.silence.on_told();
     }
 
     /// The last acknowledgement went another way only; it has to go this one, too.
@@ -315,22 +309,6 @@ mod tests {
         }
         assert_eq!((told_early, told_late), (TIMES_REPORTED, TIMES_REPORTED));
         assert!(received.is_duplicate(early), "it is still known");
-    }
-
-    #[test]
-    fn a_path_falls_silent_when_nothing_comes_where_something_should() {
-        let mut received = warm();
-        let at = Instant::from_millis;
-        for n in 0..50 {
-            received.insert(EAGER + n, at(2 * n));
-            received.on_eliciting(EAGER + n, at(2 * n), DELAY);
-        }
-        let last = 98;
-        assert!(!received.fell_silent(at(last + 2)));
-        assert!(received.fell_silent(at(last + 4)));
-        assert!(received.fell_silent(at(last + 90)));
-        assert!(!received.fell_silent(at(last + 120)), "it is idle");
-        assert!(!warm().fell_silent(at(10)), "nothing is usual yet");
     }
 
     #[test]

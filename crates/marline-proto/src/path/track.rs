@@ -22,9 +22,11 @@ use crate::sched::PathView;
 use crate::stats::PathCounters;
 use crate::wire::PathId;
 
-/// A packet is missing that is later than packets are by so long and by so many packets' time.
+/// A packet is missing that is later than packets are by so long and by half of its time on the link.
 const MISSING: Duration = Duration::from_millis(1);
-const MISSING_PACKETS: u32 = 2;
+/// So many missing in a row are a burst of losses, which most likely took so many more.
+const BURST: usize = 2;
+const BURST_GOES_ON: usize = 2;
 
 /// Bytes of a datagram that are not a symbol's: header, frame type, ids, offset, length at their
 /// longest, and a little for an acknowledgement that rides along.
@@ -256,17 +258,20 @@ impl Path {
         self.told.map_or(Duration::ZERO, |_| self.rtt.smoothed())
     }
 
-    /// How many of the oldest open packets from number `from` on that were not rescued should have arrived
-    /// before `at_us` on the peer's clock, when it had none of them.
+    /// How many of the oldest open packets from number `from` on that were not rescued are taken for lost:
+    /// those that should have arrived before `at_us` on the peer's clock, when it had none of them, and what a
+    /// burst of losses will have taken after them.
     pub(crate) fn missing(&self, from: u64, at_us: u64) -> usize {
         let service = self.rate().time_for(u64::from(self.symbol()));
-        let margin = MISSING + service * MISSING_PACKETS;
-        let open = self.ledger.open_from(from);
-        let late = open.take_while(|p| {
+        let margin = MISSING + service / 2;
+        let late = self.ledger.open_from(from).take_while(|p| {
             let by = self.arrival.arrives_by(p.sent, &p.beliefs);
             by.is_some_and(|by| by.saturating_add(margin.as_micros() as i64) < at_us as i64)
         });
-        late.filter(|p| !p.rescued).count()
+        let late = late.count();
+        let more = if late >= BURST { BURST_GOES_ON } else { 0 };
+        let gone = self.ledger.open_from(from).take(late + more);
+        gone.filter(|p| !p.rescued).count()
     }
 
     /// The carrier's own congestion control stands so; false if that is nothing new.
@@ -411,3 +416,6 @@ impl Path {
         self.rate = self.expected_rate();
     }
 }
+
+#[cfg(test)]
+mod tests;

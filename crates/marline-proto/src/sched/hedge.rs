@@ -12,8 +12,8 @@
 //! * A path of which nothing is heard when something should be is later than forecast by at least
 //!   that silence, beyond the lateness that is counted on anyway: a step of its delay counts before the
 //!   first late packet has arrived. Where packets are lost, a burst of losses is no step.
-//! * Copies are paid from one bucket, filled with the paths' rates less the target. Equation (3)
-//!   grants the whole surplus to every path and so drops below the target.
+//! * Copies are paid from one bucket, filled with the paths' rates less the target, as is what is lost and
+//!   sent again. Equation (3) grants the whole surplus to every path and so drops below the target.
 //! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
 //!   streaming code, each of which mends any of what is under way; and what is lost is sent again
 //!   on two paths at once.
@@ -21,7 +21,7 @@
 //!   and delays what follows. The session drops copies whose symbol was acknowledged meanwhile.
 //! * Copies against jitter are sent for nearly all packets that may be late, or for none
 //!   ([`Coverage`]): in order, the packets that were not copied hold up those that were.
-//! * Where packets are lost and the quicker paths do not carry the target alone, what would queue on
+//! * Where packets are lost and the quicker paths do not carry the target alone, what would queue at all on
 //!   those goes to a slower path that is idle. The order waits for the slower path anyway, so that
 //!   a queue on the quicker ones gains nothing; without one, what they lose is sent again in time.
 //! * Where delay varies, a queue adds to it. What may come later, at its 99th percentile, than over a steady path
@@ -42,9 +42,9 @@ use smallvec::SmallVec;
 
 use super::ols::target::{self, Target};
 use super::registry::{Entry, PACKET_WISE};
-use super::{Choice, Feedback, OptionSpec, PathView, Plan, Scheduler};
+use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::flow::Symbol;
-use crate::path::{ArrivalForecast, LOSSY};
+use crate::path::{ArrivalForecast, EmissionKind, LOSSY};
 
 mod coverage;
 mod own;
@@ -65,13 +65,15 @@ const SURE: f64 = 1.5;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
 const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
-/// A path is idle while no more packets than this stand before the next.
+/// A path is idle while no more packets than this stand before the next; the quicker one, where packets are lost,
+/// while no more than that: a path that is always busy keeps the queue that what is sent again left there.
 const IDLE: f64 = 1.0;
+const QUITE_IDLE: f64 = 0.5;
 /// So many packets of such a path in a row may be lost before its silence means anything else.
 const BURST: f64 = 8.0;
 /// Copies against loss leave so many packets in the bucket for what has to be sent again: a copy of
 /// that is worth more.
-const RESERVE: f64 = 8.0;
+const RESERVE: f64 = 4.0;
 /// Share of the rates that is no surplus: a target counts what applications write, rates what
 /// travels, headers and all.
 const HEADERS: f64 = 0.03;
@@ -114,8 +116,10 @@ struct Hedge {
     repairs: bool,
     silence: bool,
     target: Target,
-    /// Bytes that copies may use.
+    /// Bytes that redundancy may use.
     tokens: f64,
+    /// Bytes that were taken from these for what has not left.
+    paid: f64,
     filled: Instant,
     coverage: Coverage,
     revised: Instant,
@@ -288,6 +292,7 @@ impl Hedge {
             silence: choice.switch("silence"),
             target: Target::new(choice.number("target")),
             tokens: 0.0,
+            paid: 0.0,
             filled: Instant::ZERO,
             coverage: Coverage::default(),
             revised: Instant::ZERO,
@@ -302,7 +307,8 @@ impl Hedge {
         let surplus = (1e6 * rates * (1.0 - HEADERS) - self.target.bytes_per_second()).max(0.0);
         let passed = (1e-6 * micros_since(now, self.filled)).min(BUCKET);
         self.filled = now;
-        self.tokens = (self.tokens + surplus * passed).min(surplus * BUCKET);
+        let most = surplus * BUCKET;
+        self.tokens = (self.tokens + surplus * passed).clamp(-most, most);
     }
 
     /// The path to send on instead of the `first` one, where packets would queue: a longer one that is
@@ -310,12 +316,13 @@ impl Hedge {
     fn spill(&self, plan: &Plan<'_>, lanes: &[Lane], first: usize, len: f64) -> Option<usize> {
         let queued = |i: usize| plan.paths()[i].queued as f64 + len;
         let is_idle = |i: usize| lanes[i].takes_behind(IDLE, queued(i), len);
-        if is_idle(first) {
+        let lossy = lanes.iter().any(|lane| lane.loss > LOSSY);
+        let least = if lossy { QUITE_IDLE } else { IDLE };
+        if lanes[first].takes_behind(least, queued(first), len) {
             return None;
         }
         let lane = &lanes[first];
         let latest = if lane.is_steady(len) {
-            let lossy = lanes.iter().any(|lane| lane.loss > LOSSY);
             lossy.then_some(f64::INFINITY)
         } else {
             let at_latest = lane.expected(queued(first)) + SURE * lane.late;
@@ -360,7 +367,7 @@ impl Hedge {
             // Each copy against loss is worth something alone.
             let wanted = lossy || self.coverage.is_worth_it(plan.now(), fits);
             if fits && wanted {
-                self.tokens -= len;
+                self.pay(len);
                 plan.copy(other, symbol);
             }
         }
@@ -388,6 +395,21 @@ impl Hedge {
         if let Some((index, _)) = first
             && plan.repair(index).is_some()
         {
+            self.pay(len);
+        }
+    }
+
+    fn pay(&mut self, len: f64) {
+        self.tokens -= len;
+        self.paid += len;
+    }
+
+    /// What leaves again costs as much whether or not it was asked for here: what is rescued from a silent path
+    /// and what is lost are not. What is dropped before it leaves was paid in advance for something else.
+    fn on_left_again(&mut self, len: f64) {
+        if self.paid >= len {
+            self.paid -= len;
+        } else {
             self.tokens -= len;
         }
     }
@@ -455,6 +477,9 @@ impl Scheduler for Hedge {
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         self.own.on_feedback(now, feedback);
+        if feedback.outcome == Outcome::Sent && feedback.kind != EmissionKind::Source {
+            self.on_left_again(f64::from(feedback.symbol.len));
+        }
     }
 
     fn codes(&self) -> bool {
@@ -465,7 +490,7 @@ impl Scheduler for Hedge {
         let len = f64::from(symbol.len);
         let pays = self.copies && self.tokens >= len;
         if pays {
-            self.tokens -= len;
+            self.pay(len);
         }
         pays
     }

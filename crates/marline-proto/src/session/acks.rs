@@ -17,7 +17,8 @@ impl Session {
     /// Is an acknowledgement of any path due?
     pub(super) fn acks_are_due(&self, now: Instant) -> bool {
         let due = |p: &Path| p.received.due().is_some_and(|due| due <= now);
-        self.paths.iter().any(|p| due(p) || p.received.is_asked())
+        let any = |p: &Path| due(p) || p.received.is_asked() || is_silent(now, p);
+        self.paths.iter().any(any)
     }
 
     pub(super) fn write_acks(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
@@ -28,16 +29,20 @@ impl Session {
             let echoes = owner == index && path.received.is_echo_due();
             let relay = path.received.is_asked().then(|| self.relay(owner));
             let relays = relay == Some(Some(index));
+            let alarms = is_silent(now, path) && self.quickest() == Some(index);
             if relay == Some(None) {
                 self.paths[owner].received.on_relayed();
             }
-            if !carries && !echoes && !relays {
+            if !carries && !echoes && !relays && !alarms {
                 continue;
             }
             if let Some(ack) = self.write_ack(now, owner, draft) {
                 let repeats = owner == index && self.has_quicker(owner);
                 let path = &mut self.paths[owner];
-                if carries || echoes {
+                if alarms {
+                    path.received.on_silence_told();
+                }
+                if carries || echoes || alarms && owner == index {
                     path.received.on_ack_sent(owner != index);
                 }
                 if owner != index {
@@ -57,7 +62,6 @@ impl Session {
     ///
     /// A path that is much quicker would speak before the other's own way back, by which the peer should
     /// hear of what arrived if all is well. So it repeats what went that way, late enough to be no sooner.
-    /// Only that nothing arrives any more it says at once.
     pub(super) fn write_testimony(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
         for owner in (0..self.paths.len()).filter(|&i| i != index) {
             let is_quicker = self.is_quicker(index, owner);
@@ -66,8 +70,7 @@ impl Session {
             }
             let received = &self.paths[owner].received;
             let untold = !is_quicker && received.is_untold_elsewhere();
-            let tells = untold || received.fell_silent(now);
-            if tells && self.write_ack(now, owner, draft).is_some() {
+            if untold && self.write_ack(now, owner, draft).is_some() {
                 self.paths[owner].received.on_told_elsewhere();
             }
         }
@@ -101,6 +104,22 @@ impl Session {
         let ack = path.received.ack(path.id, now)?;
         ack.encode_within(draft.room(), draft.buf)?;
         Some(ack)
+    }
+
+    /// When the peer must hear next that nothing arrives on a path, if there is a way to tell it.
+    pub(super) fn alarm_due(&self) -> Option<Instant> {
+        let due = self
+            .paths
+            .iter()
+            .filter_map(|p| p.received.silence_due())
+            .min();
+        due.filter(|_| self.quickest().is_some())
+    }
+
+    /// The path by which news are there first.
+    fn quickest(&self) -> Option<usize> {
+        let usable = self.usable().filter(|&i| !self.paths[i].blocked);
+        usable.min_by_key(|&i| self.paths[i].rtt.smoothed())
     }
 
     /// The path besides its own on which a path's acknowledgement goes when the peer asks.
@@ -151,4 +170,9 @@ impl Session {
             self.note_told(control);
         }
     }
+}
+
+/// Must the peer hear by now that nothing arrives on the path?
+fn is_silent(now: Instant, path: &Path) -> bool {
+    path.received.silence_due().is_some_and(|due| due <= now)
 }

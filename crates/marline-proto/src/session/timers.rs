@@ -183,6 +183,7 @@ impl Session {
         for path in &self.paths {
             consider(path.ack_due(), WakeReason::Ack);
         }
+        consider(self.alarm_due(), WakeReason::Ack);
         let lifetime = self.flow_timers.first().map(|(at, _)| *at);
         consider(lifetime, WakeReason::Lifetime);
         consider(self.next_look(), WakeReason::Target);

@@ -1,0 +1,157 @@
+//! That nothing arrives any more on a path is news, too.
+//!
+//! A burst of losses shows by itself only when it is over. Where packets come at even intervals, its first
+//! packet is known to be missing as soon as the next should have come; told at once, that packet is sent
+//! again while the burst lasts.
+
+use marline_base::{Duration, Instant};
+
+use super::loss_meter::{LOSSY, LossMeter};
+
+/// A path falls silent when nothing arrives for so many of the usual gaps.
+const SILENT_GAPS: f64 = 1.5;
+/// Gaps count as so long at least (ns).
+const LEAST_GAP: f64 = 1e6;
+/// After so long a path is idle.
+const LONGEST: Duration = Duration::from_millis(100);
+/// A silence is told again after each further gap, so often at most: what tells of it may be lost, and more
+/// is missing by then.
+const TOLD: u32 = 8;
+/// Weight of a gap in the mean one.
+const GAIN: f64 = 1.0 / 8.0;
+/// Gaps are even if they differ from the mean one by no more than this share of it, on average.
+const EVEN: f64 = 0.4;
+/// The gap that a burst leaves counts as no further from the mean one than this share of it.
+const BURST: f64 = 1.5;
+/// A packet is missing if it has not arrived when that which left so many later has: until then it may only have
+/// been overtaken.
+const OVERTAKEN: u64 = 32;
+/// So many packets are judged at once at most: no peer makes us count to a number of its choice.
+const MOST_JUDGED: u64 = 64;
+
+/// When a path has been silent for too long.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    /// When the last packet arrived that asks for an acknowledgement.
+    last: Option<Instant>,
+    /// Mean time between two (ns), and how far from it the gaps are.
+    spacing: f64,
+    spread: f64,
+    /// Share of the packets that did not arrive, of those below this number.
+    missing: LossMeter,
+    judged: u64,
+    /// How often the present silence was told.
+    told: u32,
+}
+
+impl Silence {
+    /// Packets up to `largest` are arriving; `has` tells of each whether it did.
+    pub(super) fn on_number(&mut self, largest: u64, has: impl Fn(u64) -> bool) {
+        let until = largest.saturating_sub(OVERTAKEN);
+        self.judged = self.judged.max(until.saturating_sub(MOST_JUDGED));
+        for number in self.judged..until {
+            self.missing.record(!has(number));
+        }
+        self.judged = self.judged.max(until);
+    }
+
+    /// The packet asks for an acknowledgement: others will follow as they did before.
+    pub(super) fn on_eliciting(&mut self, now: Instant) {
+        self.told = 0;
+        if let Some(last) = self.last.replace(now) {
+            let gap = now.since(last).min(LONGEST).as_nanos() as f64;
+            let off = (gap - self.spacing).abs().min(BURST * self.spacing);
+            self.spread += GAIN * (off - self.spread);
+            self.spacing += GAIN * (gap - self.spacing);
+        }
+    }
+
+    /// When the peer must hear that nothing arrives; `None` where that would say nothing of losses.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let even = self.spread <= EVEN * self.spacing;
+        let gaps = SILENT_GAPS + f64::from(self.told);
+        let silence = Duration::from_nanos((gaps * self.spacing.max(LEAST_GAP)) as u64);
+        let tells = even && self.missing.fraction() > LOSSY && self.told < TOLD;
+        let last = self.last.filter(|_| tells && silence < LONGEST)?;
+        Some(last + silence)
+    }
+
+    pub(super) fn on_told(&mut self) {
+        self.told += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    const GAP: u64 = 2_000;
+
+    /// 100 packets; `number` and time (µs) of each.
+    fn after(number: impl Fn(u64) -> u64, at_us: impl Fn(u64) -> u64) -> (Silence, Instant) {
+        let mut silence = Silence::default();
+        let mut now = Instant::ZERO;
+        let mut arrived = Vec::new();
+        for n in 0..100 {
+            now = Instant::from_micros(at_us(n));
+            arrived.push(number(n));
+            let largest = *arrived.iter().max().unwrap();
+            silence.on_number(largest, |number| arrived.contains(&number));
+            silence.on_eliciting(now);
+        }
+        (silence, now)
+    }
+
+    fn due_us(silence: &Silence, last: Instant) -> Option<u64> {
+        Some(silence.due()?.since(last).as_micros() as u64)
+    }
+
+    /// Every 33rd packet is lost.
+    fn lossy(n: u64) -> u64 {
+        n + n / 32
+    }
+
+    #[test]
+    fn it_is_told_after_a_gap_and_a_half_and_again_until_it_is_old() {
+        let (mut silence, last) = after(lossy, |n| GAP * n);
+        for told in 0..u64::from(TOLD) {
+            let due = due_us(&silence, last).unwrap();
+            assert!(due.abs_diff(GAP * 3 / 2 + told * GAP) < 100, "{due}");
+            silence.on_told();
+        }
+        assert_eq!(silence.due(), None);
+        let now = last + Duration::from_millis(30);
+        silence.on_eliciting(now);
+        assert!(silence.due() > Some(now), "it is over");
+    }
+
+    #[test]
+    fn a_path_that_loses_nothing_may_pause() {
+        let (silence, _) = after(|n| n, |n| GAP * n);
+        assert_eq!(silence.due(), None);
+        // Packets that overtake each other are not lost.
+        let (silence, _) = after(|n| n ^ 1, |n| GAP * n);
+        assert_eq!(silence.due(), None);
+    }
+
+    #[test]
+    fn uneven_gaps_say_nothing() {
+        // Four at once, as where delay varies and packets keep their order.
+        let (silence, _) = after(lossy, |n| 4 * GAP * (n / 4));
+        assert_eq!(silence.due(), None);
+        // A burst of losses is no reason to hold the gaps for uneven.
+        let (silence, last) = after(lossy, |n| GAP * (n + 4 * u64::from(n >= 98)));
+        assert!(due_us(&silence, last).is_some());
+    }
+
+    #[test]
+    fn what_is_idle_or_begins_is_not_silent() {
+        let (silence, _) = after(lossy, |n| 90_000 * n);
+        assert_eq!(silence.due(), None);
+        let mut silence = Silence::default();
+        assert_eq!(silence.due(), None);
+        silence.on_number(u64::MAX, |_| false);
+        assert_eq!(silence.due(), None, "nothing asked for an acknowledgement");
+    }
+}

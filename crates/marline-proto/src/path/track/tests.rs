@@ -1,0 +1,61 @@
+use smallvec::SmallVec;
+
+use super::*;
+use crate::congestion::{Params, registry};
+use crate::path::Landing;
+
+/// A path of 10 ms each way on which a packet left every 2 ms from the beginning on, 40 in all, and 30 have
+/// been acknowledged.
+fn path() -> Path {
+    let congestion = Params {
+        mtu: 1_200,
+        rate: None,
+        paced: true,
+        seed: 1,
+    };
+    let entry = registry::find("new-reno").expect("it is there");
+    let params = PathParams {
+        rtt: Some(Duration::from_millis(20)),
+        ..PathParams::default()
+    };
+    let controller = (entry.new)(Instant::ZERO, &congestion);
+    let mut path = Path::new(Instant::ZERO, PathId(0), &params, controller);
+    for n in 0..40 {
+        let now = Instant::from_millis(2 * n);
+        let delivery = path.sampler.on_sent(now, path.ledger.in_flight());
+        let packet = SentPacket::new(now, 100, true, delivery, SmallVec::new());
+        path.on_sent(now, packet, true);
+    }
+    let now = Instant::from_millis(79);
+    for packet in path.ledger.on_ack(now, &[0..=29]).expect("they were sent") {
+        let landing = Landing {
+            number: packet.number,
+            sent: packet.sent,
+            size: packet.size,
+            at_us: packet.sent.as_micros() + 10_000,
+            beyond: 0.0,
+            beliefs: packet.beliefs,
+            own_way: true,
+        };
+        path.arrival.on_arrival(now, landing);
+    }
+    path
+}
+
+#[test]
+fn what_should_have_arrived_is_missing_and_a_burst_goes_on() {
+    let mut path = path();
+    // The next left at 60 ms, and 2 ms later each.
+    let margin = MISSING + path.rate().time_for(u64::from(path.symbol())) / 2;
+    let due_us = |number: u64| (2 * number + 10) * 1_000 + margin.as_micros() as u64;
+    assert_eq!(path.missing(30, due_us(30) - 100), 0);
+    assert_eq!(path.missing(30, due_us(30) + 100), 1);
+    // Two in a row are a burst, which takes two more that nobody can miss yet.
+    assert_eq!(path.missing(30, due_us(31) + 100), 4);
+    assert_eq!(path.missing(30, due_us(33) + 100), 6);
+    // No more than have left, and none twice.
+    assert_eq!(path.missing(30, due_us(39) + 100), 10);
+    path.ledger.rescue(30, 4);
+    assert_eq!(path.missing(30, due_us(31) + 100), 0);
+    assert_eq!(path.missing(30, due_us(32) + 100), 1);
+}
