@@ -495,14 +495,27 @@ impl Ledger {
     }
 
     /// Data frames of the oldest `limit` open packets, from number `from` on, that were not rescued yet,
-    /// marking them rescued, and whether each was sent for the first time.
-    pub(crate) fn rescue(&mut self, from: u64, limit: usize) -> Vec<(FlowId, Symbol, bool)> {
+    /// marking them rescued, and whether each was sent for the first time. Packets that carry anything of a flow
+    /// that does not want it stay as they are.
+    pub(crate) fn rescue(
+        &mut self,
+        from: u64,
+        limit: usize,
+        wants: impl Fn(FlowId) -> bool,
+    ) -> Vec<(FlowId, Symbol, bool)> {
         let skip = self.place(from);
         let mut found = Vec::new();
         let numbers = self.first + skip as u64..;
         let packets = numbers.zip(self.packets.iter_mut().skip(skip));
         let open = |p: &SentPacket| p.is_open() && !p.rescued;
-        for (number, packet) in packets.filter(|(_, p)| open(p)).take(limit) {
+        let wanted = |p: &SentPacket| {
+            p.frames.iter().all(|frame| match frame {
+                SentFrame::Data { flow, .. } | SentFrame::Repair { flow, .. } => wants(*flow),
+                SentFrame::Forward { .. } | SentFrame::Control(_) => true,
+            })
+        };
+        let oldest = packets.filter(|(_, p)| open(p)).take(limit);
+        for (number, packet) in oldest.filter(|(_, p)| wanted(p)) {
             packet.unlist(number, &mut self.repeats);
             packet.rescued = true;
             found.extend(packet.frames.iter().filter_map(|frame| match frame {

@@ -176,7 +176,15 @@ impl Session {
         let from = latest.packet + 1;
         let missing = path.missing(from, latest.at_us.saturating_add(ack.delay_us));
         if missing > 0 {
-            self.rescue(index, from, missing, EmissionKind::Copy);
+            let flows = &self.flows;
+            // Repair symbols that come anyway bring it back, and copies would only delay them.
+            let wants = |id| {
+                !flows
+                    .get(&id)
+                    .is_some_and(|f| f.scheduler.coding_interval().is_some())
+            };
+            let symbols = self.paths[index].ledger.rescue(from, missing, wants);
+            self.send_rescued(index, symbols, EmissionKind::Copy);
         }
     }
 

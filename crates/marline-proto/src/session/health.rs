@@ -1,6 +1,7 @@
 //! Evidence about paths, and what follows from it.
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
@@ -61,8 +62,18 @@ impl Session {
     /// should deliver it first. As copies they may be dropped when their path falls too; as retransmissions they
     /// count on nothing else to arrive.
     pub(super) fn rescue(&mut self, index: usize, from: u64, limit: usize, kind: EmissionKind) {
+        let symbols = self.paths[index].ledger.rescue(from, limit, |_| true);
+        self.send_rescued(index, symbols, kind);
+    }
+
+    /// Sends what packets of the path at `index` hold again, as [`rescue`](Self::rescue) does.
+    pub(super) fn send_rescued(
+        &mut self,
+        index: usize,
+        symbols: Vec<(FlowId, Symbol, bool)>,
+        kind: EmissionKind,
+    ) {
         let own = self.paths[index].id;
-        let symbols = self.paths[index].ledger.rescue(from, limit);
         let mut views = self.views();
         // The path itself is the last to turn to, but far better than one that is much slower.
         let arrival = |view: &PathView, len| {

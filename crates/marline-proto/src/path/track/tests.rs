@@ -55,7 +55,7 @@ fn what_should_have_arrived_is_missing_and_a_burst_goes_on() {
     assert_eq!(path.missing(30, due_us(33) + 100), 6);
     // No more than have left, and none twice.
     assert_eq!(path.missing(30, due_us(39) + 100), 10);
-    path.ledger.rescue(30, 4);
+    path.ledger.rescue(30, 4, |_| true);
     assert_eq!(path.missing(30, due_us(31) + 100), 0);
     assert_eq!(path.missing(30, due_us(32) + 100), 1);
 }
