@@ -178,12 +178,13 @@ impl Session {
         if missing > 0 {
             let flows = &self.flows;
             // Repair symbols that come anyway bring it back, and copies would only delay them.
-            let wants = |id| {
-                !flows
-                    .get(&id)
-                    .is_some_and(|f| f.scheduler.coding_interval().is_some())
+            let is_coding = |id| {
+                let flow: Option<&Flow> = flows.get(&id);
+                flow.and_then(|f| f.scheduler.coding_interval()).is_some()
             };
-            let symbols = self.paths[index].ledger.rescue(from, missing, wants);
+            let symbols = self.paths[index]
+                .ledger
+                .rescue(from, missing, |id| !is_coding(id));
             self.send_rescued(index, symbols, EmissionKind::Copy);
         }
     }
