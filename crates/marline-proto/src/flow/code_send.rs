@@ -5,8 +5,8 @@
 //!
 //! A source symbol that was lost waits for the code as long as an equation is to be had for it: a
 //! repair symbol that combines it and is in flight, or is among the newest that arrived, as many as the
-//! receiver has equations to spare. An equation stands in for one symbol. Repair symbols combine all from some symbol on to the newest of their
-//! moment, so that those which combine a symbol combine all older ones too, and giving the newest
+//! receiver has equations to spare. An equation stands in for one symbol. Repair symbols combine all
+//! from some symbol on to the newest of their moment, so that those which combine a symbol combine all older ones too, and giving the newest
 //! lost symbol its equation first finds one for as many as can have one. What has none is sent
 //! again, and so is what waited longer than a status of the receiver takes.
 

@@ -65,9 +65,10 @@ const SURE: f64 = 1.5;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
 const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
-/// A path is idle while no more packets than this stand before the next; the quicker one, where packets are lost,
-/// while no more than that: a path that is always busy keeps the queue that what is sent again left there.
+/// A path is idle while no more packets than this stand before the next.
 const IDLE: f64 = 1.0;
+/// The same of the quicker path where packets are lost: one that is always busy keeps the queue that what was
+/// sent again left there.
 const QUITE_IDLE: f64 = 0.5;
 /// So many packets of such a path in a row may be lost before its silence means anything else.
 const BURST: f64 = 8.0;
@@ -404,8 +405,8 @@ impl Hedge {
         self.paid += len;
     }
 
-    /// What leaves again costs as much whether or not it was asked for here: what is rescued from a silent path
-    /// and what is lost are not. What is dropped before it leaves was paid in advance for something else.
+    /// Something left again. What the session rescues from a silent path or sends again after a loss was not paid
+    /// for here yet; what was paid for and dropped before it left pays for that.
     fn on_left_again(&mut self, len: f64) {
         if self.paid >= len {
             self.paid -= len;
