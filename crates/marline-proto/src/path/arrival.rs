@@ -241,6 +241,8 @@ impl ArrivalModel {
             self.corrected += phantom;
             let free = self.free.as_nanos().saturating_sub((phantom * 1e3) as u64);
             self.free = Instant::from_nanos(free);
+            // Nor for certain: the rate may have been too low when they left.
+            self.free_at_best = self.free_at_best.min(self.free);
         }
     }
 

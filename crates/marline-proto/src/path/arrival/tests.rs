@@ -173,6 +173,32 @@ fn service_times_are_learnt_where_the_rate_is_only_a_maximum() {
     assert!((known - free).abs() < 1_000, "{known} and {free}");
 }
 
+/// A path begins as one of 1 Mb/s and turns out to have ten: what was counted as served in sequence at the first
+/// rate is gone long ago, and later packets, one every 2 ms, stand behind nothing.
+#[test]
+fn a_rate_that_was_too_low_leaves_no_queue_behind() {
+    let mut model = ArrivalModel::default();
+    for n in 0..2_000_u64 {
+        let said = Rate::from_mbps(if n < 300 { 1 } else { 10 });
+        let sent = Instant::from_millis(2 * n);
+        let beliefs = model.on_sent(sent, 1_250, said);
+        let at = sent + Duration::from_millis(21);
+        let landing = Landing {
+            number: n,
+            sent,
+            size: 1_250,
+            at_us: at.as_micros(),
+            beyond: 0.0,
+            beliefs,
+            own_way: true,
+        };
+        model.on_arrival(at, landing);
+    }
+    // Taken for queued they would tell a service time of 2 ms.
+    let service = 1_250.0 * model.succession.service(0.8);
+    assert!((service - 1_000.0).abs() < 10.0, "{service} µs");
+}
+
 #[test]
 fn jitter_does_not_build_a_queue_that_is_not_there() {
     let mut rng = Rng::new(4);
