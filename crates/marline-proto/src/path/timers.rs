@@ -18,6 +18,9 @@ const MOST_MISTAKES: u32 = 4;
 /// They are forgotten when so long passes without another.
 const REMEMBERED: Duration = Duration::from_secs(30);
 
+/// For what a detour would take a path is waited for so many round trips at most.
+const LONGEST_DETOUR: u32 = 3;
+
 /// An acknowledgement waits for the shortest round trip divided by this at most, or for the least delay, which
 /// bounds how many there are a second.
 const ACK_PART: u32 = 10;
@@ -169,10 +172,18 @@ impl Path {
         self.rtt.smoothed() + self.lateness(max_ack_delay)
     }
 
-    /// Has it been silent for no longer than bursts of losses have made it lately?
-    pub(crate) fn may_be_a_burst(&self, now: Instant, max_ack_delay: Duration) -> bool {
+    /// Has it been silent for no longer than bursts of losses have made it lately, or, where there were any, than the
+    /// `detour` would take of what is in flight? To wait for so long costs no more, if it is an outage after all, than
+    /// a mistaken detour does, behind which all that follows stands.
+    pub(crate) fn may_be_a_burst(
+        &self,
+        now: Instant,
+        max_ack_delay: Duration,
+        detour: Duration,
+    ) -> bool {
         let patience = self.bursts.patience(self.rtt.smoothed());
-        let wait = self.in_time(max_ack_delay) + patience;
+        let detour = detour.min(self.rtt.smoothed() * LONGEST_DETOUR);
+        let wait = self.in_time(max_ack_delay) + patience.max(detour);
         patience > Duration::ZERO
             && self
                 .ledger

@@ -92,6 +92,8 @@ pub(crate) struct Path {
     pub(crate) relayed: Relayed,
     /// What this path's own way back told and a quicker one may tell again.
     pub(crate) repeats: Repeats,
+    /// What went by another path's quicker way, for each time that it goes that way again.
+    pub(crate) hurried: [Repeats; 2],
     /// A round trip that the path's own way back told after another one, for the controller.
     pub(crate) own_trip: Option<Duration>,
     pub(crate) mistakes: Mistakes,
@@ -154,6 +156,7 @@ impl Path {
             last_progress: now,
             relayed: Relayed::default(),
             repeats: Repeats::default(),
+            hurried: Default::default(),
             own_trip: None,
             mistakes: Mistakes::NONE,
             bursts: Mistakes::NONE,

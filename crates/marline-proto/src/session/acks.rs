@@ -12,6 +12,9 @@ use crate::wire::Ack;
 const QUICKER: u32 = 5;
 /// What another way back repeats comes later by so much, if the two take half a round trip each.
 const LATER: Duration = Duration::from_millis(2);
+/// What shows a loss, and went a quicker way only, goes that way again after so long: what takes one
+/// acknowledgement takes some in a row, and the path's own way back is late.
+const AGAIN: [Duration; 2] = [Duration::from_millis(8), Duration::from_millis(20)];
 
 impl Session {
     /// Is an acknowledgement of any path due?
@@ -38,6 +41,7 @@ impl Session {
             }
             if let Some(ack) = self.write_ack(now, owner, draft) {
                 let repeats = owner == index && self.has_quicker(owner);
+                let hurries = owner != index && self.is_quicker(index, owner);
                 let path = &mut self.paths[owner];
                 if alarms {
                     path.received.on_silence_told();
@@ -48,6 +52,11 @@ impl Session {
                 if owner != index {
                     path.received.on_relayed();
                     path.received.on_told_elsewhere();
+                }
+                if hurries {
+                    for hurried in &mut path.hurried {
+                        hurried.push(now, ack.clone());
+                    }
                 }
                 if repeats {
                     path.repeats.push(now, ack);
@@ -66,6 +75,7 @@ impl Session {
         for owner in (0..self.paths.len()).filter(|&i| i != index) {
             let is_quicker = self.is_quicker(index, owner);
             if is_quicker {
+                self.repeat_hurried(now, owner, draft);
                 self.repeat_ack(now, owner, index, draft);
             }
             let received = &self.paths[owner].received;
@@ -83,6 +93,16 @@ impl Session {
         let sooner = rtt(owner).saturating_sub(rtt(index)) / 2;
         if let Some(ack) = self.paths[owner].repeats.take(now, sooner + LATER) {
             ack.encode_within(draft.room(), draft.buf);
+        }
+    }
+
+    /// Says again what went a quicker way only, as it was: news of its own would reach the peer before the path's
+    /// own way back, by which round trips are measured.
+    fn repeat_hurried(&mut self, now: Instant, owner: usize, draft: &mut Draft<'_>) {
+        for (hurried, age) in self.paths[owner].hurried.iter_mut().zip(AGAIN) {
+            if let Some(ack) = hurried.take(now, age) {
+                ack.encode_within(draft.room(), draft.buf);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, Rate};
 
 use super::Session;
 use crate::flow::{Assigned, Symbol};
@@ -49,13 +49,25 @@ impl Session {
     /// known to lose many in a row.
     pub(super) fn on_overdue(&mut self, now: Instant, index: usize) {
         let ack_delay = self.peer_ack_delay();
+        let detour = self.detour(index);
         let path = &mut self.paths[index];
         let overdue = path.overdue(now, ack_delay);
-        if overdue >= OVERDUE_TO_SUSPECT && !path.may_be_a_burst(now, ack_delay) {
+        if overdue >= OVERDUE_TO_SUSPECT && !path.may_be_a_burst(now, ack_delay, detour) {
             return self.suspect(now, index, Reason::Borrowed("feedback is overdue"));
         }
         path.probes = path.probes.max(1);
         self.rescue(index, 0, overdue.max(1), EmissionKind::Copy);
+    }
+
+    /// How long the other paths would be busy with what is in flight on the one at `index`: zero without any.
+    fn detour(&self, index: usize) -> Duration {
+        let others = self.paths.iter().enumerate();
+        let active = others.filter(|(i, path)| *i != index && path.state() == PathState::Active);
+        let rates: u64 = active.map(|(_, path)| path.rate().as_bps()).sum();
+        match rates {
+            0 => Duration::ZERO,
+            _ => Rate::from_bps(rates).time_for(self.paths[index].in_flight()),
+        }
     }
 
     /// Sends what up to `limit` packets in flight, from number `from` on, hold again, on the paths that

@@ -112,11 +112,12 @@ fn jitter_is_not_taken_for_service() {
             &overtake[0],
             &overtake[1],
         ];
-        let runs = (1..=6).map(|seed| blocks("hop-jump:refuse=off", seed, &sets));
+        let runs = (1..=24).map(|seed| blocks("hop-jump:refuse=off", seed, &sets));
         let runs: Vec<(f64, f64)> = runs.collect();
         let late = runs.iter().map(|run| run.0).sum::<f64>() / runs.len() as f64;
         let most = runs.iter().map(|run| run.1).fold(0.0, f64::max);
-        assert!(late <= 0.03 && most <= 0.6, "{overtake:?}: {runs:?}");
+        // 0.023 over 240 seeds, 0.004 to 0.075 in each.
+        assert!(late <= 0.033 && most <= 0.6, "{overtake:?}: {runs:?}");
     }
 }
 
