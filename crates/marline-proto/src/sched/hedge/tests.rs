@@ -383,6 +383,23 @@ fn what_a_lossy_path_carries_of_a_flow_without_a_code_is_copied() {
     }
 }
 
+/// What has to be sent again finds four packets in the bucket; copies against jitter leave nothing for that.
+#[test]
+fn copies_against_losses_leave_some_of_the_surplus() {
+    let now = Instant::from_millis(200);
+    let copies = |loss: f64, late_us: f64, packets: f64| {
+        let mut hedge = hedge("hedge:target=1");
+        let mut views = paths(late_us);
+        views[0].loss = loss;
+        // Nothing is filled at the same moment.
+        hedge.filled = now;
+        hedge.tokens = 1_200.0 * packets;
+        plan(&mut hedge, now, &mut views, 1).copied_to().len()
+    };
+    assert_eq!([4.9, 5.0].map(|packets| copies(0.01, 0.0, packets)), [0, 1]);
+    assert_eq!([0.9, 1.0].map(|packets| copies(0.0, 1e5, packets)), [0, 1]);
+}
+
 #[test]
 fn no_path_lends_its_clock_before_all_have_told() {
     // Half the smallest round trips decide: 20 and 10 ms.
