@@ -9,6 +9,10 @@ use super::probe_rtt::Manner;
 
 /// §4.1.1.2 `BtlBwFilterLen`, in packet-timed round trips.
 const BANDWIDTH_ROUNDS: u64 = 10;
+/// In the gentle manner a sample also lasts for so many rounds that the application did not limit. Otherwise, where it
+/// limits most, the first sample that it does not is the only one left, and one that follows a burst of losses is a
+/// tenth of the rate. Not ten: what jitter raised would stay.
+const FILLED_ROUNDS: u64 = 3;
 
 /// §4.1.2.1 `RTpropFilterLen`.
 const MIN_RTT_TIME: Duration = Duration::from_secs(10);
@@ -41,36 +45,52 @@ const LEAST_SAMPLES: u32 = 16;
 /// a round is kept, so no more than eleven in all.
 #[derive(Debug, Default)]
 struct MaxBandwidth {
-    candidates: VecDeque<(u64, Rate)>,
+    candidates: VecDeque<Candidate>,
+    /// Rounds with a sample that the application did not limit: the last one, and how many there were.
+    filled: (u64, u64),
+    /// A sample lasts for so many of them at least.
+    least_filled: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    round: u64,
+    /// Filled rounds until then.
+    filled: u64,
+    rate: Rate,
 }
 
 impl MaxBandwidth {
-    fn update(&mut self, round: u64, rate: Rate) {
+    fn update(&mut self, round: u64, rate: Rate, app_limited: bool) {
+        if !app_limited && self.filled.0 != round {
+            self.filled = (round, self.filled.1 + 1);
+        }
+        let filled = self.filled.1;
         match self.candidates.back() {
             // As long-lived as the new one, and no lower.
-            Some(&(last, highest)) if last == round && highest >= rate => {}
+            Some(last) if last.round == round && last.rate >= rate => {}
             _ => {
-                while self
-                    .candidates
-                    .back()
-                    .is_some_and(|&(_, lower)| lower <= rate)
-                {
+                let is_lower = |last: &Candidate| last.rate <= rate;
+                while self.candidates.back().is_some_and(is_lower) {
                     self.candidates.pop_back();
                 }
-                self.candidates.push_back((round, rate));
+                self.candidates.push_back(Candidate {
+                    round,
+                    filled,
+                    rate,
+                });
             }
         }
-        while self
-            .candidates
-            .front()
-            .is_some_and(|&(old, _)| round - old > BANDWIDTH_ROUNDS)
-        {
+        let least = self.least_filled;
+        let is_over =
+            |old: &Candidate| round - old.round > BANDWIDTH_ROUNDS && filled - old.filled >= least;
+        while self.candidates.len() > 1 && self.candidates.front().is_some_and(is_over) {
             self.candidates.pop_front();
         }
     }
 
     fn get(&self) -> Option<Rate> {
-        self.candidates.front().map(|&(_, rate)| rate)
+        self.candidates.front().map(|highest| highest.rate)
     }
 }
 
@@ -104,7 +124,13 @@ struct Doubt {
 impl Model {
     pub(super) fn new(now: Instant, manner: Manner) -> Self {
         Self {
-            max_bandwidth: MaxBandwidth::default(),
+            max_bandwidth: MaxBandwidth {
+                least_filled: match manner {
+                    Manner::FourPackets => 0,
+                    Manner::HalfPipe => FILLED_ROUNDS,
+                },
+                ..MaxBandwidth::default()
+            },
             min_rtt: None,
             min_rtt_at: now,
             mean: match manner {
@@ -140,7 +166,8 @@ impl Model {
             .bandwidth()
             .is_none_or(|bandwidth| sample.rate >= bandwidth);
         if raises || !sample.app_limited {
-            self.max_bandwidth.update(round, sample.rate);
+            self.max_bandwidth
+                .update(round, sample.rate, sample.app_limited);
         }
     }
 
@@ -245,6 +272,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::DeliverySample;
 
     fn mbps(megabits: u64) -> Rate {
         Rate::from_mbps(megabits)
@@ -253,15 +281,15 @@ mod tests {
     #[test]
     fn maximum_lasts_ten_rounds() {
         let mut filter = MaxBandwidth::default();
-        filter.update(1, mbps(20));
+        filter.update(1, mbps(20), false);
         for round in 2..=11 {
-            filter.update(round, mbps(10));
-            filter.update(round, mbps(5));
+            filter.update(round, mbps(10), false);
+            filter.update(round, mbps(5), false);
             assert_eq!(filter.get(), Some(mbps(20)), "round {round}");
         }
-        filter.update(12, mbps(5));
+        filter.update(12, mbps(5), false);
         assert_eq!(filter.get(), Some(mbps(10)));
-        filter.update(13, mbps(30));
+        filter.update(13, mbps(30), false);
         assert_eq!(filter.get(), Some(mbps(30)));
         assert_eq!(filter.candidates.len(), 1);
     }
@@ -296,12 +324,36 @@ mod tests {
         assert!((35.0..45.0).contains(&mean), "{mean}");
     }
 
+    /// A sender that fills no path for fifty rounds, and then, after a burst of losses, hears of one packet.
+    #[test]
+    fn a_gentle_estimate_outlives_one_bad_sample_of_a_sender_that_was_limited() {
+        for (manner, after) in [(Manner::HalfPipe, 20), (Manner::FourPackets, 1)] {
+            let mut model = Model::new(Instant::ZERO, manner);
+            let mut hear = |round, megabits, app_limited| {
+                let mut event = event(Instant::from_millis(round), 20, true);
+                event.sample = Some(DeliverySample {
+                    rate: mbps(megabits),
+                    app_limited,
+                });
+                model.update_bandwidth(&event, round);
+                model.bandwidth()
+            };
+            hear(1, 20, false);
+            for round in 2..=50 {
+                assert_eq!(hear(round, 10, true), Some(mbps(20)), "round {round}");
+            }
+            assert_eq!(hear(51, 1, false), Some(mbps(after)));
+            let later = [52, 53].map(|round| hear(round, 2, false));
+            assert_eq!(later[1], Some(mbps(2)), "it is not for ever");
+        }
+    }
+
     #[test]
     fn falling_samples_keep_one_candidate_a_round() {
         let mut filter = MaxBandwidth::default();
         for round in 0..100 {
             for step in 0..100 {
-                filter.update(round, mbps(100_000 - 100 * round - step));
+                filter.update(round, mbps(100_000 - 100 * round - step), false);
                 assert!(filter.candidates.len() <= 11);
             }
         }
