@@ -1,4 +1,4 @@
-//! What a path's own way back told, to be told once more over a quicker one.
+//! What was told of a path, by its own way back or by a quicker one, to be told once more by the quicker one.
 
 use alloc::collections::VecDeque;
 
@@ -12,13 +12,13 @@ const SPACING: Duration = Duration::from_millis(5);
 /// takes longer than others.
 const MOST: usize = 64;
 
-/// Acknowledgements that went a path's own way, with when. A later one says all that an earlier one does,
+/// Acknowledgements of a path that went one way, with when. A later one says all that an earlier one does,
 /// so of those that are due the newest is enough.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats(VecDeque<(Instant, Ack)>);
 
 impl Repeats {
-    /// This acknowledgement goes the path's own way now. When which packet arrived is told once.
+    /// This acknowledgement goes now. When which packet arrived is told once.
     pub(crate) fn push(&mut self, now: Instant, mut ack: Ack) {
         ack.arrivals.truncate(1);
         let before_last = self.0.iter().rev().nth(1);

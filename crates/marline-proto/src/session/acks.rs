@@ -12,8 +12,8 @@ use crate::wire::Ack;
 const QUICKER: u32 = 5;
 /// What another way back repeats comes later by so much, if the two take half a round trip each.
 const LATER: Duration = Duration::from_millis(2);
-/// What shows a loss, and went a quicker way only, goes that way again after so long: what takes one
-/// acknowledgement takes some in a row, and the path's own way back is late.
+/// What went another, quicker way back, above all because it shows a loss, goes that way again after so long: what
+/// takes one acknowledgement takes some in a row, and the path's own way back is late.
 const AGAIN: [Duration; 2] = [Duration::from_millis(8), Duration::from_millis(20)];
 
 impl Session {
@@ -96,7 +96,7 @@ impl Session {
         }
     }
 
-    /// Says again what went a quicker way only, as it was: news of its own would reach the peer before the path's
+    /// Says again what went a quicker way, as it was: news of its own would reach the peer before the path's
     /// own way back, by which round trips are measured.
     fn repeat_hurried(&mut self, now: Instant, owner: usize, draft: &mut Draft<'_>) {
         for (hurried, age) in self.paths[owner].hurried.iter_mut().zip(AGAIN) {

@@ -13,7 +13,9 @@
 //! whole round's mean (`filters.rs`), in its patience in STARTUP, and in PROBE_BW: its draining phase
 //! lasts until the queue is gone, as in BBR version 2. So most cycles confirm the smallest round-trip
 //! time and no probe is needed; and two cycles that cannot reach it although they should have drained
-//! the queue show that the path has grown longer, long before ten seconds are over.
+//! the queue show that the path has grown longer, long before ten seconds are over. Its bandwidth lasts for some rounds
+//! that the application does not limit, too: one bad sample after a burst of losses is not all that is left of it
+//! (`filters.rs`).
 //!
 //! The full-pipe test ignores app-limited samples, as the draft says, so a path that is never
 //! filled stays in STARTUP with a window of 2.89 bandwidth-delay products. The gentle manner counts
