@@ -3,6 +3,8 @@
 use super::*;
 
 const LINKS: [&str; 2] = ["rate=20mbit,delay=25ms,loss=5%,queue=200ms"; 2];
+/// What is known over many draws only is the mean of so many.
+const SEEDS: u64 = 8;
 
 #[test]
 fn lost_acknowledgements_do_no_harm() {
@@ -37,20 +39,26 @@ fn late_packets_are_repaired_as_lost_ones_are() {
     let links = ["rate=20mbit,delay=25ms,jitter=20ms,overtake=yes,queue=200ms"; 2];
     let back = "rate=20mbit,delay=25ms,queue=200ms";
     let measure = |scheduler| {
-        let mut lab = lab_over(13, &Config::default(), &links, back);
-        let (flow, counters) = live(&mut lab, scheduler);
-        let delays = delays(&lab, flow);
-        (quantile(&delays, 0.99), counters)
+        let mut p99 = Duration::ZERO;
+        let mut sum = FlowCounters::default();
+        for seed in 0..SEEDS {
+            let mut lab = lab_over(seed, &Config::default(), &links, back);
+            let (flow, counters) = live(&mut lab, scheduler);
+            p99 += quantile(&delays(&lab, flow), 0.99);
+            sum.repairs_used += counters.repairs_used;
+            sum.retransmitted_bytes += counters.retransmitted_bytes;
+        }
+        (p99 / SEEDS as u32, sum)
     };
     let (late, plain) = measure("tau-0");
     let (mended, coded) = measure("tau-3");
-    assert!(coded.repairs_used > 500, "{coded:?}");
+    assert!(coded.repairs_used > 500 * SEEDS, "{coded:?}");
     assert!(mended + ms(5) < late, "{mended:?} coded, {late:?} plain");
     // What comes out before it is taken for lost is not sent again for nothing. Without code that is little, too: how late
     // packets may be is learnt.
     let (plain, coded) = (plain.retransmitted_bytes, coded.retransmitted_bytes);
     assert!(
-        plain > 10_000 && 4 * coded < plain,
+        plain > 10_000 * SEEDS && 4 * coded < plain,
         "{coded} coded, {plain} plain"
     );
 }
