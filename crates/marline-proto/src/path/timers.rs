@@ -133,14 +133,14 @@ impl Path {
     }
 
     pub(crate) fn probe_timeout_at(&self, max_ack_delay: Duration) -> Option<Instant> {
-        match self.health {
+        let base = match self.health {
             Health::Dead(_) => return None,
-            // Nobody answered yet: it is asked again, also when the question is known to be lost.
-            Health::Validating => {}
+            // Nobody answered yet: it is asked again, also when the question is known to be lost, and after the
+            // round trip that is assumed. All waits for the answer, and a question too many costs 60 bytes.
+            Health::Validating => self.rtt.smoothed(),
             Health::Active | Health::Suspect(_) if !self.ledger.has_outstanding() => return None,
-            Health::Active | Health::Suspect(_) => {}
-        }
-        let base = self.rtt.probe_timeout(max_ack_delay);
+            Health::Active | Health::Suspect(_) => self.rtt.probe_timeout(max_ack_delay),
+        };
         if self.pto_backoff == 0 {
             return Some(self.last_eliciting_sent + base);
         }

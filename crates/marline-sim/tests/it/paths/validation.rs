@@ -64,3 +64,25 @@ fn it_is_asked_again_though_the_question_is_known_to_be_lost() {
     }
     assert!(!asked.is_empty(), "it is given up after 2.5 s");
 }
+
+/// All waits for the first answer, and each question may be lost.
+#[test]
+fn it_is_asked_again_after_the_round_trip_that_is_assumed() {
+    let (config, mut now) = (Config::default(), Instant::ZERO);
+    let peer = config.params();
+    let mut session = Session::new(now, Side::Client, config, peer, 1).expect("good");
+    let added = session.add_path(now, PATH, &PathParams::default());
+    added.expect("a path");
+    assert_eq!(questions(&mut session, now), [true]);
+    let mut asked = Vec::new();
+    while let Some((at, _)) = session.poll_timeout(now)
+        && at <= Instant::from_millis(2_000)
+    {
+        now = now.max(at);
+        session.handle_timeout(now);
+        if questions(&mut session, now).contains(&true) {
+            asked.push(now.as_micros() / 1_000);
+        }
+    }
+    assert_eq!(asked, [200, 600, 1_400]);
+}
