@@ -187,12 +187,13 @@ impl Model {
             *sum += rtt;
             *count += 1;
         }
-        if mean.is_some() && !self.averaged {
-            // What stood in for it was one sample.
-            self.averaged = true;
-            self.min_rtt = None;
+        if self.averaged {
+            return mean;
         }
-        mean.or(event.ack.rtt.filter(|_| self.min_rtt.is_none()))
+        // The mean of what there is stands in for the first one: a lucky first sample would starve the path meanwhile.
+        self.averaged = mean.is_some();
+        self.min_rtt = None;
+        mean.or((*count > 0).then(|| *sum / *count))
     }
 
     /// §4.1.2.3 `BBRUpdateRTprop`. True if the estimate had not been confirmed for ten seconds.

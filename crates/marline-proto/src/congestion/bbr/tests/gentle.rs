@@ -188,6 +188,15 @@ fn a_burst_of_losses_leaves_the_gentle_window_two_pipes_where_no_queue_stands() 
         (Manner::FourPackets, 41, 20_000 + MTU),
     ] {
         let mut bbr = probing_in(manner, 1.0);
+        let usual = Duration::from_millis(40);
+        for n in 1..=20 {
+            let round = Ack {
+                delivered: n * MTU,
+                delivered_when_sent: n * MTU,
+                ..ack(MTU, Instant::ZERO, usual)
+            };
+            bbr.on_ack(ms(40), &round);
+        }
         for n in 41..53 {
             let trip = Duration::from_millis(trip);
             bbr.on_ack(ms(n), &ack(MTU, ms(n) - trip, trip));
@@ -214,5 +223,19 @@ fn the_gentle_window_begins_with_what_two_megabits_bring_over_a_long_round_trip(
         let trip = Duration::from_millis(trip);
         bbr.on_ack(Instant::ZERO + trip, &ack(MTU, Instant::ZERO, trip));
         assert_eq!(bbr.window(), bytes + MTU, "{manner:?} {trip:?}");
+    }
+}
+
+#[test]
+fn a_lucky_first_round_trip_does_not_starve_the_gentle_startup() {
+    for (manner, shortest) in [(Manner::HalfPipe, 82_500), (Manner::FourPackets, 15_000)] {
+        let mut bbr = started(manner);
+        for (n, trip) in [15, 105, 105, 105].into_iter().enumerate() {
+            let now = ms(200 + n as u64);
+            let trip = Duration::from_millis(trip);
+            bbr.on_ack(now, &ack(MTU, now - trip, trip));
+        }
+        let min_rtt = bbr.view().min_rtt.map(|rtt| rtt.as_micros());
+        assert_eq!(min_rtt, Some(shortest), "{manner:?}");
     }
 }
