@@ -47,7 +47,7 @@ impl Target {
             written: VecDeque::with_capacity(BINS + 1),
             rates: VecDeque::with_capacity(RATES),
             next: Instant::ZERO,
-            measured: 0.0,
+            measured: f64::INFINITY,
         }
     }
 
@@ -76,10 +76,16 @@ impl Target {
         if now < self.next {
             return;
         }
-        // After silence the intervals that passed count as empty ones, a second of them at most.
+        // After silence the intervals that passed count as empty ones; what begins after a second of it begins anew.
         let passed = now.since(self.next).as_nanos() / BIN.as_nanos() + 1;
+        let mut intervals = passed as usize;
+        if passed > BINS as u128 {
+            self.written.clear();
+            self.rates.clear();
+            intervals = 1;
+        }
         let written = self.sent + unsent;
-        for _ in 0..passed.min(BINS as u128 + 1) {
+        for _ in 0..intervals {
             if self.written.len() > BINS {
                 self.written.pop_front();
             }
@@ -118,7 +124,8 @@ impl Target {
         self.configured.or(self.said)
     }
 
-    /// The target (bytes/s).
+    /// The target (bytes/s). Infinite in the first tenth of a second of the first measurement, when nobody knows yet what
+    /// is left; later ones begin with what was known.
     pub(in crate::sched) fn bytes_per_second(&self) -> f64 {
         match self.given() {
             Some(rate) => rate.as_bps() as f64 / 8.0,

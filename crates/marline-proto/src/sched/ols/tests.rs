@@ -179,6 +179,23 @@ fn the_target_is_measured_when_nobody_says_it() {
 }
 
 #[test]
+fn a_stream_that_begins_late_or_again_is_measured_from_its_beginning() {
+    let mut target = Target::new(0.0);
+    for start in [60_000, 120_000] {
+        for ms in start..start + 1_000 {
+            target.observe(Instant::from_millis(ms), None, 1_250);
+            target.sent(1_250);
+            let measured = target.bytes_per_second();
+            // Nobody knows in the first tenth of a second.
+            let known = ms >= 60_100;
+            assert_eq!(measured.is_finite(), known, "{ms} ms");
+            let off = (measured - 1.25e6).abs();
+            assert!(!known || off < 0.05e6, "{measured} at {ms} ms");
+        }
+    }
+}
+
+#[test]
 fn a_target_that_is_given_for_a_while_leaves_nothing_to_the_measurement() {
     let mut target = Target::new(0.0);
     let given = marline_base::Rate::from_mbps(8);
