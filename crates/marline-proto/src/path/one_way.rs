@@ -10,6 +10,14 @@ use marline_base::{Duration, Instant};
 const WINDOW: Duration = Duration::from_secs(10);
 /// Weight of a new spacing or delay in its running mean, as 1/n.
 const SMOOTHING: f64 = 16.0;
+/// A queue has grown where so many packets took longer than any since the delay began to rise, by so much in all (µs),
+/// and none in between fell back by more than a part of that. Delay that is drawn anew for each packet hardly
+/// ever does that, a step not at all.
+const RISING: u32 = 8;
+const RISEN: f64 = 5e3;
+const FALLEN: f64 = 0.25;
+/// Falling back by less is nothing (µs): packets leave in pairs, and are not all of a size.
+const LEVEL: f64 = 500.0;
 
 /// Running estimates; times in microseconds where not [`Duration`].
 #[derive(Debug, Default)]
@@ -24,6 +32,41 @@ pub(crate) struct OneWay {
     /// Smoothed spacing of consecutive packets at the receiver (µs).
     spacing: Option<f64>,
     last: Option<(u64, u64)>,
+    rise: Option<Rise>,
+}
+
+/// A delay that rises.
+#[derive(Debug)]
+struct Rise {
+    /// Packets that took longer than all before.
+    records: u32,
+    /// Delay at the beginning, and the longest since (µs).
+    from: f64,
+    peak: f64,
+}
+
+impl Rise {
+    const fn from(delay: f64) -> Self {
+        Self {
+            records: 0,
+            from: delay,
+            peak: delay,
+        }
+    }
+
+    fn on_delay(&mut self, delay: f64) {
+        let fallen = self.peak - delay;
+        if fallen > LEVEL.max(FALLEN * (self.peak - self.from)) {
+            *self = Self::from(delay);
+        } else if fallen < 0.0 {
+            self.records += 1;
+            self.peak = delay;
+        }
+    }
+
+    fn is_queue(&self) -> bool {
+        self.records >= RISING && self.peak - self.from > RISEN
+    }
 }
 
 impl OneWay {
@@ -44,6 +87,8 @@ impl OneWay {
         let base = self.min[0].map_or(base, |m| m.min(base));
         let beyond = (difference - base) as f64;
         self.queueing += (beyond - self.queueing) / SMOOTHING;
+        let delay = difference as f64;
+        self.rise.get_or_insert(Rise::from(delay)).on_delay(delay);
         if let Some((last_number, last_at)) = self.last
             && number == last_number + 1
             && at_us >= last_at
@@ -90,6 +135,11 @@ impl OneWay {
         Some((there.saturating_add(back), there.saturating_sub(back) / 2))
     }
 
+    /// Do packets come at last in a queue that grows? That is seen long before their delay is alike again.
+    pub(crate) fn shows_growing_queue(&self) -> bool {
+        self.rise.as_ref().is_some_and(Rise::is_queue)
+    }
+
     /// Smoothed forward delay beyond the smallest seen.
     pub(crate) fn queueing(&self) -> Duration {
         Duration::from_nanos((self.queueing.max(0.0) * 1e3) as u64)
@@ -121,6 +171,48 @@ mod tests {
             one_way.on_way_back(now, arrived + 3_000);
         }
         assert_eq!(one_way.clock_us(), Some((40_000, 5_000_000)));
+    }
+
+    /// Does it see a queue in packets that take so long (ms)?
+    fn sees_queue(delays: impl IntoIterator<Item = f64>) -> bool {
+        let mut one_way = OneWay::default();
+        delays.into_iter().enumerate().any(|(n, delay)| {
+            let sent = Instant::from_millis(n as u64);
+            let at_us = sent.as_micros() + (1e3 * delay) as u64;
+            one_way.on_arrival(sent, n as u64, sent, at_us);
+            one_way.shows_growing_queue()
+        })
+    }
+
+    #[test]
+    fn a_queue_is_seen_while_it_grows() {
+        // 0.8 ms a packet; every fourth left together with the one before, and every tenth is small.
+        let ramp = |n: u32| {
+            let early = if n.is_multiple_of(4) { 0.3 } else { 0.0 };
+            let small = if n % 10 == 9 { 1.4 } else { 0.0 };
+            20.0 + 0.8 * f64::from(n) - early - small
+        };
+        assert!(!sees_queue((0..7).map(ramp)));
+        assert!(sees_queue((0..16).map(ramp)));
+        // 4 ms of a queue, and one that swings by 10 ms.
+        assert!(!sees_queue((0..20).map(|n| 20.0 + 0.2 * f64::from(n))));
+        let wave = |n: u32| 25.0 + 5.0 * (f64::from(n) / 2.0).sin();
+        assert!(!sees_queue((0..1_000).map(wave)));
+    }
+
+    #[test]
+    fn delay_that_is_drawn_for_each_packet_and_steps_are_no_queue() {
+        let mut rng = marline_base::Rng::new(1);
+        let jitter: alloc::vec::Vec<f64> = (0..20_000).map(|_| 40.0 * rng.uniform()).collect();
+        assert!(!sees_queue(jitter.iter().copied()));
+        // In order: a packet arrives with the latest of those before it.
+        let mut latest = 0.0;
+        let in_order = jitter.iter().enumerate().map(|(n, delay)| {
+            latest = f64::max(latest, n as f64 + delay);
+            latest - n as f64
+        });
+        assert!(!sees_queue(in_order));
+        assert!(!sees_queue((0..100).map(|n| f64::from(20 + 30 * (n / 50)))));
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub(crate) struct Path {
     was_filled: bool,
     /// Bytes of copies that were queued for it to warm it up.
     pub(crate) warmed: u64,
+    /// Symbols that were sent on others while it was to be warmed up.
+    pub(crate) passed: u64,
     pub(crate) pto_backoff: u32,
     /// Ack-eliciting packets that must leave whatever the window says.
     pub(crate) probes: u32,
@@ -148,6 +150,7 @@ impl Path {
             rate: Rate::ZERO,
             was_filled: false,
             warmed: 0,
+            passed: 0,
             pto_backoff: 0,
             // The first packet goes out at once: it validates the path and takes its time.
             probes: 1,
@@ -347,7 +350,9 @@ impl Path {
             let report = self.sampler.sample(self.soonest.min(self.rtt.min()));
             if let Some(sample) = report.and_then(|r| r.sample) {
                 let rate = sample.rate.as_bps() as f64;
-                self.was_filled |= !sample.app_limited || self.rtt.shows_queue();
+                self.was_filled |= !sample.app_limited
+                    || self.rtt.shows_queue()
+                    || self.one_way.shows_growing_queue();
                 if rate > self.measured_rate {
                     self.measured_rate = rate;
                 } else if !sample.app_limited {

@@ -18,6 +18,9 @@ use crate::wire::{FlowId, PathId};
 const SPAN: Duration = Duration::from_millis(100);
 /// A taker of the load gets it on top of what it must repair.
 const HEADROOM: u64 = 2;
+/// One symbol in so many is copied. All of them would be the whole load once more: on links that carry little
+/// more than that, a queue of tens of milliseconds in the first second of every stream.
+const EVERY: u64 = 4;
 
 /// Rate at which flows send fresh data, all paths together.
 #[derive(Debug, Default)]
@@ -57,7 +60,9 @@ impl Session {
             let needed = HEADROOM * rate.bytes_in(path.rtt.smoothed());
             let taken = path.in_flight() + waiting;
             let len = u64::from(symbol.len);
-            if window < needed && path.warmed < needed && taken + len <= window {
+            path.passed += 1;
+            let is_turn = path.passed % EVERY == 0;
+            if is_turn && window < needed && path.warmed < needed && taken + len <= window {
                 path.warmed += len;
                 let kind = EmissionKind::Copy;
                 flow.queues.push(path.id, Assigned { symbol, kind });

@@ -8,6 +8,7 @@ mod nested;
 mod order;
 mod runs;
 mod shares;
+mod start;
 mod turn;
 mod workloads;
 
