@@ -12,10 +12,11 @@ const WINDOW: Duration = Duration::from_secs(10);
 const SMOOTHING: f64 = 16.0;
 /// A queue has grown where so many packets took longer than any since the delay began to rise, by so much in all (µs),
 /// and none in between fell back by more than a part of that. Delay that is drawn anew for each packet hardly
-/// ever does that, a step not at all.
+/// ever does that; what rises by as much at once is a step, and what takes longer than a second drifts.
 const RISING: u32 = 8;
 const RISEN: f64 = 5e3;
 const FALLEN: f64 = 0.25;
+const SWIFT: Duration = Duration::from_secs(1);
 /// Falling back by less is nothing (µs): packets leave in pairs, and are not all of a size.
 const LEVEL: f64 = 500.0;
 
@@ -40,24 +41,28 @@ pub(crate) struct OneWay {
 struct Rise {
     /// Packets that took longer than all before.
     records: u32,
+    since: Instant,
     /// Delay at the beginning, and the longest since (µs).
     from: f64,
     peak: f64,
 }
 
 impl Rise {
-    const fn from(delay: f64) -> Self {
+    const fn from(now: Instant, delay: f64) -> Self {
         Self {
             records: 0,
+            since: now,
             from: delay,
             peak: delay,
         }
     }
 
-    fn on_delay(&mut self, delay: f64) {
+    fn on_delay(&mut self, now: Instant, delay: f64) {
         let fallen = self.peak - delay;
-        if fallen > LEVEL.max(FALLEN * (self.peak - self.from)) {
-            *self = Self::from(delay);
+        let is_step = fallen < -RISEN;
+        let is_slow = now.since(self.since) > SWIFT;
+        if is_step || is_slow || fallen > LEVEL.max(FALLEN * (self.peak - self.from)) {
+            *self = Self::from(now, delay);
         } else if fallen < 0.0 {
             self.records += 1;
             self.peak = delay;
@@ -88,7 +93,8 @@ impl OneWay {
         let beyond = (difference - base) as f64;
         self.queueing += (beyond - self.queueing) / SMOOTHING;
         let delay = difference as f64;
-        self.rise.get_or_insert(Rise::from(delay)).on_delay(delay);
+        let rise = self.rise.get_or_insert(Rise::from(now, delay));
+        rise.on_delay(now, delay);
         if let Some((last_number, last_at)) = self.last
             && number == last_number + 1
             && at_us >= last_at
@@ -212,7 +218,12 @@ mod tests {
             latest - n as f64
         });
         assert!(!sees_queue(in_order));
-        assert!(!sees_queue((0..100).map(|n| f64::from(20 + 30 * (n / 50)))));
+        let step = |n: u32| f64::from(20 + 40 * (n / 50).min(1));
+        assert!(!sees_queue((0..100).map(step)));
+        let varied = (0..20_000).map(|n| step(n) + 5.0 * rng.uniform());
+        assert!(!sees_queue(varied));
+        // A clock that is slow by half a thousandth.
+        assert!(!sees_queue((0..20_000).map(|n| 0.0005 * f64::from(n))));
     }
 
     #[test]
