@@ -469,7 +469,7 @@ impl Scheduler for Hedge {
             }
             let symbol = plan.send(first);
             self.target.sent(symbol.len);
-            if self.copies {
+            if self.copies && self.target.is_known() {
                 self.hedge(plan, &lanes, first, symbol);
                 self.mend(plan, &lanes, f64::from(symbol.len));
             }

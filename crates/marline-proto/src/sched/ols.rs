@@ -151,9 +151,9 @@ impl Ols {
         allowed
     }
 
-    /// The budget exists from the first packet that is scheduled on the path.
+    /// The budget exists from the first packet that is scheduled on the path, once the target is known.
     fn begin(&mut self, paths: &[PathView], index: usize) {
-        if self.subflow(paths[index].id).scheduled.is_none() {
+        if self.target.is_known() && self.subflow(paths[index].id).scheduled.is_none() {
             let budget = self.budget(paths, index);
             let subflow = self.subflow(paths[index].id);
             subflow.redundant = budget;
@@ -166,7 +166,9 @@ impl Ols {
         self.begin(paths, index);
         let window = paths[index].window;
         let subflow = self.subflow(paths[index].id);
-        let scheduled = subflow.scheduled.unwrap_or(0) + u64::from(len);
+        let Some(scheduled) = subflow.scheduled.map(|sum| sum + u64::from(len)) else {
+            return;
+        };
         subflow.scheduled = Some(scheduled);
         if scheduled >= window {
             let budget = self.budget(paths, index);

@@ -21,7 +21,7 @@ const BINS: usize = 10;
 const RATES: usize = 30;
 
 /// Given by the user, or measured: the 90th percentile of the rates, each over a second, at which
-/// the application wrote during the last three seconds.
+/// the application wrote during the last three seconds, but not before its last silence of a second.
 #[derive(Debug)]
 pub(in crate::sched) struct Target {
     configured: Option<Rate>,
@@ -76,16 +76,13 @@ impl Target {
         if now < self.next {
             return;
         }
-        // After silence the intervals that passed count as empty ones; what begins after a second of it begins anew.
         let passed = now.since(self.next).as_nanos() / BIN.as_nanos() + 1;
-        let mut intervals = passed as usize;
-        if passed > BINS as u128 {
-            self.written.clear();
-            self.rates.clear();
-            intervals = 1;
+        if self.written.is_empty() || passed > BINS as u128 {
+            return self.begin(now);
         }
         let written = self.sent + unsent;
-        for _ in 0..intervals {
+        // Intervals that passed in silence count as empty ones.
+        for _ in 0..passed {
             if self.written.len() > BINS {
                 self.written.pop_front();
             }
@@ -99,6 +96,19 @@ impl Target {
         }
         self.next = now + BIN;
         self.measured = self.upper();
+    }
+
+    /// A measurement begins, at first or after a second of silence: what is written from now on counts.
+    fn begin(&mut self, now: Instant) {
+        if let (1, Some(first)) = (self.written.len(), self.written.front()) {
+            // One burst, and the next one only now.
+            let seconds = (now.since(self.next) + BIN).as_secs_f64();
+            self.measured = self.sent.saturating_sub(*first) as f64 / seconds;
+        }
+        self.written.clear();
+        self.rates.clear();
+        self.written.push_back(self.sent);
+        self.next = now + BIN;
     }
 
     fn upper(&self) -> f64 {
@@ -124,8 +134,13 @@ impl Target {
         self.configured.or(self.said)
     }
 
-    /// The target (bytes/s). Infinite in the first tenth of a second of the first measurement, when nobody knows yet what
-    /// is left; later ones begin with what was known.
+    /// Does anybody know yet? Not in the first tenth of a second of the first measurement, or, of a burst now and then,
+    /// before the second one: then nothing is left over. Later measurements begin with what was known.
+    pub(in crate::sched) fn is_known(&self) -> bool {
+        self.bytes_per_second().is_finite()
+    }
+
+    /// The target (bytes/s); infinite as long as nobody knows.
     pub(in crate::sched) fn bytes_per_second(&self) -> f64 {
         match self.given() {
             Some(rate) => rate.as_bps() as f64 / 8.0,

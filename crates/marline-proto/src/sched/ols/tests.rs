@@ -181,18 +181,35 @@ fn the_target_is_measured_when_nobody_says_it() {
 #[test]
 fn a_stream_that_begins_late_or_again_is_measured_from_its_beginning() {
     let mut target = Target::new(0.0);
-    for start in [60_000, 120_000] {
+    for start in [350, 60_000] {
         for ms in start..start + 1_000 {
             target.observe(Instant::from_millis(ms), None, 1_250);
             target.sent(1_250);
-            let measured = target.bytes_per_second();
             // Nobody knows in the first tenth of a second.
-            let known = ms >= 60_100;
-            assert_eq!(measured.is_finite(), known, "{ms} ms");
-            let off = (measured - 1.25e6).abs();
-            assert!(!known || off < 0.05e6, "{measured} at {ms} ms");
+            let known = ms >= 450;
+            assert_eq!(target.is_known(), known, "{ms} ms");
+            let off = (target.bytes_per_second() - 1.25e6).abs();
+            assert!(!known || off < 0.05e6, "{ms} ms: off by {off}");
         }
     }
+}
+
+#[test]
+fn bursts_with_seconds_of_silence_between_them_are_measured_too() {
+    let mut target = Target::new(0.0);
+    for second in 1..10 {
+        // A burst of 90 kB, which is planned at once.
+        target.observe(Instant::from_millis(2_000 * second), None, 90_000);
+        target.sent(90_000);
+        assert_eq!(target.is_known(), second > 1);
+        let measured = target.bytes_per_second();
+        assert!(second == 1 || measured == 45e3, "{measured}");
+    }
+    // One that takes 100 ms to leave counts whole, though it waited when the measurement began.
+    let mut target = Target::new(0.0);
+    target.observe(Instant::from_millis(2_000), None, 90_000);
+    target.observe(Instant::from_millis(2_100), None, 45_000);
+    assert_eq!(target.bytes_per_second(), 450e3);
 }
 
 #[test]
