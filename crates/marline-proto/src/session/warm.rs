@@ -18,8 +18,9 @@ use crate::wire::{FlowId, PathId};
 const SPAN: Duration = Duration::from_millis(100);
 /// A taker of the load gets it on top of what it must repair.
 const HEADROOM: u64 = 2;
-/// One symbol in so many is copied. All of them would be the whole load once more: on links that carry little
-/// more than that, a queue of tens of milliseconds in the first second of every stream.
+/// One symbol in so many is copied at first, half as few after half of the copies, and all after three quarters. All of
+/// them at once would be the whole load once more: on links that carry little more than that, a queue of tens of
+/// milliseconds before anybody sees it grow.
 const EVERY: u64 = 4;
 
 /// Rate at which flows send fresh data, all paths together.
@@ -61,7 +62,12 @@ impl Session {
             let taken = path.in_flight() + waiting;
             let len = u64::from(symbol.len);
             path.passed += 1;
-            let is_turn = path.passed % EVERY == 0;
+            let every = match 4 * path.warmed / needed.max(1) {
+                0 | 1 => EVERY,
+                2 => EVERY / 2,
+                _ => 1,
+            };
+            let is_turn = path.passed % every == 0;
             if is_turn && window < needed && path.warmed < needed && taken + len <= window {
                 path.warmed += len;
                 let kind = EmissionKind::Copy;

@@ -117,10 +117,10 @@ fn what_overflows_a_short_queue_has_all_paths_first() {
     (scenario.duration, scenario.warmup) = (secs(40), secs(10));
     let goodput = |scheduler| value(&run(&scenario, scheduler, 1), "tcp.goodput_mbps");
     let (now, late) = (goodput("brim"), goodput("brim:threshold=10"));
-    // The goal: 94 % of 44.6 Mb/s. Where ten must wait first it is missed.
+    // The goal: 94 % of 44.6 Mb/s. Where ten must wait first, a twentieth of the goodput is gone.
     let goal = 0.94 * 44.6;
     assert!(
-        now > goal && goal > late,
+        now > goal && late < 0.95 * now,
         "{now}, after ten have waited {late}"
     );
 }
