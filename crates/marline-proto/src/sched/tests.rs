@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Rate};
 
-use super::{Blocked, PathView, SymbolSource, Unit};
+use super::{Blocked, Coding, PathView, SymbolSource, Unit};
 use crate::congestion::{Phase, View};
 use crate::flow::Symbol;
 use crate::wire::PathId;
@@ -52,6 +52,9 @@ pub(crate) struct Backlog {
     waiting: Vec<u64>,
     sent: Vec<usize>,
     copied: Vec<usize>,
+    /// Source symbols that are unknown, if the flow has a code.
+    unknown: Option<u32>,
+    repaired: Vec<usize>,
 }
 
 impl Backlog {
@@ -65,6 +68,8 @@ impl Backlog {
             waiting: vec![],
             sent: vec![],
             copied: vec![],
+            unknown: None,
+            repaired: vec![],
         }
     }
 
@@ -94,12 +99,22 @@ impl Backlog {
         Self { unit, ..self }
     }
 
+    /// Coded, with so many unknown symbols, and no end of repair symbols.
+    pub(crate) fn coded(self, unknown: u32) -> Self {
+        let unknown = Some(unknown);
+        Self { unknown, ..self }
+    }
+
     pub(crate) fn sent_on(&self) -> &[usize] {
         &self.sent
     }
 
     pub(crate) fn copied_to(&self) -> &[usize] {
         &self.copied
+    }
+
+    pub(crate) fn repaired_on(&self) -> &[usize] {
+        &self.repaired
     }
 }
 
@@ -139,6 +154,24 @@ impl SymbolSource for Backlog {
 
     fn copy(&mut self, index: usize, _: Symbol) {
         self.copied.push(index);
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        self.unknown.map(|unknown| Coding {
+            window: unknown,
+            unknown,
+            budget: u64::MAX,
+            ..Coding::default()
+        })
+    }
+
+    fn repair(&mut self, index: usize) -> Option<Symbol> {
+        self.repaired.push(index);
+        Some(Symbol {
+            unit: 0,
+            offset: 0,
+            len: SYMBOL,
+        })
     }
 
     fn take_back(&mut self) -> Vec<u64> {

@@ -188,10 +188,15 @@ fn copies_never_exceed_the_surplus() {
 }
 
 /// The same over two to four random paths whose rates change, which lose and jitter: over any
-/// stretch, what was copied is at most what the rates beyond the target came to, and a bucket.
+/// stretch, what was copied, repaired and insured is at most what the rates beyond the target came to, and a bucket.
 #[test]
-fn copies_never_exceed_the_surplus_of_random_links() {
-    let mut copies = 0;
+fn redundancy_never_exceeds_the_surplus_of_random_links() {
+    let (mut copies, mut repairs, mut insured) = (0, 0, 0);
+    let symbol = Symbol {
+        unit: 0,
+        offset: 0,
+        len: 1_200,
+    };
     for seed in 0..100 {
         let mut rng = Rng::new(seed);
         let target = 1 + rng.below(20);
@@ -202,7 +207,7 @@ fn copies_never_exceed_the_surplus_of_random_links() {
             view.min_rtt = Duration::from_millis(200);
         }
         let mut now = Instant::from_millis(1_000);
-        // Bytes copied less those that the surplus brought, and the least that this ever was.
+        // Bytes of redundancy less those that the surplus brought, and the least that this ever was.
         let (mut balance, mut least) = (0.0, 0.0_f64);
         let mut bucket = 0.0_f64;
         for step in 0..500 {
@@ -230,15 +235,25 @@ fn copies_never_exceed_the_surplus_of_random_links() {
             let rates: f64 = views.iter().map(|v| v.rate.as_bps() as f64 / 8.0).sum();
             let surplus = (rates - target as f64 * 1e6 / 8.0).max(0.0);
             bucket = bucket.max(surplus * BUCKET);
-            let backlog = plan(&mut hedge, now, &mut views, rng.below(6));
-            copies += backlog.copied_to().len();
+            let mut backlog = Backlog::of(rng.below(6));
+            if seed % 2 == 0 {
+                backlog = backlog.coded(100);
+            }
+            hedge.plan(&mut Plan::new(now, &mut views, &mut backlog));
+            let again = (0..rng.below(2)).filter(|_| hedge.insures(now, &symbol));
+            let [copied, mended] = [backlog.copied_to(), backlog.repaired_on()].map(<[_]>::len);
+            let again = again.count();
+            copies += copied;
+            repairs += mended;
+            insured += again;
             balance -= surplus * gap.as_secs_f64();
             least = least.min(balance);
-            balance += 1_200.0 * backlog.copied_to().len() as f64;
+            balance += 1_200.0 * (copied + mended + again) as f64;
             assert!(balance - least <= bucket + 1e-3, "seed {seed}, step {step}");
         }
     }
-    assert!(copies > 1_000, "only {copies} copies");
+    let all = [copies, repairs, insured];
+    assert!(all.iter().all(|n| *n > 1_000), "{all:?}");
 }
 
 /// What the session sends again uses up the surplus as copies do, whoever asked for it; copies are paid once.
