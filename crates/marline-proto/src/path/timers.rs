@@ -136,7 +136,7 @@ impl Path {
         let base = match self.health {
             Health::Dead(_) => return None,
             // Nobody answered yet: it is asked again, also when the question is known to be lost, and after the
-            // round trip that is assumed. All waits for the answer, and a question too many costs 60 bytes.
+            // round trip that is assumed. All waits for the answer, and two questions too many cost 120 bytes.
             Health::Validating => self.rtt.smoothed(),
             Health::Active | Health::Suspect(_) if !self.ledger.has_outstanding() => return None,
             Health::Active | Health::Suspect(_) => self.rtt.probe_timeout(max_ack_delay),
