@@ -2,7 +2,7 @@
 
 use marline_base::{Duration, Instant};
 
-use super::{Health, Path};
+use super::{Health, LOSSY, Path};
 
 /// Longest time between two probe timeouts, unless the round trip is longer.
 const MAX_PTO: Duration = Duration::from_secs(1);
@@ -172,7 +172,7 @@ impl Path {
         self.rtt.smoothed() + self.lateness(max_ack_delay)
     }
 
-    /// Has it been silent for no longer than bursts of losses have made it lately, or, where there were any, than the
+    /// Has it been silent for no longer than bursts of losses have made it lately, or, where packets are lost, than the
     /// `detour` would take of what is in flight? To wait for so long costs no more, if it is an outage after all, than
     /// a mistaken detour does, behind which all that follows stands.
     pub(crate) fn may_be_a_burst(
@@ -184,7 +184,7 @@ impl Path {
         let patience = self.bursts.patience(self.rtt.smoothed());
         let detour = detour.min(self.rtt.smoothed() * LONGEST_DETOUR);
         let wait = self.in_time(max_ack_delay) + patience.max(detour);
-        patience > Duration::ZERO
+        (patience > Duration::ZERO || self.loss.fraction() > LOSSY)
             && self
                 .ledger
                 .oldest_open()
