@@ -15,7 +15,7 @@
 //! * Copies are paid from one bucket, filled with the paths' rates less the target, as is what is lost and
 //!   sent again. Equation (3) grants the whole surplus to every path and so drops below the target.
 //! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
-//!   streaming code, each of which mends any of what is under way; and what is lost is sent again
+//!   streaming code, each of which mends any of what is under way, lost or late; and what is lost is sent again
 //!   on two paths at once.
 //! * A copy goes only to a path whose queue is short: behind a long one it comes too late to help
 //!   and delays what follows. The session drops copies whose symbol was acknowledged meanwhile.
@@ -42,7 +42,7 @@ use smallvec::SmallVec;
 
 use super::ols::target::{self, Target};
 use super::registry::{Entry, PACKET_WISE};
-use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
+use super::{Choice, Coding, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::flow::Symbol;
 use crate::path::{ArrivalForecast, EmissionKind, LOSSY};
 
@@ -78,6 +78,8 @@ const RESERVE: f64 = 4.0;
 /// Share of the rates that is no surplus: a target counts what applications write, rates what
 /// travels, headers and all.
 const HEADERS: f64 = 0.03;
+/// Share of the rate of a path whose delay varies that may be filled: nobody sees there how a queue grows.
+const UNSEEN: f64 = 0.9;
 /// The bucket holds the surplus of so long (s).
 const BUCKET: f64 = 0.1;
 /// Packets wait for a path at most so long, in time at its rate (µs).
@@ -303,8 +305,12 @@ impl Hedge {
     }
 
     /// Fills the bucket with the surplus of the time that passed.
-    fn fill(&mut self, now: Instant, lanes: &[Lane]) {
-        let rates = lanes.iter().map(|lane| lane.rate).sum::<f64>();
+    fn fill(&mut self, now: Instant, lanes: &[Lane], symbol: f64) {
+        let rates = lanes.iter().map(|lane| match lane.is_steady(symbol) {
+            true => lane.rate,
+            false => UNSEEN * lane.rate,
+        });
+        let rates = rates.sum::<f64>();
         let surplus = (1e6 * rates * (1.0 - HEADERS) - self.target.bytes_per_second()).max(0.0);
         let passed = (1e-6 * micros_since(now, self.filled)).min(BUCKET);
         self.filled = now;
@@ -353,7 +359,7 @@ impl Hedge {
         let noise = NOISE * len * sure.service;
         let late = sure.expected(plan.paths()[first].queued as f64) + sure.late - noise;
         let uncertain = sure.late - sure.behind >= noise;
-        let lossy = sure.loss > LOSSY && !(self.repairs && plan.coding().is_some());
+        let lossy = sure.loss > LOSSY;
         if !uncertain && !lossy {
             return;
         }
@@ -374,13 +380,15 @@ impl Hedge {
         }
     }
 
+    /// How the code stands, if packets are lost and repair symbols mend that.
+    fn code(&self, plan: &Plan<'_>, lanes: &[Lane]) -> Option<Coding> {
+        let lost = lanes.iter().any(|lane| lane.loss > LOSSY);
+        plan.coding().filter(|_| lost && self.repairs)
+    }
+
     /// Against losses repair symbols are worth more than copies: each mends any of what is under
     /// way. After a source symbol of this length, one goes where it arrives first.
-    fn mend(&mut self, plan: &mut Plan<'_>, lanes: &[Lane], len: f64) {
-        let lost = lanes.iter().any(|lane| lane.loss > LOSSY);
-        let Some(coding) = plan.coding().filter(|_| lost && self.repairs) else {
-            return;
-        };
+    fn mend(&mut self, plan: &mut Plan<'_>, lanes: &[Lane], coding: Coding, len: f64) {
         if coding.repairs_queued > 0
             || coding.repairs_in_flight >= coding.unknown
             || self.tokens < (1.0 + RESERVE) * len
@@ -437,7 +445,8 @@ impl Scheduler for Hedge {
             let own = self.own.on(now, path.id, path.srtt) as f64;
             lanes.push(Lane::new(now, path, own, known, self.silence));
         }
-        self.fill(now, &lanes);
+        let symbol = paths.first().map_or(0, |path| path.symbol);
+        self.fill(now, &lanes, f64::from(symbol));
         while let Some(len) = plan.next_len() {
             let mut first = (0, f64::INFINITY, false);
             let mut any_room = false;
@@ -470,8 +479,11 @@ impl Scheduler for Hedge {
             let symbol = plan.send(first);
             self.target.sent(symbol.len);
             if self.copies && self.target.is_known() {
-                self.hedge(plan, &lanes, first, symbol);
-                self.mend(plan, &lanes, f64::from(symbol.len));
+                // A repair symbol mends what is late as well: copies would only take its place.
+                match self.code(plan, &lanes) {
+                    Some(coding) => self.mend(plan, &lanes, coding, f64::from(symbol.len)),
+                    None => self.hedge(plan, &lanes, first, symbol),
+                }
             }
         }
     }

@@ -272,16 +272,16 @@ fn what_is_sent_again_is_paid_from_the_surplus() {
         arrived_us: None,
     };
     let now = Instant::from_millis(1_000);
-    // 9.6 Mb/s, less 3 %, are 1164 kB/s, and the bucket 100 ms of what is beyond 8 Mb/s: 13 packets and two
-    // thirds. The first copy is paid and has not left.
+    // 9.6 Mb/s, less 10 % and 3 %, are 1048 kB/s, and the bucket 100 ms of what is beyond 7 Mb/s: 14 packets and
+    // a third. The first copy is paid and has not left.
     for (kind, times, copies) in [
         (EmissionKind::Source, 20, 1),
-        (EmissionKind::Retransmission, 12, 1),
-        (EmissionKind::Retransmission, 13, 0),
-        (EmissionKind::Copy, 12, 1),
-        (EmissionKind::Copy, 13, 0),
+        (EmissionKind::Retransmission, 13, 1),
+        (EmissionKind::Retransmission, 14, 0),
+        (EmissionKind::Copy, 13, 1),
+        (EmissionKind::Copy, 14, 0),
     ] {
-        let mut hedge = hedge("hedge:target=8");
+        let mut hedge = hedge("hedge:target=7");
         let first = plan(&mut hedge, now, &mut paths(1e5), 1);
         assert_eq!(first.copied_to().len(), 1);
         (0..times).for_each(|_| hedge.on_feedback(now, &left(kind)));
@@ -425,4 +425,18 @@ fn no_path_lends_its_clock_before_all_have_told() {
     let mut hedge = hedge("hedge");
     let backlog = plan(&mut hedge, Instant::from_millis(200), &mut views, 1);
     assert_eq!(backlog.sent_on(), [1]);
+}
+
+/// A repair symbol mends what is lost or late; where there are losses, no copy takes its place.
+#[test]
+fn repair_symbols_have_the_whole_surplus_where_packets_are_lost() {
+    for (loss, copied) in [(0.0, true), (0.02, false)] {
+        let mut views = paths(1e5);
+        views[0].loss = loss;
+        let mut backlog = Backlog::of(8).coded(100);
+        let now = Instant::from_millis(1_000);
+        hedge("hedge:target=2").plan(&mut Plan::new(now, &mut views, &mut backlog));
+        let [copies, repairs] = [backlog.copied_to(), backlog.repaired_on()].map(<[_]>::is_empty);
+        assert_eq!((copies, repairs), (!copied, copied), "{loss}");
+    }
 }
