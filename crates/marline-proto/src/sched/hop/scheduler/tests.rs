@@ -200,6 +200,27 @@ fn a_block_goes_in_two_stages_with_every_source_symbol() {
     assert_eq!(net.hop.wake_at(), None);
 }
 
+/// Its path fell silent. No other block begins before all of it has left, so a flow would stand still until its deadline.
+#[test]
+fn what_comes_back_of_a_block_leaves_again() {
+    for options in ["hop-jump", "hop-jump:stage=0ms", "hop-jump:pace=on"] {
+        let mut net = Net::new(options, Aim::Jump);
+        net.blocks(60, 60);
+        net.block(60);
+        net.blocks.source = 7;
+        net.blocks.sent.clear();
+        while net.blocks.source > 0 {
+            net.plan();
+            let Some(at) = net.hop.wake_at() else { break };
+            net.advance(at.max(net.now + Duration::from_micros(1)));
+        }
+        assert_eq!(net.blocks.source, 0, "{options}");
+        assert!(net.blocks.sent.len() < 20, "{options}");
+        let (_, all) = net.blocks(1, 60);
+        assert!(all >= 60, "{options}");
+    }
+}
+
 #[test]
 fn a_block_counts_once_however_long_after_its_writing_it_is_sent() {
     let forecasts = |held_up: u64| {
