@@ -1,5 +1,6 @@
 //! `marline repro --processes`: what it runs and says. How quick that is depends on the machine and is not looked at.
 
+use crate::real::harness::not_installed;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
@@ -49,10 +50,9 @@ fn a_live_stream_by_processes_is_measured_as_in_the_simulator() {
 }
 
 #[test]
-#[allow(clippy::print_stderr, reason = "a test that is left out says so")]
 fn a_download_by_curl_is_whole_and_no_quicker_than_the_links() {
     if Command::new("curl").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: curl is not installed (docs/TESTING.md says what to install)");
+        not_installed("curl");
         return;
     }
     let output = repro(&[

@@ -1,7 +1,7 @@
 //! Connections that are carried as objects: curl over SOCKS, and what status says of them.
 
 use super::harness::{
-    Digest, Site, http_server, link, links, path, pattern, socks_connect, tcp_echo,
+    Digest, Site, http_server, link, links, not_installed, path, pattern, socks_connect, tcp_echo,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
@@ -65,7 +65,7 @@ fn curl(proxy: SocketAddr, urls: &[String]) -> Option<Vec<u8>> {
         .args(urls)
         .output();
     let Ok(output) = output else {
-        eprintln!("SKIPPED: curl is not installed (docs/TESTING.md says what to install)");
+        not_installed("curl");
         return None;
     };
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -1,7 +1,7 @@
 //! The kernel's own TCP, UDP and pings through a tunnel, between network namespaces. Needs root.
 
 use super::harness::namespaces::{Namespaces, SERVER};
-use super::harness::{DEADLINE, Digest, Program, Site, pattern, status, until};
+use super::harness::{DEADLINE, Digest, Program, Site, pattern, skipped, status, until};
 use marline::control::status::PathState;
 use rustix::process::Signal;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -308,7 +308,9 @@ fn a_path_whose_udp_is_blocked_goes_on_over_tcp() {
         let mut nft = std::process::Command::new("ip");
         nft.args(["netns", "exec", anchor, "nft", &words]);
         if !nft.status().is_ok_and(|status| status.success()) {
-            eprintln!("SKIPPED: `nft {words}` failed; this test blocks UDP with it");
+            skipped(&format!(
+                "`nft {words}` failed; this test blocks UDP with it"
+            ));
             return;
         }
     }

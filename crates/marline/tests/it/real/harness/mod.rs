@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `program.rs` | a child process: its output as it comes, signals, exit; killed when dropped |
 //! | `site.rs` | a folder with keys; servers and clients started from it, and asked for their status |
+//! | `skip.rs` | tests that are left out, and say so |
 //! | `socks.rs` | a SOCKS5 client for one connection |
 //! | `target.rs` | what clients talk to behind the server |
 //! | `pattern.rs` | bytes that are known without being kept, and their digests |
@@ -17,6 +18,7 @@ pub(crate) mod namespaces;
 mod pattern;
 mod program;
 mod site;
+mod skip;
 mod socks;
 mod target;
 
@@ -25,6 +27,7 @@ pub(crate) use live::{Live, receive, transport};
 pub(crate) use pattern::{Digest, pattern};
 pub(crate) use program::{Program, marline};
 pub(crate) use site::{ClientProgram, ServerProgram, Site, client_of, link, links, path, status};
+pub(crate) use skip::{not_installed, skipped};
 pub(crate) use socks::{socks_connect, socks_reply};
 pub(crate) use target::{http_server, tcp_echo, udp_echo};
 

@@ -1,4 +1,5 @@
 use super::program::Program;
+use super::skip::skipped;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -40,15 +41,15 @@ impl Namespaces {
     /// `None`, and a word of it, where this machine does not let us.
     pub(crate) fn new() -> Option<Namespaces> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let skipped = |why: &str| {
-            eprintln!("SKIPPED: {why} (docs/TESTING.md says what tunnels need)");
+        let left_out = |why: &str| {
+            skipped(&format!("{why} (docs/TESTING.md says what tunnels need)"));
             None
         };
         if !rustix::process::geteuid().is_root() {
-            return skipped("network namespaces need root");
+            return left_out("network namespaces need root");
         }
         if !Path::new("/dev/net/tun").exists() {
-            return skipped("there is no /dev/net/tun");
+            return left_out("there is no /dev/net/tun");
         }
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = |part: &str| format!("marline-{}-{number}-{part}", std::process::id());
@@ -59,7 +60,7 @@ impl Namespaces {
         };
         match ip(&format!("netns add {}", this.client)) {
             Ok(_) => {}
-            Err(why) => return skipped(&why),
+            Err(why) => return left_out(&why),
         }
         this.build().expect("the namespaces can be connected");
         Some(this)

@@ -1,4 +1,4 @@
-use super::DEADLINE;
+use super::{DEADLINE, not_installed};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
@@ -133,9 +133,7 @@ impl Program {
         match Program::follow(name, &mut command) {
             Ok(program) => Some(program),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                eprintln!(
-                    "SKIPPED: {name} is not installed (docs/TESTING.md says what to install)"
-                );
+                not_installed(name);
                 None
             }
             Err(error) => panic!("{name}: {error}"),
