@@ -1,18 +1,13 @@
-use super::harness::{DEADLINE, Program};
-use std::net::{SocketAddr, UdpSocket};
+use super::harness::{DEADLINE, Relay};
+use std::net::UdpSocket;
 
 #[test]
 fn an_emulated_link_changes_while_it_runs() {
     let target = UdpSocket::bind("127.0.0.1:0").unwrap();
     target.set_read_timeout(Some(DEADLINE)).unwrap();
-    let to = target.local_addr().unwrap().to_string();
+    let to = target.local_addr().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let words = ["link", "--to", &to, "--mtu", "100", "--at", "10ms:mtu=1000"];
-    let link = Program::start("the link", folder.path(), &words);
-    let listen: SocketAddr = link.logged("where it listens", |line| {
-        let (_, rest) = line.split_once("relaying ")?;
-        rest.split(' ').next()?.parse().ok()
-    });
+    let link = Relay::start(folder.path(), to, "mtu=100,at=10ms:mtu=1000");
     for direction in ["up", "down"] {
         link.logged("the change", |line| {
             (line.contains(&format!("{direction} ")) && line.contains("from now on mtu=1000"))
@@ -20,7 +15,7 @@ fn an_emulated_link_changes_while_it_runs() {
         });
     }
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
-    client.connect(listen).unwrap();
+    client.connect(link.addr).unwrap();
     client.send(&[7; 500]).unwrap();
     let mut buffer = [0; 1000];
     let (length, upstream) = target.recv_from(&mut buffer).unwrap();

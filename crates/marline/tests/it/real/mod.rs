@@ -6,6 +6,7 @@
 //! | `bulk.rs` | a download outlives the paths that it began on |
 //! | `connections.rs` | 200 connections at once, each with its own bytes and half-close |
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
+//! | `experiments.rs` | ffmpeg over `marline link` processes: every datagram of 10 Mb/s, in order |
 //! | `handover.rs` | nothing is lost when the better link goes dark |
 //! | `live.rs` | live entries: order, losses, budgets, senders, targets |
 //! | `links.rs` | an emulated link changes while it runs |
@@ -30,6 +31,7 @@ mod budget;
 mod bulk;
 mod connections;
 mod datagrams;
+mod experiments;
 mod handover;
 pub(crate) mod harness;
 mod links;

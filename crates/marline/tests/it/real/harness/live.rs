@@ -1,4 +1,4 @@
-use super::{ClientProgram, ServerProgram, Site, links, path, pattern};
+use super::{ClientProgram, Relay, ServerProgram, Site, links, path_by, pattern};
 use marline::control::live::LiveStatus;
 use marline::emulate::Emulator;
 use std::net::{SocketAddr, UdpSocket};
@@ -21,6 +21,15 @@ pub(crate) fn transport(number: u64) -> Vec<u8> {
         .collect()
 }
 
+/// A socket of loopback with room for what this process cannot take in time, so that it does not look like a loss of the
+/// program's.
+pub(crate) fn roomy_socket() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let room = socket2::SockRef::from(&socket).set_recv_buffer_size(1 << 22);
+    room.unwrap();
+    socket
+}
+
 /// What comes to `socket` until `enough` says so, or nothing has come for `patience`.
 pub(crate) fn receive(
     socket: &UdpSocket,
@@ -38,14 +47,25 @@ pub(crate) fn receive(
     all
 }
 
-/// A client with a live entry, two links, and a server whose entry of the same name ends at `target`.
-pub(crate) struct Live {
+/// A client with a live entry, two links, and a server whose entry of the same name ends at a target.
+pub(crate) struct Live<L = Emulator> {
     pub(crate) client: ClientProgram,
     pub(crate) server: ServerProgram,
-    pub(crate) links: [Emulator; 2],
-    /// Where the client's entry listens.
+    pub(crate) links: [L; 2],
+    /// Where the client's first entry listens.
     pub(crate) listen: SocketAddr,
     _site: Site,
+}
+
+/// The `--live` of the server and of the client: `options` are those of the client's, with a comma before each.
+fn entries(target: SocketAddr, options: &str) -> [Vec<String>; 2] {
+    let at_client = format!("udp://127.0.0.1:0{options}");
+    [format!("udp://{target}"), at_client].map(|entry| vec![entry])
+}
+
+/// Entries as words of a command.
+fn words(entries: &[String]) -> Vec<&str> {
+    entries.iter().flat_map(|entry| ["--live", entry]).collect()
 }
 
 impl Live {
@@ -61,12 +81,36 @@ impl Live {
         target: SocketAddr,
         options: &str,
     ) -> Live {
+        Self::with_entries(seed, links, &entries(target, options))
+    }
+
+    /// With these entries at the server and at the client.
+    pub(crate) fn with_entries(seed: u64, links: [&str; 2], entries: &[Vec<String>; 2]) -> Live {
+        let links = |_: &Site, server| self::links(server, links, seed);
+        Self::between(entries, links, Emulator::addr)
+    }
+}
+
+impl Live<Relay> {
+    /// As [`Live::start`], over links that are processes of their own.
+    pub(crate) fn by_processes(links: [&str; 2], target: SocketAddr, options: &str) -> Self {
+        let links =
+            |site: &Site, server| links.map(|link| Relay::start(site.folder(), server, link));
+        Self::between(&entries(target, options), links, |link| link.addr)
+    }
+}
+
+impl<L> Live<L> {
+    fn between(
+        [at_server, at_client]: &[Vec<String>; 2],
+        links: impl FnOnce(&Site, SocketAddr) -> [L; 2],
+        addr: impl Fn(&L) -> SocketAddr,
+    ) -> Live<L> {
         let site = Site::new();
-        let server = site.server(&["--live", &format!("udp://{target}")]);
-        let links = self::links(server.addr, links, seed);
-        let paths = [path("a", &links[0]), path("b", &links[1])];
-        let entry = format!("udp://127.0.0.1:0{options}");
-        let client = site.client(&server, &paths, &["--live", &entry]);
+        let server = site.server(&words(at_server));
+        let links = links(&site, server.addr);
+        let paths = [path_by("a", addr(&links[0])), path_by("b", addr(&links[1]))];
+        let client = site.client(&server, &paths, &words(at_client));
         client.active(&["a", "b"]);
         let listen = client.logged("its live entry", |line| {
             line.split_once(" at udp://")?.1.parse().ok()

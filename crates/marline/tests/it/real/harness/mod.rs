@@ -3,9 +3,11 @@
 //! | file | what |
 //! | --- | --- |
 //! | `program.rs` | a child process: its output as it comes, signals, exit; killed when dropped |
+//! | `relay.rs` | an emulated link as a process of its own |
 //! | `site.rs` | a folder with keys; servers and clients started from it, and asked for their status |
 //! | `skip.rs` | tests that are left out, and say so |
 //! | `socks.rs` | a SOCKS5 client for one connection |
+//! | `tap.rs` | what ffmpeg sends, kept on its way to a live entry |
 //! | `target.rs` | what clients talk to behind the server |
 //! | `pattern.rs` | bytes that are known without being kept, and their digests |
 //! | `handover.rs` | timestamped messages while the better link goes dark |
@@ -17,18 +19,24 @@ mod live;
 pub(crate) mod namespaces;
 mod pattern;
 mod program;
+mod relay;
 mod site;
 mod skip;
 mod socks;
+mod tap;
 mod target;
 
 pub(crate) use handover::{Figures, HandoverPlan, handover};
-pub(crate) use live::{Live, receive, transport};
+pub(crate) use live::{Live, receive, roomy_socket, transport};
 pub(crate) use pattern::{Digest, pattern};
 pub(crate) use program::{Program, marline};
-pub(crate) use site::{ClientProgram, ServerProgram, Site, client_of, link, links, path, status};
+pub(crate) use relay::Relay;
+pub(crate) use site::{
+    ClientProgram, ServerProgram, Site, client_of, link, links, path, path_by, status,
+};
 pub(crate) use skip::{not_installed, skipped};
 pub(crate) use socks::{socks_connect, socks_reply};
+pub(crate) use tap::{Tapped, ffmpeg, tapped};
 pub(crate) use target::{http_server, tcp_echo, udp_echo};
 
 use std::time::{Duration, Instant};

@@ -178,6 +178,10 @@ impl Program {
         self.child.wait().expect("it is our child");
     }
 
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it is our child").is_some()
+    }
+
     /// Waits until it has ended by itself.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let end = Instant::now() + DEADLINE;

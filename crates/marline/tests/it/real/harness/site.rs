@@ -29,7 +29,12 @@ pub(crate) fn links<const N: usize>(
 
 /// A `--path` by way of a link.
 pub(crate) fn path(name: &str, link: &Emulator) -> String {
-    format!("127.0.0.1,server={},name={name}", link.addr())
+    path_by(name, link.addr())
+}
+
+/// A `--path` by way of a link at this address.
+pub(crate) fn path_by(name: &str, link: SocketAddr) -> String {
+    format!("127.0.0.1,server={link},name={name}")
 }
 
 /// A folder in which keys lie and programs run.
