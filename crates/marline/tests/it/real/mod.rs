@@ -17,7 +17,7 @@
 //! | `refusals.rs` | whatever is wrong is named, with the mend and the right exit code |
 //! | `server_killed.rs` | a server that crashes and comes back |
 //! | `signals.rs` | SIGINT, SIGTERM, SIGHUP |
-//! | `tools.rs` | ffmpeg, SRT and RIST through live entries |
+//! | `tools.rs` | ffmpeg, RTP, SRT and RIST through live entries |
 //! | `tunnel.rs` | kernel traffic through a tunnel between network namespaces |
 //! | `udp_blocked.rs` | paths over TCP where the network blocks UDP |
 
