@@ -1,9 +1,10 @@
-//! An encoder that makes what the links carry: `cargo run --release -p marline --example adaptive_encoder`.
+//! An encoder that makes what the links carry: `cargo run --release -p marline --example adaptive_encoder [-- SECONDS]`.
 //!
 //! A client and a server in one process, between them two emulated links whose capacity falls and comes back. The encoder
 //! says what rate it makes ([`Packets::set_target`]) and listens ([`Packets::target_news`]): told of a lower capacity it
 //! goes 15 % below it at once; after two quiet seconds it tries 15 % more, up to what it can make. Real encoders change
-//! their bit rate the same way; this one only makes datagrams of the right size at the right times.
+//! their bit rate the same way; this one only makes datagrams of the right size at the right times. It fails if the encoder
+//! did not follow the links down and up again.
 
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -13,6 +14,7 @@ use marline::endpoint::{Client, ClientOptions, Packets, Server, ServerOptions, T
 use marline::identity::{AllowList, ConnectionString, Identity};
 use marline::proxy::{Accept, IncomingFlow, Listen, OpenOptions, Tunnel};
 use marline_base::Rate;
+use std::cell::Cell;
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,21 +27,20 @@ const DATAGRAM: usize = 1316;
 /// What the encoder can make at most, and at least.
 const BEST: Rate = Rate::from_mbps(9);
 const WORST: Rate = Rate::from_kbps(500);
-/// What the second link carries from when on; the first always carries 6 Mb/s.
-const CHANGES: [(u64, &str); 4] = [
-    (0, "rate=6mbit,delay=25ms,queue=100ms"),
-    (8, "rate=1mbit,delay=25ms,queue=100ms"),
-    (20, "rate=6mbit,delay=25ms,queue=100ms"),
-    (36, "the end"),
-];
+const FIRST: &str = "rate=6mbit,delay=15ms,queue=100ms";
+const SECOND: &str = "rate=6mbit,delay=25ms,queue=100ms";
+/// The second link while it has lost most of its capacity, and what both carry then.
+const NARROW: &str = "rate=1mbit,delay=25ms,queue=100ms";
+const LEFT: Rate = Rate::from_mbps(7);
+/// How long the whole lasts unless it is said. The second link is narrow from two ninths of it to five.
+const SECONDS: u64 = 36;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Outcome<()> {
+    let seconds = std::env::args().nth(1);
+    let seconds = seconds.map_or(Ok(SECONDS), |word| word.parse())?;
     let (server, client_key) = serve()?;
-    let [first, second] = [
-        link(&server, "rate=6mbit,delay=15ms,queue=100ms")?,
-        link(&server, CHANGES[0].1)?,
-    ];
+    let [first, second] = [link(&server, FIRST)?, link(&server, SECOND)?];
     let client = connect(&server, client_key, [&first, &second]).await?;
     let received = Arc::new(AtomicU64::new(0));
     tokio::spawn(count(server.clone(), Arc::clone(&received)));
@@ -52,25 +53,50 @@ async fn main() -> Outcome<()> {
             ..OpenOptions::new(Bytes::from_static(b"video"))
         })
         .await?;
-    let bit_rate = AtomicU64::new(BEST.as_bps());
-    tokio::select! {
-        () = encode(&flow, &bit_rate) => {}
-        () = adapt(&flow, &bit_rate) => {}
-        () = show(&flow, &bit_rate, &received) => {}
-        result = change(&second) => result?,
-    }
+    let encoder = Encoder::new(BEST);
+    let outcome = tokio::select! {
+        () = encode(&flow, &encoder) => Err("the flow ended".into()),
+        () = adapt(&flow, &encoder) => Err("the flow ended".into()),
+        () = show(&flow, &encoder, &received) => Err("the flow ended".into()),
+        outcome = change(&second, &encoder, Duration::from_secs(seconds)) => outcome,
+    };
     client.stop("the example ends").await;
     server.stop("the example ends").await;
-    Ok(())
+    outcome
+}
+
+/// The bit rate of the moment, and the lowest and highest since somebody asked.
+struct Encoder {
+    rate: Cell<Rate>,
+    range: Cell<(Rate, Rate)>,
+}
+
+impl Encoder {
+    fn new(rate: Rate) -> Self {
+        Encoder {
+            rate: Cell::new(rate),
+            range: Cell::new((rate, rate)),
+        }
+    }
+
+    fn set(&self, rate: Rate) {
+        self.rate.set(rate);
+        let (lowest, highest) = self.range.get();
+        self.range.set((lowest.min(rate), highest.max(rate)));
+    }
+
+    fn take_range(&self) -> (Rate, Rate) {
+        let rate = self.rate.get();
+        self.range.replace((rate, rate))
+    }
 }
 
 /// Makes datagrams at the bit rate of the moment.
-async fn encode(flow: &Packets, bit_rate: &AtomicU64) {
+async fn encode(flow: &Packets, encoder: &Encoder) {
     let mut due = Instant::now();
     loop {
         sleep_until(due).await;
-        let rate = Rate::from_bps(bit_rate.load(Ordering::Relaxed));
-        due += rate.time_for(DATAGRAM as u64);
+        due += encoder.rate.get().time_for(DATAGRAM as u64);
         if flow.send(Bytes::from(vec![0; DATAGRAM])).await.is_err() {
             return;
         }
@@ -78,9 +104,9 @@ async fn encode(flow: &Packets, bit_rate: &AtomicU64) {
 }
 
 /// Chooses the bit rate.
-async fn adapt(flow: &Packets, bit_rate: &AtomicU64) {
+async fn adapt(flow: &Packets, encoder: &Encoder) {
     loop {
-        let rate = Rate::from_bps(bit_rate.load(Ordering::Relaxed));
+        let rate = encoder.rate.get();
         flow.set_target(Some(rate));
         let next = tokio::select! {
             news = flow.target_news() => match news {
@@ -93,12 +119,12 @@ async fn adapt(flow: &Packets, bit_rate: &AtomicU64) {
             },
             () = sleep(Duration::from_secs(2)) => rate.scaled(1.15).min(BEST),
         };
-        bit_rate.store(next.as_bps(), Ordering::Relaxed);
+        encoder.set(next);
     }
 }
 
 /// Prints a line a second.
-async fn show(flow: &Packets, bit_rate: &AtomicU64, received: &AtomicU64) {
+async fn show(flow: &Packets, encoder: &Encoder, received: &AtomicU64) {
     let mut seconds = interval(Duration::from_secs(1));
     seconds.tick().await;
     println!("second  encoder Mb/s  received Mb/s  given up  copies Mb/s");
@@ -111,7 +137,7 @@ async fn show(flow: &Packets, bit_rate: &AtomicU64, received: &AtomicU64) {
         let all = received.load(Ordering::Relaxed);
         println!(
             "{second:>6}  {:>12.1}  {:>13.1}  {:>8}  {:>11.1}",
-            bit_rate.load(Ordering::Relaxed) as f64 / 1e6,
+            encoder.rate.get().as_mbps_f64(),
             (all - before) as f64 * 8e-6,
             counters.expired_messages,
             (counters.copy_bytes - copied) as f64 * 8e-6,
@@ -120,14 +146,27 @@ async fn show(flow: &Packets, bit_rate: &AtomicU64, received: &AtomicU64) {
     }
 }
 
-/// Changes the second link, and ends with the last change.
-async fn change(link: &Emulator) -> Outcome<()> {
+/// Changes the second link, and sees how the encoder follows.
+async fn change(link: &Emulator, encoder: &Encoder, span: Duration) -> Outcome<()> {
     let start = Instant::now();
-    for (at, config) in &CHANGES[1..] {
-        sleep_until(start + Duration::from_secs(*at)).await;
+    let turn = |config: &str| -> Outcome<()> {
         println!("       second link: {config}");
-        let Ok(config) = config.parse() else { break };
-        link.reconfigure(Direction::Up, config)?;
+        Ok(link.reconfigure(Direction::Up, config.parse()?)?)
+    };
+    sleep_until(start + span * 2 / 9).await;
+    turn(NARROW)?;
+    encoder.take_range();
+    sleep_until(start + span * 5 / 9).await;
+    turn(SECOND)?;
+    let (lowest, _) = encoder.take_range();
+    sleep_until(start + span).await;
+    let (_, highest) = encoder.take_range();
+    println!("       the encoder went down to {lowest} and up again to {highest}");
+    if lowest > LEFT {
+        return Err(format!("it never made less than the {LEFT} that the links carried").into());
+    }
+    if highest <= lowest {
+        return Err("it made no more when the links carried more".into());
     }
     Ok(())
 }
