@@ -6,6 +6,7 @@
 //! | `bulk.rs` | a download outlives the paths that it began on |
 //! | `connections.rs` | 200 connections at once, each with its own bytes and half-close |
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
+//! | `encoder.rs` | an encoder that follows what the links carry, by a script beside the client |
 //! | `experiments.rs` | ffmpeg over `marline link` processes: every datagram of 10 Mb/s, in order |
 //! | `handover.rs` | nothing is lost when the better link goes dark |
 //! | `live.rs` | live entries: order, losses, budgets, senders, targets |
@@ -31,6 +32,7 @@ mod budget;
 mod bulk;
 mod connections;
 mod datagrams;
+mod encoder;
 mod experiments;
 mod handover;
 pub(crate) mod harness;

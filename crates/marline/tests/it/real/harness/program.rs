@@ -128,8 +128,13 @@ impl Program {
 
     /// Starts another program with `words` parted by spaces; `None`, and a word of it, if it is not installed.
     pub(crate) fn tool(name: &str, words: &str) -> Option<Program> {
+        Program::tool_with(name, &words.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// As [`tool`](Self::tool), with words in which there may be spaces.
+    pub(crate) fn tool_with(name: &str, words: &[&str]) -> Option<Program> {
         let mut command = Command::new(name);
-        command.args(words.split_whitespace()).stdin(Stdio::null());
+        command.args(words).stdin(Stdio::null());
         match Program::follow(name, &mut command) {
             Ok(program) => Some(program),
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -159,6 +164,11 @@ impl Program {
     pub(crate) fn first_line(&self) -> String {
         let line = self.stdout.find(|line| Some(line.to_owned()));
         line.unwrap_or_else(|| panic!("{} printed nothing", self.name))
+    }
+
+    /// What it printed to standard output so far.
+    pub(crate) fn printed(&self) -> String {
+        self.stdout.so_far()
     }
 
     /// Waits for a line of the log that `find` has an answer to.

@@ -224,6 +224,11 @@ impl ClientProgram {
         error
     }
 
+    /// Its control socket.
+    pub(crate) fn control(&self) -> PathBuf {
+        self.folder.join(&self.control)
+    }
+
     /// Where its SOCKS5 proxy listens.
     pub(crate) fn socks(&self) -> SocketAddr {
         self.logged("its SOCKS5 proxy", |line| {
