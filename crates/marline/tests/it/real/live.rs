@@ -1,4 +1,4 @@
-use super::harness::{DEADLINE, Live, receive, transport, udp_echo, until};
+use super::harness::{DEADLINE, Live, receive, roomy_socket, skipped, transport, udp_echo, until};
 use marline::live::Content;
 use std::net::UdpSocket;
 use std::thread;
@@ -12,15 +12,6 @@ const LOSSY: [&str; 2] = [
     "rate=20mbit,delay=20ms,jitter=5ms,loss=2%,burst=5,queue=200ms",
 ];
 
-fn sink() -> UdpSocket {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    // What this process cannot take in time is not to look like a loss of the program's.
-    socket2::SockRef::from(&socket)
-        .set_recv_buffer_size(1 << 22)
-        .unwrap();
-    socket
-}
-
 fn send(live: &Live, numbers: std::ops::Range<u64>) {
     let socket = live.sender();
     for number in numbers {
@@ -32,7 +23,7 @@ fn send(live: &Live, numbers: std::ops::Range<u64>) {
 #[test]
 fn a_transport_stream_arrives_as_it_was_sent_over_lossy_links() {
     const COUNT: u64 = 2_000;
-    let target = sink();
+    let target = roomy_socket();
     // So much that a busy machine is not what is tested.
     let live = Live::start(LOSSY, target.local_addr().unwrap(), ",latency=20s");
     let arrived = thread::scope(|scope| {
@@ -81,8 +72,30 @@ fn every_sender_has_a_flow_of_its_own_and_gets_its_answers() {
 }
 
 #[test]
+fn an_entry_listens_on_the_addresses_that_the_documentation_says() {
+    if UdpSocket::bind("[::1]:0").is_err() {
+        return skipped("there is no IPv6");
+    }
+    let links = ["delay=1ms", "delay=5ms"];
+    let answers = |live: &Live, host: &str| {
+        let sender = UdpSocket::bind((host, 0)).unwrap();
+        // An entry that does not listen there refuses the one or the other.
+        sender.connect((host, live.listen.port())).unwrap();
+        sender.set_read_timeout(Some(DEADLINE)).unwrap();
+        let mut buffer = [0; 100];
+        sender.send(host.as_bytes()).is_ok() && sender.recv(&mut buffer).is_ok()
+    };
+    for (entry, by_ipv6) in [("udp://:0", false), ("udp://[::]:0", true)] {
+        let entries = [format!("udp://{}", udp_echo()), entry.to_owned()].map(|one| vec![one]);
+        let live = Live::with_entries(1, links, &entries);
+        assert!(answers(&live, "127.0.0.1"), "{entry}");
+        assert_eq!(answers(&live, "::1"), by_ipv6, "{entry}");
+    }
+}
+
+#[test]
 fn what_is_older_than_the_budget_is_never_handed_over() {
-    let target = sink();
+    let target = roomy_socket();
     let links = ["rate=20mbit,delay=5ms", "rate=20mbit,delay=10ms"];
     let live = Live::start(links, target.local_addr().unwrap(), ",latency=200ms");
     send(&live, 0..100);
@@ -120,7 +133,7 @@ fn what_is_older_than_the_budget_is_never_handed_over() {
 
 #[test]
 fn a_name_that_the_server_does_not_have_is_told_at_both_ends() {
-    let target = sink();
+    let target = roomy_socket();
     let address = target.local_addr().unwrap();
     let live = Live::start(["delay=1ms", "delay=5ms"], address, ",name=cam");
     live.sender().send(b"lost").unwrap();
@@ -135,7 +148,7 @@ fn a_name_that_the_server_does_not_have_is_told_at_both_ends() {
 
 #[test]
 fn a_target_is_changed_while_the_client_runs() {
-    let target = sink();
+    let target = roomy_socket();
     let address = target.local_addr().unwrap();
     let live = Live::start(["delay=1ms", "delay=5ms"], address, ",target=10mbps");
     assert_eq!(live.status()[0].target_bps, Some(10_000_000));
@@ -170,7 +183,7 @@ const PLACES: u16 = 8;
 #[test]
 fn video_frames_travel_as_blocks_and_arrive_as_the_datagrams_that_they_were() {
     const FRAMES: u32 = 90;
-    let target = sink();
+    let target = roomy_socket();
     // So much time that a busy machine is not what is tested.
     let options = ",deadline=10s,reliability=0.99";
     let live = Live::start(LOSSY, target.local_addr().unwrap(), options);
@@ -247,7 +260,7 @@ fn frames_and_pes_packets_travel_as_objects_and_arrive_as_the_datagrams_that_the
         ("on", rtp, Content::Rtp, u64::from(FRAMES)),
         ("auto", transport, Content::MpegTs, 60),
     ] {
-        let target = sink();
+        let target = roomy_socket();
         // So much time that a busy machine is not what is tested.
         let options = format!(",objects={mode},latency=20s");
         let live = Live::start(LOSSY, target.local_addr().unwrap(), &options);
@@ -300,7 +313,7 @@ fn what_is_no_medium_travels_as_datagrams_unless_objects_are_asked_for() {
 
 #[test]
 fn objects_that_are_older_than_the_budget_are_given_up_and_not_waited_for() {
-    let target = sink();
+    let target = roomy_socket();
     let links = ["rate=20mbit,delay=5ms", "rate=20mbit,delay=10ms"];
     let options = ",objects=on,latency=200ms";
     let live = Live::start(links, target.local_addr().unwrap(), options);
