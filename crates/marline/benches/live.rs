@@ -47,6 +47,9 @@ const fn cell(name: &'static str, links: [&'static str; 2], mptcp: &'static str)
 
 const NEAR: &str = "rate=6mbit,delay=10ms,queue=100p";
 const NEAR_LOSSY: &str = "rate=6mbit,delay=10ms,queue=100p,loss=2%,burst=4";
+/// On the way of the data, as in Figure 7 of the OLS paper: the way back is [`CALM`].
+const JITTERY: &str = "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p";
+const CALM: &str = "rate=8mbit,delay=40ms,queue=100p";
 const GOOD: &str = "rate=20mbit,delay=25ms,queue=200ms";
 
 const CELLS: [Cell; 11] = [
@@ -69,7 +72,7 @@ const CELLS: [Cell; 11] = [
     cell(
         "8+8, RTT 80±40/160",
         [
-            "rate=8mbit,delay=40ms,jitter=20ms,jitter-dist=uniform,queue=100p",
+            JITTERY,
             "rate=8mbit,delay=80ms,queue=100p",
         ],
         "80 / 83",
@@ -151,6 +154,10 @@ fn run(cell: &Cell, scheduler: &str, seed: u64, span: Duration) {
     room.unwrap();
     let options = format!(",scheduler={scheduler}");
     let live = Live::with_seed(seed, cell.links, target.local_addr().unwrap(), &options);
+    if cell.links[0] == JITTERY {
+        let calm = CALM.parse().unwrap();
+        live.links[0].reconfigure(Direction::Down, calm).unwrap();
+    }
     let count = (span.as_nanos() / INTERVAL.as_nanos()) as usize;
     let start = Instant::now();
     let (sent, arrived) = thread::scope(|scope| {
