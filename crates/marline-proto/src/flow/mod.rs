@@ -20,6 +20,7 @@ mod state;
 mod stream_recv;
 mod stream_send;
 mod units;
+mod write_rate;
 
 pub(crate) use code_budget::Advance;
 pub(crate) use code_recv::CodeRecv;
@@ -35,6 +36,7 @@ pub(crate) use state::{Flow, FlowSpec};
 pub(crate) use stream_recv::{RecvError, StreamRecv};
 pub(crate) use stream_send::StreamSend;
 pub(crate) use units::{Limits, Settlement, UnitError, UnitsRecv, UnitsSend};
+pub(crate) use write_rate::WriteRate;
 
 pub use packets_send::SendError;
 pub use stream_recv::Chunk;
