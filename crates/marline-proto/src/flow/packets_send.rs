@@ -136,16 +136,21 @@ impl PacketsSend {
         self.queue = queue.unwrap_or(u64::MAX);
     }
 
-    /// A message of `len` bytes that would be written now, as a scheduler may judge it.
-    pub(crate) fn offered(&self, now: Instant, len: usize) -> Unit {
+    /// Is whoever writes held back until paths have room?
+    pub(crate) fn holds_back(&self) -> bool {
+        self.queue != u64::MAX
+    }
+
+    /// A message of `len` bytes whose lifetime counts from `since`, as a scheduler may judge it.
+    pub(crate) fn offered(&self, since: Instant, len: usize) -> Unit {
         Unit {
-            deadline: self.lifetime.map(|l| now + l),
+            deadline: self.lifetime.map(|l| since + l),
             ..Unit::new(self.count(), len as u64)
         }
     }
 
-    /// Takes a message and returns its sequence number.
-    pub(crate) fn push(&mut self, now: Instant, data: Bytes) -> Result<u64, SendError> {
+    /// Takes a message whose lifetime counts from `since` and returns its sequence number.
+    pub(crate) fn push(&mut self, since: Instant, data: Bytes) -> Result<u64, SendError> {
         if self.finished {
             return Err(SendError::Closed);
         }
@@ -158,8 +163,8 @@ impl PacketsSend {
         self.unsent += data.len() as u64;
         self.messages.push_back(Message {
             data,
-            written: now,
-            expires: self.lifetime.map_or(Instant::FAR_FUTURE, |l| now + l),
+            written: since,
+            expires: self.lifetime.map_or(Instant::FAR_FUTURE, |l| since + l),
             cut: 0,
             cut_whole: false,
             acked: RangeSet::default(),

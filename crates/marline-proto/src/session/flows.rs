@@ -214,6 +214,21 @@ impl Session {
     /// As [`SendError`] says; the message was not taken then.
     pub fn send(&mut self, now: Instant, id: FlowId, message: Bytes) -> Result<u64, SendError> {
         let closing = self.ending.is_some();
+        self.send_since(now, id, message, now)
+    }
+
+    /// Sends a message that has waited since an earlier time: its lifetime and its delay count from
+    /// then. None is given up before those that were sent before it.
+    ///
+    /// # Errors
+    /// As [`SendError`] says; the message was not taken then.
+    pub fn send_since(
+        &mut self,
+        now: Instant,
+        id: FlowId,
+        message: Bytes,
+        since: Instant,
+    ) -> Result<u64, SendError> {
         let Some(flow) = self.flows.get(&id) else {
             return Err(SendError::Closed);
         };
@@ -227,7 +242,7 @@ impl Session {
         if message.len() > limit {
             return Err(SendError::TooLong(message.len(), limit));
         }
-        let unit = packets.offered(now, message.len());
+        let unit = packets.offered(since, message.len());
         // A burst of messages is judged by one look at the paths.
         self.views = self.take_views();
         self.views_hold = true;
@@ -242,7 +257,7 @@ impl Session {
             return Err(SendError::Closed);
         };
         let len = message.len() as u64;
-        match packets.push(now, message) {
+        match packets.push(since, message) {
             Ok(sequence) => {
                 flow.counters.written_bytes += len;
                 self.activate(id);

@@ -1,5 +1,6 @@
 //! A live flow with a latency budget over links that lose in bursts: nothing is missing at the end.
 
+use bytes::Bytes;
 use marline_proto::path::PathParams;
 use marline_proto::wire::FlowKind;
 use marline_proto::{Config, FlowOptions};
@@ -107,5 +108,35 @@ fn seven_transport_packets_go_in_one_datagram() {
         let sent: u64 = stats.paths.iter().map(|p| p.counters.sent_packets).sum();
         // Acknowledgements of the other side's news, pings and the first datagrams come on top.
         assert!((4_000..4_200).contains(&sent), "{size} bytes: {sent}");
+    }
+}
+
+#[test]
+fn what_waited_before_it_was_sent_is_given_up_so_much_sooner() {
+    let mut lab = Lab::new(1, &Config::default());
+    let path = lab.path("rate=20mbit,delay=25ms");
+    lab.run_for(ms(500));
+    lab.dark(path, true);
+    let options = FlowOptions {
+        lifetime: Some(ms(100)),
+        ..FlowOptions::new(FlowKind::Packets)
+    };
+    let now = lab.now();
+    let session = lab.world.session(End::Client);
+    let flow = session.open_flow(&options).expect("a flow");
+    for waited in [ms(500), ms(60), ms(0)] {
+        let message = Bytes::from_static(&[0; 8]);
+        session
+            .send_since(now, flow, message, now - waited)
+            .expect("room");
+    }
+    for (after, expired) in [(1, 1), (39, 1), (41, 2), (99, 2), (101, 3)] {
+        lab.run_until(now + ms(after), |_| false);
+        let counters = lab.world.session(End::Client).flow_counters(flow);
+        assert_eq!(
+            counters.expect("open").expired_messages,
+            expired,
+            "{after} ms"
+        );
     }
 }

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use marline_base::Rate;
@@ -114,11 +115,23 @@ impl Packets {
     pub async fn send(&self, message: Bytes) -> io::Result<()> {
         poll_fn(|cx| {
             let now = self.shared.clock.now();
+        self.send_waited(message, Duration::ZERO).await
+    }
+
+    /// Sends a message that has waited for so long already: its lifetime counts from when it began to.
+    ///
+    /// # Errors
+    /// As those of [`send`](Self::send).
+    pub async fn send_waited(&self, message: Bytes, waited: Duration) -> io::Result<()> {
+        let since = self.shared.clock.now() - waited;
             let mut state = self.shared.lock();
             if let Some(closed) = &state.closed {
                 return Poll::Ready(Err(closed.clone().into()));
             }
-            match state.session.send(now, self.flow, message.clone()) {
+            let sent = state
+                .session
+                .send_since(now, self.flow, message.clone(), since);
+            match sent {
                 Ok(_) => {
                     state.wake_driver();
                     Poll::Ready(Ok(()))

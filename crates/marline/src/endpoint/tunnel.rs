@@ -1,6 +1,7 @@
 //! How the proxies use flows: the traits of [`crate::proxy`] for sessions over real carriers.
 
 use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use marline_base::Rate;
@@ -17,6 +18,10 @@ use crate::proxy::{self, Accept, Incoming, IncomingFlow, OpenOptions, PacketFlow
 impl PacketFlow for Packets {
     async fn send(&self, message: Bytes) -> io::Result<()> {
         Packets::send(self, message).await
+    }
+
+    async fn send_waited(&self, message: Bytes, waited: Duration) -> io::Result<()> {
+        Packets::send_waited(self, message, waited).await
     }
 
     async fn recv(&self) -> Option<Bytes> {

@@ -1,5 +1,6 @@
-//! Something that is due at a time which changes meanwhile.
+//! Something that is due at a time which changes meanwhile; and times gone by.
 
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -22,4 +23,10 @@ pub(super) async fn act_in_time(
             () = waited => act(Instant::now()),
         }
     }
+}
+
+/// So long ago.
+pub(super) fn before(waited: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_sub(waited).unwrap_or(now)
 }

@@ -1,6 +1,6 @@
 //! A flow of blocks as a flow of datagrams: frames go as blocks and come out as the datagrams that they were made of.
 
-use super::alarm::act_in_time;
+use super::alarm::{act_in_time, before};
 use super::grouping::{Group, Grouper, datagrams};
 use crate::config::FrameTerms;
 use crate::endpoint::{Blocks, Incoming};
@@ -13,7 +13,6 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 /// How long a frame waits for its last packet: this part of its deadline.
 const PATIENCE: u32 = 4;
@@ -90,7 +89,11 @@ impl Frames {
 
 impl PacketFlow for Frames {
     async fn send(&self, message: Bytes) -> io::Result<()> {
-        let complete = lock(&self.open).push(Instant::now(), &message);
+        self.send_waited(message, Duration::ZERO).await
+    }
+
+    async fn send_waited(&self, message: Bytes, waited: Duration) -> io::Result<()> {
+        let complete = lock(&self.open).push(before(waited), &message);
         self.changed.notify_one();
         complete.iter().try_for_each(|group| self.write(group))
     }

@@ -242,11 +242,12 @@ async fn exchange<P: PacketFlow>(
             idle.touch();
             running.sent(&datagram);
             // The budget counts from when it came, also while there is no session.
-            if at.elapsed() > inlet.latency {
+            let waited = at.elapsed();
+            if waited > inlet.latency {
                 running.refused();
                 continue;
             }
-            match flow.send(datagram).await {
+            match flow.send_waited(datagram, waited).await {
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => running.refused(),
                 Err(_) => return true,
                 Ok(()) => {}

@@ -1,7 +1,7 @@
 //! A flow of objects as a flow of datagrams: frames and PES packets go as objects and come out as the datagrams that they
 //! were made of, in order.
 
-use super::alarm::act_in_time;
+use super::alarm::{act_in_time, before};
 use super::arriving::Arriving;
 use super::composing::{Composer, Part};
 use crate::endpoint::{Incoming, Objects};
@@ -143,9 +143,13 @@ impl Media {
 
 impl PacketFlow for Media {
     async fn send(&self, message: Bytes) -> io::Result<()> {
+        self.send_waited(message, Duration::ZERO).await
+    }
+
+    async fn send_waited(&self, message: Bytes, waited: Duration) -> io::Result<()> {
         let written = {
             let leaving = &mut *lock(&self.leaving);
-            let parts = leaving.composer.push(Instant::now(), &message);
+            let parts = leaving.composer.push(before(waited), &message);
             let mut written = Ok(());
             for part in parts {
                 // One that is not taken does not keep the next.

@@ -135,6 +135,17 @@ pub trait PacketFlow: Send + Sync + 'static {
     /// any other error that the flow is over.
     fn send(&self, message: Bytes) -> impl Future<Output = io::Result<()>> + Send;
 
+    /// Sends a message that has waited for so long already, which is taken from what it is worth sending. Flows without
+    /// lifetimes send it as any other.
+    fn send_waited(
+        &self,
+        message: Bytes,
+        waited: Duration,
+    ) -> impl Future<Output = io::Result<()>> + Send {
+        let _ = waited;
+        self.send(message)
+    }
+
     /// The next message, or `None` when the flow is over.
     fn recv(&self) -> impl Future<Output = Option<Bytes>> + Send;
 
