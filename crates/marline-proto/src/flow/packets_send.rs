@@ -104,6 +104,9 @@ pub(crate) struct PacketsSend {
     expired: u64,
     /// The latest of them.
     given_up: RangeSet,
+    /// Bytes of these that never left, and that were acknowledged afterwards.
+    never_left: u64,
+    acked_late: u64,
     /// Symbols that were lost and are with the peer all the same.
     repaired: u64,
     /// The receiver must learn that nothing below it will come; it knows of what was acknowledged.
@@ -126,6 +129,8 @@ impl PacketsSend {
             finish_acked: false,
             expired: 0,
             given_up: RangeSet::default(),
+            never_left: 0,
+            acked_late: 0,
             repaired: 0,
             forward: 0,
             forward_acked: 0,
@@ -350,6 +355,7 @@ impl PacketsSend {
                 break;
             }
             self.expired += 1;
+            self.never_left += first.data.len() as u64 - u64::from(first.cut);
             self.given_up.insert(self.base..self.base + 1);
             self.given_up.drop_lowest_above(MAX_GIVEN_UP);
             self.settle(0);
@@ -373,6 +379,30 @@ impl PacketsSend {
     /// First sequence number that may still come.
     pub(crate) fn base(&self) -> u64 {
         self.base
+    }
+
+    /// A symbol will not leave because its message is settled.
+    pub(crate) fn on_skipped(&mut self, symbol: &Symbol) {
+        if self.given_up.contains(symbol.unit) {
+            self.never_left += u64::from(symbol.len);
+        }
+    }
+
+    /// A symbol of a settled message was acknowledged that is no copy.
+    pub(crate) fn on_acked_late(&mut self, symbol: &Symbol) {
+        if self.given_up.contains(symbol.unit) {
+            self.acked_late += u64::from(symbol.len);
+        }
+    }
+
+    /// Bytes of messages that were given up before they had left.
+    pub(crate) fn never_left(&self) -> u64 {
+        self.never_left
+    }
+
+    /// Bytes that were acknowledged after their messages had been given up.
+    pub(crate) fn acked_late(&self) -> u64 {
+        self.acked_late
     }
 
     /// Messages given up so far because their lifetime ended.
@@ -492,6 +522,25 @@ mod tests {
         send.expire(Instant::from_millis(10));
         send.on_source_lost(&symbols[2]);
         assert_eq!(send.repaired(), 3);
+    }
+
+    #[test]
+    fn what_was_given_up_had_left_or_not_and_may_come_all_the_same() {
+        let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), None);
+        for _ in 0..3 {
+            send.push(Instant::ZERO, bytes(5)).unwrap();
+        }
+        let symbols: Vec<Symbol> = [9, 3, 9].map(|max| send.cut(max).unwrap()).into();
+        send.on_acked(Instant::from_millis(5), &symbols[0]);
+        send.expire(Instant::from_millis(10));
+        assert_eq!(send.never_left(), 5, "the third was not cut");
+        // The end of the second waited for its path; its beginning arrived.
+        send.on_skipped(&symbols[2]);
+        send.on_acked_late(&symbols[1]);
+        // The first was delivered: a symbol of it that did not leave was not needed.
+        send.on_skipped(&symbols[0]);
+        send.on_acked_late(&symbols[0]);
+        assert_eq!((send.never_left(), send.acked_late()), (7, 3));
     }
 
     #[test]

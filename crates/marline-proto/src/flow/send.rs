@@ -98,6 +98,20 @@ impl SendHalf {
         }
     }
 
+    /// A symbol that was to leave for the first time will not: it is settled.
+    pub(crate) fn on_skipped(&mut self, symbol: &Symbol) {
+        if let Self::Packets(p) = self {
+            p.on_skipped(symbol);
+        }
+    }
+
+    /// A symbol that is no copy was acknowledged, and brought nothing that was waited for.
+    pub(crate) fn on_acked_late(&mut self, symbol: &Symbol) {
+        if let Self::Packets(p) = self {
+            p.on_acked_late(symbol);
+        }
+    }
+
     /// Do repair symbols make up for a source symbol that was lost and that nothing else brings?
     pub(crate) fn write_off(&mut self, symbol: &Symbol) -> bool {
         match self {

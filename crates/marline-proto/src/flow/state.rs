@@ -203,6 +203,33 @@ impl Flow {
         unsent + returned + self.queues.source_bytes()
     }
 
+    /// Bytes that were given up before they left.
+    pub(crate) fn never_left(&self) -> u64 {
+        match &self.send {
+            SendHalf::Packets(packets) => packets.never_left(),
+            SendHalf::Stream(_) | SendHalf::Units(_) => 0,
+        }
+    }
+
+    /// Bytes that the peer acknowledged, those included that had been given up by then.
+    pub(crate) fn carried(&self) -> u64 {
+        let late = match &self.send {
+            SendHalf::Packets(packets) => packets.acked_late(),
+            SendHalf::Stream(_) | SendHalf::Units(_) => 0,
+        };
+        self.counters.acked_bytes + late
+    }
+
+    /// Is the rate at which the application writes the rate that it needs? It is not where a writer is held
+    /// back until the paths have room.
+    pub(crate) fn is_live(&self) -> bool {
+        let held_back = match &self.send {
+            SendHalf::Packets(packets) => packets.holds_back(),
+            SendHalf::Stream(_) | SendHalf::Units(_) => true,
+        };
+        self.lifetime.is_some() && !held_back
+    }
+
     /// Source symbols did not leave: they are the head of the backlog again.
     pub(crate) fn give_back(&mut self, symbols: Vec<Symbol>) {
         give_back(&mut self.send, &mut self.returned, symbols);

@@ -269,6 +269,9 @@ impl Session {
         let delays = &mut flow.delays;
         let new = flow.send.on_acked(now, &feedback.symbol, fin, delays);
         flow.counters.acked_bytes += new;
+        if new == 0 && feedback.kind != EmissionKind::Copy {
+            flow.send.on_acked_late(&feedback.symbol);
+        }
         // What the code brought back first still says how late its path is, and what comes when a unit is
         // decoded or over, how its path serves and when its bottleneck is free: the slower path's symbols are
         // often those that were not needed any more.

@@ -139,6 +139,7 @@ impl Session {
         self.minds_others |= flow.scheduler.minds_others();
         self.flows.insert(id, flow);
         self.start_coding(id);
+        self.rewatch(id);
     }
 
     /// What a flow was opened with; `None` if there is no such flow (any more).
@@ -213,7 +214,6 @@ impl Session {
     /// # Errors
     /// As [`SendError`] says; the message was not taken then.
     pub fn send(&mut self, now: Instant, id: FlowId, message: Bytes) -> Result<u64, SendError> {
-        let closing = self.ending.is_some();
         self.send_since(now, id, message, now)
     }
 
@@ -229,6 +229,7 @@ impl Session {
         message: Bytes,
         since: Instant,
     ) -> Result<u64, SendError> {
+        let closing = self.ending.is_some();
         let Some(flow) = self.flows.get(&id) else {
             return Err(SendError::Closed);
         };
@@ -277,6 +278,7 @@ impl Session {
     pub fn set_queue(&mut self, id: FlowId, queue: Option<u64>) {
         if let Some(SendHalf::Packets(packets)) = self.flows.get_mut(&id).map(|f| &mut f.send) {
             packets.set_queue(queue);
+            self.rewatch(id);
         }
     }
 
@@ -552,7 +554,7 @@ impl Session {
         }
         self.flows.remove(&id);
         self.starved.remove(&id);
-        self.watches.remove(&id);
+        self.unwatch(id);
         self.code_news.remove(&id);
         for control in [
             Control::OpenFlow(id),

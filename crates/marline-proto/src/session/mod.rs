@@ -36,14 +36,15 @@ mod timers;
 mod units;
 mod waiting;
 mod warm;
+mod watch;
 
 use ageing::Ageing;
 use control::Control;
 use share::Share;
-use target::Watch;
 use timers::{Patience, Rest};
 use waiting::Waiting;
 use warm::Load;
+use watch::Watch;
 
 pub use opening::{FlowInfo, FlowOptions, OpenError, WriteError};
 pub use output::Transmit;
@@ -124,8 +125,10 @@ pub struct Session {
     data_received: u64,
     data_read: u64,
     flow_timers: BTreeSet<(Instant, FlowId)>,
-    /// Flows whose applications said what rate they need.
+    /// Flows whose applications said what rate they need, or write at it.
     watches: BTreeMap<FlowId, Watch>,
+    /// When these are looked at.
+    looks: BTreeSet<(Instant, FlowId)>,
     /// Views of the usable paths; good as long as `views_hold`.
     views: Vec<PathView>,
     views_hold: bool,
@@ -202,6 +205,7 @@ impl Session {
             data_read: 0,
             flow_timers: BTreeSet::new(),
             watches: BTreeMap::new(),
+            looks: BTreeSet::new(),
             views: Vec::new(),
             views_hold: false,
             events: VecDeque::new(),

@@ -384,6 +384,9 @@ impl Session {
             let written = if assigned.kind == EmissionKind::Repair && flow.coder.is_some() {
                 self.write_repair(now, path, id, assigned, draft)
             } else if flow.send.is_settled(&assigned.symbol) {
+                if assigned.kind == EmissionKind::Source {
+                    flow.send.on_skipped(&assigned.symbol);
+                }
                 self.waiting.account(flow);
                 continue;
             } else {

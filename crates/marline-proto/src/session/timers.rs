@@ -33,7 +33,7 @@ pub enum WakeReason {
     KeepAlive,
     /// A message's lifetime ends, or a receiver has waited long enough for one.
     Lifetime,
-    /// An application said what rate it needs, and whether it gets it is looked at.
+    /// Whether an application gets the rate that it needs is looked at.
     Target,
     /// A scheduler asked for it.
     Scheduler,
