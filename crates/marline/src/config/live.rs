@@ -49,7 +49,7 @@ pub struct LiveIn {
     pub listen: SocketAddr,
     /// How long a datagram is worth sending, and how long the receiver waits for one that is missing.
     pub latency: Duration,
-    /// The rate that is needed; `None` to have it measured.
+    /// The rate that is needed; `None` to have it measured, or where it is [not looked after](Self::untargeted).
     pub target: Option<Rate>,
     /// Video frames go as blocks, with these terms.
     pub frames: Option<FrameTerms>,
@@ -141,6 +141,16 @@ impl LiveIn {
         }
     }
 
+    /// The option for which nothing has a target rate, if nothing has: schedulers of blocks and objects judge each by
+    /// itself. With `objects=auto`, what is not recognised has one.
+    pub fn untargeted(&self) -> Option<&'static str> {
+        match (self.frames, self.objects) {
+            (Some(_), _) => Some("deadline"),
+            (None, AsObjects::On) => Some("objects=on"),
+            (None, AsObjects::Off | AsObjects::Auto) => None,
+        }
+    }
+
     /// Reads an entry; what it does not say is as in `defaults`.
     ///
     /// # Errors
@@ -170,14 +180,14 @@ impl LiveIn {
             priority: PRIORITY,
         };
         let (mut deadline, mut reliability) = (defaults.deadline, defaults.reliability);
-        let mut scheduler = None;
+        let (mut scheduler, mut targeted) = (None, false);
         for (key, value) in options {
             match key {
                 "deadline" => deadline = Some(live_deadline(value)?),
                 "reliability" => reliability = Some(live_reliability(value)?),
                 "name" => entry.name = value.parse()?,
                 "latency" => entry.latency = live_latency(value)?,
-                "target" => entry.target = live_target(value)?,
+                "target" => (entry.target, targeted) = (live_target(value)?, true),
                 "objects" => entry.objects = live_objects(value)?,
                 "scheduler" => scheduler = Some(value),
                 _ => entry.priority = priority(value)?,
@@ -199,6 +209,16 @@ impl LiveIn {
             return Err(wrong.hint(
                 "leave one of them out; with `objects`, `latency` bounds how late a frame may be",
             ));
+        }
+        if let Some(option) = entry.untargeted() {
+            if targeted {
+                return Err(
+                    Problem::new(format!("`target` does not go with `{option}`")).hint(
+                        "leave one of them out: a target rate is for datagrams that go one by one",
+                    ),
+                );
+            }
+            entry.target = None;
         }
         let (kind, usual) = match entry.frames {
             Some(_) => (FlowKind::Blocks, FRAME_SCHEDULER),
@@ -389,6 +409,11 @@ mod tests {
         assert_eq!(terms.deadline, Duration::from_millis(80));
         assert_eq!(terms.reliability(), 0.99);
         assert_eq!(frames.budget(), terms.deadline);
+        // The one for all holds for datagrams.
+        assert_eq!(
+            (frames.target, frames.untargeted()),
+            (None, Some("deadline"))
+        );
         assert_eq!(frames.scheduler, Some(FRAME_SCHEDULER.parse().unwrap()));
         let own = read("udp://:1,scheduler=hop-leap,deadline=80ms").unwrap();
         assert_eq!(own.scheduler, Some("hop-leap".parse().unwrap()));
@@ -396,7 +421,12 @@ mod tests {
         let objects = read("udp://:1,objects=on,scheduler=sos").unwrap();
         assert_eq!(objects.objects_scheduler, Some("sos".parse().unwrap()));
         assert_eq!(objects.options_of_objects().lifetime, Some(LATENCY));
+        assert_eq!(
+            (objects.target, objects.untargeted()),
+            (None, Some("objects=on"))
+        );
         let either = read("udp://:1,objects=auto,scheduler=edpf").unwrap();
+        assert_eq!((either.target, either.untargeted()), (plain.target, None));
         let edpf = Some("edpf".parse().unwrap());
         assert_eq!((either.objects, either.scheduler), (AsObjects::Auto, edpf));
         assert_eq!(either.options_of_objects().scheduler, edpf);
@@ -421,6 +451,14 @@ mod tests {
             ("udp://:1,latency=1ms", "between 10ms and 60s"),
             ("udp://:1,latency", "needs a value"),
             ("udp://:1,target=fast", "not a rate"),
+            (
+                "udp://:1,target=9mbps,deadline=80ms",
+                "`target` does not go with `deadline`",
+            ),
+            (
+                "udp://:1,objects=on,target=auto",
+                "`target` does not go with `objects=on`",
+            ),
             ("udp://:1,name=My Cam", "not usable"),
             ("udp://:1,name=a,name=b", "twice"),
             ("udp://:1,priority=9", "0 (served first) to 7"),

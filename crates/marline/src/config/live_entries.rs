@@ -72,6 +72,15 @@ pub(super) fn live_in(
         })?;
         entries.push(entry);
     }
+    if let (Some(value), Some(_)) = (&raw.target, target)
+        && entries.iter().all(|entry| entry.untargeted().is_some())
+    {
+        return Err(
+            Problem::new("there is no live entry that it could hold for: frames with a deadline and objects have none")
+                .hint("leave it out, or `deadline` and `objects=on`")
+                .at(source.place("target", value)),
+        );
+    }
     Ok(entries)
 }
 

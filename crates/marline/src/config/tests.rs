@@ -518,6 +518,37 @@ fn wrong_tunnels_are_refused_with_the_mend() {
 }
 
 #[test]
+fn a_target_for_all_holds_for_the_entries_that_have_one() {
+    let read = |words: &[&str]| {
+        let all = ["--server", "S", "--target", "9mbps"];
+        client(&[&all, words].concat(), None)
+    };
+    let targets = |words: &[&str]| -> Vec<_> {
+        let config = read(words).unwrap();
+        config.live.iter().map(|entry| entry.target).collect()
+    };
+    let rate = Some(marline_base::Rate::from_mbps(9));
+    let (plain, frames) = ("udp://:5000", "udp://:5002,name=b,deadline=80ms");
+    assert_eq!(targets(&["--live", plain, "--live", frames]), [rate, None]);
+    assert_eq!(targets(&["--live", "udp://:5000,objects=auto"]), [rate]);
+    for words in [
+        &["--live", frames][..],
+        &["--live", plain, "--deadline", "80ms"],
+        &["--live", "udp://:5000,objects=on"],
+    ] {
+        let error = read(words).unwrap_err();
+        let shown = shown(&error);
+        assert!(
+            shown.contains("--target") && shown.contains("could hold for"),
+            "{shown}"
+        );
+    }
+    // The default, said aloud.
+    let auto = ["--server", "S", "--target", "auto", "--live", frames];
+    assert_eq!(client(&auto, None).unwrap().live[0].target, None);
+}
+
+#[test]
 fn live_entries_have_a_scheduler_of_their_own_unless_one_is_named() {
     let scheduler = |words: &[&str]| {
         let words = [&["--server", "S"], words].concat();
