@@ -21,7 +21,7 @@ pub(super) use display::show;
 Examples:
   marline live target 8mbps               the encoder now makes 8 Mb/s
   marline live target 12mbps --name cam   of several entries, the one called cam
-  marline live target auto                measure what the encoder makes
+  marline live target auto                what the encoder makes is what it needs
 
 How live entries fare, what the paths carry included: marline status [--json]")]
 pub(super) struct Args {
@@ -37,7 +37,7 @@ enum Action {
     /// Say what rate a live entry needs.
     ///
     /// Only what the paths carry beyond it is spent on copies; when they carry less, the log, the status and the metrics
-    /// say so.
+    /// say so. Entries with a deadline or objects=on have none.
     Target {
         /// A rate, such as 8mbps, or `auto` to have it measured.
         #[arg(value_name = "RATE")]

@@ -14,9 +14,13 @@ pub struct LiveStatus {
     pub flows: u64,
     /// How long the receiver waits for a missing datagram, milliseconds; a server does not know.
     pub latency_ms: Option<f64>,
-    /// The rate that was said to be needed, bits per second; `None` where it is measured.
+    /// The rate that was said to be needed, bits per second; `None` where it is measured, or nobody looks after it.
     pub target_bps: Option<u64>,
-    /// What the paths carry, bits per second, while that is less than the target.
+    /// Whether it is looked after that the paths carry what is needed, as said or measured: for flows of datagrams from
+    /// local programs, and not for video frames with a deadline or what travels as objects.
+    #[serde(default)]
+    pub watched: bool,
+    /// What the paths carry, bits per second, while that is less than what is needed.
     pub capacity_bps: Option<u64>,
     /// From local programs into the session.
     pub sent: LiveSent,

@@ -374,6 +374,7 @@ pub(crate) mod tests {
                 flows: 1,
                 latency_ms: Some(150.0),
                 target_bps: Some(10_000_000),
+                watched: true,
                 capacity_bps: Some(7_500_000),
                 sent: LiveSent {
                     datagrams: 9_000,

@@ -15,7 +15,7 @@ use marline_proto::wire::FlowId;
 
 use super::shared::Shared;
 
-/// Whether the paths carry the rate that an application said it needs.
+/// Whether the paths carry the rate that an application needs, as it said or as it writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TargetNews {
     /// They do not: the application had better write less, or what it writes will be late.
@@ -48,7 +48,9 @@ impl Packets {
 
     /// Says what rate the application needs, an encoder's bit rate for example: schedulers spend
     /// only what is left over on redundancy, and [`target_news`](Self::target_news) tells when the
-    /// paths carry less. It may change at any time. `None` lets schedulers measure it.
+    /// paths carry less. It may change at any time. `None`, as at the beginning, has it measured; there
+    /// are news then, too, if the flow has a lifetime and no [bounded queue](Self::set_queue), so that
+    /// what is written is what is needed.
     pub fn set_target(&self, target: Option<Rate>) {
         let mut state = self.shared.lock();
         state.forget_news(self.flow);
@@ -113,8 +115,6 @@ impl Packets {
     /// [`io::ErrorKind::InvalidInput`] if this message is too long or the scheduler refuses it; any
     /// other kind if the flow is over.
     pub async fn send(&self, message: Bytes) -> io::Result<()> {
-        poll_fn(|cx| {
-            let now = self.shared.clock.now();
         self.send_waited(message, Duration::ZERO).await
     }
 
@@ -124,6 +124,8 @@ impl Packets {
     /// As those of [`send`](Self::send).
     pub async fn send_waited(&self, message: Bytes, waited: Duration) -> io::Result<()> {
         let since = self.shared.clock.now() - waited;
+        poll_fn(|cx| {
+            let now = self.shared.clock.now();
             let mut state = self.shared.lock();
             if let Some(closed) = &state.closed {
                 return Poll::Ready(Err(closed.clone().into()));

@@ -36,8 +36,9 @@ impl PacketFlow for Packets {
         Packets::set_scheduler(self, scheduler);
     }
 
-    fn set_target(&self, target: Option<Rate>) {
+    fn set_target(&self, target: Option<Rate>) -> bool {
         Packets::set_target(self, target);
+        true
     }
 
     async fn target_news(&self) -> Option<TargetNews> {

@@ -19,6 +19,8 @@ pub(super) struct Entry {
     pub(super) name: LiveName,
     latency: Option<Duration>,
     target: watch::Sender<Option<Rate>>,
+    /// Why it has none, if it has none.
+    untargeted: Option<ManageError>,
     flows: Mutex<Flows>,
     complained: AtomicBool,
 }
@@ -35,12 +37,14 @@ impl Entry {
         name: LiveName,
         latency: Option<Duration>,
         target: Option<Rate>,
+        untargeted: Option<ManageError>,
     ) -> Arc<Self> {
         Arc::new(Entry {
             id: id as u64,
             name,
             latency,
             target: watch::Sender::new(target),
+            untargeted,
             flows: Mutex::default(),
             complained: AtomicBool::new(false),
         })
@@ -53,6 +57,22 @@ impl Entry {
     /// The target of the moment, and its changes.
     pub(super) fn target(&self) -> watch::Receiver<Option<Rate>> {
         self.target.subscribe()
+    }
+
+    /// Why a target would hold for nothing, if it would.
+    fn aimless(&self) -> Option<ManageError> {
+        if self.untargeted.is_some() {
+            return self.untargeted.clone();
+        }
+        let flows = self.flows();
+        let none = !flows.running.is_empty() && !flows.running.iter().any(|f| f.is_watched());
+        let name = &self.name;
+        none.then(|| ManageError {
+            message: format!(
+                "what live {name} is sent travels as objects, which have no target rate"
+            ),
+            hint: Some("with `objects=off` it travels as datagrams, which have one".into()),
+        })
     }
 
     /// A datagram of a local program was dropped before it had a flow.
@@ -100,6 +120,7 @@ impl Entry {
             flows: running.len() as u64,
             latency_ms: self.latency.map(|latency| latency.as_secs_f64() * 1e3),
             target_bps: self.target.borrow().map(Rate::as_bps),
+            watched: sum.watched,
             capacity_bps: sum.capacity.map(Rate::as_bps),
             sent: sum.sent,
             received: sum.received,
@@ -129,9 +150,8 @@ impl Drop for Running {
             .running
             .retain(|meter| !Arc::ptr_eq(meter, &self.meter));
         // A flow that has ended has neither a rate nor a capacity.
-        self.meter.target(None);
+        self.meter.watch(false);
         self.meter.add_to(&mut flows.ended);
-        flows.ended.capacity = None;
         flows.ended.sent.rate_bps = 0;
         flows.ended.received.rate_bps = 0;
     }
@@ -159,7 +179,7 @@ impl Board {
     /// Gives an entry another target, or has it measured; without a name the only entry is meant.
     ///
     /// # Errors
-    /// There is no such entry, or more than one and no name.
+    /// There is no such entry, or more than one and no name; or nothing of the entry has a target.
     pub fn set_target(&self, name: Option<&str>, target: Option<Rate>) -> Result<(), ManageError> {
         let names = || {
             let names: Vec<String> = self.0.iter().map(|e| e.name.to_string()).collect();
@@ -191,7 +211,81 @@ impl Board {
                 })?
             }
         };
-        entry.target.send_replace(target);
-        Ok(())
+        match entry.aimless() {
+            Some(why) => Err(why),
+            None => {
+                entry.target.send_replace(target);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::io;
+
+    /// Takes everything, and a target or not.
+    struct Sink(bool);
+
+    impl PacketFlow for Sink {
+        async fn send(&self, _: Bytes) -> io::Result<()> {
+            Ok(())
+        }
+
+        async fn recv(&self) -> Option<Bytes> {
+            None
+        }
+
+        fn set_target(&self, _: Option<Rate>) -> bool {
+            self.0
+        }
+    }
+
+    fn entry(untargeted: Option<ManageError>) -> Arc<Entry> {
+        Entry::new(0, LiveName::default(), None, None, untargeted)
+    }
+
+    #[test]
+    fn a_target_that_would_hold_for_nothing_is_refused() {
+        let why = ManageError {
+            message: "it has a deadline".into(),
+            hint: None,
+        };
+        let rate = Some(Rate::from_mbps(8));
+        let board = Board::new([entry(Some(why.clone()))]);
+        assert_eq!(board.set_target(None, rate), Err(why));
+        let entry = entry(None);
+        let board = Board::new([Arc::clone(&entry)]);
+        let set = || board.set_target(None, rate).map_err(|error| error.message);
+        assert_eq!(set(), Ok(()), "nothing was sent yet");
+        let [objects, datagrams] = [Arc::new(Sink(false)), Arc::new(Sink(true))];
+        let _first = entry.begin(&objects);
+        assert!(set().unwrap_err().contains("travels as objects"));
+        let second = entry.begin(&datagrams);
+        second.watch(datagrams.set_target(rate));
+        assert_eq!(set(), Ok(()), "one of the senders has a target");
+    }
+
+    #[test]
+    fn what_nobody_looks_after_is_not_said_to_be_enough() {
+        use crate::endpoint::TargetNews;
+        let entry = entry(None);
+        let seen = || {
+            let status = entry.status();
+            (status.watched, status.capacity_bps)
+        };
+        assert_eq!(seen(), (false, None));
+        let flow = Arc::new(Sink(true));
+        let running = entry.begin(&flow);
+        running.watch(true);
+        assert_eq!(seen(), (true, None));
+        let capacity = Rate::from_mbps(6);
+        running.target(Some(TargetNews::Below { capacity }));
+        assert_eq!(seen(), (true, Some(6_000_000)));
+        drop(running);
+        assert_eq!(seen(), (false, None));
     }
 }

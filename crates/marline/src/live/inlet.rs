@@ -5,6 +5,7 @@ use super::inspect::{Content, Inspector};
 use super::rtp::Header;
 use super::{Board, Frames, Media};
 use crate::config::{FrameTerms, LiveIn};
+use crate::control::ManageError;
 use crate::endpoint::TargetNews;
 use crate::proxy::associations::{Associations, IDLE};
 use crate::proxy::front::ListenError;
@@ -112,9 +113,13 @@ impl Inlets {
                 error,
             })?;
             roomy(&socket);
-            let name = config.name.clone();
+            let (name, budget) = (config.name.clone(), Some(config.budget()));
+            let untargeted = config.untargeted().map(|option| ManageError {
+                message: format!("live {name} has no target rate, because of its `{option}`"),
+                hint: Some("a target rate is for datagrams that go one by one".into()),
+            });
             let inlet = Inlet {
-                entry: Entry::new(id, name, Some(config.budget()), config.target),
+                entry: Entry::new(id, name, budget, config.target, untargeted),
                 options: config.options(),
                 latency: config.frames.map_or(config.latency, |terms| terms.deadline),
                 frames: config.frames,
@@ -286,8 +291,19 @@ async fn steer<P: PacketFlow>(entry: &Entry, flow: &P, running: &Running) {
     let mut target = entry.target();
     loop {
         let rate = *target.borrow_and_update();
-        flow.set_target(rate);
-        running.target(None);
+        let watched = flow.set_target(rate);
+        running.watch(watched);
+        let wanted = rate.map(|rate| format!("{:.1} Mb/s", rate.as_mbps_f64()));
+        if let (Some(wanted), false) = (&wanted, watched) {
+            let name = &entry.name;
+            tracing::warn!(
+                "live {name}: what it is sent travels as objects, which have no target rate: {wanted} is not looked after"
+            );
+        }
+        let wanted = wanted.map_or_else(
+            || "what is written".to_owned(),
+            |wanted| format!("the {wanted} that it needs"),
+        );
         loop {
             let news = tokio::select! {
                 changed = target.changed() => match changed {
@@ -296,17 +312,15 @@ async fn steer<P: PacketFlow>(entry: &Entry, flow: &P, running: &Running) {
                 },
                 news = flow.target_news() => news,
             };
-            let wanted = rate.map_or(0.0, marline_base::Rate::as_mbps_f64);
             match news {
                 Some(TargetNews::Below { capacity }) => tracing::warn!(
-                    "live {}: the paths carry {:.1} Mb/s of the {wanted:.1} Mb/s that it needs",
+                    "live {}: the paths carry {:.1} Mb/s of {wanted}",
                     entry.name,
                     capacity.as_mbps_f64()
                 ),
-                Some(TargetNews::Met) => tracing::info!(
-                    "live {}: the paths carry the {wanted:.1} Mb/s that it needs again",
-                    entry.name
-                ),
+                Some(TargetNews::Met) => {
+                    tracing::info!("live {}: the paths carry {wanted} again", entry.name)
+                }
                 // The flow is over, which is noticed where it is read.
                 None => std::future::pending().await,
             }
@@ -318,6 +332,59 @@ async fn steer<P: PacketFlow>(entry: &Entry, flow: &P, running: &Running) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::LiveName;
+    use std::sync::Mutex;
+
+    /// Notes how long what is sent had waited.
+    #[derive(Default)]
+    struct Noted(Mutex<Vec<Duration>>);
+
+    impl PacketFlow for Noted {
+        async fn send(&self, message: Bytes) -> io::Result<()> {
+            self.send_waited(message, Duration::ZERO).await
+        }
+
+        async fn send_waited(&self, _: Bytes, waited: Duration) -> io::Result<()> {
+            self.0.lock().unwrap().push(waited);
+            Ok(())
+        }
+
+        async fn recv(&self) -> Option<Bytes> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn the_budget_counts_from_when_a_datagram_came() {
+        // So long that a busy machine is not what is tested.
+        let minute = Duration::from_secs(60);
+        let inlet = Inlet {
+            entry: Entry::new(0, LiveName::default(), None, None, None),
+            options: OpenOptions::new(Bytes::new()),
+            latency: 2 * minute,
+            frames: None,
+            objects: AsObjects::Off,
+            of_objects: OpenOptions::new(Bytes::new()),
+        };
+        let now = Instant::now();
+        let early = [3 * minute, minute].map(|waited| Arrived {
+            at: now - waited,
+            datagram: Bytes::new(),
+        });
+        let waiting = Inflow {
+            early: early.into(),
+            rest: mpsc::channel(1).1,
+        };
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let peer = socket.local_addr().unwrap();
+        let flow = Arc::new(Noted::default());
+        exchange(Arc::clone(&flow), &inlet, waiting, &socket, peer).await;
+        let waited = flow.0.lock().unwrap().clone();
+        assert!(
+            matches!(waited[..], [one] if one >= minute && one < 2 * minute),
+            "{waited:?}"
+        );
+    }
 
     fn rtp(sequence: u16) -> Vec<u8> {
         let [high, low] = sequence.to_be_bytes();

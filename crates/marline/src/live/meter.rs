@@ -83,7 +83,9 @@ struct State {
     sent: Side,
     received: Side,
     refused: u64,
-    /// What the paths carry, while that is below the target.
+    /// Whether the paths carry what is needed is looked after,
+    watched: bool,
+    /// and what they carry, while that is less.
     capacity: Option<Rate>,
     /// The session's counters when they were last seen.
     counters: FlowCounters,
@@ -113,6 +115,7 @@ impl Meter {
                 sent: Side::new(now),
                 received: Side::new(now),
                 refused: 0,
+                watched: false,
                 capacity: None,
                 counters: FlowCounters::default(),
             }),
@@ -139,7 +142,17 @@ impl Meter {
         self.state().received.count(datagram);
     }
 
-    /// Another target holds, or something was learnt about it.
+    /// Whether the paths carry what is needed is looked after from now on, or not; nothing is known of it yet.
+    pub(super) fn watch(&self, watched: bool) {
+        let mut state = self.state();
+        (state.watched, state.capacity) = (watched, None);
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.state().watched
+    }
+
+    /// Something was learnt about that.
     pub(super) fn target(&self, news: Option<TargetNews>) {
         self.state().capacity = match news {
             Some(TargetNews::Below { capacity }) => Some(capacity),
@@ -157,6 +170,7 @@ impl Meter {
         let (counters, sent, received) = (state.counters, &mut state.sent, &mut state.received);
         sum.source_bytes += counters.source_bytes;
         sum.repeated_bytes += (counters.redundancy() * counters.source_bytes as f64) as u64;
+        sum.watched |= state.watched;
         sum.capacity = match (sum.capacity, state.capacity) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -197,6 +211,8 @@ pub(super) struct Sum {
     /// Bytes that left for the first time, and again.
     pub(super) source_bytes: u64,
     pub(super) repeated_bytes: u64,
+    /// Whether one of them gets what it needs is looked after.
+    pub(super) watched: bool,
     /// The least that the paths carry for one of them, while that is below its target.
     pub(super) capacity: Option<Rate>,
 }

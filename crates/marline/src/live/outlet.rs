@@ -3,6 +3,7 @@
 use super::entry::Entry;
 use super::{Board, LiveName};
 use crate::config::LiveOut;
+use crate::control::ManageError;
 use crate::proxy::idle::Idle;
 use crate::proxy::udp::{MAX_DATAGRAM, hand_over, roomy};
 use crate::proxy::{Host, PacketFlow, Target};
@@ -30,7 +31,12 @@ impl Outlets {
     /// Of these entries, which have different names.
     pub fn new(configs: &[LiveOut]) -> Self {
         let entry = |(id, config): (usize, &LiveOut)| {
-            let entry = Entry::new(id, config.name.clone(), None, None);
+            let name = config.name.clone();
+            let elsewhere = ManageError {
+                message: format!("live {name} ends here; what it needs is for its client to say"),
+                hint: Some("name the control socket of a client: --control".into()),
+            };
+            let entry = Entry::new(id, name, None, None, Some(elsewhere));
             (config.target.clone(), entry)
         };
         let entries: Vec<_> = configs.iter().enumerate().map(entry).collect();

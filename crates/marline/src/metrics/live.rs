@@ -96,9 +96,11 @@ impl Live {
                 family.get_or_create(&of_live).set(gauge(rate / 8));
             }
         }
-        self.below_target
-            .get_or_create(&of_live)
-            .set(i64::from(entry.capacity_bps.is_some()));
+        if entry.watched {
+            self.below_target
+                .get_or_create(&of_live)
+                .set(i64::from(entry.capacity_bps.is_some()));
+        }
     }
 
     pub(super) fn register(self, all: &mut Registry) {
@@ -166,12 +168,12 @@ impl Live {
         );
         all.register(
             "live_capacity_bytes_per_second",
-            "What the paths carry, while that is less than the target",
+            "What the paths carry, while that is less than what is needed, as said or measured",
             self.capacity,
         );
         all.register(
             "live_below_target",
-            "1 while the paths carry less than the target",
+            "1 while the paths carry less than what is needed, 0 while they do not; absent where nobody looks",
             self.below_target,
         );
     }

@@ -155,8 +155,11 @@ pub trait PacketFlow: Send + Sync + 'static {
     /// Chooses the scheduler of what this end sends. Flows without schedulers do nothing with it.
     fn set_scheduler(&self, _: Choice) {}
 
-    /// Says what rate the application needs; `None` to have it measured. Flows without schedulers do nothing with it.
-    fn set_target(&self, _: Option<Rate>) {}
+    /// Says what rate the application needs; `None` to have it measured. Returns whether anybody looks after it: most
+    /// flows do nothing with it.
+    fn set_target(&self, _: Option<Rate>) -> bool {
+        false
+    }
 
     /// Waits until the paths carry less than the target, or carry it again; `None` when the flow is over. May wait for
     /// ever where nothing is known of it.

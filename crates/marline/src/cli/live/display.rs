@@ -56,13 +56,12 @@ fn text(entry: &LiveStatus) -> String {
     if sent.datagrams > 0 {
         push_sent(&mut text, sent);
     }
-    if let (Some(capacity), Some(target)) = (capacity_bps, target_bps) {
-        let _ = write!(
-            text,
-            " PATHS CARRY {:.1} OF {:.1} Mb/s",
-            mbps(*capacity),
-            mbps(*target)
-        );
+    if let Some(capacity) = capacity_bps {
+        let _ = write!(text, " PATHS CARRY {:.1}", mbps(*capacity));
+        if let Some(target) = target_bps {
+            let _ = write!(text, " OF {:.1}", mbps(*target));
+        }
+        text.push_str(" Mb/s");
     }
     if received.datagrams > 0 {
         push_received(&mut text, received);
@@ -131,6 +130,12 @@ mod tests {
              PATHS CARRY 7.5 OF 10.0 Mb/s out 0.1 Mb/s, lost 3, late 2, reordered 5, duplicated 4, \
              output RTP lost 12 late 13 duplicated 14"
         );
+        // What is needed is measured, and is what comes in.
+        let measured = LiveStatus {
+            target_bps: None,
+            ..live.clone()
+        };
+        assert!(text(&measured).contains("breaks 1 PATHS CARRY 7.5 Mb/s out"));
         let quiet = LiveStatus {
             sent: LiveSent::default(),
             received: LiveReceived::default(),

@@ -166,6 +166,51 @@ fn a_target_is_changed_while_the_client_runs() {
     );
 }
 
+#[test]
+fn what_has_no_target_refuses_one_and_is_not_said_to_get_enough() {
+    for option in ["deadline=80ms", "objects=on"] {
+        let target = sink();
+        let address = target.local_addr().unwrap();
+        let live = Live::start(["delay=1ms", "delay=5ms"], address, &format!(",{option}"));
+        live.sender().send(&video(0, 0, true)).unwrap();
+        until("the flow", || (live.status()[0].flows > 0).then_some(()));
+        assert!(!live.status()[0].watched);
+        let error = live.client.refused(&["live", "target", "8mbps"]);
+        assert!(error.contains("live live has no target rate"), "{error}");
+        assert_eq!(live.status()[0].target_bps, None);
+    }
+}
+
+#[test]
+fn links_that_carry_less_than_is_written_are_told_without_a_target() {
+    let target = sink();
+    let links = ["rate=1mbit,delay=5ms", "rate=1mbit,delay=10ms"];
+    let live = Live::start(links, target.local_addr().unwrap(), "");
+    assert!(!live.status()[0].watched, "nothing is written");
+    thread::scope(|scope| {
+        let told = scope.spawn(|| {
+            until("the capacity", || {
+                let [client, _] = live.status();
+                client.capacity_bps.inspect(|bps| {
+                    assert!(client.watched && client.target_bps.is_none());
+                    assert!(*bps < 4_000_000, "{bps}");
+                })
+            })
+        });
+        let socket = live.sender();
+        for number in 0.. {
+            if told.is_finished() {
+                break;
+            }
+            socket.send(&transport(number)).unwrap();
+            thread::sleep(INTERVAL);
+        }
+    });
+    live.client.logged("the capacity", |line| {
+        line.contains("Mb/s of what is written").then_some(())
+    });
+}
+
 /// An RTP packet of video: this place of a frame, and bytes of its own.
 fn video(frame: u32, place: u16, last: bool) -> Vec<u8> {
     let sequence = (frame as u16).wrapping_mul(PLACES) + place;
