@@ -45,7 +45,7 @@ async fn main() -> Outcome<()> {
     let received = Arc::new(AtomicU64::new(0));
     tokio::spawn(count(server.clone(), Arc::clone(&received)));
 
-    // In order, and never later than 300 ms.
+    // In order; nothing is waited for longer than 300 ms.
     let flow = client
         .open_packets(OpenOptions {
             lifetime: Some(Duration::from_millis(300)),

@@ -38,8 +38,8 @@ Examples:
     marline client --server 'marline://...' --path wlan0 --path wwan0 --socks off \\
       --forward udp:127.0.0.1:5000=game.example:5000,scheduler=redundant,lifetime=200ms
 
-  A camera's or encoder's stream (MPEG-TS, RTP, SRT or RIST over UDP) to port 5000 of this host, at most 300 ms late,
-  of which 10 Mb/s must get through; the server has --live too:
+  A camera's or encoder's stream (MPEG-TS, RTP, SRT or RIST over UDP) to port 5000 of this host, at most 300 ms later
+  than the paths take, of which 10 Mb/s must get through; the server has --live too:
     marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5000 --target 10mbps
 
   Video as RTP of which 99 of 100 frames must be whole 80 ms after their first packet:

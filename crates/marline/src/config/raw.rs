@@ -49,9 +49,9 @@ pub struct RawClient {
     pub forward: Vec<Written>,
     /// A live entry: udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
     /// [,objects=off|auto|on][,scheduler=SCHEDULER][,priority=0..7]. What local programs send there (MPEG-TS, RTP, SRT,
-    /// RIST) goes to the server's --live of the same name, in order and never later than the latency budget. With
-    /// objects=auto, frames of RTP and PES packets of MPEG-TS are planned whole; objects=on does so with whatever comes.
-    /// Give it once for each entry.
+    /// RIST) goes to the server's --live of the same name, in order, at most the latency budget later than the paths take.
+    /// With objects=auto, frames of RTP and PES packets of MPEG-TS are planned whole; objects=on does so with whatever
+    /// comes. Give it once for each entry.
     #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
     pub live: Vec<Entry>,
     /// Latency budget of live entries that name none [default: 300ms].
@@ -64,8 +64,9 @@ pub struct RawClient {
     /// Probability with which frames should keep their deadline, 0.5 to 0.9999 [default: 0.98].
     #[arg(long, value_name = "P", value_parser = Written::flag)]
     pub reliability: Option<Written>,
-    /// Rate that live entries which name none need, such as 10mbps, or `auto` to have it measured: only what the paths
-    /// carry beyond it is spent on copies, and you are told when they carry less [default: auto].
+    /// Rate that live entries which name none need, such as 10mbps, or `auto`: what is sent to them. Only what the paths
+    /// carry beyond it is spent on copies, and you are told when they carry less. Not for entries with a deadline or
+    /// objects=on [default: auto].
     #[arg(long, value_name = "RATE", value_parser = Written::flag)]
     pub target: Option<Written>,
     /// Carry IP packets: make this network interface, whose packets the server's --tun passes on. Needs root or
