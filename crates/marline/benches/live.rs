@@ -71,10 +71,7 @@ const CELLS: [Cell; 11] = [
     ),
     cell(
         "8+8, RTT 80±40/160",
-        [
-            JITTERY,
-            "rate=8mbit,delay=80ms,queue=100p",
-        ],
+        [JITTERY, "rate=8mbit,delay=80ms,queue=100p"],
         "80 / 83",
     ),
     cell("2 % in bursts, 20/20", [NEAR_LOSSY, NEAR_LOSSY], "-"),

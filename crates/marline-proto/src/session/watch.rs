@@ -113,7 +113,7 @@ impl Watch {
         }
         let begin = || WriteRate::begin(now + PAUSE);
         let measured = self.measured.get_or_insert_with(begin);
-        measured.observe(now, written);
+        measured.observe(now, written, written);
         let target = Rate::from_bps((measured.upper()? * 8.0) as u64);
         // The fastest of a stream's seconds are a little more than it needs.
         (target > Rate::ZERO).then(|| (target, target.scaled(0.9)))
