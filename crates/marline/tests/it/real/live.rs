@@ -169,7 +169,7 @@ fn a_target_is_changed_while_the_client_runs() {
 #[test]
 fn what_has_no_target_refuses_one_and_is_not_said_to_get_enough() {
     for option in ["deadline=80ms", "objects=on"] {
-        let target = sink();
+        let target = roomy_socket();
         let address = target.local_addr().unwrap();
         let live = Live::start(["delay=1ms", "delay=5ms"], address, &format!(",{option}"));
         live.sender().send(&video(0, 0, true)).unwrap();
@@ -183,7 +183,7 @@ fn what_has_no_target_refuses_one_and_is_not_said_to_get_enough() {
 
 #[test]
 fn links_that_carry_less_than_is_written_are_told_without_a_target() {
-    let target = sink();
+    let target = roomy_socket();
     let links = ["rate=1mbit,delay=5ms", "rate=1mbit,delay=10ms"];
     let live = Live::start(links, target.local_addr().unwrap(), "");
     assert!(!live.status()[0].watched, "nothing is written");
