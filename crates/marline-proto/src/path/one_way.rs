@@ -200,7 +200,7 @@ mod tests {
         };
         assert!(!sees_queue((0..7).map(ramp)));
         assert!(sees_queue((0..16).map(ramp)));
-        // 4 ms of a queue, and one that swings by 10 ms.
+        // 4 ms of a queue, and a swing of 10 ms that rises for six packets.
         assert!(!sees_queue((0..20).map(|n| 20.0 + 0.2 * f64::from(n))));
         let wave = |n: u32| 25.0 + 5.0 * (f64::from(n) / 2.0).sin();
         assert!(!sees_queue((0..1_000).map(wave)));

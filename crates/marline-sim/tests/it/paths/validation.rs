@@ -28,17 +28,38 @@ fn questions(session: &mut Session, now: Instant) -> Vec<bool> {
     found
 }
 
-/// A peer may acknowledge any datagram. When the question is known to be lost by a later one that asked
-/// for nothing, nothing is outstanding, and the path must be asked again nevertheless.
-#[test]
-fn it_is_asked_again_though_the_question_is_known_to_be_lost() {
-    let (config, mut now) = (Config::default(), Instant::ZERO);
+/// A session whose path was asked for the first time, at the beginning.
+fn asking() -> Session {
+    let (config, now) = (Config::default(), Instant::ZERO);
     let peer = config.params();
     let mut session = Session::new(now, Side::Client, config, peer, 1).expect("good");
     let added = session.add_path(now, PATH, &PathParams::default());
     added.expect("a path");
     assert_eq!(questions(&mut session, now), [true]);
-    now = Instant::from_millis(10);
+    session
+}
+
+/// When it is asked again within two seconds (ms), if nothing more is heard from `now` on.
+fn asked_again(session: &mut Session, mut now: Instant) -> Vec<u64> {
+    let mut asked = Vec::new();
+    while let Some((at, _)) = session.poll_timeout(now)
+        && at <= Instant::from_millis(2_000)
+    {
+        now = now.max(at);
+        session.handle_timeout(now);
+        if questions(session, now).contains(&true) {
+            asked.push(now.as_micros() / 1_000);
+        }
+    }
+    asked
+}
+
+/// A peer may acknowledge any datagram. When the question is known to be lost by a later one that asked
+/// for nothing, nothing is outstanding, and the path must be asked again nevertheless.
+#[test]
+fn it_is_asked_again_though_the_question_is_known_to_be_lost() {
+    let mut session = asking();
+    let now = Instant::from_millis(10);
     hear(&mut session, now, 0, &Frame::Ping);
     assert_eq!(questions(&mut session, now), [false], "an acknowledgement");
     let ack = Ack {
@@ -50,39 +71,15 @@ fn it_is_asked_again_though_the_question_is_known_to_be_lost() {
             at_us: 15_000,
         }],
     };
-    now = Instant::from_millis(20);
+    let now = Instant::from_millis(20);
     hear(&mut session, now, 1, &Frame::Ack(ack));
-    let mut asked = Vec::new();
-    while let Some((at, _)) = session.poll_timeout(now)
-        && at <= Instant::from_millis(2_000)
-    {
-        now = now.max(at);
-        session.handle_timeout(now);
-        if questions(&mut session, now).contains(&true) {
-            asked.push(now);
-        }
-    }
+    let asked = asked_again(&mut session, now);
     assert!(!asked.is_empty(), "it is given up after 3 s");
 }
 
 /// All waits for the first answer, and each question may be lost.
 #[test]
 fn it_is_asked_again_after_the_round_trip_that_is_assumed() {
-    let (config, mut now) = (Config::default(), Instant::ZERO);
-    let peer = config.params();
-    let mut session = Session::new(now, Side::Client, config, peer, 1).expect("good");
-    let added = session.add_path(now, PATH, &PathParams::default());
-    added.expect("a path");
-    assert_eq!(questions(&mut session, now), [true]);
-    let mut asked = Vec::new();
-    while let Some((at, _)) = session.poll_timeout(now)
-        && at <= Instant::from_millis(2_000)
-    {
-        now = now.max(at);
-        session.handle_timeout(now);
-        if questions(&mut session, now).contains(&true) {
-            asked.push(now.as_micros() / 1_000);
-        }
-    }
+    let asked = asked_again(&mut asking(), Instant::ZERO);
     assert_eq!(asked, [200, 600, 1_400]);
 }
