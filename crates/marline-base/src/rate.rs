@@ -1,4 +1,5 @@
 use core::fmt;
+use core::iter::Sum;
 use core::time::Duration;
 
 /// A data rate in bits a second.
@@ -102,6 +103,13 @@ impl Rate {
     }
 }
 
+/// What several paths carry together: no more than the largest rate, which stands for no limit.
+impl Sum for Rate {
+    fn sum<I: Iterator<Item = Self>>(rates: I) -> Self {
+        rates.fold(Self::ZERO, |sum, rate| Self(sum.0.saturating_add(rate.0)))
+    }
+}
+
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
@@ -132,6 +140,20 @@ mod tests {
         assert_eq!(
             Rate::from_bytes_over(1_500, Duration::from_micros(600)),
             Rate::from_mbps(20)
+        );
+    }
+
+    #[test]
+    fn rates_without_limit_add_up_to_one() {
+        let rates = [
+            Rate::from_mbps(8),
+            Rate::from_bps(u64::MAX),
+            Rate::from_mbps(2),
+        ];
+        assert_eq!(rates.into_iter().sum::<Rate>(), Rate::from_bps(u64::MAX));
+        assert_eq!(
+            [rates[0], rates[2]].into_iter().sum::<Rate>(),
+            Rate::from_mbps(10)
         );
     }
 

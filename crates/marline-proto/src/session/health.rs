@@ -63,10 +63,10 @@ impl Session {
     fn detour(&self, index: usize) -> Duration {
         let others = self.paths.iter().enumerate();
         let active = others.filter(|(i, path)| *i != index && path.state() == PathState::Active);
-        let rates: u64 = active.map(|(_, path)| path.rate().as_bps()).sum();
+        let rates: Rate = active.map(|(_, path)| path.rate()).sum();
         match rates {
-            0 => Duration::ZERO,
-            _ => Rate::from_bps(rates).time_for(self.paths[index].in_flight()),
+            Rate::ZERO => Duration::ZERO,
+            _ => rates.time_for(self.paths[index].in_flight()),
         }
     }
 

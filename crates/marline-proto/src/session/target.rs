@@ -68,8 +68,7 @@ impl Session {
         if self.next_look().is_none_or(|at| at > now) {
             return;
         }
-        let rates = self.views().iter().map(|view| view.rate.as_bps()).sum();
-        let rates = Rate::from_bps(rates);
+        let rates: Rate = self.views().iter().map(|view| view.rate).sum();
         while let Some(&(at, id)) = self.looks.first()
             && at <= now
         {
