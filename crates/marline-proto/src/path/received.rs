@@ -74,7 +74,7 @@ impl Received {
         if self.largest.is_none_or(|(largest, _)| packet > largest) {
             self.largest = Some((packet, now));
             let has = |number| number < self.floor || self.ranges.contains(number);
-            self.silence.on_number(packet, has);
+            self.silence.on_number(now, packet, has);
         }
         if self.unreported.len() < MAX_ARRIVALS {
             self.unreported.push((packet, now));
