@@ -17,9 +17,11 @@ const MIN_PIPE_PACKETS: u64 = 4;
 /// §4.2.1: round-trip time assumed for the pacing rate before there is a sample.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
-/// The gentle manner begins with what this rate brings in a round trip where that is more than the
+/// The gentle manner begins with what this rate brings in two round trips where that is more than the
 /// usual ten packets, but not with more than so many: otherwise a live stream over a path of 160 ms
-/// waits for half a second until it carries its share.
+/// waits for half a second until it carries its share. In two, for the first that is measured may have been a
+/// lucky one, or have come back by a quicker path. It is paced as the usual window would be, or as that rate
+/// would: the path may carry no more.
 const FIRST_RATE: Rate = Rate::from_mbps(2);
 const FIRST_PACKETS: u64 = 32;
 
@@ -29,7 +31,7 @@ pub(super) struct Control {
     /// Congestion window (bytes).
     pub(super) window: u64,
     /// What the window is before anything is acknowledged (bytes).
-    initial: u64,
+    pub(super) initial: u64,
     pub(super) pacing_rate: Rate,
     /// The pacing rate does not rest on a guess any more.
     measured: bool,
@@ -106,13 +108,15 @@ impl Control {
             return;
         }
         self.measured = true;
+        let usual = self.initial;
+        let mut rate = Rate::from_bytes_over(usual, srtt);
         if manner == Manner::HalfPipe {
             let most = FIRST_PACKETS * self.mtu;
-            let usual = self.initial;
-            self.initial = FIRST_RATE.bytes_in(srtt).clamp(usual, most.max(usual));
+            self.initial = FIRST_RATE.bytes_in(srtt * 2).clamp(usual, most.max(usual));
             self.window += self.initial - usual;
+            rate = rate.max(FIRST_RATE);
         }
-        self.pacing_rate = Rate::from_bytes_over(self.initial, srtt).scaled(HIGH_GAIN);
+        self.pacing_rate = rate.scaled(HIGH_GAIN);
     }
 }
 

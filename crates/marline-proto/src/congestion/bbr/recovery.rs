@@ -8,7 +8,7 @@
 //! only as much may leave as is acknowledged of what is left, and the repairs wait, for which
 //! everything waits that is delivered in order. What overflowed a queue stood beyond the pipe. Where no queue
 //! stands nothing overflowed one, and two pipes are left: with one, a few acknowledgements lost to the same air
-//! stop the path.
+//! stop the path. What is lost before anything was measured, such as the first questions, leaves the first window.
 
 use marline_base::Instant;
 
@@ -92,7 +92,7 @@ impl Bbr {
             Manner::HalfPipe => {
                 let pipes = if self.model.sees_queue() { 1.0 } else { 2.0 };
                 let least = self.model.flight(pipes);
-                least.map_or(minimum, |least| least.max(minimum))
+                least.map_or(self.control.initial, |least| least.max(minimum))
             }
         }
     }

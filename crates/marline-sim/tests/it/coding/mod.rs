@@ -11,7 +11,7 @@ use marline_proto::sched::Choice;
 use marline_proto::stats::FlowCounters;
 use marline_proto::wire::{FlowId, FlowKind};
 use marline_proto::{Config, FlowOptions};
-use marline_sim::{Duration, End};
+use marline_sim::{Duration, End, Instant};
 
 use crate::kit::{Lab, Outbox, ms, secs, tau};
 
@@ -60,17 +60,18 @@ fn live(lab: &mut Lab, scheduler: &str) -> (FlowId, FlowCounters) {
 /// waited; ascending.
 fn delays(lab: &Lab, flow: FlowId) -> Vec<Duration> {
     let inbox = lab.inbox(End::Server, flow);
-    let first = inbox.first_at.expect("something was read");
     let mut delays = Vec::new();
     let mut piece = 0;
     for (at, read) in &inbox.progress {
         while (piece + 1) * 1_000 <= *read {
-            if piece >= SETTLED {
-                delays.push(at.since(first).saturating_sub(ms(piece)));
-            }
+            delays.push(at.since(Instant::from_millis(piece)));
             piece += 1;
         }
     }
+    // The first piece may have been lost: the quickest tells when they left.
+    let quickest = delays.iter().min().copied().unwrap_or_default();
+    let mut delays = delays.split_off(delays.len().min(SETTLED as usize));
+    delays.iter_mut().for_each(|delay| *delay -= quickest);
     delays.sort_unstable();
     delays
 }

@@ -211,18 +211,40 @@ fn a_burst_of_losses_leaves_the_gentle_window_two_pipes_where_no_queue_stands() 
 }
 
 #[test]
-fn the_gentle_window_begins_with_what_two_megabits_bring_over_a_long_round_trip() {
-    for (manner, trip, bytes) in [
-        (Manner::HalfPipe, 49, 10 * MTU),
-        (Manner::HalfPipe, 100, 25_000),
-        (Manner::HalfPipe, 600, 32 * MTU),
-        (Manner::FourPackets, 600, 10 * MTU),
+fn the_gentle_window_begins_with_what_two_megabits_bring_in_two_long_round_trips() {
+    // At the pace of ten packets a round trip, or of those two megabits.
+    let gain = |rate: Rate| rate.scaled(HIGH_GAIN);
+    let two = gain(Rate::from_mbps(2));
+    let ten = |ms| gain(Rate::from_bytes_over(10 * MTU, Duration::from_millis(ms)));
+    for (manner, trip, bytes, pace) in [
+        (Manner::HalfPipe, 24, 10 * MTU, ten(24)),
+        (Manner::HalfPipe, 60, 30_000, two),
+        (Manner::HalfPipe, 600, 32 * MTU, two),
+        (Manner::FourPackets, 600, 10 * MTU, ten(600)),
     ] {
         let mut bbr = started(manner);
         assert_eq!(bbr.window(), 10 * MTU, "nobody knows the round trip");
         let trip = Duration::from_millis(trip);
         bbr.on_ack(Instant::ZERO + trip, &ack(MTU, Instant::ZERO, trip));
-        assert_eq!(bbr.window(), bytes + MTU, "{manner:?} {trip:?}");
+        let grown = bbr.window() - bytes;
+        assert!(
+            (MTU..2 * MTU).contains(&grown),
+            "{manner:?} {trip:?} {grown}"
+        );
+        assert_eq!(bbr.pacing_rate(), Some(pace), "{manner:?} {trip:?}");
+    }
+}
+
+#[test]
+fn questions_that_were_lost_leave_the_gentle_window_as_it_was() {
+    for (manner, left) in [(Manner::HalfPipe, 10 * MTU), (Manner::FourPackets, 2 * MTU)] {
+        let mut bbr = started(manner);
+        let lost = Loss {
+            in_flight: 20,
+            ..loss(60, ms(0))
+        };
+        bbr.on_loss(ms(200), &lost);
+        assert_eq!(bbr.window(), left, "{manner:?}");
     }
 }
 
