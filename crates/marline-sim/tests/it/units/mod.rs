@@ -2,6 +2,7 @@
 
 mod blocks;
 mod feedback;
+mod handover;
 mod lab;
 mod objects;
 mod repair;
