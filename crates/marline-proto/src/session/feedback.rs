@@ -185,7 +185,7 @@ impl Session {
             let symbols = self.paths[index]
                 .ledger
                 .rescue(from, missing, |id| !is_coding(id));
-            self.send_rescued(index, symbols);
+            self.send_rescued(index, symbols, EmissionKind::Copy);
         }
     }
 

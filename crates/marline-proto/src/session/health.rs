@@ -4,7 +4,6 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant, Rate};
-use smallvec::SmallVec;
 
 use super::Session;
 use crate::flow::{Assigned, Symbol};
@@ -38,7 +37,7 @@ impl Session {
         self.announce(now, id);
         // Without another path there is nowhere to rescue to; loss detection does what it can.
         if self.has_active_path() {
-            self.rescue(index, MAX_RESCUE);
+            self.rescue(index, 0, MAX_RESCUE, EmissionKind::Retransmission);
             self.unassign(id);
         }
         self.give_up_codes(now);
@@ -57,7 +56,7 @@ impl Session {
             return self.suspect(now, index, Reason::Borrowed("feedback is overdue"));
         }
         path.probes = path.probes.max(1);
-        self.rescue(index, overdue.max(1));
+        self.rescue(index, 0, overdue.max(1), EmissionKind::Copy);
     }
 
     /// How long the other paths would be busy with what is in flight on the one at `index`: zero without any.
@@ -71,19 +70,23 @@ impl Session {
         }
     }
 
-    /// Sends what up to `limit` packets in flight hold again, on the paths that should deliver it first.
-    fn rescue(&mut self, index: usize, limit: usize) {
-        let symbols = self.paths[index].ledger.rescue(0, limit, |_| true);
-        self.send_rescued(index, symbols);
+    /// Sends what up to `limit` packets in flight, from number `from` on, hold again, on the paths that
+    /// should deliver it first. As copies they may be dropped when their path falls too; as retransmissions they
+    /// count on nothing else to arrive.
+    pub(super) fn rescue(&mut self, index: usize, from: u64, limit: usize, kind: EmissionKind) {
+        let symbols = self.paths[index].ledger.rescue(from, limit, |_| true);
+        self.send_rescued(index, symbols, kind);
     }
 
-    /// Sends what packets of the path at `index` hold again, as [`rescue`](Self::rescue) does. Nobody looks at these
-    /// packets a second time before they are lost: what goes in their place counts on nothing else to arrive, and must
-    /// not be dropped as a copy when the path that it waits for falls.
-    pub(super) fn send_rescued(&mut self, index: usize, symbols: Vec<(FlowId, Symbol, bool)>) {
+    /// Sends what packets of the path at `index` hold again, as [`rescue`](Self::rescue) does.
+    pub(super) fn send_rescued(
+        &mut self,
+        index: usize,
+        symbols: Vec<(FlowId, Symbol, bool)>,
+        kind: EmissionKind,
+    ) {
         let own = self.paths[index].id;
         let mut views = self.views();
-        let usable: SmallVec<[PathId; 4]> = views.iter().map(|view| view.id).collect();
         // The path itself is the last to turn to, but far better than one that is much slower.
         let arrival = |view: &PathView, len| {
             let doubt = if view.id == own {
@@ -97,12 +100,11 @@ impl Session {
             let Some(flow) = self.flows.get_mut(&id) else {
                 continue;
             };
-            if flow.send.is_settled(&symbol) || flow.queues.rely_on(&symbol, source, &usable) {
+            if flow.send.is_settled(&symbol) || flow.queues.holds(&symbol, source) {
                 continue;
             }
             if let Some(view) = views.iter_mut().min_by_key(|v| arrival(v, symbol.len)) {
                 view.queued += u64::from(symbol.len);
-                let kind = EmissionKind::Retransmission;
                 flow.queues.push_urgent(view.id, Assigned { symbol, kind });
             }
             self.activate_queued(id);
@@ -163,7 +165,7 @@ impl Session {
         for other in 0..self.paths.len() {
             if matches!(self.paths[other].health, Health::Suspect(_)) {
                 let id = self.paths[other].id;
-                self.rescue(other, MAX_RESCUE);
+                self.rescue(other, 0, MAX_RESCUE, EmissionKind::Retransmission);
                 self.unassign(id);
             }
         }

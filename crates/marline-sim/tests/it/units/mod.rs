@@ -2,7 +2,6 @@
 
 mod blocks;
 mod feedback;
-mod handover;
 mod lab;
 mod objects;
 mod repair;
