@@ -165,6 +165,17 @@ pub(crate) struct Settled {
     pub(crate) arrived_us: Option<u64>,
 }
 
+/// A symbol of a packet that is not waited for any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rescued {
+    pub(crate) flow: FlowId,
+    pub(crate) symbol: Symbol,
+    /// It was sent for the first time.
+    pub(crate) source: bool,
+    /// The packet had been rescued before.
+    pub(crate) again: bool,
+}
+
 /// The peer acknowledged a packet that was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NeverSent(pub(crate) u64);
@@ -494,42 +505,61 @@ impl Ledger {
         })
     }
 
-    /// Data frames of the oldest `limit` open packets, from number `from` on, that were not rescued yet,
-    /// marking them rescued, and whether each was sent for the first time. Packets that carry anything of a flow
-    /// that does not want it stay as they are.
+    /// Symbols in the oldest `limit` open packets, from number `from` on, that were not rescued yet, marking them rescued.
+    /// Packets that carry anything of a flow that does not want it stay as they are.
     pub(crate) fn rescue(
         &mut self,
         from: u64,
         limit: usize,
         wants: impl Fn(FlowId) -> bool,
-    ) -> Vec<(FlowId, Symbol, bool)> {
-        let skip = self.place(from);
-        let mut found = Vec::new();
-        let numbers = self.first + skip as u64..;
-        let packets = numbers.zip(self.packets.iter_mut().skip(skip));
-        let open = |p: &SentPacket| p.is_open() && !p.rescued;
+    ) -> Vec<Rescued> {
         let wanted = |p: &SentPacket| {
             p.frames.iter().all(|frame| match frame {
                 SentFrame::Data { flow, .. } | SentFrame::Repair { flow, .. } => wants(*flow),
                 SentFrame::Forward { .. } | SentFrame::Control(_) => true,
             })
         };
-        let oldest = packets.filter(|(_, p)| open(p)).take(limit);
+        self.rescue_if(from, limit, |p| !p.rescued, wanted)
+    }
+
+    /// The same of all open packets, those included that were rescued before.
+    pub(crate) fn rescue_all(&mut self, limit: usize) -> Vec<Rescued> {
+        self.rescue_if(0, limit, |_| true, |_| true)
+    }
+
+    /// Rescues the packets that are `wanted` among the oldest `limit` open ones that `counts`.
+    fn rescue_if(
+        &mut self,
+        from: u64,
+        limit: usize,
+        counts: impl Fn(&SentPacket) -> bool,
+        wanted: impl Fn(&SentPacket) -> bool,
+    ) -> Vec<Rescued> {
+        let skip = self.place(from);
+        let mut found = Vec::new();
+        let numbers = self.first + skip as u64..;
+        let packets = numbers.zip(self.packets.iter_mut().skip(skip));
+        let oldest = packets
+            .filter(|(_, p)| p.is_open() && counts(p))
+            .take(limit);
         for (number, packet) in oldest.filter(|(_, p)| wanted(p)) {
             packet.unlist(number, &mut self.repeats);
-            packet.rescued = true;
-            found.extend(packet.frames.iter().filter_map(|frame| match frame {
-                // Repair symbols are not sent again.
-                SentFrame::Data {
-                    kind: EmissionKind::Repair,
-                    ..
-                } => None,
+            let again = core::mem::replace(&mut packet.rescued, true);
+            let symbols = packet.frames.iter().filter_map(|frame| match *frame {
                 SentFrame::Data {
                     flow, symbol, kind, ..
-                } => Some((*flow, *symbol, *kind == EmissionKind::Source)),
+                } => Some((flow, symbol, kind)),
                 SentFrame::Repair { .. } | SentFrame::Forward { .. } | SentFrame::Control(_) => {
                     None
                 }
+            });
+            // Repair symbols are not sent again.
+            let symbols = symbols.filter(|(_, _, kind)| *kind != EmissionKind::Repair);
+            found.extend(symbols.map(|(flow, symbol, kind)| Rescued {
+                flow,
+                symbol,
+                source: kind == EmissionKind::Source,
+                again,
             }));
         }
         found

@@ -22,7 +22,7 @@ pub(crate) use arrival::Landing;
 pub use ledger::EmissionKind;
 pub use state::PathState;
 
-pub(crate) use ledger::{SentFrame, SentPacket, Settled};
+pub(crate) use ledger::{Rescued, SentFrame, SentPacket, Settled};
 pub(crate) use loss_meter::LOSSY;
 pub(crate) use state::{Health, Reason, Trial};
 pub(crate) use timers::PathTimer;

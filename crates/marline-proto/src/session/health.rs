@@ -1,18 +1,14 @@
 //! Evidence about paths, and what follows from it.
 
 use alloc::format;
-use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant, Rate};
 
 use super::Session;
 use crate::flow::{Assigned, Symbol};
 use crate::path::{EmissionKind, Health, PathState, Reason, Trial};
-use crate::sched::PathView;
 use crate::wire::{FlowId, PathId};
 
-/// Symbols rescued from a path that came under suspicion, at most.
-const MAX_RESCUE: usize = 8_192;
 /// So many packets without feedback make a path suspect.
 const OVERDUE_TO_SUSPECT: usize = 3;
 /// Unanswered probes of a dead path that are remembered.
@@ -37,8 +33,7 @@ impl Session {
         self.announce(now, id);
         // Without another path there is nowhere to rescue to; loss detection does what it can.
         if self.has_active_path() {
-            self.rescue(index, 0, MAX_RESCUE, EmissionKind::Retransmission);
-            self.unassign(id);
+            self.evacuate(index);
         }
         self.give_up_codes(now);
         self.replan = true;
@@ -56,58 +51,17 @@ impl Session {
             return self.suspect(now, index, Reason::Borrowed("feedback is overdue"));
         }
         path.probes = path.probes.max(1);
-        self.rescue(index, 0, overdue.max(1), EmissionKind::Copy);
+        let overdue = self.paths[index].ledger.rescue(0, overdue.max(1), |_| true);
+        self.send_rescued(index, overdue, EmissionKind::Copy);
     }
 
     /// How long the other paths would be busy with what is in flight on the one at `index`: zero without any.
     fn detour(&self, index: usize) -> Duration {
         let others = self.paths.iter().enumerate();
         let active = others.filter(|(i, path)| *i != index && path.state() == PathState::Active);
-        let rates: Rate = active.map(|(_, path)| path.rate()).sum();
-        match rates {
+        match active.map(|(_, path)| path.rate()).sum() {
             Rate::ZERO => Duration::ZERO,
-            _ => rates.time_for(self.paths[index].in_flight()),
-        }
-    }
-
-    /// Sends what up to `limit` packets in flight, from number `from` on, hold again, on the paths that
-    /// should deliver it first. As copies they may be dropped when their path falls too; as retransmissions they
-    /// count on nothing else to arrive.
-    pub(super) fn rescue(&mut self, index: usize, from: u64, limit: usize, kind: EmissionKind) {
-        let symbols = self.paths[index].ledger.rescue(from, limit, |_| true);
-        self.send_rescued(index, symbols, kind);
-    }
-
-    /// Sends what packets of the path at `index` hold again, as [`rescue`](Self::rescue) does.
-    pub(super) fn send_rescued(
-        &mut self,
-        index: usize,
-        symbols: Vec<(FlowId, Symbol, bool)>,
-        kind: EmissionKind,
-    ) {
-        let own = self.paths[index].id;
-        let mut views = self.views();
-        // The path itself is the last to turn to, but far better than one that is much slower.
-        let arrival = |view: &PathView, len| {
-            let doubt = if view.id == own {
-                view.srtt
-            } else {
-                Duration::ZERO
-            };
-            view.arrival(len) + doubt
-        };
-        for (id, symbol, source) in symbols {
-            let Some(flow) = self.flows.get_mut(&id) else {
-                continue;
-            };
-            if flow.send.is_settled(&symbol) || flow.queues.holds(&symbol, source) {
-                continue;
-            }
-            if let Some(view) = views.iter_mut().min_by_key(|v| arrival(v, symbol.len)) {
-                view.queued += u64::from(symbol.len);
-                flow.queues.push_urgent(view.id, Assigned { symbol, kind });
-            }
-            self.activate_queued(id);
+            rates => rates.time_for(self.paths[index].in_flight()),
         }
     }
 
@@ -164,9 +118,7 @@ impl Session {
         // While nothing better was left, paths in doubt carried what nobody else has.
         for other in 0..self.paths.len() {
             if matches!(self.paths[other].health, Health::Suspect(_)) {
-                let id = self.paths[other].id;
-                self.rescue(other, 0, MAX_RESCUE, EmissionKind::Retransmission);
-                self.unassign(id);
+                self.evacuate(other);
             }
         }
         self.replan = true;

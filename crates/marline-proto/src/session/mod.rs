@@ -30,6 +30,7 @@ mod opening;
 mod output;
 mod paths;
 mod report;
+mod rescue;
 mod share;
 mod target;
 mod timers;

@@ -11,7 +11,7 @@ use super::{MAX_PATHS, Session};
 use crate::congestion::{CarrierState, Params, carrier, registry};
 use crate::event::Event;
 use crate::observe::Record;
-use crate::path::{EmissionKind, Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
+use crate::path::{Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
 use crate::sched::PathView;
 use crate::wire::PathId;
 
@@ -247,31 +247,6 @@ impl Session {
             self.on_frames_lost(now, id, packet);
         }
         self.unassign(id);
-    }
-
-    /// Takes back what waits for a path.
-    pub(super) fn unassign(&mut self, id: PathId) {
-        for flow in self.flows.values_mut() {
-            let mut sources = Vec::new();
-            for assigned in flow.queues.take_path(id) {
-                match assigned.kind {
-                    EmissionKind::Source => sources.push(assigned.symbol),
-                    EmissionKind::Copy => {}
-                    EmissionKind::Repair => {
-                        flow.send.on_dropped(&assigned.symbol);
-                        if let Some(coder) = &mut flow.coder {
-                            coder.cancel(&assigned.symbol);
-                        }
-                    }
-                    EmissionKind::Retransmission => {
-                        flow.lost.push_back(assigned.symbol);
-                    }
-                }
-            }
-            flow.give_back(sources);
-            self.waiting.account(flow);
-        }
-        self.replan = true;
     }
 
     /// Indices of the paths that may carry data: the active ones; if there are none, those on

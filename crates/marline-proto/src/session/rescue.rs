@@ -1,0 +1,95 @@
+//! What a path in doubt holds goes to the others.
+
+use alloc::vec::Vec;
+
+use marline_base::Duration;
+
+use super::Session;
+use crate::flow::{Assigned, Symbol};
+use crate::path::{EmissionKind, Health, Rescued};
+use crate::sched::PathView;
+use crate::wire::{FlowId, PathId};
+
+/// Packets that are rescued from a path that came under suspicion, at most.
+const MAX_RESCUE: usize = 8_192;
+
+impl Session {
+    /// Nothing on this path is counted on any more: what is in flight on it is sent again, and what waits for it goes
+    /// back to where it came from.
+    pub(super) fn evacuate(&mut self, index: usize) {
+        let path = &mut self.paths[index];
+        let id = path.id;
+        let symbols = path.ledger.rescue_all(MAX_RESCUE);
+        self.send_rescued(index, symbols, EmissionKind::Retransmission);
+        self.unassign(id);
+    }
+
+    /// Sends what packets of the path at `index` hold again, on the paths that should deliver it first. As copies they
+    /// may be dropped when their path falls too; as retransmissions they count on nothing else to arrive.
+    pub(super) fn send_rescued(&mut self, index: usize, symbols: Vec<Rescued>, kind: EmissionKind) {
+        let own = self.paths[index].id;
+        let mut views = self.views();
+        // The path itself is the last to turn to, but far better than one that is much slower.
+        let arrival = |view: &PathView, len| {
+            let doubt = if view.id == own {
+                view.srtt
+            } else {
+                Duration::ZERO
+            };
+            view.arrival(len) + doubt
+        };
+        for rescued in symbols {
+            let Rescued {
+                flow: id, symbol, ..
+            } = rescued;
+            let comes = rescued.again && self.flies(id, &symbol);
+            let Some(flow) = self.flows.get_mut(&id) else {
+                continue;
+            };
+            // What was rescued before waits as a copy, if it waits.
+            let source = rescued.source || rescued.again;
+            if comes || flow.send.is_settled(&symbol) || flow.queues.holds(&symbol, source) {
+                continue;
+            }
+            if let Some(view) = views.iter_mut().min_by_key(|v| arrival(v, symbol.len)) {
+                view.queued += u64::from(symbol.len);
+                flow.queues.push_urgent(view.id, Assigned { symbol, kind });
+            }
+            self.activate_queued(id);
+        }
+    }
+
+    /// Does a copy of a symbol fly on a path that is not in doubt?
+    fn flies(&self, id: FlowId, symbol: &Symbol) -> bool {
+        let mut trusted = self
+            .paths
+            .iter()
+            .filter(|p| matches!(p.health, Health::Active));
+        trusted.any(|p| p.ledger.first_sent(id, symbol, true).is_some())
+    }
+
+    /// Takes back what waits for a path.
+    pub(super) fn unassign(&mut self, id: PathId) {
+        for flow in self.flows.values_mut() {
+            let mut sources = Vec::new();
+            for assigned in flow.queues.take_path(id) {
+                match assigned.kind {
+                    EmissionKind::Source => sources.push(assigned.symbol),
+                    EmissionKind::Copy => {}
+                    EmissionKind::Repair => {
+                        flow.send.on_dropped(&assigned.symbol);
+                        if let Some(coder) = &mut flow.coder {
+                            coder.cancel(&assigned.symbol);
+                        }
+                    }
+                    EmissionKind::Retransmission => {
+                        flow.lost.push_back(assigned.symbol);
+                    }
+                }
+            }
+            flow.give_back(sources);
+            self.waiting.account(flow);
+        }
+        self.replan = true;
+    }
+}
