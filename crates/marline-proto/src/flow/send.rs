@@ -91,7 +91,7 @@ impl SendHalf {
         }
     }
 
-    /// A repair symbol of a unit will not leave.
+    /// A repair symbol of a unit is not counted on any more.
     pub(crate) fn on_dropped(&mut self, symbol: &Symbol) {
         if let Self::Units(u) = self {
             u.on_dropped(symbol);

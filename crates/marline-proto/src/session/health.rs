@@ -33,7 +33,7 @@ impl Session {
         self.announce(now, id);
         // Without another path there is nowhere to rescue to; loss detection does what it can.
         if self.has_active_path() {
-            self.evacuate(index);
+            self.evacuate(now, index);
         }
         self.give_up_codes(now);
         self.replan = true;
@@ -118,7 +118,7 @@ impl Session {
         // While nothing better was left, paths in doubt carried what nobody else has.
         for other in 0..self.paths.len() {
             if matches!(self.paths[other].health, Health::Suspect(_)) {
-                self.evacuate(other);
+                self.evacuate(now, other);
             }
         }
         self.replan = true;

@@ -224,16 +224,16 @@ impl Session {
             reason: String::from(&*path.reason),
         });
         if self.has_active_path() {
-            self.relieve_suspects();
+            self.relieve_suspects(now);
         }
     }
 
     /// Takes back what waits for suspect paths: others can carry it.
-    fn relieve_suspects(&mut self) {
+    fn relieve_suspects(&mut self, now: Instant) {
         for index in 0..self.paths.len() {
             let path = &self.paths[index];
             if path.state() == PathState::Suspect && self.has_queued(path.id) {
-                self.unassign(path.id);
+                self.unassign(now, path.id);
             }
         }
     }
@@ -246,7 +246,7 @@ impl Session {
         for packet in lost {
             self.on_frames_lost(now, id, packet);
         }
-        self.unassign(id);
+        self.unassign(now, id);
     }
 
     /// Indices of the paths that may carry data: the active ones; if there are none, those on

@@ -2,11 +2,12 @@
 
 use alloc::vec::Vec;
 
-use marline_base::Duration;
+use marline_base::{Duration, Instant};
+use smallvec::SmallVec;
 
 use super::Session;
 use crate::flow::{Assigned, Symbol};
-use crate::path::{EmissionKind, Health, Rescued};
+use crate::path::{EmissionKind, Health, Rescued, SentFrame};
 use crate::sched::PathView;
 use crate::wire::{FlowId, PathId};
 
@@ -16,12 +17,39 @@ const MAX_RESCUE: usize = 8_192;
 impl Session {
     /// Nothing on this path is counted on any more: what is in flight on it is sent again, and what waits for it goes
     /// back to where it came from.
-    pub(super) fn evacuate(&mut self, index: usize) {
+    pub(super) fn evacuate(&mut self, now: Instant, index: usize) {
         let path = &mut self.paths[index];
         let id = path.id;
+        let frames = path.ledger.open_packets().flat_map(|p| &p.frames);
+        let repairs = frames.filter_map(|frame| match frame {
+            SentFrame::Data {
+                flow,
+                symbol,
+                kind: EmissionKind::Repair,
+                ..
+            } => Some((*flow, *symbol)),
+            _ => None,
+        });
+        let repairs: Vec<(FlowId, Symbol)> = repairs.collect();
         let symbols = path.ledger.rescue_all(MAX_RESCUE);
         self.send_rescued(index, symbols, EmissionKind::Retransmission);
-        self.unassign(id);
+        self.unassign(now, id);
+        self.drop_repairs(now, repairs);
+    }
+
+    /// Repair symbols of units are not counted on any more: what they would have made up for is due.
+    pub(super) fn drop_repairs(&mut self, now: Instant, repairs: Vec<(FlowId, Symbol)>) {
+        let mut flows = SmallVec::<[FlowId; 4]>::new();
+        for (id, symbol) in repairs {
+            if let Some(flow) = self.flows.get_mut(&id) {
+                flow.send.on_dropped(&symbol);
+                flows.push(id);
+            }
+        }
+        flows.dedup();
+        for id in flows {
+            self.settle_units(now, id);
+        }
     }
 
     /// Sends what packets of the path at `index` hold again, on the paths that should deliver it first. As copies they
@@ -69,19 +97,18 @@ impl Session {
     }
 
     /// Takes back what waits for a path.
-    pub(super) fn unassign(&mut self, id: PathId) {
+    pub(super) fn unassign(&mut self, now: Instant, id: PathId) {
+        let mut repairs = Vec::new();
         for flow in self.flows.values_mut() {
             let mut sources = Vec::new();
             for assigned in flow.queues.take_path(id) {
                 match assigned.kind {
                     EmissionKind::Source => sources.push(assigned.symbol),
                     EmissionKind::Copy => {}
-                    EmissionKind::Repair => {
-                        flow.send.on_dropped(&assigned.symbol);
-                        if let Some(coder) = &mut flow.coder {
-                            coder.cancel(&assigned.symbol);
-                        }
-                    }
+                    EmissionKind::Repair => match &mut flow.coder {
+                        Some(coder) => coder.cancel(&assigned.symbol),
+                        None => repairs.push((flow.id, assigned.symbol)),
+                    },
                     EmissionKind::Retransmission => {
                         flow.lost.push_back(assigned.symbol);
                     }
@@ -90,6 +117,7 @@ impl Session {
             flow.give_back(sources);
             self.waiting.account(flow);
         }
+        self.drop_repairs(now, repairs);
         self.replan = true;
     }
 }

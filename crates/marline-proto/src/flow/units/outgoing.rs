@@ -333,9 +333,13 @@ impl Outgoing {
         u64::from(repairs.saturating_sub(u32::from(!certain)))
     }
 
-    /// A repair symbol was lost. The source symbols that it would have made up for.
-    pub(super) fn on_repair_lost(&mut self, unit: u64) -> impl Iterator<Item = Symbol> + '_ {
-        self.repairs.lost += 1;
+    /// A repair symbol is not counted on any more. The source symbols that it would have made up for.
+    pub(super) fn on_repair_lost(
+        &mut self,
+        unit: u64,
+        index: u16,
+    ) -> impl Iterator<Item = Symbol> + '_ {
+        self.repairs.on_lost(index);
         let excess = (self.written_off.len() as u64).saturating_sub(self.covered());
         self.reclaim(unit, excess)
     }

@@ -17,7 +17,8 @@ pub(super) struct Repairs {
     /// They have the indices below.
     pub(super) emitted: u16,
     acked: RangeSet,
-    pub(super) lost: u32,
+    /// Those that arrived, and those that are not counted on any more, some of which may still arrive.
+    landed: RangeSet,
     /// Encoded and perhaps not sent yet, by index.
     encoded: VecDeque<(u16, Vec<u8>)>,
 }
@@ -33,13 +34,20 @@ impl Repairs {
 
     /// Whether that was news.
     pub(super) fn on_acked(&mut self, index: u16) -> bool {
+        self.on_lost(index);
         let index = u64::from(index);
         self.acked.insert(index..index + 1) > 0
     }
 
+    /// It is not counted on any more.
+    pub(super) fn on_lost(&mut self, index: u16) {
+        let index = u64::from(index);
+        self.landed.insert(index..index + 1);
+    }
+
     /// Emitted, and of which nothing is known yet.
     pub(super) fn open(&self) -> u32 {
-        u32::from(self.emitted).saturating_sub(self.acked() + self.lost)
+        u32::from(self.emitted).saturating_sub(self.landed.total() as u32)
     }
 
     /// Encodes a symbol, and with it those that follow and were emitted, unless that was done.

@@ -369,16 +369,16 @@ impl UnitsSend {
             return;
         };
         unit.on_landed();
-        if unit.repair_index(symbol).is_some() {
-            self.on_dropped(symbol);
-        }
+        self.on_dropped(symbol);
         self.give_up_if_hopeless(symbol.unit);
     }
 
-    /// A repair symbol will not arrive.
+    /// A repair symbol, if it is one, is not counted on any more.
     pub(crate) fn on_dropped(&mut self, symbol: &Symbol) {
-        if let Some(unit) = self.units.get_mut(&symbol.unit) {
-            let again = unit.on_repair_lost(symbol.unit);
+        if let Some(unit) = self.units.get_mut(&symbol.unit)
+            && let Some(index) = unit.repair_index(symbol)
+        {
+            let again = unit.on_repair_lost(symbol.unit, index);
             self.todo.again.extend(again);
         }
     }

@@ -319,6 +319,12 @@ fn what_repair_symbols_make_up_for_is_not_sent_again() {
     pair.send.on_lost(&repairs[0]);
     let again = pair.send.take_todo().again;
     assert_eq!(again, [symbols[0]]);
+    // It was given up twice, and comes after all: it makes up for one all the same.
+    pair.send.on_dropped(&repairs[0]);
+    assert_eq!(pair.send.take_todo().again, []);
+    pair.send.on_acked(&repairs[0]);
+    assert!(pair.send.write_off(&symbols[0]));
+    assert!(!pair.send.write_off(&symbols[2]), "still two for three");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod blocks;
 mod feedback;
 mod lab;
+mod lost_path;
 mod objects;
 mod repair;
 mod sos;
