@@ -1,6 +1,7 @@
 //! What losses cost a live stream in order.
 
 use super::*;
+use crate::kit::ms;
 
 /// Quantile of the in-order delay (ms) of `mbps` Mb/s over the links.
 fn delay_of(quantile: &str, links: [&str; 2], mbps: u64, scheduler: &str, seed: u64) -> f64 {
@@ -36,6 +37,23 @@ fn repair_symbols_spare_a_stream_with_surplus_most_of_its_round_trips() {
         with < 0.7 * copies && copies < none,
         "{with} {copies} {none}"
     );
+}
+
+/// Repair symbols and what is lost need more together than a stream leaves. A repair symbol can wait, but what has to be
+/// sent again would queue with all that follows it.
+#[test]
+fn repair_symbols_leave_room_for_what_is_sent_again() {
+    let links = ["a", "b"].map(|name| link(name, "rate=8mbit,delay=30ms,queue=100p,loss=5%"));
+    let mut live = over_packets(constant("live", 13, 1_300), true);
+    live.flow.lifetime = Some(ms(300));
+    let scenario = scenario(links.into(), vec![session("main", 2, vec![live])]);
+    let p50 = |seed| {
+        let run = run(&scenario, "hedge:target=13", seed);
+        value(&run, "live.in_order_delay.p50_ms")
+    };
+    let p50 = (1..=12).map(p50).sum::<f64>() / 12.0;
+    // 93 ms; without a reserve 114.
+    assert!(p50 < 103.0, "{p50} ms");
 }
 
 /// The quick path's queue at the sender is as long as the slow path's way, and what is sent again
@@ -120,6 +138,23 @@ fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
     let p99 = mean_delay("p99", links, 10, "hedge", 6);
     // 106; with what is taken back counted as written again, 112.
     assert!(p99 < 108.0, "{p99} ms");
+}
+
+/// Where delay varies nobody sees how a queue grows: what is spent on redundancy leaves a tenth of the rate.
+#[test]
+fn redundancy_leaves_no_queue_on_a_jittery_path() {
+    let [a, b] = JITTERY.map(|link| format!("{link},loss=2%,burst=4"));
+    let mut live = over_packets(constant("live", 10, 1_000), true);
+    live.flow.lifetime = Some(ms(300));
+    let links = vec![link("a", &a), link("b", &b)];
+    let scenario = scenario(links, vec![session("main", 2, vec![live])]);
+    let queue = |seed| {
+        let run = run(&scenario, "hedge", seed);
+        value(&run, "link.a.queue_up.mean_kb")
+    };
+    let queue = (1..=12).map(queue).sum::<f64>() / 12.0;
+    // 2.7 kB, not three packets; 6.0 with the whole rate.
+    assert!(queue < 4.2, "{queue} kB");
 }
 
 const JITTERY: [&str; 2] = [
@@ -272,6 +307,29 @@ fn news_of_losses_outlive_a_burst_of_lost_acknowledgements() {
     assert!(p99 < 133.5, "{p99} ms");
 }
 
+/// Most of it goes by a path twenty times as long as the other. Each of its losses is told by the near one at once, and
+/// twice more, since that loses two acknowledgements in a row.
+#[test]
+fn news_of_losses_are_told_twice_more() {
+    let [mut near, mut far] = [("a", 4, 5), ("b", 8, 120)].map(|(name, mbit, ms)| {
+        let text = format!("rate={mbit}mbit,delay={ms}ms,queue=100p");
+        link(name, &text)
+    });
+    near.down.loss = marline_link::Loss::in_bursts(0.3, 2.0);
+    far.up.loss = marline_link::Loss::in_bursts(0.01, 1.0);
+    let mut live = over_packets(constant("live", 6, 1_300), true);
+    live.flow.lifetime = Some(ms(300));
+    let scenario = scenario(vec![near, far], vec![session("main", 2, vec![live])]);
+    let p95 = |seed| {
+        let run = run(&scenario, "edpf", seed);
+        value(&run, "live.in_order_delay.p95_ms")
+    };
+    let p95 = (1..=12).map(p95).sum::<f64>() / 12.0;
+    // 120 ms, the news 5 and the near path 5 more; where the far path's own way back tells, 120 more. 135; told once
+    // more 156, once 191.
+    assert!(p95 < 145.0, "{p95} ms");
+}
+
 /// A near path of which nothing is heard for as long as a burst takes is worth waiting for: all that is in flight on it,
 /// sent again over the far one, would hold up what follows for longer.
 #[test]
@@ -303,6 +361,18 @@ fn live_with_lifetime(mbps: u64, links: [&str; 2]) -> String {
         size = 1316
         "#
     )
+}
+
+/// What falls silent is not copied where repair symbols come anyway and there is hardly room for them.
+#[test]
+fn copies_do_not_delay_the_repair_symbols_of_a_full_pair() {
+    let [near, far] = [10, 80].map(|ms| format!("delay = \"{ms}ms\"\nloss = \"3%\""));
+    let text = live_with_lifetime(10, [&near, &far]);
+    let sets = ["schedulers=mend", "warmup=5s"];
+    let p99 = |seed| value(&run_of(&text, &sets, seed), "live.in_order_delay.p99_ms");
+    let p99 = (1..=16).map(p99).sum::<f64>() / 16.0;
+    // 224 ms; with copies 261.
+    assert!(p99 < 242.0, "{p99} ms");
 }
 
 /// Redundancy fills what the stream leaves, so that no path is ever short of room: that it is full shows in its
