@@ -6,9 +6,9 @@ use super::{Health, LOSSY, Path};
 
 /// Longest time between two probe timeouts, unless the round trip is longer.
 const MAX_PTO: Duration = Duration::from_secs(1);
-/// A new path is asked again so long after its first question, and then half as often each time: what is lost now
-/// may be lost in a burst.
-const FIRST_DOUBT: Duration = Duration::from_millis(25);
+/// A new path is asked again so long after its first question, and then after twice as long each time: what is lost
+/// now may be lost in a burst.
+const FIRST_RETRY: Duration = Duration::from_millis(25);
 /// Feedback may be late by this much beyond round trip and deviation before it is missed.
 const LATENESS: Duration = Duration::from_millis(10);
 /// What jumps of the round trip may add to that is at most the round trip divided by this: a path
@@ -139,8 +139,8 @@ impl Path {
         let base = match self.health {
             Health::Dead(_) => return None,
             // Nobody answered yet: it is asked again, also when the question is known to be lost, and sooner than a
-            // far peer can answer. All waits for the answer, and a question too many costs 60 bytes.
-            Health::Validating => FIRST_DOUBT,
+            // far peer can answer. All waits for the answer, and two questions too many cost 120 bytes.
+            Health::Validating => FIRST_RETRY,
             Health::Active | Health::Suspect(_) if !self.ledger.has_outstanding() => return None,
             Health::Active | Health::Suspect(_) => self.rtt.probe_timeout(max_ack_delay),
         };

@@ -79,7 +79,7 @@ fn it_is_asked_again_though_the_question_is_known_to_be_lost() {
 
 /// All waits for the first answer, and each question may be lost.
 #[test]
-fn it_is_asked_again_at_once_and_then_ever_more_seldom() {
+fn it_is_asked_again_soon_and_then_ever_more_seldom() {
     let asked = asked_again(&mut asking(), Instant::ZERO);
     assert_eq!(asked, [25, 75, 175, 375, 775, 1_575]);
 }
