@@ -26,7 +26,8 @@
 //!   a queue on the quicker ones gains nothing; without one, what they lose is sent again in time.
 //! * Where delay varies, a queue adds to it. What may come later, at its 99th percentile, than over a steady path
 //!   that is longer, idle and needed, goes there. Not where packets overtake each other: there a queue is
-//!   not what makes them late.
+//!   not what makes them late. And as nobody sees such a queue before it has grown, the path takes no larger share
+//!   of its rate meanwhile than all paths have together: the order waits for the longer one anyway.
 //! * A path is never filled beyond its pipe and a few packets, whatever its window: a standing
 //!   queue is delay for everybody and ends in loss. Where other flows fill it further, that is no
 //!   reason to send nothing.
@@ -48,9 +49,11 @@ use crate::path::{ArrivalForecast, EmissionKind, LOSSY};
 
 mod coverage;
 mod own;
+mod shares;
 
 use coverage::Coverage;
 use own::Own;
+use shares::Shares;
 
 /// A path takes a copy only if no more packets than this stand before it.
 const SHORT_QUEUE: f64 = 3.0;
@@ -130,6 +133,8 @@ struct Hedge {
     ahead: bool,
     /// This flow's bytes in flight.
     own: Own,
+    /// How far paths are ahead of their share.
+    shares: Shares,
 }
 
 /// A path during one plan: all that does not change with what the plan emits. Times in µs from now
@@ -224,6 +229,12 @@ impl Lane {
         before <= packets * len * self.service && self.has_room(queued)
     }
 
+    /// Bytes of the flow in a microsecond with which it may be filled.
+    fn carries(&self, len: f64) -> f64 {
+        let share = if self.is_steady(len) { 1.0 } else { UNSEEN };
+        share * self.rate * (1.0 - HEADERS)
+    }
+
     /// Do its packets keep their order?
     fn keeps_order(&self, len: f64) -> bool {
         self.behind < NOISE * len * self.service
@@ -301,17 +312,14 @@ impl Hedge {
             revised: Instant::ZERO,
             ahead: false,
             own: Own::default(),
+            shares: Shares::default(),
         }
     }
 
     /// Fills the bucket with the surplus of the time that passed.
     fn fill(&mut self, now: Instant, lanes: &[Lane], symbol: f64) {
-        let rates = lanes.iter().map(|lane| match lane.is_steady(symbol) {
-            true => lane.rate,
-            false => UNSEEN * lane.rate,
-        });
-        let rates = rates.sum::<f64>();
-        let surplus = (1e6 * rates * (1.0 - HEADERS) - self.target.bytes_per_second()).max(0.0);
+        let all = lanes.iter().map(|lane| lane.carries(symbol)).sum::<f64>();
+        let surplus = (1e6 * all - self.target.bytes_per_second()).max(0.0);
         let passed = (1e-6 * micros_since(now, self.filled)).min(BUCKET);
         self.filled = now;
         let most = surplus * BUCKET;
@@ -320,25 +328,34 @@ impl Hedge {
 
     /// The path to send on instead of the `first` one, where packets would queue: a longer one that is
     /// idle and that the stream needs, and steady, or that it is idle says nothing of when.
-    fn spill(&self, plan: &Plan<'_>, lanes: &[Lane], first: usize, len: f64) -> Option<usize> {
+    fn spill(&mut self, plan: &Plan<'_>, lanes: &[Lane], first: usize, len: f64) -> Option<usize> {
         let queued = |i: usize| plan.paths()[i].queued as f64 + len;
         let is_idle = |i: usize| lanes[i].takes_behind(IDLE, queued(i), len);
         let lossy = lanes.iter().any(|lane| lane.loss > LOSSY);
         let least = if lossy { QUITE_IDLE } else { IDLE };
-        if lanes[first].takes_behind(least, queued(first), len) {
+        let lane = &lanes[first];
+        let target = 1e-6 * self.target.bytes_per_second();
+        let ahead = if lane.is_steady(len) {
+            0.0
+        } else {
+            let all = lanes.iter().map(|lane| lane.carries(len)).sum::<f64>();
+            let used = (target / all).min(1.0);
+            let path = plan.paths()[first].id;
+            self.shares
+                .ahead(plan.now(), path, used * lane.carries(len))
+        };
+        if ahead <= IDLE * len && lane.takes_behind(least, queued(first), len) {
             return None;
         }
-        let lane = &lanes[first];
         let latest = if lane.is_steady(len) {
             lossy.then_some(f64::INFINITY)
         } else {
             let at_latest = lane.expected(queued(first)) + SURE * lane.late;
             lane.keeps_order(len).then_some(at_latest)
         }?;
-        let target = 1e-6 * self.target.bytes_per_second();
         let is_needed = |lane: &Lane| {
             let shorter = lanes.iter().filter(|l| l.unqueued() < lane.unqueued());
-            shorter.map(|l| l.rate).sum::<f64>() * (1.0 - HEADERS) < target
+            shorter.map(|l| l.carries(len)).sum::<f64>() < target
         };
         let longer = lanes.iter().enumerate().filter(|&(i, lane)| {
             let beyond = lane.unqueued() > lanes[first].unqueued();
@@ -477,6 +494,7 @@ impl Scheduler for Hedge {
                 self.ahead = true;
             }
             let symbol = plan.send(first);
+            self.shares.took(now, plan.paths()[first].id, symbol.len);
             self.target.sent(symbol.len);
             if self.copies && self.target.is_known() {
                 // A repair symbol mends what is late as well: copies would only take its place.
