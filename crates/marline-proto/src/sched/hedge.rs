@@ -159,6 +159,8 @@ struct Lane {
     /// Bytes in a microsecond that can be counted on: within the window, and without what is lost
     /// and then sent again.
     rate: f64,
+    /// Those that the congestion control's model has seen, if it has one.
+    measured: f64,
 }
 
 impl Lane {
@@ -171,6 +173,8 @@ impl Lane {
         silence: bool,
     ) -> Self {
         let loss = path.loss;
+        let model = path.congestion.bandwidth;
+        let measured = model.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8e6);
         let Some(forecast) = known else {
             // What the round trip says; nothing of how sure that is.
             let service = 8e6 / path.rate.as_bps().max(1) as f64;
@@ -183,6 +187,7 @@ impl Lane {
                 room: room(path, own, service, 0.0),
                 loss,
                 rate: rate(path, service, 0.0),
+                measured,
             };
         };
         let standing = micros_since(forecast.free, now);
@@ -200,6 +205,7 @@ impl Lane {
             room: room(path, own, forecast.service_us, forecast.late_us),
             loss,
             rate: rate(path, forecast.service_us, forecast.late_us),
+            measured,
         }
     }
 
@@ -233,6 +239,11 @@ impl Lane {
     fn carries(&self, len: f64) -> f64 {
         let share = if self.is_steady(len) { 1.0 } else { UNSEEN };
         share * self.rate * (1.0 - HEADERS)
+    }
+
+    /// The same, as far as it was measured: a rate that is still sought may be told far too high.
+    fn proved(&self, len: f64) -> f64 {
+        self.carries(len).min(self.measured)
     }
 
     /// Do its packets keep their order?
@@ -335,14 +346,13 @@ impl Hedge {
         let least = if lossy { QUITE_IDLE } else { IDLE };
         let lane = &lanes[first];
         let target = 1e-6 * self.target.bytes_per_second();
-        let ahead = if lane.is_steady(len) {
+        let all = lanes.iter().map(|lane| lane.proved(len)).sum::<f64>();
+        // Until enough is found for all, nobody has a share.
+        let ahead = if lane.is_steady(len) || all < target {
             0.0
         } else {
-            let all = lanes.iter().map(|lane| lane.carries(len)).sum::<f64>();
-            let used = (target / all).min(1.0);
-            let path = plan.paths()[first].id;
-            self.shares
-                .ahead(plan.now(), path, used * lane.carries(len))
+            let share = target / all * lane.proved(len);
+            self.shares.ahead(plan.now(), plan.paths()[first].id, share)
         };
         if ahead <= IDLE * len && lane.takes_behind(least, queued(first), len) {
             return None;

@@ -122,6 +122,7 @@ fn a_jittery_path_is_filled_no_more_than_all_paths_together() {
     assert_eq!(share("8", 0.0), 400, "what is steady shows its queue");
     assert_eq!(share("8", 6.5e3), 400, "still sooner at the latest");
     assert_eq!(share("4.1", 12e3), 400, "the longer one is not needed");
+    assert_eq!(share("9.2", 12e3), 400, "too little is there for all");
 }
 
 /// What has waited would come later by the longer path than all that was written meanwhile.
