@@ -9,6 +9,7 @@ use marline_base::{Duration, Instant, Rate};
 
 use super::ack_train::AckTrain;
 use super::hystart::{Advice, HyStart};
+use super::undo::Undo;
 use super::window::{Usage, initial_window, minimum_window};
 use super::{Ack, Controller, Loss, Params, Phase, View};
 
@@ -76,18 +77,6 @@ struct Curve {
     epoch: Option<Epoch>,
 }
 
-/// The state before a reduction, while it may still prove to have been unfounded (§4.9).
-#[derive(Clone, Copy, Debug)]
-struct Undo {
-    curve: Curve,
-    /// Bytes declared lost in this episode that have not turned up yet.
-    missing: u64,
-    /// Packets sent up to here belong to this episode.
-    until: Instant,
-    /// Packets sent up to here belong to an earlier one.
-    after: Option<Instant>,
-}
-
 /// What ends a slow start before packets are lost.
 #[derive(Clone, Copy, Debug)]
 enum Guard {
@@ -124,7 +113,7 @@ struct Cubic {
     hystart: Option<Guard>,
     recovery_start: Option<Instant>,
     in_recovery: bool,
-    undo: Option<Undo>,
+    undo: Option<Undo<Curve>>,
     usage: Usage,
 }
 
@@ -223,12 +212,7 @@ impl Cubic {
     }
 
     fn reduce(&mut self, now: Instant) {
-        self.undo = Some(Undo {
-            curve: self.curve,
-            missing: 0,
-            until: now,
-            after: self.recovery_start,
-        });
+        self.undo = Some(Undo::new(self.curve, now, self.recovery_start));
         self.recovery_start = Some(now);
         self.in_recovery = true;
         self.hystart = None;
@@ -276,7 +260,7 @@ impl Controller for Cubic {
             self.reduce(now);
         }
         if let Some(undo) = &mut self.undo {
-            undo.missing = undo.missing.saturating_add(loss.bytes);
+            undo.lost(loss.bytes);
         }
         if loss.persistent {
             // RFC 9002 §7.6.2. The curve begins anew where the slow start will end (§4.8).
@@ -290,15 +274,11 @@ impl Controller for Cubic {
     }
 
     fn on_spurious_loss(&mut self, now: Instant, bytes: u64, sent: Instant) {
-        let Some(undo) = &mut self.undo else { return };
-        if sent > undo.until || undo.after.is_some_and(|after| sent <= after) {
-            return;
-        }
-        undo.missing = undo.missing.saturating_sub(bytes);
-        if undo.missing == 0 {
+        let undo = self.undo.as_mut();
+        if let Some(before) = undo.and_then(|undo| undo.arrived(bytes, sent)) {
             // §4.9.2: everything that the reduction was for has arrived.
-            let cwnd = self.curve.cwnd.max(undo.curve.cwnd);
-            self.curve = undo.curve;
+            let cwnd = self.curve.cwnd.max(before.cwnd);
+            self.curve = before;
             self.curve.cwnd = cwnd;
             if let Some(epoch) = &mut self.curve.epoch {
                 epoch.seen = epoch.seen.max(now);

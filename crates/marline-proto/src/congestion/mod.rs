@@ -20,6 +20,7 @@ mod hystart;
 mod new_reno;
 mod none;
 mod rounds;
+mod undo;
 mod window;
 
 #[cfg(test)]

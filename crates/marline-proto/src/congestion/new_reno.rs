@@ -1,9 +1,11 @@
-//! NewReno as QUIC runs it (RFC 9002 §7 and appendix B).
+//! NewReno as QUIC runs it (RFC 9002 §7 and appendix B), with the Eifel response to losses that were none
+//! (RFC 4015), as TCP has it.
 
 use alloc::boxed::Box;
 
 use marline_base::{Instant, Rate};
 
+use super::undo::Undo;
 use super::window::{Usage, initial_window, minimum_window};
 use super::{Ack, Controller, Loss, Params, Phase, View};
 
@@ -19,6 +21,8 @@ struct NewReno {
     /// When the current recovery period began, or the last one did.
     recovery_start: Option<Instant>,
     in_recovery: bool,
+    /// Window and threshold before the last reduction.
+    undo: Option<Undo<(u64, Option<u64>)>>,
     usage: Usage,
 }
 
@@ -30,6 +34,7 @@ pub(super) fn new(_now: Instant, params: &Params) -> Box<dyn Controller> {
         credit: 0,
         recovery_start: None,
         in_recovery: false,
+        undo: None,
         usage: Usage::default(),
     })
 }
@@ -75,16 +80,32 @@ impl Controller for NewReno {
     fn on_loss(&mut self, now: Instant, loss: &Loss) {
         if !self.before_recovery(loss.sent) {
             // §7.3.2: once a round trip, halve.
+            let before = (self.window, self.ssthresh);
+            self.undo = Some(Undo::new(before, now, self.recovery_start));
             self.recovery_start = Some(now);
             self.in_recovery = true;
             self.window = (self.window / 2).max(minimum_window(self.mtu));
             self.ssthresh = Some(self.window);
             self.credit = 0;
         }
+        if let Some(undo) = &mut self.undo {
+            undo.lost(loss.bytes);
+        }
         if loss.persistent {
             // §7.6.2, and B.8: what is lost from here on starts a new period.
             self.window = minimum_window(self.mtu);
             self.recovery_start = None;
+            self.in_recovery = false;
+            self.undo = None;
+        }
+    }
+
+    fn on_spurious_loss(&mut self, _now: Instant, bytes: u64, sent: Instant) {
+        let undo = self.undo.as_mut();
+        if let Some((window, ssthresh)) = undo.and_then(|undo| undo.arrived(bytes, sent)) {
+            self.window = self.window.max(window);
+            self.ssthresh = ssthresh;
+            self.undo = None;
             self.in_recovery = false;
         }
     }
@@ -92,6 +113,7 @@ impl Controller for NewReno {
     fn on_mtu(&mut self, mtu: u64) {
         let untouched = self.ssthresh.is_none() && self.window == initial_window(self.mtu);
         self.mtu = mtu;
+        self.undo = None;
         self.window = if untouched {
             initial_window(mtu)
         } else {

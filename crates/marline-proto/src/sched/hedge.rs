@@ -348,7 +348,7 @@ impl Hedge {
         let target = 1e-6 * self.target.bytes_per_second();
         let all = lanes.iter().map(|lane| lane.proved(len)).sum::<f64>();
         // Until enough is found for all, nobody has a share.
-        let ahead = if lane.is_steady(len) || all < target {
+        let ahead = if lane.is_steady(len) || all <= target {
             0.0
         } else {
             let share = target / all * lane.proved(len);

@@ -45,6 +45,31 @@ fn loss_halves_once_a_round_trip() {
 }
 
 #[test]
+fn a_spurious_loss_is_undone_when_all_of_it_arrived() {
+    let mut reno = controller(NAME);
+    full_round(&mut *reno, ms(0), 10 * MTU);
+    reno.on_loss(ms(100), &loss(2 * MTU, ms(60)));
+    reno.on_loss(ms(110), &loss(MTU, ms(90)));
+    reno.on_spurious_loss(ms(120), 2 * MTU, ms(60));
+    assert_eq!(reno.window(), 10 * MTU, "one is still missing");
+    // Not of this episode.
+    reno.on_spurious_loss(ms(121), MTU, ms(101));
+    assert_eq!(reno.window(), 10 * MTU);
+    reno.on_spurious_loss(ms(122), MTU, ms(90));
+    assert_eq!(reno.window(), 20 * MTU);
+    assert_eq!(reno.view().ssthresh, None);
+    assert_eq!(reno.view().phase, Phase::SlowStart);
+    // After persistent congestion there is nothing to return to.
+    let persistent = Loss {
+        persistent: true,
+        ..loss(MTU, ms(130))
+    };
+    reno.on_loss(ms(140), &persistent);
+    reno.on_spurious_loss(ms(150), MTU, ms(130));
+    assert_eq!(reno.window(), 2 * MTU);
+}
+
+#[test]
 fn avoidance_grows_by_one_datagram_a_window() {
     let mut reno = controller(NAME);
     reno.on_loss(ms(10), &loss(MTU, ms(0)));
