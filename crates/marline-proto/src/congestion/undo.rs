@@ -40,3 +40,20 @@ impl<S: Copy> Undo<S> {
         (self.missing == 0).then_some(self.before)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stood_before_returns_when_all_of_the_episode_has_arrived() {
+        let ms = Instant::from_millis;
+        let mut undo = Undo::new(7, ms(100), Some(ms(50)));
+        undo.lost(30);
+        undo.lost(10);
+        assert_eq!(undo.arrived(40, ms(50)), None, "of the episode before");
+        assert_eq!(undo.arrived(40, ms(101)), None, "of a later one");
+        assert_eq!(undo.arrived(30, ms(51)), None, "some is missing");
+        assert_eq!(undo.arrived(10, ms(100)), Some(7));
+    }
+}

@@ -101,7 +101,7 @@ fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
 /// paths have together, if a longer one is idle that the stream needs.
 #[test]
 fn a_jittery_path_is_filled_no_more_than_all_paths_together() {
-    let share = |target: &str, late_us: f64| {
+    let share_beside = |told: f64, target: &str, late_us: f64| {
         let mut hedge = hedge(&format!("hedge:copies=off:target={target}"));
         // 1200 bytes every 1.2 ms, of 9.6 Mb/s: all queues are empty each time.
         let sent = (0..400).map(|n| {
@@ -110,10 +110,15 @@ fn a_jittery_path_is_filled_no_more_than_all_paths_together() {
             if let Some(forecast) = &mut views[0].forecast {
                 forecast.late_us = late_us;
             }
+            if let Some(forecast) = &mut views[1].forecast {
+                forecast.service_us /= told;
+            }
+            views[1].congestion.bandwidth = Some(Rate::from_kbps(4_800));
             plan(&mut hedge, now, &mut views, 1).sent_on()[0]
         });
         sent.filter(|path| *path == 0).count()
     };
+    let share = |target: &str, late_us: f64| share_beside(1.0, target, late_us);
     assert!(
         share("8", 12e3).abs_diff(200) <= 10,
         "half each: {}",
@@ -123,6 +128,9 @@ fn a_jittery_path_is_filled_no_more_than_all_paths_together() {
     assert_eq!(share("8", 6.5e3), 400, "still sooner at the latest");
     assert_eq!(share("4.1", 12e3), 400, "the longer one is not needed");
     assert_eq!(share("9.2", 12e3), 400, "too little is there for all");
+    // Of what the other one is told to carry only what was measured counts, or 100 would go here.
+    let beside = share_beside(3.0, "8", 12e3);
+    assert!(beside > 175, "{beside}");
 }
 
 /// What has waited would come later by the longer path than all that was written meanwhile.
