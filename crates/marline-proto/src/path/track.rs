@@ -23,7 +23,7 @@ use crate::stats::PathCounters;
 use crate::wire::PathId;
 
 /// A packet is missing that is later than packets are by so long and by half of its time on the link.
-const MISSING: Duration = Duration::from_millis(1);
+const MISSING: Duration = Duration::from_micros(500);
 /// So many missing in a row are a burst of losses, which most likely took so many more.
 const BURST: usize = 2;
 const BURST_GOES_ON: usize = 2;

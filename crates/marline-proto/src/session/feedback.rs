@@ -185,7 +185,10 @@ impl Session {
             let symbols = self.paths[index]
                 .ledger
                 .rescue(from, missing, |id| !is_coding(id));
-            self.send_rescued(index, symbols, EmissionKind::Copy);
+            // It may last as long again as it has.
+            let silent = Duration::from_micros(ack.delay_us);
+            let doubt = silent.min(self.paths[index].rtt.smoothed());
+            self.send_rescued(index, symbols, EmissionKind::Copy, doubt);
         }
     }
 

@@ -52,7 +52,8 @@ impl Session {
         }
         path.probes = path.probes.max(1);
         let overdue = self.paths[index].ledger.rescue(0, overdue.max(1), |_| true);
-        self.send_rescued(index, overdue, EmissionKind::Copy);
+        let doubt = self.paths[index].rtt.smoothed();
+        self.send_rescued(index, overdue, EmissionKind::Copy, doubt);
     }
 
     /// How long the other paths would be busy with what is in flight on the one at `index`: zero without any.

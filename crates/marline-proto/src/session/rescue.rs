@@ -32,7 +32,8 @@ impl Session {
         });
         let repairs: Vec<(FlowId, Symbol)> = repairs.collect();
         let symbols = path.ledger.rescue_all(MAX_RESCUE);
-        self.send_rescued(index, symbols, EmissionKind::Retransmission);
+        let doubt = self.paths[index].rtt.smoothed();
+        self.send_rescued(index, symbols, EmissionKind::Retransmission, doubt);
         self.unassign(now, id);
         self.drop_repairs(now, repairs);
     }
@@ -54,17 +55,24 @@ impl Session {
 
     /// Sends what packets of the path at `index` hold again, on the paths that should deliver it first. As copies they
     /// may be dropped when their path falls too; as retransmissions they count on nothing else to arrive.
-    pub(super) fn send_rescued(&mut self, index: usize, symbols: Vec<Rescued>, kind: EmissionKind) {
+    ///
+    /// The path itself is the last to turn to, but better than one that is slower by the `doubt` there is in it.
+    pub(super) fn send_rescued(
+        &mut self,
+        index: usize,
+        symbols: Vec<Rescued>,
+        kind: EmissionKind,
+        doubt: Duration,
+    ) {
         let own = self.paths[index].id;
         let mut views = self.views();
-        // The path itself is the last to turn to, but far better than one that is much slower.
         let arrival = |view: &PathView, len| {
-            let doubt = if view.id == own {
-                view.srtt
+            let doubted = if view.id == own {
+                doubt
             } else {
                 Duration::ZERO
             };
-            view.arrival(len) + doubt
+            view.arrival(len) + doubted
         };
         for rescued in symbols {
             let Rescued {

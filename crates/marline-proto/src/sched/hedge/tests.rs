@@ -429,7 +429,7 @@ fn a_burst_of_losses_is_not_taken_for_a_step_of_the_delay() {
 
 #[test]
 fn what_a_lossy_path_carries_of_a_flow_without_a_code_is_copied() {
-    for (loss, copies) in [(0.001, 0), (0.01, 1)] {
+    for (loss, copies) in [(0.0004, 0), (0.01, 1)] {
         let mut hedge = hedge("hedge:target=1");
         let mut views = paths(0.0);
         views[0].loss = loss;

@@ -269,6 +269,24 @@ fn a_far_path_leaves_time_to_mend_what_the_near_one_loses() {
     assert!(p99 < 115.0, "{p99} ms");
 }
 
+/// A path that has been silent for a few packets is more likely to lose a burst than to be gone. What it lost is sent
+/// again on it, and not over another whose way is longer by half a round trip.
+#[test]
+fn what_a_short_silence_took_is_sent_again_on_the_same_path() {
+    let links = ["30ms,loss=2%,burst=3", "65ms"];
+    let [near, far] = links.map(|text| format!("rate=6mbit,queue=200ms,delay={text}"));
+    let links = vec![link("near", &near), link("far", &far)];
+    let live = over_packets(constant("live", 3, 1_000), true);
+    let scenario = scenario(links, vec![session("main", 2, vec![live])]);
+    let far = |seed| {
+        let run = run(&scenario, "edpf", seed);
+        value(&run, "link.far.carried_up_mbps")
+    };
+    let far = (1..=4).map(far).sum::<f64>() / 4.0;
+    // 0.04 Mb/s; with a doubt of a round trip 0.09.
+    assert!(far < 0.065, "{far} Mb/s");
+}
+
 /// A repair symbol over the quick path that combined what still flies over the slow one would mend nothing before
 /// that has landed.
 #[test]
@@ -368,14 +386,16 @@ fn news_of_losses_are_told_twice_more() {
     let mut live = over_packets(constant("live", 6, 1_300), true);
     live.flow.lifetime = Some(ms(300));
     let scenario = scenario(vec![near, far], vec![session("main", 2, vec![live])]);
-    let p95 = |seed| {
+    let p99 = |seed| {
         let run = run(&scenario, "edpf", seed);
-        value(&run, "live.in_order_delay.p95_ms")
+        value(&run, "live.in_order_delay.p99_ms")
     };
-    let p95 = (1..=12).map(p95).sum::<f64>() / 12.0;
-    // 120 ms, the news 5 and the near path 5 more; where the far path's own way back tells, 120 more. 135; told once
-    // more 156, once 191.
-    assert!(p95 < 145.0, "{p95} ms");
+    let mut p99: Vec<f64> = (1..=12).map(p99).collect();
+    p99.sort_by(f64::total_cmp);
+    let p99 = p99[6];
+    // 120 ms, the news 5 and the near path 5 more; where the far path's own way back tells, 120 more. 153; told once
+    // more 199, once 242.
+    assert!(p99 < 185.0, "{p99} ms");
 }
 
 /// A near path of which nothing is heard for as long as a burst takes is worth waiting for: all that is in flight on it,
