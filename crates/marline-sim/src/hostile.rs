@@ -332,7 +332,11 @@ impl Trial<'_> {
             5 if tape.misbehaves() => {
                 put(&[ty::ACK, tape.number(1), tape.number(9), 0, 0, 0, 0, 0]);
             }
-            5 => put(&[ty::PING]),
+            5 => {
+                let flow = tape.flow(Some(1)) ^ 1;
+                let [missed, late, twice] = [(); 3].map(|()| tape.number(20));
+                put(&[ty::FLOW_REPORT, flow, missed, late, twice]);
+            }
             6..=8 => {
                 let kind = u64::from(tape.byte() & 3);
                 let order = match kind {

@@ -10,12 +10,14 @@ use marline_base::{Duration, Instant};
 
 use super::buffer::compact;
 use crate::ranges::RangeSet;
-use crate::wire::DeliveryOrder;
+use crate::wire::{DeliveryOrder, FlowId, FlowReport};
 
 /// Ranges of sequence numbers remembered to tell duplicates; older numbers count as seen.
 const MAX_SEEN_RANGES: usize = 4_096;
 /// Ranges of numbers given up that are remembered to tell what comes too late from what comes twice.
 const MAX_GIVEN_UP: usize = 64;
+/// The peer is told how its messages fared so often at most.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// What a message costs besides its bytes, so that empty ones are bounded too.
 const MESSAGE_COST: u64 = 64;
 /// What an incomplete message costs besides its bytes.
@@ -47,6 +49,12 @@ pub(crate) struct Counts {
     pub(crate) reordered: u64,
 }
 
+impl Counts {
+    fn missed(&self) -> u64 {
+        self.skipped + self.dropped
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct PacketsRecv {
     order: DeliveryOrder,
@@ -74,6 +82,9 @@ pub(crate) struct PacketsRecv {
     /// Nobody will read: parts are not put together any more.
     discarding: bool,
     counts: Counts,
+    /// The sum of what the peer was told last, and when.
+    told: u64,
+    told_at: Instant,
 }
 
 impl PacketsRecv {
@@ -96,6 +107,28 @@ impl PacketsRecv {
             reset: None,
             discarding: false,
             counts: Counts::default(),
+            told: 0,
+            told_at: Instant::ZERO,
+        }
+    }
+
+    /// Is there news of how messages fared, after a while in which the peer was told nothing of it? Then it is told now.
+    pub(crate) fn reports(&mut self, now: Instant) -> bool {
+        // Each of them only grows.
+        let news = self.counts.missed() + self.counts.late + self.counts.duplicates;
+        let due = news != self.told && now.since(self.told_at) >= REPORT_EVERY;
+        if due {
+            (self.told, self.told_at) = (news, now);
+        }
+        due
+    }
+
+    pub(crate) fn report(&self, flow: FlowId) -> FlowReport {
+        FlowReport {
+            flow,
+            missed: self.counts.missed(),
+            late: self.counts.late,
+            duplicates: self.counts.duplicates,
         }
     }
 
@@ -450,6 +483,28 @@ mod tests {
             ..Counts::default()
         };
         assert_eq!(recv.counts(), counts, "3 came twice, 1 late and then again");
+    }
+
+    #[test]
+    fn what_became_of_messages_is_reported_once_a_second_at_most() {
+        let mut recv = PacketsRecv::new(DeliveryOrder::InOrder, None, 10_000);
+        let at = Instant::from_millis;
+        recv.receive(at(5_000), 0, bytes(0));
+        assert!(!recv.reports(at(5_000)), "nothing went wrong");
+        recv.receive(at(5_001), 0, bytes(0));
+        assert!(recv.reports(at(5_001)));
+        recv.forward(3);
+        assert!(!recv.reports(at(6_000)), "it was told of the first");
+        assert!(recv.reports(at(6_001)));
+        assert!(!recv.reports(at(8_000)), "no news");
+        recv.receive(at(8_000), 2, bytes(2));
+        let report = FlowReport {
+            flow: FlowId(4),
+            missed: 2,
+            late: 1,
+            duplicates: 1,
+        };
+        assert_eq!(recv.report(FlowId(4)), report);
     }
 
     #[test]

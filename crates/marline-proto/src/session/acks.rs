@@ -3,7 +3,6 @@
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use super::control::Control;
 use super::output::Draft;
 use crate::path::{Path, PathState, SentFrame};
 use crate::wire::Ack;
@@ -169,22 +168,21 @@ impl Session {
         self.best_path().filter(quicker).or(Some(owner))
     }
 
-    /// Says with an acknowledgement what senders of coded flows could use, as far as it fits.
-    pub(super) fn write_code_news(&mut self, draft: &mut Draft<'_>) {
+    /// Says with an acknowledgement what needs no datagram of its own, as far as it fits.
+    pub(super) fn write_asides(&mut self, draft: &mut Draft<'_>) {
         if !draft.has_ack {
             return;
         }
-        while let Some(id) = self.code_news.pop_first() {
-            let control = Control::CodeStatus(id);
+        while let Some(control) = self.asides.pop_first() {
             let Some(frame) = self.control_frame(control) else {
                 continue;
             };
             if frame.encoded_len() > draft.room() {
-                self.code_news.insert(id);
+                self.asides.insert(control);
                 return;
             }
             frame.encode(draft.buf);
-            draft.eliciting = true;
+            draft.eliciting |= frame.is_ack_eliciting();
             draft.frames.push(SentFrame::Control(control));
             self.control.remove(&control);
             self.note_told(control);

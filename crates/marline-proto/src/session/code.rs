@@ -199,7 +199,7 @@ impl Session {
             self.control.insert(Control::CodeStatus(id));
             self.rest = None;
         } else if decoder.has_news() {
-            self.code_news.insert(id);
+            self.asides.insert(Control::CodeStatus(id));
         }
     }
 
@@ -210,7 +210,7 @@ impl Session {
             && let Some(decoder) = &mut flow.decoder
         {
             decoder.on_told(decoder.status(id));
-            self.code_news.remove(&id);
+            self.asides.remove(&control);
         }
     }
 

@@ -18,6 +18,7 @@ pub(crate) enum Control {
     StopSending(FlowId),
     Forward(FlowId),
     Finish(FlowId),
+    FlowReport(FlowId),
     /// A unit is given up.
     CancelUnit(FlowId, u64),
     /// What became of a unit.
@@ -41,6 +42,7 @@ impl Control {
             | Self::StopSending(flow)
             | Self::Forward(flow)
             | Self::Finish(flow)
+            | Self::FlowReport(flow)
             | Self::CancelUnit(flow, _)
             | Self::UnitFate(flow, _)
             | Self::UnitShort(flow, _)
@@ -104,6 +106,10 @@ impl Session {
                     sequence: units.count(),
                 }),
                 SendHalf::Stream(_) => return None,
+            },
+            Control::FlowReport(flow) => match &self.flows.get(&flow)?.recv {
+                RecvHalf::Packets(packets) => Frame::FlowReport(packets.report(flow)),
+                RecvHalf::Stream(_) | RecvHalf::Units(_) => return None,
             },
             Control::MaxData => Frame::MaxData(MaxData {
                 max: self.recv_credit,

@@ -328,6 +328,7 @@ impl Session {
             // The peer's word on the unit settles the matter.
             Control::CancelUnit(..)
             | Control::StopSending(_)
+            | Control::FlowReport(_)
             | Control::Forward(_)
             | Control::MaxData
             | Control::MaxFlowData(_)
@@ -458,9 +459,13 @@ impl Session {
     }
 
     pub(super) fn say_again(&mut self, control: Control) {
-        if self.is_wanted(control) {
-            self.control.insert(control);
+        if !self.is_wanted(control) {
+            return;
         }
+        match control {
+            Control::FlowReport(_) => self.asides.insert(control),
+            _ => self.control.insert(control),
+        };
     }
 
     /// Would the control frame still tell the peer something?
@@ -468,7 +473,7 @@ impl Session {
         match control {
             Control::OpenFlow(id) => self.flows.get(&id).is_some_and(|f| !f.announced),
             Control::ResetFlow(id) => self.flows.get(&id).is_some_and(|f| !f.reset_acked),
-            Control::StopSending(id) | Control::MaxFlowData(id) => {
+            Control::StopSending(id) | Control::MaxFlowData(id) | Control::FlowReport(id) => {
                 self.flows.get(&id).is_some_and(|f| !f.recv.is_complete())
             }
             Control::Forward(id) => match self.flows.get(&id).map(|f| &f.send) {

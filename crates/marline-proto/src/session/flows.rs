@@ -555,7 +555,8 @@ impl Session {
         self.flows.remove(&id);
         self.starved.remove(&id);
         self.unwatch(id);
-        self.code_news.remove(&id);
+        self.asides.remove(&Control::CodeStatus(id));
+        self.asides.remove(&Control::FlowReport(id));
         for control in [
             Control::OpenFlow(id),
             Control::StopSending(id),

@@ -13,8 +13,8 @@ use crate::event::{CloseReason, Event};
 use crate::flow::{FlowSpec, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::wire::{
-    self, Availability, Content, DeliveryOrder, FlowId, FlowKind, Frame, OpenFlow, PathId,
-    ResetFlow, StopSending, UnitRepair, close_code,
+    self, Availability, Content, DeliveryOrder, FlowId, FlowKind, FlowReport, Frame, OpenFlow,
+    PathId, ResetFlow, StopSending, UnitRepair, close_code,
 };
 
 /// What a frame brings of a flow, for observers.
@@ -192,7 +192,7 @@ impl Session {
                     let data = datagram.slice_ref(packet.data);
                     if let RecvHalf::Packets(recv) = &mut self.flow(flow).recv {
                         recv.receive(now, packet.sequence, data);
-                        self.after_packet(flow, Ok(()));
+                        self.after_packet(now, flow, Ok(()));
                     }
                 }
             }
@@ -202,7 +202,7 @@ impl Session {
                 {
                     let (sequence, offset) = (part.sequence, part.offset);
                     let result = recv.receive_part(now, sequence, offset, part.total, part.data);
-                    self.after_packet(flow, result);
+                    self.after_packet(now, flow, result);
                 }
             }
             Frame::Forward(forward) => {
@@ -210,7 +210,7 @@ impl Session {
                     && let RecvHalf::Packets(recv) = &mut self.flow(flow).recv
                 {
                     recv.forward(forward.sequence);
-                    self.after_packet(flow, Ok(()));
+                    self.after_packet(now, flow, Ok(()));
                 }
             }
             Frame::Unit(frame) => self.on_unit(now, &frame),
@@ -228,9 +228,10 @@ impl Session {
                         let reason = format!("flow {} changed its end", finish.flow.0);
                         return self.fail(close_code::FINAL_SIZE, reason);
                     }
-                    self.after_packet(flow, Ok(()));
+                    self.after_packet(now, flow, Ok(()));
                 }
             }
+            Frame::FlowReport(report) => self.on_flow_report(&report),
             Frame::Symbol(symbol) => self.on_source_symbol(now, via, datagram, &symbol),
             Frame::Repair(repair) => self.on_repair_symbol(now, via, &repair),
             Frame::CodeStatus(status) => self.on_code_status(now, &status),
@@ -350,7 +351,8 @@ impl Session {
             }
             RecvHalf::Packets(recv) => {
                 recv.reset(reset.code);
-                self.after_packet(reset.flow, Ok(()));
+                self.retime(reset.flow);
+                self.after_receive(reset.flow);
             }
             RecvHalf::Units(recv) => {
                 let result = recv.reset(reset.code, reset.final_size);
@@ -392,10 +394,21 @@ impl Session {
         }
     }
 
-    fn after_packet(&mut self, id: FlowId, result: Result<(), crate::flow::Contradiction>) {
+    fn after_packet(
+        &mut self,
+        now: Instant,
+        id: FlowId,
+        result: Result<(), crate::flow::Contradiction>,
+    ) {
         if result.is_err() {
             let reason = format!("parts of a message of flow {} contradict each other", id.0);
             return self.fail(close_code::PROTOCOL, reason);
+        }
+        let recv = self.flows.get_mut(&id).map(|flow| &mut flow.recv);
+        if let Some(RecvHalf::Packets(recv)) = recv
+            && recv.reports(now)
+        {
+            self.asides.insert(Control::FlowReport(id));
         }
         self.retime(id);
         self.after_receive(id);
@@ -411,6 +424,20 @@ impl Session {
             }
         }
         self.reap(id);
+    }
+
+    /// Totals only grow: a smaller one than before is an old frame. None is larger than what was sent.
+    fn on_flow_report(&mut self, report: &FlowReport) {
+        let Some(flow) = self.flows.get_mut(&report.flow) else {
+            return;
+        };
+        if let SendHalf::Packets(packets) = &flow.send {
+            let counters = &mut flow.counters;
+            let most = packets.count();
+            counters.peer_missed = counters.peer_missed.max(report.missed.min(most));
+            counters.peer_late = counters.peer_late.max(report.late.min(most));
+            counters.peer_duplicates = counters.peer_duplicates.max(report.duplicates);
+        }
     }
 
     /// Reading freed credit: tell the peer when enough has come together.

@@ -115,8 +115,8 @@ pub struct Session {
     /// Flows that wait for the session's credit alone.
     starved: BTreeSet<FlowId>,
     control: BTreeSet<Control>,
-    /// Flows with news of their code that may wait for the next acknowledgement.
-    code_news: BTreeSet<FlowId>,
+    /// What goes with the next acknowledgement that has room.
+    asides: BTreeSet<Control>,
     /// What flows may spend on repair symbols before they have earned it.
     advance: Advance,
     /// Session credit: what we may send in all, and sent; what the peer may send, sent and was read.
@@ -197,7 +197,7 @@ impl Session {
             wishes: BTreeSet::new(),
             starved: BTreeSet::new(),
             control: BTreeSet::new(),
-            code_news: BTreeSet::new(),
+            asides: BTreeSet::new(),
             advance: Advance::new(config.repair_budget),
             send_credit: peer.max_data,
             data_sent: 0,

@@ -215,7 +215,7 @@ impl Session {
         };
         if acks {
             self.write_acks(now, index, &mut draft);
-            self.write_code_news(&mut draft);
+            self.write_asides(&mut draft);
             // Whole messages need the room beside data.
             if draft.has_ack && !sends {
                 self.write_testimony(now, index, &mut draft);

@@ -84,6 +84,12 @@ pub struct FlowCounters {
     /// Symbols of messages whose first transmission was lost and which the peer has all the same,
     /// by a copy or a retransmission.
     pub repaired_symbols: u64,
+    /// Messages that the peer gave up or did not read, as it said last.
+    pub peer_missed: u64,
+    /// Of those, messages that reached it all the same, too late.
+    pub peer_late: u64,
+    /// Arrivals there of messages that had arrived.
+    pub peer_duplicates: u64,
     /// Bytes that the peer acknowledged, each counted once.
     pub acked_bytes: u64,
     /// Blocks and objects.

@@ -5,10 +5,10 @@ use core::iter::FusedIterator;
 
 use super::reader::Reader;
 use super::{
-    Ack, Close, CodeStatus, DecodeError, DecodeErrorKind, Finish, Forward, Header, MaxData,
-    MaxFlowData, MaxFlows, OpenFlow, Packet, PacketPart, PathAbandon, PathStatus, RepairSymbol,
-    ResetFlow, SourceSymbol, StopSending, Stream, UnitCancel, UnitData, UnitFate, UnitRepair,
-    frame_type, varint,
+    Ack, Close, CodeStatus, DecodeError, DecodeErrorKind, Finish, FlowReport, Forward, Header,
+    MaxData, MaxFlowData, MaxFlows, OpenFlow, Packet, PacketPart, PathAbandon, PathStatus,
+    RepairSymbol, ResetFlow, SourceSymbol, StopSending, Stream, UnitCancel, UnitData, UnitFate,
+    UnitRepair, frame_type, varint,
 };
 
 /// One frame; data is borrowed from the datagram.
@@ -39,6 +39,8 @@ pub enum Frame<'a> {
     Forward(Forward),
     /// The end of a packets flow.
     Finish(Finish),
+    /// How the messages of a packets flow fared.
+    FlowReport(FlowReport),
     /// Bytes of a unit.
     Unit(UnitData<'a>),
     /// A repair symbol of a unit.
@@ -72,7 +74,10 @@ impl<'a> Frame<'a> {
     #[must_use]
     #[inline]
     pub const fn is_ack_eliciting(&self) -> bool {
-        !matches!(self, Self::Padding { .. } | Self::Ack(_) | Self::Close(_))
+        !matches!(
+            self,
+            Self::Padding { .. } | Self::Ack(_) | Self::FlowReport(_) | Self::Close(_)
+        )
     }
 
     /// The frame's type on the wire.
@@ -91,6 +96,7 @@ impl<'a> Frame<'a> {
             Self::PacketPart(_) => frame_type::PACKET_PART,
             Self::Forward(_) => frame_type::FORWARD,
             Self::Finish(_) => frame_type::FINISH,
+            Self::FlowReport(_) => frame_type::FLOW_REPORT,
             Self::Unit(_) => frame_type::UNIT,
             Self::UnitRepair(_) => frame_type::UNIT_REPAIR,
             Self::UnitFate(_) => frame_type::UNIT_FATE,
@@ -122,6 +128,7 @@ impl<'a> Frame<'a> {
             Self::PacketPart(frame) => frame.encode(out),
             Self::Forward(frame) => frame.encode(out),
             Self::Finish(frame) => frame.encode(out),
+            Self::FlowReport(frame) => frame.encode(out),
             Self::Unit(frame) => frame.encode(out),
             Self::UnitRepair(frame) => frame.encode(out),
             Self::UnitFate(frame) => frame.encode(out),
@@ -154,6 +161,7 @@ impl<'a> Frame<'a> {
             Self::PacketPart(frame) => frame.encoded_len(),
             Self::Forward(frame) => frame.encoded_len(),
             Self::Finish(frame) => frame.encoded_len(),
+            Self::FlowReport(frame) => frame.encoded_len(),
             Self::Unit(frame) => frame.encoded_len(),
             Self::UnitRepair(frame) => frame.encoded_len(),
             Self::UnitFate(frame) => frame.encoded_len(),
@@ -190,6 +198,7 @@ impl<'a> Frame<'a> {
             frame_type::PACKET_PART => Self::PacketPart(PacketPart::decode(reader)?),
             frame_type::FORWARD => Self::Forward(Forward::decode(reader)?),
             frame_type::FINISH => Self::Finish(Finish::decode(reader)?),
+            frame_type::FLOW_REPORT => Self::FlowReport(FlowReport::decode(reader)?),
             frame_type::UNIT => Self::Unit(UnitData::decode(reader)?),
             frame_type::UNIT_REPAIR => Self::UnitRepair(UnitRepair::decode(reader)?),
             frame_type::UNIT_FATE => Self::UnitFate(UnitFate::decode(reader)?),

@@ -24,6 +24,8 @@ pub const PACKET_PART: u64 = 0x0b;
 pub const FORWARD: u64 = 0x0c;
 /// [`Finish`](super::Finish).
 pub const FINISH: u64 = 0x0d;
+/// [`FlowReport`](super::FlowReport).
+pub const FLOW_REPORT: u64 = 0x0e;
 /// [`MaxData`](super::MaxData).
 pub const MAX_DATA: u64 = 0x10;
 /// [`MaxFlowData`](super::MaxFlowData).
@@ -67,6 +69,7 @@ pub const fn name(frame_type: u64) -> Option<&'static str> {
         PACKET_PART => "PACKET_PART",
         FORWARD => "FORWARD",
         FINISH => "FINISH",
+        FLOW_REPORT => "FLOW_REPORT",
         MAX_DATA => "MAX_DATA",
         MAX_FLOW_DATA => "MAX_FLOW_DATA",
         MAX_FLOWS => "MAX_FLOWS",

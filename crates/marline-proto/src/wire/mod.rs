@@ -57,7 +57,7 @@ pub use frame::{Frame, Frames, decode};
 pub use header::{Header, VERSION};
 pub use heading::{BlockHeading, ObjectHeading, Piece};
 pub use id::{FlowId, PathId};
-pub use packet::{Finish, Forward, MAX_MESSAGE, Packet, PacketPart};
+pub use packet::{Finish, FlowReport, Forward, MAX_MESSAGE, Packet, PacketPart};
 pub use params::{MAX_ACK_DELAY_US, MAX_PARAMETERS, MAX_REPAIRS, MAX_UNITS, Params};
 pub use path::{Availability, PathAbandon, PathStatus};
 pub use stream::Stream;

@@ -211,6 +211,49 @@ impl Forward {
     }
 }
 
+/// FLOW_REPORT: how the messages of a packets flow fared at their receiver, all in all.
+///
+/// ```text
+/// 0x0e | flow (i) | missed (i) | late (i) | duplicates (i)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowReport {
+    /// The flow.
+    pub flow: FlowId,
+    /// Messages that the receiver gave up, or dropped because nobody read them.
+    pub missed: u64,
+    /// Of those, messages that came all the same, too late.
+    pub late: u64,
+    /// Arrivals of messages that had arrived.
+    pub duplicates: u64,
+}
+
+impl FlowReport {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeErrorKind> {
+        Ok(Self {
+            flow: FlowId(reader.varint("flow")?),
+            missed: reader.varint("missed")?,
+            late: reader.varint("late")?,
+            duplicates: reader.varint("duplicates")?,
+        })
+    }
+
+    fn fields(&self) -> [u64; 4] {
+        [self.flow.0, self.missed, self.late, self.duplicates]
+    }
+
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        varint::encode_frame(frame_type::FLOW_REPORT, self.fields(), out);
+    }
+
+    /// Bytes that [`encode`](Self::encode) appends.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        varint::frame_len(self.fields())
+    }
+}
+
 /// FINISH: a packets flow ends.
 ///
 /// ```text

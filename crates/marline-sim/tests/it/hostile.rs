@@ -2,8 +2,11 @@
 
 use bytes::Bytes;
 use marline_proto::path::PathParams;
-use marline_proto::wire::{Availability, Frame, Header, PathAbandon, PathId, PathStatus, varint};
-use marline_proto::{Config, Session, Side};
+use marline_proto::wire::{
+    Availability, FlowId, FlowKind, FlowReport, Frame, Header, PathAbandon, PathId, PathStatus,
+    varint,
+};
+use marline_proto::{Config, FlowOptions, Session, Side};
 use marline_sim::{Instant, Rng, hostile};
 
 #[test]
@@ -66,6 +69,34 @@ fn a_peer_that_acknowledges_nothing_is_not_remembered_for_ever() {
     let tracked = session.stats().paths[0].tracked;
     assert!(!session.is_closing());
     assert!(tracked <= 100_000, "{tracked} packets are remembered");
+}
+
+/// No peer makes what is shown of a flow larger than what was sent, nor smaller than it said before.
+#[test]
+fn what_a_peer_reports_of_a_flow_is_no_more_than_was_sent() {
+    let mut session = lonely();
+    let now = Instant::ZERO;
+    let options = FlowOptions::new(FlowKind::Packets);
+    let flow = session.open_flow(&options).expect("room");
+    for _ in 0..3 {
+        let message = Bytes::from_static(b"one");
+        session.send(now, flow, message).expect("room");
+    }
+    let report = |flow, missed, late| {
+        Frame::FlowReport(FlowReport {
+            flow,
+            missed,
+            late,
+            duplicates: varint::MAX,
+        })
+    };
+    let others = report(FlowId(77), 5, 5);
+    let stale = report(flow, 0, 0);
+    let frames = [others, report(flow, varint::MAX, 1), stale];
+    session.handle_datagram(now, PathId(0), &datagram(0, &frames));
+    assert!(!session.is_closing());
+    let counters = session.flow_counters(flow).expect("open");
+    assert_eq!((counters.peer_missed, counters.peer_late), (3, 1));
 }
 
 #[test]

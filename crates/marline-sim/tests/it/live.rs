@@ -53,6 +53,52 @@ fn bursts_of_loss_on_both_links_leave_no_gap_within_300_ms() {
     }
 }
 
+/// The sender of a flow learns how its messages fared at the other end.
+#[test]
+fn a_sender_is_told_what_was_lost_and_what_came_twice() {
+    let mut lab = Lab::new(1, &Config::default());
+    // A way of 30 ms and losses leave a message no second chance within 50.
+    lab.path("rate=20mbit,delay=30ms,queue=200ms,loss=2%");
+    lab.path("rate=20mbit,delay=30ms,queue=200ms,loss=2%");
+    lab.run_for(ms(500));
+    let flow = |scheduler: &str, lab: &mut Lab| {
+        let plan = Messages {
+            size: 1_250,
+            size_max: 1_250,
+            count: 4_000,
+            every: ms(2),
+        };
+        let options = FlowOptions {
+            lifetime: Some(ms(50)),
+            scheduler: Some(scheduler.parse().expect("a scheduler")),
+            ..FlowOptions::new(FlowKind::Packets)
+        };
+        let start = lab.now();
+        lab.open(End::Client, &options, Outbox::messages(start, plan))
+    };
+    let flows = ["edpf", "redundant"].map(|scheduler| flow(scheduler, &mut lab));
+    // What is told once a second is half a second old on average.
+    lab.run_for(ms(6_500));
+    let [single, twice] = flows.map(|flow| {
+        let [sender, receiver] = [End::Client, End::Server].map(|end| {
+            let counters = lab.world.session(end).flow_counters(flow);
+            counters.expect("open")
+        });
+        let context = format!("{sender:?} {receiver:?}");
+        for (told, counted) in [
+            (sender.peer_missed, receiver.skipped_messages),
+            (sender.peer_late, receiver.late_messages),
+            (sender.peer_duplicates, receiver.duplicate_messages),
+        ] {
+            assert!(told <= counted, "{context}");
+            assert!(10 * told >= 7 * counted, "{context}");
+        }
+        sender
+    });
+    assert!(single.peer_missed > 20, "{single:?}");
+    assert!(twice.peer_duplicates > 1_000, "{twice:?}");
+}
+
 /// A stream that needs both links is in time from its first datagram on, though one link's round trips are long.
 #[test]
 fn a_stream_over_a_long_link_begins_within_its_budget() {

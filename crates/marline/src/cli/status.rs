@@ -218,6 +218,7 @@ fn push_live(text: &mut String, live: &[LiveStatus]) {
         "paths carry",
         "in",
         "given up",
+        "lost/late/twice there",
         "repaired",
         "redundancy %",
         "out",
@@ -231,7 +232,7 @@ fn push_live(text: &mut String, live: &[LiveStatus]) {
     for entry in live {
         table.add_row(live_row(entry));
     }
-    align(&mut table, 1..=12);
+    align(&mut table, 1..=13);
     let _ = writeln!(text, "\n{table}");
 }
 
@@ -247,6 +248,7 @@ fn live_row(entry: &LiveStatus) -> Vec<String> {
         entry.capacity_bps.map_or_else(|| watched("enough"), rate),
         rate(sent.rate_bps),
         (sent.given_up + sent.refused).to_string(),
+        format!("{}/{}/{}", sent.lost, sent.late, sent.duplicated),
         sent.repaired.to_string(),
         format!("{:.1}", sent.redundancy * 100.0),
         rate(received.rate_bps),
@@ -430,6 +432,7 @@ mod tests {
             "12.5",
             "7.5 Mb/s",
             "1 TS breaks",
+            "8/9/10",
             "12 lost, 13 late, 14 twice",
             "22/13/7",
             "59/41",

@@ -47,6 +47,15 @@ pub struct LiveSent {
     pub given_up: u64,
     /// Lost on their way, and brought all the same by a copy or a retransmission.
     pub repaired: u64,
+    /// Given up by the other end and never seen there, as it said last. Of frames and objects it says nothing.
+    #[serde(default)]
+    pub lost: u64,
+    /// Given up there, and came later.
+    #[serde(default)]
+    pub late: u64,
+    /// Copies that were not needed there.
+    #[serde(default)]
+    pub duplicated: u64,
     /// (bytes sent − source bytes) / source bytes.
     pub redundancy: f64,
 }

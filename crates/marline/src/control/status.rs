@@ -388,6 +388,9 @@ pub(crate) mod tests {
                     refused: 1,
                     given_up: 6,
                     repaired: 21,
+                    lost: 8,
+                    late: 9,
+                    duplicated: 10,
                     redundancy: 0.13,
                 },
                 received: LiveReceived {

@@ -183,6 +183,10 @@ impl Meter {
         all.refused += state.refused;
         all.given_up += counters.expired_messages + counters.units.lost + counters.units.cancelled;
         all.repaired += counters.repaired_symbols;
+        all.lost += counters.peer_missed.saturating_sub(counters.peer_late);
+        all.late += counters.peer_late;
+        // A peer may tell anything.
+        all.duplicated = all.duplicated.saturating_add(counters.peer_duplicates);
         let all = &mut sum.received;
         all.datagrams += received.datagrams;
         all.bytes += received.bytes;

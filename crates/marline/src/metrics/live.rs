@@ -34,6 +34,9 @@ pub(super) struct Live {
     datagrams: Family<OfLiveDirection, Counter>,
     given_up: Family<OfLive, Counter>,
     repaired: Family<OfLive, Counter>,
+    peer_lost: Family<OfLive, Counter>,
+    peer_late: Family<OfLive, Counter>,
+    peer_duplicated: Family<OfLive, Counter>,
     redundancy: Family<OfLive, FloatGauge>,
     lost: Family<OfLive, Counter>,
     late: Family<OfLive, Counter>,
@@ -80,6 +83,9 @@ impl Live {
         for (family, count) in [
             (&self.given_up, sent.given_up + sent.refused),
             (&self.repaired, sent.repaired),
+            (&self.peer_lost, sent.lost),
+            (&self.peer_late, sent.late),
+            (&self.peer_duplicated, sent.duplicated),
             (&self.lost, received.lost),
             (&self.late, received.late),
             (&self.reordered, received.reordered),
@@ -126,6 +132,21 @@ impl Live {
                 "live_repaired",
                 "Datagrams lost on their way and brought all the same by a copy or again",
                 self.repaired,
+            ),
+            (
+                "live_peer_lost",
+                "Datagrams that the other end gave up and never saw, as it said last",
+                self.peer_lost,
+            ),
+            (
+                "live_peer_late",
+                "Datagrams that the other end gave up and saw later, as it said last",
+                self.peer_late,
+            ),
+            (
+                "live_peer_duplicated",
+                "Datagrams that came to the other end again, as it said last",
+                self.peer_duplicated,
             ),
             (
                 "live_lost",

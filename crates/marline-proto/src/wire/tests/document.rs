@@ -120,6 +120,12 @@ fn expected(name: &str) -> Frame<'static> {
             flow: FlowId(0),
             sequence: 100,
         }),
+        "flow-report" => Frame::FlowReport(FlowReport {
+            flow: FlowId(0),
+            missed: 5,
+            late: 2,
+            duplicates: 300,
+        }),
         "unit" => Frame::Unit(UnitData {
             flow,
             unit: 3,

@@ -292,7 +292,7 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
     });
     let status = prop::sample::select(&[Availability::Available, Availability::Standby][..]);
     let numbers = || (flow(), any_varint(), any_varint());
-    let choices: [BoxedStrategy<Frame<'static>>; 24] = [
+    let choices: [BoxedStrategy<Frame<'static>>; 25] = [
         (1..40_usize).prop_map(|len| Frame::Padding { len }).boxed(),
         Just(Frame::Ping).boxed(),
         ack(80).prop_map(Frame::Ack).boxed(),
@@ -317,6 +317,16 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
             .boxed(),
         numbers()
             .prop_map(|(flow, sequence, _)| Frame::Finish(Finish { flow, sequence }))
+            .boxed(),
+        (numbers(), any_varint())
+            .prop_map(|((flow, missed, late), duplicates)| {
+                Frame::FlowReport(FlowReport {
+                    flow,
+                    missed,
+                    late,
+                    duplicates,
+                })
+            })
             .boxed(),
         unit().prop_map(Frame::Unit).boxed(),
         unit_repair().prop_map(Frame::UnitRepair).boxed(),

@@ -81,10 +81,13 @@ fn mbps(bps: u64) -> f64 {
 fn push_sent(text: &mut String, sent: &LiveSent) {
     let _ = write!(
         text,
-        " in {:.1} Mb/s, given up {}, repaired {}, redundancy {:.0} %",
+        " in {:.1} Mb/s, given up {}, lost {}, late {}, repaired {}, duplicated {}, redundancy {:.0} %",
         mbps(sent.rate_bps),
         sent.given_up + sent.refused,
+        sent.lost,
+        sent.late,
         sent.repaired,
+        sent.duplicated,
         sent.redundancy * 100.0
     );
     push_content(text, "input", sent.content, &sent.input);
@@ -126,7 +129,7 @@ mod tests {
         let live = example().live.remove(0);
         assert_eq!(
             text(&live),
-            "cam: in 9.9 Mb/s, given up 7, repaired 21, redundancy 13 %, input TS breaks 1 \
+            "cam: in 9.9 Mb/s, given up 7, lost 8, late 9, repaired 21, duplicated 10, redundancy 13 %, input TS breaks 1 \
              PATHS CARRY 7.5 OF 10.0 Mb/s out 0.1 Mb/s, lost 3, late 2, reordered 5, duplicated 4, \
              output RTP lost 12 late 13 duplicated 14"
         );
