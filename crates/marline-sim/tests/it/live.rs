@@ -91,7 +91,8 @@ fn a_sender_is_told_what_was_lost_and_what_came_twice() {
             (sender.peer_duplicates, receiver.duplicate_messages),
         ] {
             assert!(told <= counted, "{context}");
-            assert!(10 * told >= 7 * counted, "{context}");
+            // Three may be of the last second, however few there are.
+            assert!(10 * (told + 3) >= 7 * counted, "{context}");
         }
         sender
     });
