@@ -555,16 +555,16 @@ impl Session {
         self.flows.remove(&id);
         self.starved.remove(&id);
         self.unwatch(id);
-        self.asides.remove(&Control::CodeStatus(id));
-        self.asides.remove(&Control::FlowReport(id));
         for control in [
             Control::OpenFlow(id),
             Control::StopSending(id),
             Control::Forward(id),
             Control::MaxFlowData(id),
             Control::CodeStatus(id),
+            Control::FlowReport(id),
         ] {
             self.control.remove(&control);
+            self.asides.remove(&control);
         }
         self.closed_flows += 1;
         if !self.is_ours(id) {
