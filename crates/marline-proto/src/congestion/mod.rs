@@ -154,6 +154,13 @@ pub trait Controller: fmt::Debug + Send {
         let _ = mtu;
     }
 
+    /// Live streams are about to need `rate` of the path, whose capacity nobody knows yet and whose
+    /// smoothed round-trip time is `srtt`, as far as one was measured. A controller may begin with what
+    /// that takes instead of its usual first window.
+    fn on_demand(&mut self, rate: Rate, srtt: Duration) {
+        let _ = (rate, srtt);
+    }
+
     /// Bytes that may be in flight.
     fn window(&self) -> u64;
 

@@ -40,6 +40,9 @@ const PACKET_HEAD: usize = 1 + 8 + 1 + 8 + 8 + 2;
 pub(crate) const WHOLE_MARGIN: u32 = (SYMBOL_OVERHEAD - PACKET_HEAD) as u32;
 /// The measured rate forgets a peak with this weight a sample.
 const RATE_DECAY: f64 = 1.0 / 64.0;
+/// What the window of a path promises that was never filled is believed up to what is asked for, or to this part of
+/// what the path was seen to carry.
+const GROWING: f64 = 1.25;
 
 /// What an acknowledgement says of time.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +82,8 @@ pub(crate) struct Path {
     rate: Rate,
     /// Some rate sample was taken while the sender had more to send than the path took, or a queue stood on it.
     was_filled: bool,
+    /// What live streams need of it, as long as its capacity is not known.
+    asked: Option<Rate>,
     /// Bytes of copies that were queued for it to warm it up.
     pub(crate) warmed: u64,
     /// Symbols that were sent on others while it was to be warmed up.
@@ -149,6 +154,7 @@ impl Path {
             measured_rate: 0.0,
             rate: Rate::ZERO,
             was_filled: false,
+            asked: None,
             warmed: 0,
             passed: 0,
             pto_backoff: 0,
@@ -200,7 +206,11 @@ impl Path {
     /// Rate by the controller's model, else as measured. As long as the sender neither filled the path nor
     /// met a queue on it, both are lower bounds, and the window over the round-trip time is a better guess.
     pub(crate) fn rate(&self) -> Rate {
-        debug_assert_eq!(self.rate, self.expected_rate(), "only feedback changes it");
+        debug_assert_eq!(
+            self.rate,
+            self.expected_rate(),
+            "only feedback and demand change it"
+        );
         self.rate
     }
 
@@ -222,8 +232,31 @@ impl Path {
                 self.rtt.min(),
             ))
         } else {
-            model.max(by_window)
+            model.max(match self.asked {
+                Some(asked) => by_window.min(asked.max(model.scaled(GROWING))),
+                None => by_window,
+            })
         }
+    }
+
+    /// Live streams need so much of the path, whose capacity is not known. The window grows while they use a part of
+    /// it, and so is no guess of the capacity.
+    pub(crate) fn ask(&mut self, now: Instant, rate: Rate) {
+        self.controller.on_demand(rate, self.rtt.smoothed());
+        self.asked = Some(rate);
+        self.repace(now);
+    }
+
+    /// They are over, or its capacity is known.
+    pub(crate) fn ask_no_more(&mut self) {
+        if self.asked.take().is_some() {
+            self.rate = self.expected_rate();
+        }
+    }
+
+    /// Was it asked for what streams need?
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// Did the sender ever have more to send than the path took, or meet a queue, so that its capacity is known?

@@ -205,7 +205,7 @@ impl Session {
         stream.write(now, data.slice(..len));
         flow.counters.written_bytes += len as u64;
         self.activate(id);
-        self.watch_target(now, id);
+        self.watch_target(now, id, now);
         Ok(len)
     }
 
@@ -262,7 +262,7 @@ impl Session {
             Ok(sequence) => {
                 flow.counters.written_bytes += len;
                 self.activate(id);
-                self.watch_target(now, id);
+                self.watch_target(now, id, since);
                 self.retime(id);
                 Ok(sequence)
             }

@@ -22,6 +22,7 @@ mod carry;
 mod close;
 mod code;
 pub(crate) mod control;
+mod demand;
 mod feedback;
 mod flows;
 mod health;

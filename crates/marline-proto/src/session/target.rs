@@ -3,8 +3,9 @@
 use marline_base::{Instant, Rate};
 
 use super::Session;
-use super::watch::{Look, Watch, tick_after};
+use super::watch::{Look, Watch};
 use crate::event::Event;
+use crate::path::Path;
 use crate::wire::FlowId;
 
 impl Session {
@@ -46,16 +47,20 @@ impl Session {
         if let Some(at) = next {
             self.looks.remove(&(at, id));
         }
+        if self.watches.is_empty() {
+            self.paths.iter_mut().for_each(Path::ask_no_more);
+        }
     }
 
-    /// The flow was written.
-    pub(super) fn watch_target(&mut self, now: Instant, id: FlowId) {
+    /// The flow was written: something that has waited `since` an earlier time.
+    pub(super) fn watch_target(&mut self, now: Instant, id: FlowId, since: Instant) {
         if let Some(watch) = self.watches.get_mut(&id)
             && watch.next.is_none()
+            && let Some(flow) = self.flows.get(&id)
         {
-            let at = tick_after(now);
-            watch.next = Some(at);
+            let at = watch.begin(now, since, flow.counters.written_bytes);
             self.looks.insert((at, id));
+            self.tell_demand(now);
         }
     }
 
@@ -94,5 +99,6 @@ impl Session {
                 None => {}
             }
         }
+        self.tell_demand(now);
     }
 }

@@ -11,7 +11,9 @@ use marline_base::{Duration, Instant, Rate};
 
 use crate::flow::WriteRate;
 
-/// How often a flow is looked at, all flows at the same times.
+/// A flow that has just begun is looked at so soon, and what it needs is not told from less.
+const SOON: Duration = Duration::from_millis(20);
+/// How often a flow is looked at then, all flows at the same times.
 const TICK: Duration = Duration::from_millis(50);
 /// A flow of which nothing waits and nothing was written for so long makes a pause. Frames may come less often
 /// than looks.
@@ -81,6 +83,8 @@ pub(super) struct Watch {
     /// The last look, and the next; none while nothing waits and nothing is written.
     last: Instant,
     pub(super) next: Option<Instant>,
+    /// When the flow began to write, after its last pause, and what it had written with its first message.
+    begun: (Instant, u64),
 }
 
 impl Watch {
@@ -100,7 +104,35 @@ impl Watch {
             owed: 0,
             last: Instant::ZERO,
             next: None,
+            begun: (Instant::ZERO, 0),
         }
+    }
+
+    /// The flow writes again, something that has waited `since` an earlier time; it has written so many bytes with that.
+    /// Returns when to look at it.
+    pub(super) fn begin(&mut self, now: Instant, since: Instant, written: u64) -> Instant {
+        // What took a time to write is what came after the first.
+        self.begun = (since, written);
+        let next = tick_after(now).min(now + SOON);
+        self.next = Some(next);
+        next
+    }
+
+    /// What the flow needs, if it writes: the rate that was given, or else is measured, or the mean since it began, as
+    /// soon as there is one.
+    pub(super) fn needs(&self, now: Instant, written: u64) -> Option<Rate> {
+        let (begun, first) = self.begun;
+        let time = now.since(begun);
+        let mean = || Rate::from_bytes_over(written - first, time);
+        self.next?;
+        self.given
+            .or_else(|| self.measured())
+            .or_else(|| (time >= SOON).then(mean))
+    }
+
+    fn measured(&self) -> Option<Rate> {
+        let bytes = self.measured.as_ref()?.upper()?;
+        Some(Rate::from_bps((bytes * 8.0) as u64))
     }
 
     /// The rate that is needed, and the least that paths must be believed to carry.
@@ -114,7 +146,7 @@ impl Watch {
         let begin = || WriteRate::begin(now + PAUSE);
         let measured = self.measured.get_or_insert_with(begin);
         measured.observe(now, written, written);
-        let target = Rate::from_bps((measured.upper()? * 8.0) as u64);
+        let target = self.measured()?;
         // The fastest of a stream's seconds are a little more than it needs.
         (target > Rate::ZERO).then(|| (target, target.scaled(0.9)))
     }

@@ -17,13 +17,38 @@ const MIN_PIPE_PACKETS: u64 = 4;
 /// §4.2.1: round-trip time assumed for the pacing rate before there is a sample.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
-/// The gentle manner begins with what this rate brings in two round trips where that is more than the
+/// The gentle manner begins with what a rate brings in some round trips where that is more than the
 /// usual ten packets, but not with more than so many: otherwise a live stream over a path of 160 ms
-/// waits for half a second until it carries its share. In two, for the first that is measured may have been a
-/// lucky one, or have come back by a quicker path. It is paced as the usual window would be, or as that rate
-/// would: the path may carry no more.
-const FIRST_RATE: Rate = Rate::from_mbps(2);
-const FIRST_PACKETS: u64 = 32;
+/// waits for half a second until it carries its share. It is paced as the usual window would be, or by that rate
+/// and a gain: the path may carry no more.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    rate: Rate,
+    trips: f64,
+    packets: u64,
+    gain: f64,
+}
+
+impl First {
+    /// What is needed is not known. Two round trips, for the first that is measured may have been a lucky one, or have
+    /// come back by a quicker path.
+    const GUESS: Self = Self {
+        rate: Rate::from_mbps(2),
+        trips: 2.0,
+        packets: 32,
+        gain: HIGH_GAIN,
+    };
+
+    /// It is.
+    const fn need(rate: Rate) -> Self {
+        Self {
+            rate,
+            trips: 1.0,
+            packets: 256,
+            gain: 1.0,
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Control {
@@ -33,6 +58,7 @@ pub(super) struct Control {
     /// What the window is before anything is acknowledged (bytes).
     pub(super) initial: u64,
     pub(super) pacing_rate: Rate,
+    first: First,
     /// The pacing rate does not rest on a guess any more.
     measured: bool,
 }
@@ -49,6 +75,7 @@ impl Control {
             window,
             initial: window,
             pacing_rate: nominal.scaled(HIGH_GAIN),
+            first: First::GUESS,
             measured: false,
         }
     }
@@ -108,15 +135,39 @@ impl Control {
             return;
         }
         self.measured = true;
-        let usual = self.initial;
-        let mut rate = Rate::from_bytes_over(usual, srtt);
-        if manner == Manner::HalfPipe {
-            let most = FIRST_PACKETS * self.mtu;
-            self.initial = FIRST_RATE.bytes_in(srtt * 2).clamp(usual, most.max(usual));
-            self.window += self.initial - usual;
-            rate = rate.max(FIRST_RATE);
+        match manner {
+            Manner::FourPackets => {
+                let rate = Rate::from_bytes_over(self.initial, srtt);
+                self.pacing_rate = rate.scaled(HIGH_GAIN);
+            }
+            Manner::HalfPipe => self.begin(srtt),
         }
-        self.pacing_rate = rate.scaled(HIGH_GAIN);
+    }
+
+    /// The application needs so much of the path: more or less than was guessed.
+    pub(super) fn ask(&mut self, rate: Rate, srtt: Duration) {
+        self.first = First::need(rate);
+        if self.measured {
+            self.begin(srtt);
+        }
+    }
+
+    /// The gentle manner's first window and rate, also if some of it was used already.
+    fn begin(&mut self, srtt: Duration) {
+        let First {
+            rate,
+            trips,
+            packets,
+            gain,
+        } = self.first;
+        let usual = initial_window(self.mtu);
+        let most = usual.max(packets * self.mtu);
+        let initial = rate.scaled(trips).bytes_in(srtt).clamp(usual, most);
+        self.window = (self.window + initial).saturating_sub(self.initial);
+        self.window = self.window.max(self.min_pipe());
+        self.initial = initial;
+        let usual_rate = Rate::from_bytes_over(usual, srtt).scaled(HIGH_GAIN);
+        self.pacing_rate = usual_rate.max(rate.scaled(gain));
     }
 }
 

@@ -17,6 +17,8 @@
 //! that the application does not limit, too: one bad sample after a burst of losses is not all that is left of it
 //! (`filters.rs`).
 //!
+//! Where live streams say what they need of a path, it begins with that instead of a guess (`control.rs`).
+//!
 //! The full-pipe test ignores app-limited samples, as the draft says, so a path that is never
 //! filled stays in STARTUP with a window of 2.89 bandwidth-delay products. The gentle manner counts
 //! them where a round loses much by more than a pipe in flight, or stands in a queue from beginning to end
@@ -25,7 +27,7 @@
 
 use alloc::boxed::Box;
 
-use marline_base::{Instant, Rate, Rng};
+use marline_base::{Duration, Instant, Rate, Rng};
 
 use super::rounds::Rounds;
 use super::{Ack, Controller, DeliverySample, Loss, Params, Phase, View};
@@ -152,6 +154,13 @@ impl Controller for Bbr {
 
     fn on_mtu(&mut self, mtu: u64) {
         self.control.set_mtu(mtu);
+    }
+
+    fn on_demand(&mut self, rate: Rate, srtt: Duration) {
+        // What comes back from more than a first window tells more than any wish.
+        if self.manner == Manner::HalfPipe && self.delivered < self.control.initial {
+            self.control.ask(rate, srtt);
+        }
     }
 
     fn window(&self) -> u64 {

@@ -59,3 +59,24 @@ fn what_should_have_arrived_is_missing_and_a_burst_goes_on() {
     assert_eq!(path.missing(30, due_us(31) + 100), 0);
     assert_eq!(path.missing(30, due_us(32) + 100), 1);
 }
+
+#[test]
+fn a_window_that_nobody_filled_promises_no_more_than_is_asked() {
+    let mut path = path();
+    let now = Instant::from_millis(80);
+    let promised = path.rate();
+    assert!(promised > Rate::from_mbps(4), "{promised:?}");
+    path.ask(now, Rate::from_mbps(3));
+    assert_eq!(path.rate(), Rate::from_mbps(3));
+    path.ask(now, Rate::from_mbps(1_000));
+    assert_eq!(path.rate(), promised);
+    // 100 bytes in 2 ms are 0.4 Mb/s.
+    path.measured_rate = 4e5;
+    path.ask(now, Rate::ZERO);
+    assert_eq!(path.rate(), Rate::from_kbps(500));
+    path.ask_no_more();
+    assert_eq!(path.rate(), promised);
+    path.was_filled = true;
+    path.ask(now, Rate::from_mbps(3));
+    assert_eq!(path.rate(), Rate::from_kbps(400), "its capacity is known");
+}

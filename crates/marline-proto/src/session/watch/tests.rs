@@ -272,3 +272,23 @@ fn neither_beginnings_nor_pauses_nor_key_frames_are_told_of_a_live_flow() {
         assert_eq!(writer.look.never_left, 0);
     }
 }
+
+#[test]
+fn what_a_flow_needs_is_known_soon_after_it_begins() {
+    let at = Instant::from_millis;
+    let mut watch = Watch::new(None, 0);
+    assert_eq!(watch.needs(at(500), 0), None, "it does not write");
+    // 1 kB a millisecond. The first took no time.
+    assert_eq!(watch.begin(at(1_010), at(1_010), 5_000), at(1_030));
+    assert_eq!(watch.needs(at(1_029), 24_000), None);
+    assert_eq!(watch.needs(at(1_030), 25_000), Some(TARGET));
+    // What had waited for a session comes at once.
+    let mut late = Watch::new(None, 0);
+    late.begin(at(1_300), at(1_000), 1_000);
+    assert_eq!(late.needs(at(1_300), 301_000), Some(TARGET));
+    // A rate that was given needs no look, and counts while the flow writes.
+    let mut given = Watch::new(Some(TARGET), 0);
+    assert_eq!(given.needs(at(0), 0), None);
+    given.begin(at(0), at(0), 100);
+    assert_eq!(given.needs(at(0), 100), Some(TARGET));
+}

@@ -257,3 +257,52 @@ fn a_lucky_first_round_trip_does_not_starve_the_gentle_startup() {
         assert_eq!(min_rtt, Some(shortest), "{manner:?}");
     }
 }
+
+#[test]
+fn a_path_begins_with_what_is_needed_of_it() {
+    let trip = Duration::from_millis(160);
+    let first = |manner, before: Option<u64>, after: Option<u64>| {
+        let mut bbr = started(manner);
+        let ask = |bbr: &mut Bbr, mbps: Option<u64>| {
+            if let Some(mbps) = mbps {
+                bbr.on_demand(Rate::from_mbps(mbps), trip);
+            }
+        };
+        ask(&mut bbr, before);
+        bbr.on_ack(ms(160), &ack(0, Instant::ZERO, trip));
+        ask(&mut bbr, after);
+        let rate = bbr.pacing_rate().expect("it has one").as_mbps_f64();
+        (bbr.window(), (10.0 * rate).round() / 10.0)
+    };
+    let gentle = |before, after| first(Manner::HalfPipe, before, after);
+    // Twice 2 Mb/s or 32 packets, at 2.885 times that rate.
+    let guess = gentle(None, None);
+    assert_eq!(guess, (32 * MTU, 5.8));
+    // 6 Mb/s · 160 ms, whether it was known before the round trip was or after.
+    assert_eq!(gentle(Some(6), None), (120_000, 6.0));
+    assert_eq!(gentle(None, Some(6)), (120_000, 6.0));
+    assert_eq!(gentle(Some(9), Some(6)), (120_000, 6.0));
+    // Less than the guess, but not than the usual ten packets, which would leave at 2.885 times 0.625 Mb/s.
+    assert_eq!(gentle(None, Some(1)), (20_000, 1.8));
+    assert_eq!(gentle(None, Some(0)), (10 * MTU, 1.8));
+    // Whoever needs much may be wrong about the path.
+    assert_eq!(gentle(Some(1_000), None).0, 256 * MTU);
+    let plain = |after| first(Manner::FourPackets, None, after);
+    assert_eq!(plain(Some(6)), plain(None));
+}
+
+#[test]
+fn what_was_delivered_tells_more_than_what_is_needed() {
+    let trip = Duration::from_millis(160);
+    let after = |delivered: u64| {
+        let mut bbr = started(Manner::HalfPipe);
+        bbr.on_ack(ms(160), &ack(0, Instant::ZERO, trip));
+        bbr.on_ack(ms(320), &ack(delivered, ms(160), trip));
+        let before = bbr.window();
+        bbr.on_demand(Rate::from_mbps(6), trip);
+        bbr.window() - before
+    };
+    // 120 kB instead of 40; what came back on top.
+    assert_eq!(after(10 * MTU), 80_000);
+    assert_eq!(after(32 * MTU), 0);
+}

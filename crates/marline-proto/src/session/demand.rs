@@ -1,0 +1,79 @@
+//! What live streams need of paths whose capacity nobody knows yet.
+//!
+//! Windows and rates are sought from a first guess, which is too little for a stream of some Mb/s over a path of
+//! 160 ms, and too much for one that carries hardly a megabit. A stream's rate is known long before, from its
+//! application or from its first moments. So each path of unknown capacity is told its share of that.
+
+use marline_base::{Instant, Rate};
+
+use super::Session;
+use crate::path::{Path, PathState};
+
+/// So many times a share is asked for, since what waited until it was known has to leave, too.
+const HEADROOM: f64 = 1.5;
+
+impl Session {
+    /// Tells paths of unknown capacity what is needed of them.
+    pub(super) fn tell_demand(&mut self, now: Instant) {
+        if self.paths.iter().all(|p| !is_unknown(p) && !p.is_asked()) {
+            return;
+        }
+        let needs = self.watches.iter().filter_map(|(id, watch)| {
+            let written = self.flows.get(id)?.counters.written_bytes;
+            watch.needs(now, written)
+        });
+        let need = needs.sum::<Rate>();
+        let ask = (need > Rate::ZERO).then(|| self.share_of(need).scaled(HEADROOM));
+        for path in &mut self.paths {
+            match ask.filter(|_| is_unknown(path)) {
+                Some(rate) => path.ask(now, rate),
+                None => path.ask_no_more(),
+            }
+        }
+        self.views_hold = false;
+        self.rest = None;
+    }
+
+    fn share_of(&self, need: Rate) -> Rate {
+        let usable = || self.paths.iter().filter(|path| may_carry(path));
+        let known = usable().filter(|path| !is_unknown(path));
+        let carried = known.map(Path::rate).sum();
+        let unknown = usable().filter(|path| is_unknown(path)).count();
+        share(need, carried, unknown as u64, usable().count() as u64)
+    }
+}
+
+/// What is needed of each `unknown` path: what others are not known to carry, but no more than if `all` carried the same.
+fn share(need: Rate, carried: Rate, unknown: u64, all: u64) -> Rate {
+    let left = need.as_bps().saturating_sub(carried.as_bps());
+    let even = need.as_bps() / all.max(1);
+    Rate::from_bps(even.min(left / unknown.max(1)))
+}
+
+fn may_carry(path: &Path) -> bool {
+    matches!(path.state(), PathState::Validating | PathState::Active)
+}
+
+fn is_unknown(path: &Path) -> bool {
+    may_carry(path) && !path.was_filled()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_what_others_do_not_carry() {
+        let share = |need, carried, unknown, all| {
+            let [need, carried] = [need, carried].map(Rate::from_mbps);
+            share(need, carried, unknown, all).as_mbps_f64()
+        };
+        assert_eq!(share(10, 0, 2, 2), 5.0);
+        // Of one path is known what it carries: the other one brings the rest, or as much.
+        assert_eq!(share(10, 6, 1, 2), 4.0);
+        assert_eq!(share(10, 1, 1, 2), 5.0);
+        assert_eq!(share(12, 6, 2, 3), 3.0);
+        assert_eq!(share(10, 12, 1, 2), 0.0);
+        assert_eq!(share(10, 0, 0, 0), 10.0);
+    }
+}
