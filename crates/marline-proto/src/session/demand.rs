@@ -26,6 +26,8 @@ impl Session {
         let ask = (need > Rate::ZERO).then(|| self.share_of(need).scaled(HEADROOM));
         for path in &mut self.paths {
             match ask.filter(|_| is_unknown(path)) {
+                // What is not needed now may be when another path fails.
+                Some(Rate::ZERO) => {}
                 Some(rate) => path.ask(now, rate),
                 None => path.ask_no_more(),
             }
