@@ -154,9 +154,9 @@ pub trait Controller: fmt::Debug + Send {
         let _ = mtu;
     }
 
-    /// Live streams are about to need `rate` of the path, whose capacity nobody knows yet and whose
-    /// smoothed round-trip time is `srtt`, as far as one was measured. A controller may begin with what
-    /// that takes instead of its usual first window.
+    /// Live streams need `rate` of the path, whose capacity nobody knows yet and whose smoothed round-trip time is
+    /// `srtt`, or assumed to be until one was measured. A controller may begin with what that takes instead of its
+    /// usual first window; told again, the last rate counts.
     fn on_demand(&mut self, rate: Rate, srtt: Duration) {
         let _ = (rate, srtt);
     }

@@ -40,8 +40,8 @@ const PACKET_HEAD: usize = 1 + 8 + 1 + 8 + 8 + 2;
 pub(crate) const WHOLE_MARGIN: u32 = (SYMBOL_OVERHEAD - PACKET_HEAD) as u32;
 /// The measured rate forgets a peak with this weight a sample.
 const RATE_DECAY: f64 = 1.0 / 64.0;
-/// What the window of a path promises that was never filled is believed up to what is asked for, or to this part of
-/// what the path was seen to carry.
+/// The rate that the window of a path promises which was never filled is believed up to what is asked for, or to so many
+/// times what the path was seen to carry.
 const GROWING: f64 = 1.25;
 
 /// What an acknowledgement says of time.

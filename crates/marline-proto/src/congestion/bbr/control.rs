@@ -24,8 +24,11 @@ const NOMINAL_RTT: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug)]
 struct First {
     rate: Rate,
+    /// Round trips whose worth of that rate the window holds,
     trips: f64,
+    /// but no more packets than these.
     packets: u64,
+    /// On the rate, for pacing.
     gain: f64,
 }
 
@@ -39,7 +42,7 @@ impl First {
         gain: HIGH_GAIN,
     };
 
-    /// It is.
+    /// What is needed is known, with what headroom there should be.
     const fn need(rate: Rate) -> Self {
         Self {
             rate,
