@@ -128,6 +128,46 @@ fn a_stream_over_a_long_link_begins_within_its_budget() {
     }
 }
 
+/// A rate that was given is what paths begin with, from the first message on; a path that others prove to make needless
+/// is left it, for one of them may fail.
+#[test]
+fn a_given_target_is_what_paths_begin_with() {
+    let mut lab = Lab::new(1, &Config::default());
+    let near = lab.path("rate=20mbit,delay=10ms,queue=100p");
+    let far = lab.path("rate=20mbit,delay=80ms,queue=100p");
+    lab.run_for(ms(500));
+    let far_window = |lab: &mut Lab| {
+        let stats = lab.world.session(End::Client).path(far);
+        stats.expect("it is there").cwnd
+    };
+    // Twice 2 Mb/s for 160 ms are more than 32 packets.
+    assert!(far_window(&mut lab) < 50_000);
+    let plan = Messages {
+        size: 1_250,
+        size_max: 1_250,
+        count: MESSAGES,
+        every: ms(1),
+    };
+    let options = FlowOptions {
+        lifetime: Some(ms(300)),
+        scheduler: Some("min-rtt".parse().expect("a scheduler")),
+        ..FlowOptions::new(FlowKind::Packets)
+    };
+    let start = lab.now();
+    let flow = lab.open(End::Client, &options, Outbox::messages(start, plan));
+    let rate = Some(marline_sim::Rate::from_mbps(10));
+    let session = lab.world.session(End::Client);
+    session.set_target_rate(flow, rate);
+    // The near path is not proved to carry anything yet: half of it, and half as much again, for 160 ms.
+    lab.run_until(start + ms(5), |_| false);
+    assert!(far_window(&mut lab) > 145_000, "{}", far_window(&mut lab));
+    lab.run_until(start + secs(3), |_| false);
+    let session = lab.world.session(End::Client);
+    let [near, far] = [near, far].map(|id| session.path(id).expect("it is there"));
+    assert!(near.rate > marline_sim::Rate::from_mbps(10), "{near:?}");
+    assert!(far.rate > marline_sim::Rate::from_mbps(5), "{far:?}");
+}
+
 /// Seven MPEG-TS packets are 1316 bytes, 1328 in RTP and 1332 in SRT: each goes in one datagram,
 /// for a second one would cost a header and half as many bytes again of small packets' delay.
 #[test]
