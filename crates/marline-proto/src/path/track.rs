@@ -80,7 +80,8 @@ pub(crate) struct Path {
     measured_rate: f64,
     /// What is expected now; every packet sent asks, only feedback changes it.
     rate: Rate,
-    /// Some rate sample was taken while the sender had more to send than the path took, or a queue stood on it.
+    /// Some rate sample was taken while the sender had more to send than the path took, or a queue stood on it. While
+    /// streams ask for something and the window is sought, only a queue counts: such samples say what the window was.
     was_filled: bool,
     /// What live streams need of it, as long as its capacity is not known.
     asked: Option<Rate>,
@@ -383,7 +384,8 @@ impl Path {
             let report = self.sampler.sample(self.soonest.min(self.rtt.min()));
             if let Some(sample) = report.and_then(|r| r.sample) {
                 let rate = sample.rate.as_bps() as f64;
-                self.was_filled |= !sample.app_limited
+                let is_sought = self.asked.is_some() && self.controller.view().phase.is_search();
+                self.was_filled |= !sample.app_limited && !is_sought
                     || self.rtt.shows_queue()
                     || self.one_way.shows_growing_queue();
                 if rate > self.measured_rate {

@@ -47,7 +47,7 @@ impl First {
         Self {
             rate,
             trips: 1.0,
-            packets: 256,
+            packets: 512,
             gain: 1.0,
         }
     }

@@ -4,9 +4,8 @@ use super::*;
 use crate::congestion::{Params, registry};
 use crate::path::Landing;
 
-/// A path of 10 ms each way on which a packet left every 2 ms from the beginning on, 40 in all, and 30 have
-/// been acknowledged.
-fn path() -> Path {
+/// A path of 10 ms each way that is in slow start.
+fn new_path() -> Path {
     let congestion = Params {
         mtu: 1_200,
         rate: None,
@@ -19,7 +18,12 @@ fn path() -> Path {
         ..PathParams::default()
     };
     let controller = (entry.new)(Instant::ZERO, &congestion);
-    let mut path = Path::new(Instant::ZERO, PathId(0), &params, controller);
+    Path::new(Instant::ZERO, PathId(0), &params, controller)
+}
+
+/// Such a one on which a packet left every 2 ms from the beginning on, 40 in all, and 30 have been acknowledged.
+fn path() -> Path {
+    let mut path = new_path();
     for n in 0..40 {
         let now = Instant::from_millis(2 * n);
         let delivery = path.sampler.on_sent(now, path.ledger.in_flight());
@@ -79,4 +83,49 @@ fn a_window_that_nobody_filled_promises_no_more_than_is_asked() {
     path.was_filled = true;
     path.ask(now, Rate::from_mbps(3));
     assert_eq!(path.rate(), Rate::from_kbps(400), "its capacity is known");
+}
+
+/// Ten packets leave at once, as many as may, and are heard of after 20 ms.
+fn fill_window(path: &mut Path, at: Instant) {
+    let first = path.ledger.next_number();
+    for _ in 0..10 {
+        let delivery = path.sampler.on_sent(at, path.ledger.in_flight());
+        let packet = SentPacket::new(at, 1_200, true, delivery, SmallVec::new());
+        path.on_sent(at, packet, false);
+    }
+    let prior_in_flight = path.ledger.in_flight();
+    let trip = Duration::from_millis(20);
+    let now = at + trip;
+    let acked = path.ledger.on_ack(now, &[first..=first + 9]);
+    let timing = Timing {
+        rtt: Some(trip),
+        heard: now,
+    };
+    let acked = acked.expect("they were sent");
+    path.on_settled(now, &acked, &[], timing, prior_in_flight, Duration::ZERO);
+}
+
+#[test]
+fn a_window_that_is_sought_for_a_stream_tells_no_capacity() {
+    let [zero, later] = [0, 20].map(Instant::from_millis);
+    let mut path = new_path();
+    path.ask(zero, Rate::from_mbps(20));
+    fill_window(&mut path, zero);
+    assert!(!path.was_filled());
+    path.ask_no_more();
+    fill_window(&mut path, later);
+    assert!(path.was_filled());
+
+    // It is found when something was lost.
+    let mut path = new_path();
+    path.ask(zero, Rate::from_mbps(20));
+    let loss = congestion::Loss {
+        bytes: 1_200,
+        sent: zero,
+        in_flight: 0,
+        persistent: false,
+    };
+    path.controller.on_loss(zero, &loss);
+    fill_window(&mut path, later);
+    assert!(path.was_filled());
 }

@@ -390,12 +390,11 @@ fn news_of_losses_are_told_twice_more() {
         let run = run(&scenario, "edpf", seed);
         value(&run, "live.in_order_delay.p99_ms")
     };
-    let mut p99: Vec<f64> = (1..=12).map(p99).collect();
-    p99.sort_by(f64::total_cmp);
-    let p99 = p99[6];
-    // 120 ms, the news 5 and the near path 5 more; where the far path's own way back tells, 120 more. 153; told once
-    // more 199, once 242.
-    assert!(p99 < 185.0, "{p99} ms");
+    // A few losses a run, whose news are late, decide it.
+    let p99 = (1..=24).map(p99).sum::<f64>() / 24.0;
+    // 120 ms, the news 5 and the near path 5 more; where the far path's own way back tells, 120 more. 180; told once
+    // more 232, once 254.
+    assert!(p99 < 205.0, "{p99} ms");
 }
 
 /// A near path of which nothing is heard for as long as a burst takes is worth waiting for: all that is in flight on it,
@@ -444,6 +443,21 @@ fn copies_do_not_delay_the_repair_symbols_of_a_full_pair() {
     let p99 = (1..=16).map(p99).sum::<f64>() / 16.0;
     // 224 ms; with copies 261.
     assert!(p99 < 242.0, "{p99} ms");
+}
+
+/// What a far path brings while its window is sought, to a stream of which the near path carries most, is not all that
+/// it holds: taken for that, it leaves too little for repair symbols.
+#[test]
+fn a_far_path_that_is_hardly_used_has_room_for_repair_symbols() {
+    let [near, far] = [10, 80].map(|ms| format!("delay = \"{ms}ms\"\nloss = \"2%\""));
+    let text = live_with_lifetime(7, [&near, &far]);
+    let p99 = |seed| {
+        let run = run_of(&text, &["warmup=2s"], seed);
+        value(&run, "live.in_order_delay.p99_ms")
+    };
+    let p99 = (1..=16).map(p99).sum::<f64>() / 16.0;
+    // 97; 103 where it is.
+    assert!(p99 < 100.0, "{p99} ms");
 }
 
 /// Redundancy fills what the stream leaves, so that no path is ever short of room: that it is full shows in its

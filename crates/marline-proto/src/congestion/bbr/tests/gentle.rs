@@ -286,7 +286,7 @@ fn a_path_begins_with_what_is_needed_of_it() {
     assert_eq!(gentle(None, Some(1)), (20_000, 1.8));
     assert_eq!(gentle(None, Some(0)), (10 * MTU, 1.8));
     // Whoever needs much may be wrong about the path.
-    assert_eq!(gentle(Some(1_000), None).0, 256 * MTU);
+    assert_eq!(gentle(Some(1_000), None).0, 512 * MTU);
     let plain = |after| first(Manner::FourPackets, None, after);
     assert_eq!(plain(Some(6)), plain(None));
 }
