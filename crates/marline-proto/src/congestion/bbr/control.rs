@@ -85,7 +85,9 @@ impl Control {
 
     pub(super) fn set_mtu(&mut self, mtu: u64) {
         if self.measured {
-            self.window = self.window.max(minimum_window(mtu));
+            let least = minimum_window(mtu);
+            self.window = self.window.max(least);
+            self.initial = self.initial.max(least);
         } else {
             self.initial = initial_window(mtu);
             self.window = self.initial;

@@ -26,7 +26,8 @@ const fn rounds(manner: Manner) -> u32 {
 const OVERRUN: u64 = 8;
 const OVERFULL: f64 = 1.25;
 
-/// Of a round that loses more than one byte in so many in this way, no other is needed.
+/// Of a round that loses more than one byte in so many in this way, no other is needed. One that does with less in
+/// flight counts, too: where the buffer is short for the round trip, what is sent again in bursts overruns it.
 const FLOODED: u64 = 4;
 
 /// Packets that must be lost for either: among a few, as many may be lost at random.
@@ -70,11 +71,10 @@ impl Round {
         self.overfull && self.samples >= LEAST_SAMPLES && beyond > LEAST_QUEUE.max(min_rtt / QUEUED)
     }
 
-    /// Did it lose more than one byte in so many for its own flight?
+    /// Did it lose more than one byte in so many?
     fn lost_one_in(&self, many: u64, mtu: u64) -> bool {
         let all = self.acked.saturating_add(self.lost);
-        let enough = self.lost >= LEAST_LOST * mtu;
-        self.overfull && enough && self.lost.saturating_mul(many) > all
+        self.lost >= LEAST_LOST * mtu && self.lost.saturating_mul(many) > all
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) struct FullPipe {
     bandwidth: Rate,
     /// Rounds without growth that are still missing.
     left: u32,
-    patience: u32,
+    manner: Manner,
     round: Round,
 }
 
@@ -94,7 +94,7 @@ impl FullPipe {
         Self {
             bandwidth: Rate::ZERO,
             left: rounds(manner),
-            patience: rounds(manner),
+            manner,
             round: Round {
                 acked: 0,
                 lost: 0,
@@ -125,14 +125,16 @@ impl FullPipe {
         let (Some(bandwidth), Some(sample)) = (model.bandwidth(), event.sample) else {
             return;
         };
-        let by_path = round.lost_one_in(OVERRUN, mtu) || round.queued(model.min_rtt());
+        let is_flooded = self.manner == Manner::HalfPipe && round.lost_one_in(FLOODED, mtu);
+        let is_overrun = round.overfull && round.lost_one_in(OVERRUN, mtu);
+        let by_path = is_flooded || is_overrun || round.queued(model.min_rtt());
         if sample.app_limited && !by_path {
             return;
         }
         if bandwidth >= self.bandwidth.scaled(GROWTH) {
             self.bandwidth = bandwidth;
-            self.left = self.patience;
-        } else if round.lost_one_in(FLOODED, mtu) {
+            self.left = rounds(self.manner);
+        } else if is_flooded && round.overfull {
             self.left = 0;
         } else {
             self.left -= 1;
