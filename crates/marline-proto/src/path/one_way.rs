@@ -5,7 +5,7 @@
 //! it is its forward queueing delay. The window is short enough that skew (below 100 ppm) stays
 //! below 2 ms.
 
-use marline_base::{Duration, Instant, Rate};
+use marline_base::{Duration, Instant};
 
 const WINDOW: Duration = Duration::from_secs(10);
 /// Weight of a new spacing or delay in its running mean, as 1/n.
@@ -45,65 +45,44 @@ struct Rise {
     /// Delay at the beginning, and the longest since (µs).
     from: f64,
     peak: f64,
-    /// When the last packet left that hardly took longer than the first, the latest after it, and bytes since.
-    level: Instant,
-    last: Instant,
-    bytes: u64,
 }
 
 impl Rise {
-    const fn from(now: Instant, sent: Instant, delay: f64) -> Self {
+    const fn from(now: Instant, delay: f64) -> Self {
         Self {
             records: 0,
             since: now,
             from: delay,
             peak: delay,
-            level: sent,
-            last: sent,
-            bytes: 0,
         }
     }
 
-    /// A packet of `size` bytes that left at `sent` took so long (µs).
-    fn on_delay(&mut self, now: Instant, sent: Instant, size: u32, delay: f64) {
+    fn on_delay(&mut self, now: Instant, delay: f64) {
         let fallen = self.peak - delay;
         let is_step = fallen < -RISEN;
         let is_slow = now.since(self.since) > SWIFT;
         if is_step || is_slow || fallen > LEVEL.max(FALLEN * (self.peak - self.from)) {
-            *self = Self::from(now, sent, delay);
+            *self = Self::from(now, delay);
         } else if fallen < 0.0 {
             self.records += 1;
             self.peak = delay;
-        }
-        if self.peak - self.from <= LEVEL {
-            (self.level, self.last, self.bytes) = (sent, sent, 0);
-        } else {
-            self.last = self.last.max(sent);
-            self.bytes += u64::from(size);
         }
     }
 
     fn is_queue(&self) -> bool {
         self.records >= RISING && self.peak - self.from > RISEN
     }
-
-    /// What came out of the queue, over the time in which it left the sender and what it took longer than before.
-    fn drain(&self) -> Rate {
-        let longer = Duration::from_micros((self.peak - self.from) as u64);
-        Rate::from_bytes_over(self.bytes, self.last.since(self.level) + longer)
-    }
 }
 
 impl OneWay {
-    /// Packet `number` of `size` bytes, sent at `sent`, arrived at `at_us` on the peer's clock. Calls in
-    /// ascending order of numbers within one acknowledgement. Returns how much longer it took than
-    /// the quickest packet (µs).
+    /// Packet `number`, sent at `sent`, arrived at `at_us` on the peer's clock. Calls in ascending
+    /// order of numbers within one acknowledgement. Returns how much longer it took than the
+    /// quickest packet (µs).
     pub(crate) fn on_arrival(
         &mut self,
         now: Instant,
         number: u64,
         sent: Instant,
-        size: u32,
         at_us: u64,
     ) -> f64 {
         self.roll(now);
@@ -114,8 +93,8 @@ impl OneWay {
         let beyond = (difference - base) as f64;
         self.queueing += (beyond - self.queueing) / SMOOTHING;
         let delay = difference as f64;
-        let rise = self.rise.get_or_insert(Rise::from(now, sent, delay));
-        rise.on_delay(now, sent, size, delay);
+        let rise = self.rise.get_or_insert(Rise::from(now, delay));
+        rise.on_delay(now, delay);
         if let Some((last_number, last_at)) = self.last
             && number == last_number + 1
             && at_us >= last_at
@@ -162,11 +141,9 @@ impl OneWay {
         Some((there.saturating_add(back), there.saturating_sub(back) / 2))
     }
 
-    /// Do packets come at last in a queue that grows? That is seen long before their delay is alike again, and before
-    /// a round trip's worth of them was measured. Says how fast they come out of it.
-    pub(crate) fn growing_queue(&self) -> Option<Rate> {
-        let rise = self.rise.as_ref().filter(|rise| rise.is_queue());
-        rise.map(Rise::drain)
+    /// Do packets come at last in a queue that grows? That is seen long before their delay is alike again.
+    pub(crate) fn shows_growing_queue(&self) -> bool {
+        self.rise.as_ref().is_some_and(Rise::is_queue)
     }
 
     /// Smoothed forward delay beyond the smallest seen.
@@ -185,9 +162,6 @@ impl OneWay {
 mod tests {
     use super::*;
 
-    /// Bytes of a packet.
-    const SIZE: u32 = 1_200;
-
     #[test]
     fn clocks_are_compared_by_the_quickest_packet_each_way() {
         let mut one_way = OneWay::default();
@@ -199,27 +173,21 @@ mod tests {
             let (there, back) = if n % 2 == 0 { (20, 33) } else { (31, 20) };
             let arrived = sent.as_micros() + epoch + 1_000 * there;
             let now = sent + Duration::from_millis(there + 3 + back);
-            one_way.on_arrival(now, n, sent, SIZE, arrived);
+            one_way.on_arrival(now, n, sent, arrived);
             one_way.on_way_back(now, arrived + 3_000);
         }
         assert_eq!(one_way.clock_us(), Some((40_000, 5_000_000)));
     }
 
     /// Does it see a queue in packets that take so long (ms)?
-    /// What comes out of the first queue that is seen if these (ms) are the delays of packets that leave every
-    /// millisecond.
-    fn first_queue(delays: impl IntoIterator<Item = f64>) -> Option<Rate> {
+    fn sees_queue(delays: impl IntoIterator<Item = f64>) -> bool {
         let mut one_way = OneWay::default();
-        delays.into_iter().enumerate().find_map(|(n, delay)| {
+        delays.into_iter().enumerate().any(|(n, delay)| {
             let sent = Instant::from_millis(n as u64);
             let at_us = sent.as_micros() + (1e3 * delay) as u64;
-            one_way.on_arrival(sent, n as u64, sent, SIZE, at_us);
-            one_way.growing_queue()
+            one_way.on_arrival(sent, n as u64, sent, at_us);
+            one_way.shows_growing_queue()
         })
-    }
-
-    fn sees_queue(delays: impl IntoIterator<Item = f64>) -> bool {
-        first_queue(delays).is_some()
     }
 
     #[test]
@@ -236,24 +204,6 @@ mod tests {
         assert!(!sees_queue((0..20).map(|n| 20.0 + 0.2 * f64::from(n))));
         let wave = |n: u32| 25.0 + 5.0 * (f64::from(n) / 2.0).sin();
         assert!(!sees_queue((0..1_000).map(wave)));
-    }
-
-    #[test]
-    fn a_queue_that_grows_says_how_fast_it_empties() {
-        // A packet takes 1.8 ms; before the queue, they were fewer than the path takes.
-        let delays = |level: usize| {
-            (0..level)
-                .map(|_| 20.0)
-                .chain((1..20).map(|n| 20.0 + 0.8 * f64::from(n)))
-        };
-        for level in [1, 100] {
-            let rate = first_queue(delays(level)).expect("it grows").as_mbps_f64();
-            let service = f64::from(8 * SIZE) / 1_800.0;
-            assert!(
-                (rate / service - 1.0).abs() < 0.05,
-                "{rate} of {service} Mb/s"
-            );
-        }
     }
 
     #[test]
@@ -284,7 +234,7 @@ mod tests {
             let sent = Instant::from_millis(n);
             // The queue grows by 10 ms after packet 50.
             let delay = if n < 50 { 20_000 } else { 30_000 };
-            one_way.on_arrival(sent, n, sent, SIZE, epoch + n * 1_000 + delay);
+            one_way.on_arrival(sent, n, sent, epoch + n * 1_000 + delay);
         }
         let queueing = one_way.queueing().as_secs_f64();
         assert!((queueing - 0.010).abs() < 1e-5, "{queueing}");

@@ -44,10 +44,6 @@ const RATE_DECAY: f64 = 1.0 / 64.0;
 /// times what the path was seen to carry.
 const GROWING: f64 = 1.25;
 
-/// How fast packets came out of the first queue of a path is believed for so many round trips: the controller, and what
-/// is measured over whole ones, know it no sooner.
-const FIRST_QUEUE: u32 = 3;
-
 /// What an acknowledgement says of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
@@ -87,8 +83,6 @@ pub(crate) struct Path {
     /// Some rate sample was taken while the sender had more to send than the path took, or a queue stood on it. While
     /// streams ask for something and the window is sought, only a queue counts: such samples say what the window was.
     was_filled: bool,
-    /// What came out of the first queue of a path that was asked for something, and until when that is believed.
-    first_queue: Option<(Rate, Instant)>,
     /// What live streams need of it, as long as its capacity is not known.
     asked: Option<Rate>,
     /// Bytes of copies that were queued for it to warm it up.
@@ -161,7 +155,6 @@ impl Path {
             measured_rate: 0.0,
             rate: Rate::ZERO,
             was_filled: false,
-            first_queue: None,
             asked: None,
             warmed: 0,
             passed: 0,
@@ -234,7 +227,6 @@ impl Path {
         let measured = Rate::from_bps(self.measured_rate as u64);
         let model = self.controller.view().bandwidth.unwrap_or(measured);
         if self.was_filled && model > Rate::ZERO {
-            let model = model.max(self.first_queue.map_or(Rate::ZERO, |(rate, _)| rate));
             // No more than a window a round trip leaves, as while BBR probes the round-trip time.
             model.min(Rate::from_bytes_over(
                 self.controller.window(),
@@ -392,7 +384,10 @@ impl Path {
             let report = self.sampler.sample(self.soonest.min(self.rtt.min()));
             if let Some(sample) = report.and_then(|r| r.sample) {
                 let rate = sample.rate.as_bps() as f64;
-                self.look_for_capacity(now, sample.app_limited);
+                let is_sought = self.asked.is_some() && self.controller.view().phase.is_search();
+                self.was_filled |= !sample.app_limited && !is_sought
+                    || self.rtt.shows_queue()
+                    || self.one_way.shows_growing_queue();
                 if rate > self.measured_rate {
                     self.measured_rate = rate;
                 } else if !sample.app_limited {
@@ -416,20 +411,6 @@ impl Path {
             );
         }
         self.repace(now);
-    }
-
-    /// Some of what was sent was measured.
-    fn look_for_capacity(&mut self, now: Instant, app_limited: bool) {
-        self.first_queue = self.first_queue.filter(|&(_, until)| now < until);
-        if self.was_filled {
-            return;
-        }
-        let is_asked = self.asked.is_some();
-        let is_sought = is_asked && self.controller.view().phase.is_search();
-        let queue = self.one_way.growing_queue();
-        self.was_filled = !app_limited && !is_sought || self.rtt.shows_queue() || queue.is_some();
-        let until = now + self.rtt.smoothed() * FIRST_QUEUE;
-        self.first_queue = queue.filter(|_| is_asked).map(|rate| (rate, until));
     }
 
     fn on_lost(&mut self, now: Instant, lost: &[Settled], max_ack_delay: Duration) {

@@ -96,8 +96,7 @@ impl Session {
             at += 1;
             packet.arrived_us = Some(arrival.at_us);
             let (number, at_us) = (arrival.packet, arrival.at_us);
-            let (sent, size) = (packet.sent, packet.size);
-            let beyond = path.one_way.on_arrival(now, number, sent, size, at_us);
+            let beyond = path.one_way.on_arrival(now, number, packet.sent, at_us);
             if packet.eliciting {
                 let landing = Landing {
                     number,

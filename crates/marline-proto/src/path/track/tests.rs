@@ -129,37 +129,3 @@ fn a_window_that_is_sought_for_a_stream_tells_no_capacity() {
     fill_window(&mut path, later);
     assert!(path.was_filled());
 }
-
-#[test]
-fn what_comes_out_of_a_first_queue_is_believed_for_three_round_trips() {
-    let ms = Instant::from_millis;
-    let rates = |is_asked: bool| {
-        let mut path = new_path();
-        if is_asked {
-            path.ask(ms(0), Rate::from_mbps(20));
-        }
-        // They leave every half a millisecond, and one takes 1.2.
-        for n in 0..20 {
-            let sent = Instant::from_micros(500 * n);
-            let at_us = 10_000 + 1_200 * n;
-            path.one_way.on_arrival(sent, n, sent, 1_200, at_us);
-        }
-        [20, 40, 60, 80].map(|at| {
-            fill_window(&mut path, ms(at));
-            assert!(path.was_filled());
-            path.rate().as_mbps_f64()
-        })
-    };
-    // Ten packets every 20 ms are 4.8 Mb/s, and those of the queue 8.
-    let [at_first @ .., last] = rates(true);
-    assert!(
-        at_first.iter().all(|&rate| (7.6..8.4).contains(&rate)),
-        "{at_first:?}"
-    );
-    assert!((last - 4.8).abs() < 0.1, "{last}");
-    let unasked = rates(false);
-    assert!(
-        unasked.iter().all(|&rate| (rate - 4.8).abs() < 0.1),
-        "{unasked:?}"
-    );
-}
