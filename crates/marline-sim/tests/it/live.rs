@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use marline_proto::path::PathParams;
-use marline_proto::wire::FlowKind;
+use marline_proto::wire::{FlowId, FlowKind};
 use marline_proto::{Config, FlowOptions};
 use marline_sim::End;
 
@@ -14,6 +14,23 @@ const LINK: &str = "rate=20mbit,delay=25ms,queue=200ms,loss=2%,burst=4";
 const MESSAGES: u64 = 25_000;
 const JUDGED: u64 = 20;
 
+/// A flow of 10 Mb/s with a budget of 300 ms.
+fn ten_megabits(lab: &mut Lab, scheduler: &str) -> FlowId {
+    let plan = Messages {
+        size: 1_250,
+        size_max: 1_250,
+        count: MESSAGES,
+        every: ms(1),
+    };
+    let options = FlowOptions {
+        lifetime: Some(ms(300)),
+        scheduler: Some(scheduler.parse().expect("a scheduler")),
+        ..FlowOptions::new(FlowKind::Packets)
+    };
+    let outbox = Outbox::messages(lab.now(), plan);
+    lab.open(End::Client, &options, outbox)
+}
+
 #[test]
 fn bursts_of_loss_on_both_links_leave_no_gap_within_300_ms() {
     for scheduler in ["edpf", "hedge"] {
@@ -22,19 +39,8 @@ fn bursts_of_loss_on_both_links_leave_no_gap_within_300_ms() {
             lab.path(LINK);
             lab.path(LINK);
             lab.run_for(ms(500));
-            let plan = Messages {
-                size: 1_250,
-                size_max: 1_250,
-                count: MESSAGES,
-                every: ms(1),
-            };
-            let options = FlowOptions {
-                lifetime: Some(ms(300)),
-                scheduler: Some(scheduler.parse().expect("a scheduler")),
-                ..FlowOptions::new(FlowKind::Packets)
-            };
             let start = lab.now();
-            let flow = lab.open(End::Client, &options, Outbox::messages(start, plan));
+            let flow = ten_megabits(&mut lab, scheduler);
             lab.run_until(start + secs(JUDGED), |_| false);
             let sender = lab.world.session(End::Client).flow_counters(flow);
             let receiver = lab.world.session(End::Server).flow_counters(flow);
@@ -109,44 +115,19 @@ fn a_stream_over_a_long_link_begins_within_its_budget() {
         lab.path("rate=6mbit,delay=10ms,queue=100p");
         lab.path("rate=6mbit,delay=80ms,queue=100p");
         lab.run_for(ms(500));
-        let plan = Messages {
-            size: 1_250,
-            size_max: 1_250,
-            count: MESSAGES,
-            every: ms(1),
-        };
-        let options = FlowOptions {
-            lifetime: Some(ms(300)),
-            scheduler: Some("hedge".parse().expect("a scheduler")),
-            ..FlowOptions::new(FlowKind::Packets)
-        };
         let start = lab.now();
-        let flow = lab.open(End::Client, &options, Outbox::messages(start, plan));
+        let flow = ten_megabits(&mut lab, "hedge");
         lab.run_until(start + secs(6), |_| false);
         let sender = lab.world.session(End::Client).flow_counters(flow);
         assert_eq!(sender.expect("open").expired_messages, 0, "{seed}");
     }
 }
 
-/// Sends 10 Mb/s, and says so.
-fn ten_megabits(lab: &mut Lab) {
-    let plan = Messages {
-        size: 1_250,
-        size_max: 1_250,
-        count: MESSAGES,
-        every: ms(1),
-    };
-    let options = FlowOptions {
-        lifetime: Some(ms(300)),
-        scheduler: Some("min-rtt".parse().expect("a scheduler")),
-        ..FlowOptions::new(FlowKind::Packets)
-    };
-    let outbox = Outbox::messages(lab.now(), plan);
-    let flow = lab.open(End::Client, &options, outbox);
-    let rate = marline_sim::Rate::from_mbps(10);
-    lab.world
-        .session(End::Client)
-        .set_target_rate(flow, Some(rate));
+/// A flow of 10 Mb/s whose application says so.
+fn ten_megabits_with_target(lab: &mut Lab) {
+    let flow = ten_megabits(lab, "min-rtt");
+    let session = lab.world.session(End::Client);
+    session.set_target_rate(flow, Some(marline_sim::Rate::from_mbps(10)));
 }
 
 const NEAR: &str = "rate=12mbit,delay=10ms,queue=100p";
@@ -162,7 +143,7 @@ fn a_given_target_is_what_paths_begin_with() {
     let window = |lab: &mut Lab| lab.world.session(End::Client).path(far).unwrap().cwnd;
     // 32 packets.
     assert!(window(&mut lab) < 50_000);
-    ten_megabits(&mut lab);
+    ten_megabits_with_target(&mut lab);
     // The near path is not proved to carry anything yet: half of it, and half as much again, for 160 ms.
     lab.run_for(ms(5));
     assert!(window(&mut lab) > 145_000, "{}", window(&mut lab));
@@ -178,7 +159,7 @@ fn a_path_that_is_not_needed_begins_as_if_nobody_asked() {
     let options = FlowOptions::new(FlowKind::Stream);
     lab.open(End::Client, &options, download);
     lab.run_for(secs(4));
-    ten_megabits(&mut lab);
+    ten_megabits_with_target(&mut lab);
     let far = lab.path(FAR);
     lab.run_for(ms(250));
     let session = lab.world.session(End::Client);

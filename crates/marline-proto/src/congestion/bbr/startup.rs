@@ -110,7 +110,7 @@ impl FullPipe {
     }
 
     /// §4.3.2.2 `BBRCheckFullPipe`. A sample that is app-limited, or none at all, says nothing, unless the round overran
-    /// the queue or stood in it from beginning to end: then it was the path that took no more. A stream whose
+    /// the queue, stood in it from beginning to end or lost a quarter: then it was the path that took no more. A stream whose
     /// receiver waits for what was lost is app-limited just because of that, and one that a scheduler spreads
     /// over several paths because of the scheduler.
     fn check(&mut self, event: &Event, model: &Model, overfull: bool, mtu: u64) {

@@ -61,7 +61,7 @@ fn a_stream_begins_at_its_own_rate() {
     let cases = [
         // 116, and 160 where it begins with its session; with no more than 256 packets 132, with a guess 3 % of it is
         // given up.
-        (24.0, 160, 1_000, 124.0),
+        (24.0, 160, 1_000, 118.0),
         (24.0, 160, 0, 190.0),
         // 88; 105 where a window that was never filled is taken for a rate. 51, and 96.
         (1.2, 160, 1_000, 96.0),
