@@ -10,6 +10,10 @@ use marline_base::{Duration, Instant, Rate};
 
 use crate::congestion::DeliverySample;
 
+mod overtaking;
+
+use overtaking::Overtaking;
+
 /// The path's delivery state when a packet was sent; kept beside the packet until it is
 /// acknowledged or given up (§3.1.2, the variables `P.*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,17 +64,19 @@ pub struct DeliverySampler {
     /// app-limited (`C.app_limited`).
     app_limited_until: Option<u64>,
     newest: Option<Newest>,
+    overtaking: Overtaking,
 }
 
 impl DeliverySampler {
     /// A sampler of a path over which nothing has been sent.
-    pub const fn new(now: Instant) -> Self {
+    pub fn new(now: Instant) -> Self {
         Self {
             delivered: 0,
             delivered_at: now,
             first_sent_at: now,
             app_limited_until: None,
             newest: None,
+            overtaking: Overtaking::default(),
         }
     }
 
@@ -86,11 +92,16 @@ impl DeliverySampler {
 
     /// A packet is sent at `now` while `in_flight` bytes, itself not included, are in flight.
     /// The snapshot belongs to the packet (§3.2).
-    pub const fn on_sent(&mut self, now: Instant, in_flight: u64) -> DeliverySnapshot {
+    pub fn on_sent(&mut self, now: Instant, in_flight: u64) -> DeliverySnapshot {
         if in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
+            self.overtaking.on_new_flight();
         }
+        self.state()
+    }
+
+    const fn state(&self) -> DeliverySnapshot {
         DeliverySnapshot {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -117,6 +128,7 @@ impl DeliverySampler {
     ) {
         self.delivered = self.delivered.saturating_add(bytes);
         self.delivered_at = self.delivered_at.max(now);
+        self.overtaking.on_acked(sent);
         // Packets sent in one burst share an instant and a snapshot, but the later ones may have
         // been sent after an acknowledgement was processed in the same instant.
         let newer = self.newest.is_none_or(|newest| {
@@ -140,15 +152,17 @@ impl DeliverySampler {
         {
             self.app_limited_until = None;
         }
-        let send_elapsed = sent.since(snapshot.first_sent_at);
-        let ack_elapsed = self.delivered_at.since(snapshot.delivered_at);
+        let from = self.overtaking.beginning(snapshot);
+        self.overtaking.remember(self.state());
+        let send_elapsed = sent.since(from.first_sent_at);
+        let ack_elapsed = self.delivered_at.since(from.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let trusted = interval >= min_rtt && !interval.is_zero();
         Some(DeliveryReport {
             delivered_when_sent: snapshot.delivered,
             sample: trusted.then(|| DeliverySample {
-                rate: Rate::from_bytes_over(self.delivered - snapshot.delivered, interval),
-                app_limited: snapshot.app_limited,
+                rate: Rate::from_bytes_over(self.delivered - from.delivered, interval),
+                app_limited: from.app_limited,
             }),
         })
     }

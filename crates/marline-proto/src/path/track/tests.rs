@@ -126,6 +126,7 @@ fn a_window_that_is_sought_for_a_stream_tells_no_capacity() {
         persistent: false,
     };
     path.controller.on_loss(zero, &loss);
+    path.ask(zero, Rate::from_mbps(20));
     fill_window(&mut path, later);
     assert!(path.was_filled());
 }
