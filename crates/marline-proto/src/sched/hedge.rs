@@ -25,9 +25,9 @@
 //!   those goes to a slower path that is idle. The order waits for the slower path anyway, so that
 //!   a queue on the quicker ones gains nothing; without one, what they lose is sent again in time.
 //! * Where delay varies, a queue adds to it. What may come later, at its 99th percentile, than over a steady path
-//!   that is longer, idle and needed, goes there. Not where packets overtake each other: there a queue is
-//!   not what makes them late. And as nobody sees such a queue before it has grown, the path takes no larger share
-//!   of its rate meanwhile than all paths have together: the order waits for the longer one anyway.
+//!   that is longer, idle and needed, goes there. Where packets overtake each other, at its 95th: those that are
+//!   there sooner wait, and the rest is little. And as nobody sees such a queue before it has grown, the path takes no
+//!   larger share of its rate meanwhile than all paths have together: the order waits for the longer one anyway.
 //! * A path is never filled beyond its pipe and a few packets, whatever its window: a standing
 //!   queue is delay for everybody and ends in loss. Where other flows fill it further, that is no
 //!   reason to send nothing.
@@ -65,6 +65,9 @@ const NOISE: f64 = 3.0;
 const CAUTION: f64 = 0.5;
 /// So many times the 95th percentile of lateness is its 99th, about: 1.4 if lateness is normal, 1.5 if it is exponential.
 const SURE: f64 = 1.5;
+/// As much is enough where packets overtake each other: at the 99th percentile what is there by then fills the buffer
+/// half as much again (21 instead of 16 kB over 60±20 and 160 ms, where its waits are 83 instead of 91 ms in order).
+const SURE_ENOUGH: f64 = 1.0;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
 const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
@@ -360,8 +363,12 @@ impl Hedge {
         let latest = if lane.is_steady(len) {
             lossy.then_some(f64::INFINITY)
         } else {
-            let at_latest = lane.expected(queued(first)) + SURE * lane.late;
-            lane.keeps_order(len).then_some(at_latest)
+            let sure = if lane.keeps_order(len) {
+                SURE
+            } else {
+                SURE_ENOUGH
+            };
+            Some(lane.expected(queued(first)) + sure * lane.late)
         }?;
         let is_needed = |lane: &Lane| {
             let shorter = lanes.iter().filter(|l| l.unqueued() < lane.unqueued());

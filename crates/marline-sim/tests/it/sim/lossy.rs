@@ -20,7 +20,13 @@ fn delay(quantile: &str, links: [&str; 2], mbps: u64, scheduler: &str) -> f64 {
 }
 
 /// The same, the mean of so many seeds.
-fn mean_delay(quantile: &str, links: [&str; 2], mbps: u64, scheduler: &str, seeds: u64) -> f64 {
+pub(super) fn mean_delay(
+    quantile: &str,
+    links: [&str; 2],
+    mbps: u64,
+    scheduler: &str,
+    seeds: u64,
+) -> f64 {
     let delay = |seed| delay_of(quantile, links, mbps, scheduler, seed);
     (1..=seeds).map(delay).sum::<f64>() / seeds as f64
 }
@@ -125,108 +131,6 @@ fn a_burst_to_the_slow_path_draws_nothing_after_it() {
             "{seed}: {slow} Mb/s, {queue} kB"
         );
     }
-}
-
-/// Bursts take packets and acknowledgements alike. A path of which nothing is heard for that reason goes on
-/// carrying its share, and nothing that is only a moment's disturbance leaves a queue on the longer path.
-#[test]
-fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
-    let links = [
-        "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p,loss=2%,burst=4",
-        "rate=8mbit,delay=80ms,queue=100p,loss=2%,burst=4",
-    ];
-    let p99 = mean_delay("p99", links, 10, "hedge", 6);
-    // 106; with what is taken back counted as written again, 112.
-    assert!(p99 < 108.0, "{p99} ms");
-}
-
-/// Where delay varies nobody sees how a queue grows: what is spent on redundancy leaves a tenth of the rate.
-#[test]
-fn redundancy_leaves_no_queue_on_a_jittery_path() {
-    let [a, b] = JITTERY.map(|link| format!("{link},loss=2%,burst=4"));
-    let mut live = over_packets(constant("live", 10, 1_000), true);
-    live.flow.lifetime = Some(ms(300));
-    let links = vec![link("a", &a), link("b", &b)];
-    let scenario = scenario(links, vec![session("main", 2, vec![live])]);
-    let queue = |seed| {
-        let run = run(&scenario, "hedge", seed);
-        value(&run, "link.a.queue_up.mean_kb")
-    };
-    let queue = (1..=12).map(queue).sum::<f64>() / 12.0;
-    // 2.7 kB, not three packets; 6.0 with the whole rate.
-    assert!(queue < 4.2, "{queue} kB");
-}
-
-const JITTERY: [&str; 2] = [
-    "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p",
-    "rate=8mbit,delay=80ms,queue=100p",
-];
-
-/// A steady path that takes as long as the jittery one at its longest is idle: what queues on the jittery one
-/// would come later.
-#[test]
-fn a_jittery_path_keeps_no_queue_beside_a_steady_one_that_is_idle() {
-    let p99 = mean_delay("p99", JITTERY, 10, "hedge", 4);
-    // 86; with a queue 91.
-    assert!(p99 < 88.5, "{p99} ms");
-}
-
-/// Where delay varies nobody sees a queue before it has grown, nor how much the path carries exactly. So it takes no
-/// larger share of its rate than both paths have together, and not the whole stream if that may be too much.
-#[test]
-fn a_jittery_path_is_not_filled_to_its_rate_beside_a_longer_one_that_is_needed() {
-    let p99 = |mbps| {
-        let links = r#"
-            delay = "40ms"
-            down.jitter = "40ms"
-            down.jitter-dist = "uniform"
-            rate = "8mbit"
-            [links.b]
-            delay = "80ms"
-            rate = "8mbit"
-        "#;
-        let text = live_over(mbps, links);
-        let run = |seed| run_of(&text, &["warmup=8s"], seed);
-        let p99 = |seed| value(&run(seed), "live.in_order_delay.p99_ms");
-        (1..=6).map(p99).sum::<f64>() / 6.0
-    };
-    let (more, all) = (p99(10), p99(8));
-    // 83.4 and 82.1; filled as long as no queue is seen 85.8 and 83.2, with the whole rate counted on 83.4 and 85.2.
-    assert!(more < 84.6 && all < 82.7, "{more} {all}");
-}
-
-/// Packets that overtake each other look lost at first. A window that was cut for that is as wide as before once they
-/// are there, or a stream would wait for seconds until it has grown again.
-#[test]
-fn packets_that_only_came_late_leave_the_window_as_it_was() {
-    let links = r#"
-        delay = "40ms"
-        down.jitter = "40ms"
-        down.jitter-dist = "uniform"
-        down.overtake = "yes"
-        rate = "8mbit"
-        [links.b]
-        delay = "80ms"
-        rate = "8mbit"
-    "#;
-    let text = live_over(10, links);
-    let p99 = |seed| {
-        let run = run_of(&text, &["congestion=new-reno", "warmup=2s"], seed);
-        value(&run, "live.in_order_delay.p99_ms")
-    };
-    let p99 = (1..=4).map(p99).sum::<f64>() / 4.0;
-    // 115; without that 314, for what waits longer than 300 ms is given up.
-    assert!(p99 < 160.0, "{p99} ms");
-}
-
-/// What jitter adds to the gaps between arrivals is no service time: taken for it, a jittery path's rate is too low
-/// for the repair symbols that many losses need.
-#[test]
-fn a_jittery_path_that_loses_much_is_mended_with_its_whole_rate() {
-    let links = JITTERY.map(|link| format!("{link},loss=5%"));
-    let p99 = mean_delay("p99", [&links[0], &links[1]], 10, "hedge", 12);
-    // 90 ms; with the rate that the gaps tell 158, with what is taken back counted as written again 219.
-    assert!(p99 < 110.0, "{p99} ms");
 }
 
 /// The other path tells that nothing arrives on this one, long before a burst is over and the next packet
@@ -413,7 +317,7 @@ fn live_with_lifetime(mbps: u64, links: [&str; 2]) -> String {
 }
 
 /// The first of these links is `a`.
-fn live_over(mbps: u64, links: &str) -> String {
+pub(super) fn live_over(mbps: u64, links: &str) -> String {
     format!(
         r#"
         title = "Live"

@@ -1,6 +1,7 @@
 //! Whole runs of scenarios.
 
 mod hop;
+mod jitter;
 mod links;
 mod lossy;
 mod model;
