@@ -4,7 +4,7 @@
 //! What differs from OLS (Xing et al., IEEE TWC 2021):
 //!
 //! * A packet's arrival on a path is forecast from arrival times at the receiver
-//!   ([`ArrivalForecast`]): one clock for all paths, no halved round trips, our own queue by
+//!   ([`ArrivalForecast`](crate::path::ArrivalForecast)): one clock for all paths, no halved round trips, our own queue by
 //!   recursion instead of equation (2)'s share of a window.
 //! * Paths are compared by when a packet is of *use*: where packets overtake each other, it waits
 //!   for those that left before it on the same path. The interval ends at the 95th percentile of
@@ -28,9 +28,9 @@
 //!   that is longer, idle and needed, goes there. Where packets overtake each other, at its 95th: those that are
 //!   there sooner wait, and the rest is little. And as nobody sees such a queue before it has grown, the path takes no
 //!   larger share of its rate meanwhile than all paths have together: the order waits for the longer one anyway.
-//! * A path is never filled beyond its pipe and a few packets, whatever its window: a standing
+//! * A path is not filled beyond its pipe and a few packets, whatever its window: a standing
 //!   queue is delay for everybody and ends in loss. Where other flows fill it further, that is no
-//!   reason to send nothing.
+//!   reason to send nothing; nor where the stream waits, for a pipe whose delay varies by far may be longer than thought.
 //! * When no path has room and data waits, there was no surplus after all, whatever the rates said:
 //!   the bucket is emptied.
 //! * A spread of a few packets' time is no reason for a copy: it would delay what follows by as
@@ -43,51 +43,37 @@ use smallvec::SmallVec;
 
 use super::ols::target::{self, Target};
 use super::registry::{Entry, PACKET_WISE};
-use super::{Choice, Coding, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
+use super::{Choice, Coding, Feedback, OptionSpec, Outcome, Plan, Scheduler};
 use crate::flow::Symbol;
-use crate::path::{ArrivalForecast, EmissionKind, LOSSY};
+use crate::path::{EmissionKind, LOSSY};
 
 mod coverage;
+mod lane;
 mod own;
 mod shares;
 
 use coverage::Coverage;
+use lane::{Lane, NOISE, micros_since};
 use own::Own;
 use shares::Shares;
 
-/// A path takes a copy only if no more packets than this stand before it.
-const SHORT_QUEUE: f64 = 3.0;
-/// A spread below so many packets' transmission times is not worth a copy.
-const NOISE: f64 = 3.0;
-/// How far from the mean to the 95th percentile of lateness paths are compared. All packets wait
-/// for the latest: with the mean, a path whose delay varies is filled until every second packet
-/// comes after those of the steadier path; with the percentile it is hardly used.
-const CAUTION: f64 = 0.5;
 /// So many times the 95th percentile of lateness is its 99th, about: 1.4 if lateness is normal, 1.5 if it is exponential.
 const SURE: f64 = 1.5;
 /// As much is enough where packets overtake each other: at the 99th percentile what is there by then fills the buffer
 /// half as much again (21 instead of 16 kB over 60±20 and 160 ms, where its waits are 83 instead of 91 ms in order).
 const SURE_ENOUGH: f64 = 1.0;
-/// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
-const PIPES: f64 = 1.25;
-const SPARE: f64 = 3.0;
 /// A path is idle while no more packets than this stand before the next.
 const IDLE: f64 = 1.0;
 /// The same of the quicker path where packets are lost: one that is always busy keeps the queue that what was
 /// sent again left there.
 const QUITE_IDLE: f64 = 0.5;
-/// So many packets of such a path in a row may be lost before its silence means anything else.
-const BURST: f64 = 8.0;
 /// Copies against loss leave so many packets in the bucket for what has to be sent again: a copy of
 /// that is worth more.
 const RESERVE: f64 = 4.0;
-/// Share of the rates that is no surplus: a target counts what applications write, rates what
-/// travels, headers and all.
-const HEADERS: f64 = 0.03;
-/// Share of the rate of a path whose delay varies that may be filled: nobody sees there how a queue grows.
-const UNSEEN: f64 = 0.9;
 /// The bucket holds the surplus of so long (s).
 const BUCKET: f64 = 0.1;
+/// What waits for so long (s) while no path has room is held back by a bound that is wrong.
+const STARVING: f64 = 0.1;
 /// Packets wait for a path at most so long, in time at its rate (µs).
 const HORIZON: f64 = 500e3;
 /// What waits for a path beyond its bound is planned anew so often.
@@ -138,178 +124,6 @@ struct Hedge {
     own: Own,
     /// How far paths are ahead of their share.
     shares: Shares,
-}
-
-/// A path during one plan: all that does not change with what the plan emits. Times in µs from now
-/// on a clock that all paths share.
-#[derive(Clone, Copy, Debug)]
-struct Lane {
-    /// When an empty packet would arrive that waits behind nothing at the sender.
-    empty: f64,
-    /// From a packet's expected arrival until those before it are there.
-    behind: f64,
-    /// 95th percentile of how much later than expected it arrives.
-    late: f64,
-    /// How long the bottleneck is still busy with what has left.
-    standing: f64,
-    /// Transmission time of a byte.
-    service: f64,
-    /// Bytes that may be queued on the path now, by its window and by what it holds without a
-    /// queue of ours.
-    room: f64,
-    /// Share of the packets lost lately.
-    loss: f64,
-    /// Bytes in a microsecond that can be counted on: within the window, and without what is lost
-    /// and then sent again.
-    rate: f64,
-    /// Those that the congestion control's model has seen, if it has one.
-    measured: f64,
-}
-
-impl Lane {
-    /// Of the bytes in flight on the path `own` are this flow's.
-    fn new(
-        now: Instant,
-        path: &PathView,
-        own: f64,
-        known: Option<&ArrivalForecast>,
-        silence: bool,
-    ) -> Self {
-        let loss = path.loss;
-        let model = path.congestion.bandwidth;
-        let measured = model.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8e6);
-        let Some(forecast) = known else {
-            // What the round trip says; nothing of how sure that is.
-            let service = 8e6 / path.rate.as_bps().max(1) as f64;
-            return Self {
-                empty: micros(path.min_rtt) / 2.0,
-                behind: 0.0,
-                late: 0.0,
-                standing: 0.0,
-                service,
-                room: room(path, own, service, 0.0),
-                loss,
-                rate: rate(path, service, 0.0),
-                measured,
-            };
-        };
-        let standing = micros_since(forecast.free, now);
-        let silent = forecast.due.filter(|_| silence);
-        let silent = silent.map_or(0.0, |due| micros_since(now, due) - gap(path, forecast));
-        // Such lateness is counted on anyway.
-        let usual = usual(forecast.behind_us, forecast.late_us);
-        let silent = (silent - usual).max(0.0);
-        Self {
-            empty: forecast.offset_us + standing + silent,
-            behind: forecast.behind_us,
-            late: forecast.late_us,
-            standing,
-            service: forecast.service_us,
-            room: room(path, own, forecast.service_us, forecast.late_us),
-            loss,
-            rate: rate(path, forecast.service_us, forecast.late_us),
-            measured,
-        }
-    }
-
-    /// When a packet is expected that is queued behind so many bytes, its own included.
-    fn expected(&self, queued: f64) -> f64 {
-        self.empty + queued * self.service
-    }
-
-    /// When a packet is of use that is queued behind so many bytes, its own included.
-    fn of_use(&self, queued: f64) -> f64 {
-        self.expected(queued) + usual(self.behind, self.late)
-    }
-
-    /// May a packet be queued so that so many bytes are?
-    fn has_room(&self, queued: f64) -> bool {
-        queued <= self.room
-    }
-
-    /// When an empty packet would be of use if nothing stood on the path (µs from now, on the shared clock).
-    fn unqueued(&self) -> f64 {
-        self.of_use(0.0) - self.standing
-    }
-
-    /// May a packet of so many bytes be queued so that `queued` bytes are, with no more than so many like it before it?
-    fn takes_behind(&self, packets: f64, queued: f64, len: f64) -> bool {
-        let before = self.standing + (queued - len) * self.service;
-        before <= packets * len * self.service && self.has_room(queued)
-    }
-
-    /// Bytes of the flow in a microsecond with which it may be filled.
-    fn carries(&self, len: f64) -> f64 {
-        let share = if self.is_steady(len) { 1.0 } else { UNSEEN };
-        share * self.rate * (1.0 - HEADERS)
-    }
-
-    /// The same, as far as it was measured: a rate that is still sought may be told far too high.
-    fn proved(&self, len: f64) -> f64 {
-        self.carries(len).min(self.measured)
-    }
-
-    /// Do its packets keep their order?
-    fn keeps_order(&self, len: f64) -> bool {
-        self.behind < NOISE * len * self.service
-    }
-
-    /// Do its packets keep their order, and nearly their times?
-    fn is_steady(&self, len: f64) -> bool {
-        self.late < NOISE * len * self.service
-    }
-
-    /// May redundancy of so many bytes be queued so that `queued` bytes are?
-    fn takes(&self, queued: f64, len: f64) -> bool {
-        self.takes_behind(SHORT_QUEUE, queued, len)
-    }
-}
-
-/// How much later than expected a packet is counted on to be of use, of these two of a [`Lane`].
-fn usual(behind: f64, late: f64) -> f64 {
-    behind + CAUTION * (late - behind).max(0.0)
-}
-
-/// Bytes that a path takes beside what is in flight, of which `own` are this flow's: by its window, and
-/// by what it holds without a queue of ours when its packets are as late as they come.
-fn room(path: &PathView, own: f64, service: f64, late: f64) -> f64 {
-    let pipe = (micros(path.min_rtt) + 2.0 * late) / service.max(1e-6);
-    // What a burst took and nobody knows of yet is not in the way of anything.
-    let spare = if path.loss > LOSSY {
-        SPARE + BURST
-    } else {
-        SPARE
-    };
-    let bound = PIPES * pipe + spare * f64::from(path.symbol);
-    let (window, in_flight) = (path.window as f64, path.in_flight as f64);
-    // Others fill it beyond that: to hold back would only leave them our share.
-    let filled = in_flight - own > bound;
-    let most = if filled { window } else { bound.min(window) };
-    most - in_flight
-}
-
-/// A burst of losses is a silence, too: how long one lasts that is taken for nothing else (µs), beyond
-/// what packets may be late anyway.
-fn gap(path: &PathView, forecast: &ArrivalForecast) -> f64 {
-    let burst = BURST * f64::from(path.symbol) * forecast.service_us;
-    if path.loss > LOSSY {
-        (burst - forecast.late_us).max(0.0)
-    } else {
-        0.0
-    }
-}
-
-/// See [`Lane::rate`].
-fn rate(path: &PathView, service: f64, late: f64) -> f64 {
-    let windowed = path.window as f64 / micros(path.srtt).max(1.0);
-    let noise = NOISE * f64::from(path.symbol) * service;
-    // Jitter stretches what few arrivals tell of the service time.
-    let served = if late < noise {
-        1.0 / service
-    } else {
-        path.rate.as_bps() as f64 / 8e6
-    };
-    served.min(windowed) * (1.0 - 2.0 * path.loss).max(0.0)
 }
 
 impl Hedge {
@@ -473,11 +287,12 @@ impl Scheduler for Hedge {
         let paths = plan.paths();
         // A clock that not all paths have told cannot be compared.
         let told = paths.iter().all(|p| p.forecast.is_some());
+        let starves = plan.unsent() as f64 > STARVING * self.target.bytes_per_second();
         let mut lanes: SmallVec<[Lane; 4]> = SmallVec::new();
         for path in paths {
             let known = path.forecast.as_ref().filter(|_| told);
             let own = self.own.on(now, path.id, path.srtt) as f64;
-            lanes.push(Lane::new(now, path, own, known, self.silence));
+            lanes.push(Lane::new(now, path, own, known, self.silence, !starves));
         }
         let symbol = paths.first().map_or(0, |path| path.symbol);
         self.fill(now, &lanes, f64::from(symbol));
@@ -546,15 +361,6 @@ impl Scheduler for Hedge {
     fn wake_at(&self) -> Option<Instant> {
         self.ahead.then(|| self.revised + REVISE)
     }
-}
-
-fn micros(duration: Duration) -> f64 {
-    duration.as_secs() as f64 * 1e6 + f64::from(duration.subsec_nanos()) / 1e3
-}
-
-/// From `earlier` to `later`; zero if it is the other way round.
-fn micros_since(later: Instant, earlier: Instant) -> f64 {
-    later.as_nanos().saturating_sub(earlier.as_nanos()) as f64 / 1e3
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 use super::*;
+use crate::path::ArrivalForecast;
+use crate::sched::PathView;
 use crate::sched::tests::{Backlog, path};
 use crate::wire::PathId;
 use alloc::format;
