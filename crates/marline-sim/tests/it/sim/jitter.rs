@@ -109,19 +109,7 @@ fn a_jittery_path_that_loses_much_is_mended_with_its_whole_rate() {
 /// Where packets overtake each other, what would come later than by a steady path goes there as well.
 #[test]
 fn nor_does_a_path_whose_packets_overtake_each_other() {
-    let p99 = over_pair(
-        r#"
-        delay = "40ms"
-        down.jitter = "40ms"
-        down.jitter-dist = "uniform"
-        down.overtake = "yes"
-        rate = "8mbit"
-        [links.b]
-        delay = "80ms"
-        rate = "8mbit"
-        "#,
-        "p99",
-    );
+    let p99 = beside_overtaking(40, 40, 80, 0, "p99");
     // 91; with a queue 98, and with the luckiest rates 106.
     assert!(p99 < 94.5, "{p99} ms");
 }
@@ -130,30 +118,20 @@ fn nor_does_a_path_whose_packets_overtake_each_other() {
 /// for all that would keep a queue there that looks like delay of the path.
 #[test]
 fn lucky_deliveries_tell_no_rate_that_repair_symbols_may_fill() {
-    let p50 = over_pair(
-        r#"
-        delay = "30ms"
-        down.jitter = "20ms"
-        down.jitter-dist = "uniform"
-        down.overtake = "yes"
-        rate = "8mbit"
-        loss = "2%"
-        burst = 4
-        [links.b]
-        delay = "15ms"
-        rate = "8mbit"
-        loss = "2%"
-        burst = 4
-        "#,
-        "p50",
-    );
+    let p50 = beside_overtaking(30, 20, 15, 2, "p50");
     // 33; with the luckiest rates 71.
     assert!(p50 < 45.0, "{p50} ms");
 }
 
-/// Mean over six seeds of a quantile of the delay (ms) of 10 Mb/s over these links.
-fn over_pair(links: &str, quantile: &str) -> f64 {
-    let text = live_over(10, links);
+/// Mean over six seeds of a quantile of the delay (ms) of 10 Mb/s over a path of so many milliseconds each way, plus or
+/// minus `jitter` of them, and a steady one, which lose so many per cent.
+fn beside_overtaking(ms: u64, jitter: u64, steady: u64, loss: u64, quantile: &str) -> f64 {
+    let path = |ms| format!("delay=\"{ms}ms\"\nloss=\"{loss}%\"\nburst=4\nrate=\"8mbit\"\n");
+    let jitter = format!(
+        "down = {{ jitter = \"{jitter}ms\", jitter-dist = \"uniform\", overtake = \"yes\" }}\n"
+    );
+    let links = format!("{}{jitter}[links.b]\n{}", path(ms), path(steady));
+    let text = live_over(10, &links);
     let measure = format!("live.in_order_delay.{quantile}_ms");
     let delay = |seed| value(&run_of(&text, &["warmup=5s"], seed), &measure);
     (1..=6).map(delay).sum::<f64>() / 6.0
