@@ -59,7 +59,7 @@ use shares::Shares;
 
 /// So many times the 95th percentile of lateness is its 99th, about: 1.4 if lateness is normal, 1.5 if it is exponential.
 const SURE: f64 = 1.5;
-/// As much is enough where packets overtake each other: at the 99th percentile what is there by then fills the buffer
+/// So many times that is enough where packets overtake each other: at the 99th percentile what is there by then fills the buffer
 /// half as much again (21 instead of 16 kB over 60±20 and 160 ms, where its waits are 83 instead of 91 ms in order).
 const SURE_ENOUGH: f64 = 1.0;
 /// A path is idle while no more packets than this stand before the next.

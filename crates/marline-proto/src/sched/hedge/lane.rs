@@ -42,7 +42,7 @@ pub(super) struct Lane {
     /// queue of ours.
     room: f64,
     /// The same of redundancy, by the least that the path holds.
-    spare: f64,
+    least_room: f64,
     /// Share of the packets lost lately.
     pub(super) loss: f64,
     /// Bytes in a microsecond that can be counted on: within the window, and without what is lost
@@ -75,7 +75,7 @@ impl Lane {
                 standing: 0.0,
                 service,
                 room: room(path, own, service, pipe(path, 0.0), bound),
-                spare: room(path, own, service, least_pipe(path, 0.0), true),
+                least_room: room(path, own, service, least_pipe(path, 0.0), true),
                 loss,
                 rate: rate(path, service, 0.0),
                 measured,
@@ -95,7 +95,7 @@ impl Lane {
             standing,
             service,
             room: room(path, own, service, pipe(path, late), bound),
-            spare: room(path, own, service, least_pipe(path, late), true),
+            least_room: room(path, own, service, least_pipe(path, late), true),
             loss,
             rate: rate(path, service, late),
             measured,
@@ -151,7 +151,7 @@ impl Lane {
 
     /// May redundancy of so many bytes be queued so that `queued` bytes are?
     pub(super) fn takes(&self, queued: f64, len: f64) -> bool {
-        queued <= self.spare && self.takes_behind(SHORT_QUEUE, queued, len)
+        queued <= self.least_room && self.takes_behind(SHORT_QUEUE, queued, len)
     }
 }
 

@@ -482,3 +482,29 @@ fn repair_symbols_have_the_whole_surplus_where_packets_are_lost() {
         assert_eq!((copies, repairs), (!copied, copied), "{loss}");
     }
 }
+
+/// What a path holds in a usual round is for the stream, what it holds at the least for redundancy; and where the
+/// stream starves, the window alone counts.
+#[test]
+fn a_usual_round_is_room_for_the_stream_and_not_for_redundancy() {
+    let now = Instant::from_millis(200);
+    let lane = |usual: Option<Duration>, bound| {
+        let [mut view, _] = paths(0.0);
+        view.min_rtt = Duration::from_millis(40);
+        view.congestion.min_rtt = usual;
+        view.window = 300_000;
+        let known = view.forecast;
+        Lane::new(now, &view, 0.0, known.as_ref(), true, bound)
+    };
+    // 600 bytes take a millisecond: 1.25 times 40 ms and three packets of 1200 bytes are 33600.
+    let (least, usual) = (
+        lane(None, true),
+        lane(Some(Duration::from_millis(80)), true),
+    );
+    assert!(least.has_room(33_600.0) && !least.has_room(33_700.0));
+    assert!(usual.has_room(63_600.0) && !usual.has_room(63_700.0));
+    assert!(usual.takes(33_600.0, 33_600.0) && !usual.takes(33_700.0, 33_700.0));
+    let starving = lane(None, false);
+    assert!(starving.has_room(300_000.0) && !starving.has_room(300_001.0));
+    assert!(!starving.takes(33_700.0, 33_700.0));
+}

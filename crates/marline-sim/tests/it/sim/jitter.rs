@@ -108,7 +108,7 @@ fn a_jittery_path_that_loses_much_is_mended_with_its_whole_rate() {
 
 /// Where packets overtake each other, what would come later than by a steady path goes there as well.
 #[test]
-fn nor_does_a_path_whose_packets_overtake_each_other() {
+fn a_path_whose_packets_overtake_each_other_keeps_no_queue_either() {
     let p99 = beside_overtaking(40, 40, 80, 0, "p99");
     // 91; with a queue 98, and with the luckiest rates 106.
     assert!(p99 < 94.5, "{p99} ms");
