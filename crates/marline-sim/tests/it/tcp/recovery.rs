@@ -111,6 +111,35 @@ fn a_lost_tail_is_probed_and_counts_as_a_loss() {
 }
 
 #[test]
+fn the_wait_for_an_acknowledgement_after_a_lost_one_is_no_round_trip() {
+    let config = TcpConfig {
+        limit: Some(2 * 1_448),
+        ..TcpConfig::new("new-reno")
+    };
+    let trip = Duration::from_millis(40);
+    let mut now = Instant::ZERO;
+    let mut sender = TcpSender::new(&config, now, 1).unwrap();
+    let mut receiver = TcpReceiver::new(&config).unwrap();
+    while let Some(segment) = sender.poll_transmit(now) {
+        receiver.handle_segment(now + trip / 2, &segment);
+    }
+    receiver.poll_ack(now + trip / 2).expect("it gets lost");
+    let again = loop {
+        if let Some(segment) = sender.poll_transmit(now) {
+            break segment;
+        }
+        now = sender.poll_timeout().unwrap();
+        sender.handle_timeout(now);
+    };
+    assert!(now > Instant::ZERO + 10 * trip, "it waited for {now:?}");
+    receiver.handle_segment(now + trip / 2, &again);
+    let ack = receiver.poll_ack(now + trip / 2).unwrap();
+    sender.handle_ack(now + trip, &ack);
+    assert!(sender.is_done());
+    assert_eq!(sender.srtt(), Some(trip));
+}
+
+#[test]
 fn reordering_is_learnt() {
     for controller in ["new-reno", "cubic", "bbr"] {
         let forth = "rate=20mbit,delay=30ms,jitter=8ms,jitter-dist=uniform,overtake=yes";
