@@ -1,9 +1,12 @@
 //! The table for a terminal.
 
+use std::collections::BTreeSet;
+
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::number::with_interval;
 use crate::results::{Group, Results};
+use crate::scenario::DRAW;
 
 /// Rows are cells and schedulers, columns the measures with their 95 % intervals.
 ///
@@ -33,7 +36,7 @@ pub fn table(results: &Results, measures: &[String], width: usize) -> String {
         text += &draw(&names, now, &groups);
         rest = later;
         if rest.is_empty() {
-            return text + &footnote(&groups);
+            return text + &footnote(&groups) + &drawn(results, measures);
         }
         text.push('\n');
     }
@@ -128,6 +131,41 @@ fn footnote(groups: &[Group<'_>]) -> String {
             "\n{seeds} seeds; ± is the 95 % confidence interval of the mean, [ ] that of a fraction.\n"
         ),
     }
+}
+
+/// Over cells that were drawn: the schedulers relative to the first one. Empty without such cells.
+fn drawn(results: &Results, measures: &[String]) -> String {
+    let groups = results.groups();
+    let is_drawn = groups.iter().any(|group| group.cell.contains_key(DRAW));
+    let Some(first) = groups.first().filter(|_| is_drawn) else {
+        return String::new();
+    };
+    let mut names: Vec<&str> = groups.iter().map(|group| group.scheduler).collect();
+    let mut known = BTreeSet::new();
+    names.retain(|name| *name != first.scheduler && known.insert(*name));
+    let mut text = String::new();
+    for name in names {
+        for measure in measures {
+            let Some(across) = results.across(name, first.scheduler, measure) else {
+                continue;
+            };
+            let (low, high) = across.range;
+            let interval = across.interval.map_or(String::new(), |(low, high)| {
+                format!(" [{low:.3}, {high:.3}]")
+            });
+            text += &format!(
+                "  {name}: {measure} {:.3}{interval}, from {low:.2} to {high:.2} (n = {})\n",
+                across.value, across.n
+            );
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!(
+        "\nRelative to {}, the geometric mean over the drawn cells [its 95 % interval], and their range:\n{text}",
+        first.scheduler
+    )
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What runs yield: plain data that is written as JSON and CSV, summarised and plotted.
 
+mod across;
 #[cfg(test)]
 pub(crate) mod document;
 mod group;
@@ -10,6 +11,7 @@ pub(crate) mod sample;
 mod summary;
 mod unit;
 
+pub use across::Across;
 pub use group::{Estimate, Group};
 pub use proportion::Proportion;
 pub use ratio::Ratio;

@@ -4,6 +4,7 @@ use marline_base::Duration;
 use marline_proto::wire::FlowKind;
 
 use super::cells::Axis;
+use super::draw;
 use super::links::ReadFile;
 use super::plan::{Scenario, SessionPlan};
 use super::reader::{LONGEST, Reader};
@@ -95,6 +96,7 @@ pub(super) fn read(
     let model = of_model.map(|reader| model::read(top, &reader, &links, lasts, warmup));
     let compared = compared(top, &sessions, check);
     top.get("vary");
+    top.get(draw::KEY);
     let expectations = match axes {
         Some(axes) => expect::read(top, axes, &compared),
         None => {

@@ -6,7 +6,7 @@ use super::mistake::{Mistake, Mistakes, Place, Sink};
 use super::plan::Scenario;
 use super::reader::Reader;
 use super::tree::{self, Node, Table, Value};
-use super::{checked, dotted};
+use super::{checked, dotted, draw};
 
 /// A scenario file that may have axes.
 ///
@@ -62,7 +62,8 @@ impl Document {
         }
         let root = tree::parse(file, text)?;
         let sink = Sink::default();
-        let axes = cells::read(&root, &sink);
+        let mut axes = cells::read(&root, &sink);
+        axes.splice(0..0, draw::read(&root, &start, &sink));
         let mut document = sink.answer(Some(Self {
             start,
             root,
@@ -73,7 +74,7 @@ impl Document {
         Ok(document)
     }
 
-    /// Sets a dotted key, `KEY=VALUE` as `--set` takes it. An axis of that key goes.
+    /// Sets a dotted key, `KEY=VALUE` as `--set` takes it. An axis of that key goes, and it is drawn no more.
     ///
     /// # Errors
     ///
@@ -96,12 +97,13 @@ impl Document {
             .map_err(|why| wrong(why, "write a value as in the file".into()))?;
         dotted::set(&mut self.root, key, node).map_err(|(message, mend)| wrong(message, mend))?;
         self.axes.retain(|axis| axis.key != key);
+        draw::forget(&mut self.root, key);
         self.altered = true;
-        Ok(())
+        self.draw_again()
     }
 
     /// Varies a dotted key, `KEY=VALUE,VALUE,…` as `--vary` takes it; an axis of that key is
-    /// replaced.
+    /// replaced, and it is drawn no more.
     ///
     /// # Errors
     ///
@@ -127,6 +129,7 @@ impl Document {
         let mut axes = self.axes.clone();
         axes.retain(|other| other.key != axis.key);
         axes.push(axis);
+        draw::forget(&mut self.root, key);
         self.altered = true;
         self.set_axes(axes)
     }
@@ -191,6 +194,32 @@ impl Document {
         sink.answer(Some(scenarios))
     }
 
+    /// What the cells of `[draw]` draw, by their numbers: keys and values.
+    pub fn drawn(&self) -> Vec<(String, Vec<(String, String)>)> {
+        let axis = self.axes.iter().find(|axis| axis.key == draw::KEY);
+        let numbers = axis.into_iter().flat_map(Axis::values);
+        numbers
+            .map(|number| {
+                let mut root = self.root.clone();
+                draw::set(&mut root, number, &Sink::default());
+                let value = |key: &String| dotted::get(&root, key)?.scalar();
+                let keys = draw::keys(&root).into_iter();
+                let values = keys.filter_map(|key| Some((key.clone(), value(&key)?)));
+                (number.to_owned(), values.collect())
+            })
+            .collect()
+    }
+
+    /// Reads `[draw]` again, of which a flag may have changed something.
+    fn draw_again(&mut self) -> Result<(), Mistakes> {
+        let sink = Sink::default();
+        let axis = draw::read(&self.root, &self.start, &sink);
+        let mut axes = self.axes.clone();
+        axes.retain(|axis| axis.key != draw::KEY);
+        axes.splice(0..0, sink.answer(Some(axis))?);
+        self.set_axes(axes)
+    }
+
     fn check(&self, cell: &Cell, files: &ReadFile<'_>, sink: &Sink) -> Option<Scenario> {
         let mut root = self.root.clone();
         for (key, value) in cell {
@@ -206,6 +235,10 @@ impl Document {
                 }
             }
         }
+        // Last, because it may draw shares of what axes set.
+        if let Some((_, number)) = cell.iter().find(|(key, _)| key == draw::KEY) {
+            draw::set(&mut root, number, sink);
+        }
         let top = Reader::new(sink, &root, &self.start, "");
         let axes = (!self.altered).then_some(self.axes.as_slice());
         checked::read(&top, axes, files)
@@ -217,6 +250,9 @@ impl Document {
         {
             return Err(mistake.into());
         }
+        let sink = Sink::default();
+        draw::no_two_laws(&self.root, &axes, &sink);
+        sink.answer(Some(()))?;
         self.axes = axes;
         Ok(())
     }

@@ -18,6 +18,22 @@ pub(super) fn names_of(list: &str) -> &'static [&'static str] {
 /// Tables that a dotted key may bring into being; any other is a slip of the pen.
 const MAY_BE_NEW: &[&str] = &["up", "down", "settings", "set", "block"];
 
+/// What is written at the dotted key.
+pub(super) fn get<'a>(root: &'a Table, key: &str) -> Option<&'a Node> {
+    let mut parts = key.split('.');
+    let mut list = parts.next()?;
+    let mut node = root.get(list)?;
+    for part in parts {
+        node = match &node.value {
+            Value::Table(table) => table.get(part)?,
+            Value::List(items) => items.get(position(items, list, part)?)?,
+            _ => return None,
+        };
+        list = part;
+    }
+    Some(node)
+}
+
 /// Writes `node` at the dotted key. Whether the last part is a key that can be there is seen when
 /// the scenario is checked.
 ///
@@ -75,28 +91,34 @@ fn item<'a>(
     list: &str,
     name: &str,
 ) -> Result<&'a mut Table, (String, String)> {
-    let names: Vec<String> = (1..)
-        .zip(items.iter())
+    let known = names(items, list);
+    let index = position(items, list, name);
+    let found = index.and_then(|index| items.get_mut(index));
+    match found.map(|node| &mut node.value) {
+        Some(Value::Table(table)) => Ok(table),
+        _ => {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            Err(missing(name, &known))
+        }
+    }
+}
+
+/// What the items of a list are called.
+fn names(items: &[Node], list: &str) -> Vec<String> {
+    (1..)
+        .zip(items)
         .map(|(number, item): (usize, _)| {
             let name = item.table().and_then(|table| called(table, names_of(list)));
             name.unwrap_or_else(|| number.to_string())
         })
-        .collect();
+        .collect()
+}
+
+/// The index of the item that is called so, or has that number.
+fn position(items: &[Node], list: &str, name: &str) -> Option<usize> {
     let by_number = || name.parse::<usize>().ok()?.checked_sub(1);
-    let index = names
-        .iter()
-        .position(|known| known == name)
-        .or_else(by_number);
-    match index
-        .and_then(|index| items.get_mut(index))
-        .map(|node| &mut node.value)
-    {
-        Some(Value::Table(table)) => Ok(table),
-        _ => {
-            let known: Vec<&str> = names.iter().map(String::as_str).collect();
-            Err(missing(name, &known))
-        }
-    }
+    let by_name = names(items, list).iter().position(|known| known == name);
+    by_name.or_else(by_number)
 }
 
 fn missing(part: &str, known: &[&str]) -> (String, String) {

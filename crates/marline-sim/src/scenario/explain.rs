@@ -104,6 +104,17 @@ pub fn explain(document: &Document, scenario: &Scenario) -> String {
         let values: Vec<&str> = Axis::values(axis).collect();
         text.line(1, &format!("{}: {}", axis.key(), values.join(", ")));
     }
+    let drawn = document.drawn();
+    if !drawn.is_empty() {
+        text.line(0, "Drawn:");
+    }
+    for (number, values) in drawn {
+        let values: Vec<String> = values
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        text.line(1, &format!("{number}: {}", values.join(", ")));
+    }
     if !scenario.expectations.is_empty() {
         text.line(0, "Expected:");
     }

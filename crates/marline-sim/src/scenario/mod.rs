@@ -11,6 +11,7 @@ mod checked;
 mod cross;
 mod document;
 mod dotted;
+mod draw;
 mod expect;
 mod explain;
 mod handovers;
@@ -30,6 +31,7 @@ mod workloads;
 
 pub use cells::{Axis, Cell};
 pub use document::Document;
+pub use draw::KEY as DRAW;
 pub use explain::explain;
 pub use links::{DATAGRAM, OVERHEAD, ReadFile};
 pub use loads::{KINDS, Kind};

@@ -2,6 +2,7 @@
 
 mod batch;
 mod budget;
+mod draws;
 mod examples;
 mod meaning;
 mod mistakes;

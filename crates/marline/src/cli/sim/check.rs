@@ -11,6 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   marline sim check live.toml
   marline sim check examples/handover
+  marline sim check examples/drawn-links --set draw.seed=2
 
 A mistake names the file, line and column, the key, and what to write instead (exit code 2).";
 
@@ -21,11 +22,17 @@ pub(super) struct Args {
     /// Scenario file, or the name of one that comes with the program (`marline sim list`)
     #[arg(value_name = "FILE")]
     file: String,
+    /// Set a dotted key of the scenario, such as links.a.rate=2mbit; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let source = Source::find(&args.file)?;
-    let document = Document::parse(&source.name, &source.text).map_err(wrong)?;
+    let mut document = Document::parse(&source.name, &source.text).map_err(wrong)?;
+    for set in &args.set {
+        document.set(set).map_err(wrong)?;
+    }
     let prepared = prepare(source, document)?;
     let Some((_, first)) = prepared.batch.cells.first() else {
         return Ok(());

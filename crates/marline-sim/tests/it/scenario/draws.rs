@@ -1,0 +1,189 @@
+//! Cells whose values are drawn.
+
+use marline_sim::scenario::{Document, Mistakes};
+
+const TEXT: &str = r#"
+duration = "2s"
+schedulers = ["edpf"]
+links.a = { rate = "6mbit", delay = "10ms" }
+links.b = { rate = "6mbit", delay = "10ms" }
+workloads = [{ kind = "constant", name = "live", rate = "2mbit" }]
+[draw]
+count = 200
+seed = 4
+[draw.keys]
+"links.a.rate" = "2mbit..20mbit"
+"links.b.delay" = ["5ms", "0ms..80ms"]
+"links.b.jitter" = "25%..50% of links.b.delay"
+"workloads.live.rate" = "40%..60% of links.a.rate + links.b.rate"
+"#;
+
+fn parse(text: &str) -> Result<Document, Mistakes> {
+    Document::parse("drawn.toml", text)
+}
+
+/// The values of a key over the cells, in numbers of this unit.
+fn values(document: &Document, key: &str, unit: &str) -> Vec<f64> {
+    let cells = document.drawn().into_iter();
+    cells
+        .map(|(_, values)| {
+            let (_, value) = values.iter().find(|(known, _)| known == key).unwrap();
+            let number = value
+                .strip_suffix(unit)
+                .unwrap_or_else(|| panic!("{value}"));
+            number.parse().unwrap()
+        })
+        .collect()
+}
+
+#[test]
+fn values_lie_in_their_ranges_and_fill_them() {
+    let document = parse(TEXT).unwrap();
+    let rates = values(&document, "links.a.rate", "mbit");
+    assert!(
+        rates.iter().all(|rate| (2.0..=20.0).contains(rate)),
+        "{rates:?}"
+    );
+    // On a logarithmic scale half of them are below the geometric mean of the ends.
+    let below = rates.iter().filter(|rate| **rate < 40_f64.sqrt()).count();
+    assert!((80..=120).contains(&below), "{below} of 200");
+    let delays = values(&document, "links.b.delay", "ms");
+    let fixed = delays.iter().filter(|delay| **delay == 5.0).count();
+    assert!((80..=120).contains(&fixed), "{fixed} of 200");
+    // From zero on, the scale is linear: of the other half, a half.
+    let above = delays.iter().filter(|delay| **delay > 40.0).count();
+    assert!((30..=70).contains(&above), "{above} of 200");
+}
+
+#[test]
+fn shares_are_of_what_was_drawn_and_written() {
+    let document = parse(TEXT).unwrap();
+    let rates = values(&document, "links.a.rate", "mbit");
+    let loads = values(&document, "workloads.live.rate", "kbit");
+    for (rate, load) in rates.iter().zip(loads) {
+        let share = load / 1e3 / (rate + 6.0);
+        // Three digits are written.
+        assert!(
+            (0.398..=0.602).contains(&share),
+            "{load} kb/s of {rate} + 6 Mb/s"
+        );
+    }
+    let scenarios = document.scenarios(&|_| Err("no files".into())).unwrap();
+    assert_eq!(scenarios.len(), 200);
+    let shown = format!("{}", scenarios[2].1.links[0].up);
+    assert!(shown.contains("rate="), "{shown}");
+}
+
+#[test]
+fn a_cell_depends_on_its_seed_and_number_alone() {
+    let document = parse(TEXT).unwrap();
+    assert_eq!(document.drawn(), parse(TEXT).unwrap().drawn());
+    let mut few = document.clone();
+    few.set("draw.count=3").unwrap();
+    assert_eq!(few.cells().len(), 3);
+    assert_eq!(few.drawn(), document.drawn()[..3]);
+    let mut other = document.clone();
+    other.set("draw.seed=5").unwrap();
+    assert_ne!(other.drawn()[0], document.drawn()[0]);
+    // A key less leaves the others.
+    let mut fixed = document.clone();
+    fixed.set("links.b.delay=30ms").unwrap();
+    let rates = |document: &Document| values(document, "links.a.rate", "mbit");
+    assert_eq!(rates(&fixed), rates(&document));
+}
+
+#[test]
+fn a_key_that_a_flag_sets_or_varies_is_drawn_no_more() {
+    let mut document = parse(TEXT).unwrap();
+    document.set("links.b.delay=30ms").unwrap();
+    document.set("draw.count=4").unwrap();
+    document.vary("links.a.rate=3mbit,4mbit").unwrap();
+    assert_eq!(document.cells().len(), 8);
+    let scenarios = document.scenarios(&|_| Err("no files".into())).unwrap();
+    for (cell, scenario) in scenarios {
+        let [a, b] = [0, 1].map(|link: usize| scenario.links[link].up.to_string());
+        let (_, rate) = cell.iter().find(|(key, _)| key == "links.a.rate").unwrap();
+        assert!(a.contains(&format!("rate={rate}")), "{a}");
+        assert!(b.contains("delay=30ms"), "{b}");
+    }
+}
+
+#[test]
+fn mistakes_name_the_key_and_the_mend() {
+    let cases = [
+        ("count = 200", "", "draw.count", "is missing"),
+        ("count = 200", "count = 0", "draw.count", "out of range"),
+        ("seed = 4", "sead = 4", "draw.sead", "no such key"),
+        (
+            "2mbit..20mbit",
+            "2mbit..20ms",
+            "draw.keys.links.a.rate",
+            "two units",
+        ),
+        (
+            "2mbit..20mbit",
+            "20mbit..2mbit",
+            "draw.keys.links.a.rate",
+            "ends before",
+        ),
+        (
+            "2mbit..20mbit",
+            "a..b",
+            "draw.keys.links.a.rate",
+            "not a range",
+        ),
+        (
+            "2mbit..20mbit",
+            "1mbit..2mbit of links.b.rate",
+            "draw.keys.links.a.rate",
+            "not a share",
+        ),
+        (
+            "\"links.b.delay\" = [\"5ms\", \"0ms..80ms\"]",
+            "\"links.b.delay\" = []",
+            "draw.keys.links.b.delay",
+            "no value",
+        ),
+        (
+            "50% of links.b.delay",
+            "50% of links.c.delay",
+            "draw.keys.links.b.jitter",
+            "`links.c.delay` has no value",
+        ),
+        (
+            "+ links.b.rate",
+            "+ links.b.delay",
+            "draw.keys.workloads.live.rate",
+            "cannot be added",
+        ),
+        (
+            "\"links.a.rate\" = \"2m",
+            "\"links.c.rate\" = \"2m",
+            "draw.keys.links.c.rate",
+            "no `c`",
+        ),
+        (
+            "[draw]",
+            "[vary]\n\"links.a.rate\" = [\"2mbit\"]\n[draw]",
+            "vary.links.a.rate",
+            "is drawn",
+        ),
+        (
+            "[draw]",
+            "[vary]\ndraw = [\"2mbit\"]\n[draw]",
+            "vary.draw",
+            "is drawn",
+        ),
+    ];
+    for (old, new, key, message) in cases {
+        assert!(TEXT.contains(old), "{old}");
+        let text = TEXT.replacen(old, new, 1);
+        let found =
+            parse(&text).and_then(|document| document.scenarios(&|_| Err("no files".into())));
+        let mistakes = found.expect_err(new);
+        let first = &mistakes.list()[0];
+        assert_eq!(first.key, key, "{mistakes}");
+        assert!(first.message.contains(message), "{mistakes}");
+        assert!(!first.mend.is_empty(), "{mistakes}");
+    }
+}
