@@ -16,6 +16,7 @@ mod silence;
 mod state;
 mod timers;
 mod track;
+pub(crate) mod trips;
 
 pub use arrival::ArrivalForecast;
 pub(crate) use arrival::Landing;

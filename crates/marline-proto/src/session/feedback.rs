@@ -10,10 +10,11 @@ use super::Session;
 use super::control::Control;
 use super::share::class_of;
 use super::timers::rewish;
+
 use crate::event::Event;
 use crate::flow::{Flow, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing};
+use crate::path::{EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing, trips};
 use crate::sched::{Feedback, Outcome, PathView};
 use crate::wire::{Ack, FlowId, FlowKind, PathId, close_code};
 
@@ -68,7 +69,10 @@ impl Session {
         }
         let trip = largest.filter(|_| eliciting).map(|p| now.since(p.sent));
         let rtt = if via == ack.path {
-            trip.map(|rtt| path.rtt.sample(now, rtt, delay))
+            match trips::overtaken(now, ack, &acked) {
+                Some(mean) => Some(path.rtt.sample(now, mean, Duration::ZERO)),
+                None => trip.map(|rtt| path.rtt.sample(now, rtt, delay)),
+            }
         } else {
             trip.into_iter().for_each(|rtt| path.rtt.guess(rtt));
             None
