@@ -66,6 +66,9 @@ const MESSAGE_COST: u64 = 64;
 /// their losses become known.
 const MAX_GIVEN_UP: usize = 64;
 
+/// Messages are given up no more often than this, and than a sixteenth of their lifetime allows.
+const GIVE_UP_GAP: Duration = Duration::from_millis(4);
+
 #[derive(Debug)]
 struct Message {
     data: Bytes,
@@ -112,6 +115,10 @@ pub(crate) struct PacketsSend {
     /// The receiver must learn that nothing below it will come; it knows of what was acknowledged.
     forward: u64,
     forward_acked: u64,
+    /// Up to where it was told.
+    forward_told: u64,
+    /// When messages were given up last.
+    gave_up: Instant,
 }
 
 impl PacketsSend {
@@ -134,6 +141,8 @@ impl PacketsSend {
             repaired: 0,
             forward: 0,
             forward_acked: 0,
+            forward_told: 0,
+            gave_up: Instant::ZERO,
         }
     }
 
@@ -340,10 +349,15 @@ impl PacketsSend {
         }
     }
 
-    /// When the next message's lifetime ends.
+    /// When the next message's lifetime ends, and after a moment if one ended just now: where many end one after
+    /// another, the receiver is told of several at once.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         let first = self.messages.front()?;
-        (first.expires != Instant::FAR_FUTURE).then_some(first.expires)
+        if first.expires == Instant::FAR_FUTURE {
+            return None;
+        }
+        let gap = (first.expires.since(first.written) / 16).min(GIVE_UP_GAP);
+        Some(first.expires.max(self.gave_up + gap))
     }
 
     /// Gives up messages whose lifetime is over. Returns the sequence number below which nothing
@@ -361,9 +375,20 @@ impl PacketsSend {
             self.settle(0);
         }
         (self.expired > before).then(|| {
+            self.gave_up = now;
             self.forward = self.base;
             self.base
         })
+    }
+
+    /// The receiver is being told that nothing below `sequence` will come.
+    pub(crate) fn on_forward_told(&mut self, sequence: u64) {
+        self.forward_told = self.forward_told.max(sequence);
+    }
+
+    /// Was it told of more since? Then it does not matter whether that of this `sequence` arrives.
+    pub(crate) fn is_forward_old(&self, sequence: u64) -> bool {
+        sequence < self.forward_told
     }
 
     /// The receiver knows that nothing below `sequence` will come.
@@ -497,6 +522,22 @@ mod tests {
         assert_eq!(send.unsent(), 5);
         assert_eq!(send.cut(9).unwrap().unit, 1);
         assert_eq!(send.expire(Instant::from_millis(14)), None);
+    }
+
+    #[test]
+    fn where_many_lifetimes_end_several_are_given_up_at_once() {
+        let lifetime = Duration::from_millis(160);
+        let mut send = PacketsSend::new(10_000, Some(lifetime), None);
+        for ms in 0..40 {
+            send.push(Instant::from_millis(ms), bytes(5)).unwrap();
+        }
+        let mut told = Vec::new();
+        while let Some(at) = send.next_expiry() {
+            assert!(at.since(Instant::ZERO) < lifetime + Duration::from_millis(45));
+            told.extend(send.expire(at));
+        }
+        // The first at once, then those of each four milliseconds.
+        assert_eq!(told, [1, 5, 9, 13, 17, 21, 25, 29, 33, 37, 40]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod lossy;
 mod model;
 mod nested;
 mod order;
+mod overload;
 mod overtaking;
 mod runs;
 mod shares;
