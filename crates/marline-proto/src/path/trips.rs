@@ -9,8 +9,9 @@ use crate::wire::{Ack, Arrival};
 /// what the peer waited before it wrote this is taken off. The acknowledgement came by the path's own way.
 ///
 /// RFC 9002 §5.1 takes a sample only from the largest packet. Where packets overtake each other those are the
-/// quick ones: over 25 ms ±22 each way the samples had a mean of 2 ms instead of 50, a window of as much held a sixth of the
-/// rate, and what took as long as usual was taken for lost. Here every packet counts, those too that were taken for lost.
+/// quick ones: over 25 ms ±22 each way they took 2 ms in the mean, all packets 50. A window holds what is under way while an
+/// average packet is (Little's law), and one of the quick ones' round trip a sixth of that. So here every packet counts, those
+/// too that were taken for lost.
 pub(crate) fn overtaken(now: Instant, ack: &Ack, acked: &[Settled]) -> Option<Duration> {
     let largest = ack.arrivals.first()?;
     let is_late =

@@ -69,10 +69,9 @@ impl Session {
         }
         let trip = largest.filter(|_| eliciting).map(|p| now.since(p.sent));
         let rtt = if via == ack.path {
-            match trips::overtaken(now, ack, &acked) {
-                Some(mean) => Some(path.rtt.sample(now, mean, Duration::ZERO)),
-                None => trip.map(|rtt| path.rtt.sample(now, rtt, delay)),
-            }
+            // Timers go by what the newest took (RFC 9002 §5.3), windows by what all took.
+            let newest = trip.map(|rtt| path.rtt.sample(now, rtt, delay));
+            trips::overtaken(now, ack, &acked).or(newest)
         } else {
             trip.into_iter().for_each(|rtt| path.rtt.guess(rtt));
             None
