@@ -10,7 +10,6 @@ use super::Session;
 use super::control::Control;
 use super::share::class_of;
 use super::timers::rewish;
-
 use crate::event::Event;
 use crate::flow::{Flow, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;

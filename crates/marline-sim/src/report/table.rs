@@ -215,6 +215,36 @@ mod tests {
     }
 
     #[test]
+    fn drawn_cells_are_compared_and_chosen_ones_are_not() {
+        let mut results = sample::results();
+        assert!(!table(&results, &measures(), 200).contains("Relative to"));
+        for run in &mut results.runs {
+            let number = if run.cell["links.b.rtt"] == "20ms" {
+                "1"
+            } else {
+                "2"
+            };
+            run.cell.insert(DRAW.into(), number.into());
+            // Twice as long in one cell, half as long in the other.
+            let delay = match (run.scheduler.as_str(), number) {
+                ("edpf", _) => 20.0,
+                (_, "1") => 40.0,
+                _ => 10.0,
+            };
+            run.values
+                .insert("video.in_order_delay.p99_ms".into(), delay);
+        }
+        let text = table(&results, &measures(), 200);
+        assert!(text.contains("Relative to edpf"), "{text}");
+        assert!(
+            text.contains("min-rtt: video.in_order_delay.p99_ms 1.000 ["),
+            "{text}"
+        );
+        assert!(text.contains("from 0.50 to 2.00 (n = 2)"), "{text}");
+        assert!(!text.contains("  edpf:"), "{text}");
+    }
+
+    #[test]
     fn single_seeds_and_missing_values_are_said() {
         let mut results = sample::results();
         results.runs.retain(|run| run.seed == 1);
