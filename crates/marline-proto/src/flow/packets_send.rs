@@ -115,8 +115,6 @@ pub(crate) struct PacketsSend {
     /// The receiver must learn that nothing below it will come; it knows of what was acknowledged.
     forward: u64,
     forward_acked: u64,
-    /// Up to where it was told.
-    forward_told: u64,
     /// When messages were given up last.
     gave_up: Instant,
 }
@@ -141,7 +139,6 @@ impl PacketsSend {
             repaired: 0,
             forward: 0,
             forward_acked: 0,
-            forward_told: 0,
             gave_up: Instant::ZERO,
         }
     }
@@ -379,16 +376,6 @@ impl PacketsSend {
             self.forward = self.base;
             self.base
         })
-    }
-
-    /// The receiver is being told that nothing below `sequence` will come.
-    pub(crate) fn on_forward_told(&mut self, sequence: u64) {
-        self.forward_told = self.forward_told.max(sequence);
-    }
-
-    /// Was it told of more since? Then it does not matter whether that of this `sequence` arrives.
-    pub(crate) fn is_forward_old(&self, sequence: u64) -> bool {
-        sequence < self.forward_told
     }
 
     /// The receiver knows that nothing below `sequence` will come.

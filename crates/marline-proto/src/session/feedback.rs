@@ -374,8 +374,8 @@ impl Session {
                     };
                     self.on_repair_settled(now, flow, &feedback);
                 }
-                SentFrame::Forward { flow, sequence } => self.say_forward_again(flow, sequence),
                 // Written from the state of the moment, so sending it twice does no harm.
+                SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
                 SentFrame::Control(control) => self.say_again(control),
             }
         }
@@ -468,27 +468,6 @@ impl Session {
             Control::FlowReport(_) => self.asides.insert(control),
             _ => self.control.insert(control),
         };
-    }
-
-    /// A FORWARD is being sent.
-    pub(super) fn note_forward(&mut self, id: FlowId, sequence: u64) {
-        if let Some(flow) = self.flows.get_mut(&id)
-            && let SendHalf::Packets(packets) = &mut flow.send
-        {
-            packets.on_forward_told(sequence);
-        }
-    }
-
-    /// A FORWARD was lost. If a later one left, that tells more, and is said again itself if it is lost: where most
-    /// are lost, each would otherwise be followed by several more of the same.
-    fn say_forward_again(&mut self, id: FlowId, sequence: u64) {
-        let is_old = match self.flows.get(&id).map(|flow| &flow.send) {
-            Some(SendHalf::Packets(packets)) => packets.is_forward_old(sequence),
-            _ => true,
-        };
-        if !is_old {
-            self.say_again(Control::Forward(id));
-        }
     }
 
     /// Would the control frame still tell the peer something?

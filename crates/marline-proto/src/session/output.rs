@@ -336,9 +336,6 @@ impl Session {
                     _ => SentFrame::Control(control),
                 };
                 frame.encode(draft.buf);
-                if let SentFrame::Forward { flow, sequence } = sent {
-                    self.note_forward(flow, sequence);
-                }
                 draft.eliciting = true;
                 draft.frames.push(sent);
                 self.note_told(control);
