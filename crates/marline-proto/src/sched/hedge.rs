@@ -13,7 +13,8 @@
 //!   that silence, beyond the lateness that is counted on anyway: a step of its delay counts before the
 //!   first late packet has arrived. Where packets are lost, a burst of losses is no step.
 //! * Copies are paid from one bucket, filled with the paths' rates less the target, as is what is lost and
-//!   sent again. Equation (3) grants the whole surplus to every path and so drops below the target.
+//!   sent again. Equation (3) grants the whole surplus to every path and so drops below the target. All flows
+//!   of a session have one bucket, and what is left is what is beyond the sum of their targets ([`Surplus`](surplus::Surplus)).
 //! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
 //!   streaming code, each of which mends any of what is under way, lost or late; and what is lost is sent again
 //!   on two paths at once.
@@ -47,13 +48,16 @@ use super::{Choice, Coding, Feedback, OptionSpec, Outcome, Plan, Scheduler};
 use crate::flow::Symbol;
 use crate::path::{EmissionKind, LOSSY};
 
+mod budget;
 mod coverage;
 mod lane;
 mod own;
 mod shares;
+mod surplus;
 
+use budget::Budget;
 use coverage::Coverage;
-use lane::{Lane, NOISE, micros_since};
+use lane::{Lane, NOISE, micros};
 use own::Own;
 use shares::Shares;
 
@@ -67,11 +71,14 @@ const IDLE: f64 = 1.0;
 /// The same of the quicker path where packets are lost: one that is always busy keeps the queue that what was
 /// sent again left there.
 const QUITE_IDLE: f64 = 0.5;
+/// A path takes copies only if no more packets than this stand before them.
+const SHORT_QUEUE: f64 = 3.0;
+/// A path takes repair symbols if it is [`IDLE`], or nothing stands there but what takes this share of its round trip,
+/// within a [`SHORT_QUEUE`]: what comes after them waits so much longer.
+const DELAY: f64 = 0.01;
 /// Copies against loss leave so many packets in the bucket for what has to be sent again: a copy of
 /// that is worth more.
 const RESERVE: f64 = 4.0;
-/// The bucket holds the surplus of so long (s).
-const BUCKET: f64 = 0.1;
 /// What waits for so long (s) while no path has room is held back by a bound that is wrong.
 const STARVING: f64 = 0.1;
 /// Packets wait for a path at most so long, in time at its rate (µs).
@@ -111,11 +118,7 @@ struct Hedge {
     repairs: bool,
     silence: bool,
     target: Target,
-    /// Bytes that redundancy may use.
-    tokens: f64,
-    /// Bytes that were taken from these for what has not left.
-    paid: f64,
-    filled: Instant,
+    budget: Budget,
     coverage: Coverage,
     revised: Instant,
     /// Something waits beyond a path's bound.
@@ -133,25 +136,13 @@ impl Hedge {
             repairs: choice.switch("copies") && choice.switch("repairs"),
             silence: choice.switch("silence"),
             target: Target::new(choice.number("target")),
-            tokens: 0.0,
-            paid: 0.0,
-            filled: Instant::ZERO,
+            budget: Budget::default(),
             coverage: Coverage::default(),
             revised: Instant::ZERO,
             ahead: false,
             own: Own::default(),
             shares: Shares::default(),
         }
-    }
-
-    /// Fills the bucket with the surplus of the time that passed.
-    fn fill(&mut self, now: Instant, lanes: &[Lane], symbol: f64) {
-        let all = lanes.iter().map(|lane| lane.carries(symbol)).sum::<f64>();
-        let surplus = (1e6 * all - self.target.bytes_per_second()).max(0.0);
-        let passed = (1e-6 * micros_since(now, self.filled)).min(BUCKET);
-        self.filled = now;
-        let most = surplus * BUCKET;
-        self.tokens = (self.tokens + surplus * passed).clamp(-most, most);
     }
 
     /// The path to send on instead of the `first` one, where packets would queue: a longer one that is
@@ -162,13 +153,13 @@ impl Hedge {
         let lossy = lanes.iter().any(|lane| lane.loss > LOSSY);
         let least = if lossy { QUITE_IDLE } else { IDLE };
         let lane = &lanes[first];
-        let target = 1e-6 * self.target.bytes_per_second();
+        let need = 1e-6 * self.budget.need;
         let all = lanes.iter().map(|lane| lane.proved(len)).sum::<f64>();
         // Until enough is found for all, nobody has a share.
-        let ahead = if lane.is_steady(len) || all <= target {
+        let ahead = if lane.is_steady(len) || all <= need {
             0.0
         } else {
-            let share = target / all * lane.proved(len);
+            let share = 1e-6 * self.target.bytes_per_second() / all * lane.proved(len);
             self.shares.ahead(plan.now(), plan.paths()[first].id, share)
         };
         if ahead <= IDLE * len && lane.takes_behind(least, queued(first), len) {
@@ -186,7 +177,7 @@ impl Hedge {
         }?;
         let is_needed = |lane: &Lane| {
             let shorter = lanes.iter().filter(|l| l.unqueued() < lane.unqueued());
-            shorter.map(|l| l.carries(len)).sum::<f64>() < target
+            shorter.map(|l| l.carries(len)).sum::<f64>() < need
         };
         let longer = lanes.iter().enumerate().filter(|&(i, lane)| {
             let beyond = lane.unqueued() > lanes[first].unqueued();
@@ -218,11 +209,11 @@ impl Hedge {
                 continue;
             }
             let left = if lossy { RESERVE * len } else { 0.0 };
-            let fits = lane.takes(queued, len) && self.tokens >= len + left;
+            let fits = lane.takes(SHORT_QUEUE, queued, len) && self.budget.has(len + left);
             // Each copy against loss is worth something alone.
             let wanted = lossy || self.coverage.is_worth_it(plan.now(), fits);
             if fits && wanted {
-                self.pay(len);
+                self.budget.pay(len);
                 plan.copy(other, symbol);
             }
         }
@@ -235,16 +226,24 @@ impl Hedge {
     }
 
     /// Against losses repair symbols are worth more than copies: each mends any of what is under
-    /// way. After a source symbol of this length, one goes where it arrives first.
+    /// way. After a source symbol of this length, one goes where it arrives first; none if the flow's next one comes no
+    /// sooner than what is sent again.
     fn mend(&mut self, plan: &mut Plan<'_>, lanes: &[Lane], coding: Coding, len: f64) {
-        if coding.repairs_queued > 0
+        let again = plan.paths().iter().map(|path| micros(path.srtt));
+        let again = again.min_by(f64::total_cmp).unwrap_or(0.0);
+        if len > 1e-6 * again * self.budget.part()
+            || coding.repairs_queued > 0
             || coding.repairs_in_flight >= coding.unknown
-            || self.tokens < (1.0 + RESERVE) * len
+            || !self.budget.has((1.0 + RESERVE) * len)
         {
             return;
         }
         let lanes = lanes.iter().zip(plan.paths()).enumerate();
-        let free = lanes.filter(|(_, (lane, path))| lane.takes(path.queued as f64 + len, len));
+        let free = lanes.filter(|(_, (lane, path))| {
+            let packets = DELAY * micros(path.min_rtt) / (len * lane.service);
+            let packets = packets.clamp(IDLE, SHORT_QUEUE);
+            lane.takes(packets, path.queued as f64 + len, len)
+        });
         let first = free.min_by(|(_, (a, p)), (_, (b, q))| {
             let [a, b] = [a.expected(p.queued as f64), b.expected(q.queued as f64)];
             a.total_cmp(&b)
@@ -252,28 +251,11 @@ impl Hedge {
         if let Some((index, _)) = first
             && plan.repair(index).is_some()
         {
-            self.pay(len);
+            self.budget.pay(len);
         }
     }
 
-    fn pay(&mut self, len: f64) {
-        self.tokens -= len;
-        self.paid += len;
-    }
-
-    /// Something left again. What the session rescues from a silent path or sends again after a loss was not paid
-    /// for here yet; what was paid for and dropped before it left pays for that.
-    fn on_left_again(&mut self, len: f64) {
-        if self.paid >= len {
-            self.paid -= len;
-        } else {
-            self.tokens -= len;
-        }
-    }
-}
-
-impl Scheduler for Hedge {
-    fn plan(&mut self, plan: &mut Plan<'_>) {
+    fn send(&mut self, plan: &mut Plan<'_>) {
         let now = plan.now();
         // What is planned anew, before what comes after it.
         let mut again = 0;
@@ -295,7 +277,8 @@ impl Scheduler for Hedge {
             lanes.push(Lane::new(now, path, own, known, self.silence, !starves));
         }
         let symbol = paths.first().map_or(0, |path| path.symbol);
-        self.fill(now, &lanes, f64::from(symbol));
+        let all = lanes.iter().map(|lane| lane.spares(f64::from(symbol)));
+        self.budget.fill(now, 1e6 * all.sum::<f64>(), &self.target);
         while let Some(len) = plan.next_len() {
             let mut first = (0, f64::INFINITY, false);
             let mut any_room = false;
@@ -316,7 +299,7 @@ impl Scheduler for Hedge {
                 (first, has_room) = (idle, true);
             }
             if !any_room {
-                self.tokens = 0.0;
+                self.budget.empty();
                 return;
             }
             if !has_room {
@@ -337,11 +320,21 @@ impl Scheduler for Hedge {
             }
         }
     }
+}
+
+impl Scheduler for Hedge {
+    fn plan(&mut self, plan: &mut Plan<'_>) {
+        let all = Choice::from(&ENTRY);
+        plan.exchange(&all, &mut self.budget.bucket);
+        self.send(plan);
+        self.budget.close();
+        plan.exchange(&all, &mut self.budget.bucket);
+    }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         self.own.on_feedback(now, feedback);
         if feedback.outcome == Outcome::Sent && feedback.kind != EmissionKind::Source {
-            self.on_left_again(f64::from(feedback.symbol.len));
+            self.budget.on_left_again(f64::from(feedback.symbol.len));
         }
     }
 
@@ -350,12 +343,7 @@ impl Scheduler for Hedge {
     }
 
     fn insures(&mut self, _now: Instant, symbol: &Symbol) -> bool {
-        let len = f64::from(symbol.len);
-        let pays = self.copies && self.tokens >= len;
-        if pays {
-            self.pay(len);
-        }
-        pays
+        self.copies && self.budget.insures(f64::from(symbol.len))
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -5,8 +5,6 @@ use marline_base::{Duration, Instant};
 use super::super::PathView;
 use crate::path::{ArrivalForecast, LOSSY};
 
-/// A path takes redundancy only if no more packets than this stand before it.
-const SHORT_QUEUE: f64 = 3.0;
 /// A spread below so many packets' transmission times is not worth a copy.
 pub(super) const NOISE: f64 = 3.0;
 /// How far from the mean to the 95th percentile of lateness paths are compared. All packets wait
@@ -45,8 +43,7 @@ pub(super) struct Lane {
     least_room: f64,
     /// Share of the packets lost lately.
     pub(super) loss: f64,
-    /// Bytes in a microsecond that can be counted on: within the window, and without what is lost
-    /// and then sent again.
+    /// Bytes in a microsecond, within the window.
     rate: f64,
     /// Those that the congestion control's model has seen, if it has one.
     measured: f64,
@@ -128,10 +125,24 @@ impl Lane {
         before <= packets * len * self.service && self.has_room(queued)
     }
 
-    /// Bytes of the flow in a microsecond with which it may be filled.
+    /// Bytes of the flow in a microsecond that can be counted on: without what is lost and then sent again.
     pub(super) fn carries(&self, len: f64) -> f64 {
         let share = if self.is_steady(len) { 1.0 } else { UNSEEN };
-        share * self.rate * (1.0 - HEADERS)
+        share * self.takes_in() * (1.0 - 2.0 * self.loss).max(0.0)
+    }
+
+    /// The same for redundancy, which pays for what is sent again besides. Where delay varies, more would make a queue
+    /// that nobody sees.
+    pub(super) fn spares(&self, len: f64) -> f64 {
+        if self.is_steady(len) {
+            self.takes_in()
+        } else {
+            self.carries(len)
+        }
+    }
+
+    fn takes_in(&self) -> f64 {
+        self.rate * (1.0 - HEADERS)
     }
 
     /// The same, as far as it was measured: a rate that is still sought may be told far too high.
@@ -149,9 +160,9 @@ impl Lane {
         self.late < NOISE * len * self.service
     }
 
-    /// May redundancy of so many bytes be queued so that `queued` bytes are?
-    pub(super) fn takes(&self, queued: f64, len: f64) -> bool {
-        queued <= self.least_room && self.takes_behind(SHORT_QUEUE, queued, len)
+    /// As [`Lane::takes_behind`], for redundancy.
+    pub(super) fn takes(&self, packets: f64, queued: f64, len: f64) -> bool {
+        queued <= self.least_room && self.takes_behind(packets, queued, len)
     }
 }
 
@@ -214,7 +225,7 @@ fn rate(path: &PathView, service: f64, late: f64) -> f64 {
     } else {
         path.rate.as_bps() as f64 / 8e6
     };
-    served.min(windowed) * (1.0 - 2.0 * path.loss).max(0.0)
+    served.min(windowed)
 }
 
 pub(super) fn micros(duration: Duration) -> f64 {

@@ -1,7 +1,8 @@
+use super::surplus::BUCKET;
 use super::*;
 use crate::path::ArrivalForecast;
-use crate::sched::PathView;
 use crate::sched::tests::{Backlog, path};
+use crate::sched::{Common, PathView};
 use crate::wire::PathId;
 use alloc::format;
 use alloc::vec::Vec;
@@ -448,13 +449,74 @@ fn copies_against_losses_leave_some_of_the_surplus() {
         let mut hedge = hedge("hedge:target=1");
         let mut views = paths(late_us);
         views[0].loss = loss;
-        // Nothing is filled at the same moment.
-        hedge.filled = now;
-        hedge.tokens = 1_200.0 * packets;
+        // A tenth of a second's; nothing is filled at the same moment.
+        hedge.budget.bucket.fill(now, 12_000.0 * packets);
         plan(&mut hedge, now, &mut views, 1).copied_to().len()
     };
     assert_eq!([4.9, 5.0].map(|packets| copies(0.01, 0.0, packets)), [0, 1]);
     assert_eq!([0.9, 1.0].map(|packets| copies(0.0, 1e5, packets)), [0, 1]);
+}
+
+/// Flows of one session have one surplus: over any stretch, what all of them copied, repaired and insured is at most what
+/// the rates beyond all their targets came to, and two buckets, the second one for what is insured between two plans.
+#[test]
+fn several_flows_spend_one_surplus() {
+    let symbol = Symbol {
+        unit: 0,
+        offset: 0,
+        len: 1_200,
+    };
+    let (mut spent, mut insured) = (0, 0);
+    for seed in 0..100 {
+        let mut rng = Rng::new(seed);
+        let mut common = Common::default();
+        // Options set no flow apart.
+        let targets: Vec<u64> = (0..2 + rng.below(3)).map(|_| 1 + rng.below(3)).collect();
+        let flow = |target: &u64| hedge(&format!("hedge:target={target}"));
+        let mut flows: Vec<Hedge> = targets.iter().map(flow).collect();
+        let mut views = paths(1e5);
+        views[0].loss = if seed % 2 == 0 { 0.02 } else { 0.0 };
+        let surplus = (9.6e6 - 1e6 * targets.iter().sum::<u64>() as f64).max(0.0) / 8.0;
+        let mut now = Instant::from_millis(1_000);
+        let (mut balance, mut least) = (0.0, 0.0_f64);
+        for step in 0..600 {
+            let gap = Duration::from_micros(rng.below(2_000));
+            now += gap;
+            for view in &mut views {
+                view.in_flight = rng.below(5) * 1_200;
+                view.queued = 0;
+                if let Some(forecast) = &mut view.forecast {
+                    forecast.free = now;
+                }
+            }
+            // All are there from the beginning.
+            let first = step < flows.len();
+            let index = if first {
+                step
+            } else {
+                rng.below(flows.len() as u64) as usize
+            };
+            let mut backlog = Backlog::of(if first { 0 } else { rng.below(4) });
+            if seed % 4 < 2 {
+                backlog = backlog.coded(100);
+            }
+            flows[index].plan(&mut Plan::new(now, &mut views, &mut backlog).among(&mut common));
+            let again = (0..rng.below(2)).filter(|_| flows[index].insures(now, &symbol));
+            let again = if first { 0 } else { again.count() };
+            let redundant = backlog.copied_to().len() + backlog.repaired_on().len();
+            spent += redundant;
+            insured += again;
+            balance -= surplus * gap.as_secs_f64();
+            least = least.min(balance);
+            balance += 1_200.0 * (redundant + again) as f64;
+            let most = 2.0 * BUCKET * surplus;
+            assert!(
+                balance - least <= most + 1e-3,
+                "seed {seed}, step {step}: {balance} {least} {most}"
+            );
+        }
+    }
+    assert!(spent > 1_000 && insured > 1_000, "{spent} {insured}");
 }
 
 #[test]
@@ -503,8 +565,8 @@ fn a_usual_round_is_room_for_the_stream_and_not_for_redundancy() {
     );
     assert!(least.has_room(33_600.0) && !least.has_room(33_700.0));
     assert!(usual.has_room(63_600.0) && !usual.has_room(63_700.0));
-    assert!(usual.takes(33_600.0, 33_600.0) && !usual.takes(33_700.0, 33_700.0));
+    assert!(usual.takes(3.0, 33_600.0, 33_600.0) && !usual.takes(3.0, 33_700.0, 33_700.0));
     let starving = lane(None, false);
     assert!(starving.has_room(300_000.0) && !starving.has_room(300_001.0));
-    assert!(!starving.takes(33_700.0, 33_700.0));
+    assert!(!starving.takes(3.0, 33_700.0, 33_700.0));
 }

@@ -12,6 +12,7 @@ mod overtaking;
 mod runs;
 mod shares;
 mod start;
+mod surplus;
 mod turn;
 mod workloads;
 
