@@ -39,9 +39,10 @@ pub struct Ack {
     pub in_flight: u64,
     /// When the largest newly acknowledged packet was sent.
     pub sent: Instant,
-    /// Round-trip time of that packet; `None` if it taught none (it had been acknowledged before).
+    /// Round-trip time of that packet, or where packets overtake each other the mean of all that this tells of, less
+    /// what the peer waited; `None` if it taught none (it had been acknowledged before).
     pub rtt: Option<Duration>,
-    /// The path's smoothed round-trip time, this sample included.
+    /// The path's smoothed round-trip time (RFC 9002 §5.3), for which only the largest packets count.
     pub srtt: Duration,
     /// Delivery rate (draft-cheng-iccrg-delivery-rate-estimation §3.3), if this sample taught one.
     pub delivery: Option<DeliverySample>,

@@ -66,14 +66,14 @@ const MESSAGE_COST: u64 = 64;
 /// their losses become known.
 const MAX_GIVEN_UP: usize = 64;
 
-/// Messages are given up no more often than this, and than a sixteenth of their lifetime allows.
+/// Messages are given up no more often than this, or than every sixteenth of their lifetime if that is shorter.
 const GIVE_UP_GAP: Duration = Duration::from_millis(4);
 
 #[derive(Debug)]
 struct Message {
     data: Bytes,
     written: Instant,
-    /// It is not sent (again) after this.
+    /// It is given up after this, up to a [`GIVE_UP_GAP`] later.
     expires: Instant,
     /// Bytes cut into symbols.
     cut: u32,
@@ -349,12 +349,8 @@ impl PacketsSend {
     /// When the next message's lifetime ends, and after a moment if one ended just now: where many end one after
     /// another, the receiver is told of several at once.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
-        let first = self.messages.front()?;
-        if first.expires == Instant::FAR_FUTURE {
-            return None;
-        }
-        let gap = (first.expires.since(first.written) / 16).min(GIVE_UP_GAP);
-        Some(first.expires.max(self.gave_up + gap))
+        let gap = (self.lifetime? / 16).min(GIVE_UP_GAP);
+        Some(self.messages.front()?.expires.max(self.gave_up + gap))
     }
 
     /// Gives up messages whose lifetime is over. Returns the sequence number below which nothing
@@ -513,18 +509,22 @@ mod tests {
 
     #[test]
     fn where_many_lifetimes_end_several_are_given_up_at_once() {
-        let lifetime = Duration::from_millis(160);
-        let mut send = PacketsSend::new(10_000, Some(lifetime), None);
-        for ms in 0..40 {
-            send.push(Instant::from_millis(ms), bytes(5)).unwrap();
+        for (lifetime, gap) in [(160, 4), (32, 2)] {
+            let lifetime = Duration::from_millis(lifetime);
+            let mut send = PacketsSend::new(10_000, Some(lifetime), None);
+            for ms in 0..40 {
+                send.push(Instant::from_millis(ms), bytes(5)).unwrap();
+            }
+            let mut told = Vec::new();
+            while let Some(at) = send.next_expiry() {
+                assert!(at.since(Instant::ZERO) < lifetime + Duration::from_millis(45));
+                told.extend(send.expire(at));
+            }
+            // The first at once, then those of each gap.
+            let rest = (1 + gap..40).step_by(gap as usize);
+            let all: Vec<u64> = core::iter::once(1).chain(rest).chain([40]).collect();
+            assert_eq!(told, all);
         }
-        let mut told = Vec::new();
-        while let Some(at) = send.next_expiry() {
-            assert!(at.since(Instant::ZERO) < lifetime + Duration::from_millis(45));
-            told.extend(send.expire(at));
-        }
-        // The first at once, then those of each four milliseconds.
-        assert_eq!(told, [1, 5, 9, 13, 17, 21, 25, 29, 33, 37, 40]);
     }
 
     #[test]

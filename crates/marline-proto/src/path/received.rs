@@ -20,8 +20,8 @@ const MAX_RANGES: usize = 1024;
 /// Ranges in one acknowledgement. What is new goes first, however old its number: where many packets are under way
 /// that overtake each other, the late ones lie below more gaps than that.
 const RANGES_REPORTED: usize = 32;
-/// Acknowledgements that report each packet, at the least: after so many it is old news, and a path
-/// that once lost much need not tell of it for ever.
+/// Acknowledgements that report each packet: after so many it is old news, and a path that once lost much need not tell of
+/// it for ever. Fewer, where the news since fill [`RANGES_REPORTED`].
 const TIMES_REPORTED: usize = 16;
 /// Arrival times kept until the next acknowledgement; further ones are acknowledged without time.
 const MAX_ARRIVALS: usize = 256;
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn many_news_at_once_are_told_in_turn() {
+    fn of_many_news_the_latest_go_first() {
         let mut received = warm();
         let news: Vec<u64> = (0..60).map(|n| EAGER + 1 + 2 * n).collect();
         for packet in &news[..30] {
@@ -382,6 +382,7 @@ mod tests {
         }
         assert_eq!(received.ranges.len(), MAX_RANGES);
         assert_eq!(received.unreported.len(), MAX_ARRIVALS);
+        assert!(received.new.iter().all(|new| new.len() <= RANGES_REPORTED));
         assert!(!received.insert(1, Instant::ZERO), "too old to tell");
     }
 }

@@ -12,8 +12,8 @@ const SPACING: Duration = Duration::from_millis(5);
 /// takes longer than others.
 const MOST: usize = 64;
 
-/// Acknowledgements of a path that went one way, with when. A later one says all that an earlier one does,
-/// so of those that are due the newest is enough.
+/// Acknowledgements of a path that went one way, with when. A later one says nearly all that an earlier one
+/// does, so of those that are due the newest is enough.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats(VecDeque<(Instant, Ack)>);
 

@@ -9,13 +9,14 @@ use crate::wire::{Ack, Arrival};
 /// what the peer waited before it wrote this is taken off. The acknowledgement came by the path's own way.
 ///
 /// RFC 9002 §5.1 takes a sample only from the largest packet. Where packets overtake each other those are the
-/// quick ones: over 25 ms ±22 each way they took 2 ms in the mean, all packets 50. A window holds what is under way while an
-/// average packet is (Little's law), and one of the quick ones' round trip a sixth of that. So here every packet counts, those
-/// too that were taken for lost.
+/// quick ones: over 25 ms ±22 each way they took 2 ms in the mean, all packets 50. A window holds what is under way while
+/// an average packet is (Little's law); with the quick ones' round trip it carried a sixth of what the path does. So
+/// here every packet counts, those too that were taken for lost. Packets that a peer read at one moment have one time
+/// of arrival: none of them was overtaken.
 pub(crate) fn overtaken(now: Instant, ack: &Ack, acked: &[Settled]) -> Option<Duration> {
     let largest = ack.arrivals.first()?;
     let is_late =
-        |arrival: &Arrival| arrival.packet < largest.packet && arrival.at_us >= largest.at_us;
+        |arrival: &Arrival| arrival.packet < largest.packet && arrival.at_us > largest.at_us;
     if !ack.arrivals.iter().any(is_late) {
         return None;
     }
@@ -98,9 +99,11 @@ mod tests {
 
     #[test]
     fn what_came_in_order_is_left_to_the_largest() {
-        let ack = ack(&[(9, 540), (7, 539), (5, 530)]);
         let acked = acked(&[9, 7, 5]);
-        assert_eq!(overtaken(ms(73), &ack, &acked), None);
+        let in_order = ack(&[(9, 540), (7, 539), (5, 530)]);
+        assert_eq!(overtaken(ms(73), &in_order, &acked), None);
+        let at_once = ack(&[(9, 540), (7, 540), (5, 540)]);
+        assert_eq!(overtaken(ms(73), &at_once, &acked), None);
     }
 
     #[test]

@@ -291,16 +291,16 @@ impl Hedge {
                     first = (i, of_use, has_room);
                 }
             }
+            if !any_room {
+                self.budget.empty();
+                return;
+            }
             let (mut first, _, mut has_room) = first;
             // What has waited would come later than all that was written meanwhile.
             let is_fresh = again == 0;
             again = again.saturating_sub(len.into());
             if is_fresh && let Some(idle) = self.spill(plan, &lanes, first, f64::from(len)) {
                 (first, has_room) = (idle, true);
-            }
-            if !any_room {
-                self.budget.empty();
-                return;
             }
             if !has_room {
                 if plan.paths()[first].queued_own as f64 * lanes[first].service > HORIZON {

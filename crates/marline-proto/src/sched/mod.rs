@@ -37,6 +37,7 @@ mod ols;
 mod options;
 mod otias;
 mod outlook;
+mod per_path;
 mod pick;
 mod plan;
 mod redundant;

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
+use super::per_path::PerPath;
 use super::registry::{Entry, PACKET_WISE};
 use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::wire::PathId;
@@ -57,13 +58,12 @@ struct Ols {
     /// Algorithm 2's limit.
     tpa: bool,
     target: Target,
-    paths: Vec<Subflow>,
+    paths: PerPath<Subflow>,
 }
 
 /// What the scheduler keeps of one path.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Subflow {
-    id: PathId,
     /// Δ_j: median deviation of the round-trip times.
     jitter: Deviation,
     /// red_thp_j (bytes/s).
@@ -109,22 +109,12 @@ impl Ols {
             deja: choice.switch("deja"),
             tpa: choice.switch("tpa"),
             target: Target::new(choice.number("target")),
-            paths: Vec::new(),
+            paths: PerPath::default(),
         }
     }
 
     fn subflow(&mut self, id: PathId) -> &mut Subflow {
-        let found = self.paths.iter().position(|p| p.id == id);
-        let index = found.unwrap_or_else(|| {
-            self.paths.push(Subflow {
-                id,
-                jitter: Deviation::default(),
-                redundant: 0.0,
-                scheduled: None,
-            });
-            self.paths.len() - 1
-        });
-        &mut self.paths[index]
+        self.paths.of(id, Subflow::default)
     }
 
     /// Equation (3) for the path at `index`.

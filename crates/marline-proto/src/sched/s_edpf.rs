@@ -20,11 +20,11 @@
 //! `horizon` goes, and what waits is planned anew every few milliseconds.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
+use super::per_path::PerPath;
 use super::registry::Entry;
 use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::path::EmissionKind;
@@ -132,9 +132,8 @@ impl Variant for AsPublished {
 }
 
 /// What is remembered of a path.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Memory {
-    path: PathId,
     arrivals: Arrivals,
     /// When the last packet that the receiver waits for leaves the bottleneck.
     last: Option<Instant>,
@@ -159,7 +158,7 @@ struct Order {
     idle: bool,
     sight: Sight,
     horizon: Duration,
-    memories: Vec<Memory>,
+    memories: PerPath<Memory>,
     refreshed: Instant,
     revised: Instant,
     /// Something was queued beyond a window.
@@ -215,7 +214,7 @@ impl Order {
             idle: choice.switch("idle"),
             sight,
             horizon: choice.time("horizon"),
-            memories: Vec::new(),
+            memories: PerPath::default(),
             refreshed: Instant::ZERO,
             revised: Instant::ZERO,
             ahead: false,
@@ -235,7 +234,7 @@ impl Order {
         let repairs = self.repairs(plan.paths());
         if now.since(self.refreshed) >= REFRESH || self.refreshed == Instant::ZERO {
             self.refreshed = now;
-            for memory in &mut self.memories {
+            for (_, memory) in self.memories.iter_mut() {
                 memory.arrivals.refresh();
             }
             self.interval.refresh(plan.paths(), &sources, &repairs);
@@ -329,29 +328,14 @@ impl Order {
 
     fn remember(&mut self, paths: &[PathView]) {
         for path in paths {
-            if !self.memories.iter().any(|m| m.path == path.id) {
-                self.memories.push(Memory {
-                    path: path.id,
-                    arrivals: Arrivals::default(),
-                    last: None,
-                    is_fresh: false,
-                    loss: 0.0,
-                    trip: Duration::ZERO,
-                    risk: Risk::default(),
-                    share: 0.0,
-                    sources: 0.0,
-                    repairs: 0.0,
-                });
-            }
-            if let Some(memory) = self.memories.iter_mut().find(|m| m.path == path.id) {
-                (memory.loss, memory.trip) = (path.loss, path.srtt);
-                if core::mem::take(&mut memory.is_fresh)
-                    && let (Some(left), Some(forecast)) = (memory.last, path.forecast)
-                {
-                    let service = path.rate.time_for(u64::from(path.symbol));
-                    let behind = forecast.free.since(left).saturating_sub(service);
-                    memory.last = Some(left + behind);
-                }
+            let memory = self.memories.of(path.id, Memory::default);
+            (memory.loss, memory.trip) = (path.loss, path.srtt);
+            if core::mem::take(&mut memory.is_fresh)
+                && let (Some(left), Some(forecast)) = (memory.last, path.forecast)
+            {
+                let service = path.rate.time_for(u64::from(path.symbol));
+                let behind = forecast.free.since(left).saturating_sub(service);
+                memory.last = Some(left + behind);
             }
         }
     }
@@ -380,11 +364,11 @@ impl Order {
     }
 
     fn knows_shares(&self) -> bool {
-        self.memories.iter().map(|m| m.share).sum::<f64>() > 0.5
+        self.memories.values().map(|m| m.share).sum::<f64>() > 0.5
     }
 
     fn memory(&self, path: &PathView) -> Option<&Memory> {
-        self.memories.iter().find(|m| m.path == path.id)
+        self.memories.get(path.id)
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
@@ -393,8 +377,8 @@ impl Order {
                 self.interval.on_sent(now, feedback.kind);
                 self.bear_risk(now, feedback);
                 let is = |kind: EmissionKind| feedback.kind == kind;
-                for memory in &mut self.memories {
-                    let here = memory.path == feedback.path;
+                for (path, memory) in self.memories.iter_mut() {
+                    let here = path == feedback.path;
                     if here {
                         // Nothing waits for copies.
                         if feedback.kind != EmissionKind::Copy {
@@ -411,7 +395,7 @@ impl Order {
                 }
             }
             Outcome::Acked => {
-                let memory = self.memories.iter_mut().find(|m| m.path == feedback.path);
+                let memory = self.memories.get_mut(feedback.path);
                 if let (Some(memory), Some(at_us)) = (memory, feedback.arrived_us) {
                     memory.arrivals.on_arrival(feedback.sent, at_us);
                 }
@@ -422,13 +406,13 @@ impl Order {
 
     /// A packet leaves, and may be lost.
     fn bear_risk(&mut self, now: Instant, feedback: &Feedback) {
-        let Some(carrier) = self.memories.iter().find(|m| m.path == feedback.path) else {
+        let Some(carrier) = self.memories.get(feedback.path) else {
             return;
         };
         let (trip, loss) = (carrier.trip, carrier.loss);
-        let trips = self.memories.iter().map(|memory| memory.trip);
+        let trips = self.memories.values().map(|memory| memory.trip);
         let least = trips.min().unwrap_or_default();
-        for memory in &mut self.memories {
+        for (_, memory) in self.memories.iter_mut() {
             if repairs::is_sooner(memory.trip, trip, least) {
                 memory.risk.on_sent(now, feedback.kind, loss);
             }
@@ -441,8 +425,8 @@ impl Order {
     }
 }
 
-fn memory_of(memories: &[Memory], path: PathId) -> &Memory {
-    match memories.iter().find(|m| m.path == path) {
+fn memory_of(memories: &PerPath<Memory>, path: PathId) -> &Memory {
+    match memories.get(path) {
         Some(memory) => memory,
         None => unreachable!("the plan's paths are remembered first"),
     }

@@ -302,7 +302,7 @@ impl Session {
     }
 
     /// Is the path in a state to carry data without being asked for a probe?
-    pub(super) fn carries_data(&self, path: &Path) -> bool {
+    fn carries_data(&self, path: &Path) -> bool {
         match path.state() {
             PathState::Active | PathState::Standby => true,
             PathState::Validating | PathState::Dead => false,

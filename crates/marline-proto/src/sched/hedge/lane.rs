@@ -59,43 +59,33 @@ impl Lane {
         silence: bool,
         bound: bool,
     ) -> Self {
-        let loss = path.loss;
-        let model = path.congestion.bandwidth;
-        let measured = model.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8e6);
-        let Some(forecast) = known else {
-            // What the round trip says; nothing of how sure that is.
-            let service = 8e6 / path.rate.as_bps().max(1) as f64;
-            return Self {
-                empty: micros(path.min_rtt) / 2.0,
-                behind: 0.0,
-                late: 0.0,
-                standing: 0.0,
-                service,
-                room: room(path, own, service, pipe(path, 0.0), bound),
-                least_room: room(path, own, service, least_pipe(path, 0.0), true),
-                loss,
-                rate: rate(path, service, 0.0),
-                measured,
-            };
-        };
-        let standing = micros_since(forecast.free, now);
-        let (service, late) = (forecast.service_us, forecast.late_us);
-        let silent = forecast.due.filter(|_| silence);
-        let silent = silent.map_or(0.0, |due| micros_since(now, due) - gap(path, forecast));
+        // Without a forecast, what the round trip says; nothing of how sure that is.
+        let told = known.copied().unwrap_or(ArrivalForecast {
+            offset_us: micros(path.min_rtt) / 2.0,
+            behind_us: 0.0,
+            late_us: 0.0,
+            due: None,
+            free: now,
+            service_us: 8e6 / path.rate.as_bps().max(1) as f64,
+        });
+        let standing = micros_since(told.free, now);
+        let (service, late) = (told.service_us, told.late_us);
+        let silent = told.due.filter(|_| silence);
+        let silent = silent.map_or(0.0, |due| micros_since(now, due) - gap(path, &told));
         // Such lateness is counted on anyway.
-        let usual = usual(forecast.behind_us, late);
-        let silent = (silent - usual).max(0.0);
+        let silent = (silent - usual(told.behind_us, late)).max(0.0);
+        let measured = path.congestion.bandwidth;
         Self {
-            empty: forecast.offset_us + standing + silent,
-            behind: forecast.behind_us,
+            empty: told.offset_us + standing + silent,
+            behind: told.behind_us,
             late,
             standing,
             service,
             room: room(path, own, service, pipe(path, late), bound),
             least_room: room(path, own, service, least_pipe(path, late), true),
-            loss,
+            loss: path.loss,
             rate: rate(path, service, late),
-            measured,
+            measured: measured.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8e6),
         }
     }
 

@@ -3,20 +3,17 @@
 use alloc::collections::VecDeque;
 
 use marline_base::{Duration, Instant};
-use smallvec::SmallVec;
 
+use crate::sched::per_path::PerPath;
 use crate::sched::{Feedback, Outcome};
 use crate::wire::PathId;
 
-/// Paths that are remembered: those that were used first are forgotten.
-const MOST_PATHS: usize = 16;
 /// Symbols of a path that are remembered; of more, the oldest count as arrived.
 const MOST: usize = 8_192;
 
 /// Symbols of this flow that left on one path, and their bytes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Left {
-    path: PathId,
     symbols: VecDeque<(Instant, u32)>,
     bytes: u64,
 }
@@ -24,12 +21,12 @@ struct Left {
 /// Bytes of this flow in flight on each path: what left within a round trip. Sessions do not tell what
 /// became of every copy, so that sums of what left and what was heard of would drift.
 #[derive(Debug, Default)]
-pub(super) struct Own(SmallVec<[Left; 4]>);
+pub(super) struct Own(PerPath<Left>);
 
 impl Own {
     /// On this path, whose round trip is so long.
     pub(super) fn on(&mut self, now: Instant, path: PathId, round_trip: Duration) -> u64 {
-        let Some(left) = self.0.iter_mut().find(|left| left.path == path) else {
+        let Some(left) = self.0.get_mut(path) else {
             return 0;
         };
         while let Some((at, len)) = left.symbols.front().copied()
@@ -46,19 +43,7 @@ impl Own {
         if feedback.outcome != Outcome::Sent {
             return;
         }
-        let index = self.0.iter().position(|left| left.path == feedback.path);
-        let index = index.unwrap_or_else(|| {
-            if self.0.len() >= MOST_PATHS {
-                self.0.remove(0);
-            }
-            self.0.push(Left {
-                path: feedback.path,
-                symbols: VecDeque::new(),
-                bytes: 0,
-            });
-            self.0.len() - 1
-        });
-        let left = &mut self.0[index];
+        let left = self.0.of(feedback.path, Left::default);
         left.symbols.push_back((now, feedback.symbol.len));
         left.bytes += u64::from(feedback.symbol.len);
         if left.symbols.len() > MOST
@@ -108,12 +93,8 @@ mod tests {
     }
 
     #[test]
-    fn little_is_remembered_of_few_paths() {
+    fn little_is_remembered_of_a_path() {
         let mut own = Own::default();
-        for path in 0..100 {
-            own.on_feedback(Instant::ZERO, &feedback(path, 1, Outcome::Sent));
-        }
-        assert_eq!(own.0.len(), MOST_PATHS);
         for _ in 0..3 * MOST {
             own.on_feedback(Instant::ZERO, &feedback(99, 1, Outcome::Sent));
         }

@@ -1,19 +1,16 @@
 //! How far a path is filled ahead of its share.
 
 use marline_base::{Duration, Instant};
-use smallvec::SmallVec;
 
+use crate::sched::per_path::PerPath;
 use crate::wire::PathId;
 
-/// Paths that are remembered: those that were used first are forgotten.
-const MOST_PATHS: usize = 16;
 /// So much of a share may be ahead: what was sent before a change is forgotten then.
 const MOST: Duration = Duration::from_millis(100);
 
 /// Bytes that a path took beyond its share.
 #[derive(Debug)]
 struct Ahead {
-    path: PathId,
     bytes: f64,
     at: Instant,
 }
@@ -21,12 +18,12 @@ struct Ahead {
 /// A queue as it would stand on each path if that served no more than its share. Of one whose delay
 /// varies nobody sees the real one before it has grown.
 #[derive(Debug, Default)]
-pub(super) struct Shares(SmallVec<[Ahead; 4]>);
+pub(super) struct Shares(PerPath<Ahead>);
 
 impl Shares {
     /// Bytes that the path has taken beyond its share (bytes/µs).
     pub(super) fn ahead(&mut self, now: Instant, path: PathId, share: f64) -> f64 {
-        let Some(ahead) = self.0.iter_mut().find(|ahead| ahead.path == path) else {
+        let Some(ahead) = self.0.get_mut(path) else {
             return 0.0;
         };
         let most = share * 1e6 * MOST.as_secs_f64();
@@ -38,19 +35,11 @@ impl Shares {
 
     /// The path takes so many bytes more.
     pub(super) fn took(&mut self, now: Instant, path: PathId, len: u32) {
-        let len = f64::from(len);
-        if let Some(ahead) = self.0.iter_mut().find(|ahead| ahead.path == path) {
-            ahead.bytes += len;
-            return;
-        }
-        if self.0.len() >= MOST_PATHS {
-            self.0.remove(0);
-        }
-        self.0.push(Ahead {
-            path,
-            bytes: len,
+        let none = || Ahead {
+            bytes: 0.0,
             at: now,
-        });
+        };
+        self.0.of(path, none).bytes += f64::from(len);
     }
 }
 
@@ -91,16 +80,5 @@ mod tests {
             shares.took(Instant::ZERO, path, 1_200);
         }
         assert_eq!(shares.ahead(Instant::ZERO, path, SHARE), 50_000.0);
-    }
-
-    #[test]
-    fn few_paths_are_remembered() {
-        let mut shares = Shares::default();
-        for path in 0..100 {
-            shares.took(Instant::ZERO, PathId(path), 1);
-        }
-        assert_eq!(shares.0.len(), MOST_PATHS);
-        assert_eq!(shares.ahead(Instant::ZERO, PathId(99), SHARE), 1.0);
-        assert_eq!(shares.ahead(Instant::ZERO, PathId(0), SHARE), 0.0);
     }
 }

@@ -3,6 +3,7 @@ use crate::flow::Symbol;
 use crate::path::EmissionKind;
 use crate::sched::tests::path;
 use crate::sched::{Coding, SymbolSource, Unit};
+use alloc::vec::Vec;
 use marline_base::{Rate, Rng};
 use marline_fec::analysis;
 

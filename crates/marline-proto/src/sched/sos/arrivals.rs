@@ -1,11 +1,10 @@
 //! A path's spacing, learnt from a session's feedback.
 
-use alloc::collections::BTreeMap;
-
 use marline_base::{Duration, Instant};
 
 use super::{Moments, Spacing};
 use crate::path::least::Least;
+use crate::sched::per_path::PerPath;
 use crate::sched::{Feedback, Outcome, PathView};
 use crate::wire::PathId;
 
@@ -60,7 +59,7 @@ impl Arrivals {
 #[derive(Debug)]
 pub(super) struct Known {
     memory: usize,
-    paths: BTreeMap<PathId, Arrivals>,
+    paths: PerPath<Arrivals>,
 }
 
 impl Known {
@@ -68,7 +67,7 @@ impl Known {
     pub(super) fn new(memory: usize) -> Self {
         Self {
             memory,
-            paths: BTreeMap::new(),
+            paths: PerPath::default(),
         }
     }
 
@@ -78,8 +77,7 @@ impl Known {
             && feedback.symbol.len >= symbol / 2
         {
             let memory = self.memory;
-            let path = self.paths.entry(feedback.path);
-            let path = path.or_insert_with(|| Arrivals::new(memory));
+            let path = self.paths.of(feedback.path, || Arrivals::new(memory));
             path.on_arrival(now, feedback.sent, at_us);
         }
     }
@@ -87,7 +85,7 @@ impl Known {
     /// The quickest way of late to the first packet that is served (seconds, peer's clock less ours);
     /// `None` before the first arrival.
     pub(super) fn way(&self, path: PathId) -> Option<f64> {
-        let path = self.paths.get(&path)?;
+        let path = self.paths.get(path)?;
         let least = path.least.get()?;
         Some((least as f64 - path.service) * 1e-6)
     }
@@ -95,7 +93,7 @@ impl Known {
     /// Spacing of a path's symbols of `symbol` bytes (seconds).
     pub(super) fn moments(&mut self, view: &PathView, symbol: u32) -> Moments {
         let service = view.rate.time_for(u64::from(symbol)).as_secs_f64();
-        if let Some(path) = self.paths.get_mut(&view.id) {
+        if let Some(path) = self.paths.get_mut(view.id) {
             path.service = service * 1e6;
             if path.spacing.len() >= ENOUGH
                 && let Some(moments) = path.spacing.moments()

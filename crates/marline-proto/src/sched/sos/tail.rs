@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::gaps::Gaps;
 use super::lanes::Way;
 use super::{Lane, Reach};
+use crate::sched::per_path::PerPath;
 use crate::sched::{Feedback, Outcome, PathView, Plan, Unit};
 use crate::wire::PathId;
 
@@ -32,7 +33,7 @@ pub(super) struct Tail {
     reach: Reach,
     flights: BTreeMap<u64, SmallVec<[Flight; 4]>>,
     /// Packets that have left on each path.
-    left: BTreeMap<PathId, u64>,
+    left: PerPath<u64>,
     /// When something that flies is overdue next.
     due: Option<Instant>,
     gaps: Gaps,
@@ -88,7 +89,7 @@ impl Tail {
         let (unit, path) = (feedback.symbol.unit, feedback.path);
         match feedback.outcome {
             Outcome::Sent => {
-                let left = self.left.entry(path).or_default();
+                let left = self.left.of(path, || 0);
                 *left += 1;
                 let place = *left;
                 let flights = self.flights.entry(unit).or_default();
@@ -207,7 +208,7 @@ impl Tail {
             }
             // Others' that left or will leave behind these.
             let queued = view.queued as f64 / f64::from(view.symbol.max(1));
-            let left = self.left.get(&view.id).copied().unwrap_or(0);
+            let left = self.left.get(view.id).copied().unwrap_or(0);
             let behind = queued + left.saturating_sub(flight.place) as f64;
             let unserved = (way.ahead - behind).max(0.0);
             let waits = flight.count.min(ceil(unserved) as u32).max(1);
