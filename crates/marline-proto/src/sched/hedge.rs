@@ -76,8 +76,8 @@ const SHORT_QUEUE: f64 = 3.0;
 /// A path takes repair symbols if it is [`IDLE`], or nothing stands there but what takes this share of its round trip,
 /// within a [`SHORT_QUEUE`]: what comes after them waits so much longer.
 const DELAY: f64 = 0.01;
-/// Copies against loss leave so many packets in the bucket for what has to be sent again: a copy of
-/// that is worth more.
+/// Redundancy against loss leaves so many packets in the bucket for what has to be sent again: a copy of that is worth
+/// more.
 const RESERVE: f64 = 4.0;
 /// What waits for so long (s) while no path has room is held back by a bound that is wrong.
 const STARVING: f64 = 0.1;
