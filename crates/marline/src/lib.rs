@@ -12,6 +12,7 @@ pub mod emulate;
 pub mod endpoint;
 pub mod identity;
 pub mod live;
+mod lock;
 pub mod metrics;
 mod process;
 pub mod proxy;

@@ -12,6 +12,7 @@
 //! | `handle.rs` | [`Handle`]: open and accept flows, add and remove paths |
 //! | `stream.rs`, `packets.rs` | flows as tokio knows streams, and as messages |
 //! | `blocks.rs`, `objects.rs`, `units.rs` | flows of blocks and of objects, and what they share |
+//! | `not_taken.rs` | why something was not taken, as tokio says it |
 
 mod blocks;
 mod carried;
@@ -19,6 +20,7 @@ pub mod client;
 mod clock;
 mod driver;
 mod handle;
+mod not_taken;
 mod object_stream;
 mod objects;
 mod packets;
@@ -43,6 +45,7 @@ pub use carried::Carried;
 pub use client::{Client, ClientOptions, ConnectError};
 pub use driver::Driver;
 pub use handle::{Accepted, Handle};
+pub(crate) use not_taken::not_taken;
 pub use object_stream::ObjectStream;
 pub use objects::{Object, Objects};
 pub use packets::{Packets, TargetNews};

@@ -13,6 +13,7 @@ use marline_proto::sched::Choice;
 use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowId;
 
+use super::not_taken::not_taken;
 use super::shared::Shared;
 
 /// Whether the paths carry the rate that an application needs, as it said or as it writes.
@@ -142,10 +143,7 @@ impl Packets {
                     state.wait_to_write(self.flow, cx);
                     Poll::Pending
                 }
-                Err(error @ SendError::Closed) => {
-                    Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, error)))
-                }
-                Err(error) => Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, error))),
+                Err(error) => Poll::Ready(Err(not_taken(error))),
             }
         })
         .await

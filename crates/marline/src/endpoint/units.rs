@@ -11,6 +11,7 @@ use marline_proto::Session;
 use marline_proto::flow::{Fate, Received, SendError, UnitPiece};
 use marline_proto::wire::FlowId;
 
+use super::not_taken::not_taken;
 use super::shared::Shared;
 
 /// What became of a block or an object that was sent here.
@@ -84,13 +85,7 @@ impl Units {
                 state.wait_to_write(self.flow, cx);
                 Poll::Pending
             }
-            Err(error) => {
-                let kind = match error {
-                    SendError::Closed => io::ErrorKind::BrokenPipe,
-                    _ => io::ErrorKind::InvalidInput,
-                };
-                Poll::Ready(Err(io::Error::new(kind, error)))
-            }
+            Err(error) => Poll::Ready(Err(not_taken(error))),
         }
     }
 

@@ -2,15 +2,17 @@
 
 use super::alarm::{act_in_time, before};
 use super::grouping::{Group, Grouper, datagrams};
+use super::writing::write_all;
 use crate::config::FrameTerms;
 use crate::endpoint::{Blocks, Incoming};
+use crate::lock::lock;
 use crate::proxy::PacketFlow;
 use bytes::Bytes;
 use marline_proto::flow::{BlockTerms, SendError};
 use marline_proto::stats::FlowCounters;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -33,10 +35,6 @@ pub(crate) struct Frames {
     arrived: Mutex<VecDeque<Bytes>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Frames {
     /// Frames with these terms; without any they are worth something for ever.
     pub(crate) fn new(flow: Blocks, terms: Option<FrameTerms>) -> Self {
@@ -50,7 +48,7 @@ impl Frames {
         }
     }
 
-    fn write(&self, group: &Group) -> io::Result<()> {
+    fn write(&self, group: &Group) -> Result<(), SendError> {
         // The deadline counts from the first packet.
         let terms = self
             .terms
@@ -58,16 +56,7 @@ impl Frames {
                 deadline: Some(terms.deadline.saturating_sub(group.since.elapsed())),
                 reliability: Some(terms.reliability()),
             });
-        self.flow
-            .try_write(&group.block, terms)
-            .map(drop)
-            .map_err(|error| {
-                let kind = match error {
-                    SendError::Closed => io::ErrorKind::BrokenPipe,
-                    _ => io::ErrorKind::InvalidInput,
-                };
-                io::Error::new(kind, error)
-            })
+        self.flow.try_write(&group.block, terms).map(drop)
     }
 
     /// Sends frames that have waited too long for their last packets. Never completes.
@@ -95,7 +84,7 @@ impl PacketFlow for Frames {
     async fn send_waited(&self, message: Bytes, waited: Duration) -> io::Result<()> {
         let complete = lock(&self.open).push(before(waited), &message);
         self.changed.notify_one();
-        complete.iter().try_for_each(|group| self.write(group))
+        write_all(&complete, |group| self.write(group))
     }
 
     /// While it waits, frames whose last packet does not come are sent.

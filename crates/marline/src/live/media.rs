@@ -4,14 +4,16 @@
 use super::alarm::{act_in_time, before};
 use super::arriving::Arriving;
 use super::composing::{Composer, Part};
+use super::writing::write_all;
 use crate::endpoint::{Incoming, Objects};
+use crate::lock::lock;
 use crate::proxy::PacketFlow;
 use bytes::Bytes;
 use marline_proto::flow::{ObjectOptions, SendError};
 use marline_proto::stats::FlowCounters;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -49,10 +51,6 @@ struct Leaving {
     ends: VecDeque<(u64, Instant)>,
     /// Objects for which there was no room when they had gathered.
     untaken: u64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Media {
@@ -150,21 +148,10 @@ impl PacketFlow for Media {
         let written = {
             let leaving = &mut *lock(&self.leaving);
             let parts = leaving.composer.push(before(waited), &message);
-            let mut written = Ok(());
-            for part in parts {
-                // One that is not taken does not keep the next.
-                written = self.write(leaving, &part).and(written);
-            }
-            written
+            write_all(parts, |part| self.write(leaving, &part))
         };
         self.changed.notify_one();
-        written.map_err(|error| {
-            let kind = match error {
-                SendError::Closed => io::ErrorKind::BrokenPipe,
-                _ => io::ErrorKind::InvalidInput,
-            };
-            io::Error::new(kind, error)
-        })
+        written
     }
 
     /// While it waits, what is due leaves and what is too old is given up.

@@ -10,6 +10,7 @@
 //! | `inlet.rs` | the client's side |
 //! | `frames.rs`, `grouping.rs` | entries with a deadline: video frames as blocks |
 //! | `media.rs`, `composing.rs`, `arriving.rs` | entries with objects: video frames and PES packets as objects |
+//! | `writing.rs` | what both write in several parts |
 //! | `framing.rs`, `pes.rs` | where frames and PES packets begin and end |
 //! | `outlet.rs` | the server's side |
 //! | `entry.rs`, `meter.rs` | what entries and their flows count; targets |
@@ -33,6 +34,7 @@ mod name;
 mod outlet;
 mod pes;
 mod rtp;
+mod writing;
 
 pub use entry::Board;
 pub(crate) use frames::Frames;

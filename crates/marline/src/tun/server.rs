@@ -14,6 +14,7 @@ use super::{Device, FLOW_QUEUE, Port, ServerTunnelError};
 use crate::config::{TunOut, TunSetup};
 use crate::endpoint::Handle;
 use crate::identity::PublicKey;
+use crate::lock::lock;
 use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
 use crate::proxy::policy::Policy;
@@ -25,7 +26,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -151,10 +152,6 @@ pub struct Visitor {
     peer: PublicKey,
     session: Option<Handle>,
     guest: Mutex<Option<Arc<Guest>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Hub {
