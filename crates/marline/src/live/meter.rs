@@ -193,7 +193,9 @@ impl Meter {
         all.rate_bps += received.rate.bps(now);
         look(&mut all.content, &mut all.output, &received.inspector);
         let missing = counters.skipped_messages - counters.late_messages;
-        all.lost += missing + counters.dropped_messages + counters.units.missing;
+        let lost = missing + counters.dropped_messages + counters.units.missing;
+        // A peer may leave out any numbers.
+        all.lost = all.lost.saturating_add(lost);
         all.late += counters.late_messages + counters.units.late;
         all.duplicated += counters.duplicate_messages;
         all.reordered += counters.reordered_messages;
@@ -224,6 +226,41 @@ pub(super) struct Sum {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
+    use std::io;
+
+    /// A flow that has counted so.
+    struct Counted(FlowCounters);
+
+    impl PacketFlow for Counted {
+        async fn send(&self, _: Bytes) -> io::Result<()> {
+            Ok(())
+        }
+
+        async fn recv(&self) -> Option<Bytes> {
+            None
+        }
+
+        fn counters(&self) -> Option<FlowCounters> {
+            Some(self.0)
+        }
+    }
+
+    #[test]
+    fn a_peer_that_leaves_out_numbers_without_end_loses_much_and_not_little() {
+        // The numbers of messages go up to 2^62.
+        let skipping = Arc::new(Counted(FlowCounters {
+            skipped_messages: 1 << 62,
+            peer_duplicates: 1 << 62,
+            ..FlowCounters::default()
+        }));
+        let mut sum = Sum::default();
+        for _ in 0..4 {
+            Meter::new(&skipping).add_to(&mut sum);
+        }
+        assert_eq!(sum.received.lost, u64::MAX);
+        assert_eq!(sum.sent.duplicated, u64::MAX);
+    }
 
     #[test]
     fn the_rate_is_that_of_the_last_whole_second() {
