@@ -92,8 +92,21 @@ pub(super) fn forget(root: &mut Table, key: &str) {
     if let Some(Value::Table(table)) = table
         && let Some(Value::Table(keys)) = table.get_mut("keys").map(|node| &mut node.value)
     {
-        keys.entries.retain(|entry| entry.key != key);
+        remove(keys, key);
     }
+}
+
+/// Removes a dotted key however it is written: without quotes it is a table in a table for TOML.
+fn remove(table: &mut Table, key: &str) {
+    table.entries.retain_mut(|entry| {
+        let rest = key.strip_prefix(entry.key.as_str());
+        if let Some(rest) = rest.and_then(|rest| rest.strip_prefix('.'))
+            && let Value::Table(inner) = &mut entry.node.value
+        {
+            remove(inner, rest);
+        }
+        entry.key != key
+    });
 }
 
 /// Sets in `root` what the cell of this number draws.

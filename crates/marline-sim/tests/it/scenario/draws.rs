@@ -109,6 +109,22 @@ fn a_key_that_a_flag_sets_or_varies_is_drawn_no_more() {
 }
 
 #[test]
+fn keys_without_quotes_are_drawn_no_more_either() {
+    let bare = TEXT
+        .replacen("\"links.a.rate\"", "links.a.rate", 1)
+        .replacen("\"links.b.delay\"", "links.b.\"delay\"", 1);
+    let mut document = parse(&bare).unwrap();
+    document.set("links.b.delay=30ms").unwrap();
+    document.set("draw.count=4").unwrap();
+    document.vary("links.a.rate=3mbit,4mbit").unwrap();
+    let scenarios = document.scenarios(&|_| Err("no files".into())).unwrap();
+    assert_eq!(scenarios.len(), 8);
+    let [a, b] = [0, 1].map(|link: usize| scenarios[0].1.links[link].up.to_string());
+    assert!(a.contains("rate=3mbit,"), "{a}");
+    assert!(b.contains("delay=30ms"), "{b}");
+}
+
+#[test]
 fn mistakes_name_the_key_and_the_mend() {
     let cases = [
         ("count = 200", "", "draw.count", "is missing"),
