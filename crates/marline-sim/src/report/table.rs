@@ -143,10 +143,11 @@ fn drawn(results: &Results, measures: &[String]) -> String {
     let mut names: Vec<&str> = groups.iter().map(|group| group.scheduler).collect();
     let mut known = BTreeSet::new();
     names.retain(|name| *name != first.scheduler && known.insert(*name));
+    let comparison = results.comparison();
     let mut text = String::new();
     for name in names {
         for measure in measures {
-            let Some(across) = results.across(name, first.scheduler, measure) else {
+            let Some(across) = comparison.across(name, first.scheduler, measure) else {
                 continue;
             };
             let (low, high) = across.range;

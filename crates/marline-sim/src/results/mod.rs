@@ -11,7 +11,7 @@ pub(crate) mod sample;
 mod summary;
 mod unit;
 
-pub use across::Across;
+pub use across::{Across, Comparison};
 pub use group::{Estimate, Group};
 pub use proportion::Proportion;
 pub use ratio::Ratio;
