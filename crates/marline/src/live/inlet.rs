@@ -76,6 +76,15 @@ impl Inflow {
         }
         false
     }
+
+    /// Refuses what comes for a while: a flow that cannot be opened is not asked for again with every datagram.
+    async fn refuse(mut self, entry: &Entry) {
+        sleep(RETRY).await;
+        self.rest.close();
+        while self.next().await.is_some() {
+            entry.refuse();
+        }
+    }
 }
 
 /// A client's live entries, bound and not yet served.
@@ -223,11 +232,7 @@ async fn carry<T: Tunnel>(
     };
     let entry = &inlet.entry;
     tracing::debug!(%error, "cannot open a flow for live {}", entry.name);
-    sleep(RETRY).await;
-    waiting.early.drain(..).for_each(|_| entry.refuse());
-    while waiting.rest.try_recv().is_ok() {
-        entry.refuse();
-    }
+    waiting.refuse(entry).await;
 }
 
 /// Carries what `peer` sends until either side ends it or it has been quiet for long.
@@ -254,7 +259,10 @@ async fn exchange<P: PacketFlow>(
             }
             match flow.send_waited(datagram, waited).await {
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => running.refused(),
-                Err(_) => return true,
+                Err(_) => {
+                    running.refused();
+                    return true;
+                }
                 Ok(()) => {}
             }
         }
@@ -282,7 +290,7 @@ async fn exchange<P: PacketFlow>(
         if begun.elapsed() < AT_ONCE {
             entry.complain_of_end();
         }
-        sleep(RETRY).await;
+        waiting.refuse(entry).await;
     }
 }
 
@@ -354,20 +362,31 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn the_budget_counts_from_when_a_datagram_came() {
-        // So long that a busy machine is not what is tested.
-        let minute = Duration::from_secs(60);
-        let inlet = Inlet {
+    // So long that a busy machine is not what is tested.
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn inlet() -> Inlet {
+        Inlet {
             entry: Entry::new(0, LiveName::default(), None, None, None),
             options: OpenOptions::new(Bytes::new()),
-            latency: 2 * minute,
+            latency: 2 * MINUTE,
             frames: None,
             objects: AsObjects::Off,
             of_objects: OpenOptions::new(Bytes::new()),
-        };
+        }
+    }
+
+    async fn local() -> (UdpSocket, SocketAddr) {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let peer = socket.local_addr().unwrap();
+        (socket, peer)
+    }
+
+    #[tokio::test]
+    async fn the_budget_counts_from_when_a_datagram_came() {
+        let inlet = inlet();
         let now = Instant::now();
-        let early = [3 * minute, minute].map(|waited| Arrived {
+        let early = [3 * MINUTE, MINUTE].map(|waited| Arrived {
             at: now - waited,
             datagram: Bytes::new(),
         });
@@ -375,15 +394,50 @@ mod tests {
             early: early.into(),
             rest: mpsc::channel(1).1,
         };
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let peer = socket.local_addr().unwrap();
+        let (socket, peer) = local().await;
         let flow = Arc::new(Noted::default());
         exchange(Arc::clone(&flow), &inlet, waiting, &socket, peer).await;
         let waited = flow.0.lock().unwrap().clone();
         assert!(
-            matches!(waited[..], [one] if one >= minute && one < 2 * minute),
+            matches!(waited[..], [one] if one >= MINUTE && one < 2 * MINUTE),
             "{waited:?}"
         );
+    }
+
+    /// The server has ended it.
+    struct Ended;
+
+    impl PacketFlow for Ended {
+        async fn send(&self, _: Bytes) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        async fn recv(&self) -> Option<Bytes> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn what_comes_while_a_flow_stays_closed_is_counted_as_refused() {
+        let inlet = inlet();
+        let arrived = || Arrived {
+            at: Instant::now(),
+            datagram: Bytes::new(),
+        };
+        let (sender, rest) = mpsc::channel(4);
+        let waiting = Inflow {
+            early: [arrived(), arrived()].into(),
+            rest,
+        };
+        let (socket, peer) = local().await;
+        let exchanged = exchange(Arc::new(Ended), &inlet, waiting, &socket, peer);
+        let later = async {
+            sleep(RETRY / 5).await;
+            sender.send(arrived()).await.unwrap();
+        };
+        tokio::join!(exchanged, later);
+        let sent = Board::new([inlet.entry]).status().remove(0).sent;
+        assert_eq!((sent.datagrams, sent.refused), (3, 3));
     }
 
     fn rtp(sequence: u16) -> Vec<u8> {
