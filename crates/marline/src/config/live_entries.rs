@@ -7,8 +7,7 @@ use super::raw::{RawClient, RawServer};
 use super::source::Source;
 use super::{LiveIn, LiveOut, live_target};
 use crate::live::LiveName;
-use marline_proto::sched::registry::{default_for, default_for_live};
-use marline_proto::wire::FlowKind;
+use marline_proto::sched::registry::default_for_live;
 
 pub(super) fn live_in(
     source: &Source<RawClient>,
@@ -16,8 +15,7 @@ pub(super) fn live_in(
 ) -> Result<Vec<LiveIn>, ConfigError> {
     let raw = &source.raw;
     // Who names a scheduler for packets means live entries, too.
-    let auto = schedulers.packets == default_for(FlowKind::Packets);
-    let auto = auto.then(default_for_live);
+    let auto = (!schedulers.packets_named).then(default_for_live);
     let of_all = [
         ("latency", &raw.latency),
         ("target", &raw.target),

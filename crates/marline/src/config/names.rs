@@ -23,6 +23,9 @@ pub struct Schedulers {
     pub stream: Choice,
     /// For packets.
     pub packets: Choice,
+    /// Whether that one was named. Of itself it is left to live entries, and to tunnels over paths of several costs, what
+    /// they have instead.
+    pub packets_named: bool,
     /// For blocks.
     pub blocks: Choice,
     /// For objects.
@@ -35,6 +38,7 @@ impl Default for Schedulers {
         Schedulers {
             stream: default_for(FlowKind::Stream),
             packets: default_for(FlowKind::Packets),
+            packets_named: false,
             blocks: default_for(FlowKind::Blocks),
             objects: default_for(FlowKind::Objects),
         }
@@ -73,10 +77,14 @@ impl Schedulers {
                         )));
                     }
                     given.push(kind);
-                    let choice = scheduler(name, kind)?.unwrap_or(default_for(kind));
+                    let named = scheduler(name, kind)?;
+                    let choice = named.unwrap_or(default_for(kind));
                     match kind {
                         FlowKind::Stream => schedulers.stream = choice,
-                        FlowKind::Packets => schedulers.packets = choice,
+                        FlowKind::Packets => {
+                            schedulers.packets = choice;
+                            schedulers.packets_named = named.is_some();
+                        }
                         FlowKind::Blocks => schedulers.blocks = choice,
                         FlowKind::Objects => schedulers.objects = choice,
                     }

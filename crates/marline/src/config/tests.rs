@@ -428,15 +428,12 @@ fn a_tunnel_is_the_same_by_flags_and_by_file() {
         client(&alike, None).unwrap().tun.unwrap().rules.scheduler,
         None
     );
-    let chosen = [
-        &alike[..],
-        &["--path", "c0,cost=1", "--scheduler", "redundant"],
-    ]
-    .concat();
-    assert_eq!(
-        client(&chosen, None).unwrap().tun.unwrap().rules.scheduler,
-        None
-    );
+    for name in ["redundant", "edpf"] {
+        let chosen = ["--path", "c0,cost=1", "--scheduler", name];
+        let chosen = [&alike[..], &chosen].concat();
+        let tun = client(&chosen, None).unwrap().tun.unwrap();
+        assert_eq!(tun.rules.scheduler, None, "{name}");
+    }
     let none = client(&["--server", "S"], None).unwrap();
     assert_eq!(none.tun, None);
 
@@ -561,6 +558,12 @@ fn live_entries_have_a_scheduler_of_their_own_unless_one_is_named() {
     let named = scheduler(&["--live", "udp://:5000,scheduler=min-rtt"]);
     assert_eq!(named.as_deref(), Some("min-rtt"));
     // Left to the flow's kind, for which one is named.
-    let for_all = ["--scheduler", "packets=redundant", "--live", "udp://:5000"];
-    assert_eq!(scheduler(&for_all), None);
+    for all in ["packets=redundant", "packets=edpf", "edpf"] {
+        let words = ["--scheduler", all, "--live", "udp://:5000"];
+        assert_eq!(scheduler(&words), None, "{all}");
+    }
+    for none in ["packets=auto", "auto", "stream=edpf"] {
+        let words = ["--scheduler", none, "--live", "udp://:5000"];
+        assert_eq!(scheduler(&words), hedge, "{none}");
+    }
 }

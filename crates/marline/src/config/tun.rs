@@ -173,8 +173,8 @@ fn by_cost(paths: &[PathSpec], schedulers: &Schedulers) -> Option<Choice> {
 
 /// Where costs differ and nobody has chosen otherwise.
 fn by_default(schedulers: &Schedulers) -> Option<Choice> {
-    let default = schedulers.packets == Schedulers::default().packets;
-    default.then(|| BY_COST.parse().ok()).flatten()
+    let named = schedulers.packets_named;
+    BY_COST.parse().ok().filter(|_| !named)
 }
 
 /// A route for everything would also take the paths' own datagrams, unless they are bound to an interface.
