@@ -149,7 +149,7 @@ impl Composer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grouping::datagrams;
+    use super::super::grouping::tests::datagrams;
     use super::super::pes::tests::packet as transport;
     use super::*;
     use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! A flow of blocks as a flow of datagrams: frames go as blocks and come out as the datagrams that they were made of.
 
 use super::alarm::{act_in_time, before};
-use super::grouping::{Group, Grouper, datagrams};
+use super::grouping::{Group, Grouper, cut};
 use super::writing::write_all;
 use crate::config::FrameTerms;
 use crate::endpoint::{Blocks, Incoming};
@@ -10,7 +10,6 @@ use crate::proxy::PacketFlow;
 use bytes::Bytes;
 use marline_proto::flow::{BlockTerms, SendError};
 use marline_proto::stats::FlowCounters;
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -32,7 +31,9 @@ pub(crate) struct Frames {
     open: Mutex<Grouper>,
     /// Something changed in `open`.
     changed: Notify,
-    arrived: Mutex<VecDeque<Bytes>>,
+    /// What is left of the block that came last. Datagrams are cut off it when they are asked for: an empty one has two
+    /// bytes there, and by itself many times that.
+    arrived: Mutex<Bytes>,
 }
 
 impl Frames {
@@ -90,7 +91,7 @@ impl PacketFlow for Frames {
     /// While it waits, frames whose last packet does not come are sent.
     async fn recv(&self) -> Option<Bytes> {
         loop {
-            if let Some(datagram) = lock(&self.arrived).pop_front() {
+            if let Some(datagram) = cut(&mut lock(&self.arrived)) {
                 return Some(datagram);
             }
             let incoming = tokio::select! {
@@ -98,7 +99,7 @@ impl PacketFlow for Frames {
                 () = self.flush_in_time() => return None,
             };
             if let Incoming::Piece(piece) = incoming {
-                lock(&self.arrived).extend(datagrams(piece.data));
+                *lock(&self.arrived) = piece.data;
             }
         }
     }

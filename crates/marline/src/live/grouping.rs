@@ -120,23 +120,29 @@ impl Grouper {
     }
 }
 
-/// The datagrams of a block; what does not have the form of one ends it.
-pub(super) fn datagrams(mut block: Bytes) -> impl Iterator<Item = Bytes> {
-    std::iter::from_fn(move || {
-        if block.len() < HEAD {
-            return None;
-        }
-        let length = usize::from(block.get_u16());
-        (length <= block.len()).then(|| block.split_to(length))
-    })
+/// Cuts the next datagram off a block; what does not have the form of one ends it.
+pub(super) fn cut(block: &mut Bytes) -> Option<Bytes> {
+    let head = block.first_chunk::<HEAD>()?;
+    let length = usize::from(u16::from_be_bytes(*head));
+    if block.len() < HEAD + length {
+        block.clear();
+        return None;
+    }
+    block.advance(HEAD);
+    Some(block.split_to(length))
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     const PATIENCE: Duration = Duration::from_millis(20);
+
+    /// All datagrams of a block.
+    pub(in crate::live) fn datagrams(mut block: Bytes) -> impl Iterator<Item = Bytes> {
+        std::iter::from_fn(move || cut(&mut block))
+    }
 
     fn packet(timestamp: u32, marker: bool, byte: u8) -> Vec<u8> {
         let mut packet = vec![0x80, 96 | u8::from(marker) << 7, 0, byte];
@@ -220,6 +226,14 @@ mod tests {
         let groups: Vec<Group> = (0..20).flat_map(|_| grouper.push(now, &long)).collect();
         assert!(!groups.is_empty());
         assert!(groups.iter().all(|group| group.block.len() <= LONGEST));
+    }
+
+    #[test]
+    fn nothing_comes_after_what_has_not_the_form_of_a_datagram() {
+        let mut block = Bytes::from_static(&[0, 1, 7, 0, 9, 0, 1, 8]);
+        assert_eq!(cut(&mut block).as_deref(), Some(&[7][..]));
+        assert_eq!(cut(&mut block), None);
+        assert_eq!(cut(&mut block), None, "asked again");
     }
 
     proptest! {
