@@ -15,6 +15,7 @@ use super::tree::{Node, Table, Value};
 
 /// Table of the scenario, and key of the axis whose cells were drawn.
 pub const KEY: &str = "draw";
+/// Most cells that one scenario may draw.
 const MOST: u64 = 1_000;
 const RANGE: &str = "write \"2mbit..30mbit\", \"25%..90% of links.a.delay\", or a list of such and of single values";
 
@@ -210,8 +211,8 @@ impl Law {
                 laws[index].draw(rng, root)
             }
             Self::Between { ends, unit } => {
-                let value = between(*ends, rng.uniform());
-                Ok(format!("{}{unit}", three_digits(value)))
+                let number = within(*ends, between(*ends, rng.uniform()));
+                Ok(format!("{number}{unit}"))
             }
             Self::ShareOf { ends, keys } => {
                 let [low, high] = *ends;
@@ -265,8 +266,34 @@ fn three_digits(value: f64) -> String {
     if value <= 0.0 {
         return "0".into();
     }
-    let decimals = 2 - libm::floor(libm::log10(value)) as i32;
+    show(round(value, decimals(value)), decimals(value))
+}
+
+/// The same for a value of a range: with more digits where three would not tell ten places of it apart, and never beyond
+/// its ends.
+fn within([low, high]: [f64; 2], value: f64) -> String {
+    if value <= 0.0 || low == high {
+        return low.to_string();
+    }
+    let decimals = decimals(value).max(decimals(high - low) - 1);
+    match round(value, decimals) {
+        rounded if rounded < low => low.to_string(),
+        rounded if rounded > high => high.to_string(),
+        rounded => show(rounded, decimals),
+    }
+}
+
+/// Digits after the point of three that count; below zero if not even the last before it does.
+fn decimals(value: f64) -> i32 {
+    2 - libm::floor(libm::log10(value)) as i32
+}
+
+fn round(value: f64, decimals: i32) -> f64 {
     let scale = libm::pow(10.0, f64::from(decimals));
+    libm::round(value * scale) / scale
+}
+
+fn show(rounded: f64, decimals: i32) -> String {
     let places = decimals.max(0) as usize;
-    format!("{:.places$}", libm::round(value * scale) / scale)
+    format!("{rounded:.places$}")
 }

@@ -1,5 +1,6 @@
 //! Cells whose values are drawn.
 
+use marline_link::units;
 use marline_sim::scenario::{Document, Mistakes};
 
 const TEXT: &str = r#"
@@ -70,8 +71,29 @@ fn shares_are_of_what_was_drawn_and_written() {
     }
     let scenarios = document.scenarios(&|_| Err("no files".into())).unwrap();
     assert_eq!(scenarios.len(), 200);
-    let shown = format!("{}", scenarios[2].1.links[0].up);
-    assert!(shown.contains("rate="), "{shown}");
+    for ((_, scenario), rate) in scenarios.iter().zip(rates) {
+        let shown = scenario.links[0].up.to_string();
+        let rate = units::rate(&format!("{rate}mbit")).unwrap();
+        let rate = units::show_rate(rate);
+        assert!(shown.contains(&format!("rate={rate},")), "{shown}");
+    }
+}
+
+#[test]
+fn a_narrow_range_is_drawn_from_within_its_ends() {
+    for (range, ends) in [
+        ("1.001mbit..1.004mbit", 1.001..=1.004),
+        ("19.996mbit..20mbit", 19.996..=20.0),
+        ("3.00159mbit..3.00159mbit", 3.00159..=3.00159),
+    ] {
+        let document = parse(&TEXT.replacen("2mbit..20mbit", range, 1)).unwrap();
+        let mut rates = values(&document, "links.a.rate", "mbit");
+        assert!(rates.iter().all(|rate| ends.contains(rate)), "{rates:?}");
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        let wanted = if ends.start() < ends.end() { 10 } else { 1 };
+        assert!(rates.len() >= wanted, "{rates:?}");
+    }
 }
 
 #[test]
