@@ -194,20 +194,32 @@ impl Document {
         sink.answer(Some(scenarios))
     }
 
-    /// What the cells of `[draw]` draw, by their numbers: keys and values.
+    /// What the cells of `[draw]` draw, by their numbers: keys and values. A share of what an axis sets has another value
+    /// in each of its cells and is given as the share.
+    ///
+    /// What cannot be drawn is left out; [`Self::scenarios`] says why.
     pub fn drawn(&self) -> Vec<(String, Vec<(String, String)>)> {
-        let axis = self.axes.iter().find(|axis| axis.key == draw::KEY);
-        let numbers = axis.into_iter().flat_map(Axis::values);
-        numbers
-            .map(|number| {
-                let mut root = self.root.clone();
-                draw::set(&mut root, number, &Sink::default());
-                let value = |key: &String| dotted::get(&root, key)?.scalar();
-                let keys = draw::keys(&root).into_iter();
-                let values = keys.filter_map(|key| Some((key.clone(), value(&key)?)));
-                (number.to_owned(), values.collect())
-            })
-            .collect()
+        // Mistakes are those of the cells, which tell them.
+        let sink = Sink::default();
+        let cells = self.cells();
+        let of_one_draw = cells.chunk_by(|a, b| number(a) == number(b));
+        let drawn = of_one_draw.filter_map(|cells| {
+            let number = number(cells.first()?)?;
+            let roots = cells.iter().filter_map(|cell| self.root_of(cell, &sink));
+            let roots: Vec<Table> = roots.collect();
+            let one = |drawn: draw::Drawn| {
+                let value = |root| dotted::get(root, &drawn.key)?.scalar();
+                let first = value(roots.first()?)?;
+                let same = roots
+                    .iter()
+                    .all(|root| value(root).as_ref() == Some(&first));
+                let shown = if same { first } else { drawn.pick.to_string() };
+                Some((drawn.key, shown))
+            };
+            let keys = draw::drawn(&self.root, number, &sink).into_iter();
+            Some((number.to_owned(), keys.filter_map(one).collect()))
+        });
+        drawn.collect()
     }
 
     /// Reads `[draw]` again, of which a flag may have changed something.
@@ -220,7 +232,8 @@ impl Document {
         self.set_axes(axes)
     }
 
-    fn check(&self, cell: &Cell, files: &ReadFile<'_>, sink: &Sink) -> Option<Scenario> {
+    /// The tree of one cell.
+    fn root_of(&self, cell: &Cell, sink: &Sink) -> Option<Table> {
         let mut root = self.root.clone();
         for (key, value) in cell {
             let axis = self.axes.iter().find(|axis| axis.key == *key)?;
@@ -236,9 +249,14 @@ impl Document {
             }
         }
         // Last, because it may draw shares of what axes set.
-        if let Some((_, number)) = cell.iter().find(|(key, _)| key == draw::KEY) {
+        if let Some(number) = number(cell) {
             draw::set(&mut root, number, sink);
         }
+        Some(root)
+    }
+
+    fn check(&self, cell: &Cell, files: &ReadFile<'_>, sink: &Sink) -> Option<Scenario> {
+        let root = self.root_of(cell, sink)?;
         let top = Reader::new(sink, &root, &self.start, "");
         let axes = (!self.altered).then_some(self.axes.as_slice());
         checked::read(&top, axes, files)
@@ -256,6 +274,12 @@ impl Document {
         self.axes = axes;
         Ok(())
     }
+}
+
+/// Which draw the cell is of, if any.
+fn number(cell: &Cell) -> Option<&str> {
+    let found = cell.iter().find(|(key, _)| key == draw::KEY);
+    found.map(|(_, number)| number.as_str())
 }
 
 /// Splits the value of a flag at its first `=`.

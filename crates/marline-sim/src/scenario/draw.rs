@@ -4,6 +4,8 @@
 //! Each value follows from the seed, the cell's number and its key alone: more cells, or one key more or
 //! less, leave the others as they were.
 
+use std::fmt;
+
 use marline_base::Rng;
 use marline_link::units;
 
@@ -110,25 +112,71 @@ fn remove(table: &mut Table, key: &str) {
     });
 }
 
-/// Sets in `root` what the cell of this number draws.
-pub(super) fn set(root: &mut Table, number: &str, sink: &Sink) {
-    let table = root.get(KEY).and_then(Node::table).cloned();
-    let Some(table) = table else { return };
+/// A key that a cell draws.
+pub(super) struct Drawn {
+    pub(super) key: String,
+    /// Where its law stands.
+    place: Place,
+    pub(super) pick: Pick,
+}
+
+/// What a cell draws for a key, before it is known what shares are of.
+pub(super) enum Pick {
+    Text(String),
+    ShareOf { share: f64, keys: Vec<String> },
+}
+
+impl fmt::Display for Pick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::ShareOf { share, keys } => {
+                let percent = three_digits(100.0 * share);
+                write!(f, "{percent}% of {}", keys.join(" + "))
+            }
+        }
+    }
+}
+
+impl Pick {
+    /// The value as a scenario writes it, of which `root` has what it refers to.
+    fn value(&self, root: &Table) -> Result<String, (String, String)> {
+        match self {
+            Self::Text(text) => Ok(text.clone()),
+            Self::ShareOf { share, keys } => share_of(*share, keys, root),
+        }
+    }
+}
+
+/// What the cell of this number draws, in the order of the file.
+pub(super) fn drawn(root: &Table, number: &str, sink: &Sink) -> Vec<Drawn> {
+    let Some(table) = root.get(KEY).and_then(Node::table) else {
+        return Vec::new();
+    };
     let seed = table.get("seed").and_then(Node::scalar);
     let seed = seed.and_then(|text| text.parse().ok()).unwrap_or(1);
     let cell = Rng::new(seed).stream(number);
     let place = Place::Flag(KEY.into());
-    let reader = Reader::new(sink, &table, &place, KEY);
-    for (key, place, law) in laws(&reader, |_, _, _| {}) {
-        let drawn = law.draw(&mut cell.stream(&key), root);
-        let set = drawn.and_then(|text| {
+    let reader = Reader::new(sink, table, &place, KEY);
+    let laws = laws(&reader, |_, _, _| {}).into_iter();
+    laws.map(|(key, place, law)| Drawn {
+        pick: law.pick(&mut cell.stream(&key)),
+        key,
+        place,
+    })
+    .collect()
+}
+
+/// Sets in `root` what the cell of this number draws.
+pub(super) fn set(root: &mut Table, number: &str, sink: &Sink) {
+    for Drawn { key, place, pick } in drawn(root, number, sink) {
+        let set = pick.value(root).and_then(|text| {
             let value = Value::Text(text);
             let place = place.clone();
             dotted::set(root, &key, Node { place, value })
         });
         if let Err((message, mend)) = set {
             let key = format!("{KEY}.keys.{key}");
-            let place = place.clone();
             sink.add(Mistake {
                 place,
                 key,
@@ -202,21 +250,23 @@ impl Law {
         Ok(Self::ShareOf { ends, keys })
     }
 
-    /// A value as a scenario writes it, of which `root` has what it refers to.
-    fn draw(&self, rng: &mut Rng, root: &Table) -> Result<String, (String, String)> {
+    fn pick(&self, rng: &mut Rng) -> Pick {
         match self {
-            Self::Fixed(text) => Ok(text.clone()),
+            Self::Fixed(text) => Pick::Text(text.clone()),
             Self::OneOf(laws) => {
                 let index = rng.below(laws.len() as u64) as usize;
-                laws[index].draw(rng, root)
+                laws[index].pick(rng)
             }
             Self::Between { ends, unit } => {
                 let number = within(*ends, between(*ends, rng.uniform()));
-                Ok(format!("{number}{unit}"))
+                Pick::Text(format!("{number}{unit}"))
             }
             Self::ShareOf { ends, keys } => {
                 let [low, high] = *ends;
-                share_of(low + (high - low) * rng.uniform(), keys, root)
+                Pick::ShareOf {
+                    share: low + (high - low) * rng.uniform(),
+                    keys: keys.clone(),
+                }
             }
         }
     }

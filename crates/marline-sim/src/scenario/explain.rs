@@ -8,6 +8,7 @@ use marline_proto::Config;
 
 use super::cells::Axis;
 use super::document::Document;
+use super::draw;
 use super::plan::{
     CellPlan, Change, CrossSource, Expectation, HandoverPlan, LinkPlan, Load, PathPlan, Scenario,
     SessionPlan, Setting, SizeLaw, WorkloadPlan,
@@ -97,16 +98,19 @@ pub fn explain(document: &Document, scenario: &Scenario) -> String {
     for one in &scenario.handovers {
         handovers(&mut text, scenario, one);
     }
-    if !document.axes().is_empty() {
+    // What is drawn is told below; the numbers of the draws say nothing.
+    let is_varied = |axis: &&Axis| axis.key() != draw::KEY;
+    let varied: Vec<&Axis> = document.axes().iter().filter(is_varied).collect();
+    if !varied.is_empty() {
         text.line(0, "Varied, in every combination (the above is the first):");
     }
-    for axis in document.axes() {
+    for axis in varied {
         let values: Vec<&str> = Axis::values(axis).collect();
         text.line(1, &format!("{}: {}", axis.key(), values.join(", ")));
     }
     let drawn = document.drawn();
     if !drawn.is_empty() {
-        text.line(0, "Drawn:");
+        text.line(0, "Drawn (the above is the first):");
     }
     for (number, values) in drawn {
         let values: Vec<String> = values

@@ -1,7 +1,7 @@
 //! Cells whose values are drawn.
 
 use marline_link::units;
-use marline_sim::scenario::{Document, Mistakes};
+use marline_sim::scenario::{Document, Mistakes, explain};
 
 const TEXT: &str = r#"
 duration = "2s"
@@ -94,6 +94,26 @@ fn a_narrow_range_is_drawn_from_within_its_ends() {
         let wanted = if ends.start() < ends.end() { 10 } else { 1 };
         assert!(rates.len() >= wanted, "{rates:?}");
     }
+}
+
+#[test]
+fn what_is_listed_is_what_the_cells_have() {
+    let varied = "[vary]\n\"links.b.rate\" = [\"1mbit\", \"100mbit\"]\n[draw]";
+    let mut document = parse(&TEXT.replacen("[draw]", varied, 1)).unwrap();
+    document.set("draw.count=3").unwrap();
+    for (_, values) in document.drawn() {
+        let shown = |key: &str| &values.iter().find(|(known, _)| known == key).unwrap().1;
+        let load = shown("workloads.live.rate");
+        let (percent, of) = load.split_once("% of ").unwrap_or_else(|| panic!("{load}"));
+        assert_eq!(of, "links.a.rate + links.b.rate");
+        let percent: f64 = percent.parse().unwrap();
+        assert!((40.0..=60.0).contains(&percent), "{percent}");
+        assert!(shown("links.b.jitter").ends_with("ms"));
+    }
+    let scenarios = document.scenarios(&|_| Err("no files".into())).unwrap();
+    let words = explain(&document, &scenarios[0].1);
+    assert!(words.contains("links.b.rate: 1mbit, 100mbit"), "{words}");
+    assert!(!words.contains("draw: 1, 2"), "{words}");
 }
 
 #[test]
