@@ -11,7 +11,7 @@ use core::str::FromStr;
 
 use super::Scheduler;
 use super::options::{Accepts, Value};
-use super::registry::{Entry, SCHEDULERS, find};
+use super::registry::{Entry, SCHEDULERS, called_elsewhere, find};
 use marline_base::Duration;
 
 /// Most options that a scheduler may have.
@@ -198,6 +198,9 @@ impl ChoiceError {
     pub fn hint(&self) -> String {
         match self {
             Self::Scheduler(name) => {
+                if let Some(own) = called_elsewhere(name) {
+                    return format!("it is called `{own}` here");
+                }
                 let known = SCHEDULERS
                     .iter()
                     .map(|entry| entry.name)
@@ -289,6 +292,11 @@ mod tests {
                 "did you mean `min-rtt`?",
             ),
             ("edfp", "unknown scheduler `edfp`", "did you mean `edpf`?"),
+            (
+                "ols-x:copies=off",
+                "unknown scheduler `ols-x`",
+                "called `hedge` here",
+            ),
             (
                 "fastest-of-all",
                 "unknown scheduler `fastest-of-all`",

@@ -35,12 +35,12 @@ pub(super) const ENTRY: Entry = Entry {
         OptionSpec::switch(
             "deja",
             true,
-            "copies on paths whose arrival intervals overlap",
+            "copies on paths whose arrival intervals overlap; off: the paper's w/o-DEJA",
         ),
         OptionSpec::switch(
             "tpa",
             true,
-            "only as many copies as leave the target to new packets",
+            "only as many copies as leave the target to new packets; off: the paper's w/o-TPA",
         ),
         target::OPTION,
     ],

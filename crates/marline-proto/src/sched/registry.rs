@@ -53,6 +53,15 @@ pub const SCHEDULERS: &[Entry] = &[
     sttf::ENTRY,
 ];
 
+/// Names that some schedulers have in plans and talks, and their own: whoever writes one of these hears of it.
+const ELSEWHERE: &[(&str, &str)] = &[("ols-x", "hedge")];
+
+/// The name of the scheduler that is called `name` elsewhere. It is not chosen by that.
+pub fn called_elsewhere(name: &str) -> Option<&'static str> {
+    let found = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == name);
+    found.map(|(_, own)| *own)
+}
+
 /// The scheduler that a flow of this kind gets when none was chosen.
 pub fn default_for(kind: FlowKind) -> Choice {
     match kind {
@@ -114,6 +123,9 @@ mod tests {
                 let text = format!("{}:{key}={default}", entry.name);
                 assert_eq!(text.parse(), Ok(Choice::from(entry)));
             }
+        }
+        for (elsewhere, own) in ELSEWHERE {
+            assert!(find(elsewhere).is_none() && find(own).is_some(), "{own}");
         }
         for kind in FlowKind::ALL {
             assert!(default_for(kind).entry().kinds.contains(&kind));

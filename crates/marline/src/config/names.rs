@@ -6,7 +6,7 @@ use super::source::{Raw, Source, Written};
 use super::text::{nearest, rate};
 use marline_base::Rate;
 use marline_proto::congestion::registry::CONTROLLERS;
-use marline_proto::sched::registry::{SCHEDULERS, default_for};
+use marline_proto::sched::registry::{SCHEDULERS, called_elsewhere, default_for};
 use marline_proto::sched::{Choice, ChoiceError};
 use marline_proto::wire::FlowKind;
 
@@ -118,10 +118,13 @@ pub fn scheduler(text: &str, kind: FlowKind) -> Result<Option<Choice>, Problem> 
             kind.name()
         ))
         .hint(format!("schedulers for them: {}", names.join(", ")))),
-        Err(ChoiceError::Scheduler(name)) => Err(Problem::new(format!(
-            "unknown scheduler `{name}`"
-        ))
-        .hint(nearest(&name, &names, "scheduler"))),
+        Err(ChoiceError::Scheduler(name)) if called_elsewhere(&name).is_none() => Err(
+            Problem::new(format!("unknown scheduler `{name}`")).hint(nearest(
+                &name,
+                &names,
+                "scheduler",
+            )),
+        ),
         Err(error) => Err(Problem::new(error.message()).hint(error.hint())),
     }
 }

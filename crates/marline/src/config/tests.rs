@@ -197,6 +197,11 @@ fn errors_in_a_file_name_line_key_value_and_mend() {
             "known schedulers: auto, ",
         ),
         (
+            "server = \"S\"\nscheduler = [\"packets=ols-x\"]\n",
+            "marline.toml:2: key `scheduler`: \"packets=ols-x\": unknown scheduler `ols-x`",
+            "it is called `hedge` here",
+        ),
+        (
             "server = \"S\"\nserver = \"T\"\n",
             "marline.toml:2: duplicate key",
             "",
