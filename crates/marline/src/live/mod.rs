@@ -15,6 +15,7 @@
 //! | `outlet.rs` | the server's side |
 //! | `entry.rs`, `meter.rs` | what entries and their flows count; targets |
 //! | `inspect.rs`, `rtp.rs`, `mpegts.rs` | what the content's own numbers say |
+//! | `alarm.rs` | what is due at a time that changes |
 //! | `manage.rs` | status and targets through the control socket |
 
 mod alarm;

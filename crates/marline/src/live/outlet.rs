@@ -81,8 +81,7 @@ async fn resolve(target: &Target) -> io::Result<SocketAddr> {
     match target.host() {
         Host::Ip(address) => Ok((*address, target.port()).into()),
         Host::Name(name) => {
-            let found = timeout(RESOLVE, lookup_host((name.as_str(), target.port()))).await??;
-            let mut found = found;
+            let mut found = timeout(RESOLVE, lookup_host((name.as_str(), target.port()))).await??;
             found
                 .next()
                 .ok_or_else(|| io::Error::other("the name has no address"))

@@ -55,9 +55,7 @@ impl Header {
             payload: start..end,
         })
     }
-}
 
-impl Header {
     /// What all packets of one video frame have in common: source and timestamp (section 5.1).
     pub(super) fn frame(&self) -> (u32, u32) {
         (self.ssrc, self.timestamp)
