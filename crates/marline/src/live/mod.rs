@@ -45,3 +45,6 @@ pub use manage::WithLive;
 pub(crate) use media::Media;
 pub use name::LiveName;
 pub use outlet::Outlets;
+
+#[cfg(test)]
+mod tests;
