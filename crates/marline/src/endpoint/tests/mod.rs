@@ -5,6 +5,7 @@ mod connect;
 mod paths;
 mod relay;
 mod renew;
+mod target;
 mod traffic;
 mod units;
 
