@@ -1,9 +1,18 @@
-use super::harness::{Site, links, marline, path, socks_connect, tcp_echo};
+use super::harness::{
+    Live, Program, Site, links, marline, path, roomy_socket, socks_connect, tcp_echo, transport,
+};
 use marline::control::status::Role;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::Duration;
 
-fn scrape(address: SocketAddr) -> String {
+/// What a program's metrics say.
+fn scrape(program: &Program) -> String {
+    let address: SocketAddr = program.logged("its metrics", |line| {
+        let (_, rest) = line.split_once("metrics at http://")?;
+        rest.strip_suffix("/metrics")?.parse().ok()
+    });
     let mut stream = TcpStream::connect(address).unwrap();
     stream
         .write_all(b"GET /metrics HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n")
@@ -28,11 +37,7 @@ fn metrics_and_status_tell_of_every_path_and_flow() {
     stream.read_exact(&mut [0; 100_000]).unwrap();
 
     for program in [&*client, &*server] {
-        let address = program.logged("its metrics", |line| {
-            let (_, rest) = line.split_once("metrics at http://")?;
-            rest.strip_suffix("/metrics")?.parse().ok()
-        });
-        let page = scrape(address);
+        let page = scrape(program);
         assert!(page.starts_with("HTTP/1.1 200"), "{page}");
         for family in [
             "marline_uptime_seconds ",
@@ -87,4 +92,66 @@ fn metrics_and_status_tell_of_every_path_and_flow() {
         table.contains("established") && table.contains("stream"),
         "{table}"
     );
+}
+
+/// The number after `word` in a line of the running display.
+fn count(line: &str, word: &str) -> Option<u64> {
+    let (_, rest) = line.split_once(&format!(" {word} "))?;
+    rest.split([',', ' ']).next()?.parse().ok()
+}
+
+/// The value of a metric with these labels.
+fn metric(page: &str, name: &str) -> Option<f64> {
+    let line = page.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().parse().ok()
+}
+
+#[test]
+fn a_live_stream_is_shown_while_it_runs() {
+    let target = roomy_socket();
+    let links = [
+        "rate=20mbit,delay=5ms,loss=2%,burst=5",
+        "rate=20mbit,delay=20ms,loss=2%,burst=5",
+    ];
+    let live = Live::start(links, target.local_addr().unwrap(), "");
+    thread::scope(|scope| {
+        let shown = scope.spawn(|| {
+            // There is no terminal, so it is a line of the log every ten seconds. The first of them may have come before
+            // anything was lost.
+            live.client.logged("what it is sent", |line| {
+                let (_, line) = line.split_once("live live: in ")?;
+                let known = ["lost", "late", "duplicated", "breaks"].map(|word| count(line, word));
+                let repaired = count(line, "repaired")?;
+                (known.iter().all(Option::is_some) && repaired > 0).then_some(())
+            });
+            live.server.logged("what it hands over", |line| {
+                let (_, line) = line.split_once("live live: out ")?;
+                let words = ["lost", "late", "reordered", "duplicated", "breaks"];
+                let known = words.map(|word| count(line, word));
+                known.iter().all(Option::is_some).then_some(())
+            });
+            let [client, server] = [&*live.client, &*live.server].map(scrape);
+            for name in ["live_repaired_total", "live_redundancy_ratios"] {
+                let value = metric(&client, &format!("marline_{name}{{live=\"0\"}}"));
+                assert!(value > Some(0.0), "no {name} in\n{client}");
+            }
+            for name in ["lost", "late", "duplicated", "reordered"] {
+                let value = metric(&server, &format!("marline_live_{name}_total{{live=\"0\"}}"));
+                assert!(value.is_some(), "no {name} in\n{server}");
+            }
+            for (page, direction) in [(&client, "send"), (&server, "receive")] {
+                let labels = format!("{{live=\"0\",direction=\"{direction}\"}}");
+                let value = metric(page, &format!("marline_live_datagrams_total{labels}"));
+                assert!(value > Some(1_000.0), "{value:?} datagrams in\n{page}");
+            }
+        });
+        let socket = live.sender();
+        for number in 0.. {
+            if shown.is_finished() {
+                break;
+            }
+            socket.send(&transport(number)).unwrap();
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
 }

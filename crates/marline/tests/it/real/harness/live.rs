@@ -63,9 +63,10 @@ fn entries(target: SocketAddr, options: &str) -> [Vec<String>; 2] {
     [format!("udp://{target}"), at_client].map(|entry| vec![entry])
 }
 
-/// Entries as words of a command.
+/// Entries as words of a command, and metrics for tests that look at them.
 fn words(entries: &[String]) -> Vec<&str> {
-    entries.iter().flat_map(|entry| ["--live", entry]).collect()
+    let entries = entries.iter().flat_map(|entry| ["--live", entry]);
+    entries.chain(["--metrics", "127.0.0.1:0"]).collect()
 }
 
 impl Live {
