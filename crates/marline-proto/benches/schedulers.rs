@@ -1,14 +1,17 @@
-//! Nanoseconds per decision of every scheduler over two paths:
+//! Nanoseconds per decision of every scheduler over two paths, and how many copies and repair symbols a decision adds:
 //! `cargo bench -p marline-proto --bench schedulers`.
 //!
 //! A decision is one symbol placed, with its share of what a plan costs: plans of 1, of 32 and of
 //! 512 symbols, the least of some runs. Schedulers that plan anew do so as often as they would.
+//! Copies belong to the decision on their symbol, and so their time does: the paths differ by less than their delays vary,
+//! and carry several times what is sent, so that those who copy where arrival is uncertain do.
 //! Over lossy paths a flow has a code, and repair symbols belong to the decision beside whose symbol they go.
 
 #![allow(missing_docs, reason = "a program")]
 #![allow(clippy::disallowed_types, reason = "a benchmark reads the clock")]
 #![allow(clippy::print_stdout, reason = "its output")]
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant as Clock;
 
@@ -27,6 +30,12 @@ const DECISIONS: u64 = 20_000;
 const RUNS: usize = 15;
 /// Share of the packets that lossy paths lose.
 const LOSS: f64 = 0.02;
+/// Between two symbols: 9.6 Mb/s.
+const EVERY: Duration = Duration::from_millis(1);
+/// How much delay one way varies (µs): all values from zero to this are alike.
+const JITTER: u64 = 8_000;
+/// Round-trip times without it (ms).
+const ROUND_TRIPS: [u64; 2] = [20, 22];
 
 struct Backlog {
     left: u64,
@@ -34,6 +43,8 @@ struct Backlog {
     lossy: bool,
     /// What was placed: symbol and index of its path.
     sent: Vec<(Symbol, usize)>,
+    /// Copies and repair symbols.
+    added: u64,
 }
 
 impl SymbolSource for Backlog {
@@ -63,6 +74,7 @@ impl SymbolSource for Backlog {
 
     fn copy(&mut self, index: usize, symbol: Symbol) {
         black_box((index, symbol));
+        self.added += 1;
     }
 
     fn coding(&self) -> Option<Coding> {
@@ -78,6 +90,7 @@ impl SymbolSource for Backlog {
     }
 
     fn repair(&mut self, index: usize) -> Option<Symbol> {
+        self.added += 1;
         black_box(Some(Symbol {
             unit: 0,
             offset: self.next,
@@ -127,58 +140,95 @@ fn path(id: u64, ms: u64, mbps: u64, loss: f64) -> PathView {
     }
 }
 
-/// Arrivals (µs) spread over up to 8 ms, so that schedulers that learn how sure arrivals are have
-/// something to learn.
-fn arrival(sent: Instant, symbol: Symbol, index: usize) -> u64 {
-    let number = symbol.offset / u64::from(SYMBOL);
-    sent.as_micros() + 10_000 * (1 + index as u64) + number * 7_919 % 8_000
+/// One way's share of [`JITTER`] (µs) for a symbol, so that schedulers that learn how sure arrivals are have something to
+/// learn.
+fn jitter(symbol: Symbol, stride: u64) -> u64 {
+    symbol.offset / u64::from(SYMBOL) * stride % JITTER
 }
 
-/// Nanoseconds per symbol in plans of `symbols`, without feedback, which is given after each.
-fn measure(choice: &Choice, symbols: u64, loss: f64) -> f64 {
+/// What is told of a symbol when it is sent, and the acknowledgement with the time when it comes.
+fn feedback(sent: Instant, symbol: Symbol, index: usize) -> [(Instant, Feedback); 2] {
+    let way = 500 * ROUND_TRIPS[index];
+    let arrived = sent.as_micros() + way + jitter(symbol, 7_919);
+    let acked = Instant::from_micros(arrived + way + jitter(symbol, 6_007));
+    let told = |outcome, arrived_us| Feedback {
+        symbol,
+        path: PathId(index as u64),
+        kind: EmissionKind::Source,
+        outcome,
+        sent,
+        arrived_us,
+    };
+    [
+        (sent, told(Outcome::Sent, None)),
+        (acked, told(Outcome::Acked, Some(arrived))),
+    ]
+}
+
+/// What a decision costs.
+#[derive(Clone, Copy)]
+struct Cost {
+    nanos: f64,
+    /// Copies and repair symbols.
+    added: f64,
+}
+
+/// Of plans of `symbols`, without feedback, which comes between them.
+fn measure(choice: &Choice, symbols: u64, loss: f64) -> Cost {
     let mut scheduler = choice.make();
     let mut backlog = Backlog {
         left: 0,
         next: 0,
         lossy: loss > 0.0,
         sent: Vec::with_capacity(2 * symbols as usize),
+        added: 0,
     };
     let mut now = Instant::from_millis(1);
+    // What is told later, in the order of its time.
+    let (mut later, mut told) = (BTreeMap::new(), 0_u64);
     let (mut spent, mut placed) = (std::time::Duration::ZERO, 0);
     while placed < DECISIONS {
-        let mut paths = [path(0, 20, 50, loss), path(1, 40, 20, loss)];
+        let [quick, slow] = ROUND_TRIPS;
+        let mut paths = [path(0, quick, 50, loss), path(1, slow, 20, loss)];
         backlog.left = symbols;
         let start = Clock::now();
         scheduler.plan(black_box(&mut Plan::new(now, &mut paths, &mut backlog)));
         spent += start.elapsed();
         placed += backlog.sent.len().max(1) as u64;
-        for outcome in [Outcome::Sent, Outcome::Acked] {
-            for (symbol, index) in &backlog.sent {
-                let feedback = Feedback {
-                    symbol: *symbol,
-                    path: PathId(*index as u64),
-                    kind: EmissionKind::Source,
-                    outcome,
-                    sent: now,
-                    arrived_us: (outcome == Outcome::Acked).then(|| arrival(now, *symbol, *index)),
-                };
-                scheduler.on_feedback(now, &feedback);
+        for (symbol, index) in backlog.sent.drain(..) {
+            for (at, feedback) in feedback(now, symbol, index) {
+                later.insert((at, told), feedback);
+                told += 1;
             }
         }
-        backlog.sent.clear();
-        now += Duration::from_micros(200 * symbols);
+        let next = now + EVERY * symbols as u32;
+        while let Some(entry) = later.first_entry()
+            && entry.key().0 < next
+        {
+            let ((at, _), feedback) = entry.remove_entry();
+            scheduler.on_feedback(at, &feedback);
+        }
+        now = next;
     }
-    spent.as_nanos() as f64 / placed as f64
+    let each = |sum: f64| sum / placed as f64;
+    Cost {
+        nanos: each(spent.as_nanos() as f64),
+        added: each(backlog.added as f64),
+    }
 }
 
 fn main() {
-    println!("ns per decision, plans of {SYMBOLS:?}, without losses and with {LOSS}");
+    println!(
+        "ns per decision and what it adds, plans of {SYMBOLS:?}, without losses and with {LOSS}"
+    );
     for entry in SCHEDULERS {
         let choice = Choice::from(entry);
         print!("{:<14}", entry.name);
         for (loss, symbols) in [0.0, LOSS].iter().flat_map(|l| SYMBOLS.map(|s| (*l, s))) {
             let runs = (0..RUNS).map(|_| measure(&choice, symbols, loss));
-            print!(" {:>6.0}", runs.fold(f64::MAX, f64::min));
+            let least = runs.min_by(|a, b| a.nanos.total_cmp(&b.nanos));
+            let Cost { nanos, added } = least.expect("there are runs");
+            print!(" {nanos:>6.0} {added:.2}");
         }
         println!();
     }
