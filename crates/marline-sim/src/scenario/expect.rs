@@ -41,14 +41,21 @@ fn expectation(reader: &Reader<'_>, axes: &[Axis], schedulers: &[String]) -> Opt
         );
     }
     let note = reader.text("note");
-    if ["published", "least", "most"]
-        .iter()
-        .all(|key| reader.get(key).is_none())
-    {
+    let unbounded = reader.word("bound", &[("none", true)]).unwrap_or(false);
+    let bounded = least.is_some() || most.is_some();
+    // Nobody forgets a bound without a word.
+    if !unbounded && !bounded && published.is_none() {
         reader.missing(
             "most",
-            "a bound, `most = 1.5` or `least = 0.95`, or what was `published`",
+            "a bound, `most = 1.5` or `least = 0.95`, or what was `published`, or `bound = \"none\"` to show it only",
         );
+    }
+    if unbounded
+        && bounded
+        && let Some(node) = reader.get("bound")
+    {
+        let mend = "leave `bound` out, or `least` and `most`";
+        reader.wrong("bound", node, "there is one", mend);
     }
     reader.finish();
     Some(Expectation {

@@ -184,6 +184,7 @@ const CASES: &[Case] = &[
     (32, "measure = \"livid.zzzzzzzz\"", 32, "expect.1.measure", "yield no", "marline sim list"),
     (33, "", 28, "expect.1.most", "is missing", "least = 0.95"),
     (33, "least = 2\nmost = 1", 33, "expect.1.least", "2 is more than `most`, 1", "exchange"),
+    (33, "bound = \"none\"\nmost = 1", 33, "expect.1.bound", "there is one", "leave `bound` out"),
     (33, "most = \"few\"", 33, "expect.1.most", "\"few\" cannot be read", "write a number"),
     (33, "relative_to = \"edpf\"\nmost = 1", 33, "expect.1.relative_to", "no such key", "`relative-to`"),
     (33, "relative-to = \"edfp\"\nmost = 1", 33, "expect.1.relative-to", "not among `schedulers`", "`edpf`"),
