@@ -1,10 +1,10 @@
 //! An encoder that makes what the links carry: `cargo run --release -p marline --example adaptive_encoder [-- SECONDS]`.
 //!
-//! A client and a server in one process, between them two emulated links that lose packets, and one of which loses most of
-//! its capacity for a while. The encoder says what rate it makes ([`Packets::set_target`]) and listens
+//! A client and a server in one process, between them two emulated links that lose packets, and one of which loses most
+//! of its capacity for a while. The encoder says what rate it makes ([`Packets::set_target`]) and listens
 //! ([`Packets::target_news`]): told of a lower capacity it goes 15 % below it at once; after two quiet seconds it tries
-//! 15 % more, up to what it can make. Real encoders change their bit rate the same way; this one only makes datagrams of
-//! the right size at the right times. It fails if the encoder did not follow the links down and up again.
+//! 15 % more, up to what it can make. Real encoders change their bit rate the same way; this one only makes datagrams
+//! of the right size at the right times. It fails if the encoder did not follow the links down and up again.
 
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]
 

@@ -1,5 +1,5 @@
-//! What a receiver finds in a transport stream that came over a live entry's flow, in virtual time: there a budget means
-//! the same on every machine.
+//! What a receiver finds in a transport stream that came over a live entry's flow, in virtual time: there a budget
+//! means the same on every machine.
 
 use super::inspect::{Content, Inspector};
 use super::mpegts::PACKET;
