@@ -47,12 +47,14 @@ const fn cell(name: &'static str, links: [&'static str; 2], mptcp: &'static str)
 
 const NEAR: &str = "rate=6mbit,delay=10ms,queue=100p";
 const NEAR_LOSSY: &str = "rate=6mbit,delay=10ms,queue=100p,loss=2%,burst=4";
-/// On the way of the data, as in Figure 7 of the OLS paper: the way back is [`CALM`].
+/// On the way of the data only, as in Figure 7 of the OLS paper.
+const JITTER: &str = ",jitter=40ms,jitter-dist=uniform";
 const JITTERY: &str = "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p";
-const CALM: &str = "rate=8mbit,delay=40ms,queue=100p";
+const JITTERY_LOSSY: &str =
+    "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p,loss=2%,burst=4";
 const GOOD: &str = "rate=20mbit,delay=25ms,queue=200ms";
 
-const CELLS: [Cell; 11] = [
+const CELLS: [Cell; 12] = [
     cell("6+6, RTT 20/20", [NEAR, NEAR], "12 / 14"),
     cell(
         "6+6, RTT 20/40",
@@ -96,6 +98,14 @@ const CELLS: [Cell; 11] = [
         [
             NEAR_LOSSY,
             "rate=6mbit,delay=80ms,queue=100p,loss=2%,burst=4",
+        ],
+        "-",
+    ),
+    cell(
+        "2 % in bursts, 80±40/160",
+        [
+            JITTERY_LOSSY,
+            "rate=8mbit,delay=80ms,queue=100p,loss=2%,burst=4",
         ],
         "-",
     ),
@@ -151,8 +161,8 @@ fn run(cell: &Cell, scheduler: &str, seed: u64, span: Duration) {
     room.unwrap();
     let options = format!(",scheduler={scheduler}");
     let live = Live::with_seed(seed, cell.links, target.local_addr().unwrap(), &options);
-    if cell.links[0] == JITTERY {
-        let calm = CALM.parse().unwrap();
+    if cell.links[0].contains(JITTER) {
+        let calm = cell.links[0].replace(JITTER, "").parse().unwrap();
         live.links[0].reconfigure(Direction::Down, calm).unwrap();
     }
     let count = (span.as_nanos() / INTERVAL.as_nanos()) as usize;
