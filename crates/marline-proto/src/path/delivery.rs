@@ -85,11 +85,6 @@ impl DeliverySampler {
         self.delivered
     }
 
-    /// Packets that are sent now yield lower bounds only.
-    pub const fn is_app_limited(&self) -> bool {
-        self.app_limited_until.is_some()
-    }
-
     /// A packet is sent at `now` while `in_flight` bytes, itself not included, are in flight.
     /// The snapshot belongs to the packet (§3.2).
     pub fn on_sent(&mut self, now: Instant, in_flight: u64) -> DeliverySnapshot {
@@ -257,10 +252,10 @@ mod tests {
         assert!(b.app_limited);
         sampler.on_acked(ms(40), 1000, ms(0), a);
         assert!(!sampler.sample(RTT).unwrap().sample.unwrap().app_limited);
-        assert!(sampler.is_app_limited());
+        assert!(sampler.app_limited_until.is_some());
         sampler.on_acked(ms(50), 1000, ms(10), b);
         assert!(sampler.sample(RTT).unwrap().sample.unwrap().app_limited);
-        assert!(!sampler.is_app_limited());
+        assert!(sampler.app_limited_until.is_none());
         assert!(!sampler.on_sent(ms(60), 0).app_limited);
     }
 

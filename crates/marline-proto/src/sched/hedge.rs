@@ -14,7 +14,8 @@
 //!   first late packet has arrived. Where packets are lost, a burst of losses is no step.
 //! * Copies are paid from one bucket, filled with the paths' rates less the target, as is what is lost and
 //!   sent again. Equation (3) grants the whole surplus to every path and so drops below the target. All flows
-//!   of a session have one bucket, and what is left is what is beyond the sum of their targets ([`Surplus`](surplus::Surplus)).
+//!   of a session have one bucket, and the surplus is what is beyond the sum of their targets
+//!   ([`Surplus`](surplus::Surplus)).
 //! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
 //!   streaming code, each of which mends any of what is under way, lost or late; and what is lost is sent again
 //!   on two paths at once.

@@ -457,6 +457,21 @@ fn copies_against_losses_leave_some_of_the_surplus() {
     assert_eq!([0.9, 1.0].map(|packets| copies(0.0, 1e5, packets)), [0, 1]);
 }
 
+#[test]
+fn repair_symbols_leave_as_much_of_the_surplus() {
+    let now = Instant::from_millis(200);
+    let repairs = |packets: f64| {
+        let mut hedge = hedge("hedge:target=1");
+        let mut views = paths(0.0);
+        views[0].loss = 0.01;
+        hedge.budget.bucket.fill(now, 12_000.0 * packets);
+        let mut backlog = Backlog::of(1).coded(100);
+        hedge.plan(&mut Plan::new(now, &mut views, &mut backlog));
+        backlog.repaired_on().len()
+    };
+    assert_eq!([4.9, 5.0].map(repairs), [0, 1]);
+}
+
 /// Flows of one session have one surplus: over any stretch, what all of them copied, repaired and insured is at most what
 /// the rates beyond all their targets came to, and two buckets, the second one for what is insured between two plans.
 #[test]
