@@ -155,7 +155,7 @@ pub(super) fn drawn(root: &Table, number: &str, sink: &Sink) -> Vec<Drawn> {
     };
     let seed = table.get("seed").and_then(Node::scalar);
     let seed = seed.and_then(|text| text.parse().ok()).unwrap_or(1);
-    let cell = Rng::new(seed).stream(number);
+    let cell = Rng::new(seed).stream("cells").stream(number);
     let place = Place::Flag(KEY.into());
     let reader = Reader::new(sink, table, &place, KEY);
     let laws = laws(&reader, |_, _, _| {}).into_iter();

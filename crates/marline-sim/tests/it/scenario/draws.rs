@@ -135,6 +135,16 @@ fn a_cell_depends_on_its_seed_and_number_alone() {
 }
 
 #[test]
+fn seeds_share_no_cells() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 1..=10 {
+        let document = parse(&TEXT.replace("seed = 4", &format!("seed = {seed}"))).unwrap();
+        seen.extend(document.drawn().into_iter().map(|(_, values)| values));
+    }
+    assert_eq!(seen.len(), 10 * 200);
+}
+
+#[test]
 fn a_key_that_a_flag_sets_or_varies_is_drawn_no_more() {
     let mut document = parse(TEXT).unwrap();
     document.set("links.b.delay=30ms").unwrap();
