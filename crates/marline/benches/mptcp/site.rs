@@ -2,16 +2,20 @@
 
 use crate::cells::Cell;
 use crate::harness::namespace::Namespace;
-use crate::harness::until;
 use marline::emulate::{DevicesConfig, Emulator, Place};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Of a connection.
 const SUBFLOWS: usize = 2;
+/// Connections that are begun, at most, for one with both subflows, and how long the second one is waited for.
+const ATTEMPTS: u16 = 5;
+const JOIN: Duration = Duration::from_secs(8);
 /// A row of /proc/net/tcp begins with its number, two addresses and the state, which is this one.
 const ESTABLISHED: &str = "01";
 
@@ -33,6 +37,9 @@ impl Site {
         let (client, server) = (Namespace::new("c")?, Namespace::new("s")?);
         for namespace in [&client, &server] {
             namespace.set("net/mptcp/enabled", "1");
+            // A link that loses the first packets is no firewall, for which the kernel would do without MPTCP.
+            namespace.set("net/mptcp/blackhole_timeout", "0");
+            namespace.set("net/mptcp/syn_retrans_before_tcp_fallback", "10");
             // What comes to the one address by the other's link is meant to.
             namespace.set("net/ipv4/conf/all/rp_filter", "0");
             namespace.set("net/ipv4/conf/default/rp_filter", "0");
@@ -70,25 +77,52 @@ impl Site {
     /// A connection, once both of its subflows are there.
     ///
     /// # Panics
-    /// When the second one does not come up.
+    /// When the second one does not come up, however often a connection is begun: the kernel asks for a subflow once, and
+    /// the link may lose that.
     pub(crate) fn connect(&self) -> Ends {
-        let socket = |host: &str| {
+        let mut connections = (0..ATTEMPTS).map(|number| self.begin(5000 + number));
+        // Subflows come by the port at which the server listens.
+        let whole = connections.find_map(|(ends, _listening)| self.has_both().then_some(ends));
+        let ends = whole.expect("the second subflow comes up");
+        let controlled = self.controlled();
+        assert_eq!(controlled, SUBFLOWS, "subflows by {}", self.control);
+        ends
+    }
+
+    /// Waits for the second subflow.
+    fn has_both(&self) -> bool {
+        let end = Instant::now() + JOIN;
+        while Instant::now() < end {
+            let joined = self
+                .server_count("MPJoinAckRx")
+                .is_some_and(|count| count > 0);
+            if joined && self.subflows() == SUBFLOWS {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        false
+    }
+
+    /// A connection to this port, and the socket that listens there.
+    fn begin(&self, port: u16) -> (Ends, Socket) {
+        let socket = |host: &str, port: u16| {
             let kind = (Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP));
             let socket = Socket::new(kind.0, kind.1, kind.2).expect("a kernel with MPTCP");
             // Of every subflow. The namespace's own may be set to what every user may have only.
             let set = socket.set_tcp_congestion(self.control.as_bytes());
             set.unwrap_or_else(|error| panic!("cc={}: {error}", self.control));
-            let addr: SocketAddr = host.parse().unwrap();
+            let addr = SocketAddr::new(host.parse().unwrap(), port);
             socket.bind(&addr.into()).unwrap();
             socket
         };
         let service = self.server.inside(|| {
-            let service = socket("10.9.0.2:5000");
+            let service = socket("10.9.0.2", port);
             service.listen(1).unwrap();
             service
         });
         let mut near: TcpStream = self.client.inside(|| {
-            let client = socket("10.9.0.1:0");
+            let client = socket("10.9.0.1", 0);
             client.connect(&service.local_addr().unwrap()).unwrap();
             client.into()
         });
@@ -97,13 +131,7 @@ impl Site {
         // The kernel adds subflows when the first one has carried something.
         near.write_all(&[0]).unwrap();
         far.read_exact(&mut [0]).unwrap();
-        until("the second subflow", || {
-            let joined = self.server_count("MPJoinAckRx") == Some(1);
-            (joined && self.subflows() == SUBFLOWS).then_some(())
-        });
-        let controlled = self.controlled();
-        assert_eq!(controlled, SUBFLOWS, "subflows by {}", self.control);
-        [near, far]
+        ([near, far], service)
     }
 
     /// TCP connections of the client, each of which is a subflow.

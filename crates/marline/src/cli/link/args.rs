@@ -4,7 +4,7 @@ mod change;
 
 use crate::cli::CliError;
 use crate::emulate::{DevicesConfig, Direction, EmulatorConfig, Place};
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, FromArgMatches};
 use marline_link::{ConfigError, Key, LinkConfig};
 use std::fs;
 use std::net::SocketAddr;
@@ -228,7 +228,6 @@ impl clap::Args for Args {
                     .long("to")
                     .value_name("ADDR")
                     .value_parser(clap::value_parser!(SocketAddr))
-                    .required_unless_present("near")
                     .help("Where datagrams go"),
             )
             .arg(place(
@@ -254,11 +253,12 @@ impl clap::Args for Args {
                     .action(ArgAction::SetTrue)
                     .help("Print the final statistics as JSON"),
             );
+        let end = ArgGroup::new("end").args(["to", "near"]).required(true);
         let command = [None]
             .into_iter()
             .chain(Direction::BOTH.map(Some))
             .map(change::arg)
-            .fold(command, Command::arg);
+            .fold(command.group(end), Command::arg);
         let directions = [None].into_iter().chain(Direction::BOTH.map(Some));
         directions
             .flat_map(|direction| LinkConfig::KEYS.iter().map(move |key| arg(key, direction)))
