@@ -16,114 +16,17 @@
 )]
 mod harness;
 
+mod cells;
+
+use cells::{CELLS, Cell, INTERVAL, WARM_UP, quantile};
 use harness::{Live, transport};
 use marline::emulate::Direction;
 use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// 10 Mb/s of datagrams of 1316 bytes.
-const INTERVAL: Duration = Duration::from_nanos(1316 * 8 * 100);
-const WARM_UP: Duration = Duration::from_secs(4);
 /// Where a datagram's number stands: in the payload of its first packet.
 const NUMBER: std::ops::Range<usize> = 4..12;
-
-/// A pair of links, and what kernel MPTCP with CUBIC had on it (p50 and p99, ms), where that was measured.
-struct Cell {
-    name: &'static str,
-    links: [&'static str; 2],
-    mptcp: &'static str,
-    handover: bool,
-}
-
-const fn cell(name: &'static str, links: [&'static str; 2], mptcp: &'static str) -> Cell {
-    Cell {
-        name,
-        links,
-        mptcp,
-        handover: false,
-    }
-}
-
-const NEAR: &str = "rate=6mbit,delay=10ms,queue=100p";
-const NEAR_LOSSY: &str = "rate=6mbit,delay=10ms,queue=100p,loss=2%,burst=4";
-/// On the way of the data only, as in Figure 7 of the OLS paper.
-const JITTER: &str = ",jitter=40ms,jitter-dist=uniform";
-const JITTERY: &str = "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p";
-const JITTERY_LOSSY: &str =
-    "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p,loss=2%,burst=4";
-const GOOD: &str = "rate=20mbit,delay=25ms,queue=200ms";
-
-const CELLS: [Cell; 12] = [
-    cell("6+6, RTT 20/20", [NEAR, NEAR], "12 / 14"),
-    cell(
-        "6+6, RTT 20/40",
-        [NEAR, "rate=6mbit,delay=20ms,queue=100p"],
-        "22 / 23",
-    ),
-    cell(
-        "6+6, RTT 20/80",
-        [NEAR, "rate=6mbit,delay=40ms,queue=100p"],
-        "49 / 50",
-    ),
-    cell(
-        "6+6, RTT 20/160",
-        [NEAR, "rate=6mbit,delay=80ms,queue=100p"],
-        "88 / 90",
-    ),
-    cell(
-        "8+8, RTT 80±40/160",
-        [JITTERY, "rate=8mbit,delay=80ms,queue=100p"],
-        "80 / 83",
-    ),
-    cell("2 % in bursts, 20/20", [NEAR_LOSSY, NEAR_LOSSY], "-"),
-    cell(
-        "2 % in bursts, 20/40",
-        [
-            NEAR_LOSSY,
-            "rate=6mbit,delay=20ms,queue=100p,loss=2%,burst=4",
-        ],
-        "-",
-    ),
-    cell(
-        "2 % in bursts, 20/80",
-        [
-            NEAR_LOSSY,
-            "rate=6mbit,delay=40ms,queue=100p,loss=2%,burst=4",
-        ],
-        "-",
-    ),
-    cell(
-        "2 % in bursts, 20/160",
-        [
-            NEAR_LOSSY,
-            "rate=6mbit,delay=80ms,queue=100p,loss=2%,burst=4",
-        ],
-        "-",
-    ),
-    cell(
-        "2 % in bursts, 80±40/160",
-        [
-            JITTERY_LOSSY,
-            "rate=8mbit,delay=80ms,queue=100p,loss=2%,burst=4",
-        ],
-        "-",
-    ),
-    cell(
-        "20+20, RTT 50/50, 2 % in bursts",
-        [
-            "rate=20mbit,delay=25ms,queue=200ms,loss=2%,burst=4",
-            "rate=20mbit,delay=25ms,queue=200ms,loss=2%,burst=4",
-        ],
-        "-",
-    ),
-    Cell {
-        name: "20+20, RTT 50/50, handover",
-        links: [GOOD, GOOD],
-        mptcp: "-",
-        handover: true,
-    },
-];
 
 fn main() {
     // Cargo adds --bench.
@@ -161,8 +64,9 @@ fn run(cell: &Cell, scheduler: &str, seed: u64, span: Duration) {
     room.unwrap();
     let options = format!(",scheduler={scheduler}");
     let live = Live::with_seed(seed, cell.links, target.local_addr().unwrap(), &options);
-    if cell.links[0].contains(JITTER) {
-        let calm = cell.links[0].replace(JITTER, "").parse().unwrap();
+    let back = Cell::way_back(cell.links[0]);
+    if back != cell.links[0] {
+        let calm = back.parse().unwrap();
         live.links[0].reconfigure(Direction::Down, calm).unwrap();
     }
     let count = (span.as_nanos() / INTERVAL.as_nanos()) as usize;
@@ -172,15 +76,7 @@ fn run(cell: &Cell, scheduler: &str, seed: u64, span: Duration) {
         let sent = scope.spawn(move || send(&sender, start, count));
         let arrived = scope.spawn(|| receive(&target, start, count));
         if cell.handover {
-            // Dark for three seconds, and then three times as far away.
-            thread::sleep((span / 3).saturating_sub(start.elapsed()));
-            live.links[0].set_dark(true);
-            thread::sleep(Duration::from_secs(3));
-            for direction in Direction::BOTH {
-                let config = "rate=20mbit,delay=75ms,queue=200ms".parse().unwrap();
-                live.links[0].reconfigure(direction, config).unwrap();
-            }
-            live.links[0].set_dark(false);
+            Cell::hand_over(&live.links[0], start, span);
         }
         (sent.join().unwrap(), arrived.join().unwrap())
     });
@@ -198,12 +94,6 @@ fn run(cell: &Cell, scheduler: &str, seed: u64, span: Duration) {
         .collect();
     delays.sort();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let quantile = |q: f64| {
-        let index = (delays.len() as f64 * q) as usize;
-        delays
-            .get(index.min(delays.len().saturating_sub(1)))
-            .map_or(f64::NAN, |d| ms(*d))
-    };
     let times = arrived.iter().map(|(_, at)| *at);
     let times: Vec<Duration> = times.filter(|at| *at >= WARM_UP).collect();
     let gap = times.windows(2).map(|pair| pair[1] - pair[0]).max();
@@ -217,9 +107,9 @@ fn run(cell: &Cell, scheduler: &str, seed: u64, span: Duration) {
         cell.name,
         count - warm,
         count - warm - delays.len(),
-        quantile(0.5),
-        quantile(0.99),
-        quantile(1.0),
+        quantile(&delays, 0.5),
+        quantile(&delays, 0.99),
+        quantile(&delays, 1.0),
         gap.map_or(f64::NAN, ms),
         server.received.output.continuity_errors,
         client.sent.redundancy * 100.0,

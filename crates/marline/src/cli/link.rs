@@ -1,11 +1,12 @@
-//! `marline link`: one emulated link as a UDP relay.
+//! `marline link`: one emulated link as a UDP relay, or between two network namespaces.
 
 mod args;
 mod report;
 
 use super::{CliError, output, runtime};
-use crate::emulate::{EmulateError, Emulator, EmulatorConfig, Stats};
-use args::Change;
+use crate::emulate::{EmulateError, Emulator, Stats};
+use args::{Change, Config};
+use marline_link::LinkConfig;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,17 +15,41 @@ use tokio::time::{Instant, interval_at, sleep_until};
 pub(super) use args::Args;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    let config = args.config()?;
-    let changes = args.changes()?;
-    let links = [config.up.to_string(), config.down.to_string()];
-    let (target, seed) = (config.target, config.seed);
-    let emulator = start(config)?;
-    tracing::info!("relaying {} to {target}, seed {seed}", emulator.addr());
+    let (config, changes) = (args.config()?, args.changes()?);
+    match config {
+        Config::Udp(config) => {
+            let links = shown(&config.up, &config.down);
+            let (target, seed) = (config.target, config.seed);
+            let emulator = Emulator::start(config).map_err(refused)?;
+            tracing::info!("relaying {} to {target}, seed {seed}", emulator.addr());
+            serve(&emulator, links, changes, args)
+        }
+        Config::Devices(config) => {
+            let links = shown(&config.up, &config.down);
+            let seed = config.seed;
+            let emulator = Emulator::between(config).map_err(refused)?;
+            let [near, far] = emulator.places();
+            tracing::info!("joining {near} and {far}, seed {seed}");
+            serve(&emulator, links, changes, args)
+        }
+    }
+}
+
+fn shown(up: &LinkConfig, down: &LinkConfig) -> [String; 2] {
+    [up.to_string(), down.to_string()]
+}
+
+/// Runs until the program is asked to end, and prints what happened.
+fn serve<At>(
+    emulator: &Emulator<At>,
+    links: [String; 2],
+    changes: Vec<Change>,
+    args: &Args,
+) -> Result<(), CliError> {
     for (direction, link) in ["up", "down"].iter().zip(links) {
         tracing::info!("{direction:<4} {link}");
     }
-    let runtime = runtime()?;
-    runtime.block_on(watch(&emulator, args.stats, changes))?;
+    runtime()?.block_on(watch(emulator, args.stats, changes))?;
     let stats = emulator.stats();
     if args.json {
         output::json(&report::Report::from(&stats))
@@ -33,21 +58,25 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
-fn start(config: EmulatorConfig) -> Result<Emulator, CliError> {
-    Emulator::start(config).map_err(|error| match error {
+fn refused(error: EmulateError) -> CliError {
+    match error {
         EmulateError::Config { direction, source } => args::refused(direction.name(), &source),
         EmulateError::Listen { .. } => CliError::runtime(error)
             .hint("choose a free port of this machine, or port 0 to let the system choose"),
         EmulateError::Target { .. } => {
             CliError::runtime(error).hint("give an address that this machine has a route to")
         }
+        EmulateError::Device(error) => {
+            let hint = error.hint();
+            CliError::runtime(error).hint(hint)
+        }
         EmulateError::Thread(_) => CliError::runtime(error),
-    })
+    }
 }
 
 /// Returns when the program is asked to end; meanwhile logs a line every `every`.
-async fn watch(
-    emulator: &Emulator,
+async fn watch<At>(
+    emulator: &Emulator<At>,
     every: Option<Duration>,
     changes: Vec<Change>,
 ) -> Result<(), CliError> {
@@ -100,10 +129,14 @@ async fn watch(
 }
 
 fn log(before: &Stats, now: &Stats, time: Duration) {
+    let clients = match now.clients {
+        // Or devices, which have none.
+        0 => String::new(),
+        count => format!("  |  {count} clients"),
+    };
     tracing::info!(
-        "up {}  |  down {}  |  {} clients",
+        "up {}  |  down {}{clients}",
         report::line(&before.up, &now.up, time),
         report::line(&before.down, &now.down, time),
-        now.clients,
     );
 }

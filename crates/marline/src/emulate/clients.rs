@@ -43,6 +43,10 @@ impl Clients {
         }
     }
 
+    pub(super) const fn target(&self) -> SocketAddr {
+        self.target
+    }
+
     /// The socket of the client at `addr`, who sent at `now`.
     pub(super) fn upstream(
         &mut self,

@@ -6,9 +6,9 @@ use std::fmt;
 /// One of the two ways through an emulator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Direction {
-    /// From the clients to the target.
+    /// From the clients to the target, or from the near device to the far one.
     Up,
-    /// From the target to the clients.
+    /// From the target to the clients, or from the far device to the near one.
     Down,
 }
 

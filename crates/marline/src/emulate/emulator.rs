@@ -1,8 +1,10 @@
+mod devices;
 mod run;
 
 use super::clients::Clients;
 use super::clock::Clock;
 use super::direction::Lane;
+use super::ends::Ends;
 use super::relay::Relay;
 use super::{Direction, EmulateError, Stats, socket};
 use marline_base::Rng;
@@ -13,6 +15,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+pub use devices::DevicesConfig;
 
 /// What an emulator relays, and how.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,15 +52,18 @@ impl EmulatorConfig {
             idle: Duration::from_secs(120),
         }
     }
+}
 
-    fn link(&self, direction: Direction) -> Result<Link, EmulateError> {
-        let config = match direction {
-            Direction::Up => &self.up,
-            Direction::Down => &self.down,
-        };
-        let seed = Rng::new(self.seed).stream(direction.name()).next_u64();
-        Link::new(config.clone(), seed).map_err(|source| EmulateError::Config { direction, source })
-    }
+/// The links of both directions.
+fn lanes(up: &LinkConfig, down: &LinkConfig, seed: u64) -> Result<[Lane; 2], EmulateError> {
+    let lane = |direction: Direction, config: &LinkConfig| {
+        let seed = Rng::new(seed).stream(direction.name()).next_u64();
+        match Link::new(config.clone(), seed) {
+            Ok(link) => Ok(Lane::new(link)),
+            Err(source) => Err(EmulateError::Config { direction, source }),
+        }
+    };
+    Ok([lane(Direction::Up, up)?, lane(Direction::Down, down)?])
 }
 
 /// A seed that is short enough to be typed again.
@@ -64,13 +71,14 @@ fn drawn() -> u64 {
     RandomState::new().hash_one(()) >> 32
 }
 
-/// An emulated link that runs until it is dropped.
+/// An emulated link that runs until it is dropped. `At` is where programs find it: an address, or two devices
+/// ([`between`](Emulator::between)).
 ///
-/// Memory: at most 64 MiB of datagrams on their way in each direction, and what the two
+/// Memory: at most 64 MiB of packets on their way in each direction, and what the two
 /// [`Link`]s hold.
 #[derive(Debug)]
-pub struct Emulator {
-    addr: SocketAddr,
+pub struct Emulator<At = SocketAddr> {
+    at: At,
     relay: Arc<Mutex<Relay>>,
     /// Closing it ends the thread.
     stop: Option<PipeWriter>,
@@ -85,10 +93,7 @@ impl Emulator {
     /// When a link's parameters are out of range, the address is taken or not ours, the target
     /// cannot be sent to, or the system has no thread left.
     pub fn start(config: EmulatorConfig) -> Result<Self, EmulateError> {
-        let lanes = [
-            Lane::new(config.link(Direction::Up)?),
-            Lane::new(config.link(Direction::Down)?),
-        ];
+        let lanes = lanes(&config.up, &config.down, config.seed)?;
         let refused = |source| EmulateError::Listen {
             addr: config.listen,
             source,
@@ -100,27 +105,41 @@ impl Emulator {
             addr: config.target,
             source,
         })?;
-        let (stopped, stop) = io::pipe().map_err(EmulateError::Thread)?;
         let clients = Clients::new(config.target, config.max_clients, config.idle);
-        let clock = Clock::start();
-        let relay = Relay::new(clock, Arc::clone(&listen), config.target, clients, lanes);
-        let relay = Arc::new(Mutex::new(relay));
-        let shared = Arc::clone(&relay);
-        let thread = std::thread::Builder::new()
-            .name(format!("link {}", addr.port()))
-            .spawn(move || run::run(&shared, &listen, &stopped))
-            .map_err(EmulateError::Thread)?;
-        Ok(Self {
-            addr,
-            relay,
-            stop: Some(stop),
-            thread: Some(thread),
-        })
+        let name = format!("link {}", addr.port());
+        Self::run(addr, name, Ends::Udp { listen, clients }, lanes)
     }
 
     /// Where clients send to.
     pub const fn addr(&self) -> SocketAddr {
-        self.addr
+        self.at
+    }
+
+    /// Gives every client a new port towards the target when it sends next, as a NAT does that has
+    /// lost its table. What the target sends to the old ports is lost.
+    pub fn rebind(&self) {
+        if let Some(clients) = self.relay().ends.clients_mut() {
+            clients.clear();
+        }
+    }
+}
+
+impl<At> Emulator<At> {
+    /// Starts the thread, which has this name.
+    fn run(at: At, name: String, ends: Ends, lanes: [Lane; 2]) -> Result<Self, EmulateError> {
+        let (stopped, stop) = io::pipe().map_err(EmulateError::Thread)?;
+        let relay = Arc::new(Mutex::new(Relay::new(Clock::start(), ends, lanes)));
+        let shared = Arc::clone(&relay);
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .spawn(move || run::run(&shared, &stopped))
+            .map_err(EmulateError::Thread)?;
+        Ok(Self {
+            at,
+            relay,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     /// Switches both directions off or on.
@@ -149,12 +168,6 @@ impl Emulator {
             .map_err(|source| EmulateError::Config { direction, source })
     }
 
-    /// Gives every client a new port towards the target when it sends next, as a NAT does that has
-    /// lost its table. What the target sends to the old ports is lost.
-    pub fn rebind(&self) {
-        self.relay().clients.clear();
-    }
-
     /// What happened so far.
     pub fn stats(&self) -> Stats {
         self.relay().stats()
@@ -166,8 +179,8 @@ impl Emulator {
     }
 }
 
-/// Ends the thread; datagrams on their way are lost.
-impl Drop for Emulator {
+/// Ends the thread; packets on their way are lost.
+impl<At> Drop for Emulator<At> {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {

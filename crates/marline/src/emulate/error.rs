@@ -1,4 +1,4 @@
-use super::Direction;
+use super::{DeviceError, Direction};
 use marline_link::ConfigError;
 use std::io;
 use std::net::SocketAddr;
@@ -30,6 +30,9 @@ pub enum EmulateError {
         /// The system's reason.
         source: io::Error,
     },
+    /// A network device cannot be had.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The system refused a pipe or a thread.
     #[error("cannot start the emulator's thread: {0}")]
     Thread(io::Error),

@@ -1,15 +1,15 @@
 use super::clients::{Clients, NoUpstream};
 use super::clock::Clock;
 use super::direction::Lane;
-use super::socket::header_bytes;
+use super::ends::{Ends, NoWay};
+use super::port::Origin;
 use super::stats::{LatenessRecorder, Stats};
+use super::way::Way;
 use super::{Direction, Lateness};
 use marline_base::Instant;
 use marline_link::{ConfigError, LinkConfig, Verdict};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
 
 /// Bytes on their way in one direction, at most; what comes on top is dropped and counted.
 pub(super) const MAX_IN_FLIGHT_BYTES: usize = 64 << 20;
@@ -18,9 +18,7 @@ pub(super) const MAX_IN_FLIGHT_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Relay {
     clock: Clock,
-    listen: Arc<UdpSocket>,
-    target: SocketAddr,
-    pub(super) clients: Clients,
+    pub(super) ends: Ends,
     lanes: [Lane; 2],
     pending: BinaryHeap<Pending>,
     /// Numbers datagrams, so that those due at the same time leave in the order in which they came.
@@ -38,21 +36,6 @@ struct Pending {
     departs: Instant,
     way: Way,
     payload: Vec<u8>,
-}
-
-#[derive(Clone, Debug)]
-enum Way {
-    Up(Arc<UdpSocket>),
-    Down(SocketAddr),
-}
-
-impl Way {
-    const fn direction(&self) -> Direction {
-        match self {
-            Self::Up(_) => Direction::Up,
-            Self::Down(_) => Direction::Down,
-        }
-    }
 }
 
 impl Ord for Pending {
@@ -77,18 +60,10 @@ impl PartialEq for Pending {
 impl Eq for Pending {}
 
 impl Relay {
-    pub(super) fn new(
-        clock: Clock,
-        listen: Arc<UdpSocket>,
-        target: SocketAddr,
-        clients: Clients,
-        lanes: [Lane; 2],
-    ) -> Self {
+    pub(super) fn new(clock: Clock, ends: Ends, lanes: [Lane; 2]) -> Self {
         Self {
             clock,
-            listen,
-            target,
-            clients,
+            ends,
             lanes,
             pending: BinaryHeap::new(),
             sequence: 0,
@@ -98,12 +73,12 @@ impl Relay {
         }
     }
 
-    /// Takes a datagram of a client.
-    pub(super) fn take_from_client(&mut self, from: SocketAddr, payload: &[u8]) {
+    /// Takes a packet.
+    pub(super) fn take(&mut self, origin: Origin, payload: &[u8]) {
         let now = self.clock.now();
-        match self.clients.upstream(from, now) {
-            Ok(upstream) => self.offer(now, &Way::Up(upstream), self.target, payload),
-            Err(why) => {
+        match self.ends.way(origin, now) {
+            Ok(way) => self.offer(now, &way, payload),
+            Err(NoWay { from, target, why }) => {
                 self.refused += 1;
                 if !std::mem::replace(&mut self.warned, true) {
                     match why {
@@ -111,7 +86,7 @@ impl Relay {
                             "more clients than the emulated link takes; {from} is not served"
                         ),
                         NoUpstream::Socket(error) => {
-                            tracing::warn!("no socket for {from} towards {}: {error}", self.target);
+                            tracing::warn!("no socket for {from} towards {target}: {error}");
                         }
                     }
                 }
@@ -119,15 +94,8 @@ impl Relay {
         }
     }
 
-    /// Takes a datagram of the target for the client at `to`.
-    pub(super) fn take_from_target(&mut self, to: SocketAddr, payload: &[u8]) {
-        let now = self.clock.now();
-        self.clients.answered(to, now);
-        self.offer(now, &Way::Down(to), to, payload);
-    }
-
-    fn offer(&mut self, now: Instant, way: &Way, to: SocketAddr, payload: &[u8]) {
-        let bytes = payload.len() as u32 + header_bytes(to);
+    fn offer(&mut self, now: Instant, way: &Way, payload: &[u8]) {
+        let bytes = payload.len() as u32 + way.header_bytes();
         let lane = &mut self.lanes[way.direction() as usize];
         let Verdict::Delivered { at, departs, copy } = lane.offer(now, bytes) else {
             return;
@@ -169,22 +137,19 @@ impl Relay {
     }
 
     fn send(&mut self, due: &Pending) {
-        let (sent, to) = match &due.way {
-            Way::Up(upstream) => (upstream.send(&due.payload), self.target),
-            Way::Down(client) => (self.listen.send_to(&due.payload, client), *client),
-        };
-        let lane = &mut self.lanes[due.way.direction() as usize];
+        let (sent, way) = (due.way.send(&due.payload), &due.way);
+        let lane = &mut self.lanes[way.direction() as usize];
         lane.in_flight_bytes -= due.payload.len();
         lane.stats.in_flight -= 1;
         match sent {
             Ok(_) => {
                 lane.stats.sent += 1;
-                lane.stats.sent_bytes += due.payload.len() as u64 + u64::from(header_bytes(to));
+                lane.stats.sent_bytes += due.payload.len() as u64 + u64::from(way.header_bytes());
             }
             Err(error) => {
                 lane.stats.send_errors += 1;
                 if !std::mem::replace(&mut self.warned, true) {
-                    tracing::warn!("the emulated link cannot send to {to}: {error}");
+                    tracing::warn!("the emulated link cannot send to {way}: {error}");
                 }
             }
         }
@@ -220,7 +185,9 @@ impl Relay {
     }
 
     pub(super) fn expire(&mut self) {
-        self.clients.expire(self.clock.now());
+        if let Some(clients) = self.ends.clients_mut() {
+            clients.expire(self.clock.now());
+        }
     }
 
     pub(super) fn stats(&self) -> Stats {
@@ -229,7 +196,7 @@ impl Relay {
         Stats {
             up: up.stats(now),
             down: down.stats(now),
-            clients: self.clients.len(),
+            clients: self.ends.clients().map_or(0, Clients::len),
             refused: self.refused,
             lateness: self.lateness(),
         }

@@ -5,11 +5,11 @@ use std::time::Duration;
 /// What an emulator has done so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// From the clients to the target.
+    /// From the clients to the target, or from the near device to the far one.
     pub up: DirectionStats,
-    /// From the target to the clients.
+    /// From the target to the clients, or from the far device to the near one.
     pub down: DirectionStats,
-    /// Clients in the table.
+    /// Clients in the table; none between devices.
     pub clients: usize,
     /// Datagrams dropped because the table of clients was full or no socket could be made for
     /// a new client.

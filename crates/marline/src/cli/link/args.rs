@@ -3,8 +3,8 @@
 mod change;
 
 use crate::cli::CliError;
-use crate::emulate::{Direction, EmulatorConfig};
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
+use crate::emulate::{DevicesConfig, Direction, EmulatorConfig, Place};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, FromArgMatches};
 use marline_link::{ConfigError, Key, LinkConfig};
 use std::fs;
 use std::net::SocketAddr;
@@ -12,15 +12,19 @@ use std::time::Duration;
 
 pub(super) use change::Change;
 
-const ABOUT: &str =
-    "Emulate one link: relay UDP with a rate, delay, jitter, loss, queue and outages";
+const ABOUT: &str = "Emulate one link: relay UDP, or join network namespaces, with a rate, delay, jitter, loss, queue and outages";
 
 const LONG_ABOUT: &str = "\
-Emulate one link: relay UDP with a rate, delay, jitter, loss, queue and outages.
+Emulate one link: relay UDP, or join two network namespaces, with a rate, delay, jitter, loss, queue and outages.
 
-Programs send to --listen instead of --to; answers come back through the emulated link. Flags such \
+UDP: programs send to --listen instead of --to; answers come back through the emulated link. Flags such \
 as --rate hold for both directions; with --up- or --down- in front (--down-rate) they hold for \
 datagrams to or from the target only. A datagram counts with its IP and UDP headers.
+
+Whatever the kernel speaks (TCP, MPTCP, ping): --near and --far are two network devices (TUN) instead, made for as long \
+as the link runs, each in a network namespace of its own; what is sent to one comes out of the other. Up is from near to \
+far. A packet counts with its IP header as it is. --mtu is the devices' MTU, too, which otherwise is 1500. Several such \
+links between the same two namespaces make a multipath laboratory. This needs Linux and root.
 
 A link with a rate and no --queue has a queue of 200ms. --at changes keys while the link runs, such \
 as a handover to another cell; what waits in the queue stays, and a new rate, trace or service \
@@ -35,13 +39,18 @@ Examples:
   marline link --to 127.0.0.1:4433 --trace walk.csv#starlink --trace-scale 0.1 --delay 25ms
   marline link --to 127.0.0.1:4433 --delay 80ms --jitter 40ms --jitter-dist uniform --jitter-hold 200ms
   marline link --to 127.0.0.1:4433 --rate 20mbit --outage 10s+2s --outage 30s+500ms --json
-  marline link --to 127.0.0.1:4433 --rate 20mbit --delay 25ms --outage 30s+3s --at 33s:delay=75ms";
+  marline link --to 127.0.0.1:4433 --rate 20mbit --delay 25ms --outage 30s+3s --at 33s:delay=75ms
+
+A link for every program, between two network namespaces (as root):
+  ip netns add van
+  ip netns add studio
+  marline link --near wan0@van=10.9.0.1/30 --far wan0@studio=10.9.0.2/30 --rate 6mbit --delay 10ms --loss 2%
+  ip netns exec van ping 10.9.0.2          # meanwhile, from another terminal";
 
 /// The checked flags of `marline link`.
 #[derive(Debug)]
 pub(in crate::cli) struct Args {
-    listen: SocketAddr,
-    target: SocketAddr,
+    ends: Ends,
     /// Keys and values in the order of [`LinkConfig::KEYS`].
     both: Vec<(&'static str, String)>,
     own: [Vec<(&'static str, String)>; 2],
@@ -53,23 +62,65 @@ pub(in crate::cli) struct Args {
     pub(super) json: bool,
 }
 
+/// What the link lies between, as the flags say.
+#[derive(Debug)]
+enum Ends {
+    Udp {
+        listen: SocketAddr,
+        target: SocketAddr,
+    },
+    Devices {
+        near: Place,
+        far: Place,
+    },
+}
+
+/// What is to be emulated.
+#[derive(Debug)]
+pub(super) enum Config {
+    Udp(EmulatorConfig),
+    Devices(DevicesConfig),
+}
+
 impl Args {
     /// Reads the links' keys and traces.
-    pub(super) fn config(&self) -> Result<EmulatorConfig, CliError> {
-        let [up, down] = Direction::BOTH;
-        let mut config = EmulatorConfig::new(self.target, self.link(up)?);
-        config.down = self.link(down)?;
-        config.listen = self.listen;
-        // A seed of both directions is the emulator's, which draws one for each.
-        let seeds = [&mut config.up.seed, &mut config.down.seed];
-        for (seed, own) in seeds.into_iter().zip(&self.own) {
-            if !own.iter().any(|(key, _)| *key == "seed")
-                && let Some(seed) = seed.take()
-            {
-                config.seed = seed;
+    pub(super) fn config(&self) -> Result<Config, CliError> {
+        let ([up, down], seed) = self.links()?;
+        match &self.ends {
+            Ends::Udp { listen, target } => {
+                let mut config = EmulatorConfig::new(*target, up);
+                config.down = down;
+                config.listen = *listen;
+                config.seed = seed.unwrap_or(config.seed);
+                Ok(Config::Udp(config))
+            }
+            Ends::Devices { near, far } => {
+                if near.namespace == far.namespace {
+                    let why = "--near and --far are in the same network namespace";
+                    return Err(CliError::usage(why).hint(
+                        "between addresses of one namespace the kernel needs no device: make another \
+                         (`ip netns add NAME`) and put one of the two there, as in --far wan0@NAME=10.9.0.2/30",
+                    ));
+                }
+                let mut config = DevicesConfig::new(near.clone(), far.clone(), up);
+                config.down = down;
+                config.seed = seed.unwrap_or(config.seed);
+                Ok(Config::Devices(config))
             }
         }
-        Ok(config)
+    }
+
+    /// The links of both directions, and the seed that is given for both, of which each draws its own.
+    fn links(&self) -> Result<([LinkConfig; 2], Option<u64>), CliError> {
+        let [up, down] = Direction::BOTH;
+        let mut links = [self.link(up)?, self.link(down)?];
+        let mut common = None;
+        for (link, own) in links.iter_mut().zip(&self.own) {
+            if !own.iter().any(|(key, _)| *key == "seed") {
+                common = link.seed.take().or(common);
+            }
+        }
+        Ok((links, common))
     }
 
     /// The changes of both links, in the order of their times.
@@ -147,6 +198,17 @@ fn arg(key: &Key, direction: Option<Direction>) -> Arg {
     }
 }
 
+/// The flag for one end as a device, which wants the `other`.
+fn place(name: &'static str, other: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("DEVICE[@NAMESPACE][=ADDRESS/BITS]")
+        .value_parser(clap::value_parser!(Place))
+        .requires(other)
+        .conflicts_with_all(["listen", "to"])
+        .help(help)
+}
+
 impl clap::Args for Args {
     fn augment_args(command: Command) -> Command {
         let command = command
@@ -166,9 +228,18 @@ impl clap::Args for Args {
                     .long("to")
                     .value_name("ADDR")
                     .value_parser(clap::value_parser!(SocketAddr))
-                    .required(true)
                     .help("Where datagrams go"),
             )
+            .arg(place(
+                "near",
+                "far",
+                "One end as a network device, instead of --listen and --to: wan0@van=10.9.0.1/30",
+            ))
+            .arg(place(
+                "far",
+                "near",
+                "The other end, in another network namespace: wan0@studio=10.9.0.2/30",
+            ))
             .arg(
                 Arg::new("stats")
                     .long("stats")
@@ -182,11 +253,12 @@ impl clap::Args for Args {
                     .action(ArgAction::SetTrue)
                     .help("Print the final statistics as JSON"),
             );
+        let end = ArgGroup::new("end").args(["to", "near"]).required(true);
         let command = [None]
             .into_iter()
             .chain(Direction::BOTH.map(Some))
             .map(change::arg)
-            .fold(command, Command::arg);
+            .fold(command.group(end), Command::arg);
         let directions = [None].into_iter().chain(Direction::BOTH.map(Some));
         directions
             .flat_map(|direction| LinkConfig::KEYS.iter().map(move |key| arg(key, direction)))
@@ -225,9 +297,16 @@ impl FromArgMatches for Args {
             let values = matches.get_many::<String>(&change::flag(direction));
             values.into_iter().flatten().cloned().collect()
         };
+        let place = |name| matches.get_one::<Place>(name).cloned();
+        let ends = match (place("near"), place("far")) {
+            (Some(near), Some(far)) => Ends::Devices { near, far },
+            _ => Ends::Udp {
+                listen: addr("listen")?,
+                target: addr("to")?,
+            },
+        };
         Ok(Self {
-            listen: addr("listen")?,
-            target: addr("to")?,
+            ends,
             both: pairs(None),
             own: Direction::BOTH.map(|direction| pairs(Some(direction))),
             both_at: changes(None),

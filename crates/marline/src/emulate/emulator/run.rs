@@ -5,17 +5,17 @@
 //! datagrams a second that would take a core from the programs under test.
 //! Where it may, it raises its own priority.
 
+use crate::emulate::port::Port;
 use crate::emulate::relay::Relay;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use std::io::{self, PipeReader};
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{self, ErrorKind, PipeReader};
 #[cfg(target_os = "linux")]
 use std::num::NonZeroU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Datagrams taken from one socket before the others, and what is due, have their turn.
+/// Packets taken from one port before the others, and what is due, have their turn.
 const BATCH: usize = 32;
 /// Nice value to ask for: ahead of ordinary programs.
 #[cfg(target_os = "linux")]
@@ -23,11 +23,13 @@ const PRIORITY: i32 = -10;
 /// How often idle clients are looked for.
 const EXPIRY: Duration = Duration::from_secs(1);
 
-pub(super) fn run(relay: &Mutex<Relay>, listen: &UdpSocket, stopped: &PipeReader) {
+pub(super) fn run(relay: &Mutex<Relay>, stopped: &PipeReader) {
     be_punctual();
     let mut buffer = vec![0; usize::from(u16::MAX)];
-    let mut upstreams = Upstreams::default();
-    let clock = lock(relay).clock();
+    let (mut ports, clock) = {
+        let relay = lock(relay);
+        (Ports::of(&relay), relay.clock())
+    };
     let mut expiry = clock.now() + EXPIRY;
     loop {
         let (due, now) = {
@@ -38,106 +40,94 @@ pub(super) fn run(relay: &Mutex<Relay>, listen: &UdpSocket, stopped: &PipeReader
                 relay.expire();
                 expiry = now + EXPIRY;
             }
-            upstreams.refresh(&relay);
+            if ports.generation != relay.ends.generation() {
+                ports = Ports::of(&relay);
+            }
             (due, now)
         };
         let wake = due.unwrap_or(expiry).min(expiry);
-        let ready = match wait(stopped, listen, &upstreams.sockets, wake.since(now)) {
+        let ready = match wait(stopped, &ports.all, wake.since(now)) {
             Ok(ready) => ready,
             Err(Errno::INTR) => continue,
             Err(error) => {
-                tracing::error!("the emulated link stops: cannot wait for datagrams: {error}");
+                tracing::error!("the emulated link stops: cannot wait for packets: {error}");
                 return;
             }
         };
         if ready.stopped {
             return;
         }
-        if ready.listen {
-            receive(&mut buffer, |buffer| {
-                let (len, from) = listen.recv_from(buffer)?;
-                lock(relay).take_from_client(from, &buffer[..len]);
-                Ok(())
-            });
-        }
-        for index in ready.upstreams {
-            let (client, socket) = &upstreams.sockets[index];
-            receive(&mut buffer, |buffer| {
-                let len = socket.recv(buffer)?;
-                lock(relay).take_from_target(*client, &buffer[..len]);
-                Ok(())
-            });
+        for index in ready.ports {
+            if let Err(error) = receive(relay, &ports.all[index], &mut buffer) {
+                tracing::error!("the emulated link stops: a device is gone: {error}");
+                return;
+            }
         }
     }
 }
 
-/// The clients' sockets, fetched anew when the table has changed.
-#[derive(Default)]
-struct Upstreams {
-    sockets: Vec<(SocketAddr, Arc<UdpSocket>)>,
+/// What packets come out of, fetched anew when clients have come or gone.
+struct Ports {
+    all: Vec<Port>,
     generation: u64,
 }
 
-impl Upstreams {
-    fn refresh(&mut self, relay: &Relay) {
-        if self.generation != relay.clients.generation() {
-            self.generation = relay.clients.generation();
-            self.sockets = relay.clients.sockets();
+impl Ports {
+    fn of(relay: &Relay) -> Self {
+        Self {
+            all: relay.ends.ports(),
+            generation: relay.ends.generation(),
         }
     }
 }
 
 struct Ready {
     stopped: bool,
-    listen: bool,
-    /// Which of the clients' sockets.
-    upstreams: Vec<usize>,
+    /// Which of the ports.
+    ports: Vec<usize>,
 }
 
-/// Sleeps until a socket has something, the handle is dropped, or `limit` has passed.
-fn wait(
-    stopped: &PipeReader,
-    listen: &UdpSocket,
-    upstreams: &[(SocketAddr, Arc<UdpSocket>)],
-    limit: Duration,
-) -> Result<Ready, Errno> {
-    let mut fds = Vec::with_capacity(upstreams.len() + 2);
+/// Sleeps until a port has something, the handle is dropped, or `limit` has passed.
+fn wait(stopped: &PipeReader, ports: &[Port], limit: Duration) -> Result<Ready, Errno> {
+    let mut fds = Vec::with_capacity(ports.len() + 1);
     fds.push(PollFd::new(stopped, PollFlags::IN));
-    fds.push(PollFd::new(listen, PollFlags::IN));
-    fds.extend(
-        upstreams
-            .iter()
-            .map(|(_, socket)| PollFd::new(&**socket, PollFlags::IN)),
-    );
+    fds.extend(ports.iter().map(|port| PollFd::new(port, PollFlags::IN)));
     let limit = Timespec {
         tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: limit.subsec_nanos().into(),
     };
     poll(&mut fds, Some(&limit))?;
     let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-    let clients = fds[2..].iter().enumerate();
+    let ports = fds[1..].iter().enumerate();
     Ok(Ready {
         stopped: is_ready(&fds[0]),
-        listen: is_ready(&fds[1]),
-        upstreams: clients
+        ports: ports
             .filter(|(_, fd)| is_ready(fd))
             .map(|(index, _)| index)
             .collect(),
     })
 }
 
-/// Takes datagrams until there is none, at most [`BATCH`].
-fn receive(buffer: &mut [u8], mut one: impl FnMut(&mut [u8]) -> io::Result<()>) {
+/// Takes packets until there is none, at most [`BATCH`].
+///
+/// # Errors
+///
+/// Nothing can come of this port any more.
+fn receive(relay: &Mutex<Relay>, port: &Port, buffer: &mut [u8]) -> io::Result<()> {
     for _ in 0..BATCH {
-        if let Err(error) = one(buffer) {
-            // Nothing left is the usual end. The target's refusal of an earlier datagram comes
-            // here too (ICMP): a link does not care who listens behind it.
-            if error.kind() != io::ErrorKind::WouldBlock {
-                tracing::debug!("receiving on the emulated link: {error}");
+        match port.receive(buffer) {
+            Ok((length, origin)) => lock(relay).take(origin, &buffer[..length]),
+            Err(error) if port.is_gone(&error) => return Err(error),
+            Err(error) => {
+                // Nothing left is the usual end.
+                if error.kind() != ErrorKind::WouldBlock {
+                    tracing::debug!("receiving on the emulated link: {error}");
+                }
+                return Ok(());
             }
-            return;
         }
     }
+    Ok(())
 }
 
 /// Asks the system to wake this thread in time; where it refuses, timing is coarser.

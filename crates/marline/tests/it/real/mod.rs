@@ -6,6 +6,7 @@
 //! | `bulk.rs` | a download outlives the paths that it began on |
 //! | `connections.rs` | 200 connections at once, each with its own bytes and half-close |
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
+//! | `devices.rs` | an emulated link between network namespaces |
 //! | `encoder.rs` | an encoder that follows what the links carry, by a script beside the client |
 //! | `experiments.rs` | ffmpeg over `marline link` processes: every datagram of 10 Mb/s, in order |
 //! | `handover.rs` | nothing is lost when the better link goes dark |
@@ -32,6 +33,7 @@ mod budget;
 mod bulk;
 mod connections;
 mod datagrams;
+mod devices;
 mod encoder;
 mod experiments;
 mod handover;

@@ -33,8 +33,7 @@ impl Tunnel {
         for (allowed, forbidden) in ALLOWED.iter().zip(FORBIDDEN) {
             for address in [allowed, forbidden] {
                 let words = format!("address add {address} dev lo");
-                net.ip(&net.server, &words)
-                    .expect("an address behind the server");
+                net.server.ip(&words).expect("an address behind the server");
             }
         }
         let site = Site::new();
@@ -64,14 +63,7 @@ impl Tunnel {
 
     /// Forwarding at the server, of IPv4 and IPv6.
     fn forwards(&self) -> [String; 2] {
-        FORWARDING.map(|name| self.net.setting(&self.net.server, name))
-    }
-
-    fn device_is_gone(&self, namespace: &str, device: &str) {
-        until("the device to be gone", || {
-            let there = self.net.ip(namespace, &format!("link show {device}"));
-            there.is_none().then_some(())
-        });
+        FORWARDING.map(|name| self.net.server.setting(name))
     }
 }
 
@@ -89,7 +81,8 @@ fn start_server(net: &Namespaces, site: &Site) -> Program {
         ],
         &["--tun-pool", "10.77.0.0/24,fd77::/64"],
     ];
-    net.start(&net.server, "the server", site.folder(), &words.concat())
+    net.server
+        .start("the server", site.folder(), &words.concat())
 }
 
 fn start_client(net: &Namespaces, site: &Site, string: &str) -> Program {
@@ -102,7 +95,8 @@ fn start_client(net: &Namespaces, site: &Site, string: &str) -> Program {
         &["--tun-route", "203.0.113.0/24", "--tun-route", "fd98::/64"],
         &["--tun-rule", "proto=icmp,priority=0,scheduler=redundant"],
     ];
-    net.start(&net.client, "the client", site.folder(), &words.concat())
+    net.client
+        .start("the client", site.folder(), &words.concat())
 }
 
 /// Pings until there is an answer.
@@ -158,7 +152,7 @@ fn kernel_traffic_goes_through_and_only_where_it_may() {
         (costs == [0, 3]).then_some(())
     });
 
-    net.inside(&net.client, || {
+    net.client.inside(|| {
         for address in ["10.77.0.1", "fd77::1", ALLOWED[0], ALLOWED[1]] {
             ping(parse(address));
         }
@@ -167,8 +161,12 @@ fn kernel_traffic_goes_through_and_only_where_it_may() {
     // A question and its answer, as of a name server.
     for (allowed, forbidden) in ALLOWED.into_iter().zip(FORBIDDEN) {
         let (allowed, forbidden) = (parse(allowed), parse(forbidden));
-        let service = net.inside(&net.server, || UdpSocket::bind((allowed, 53)).unwrap());
-        let secret = net.inside(&net.server, || UdpSocket::bind((forbidden, 53)).unwrap());
+        let service = net
+            .server
+            .inside(|| UdpSocket::bind((allowed, 53)).unwrap());
+        let secret = net
+            .server
+            .inside(|| UdpSocket::bind((forbidden, 53)).unwrap());
         thread::scope(|scope| {
             scope.spawn(|| {
                 let mut question = [0; 64];
@@ -177,7 +175,7 @@ fn kernel_traffic_goes_through_and_only_where_it_may() {
                 assert!(from.ip().to_string().ends_with('2'), "{from}");
                 service.send_to(&question[..length], from).unwrap();
             });
-            net.inside(&net.client, || {
+            net.client.inside(|| {
                 let socket = udp(allowed);
                 socket.send(b"who?").unwrap();
                 let mut answer = [0; 64];
@@ -217,7 +215,9 @@ fn packets_that_are_too_large_go_in_parts() {
     // More than the client's device takes at once, and less than the server's.
     let question = pattern(5, 0, 1_400);
     for address in ALLOWED.map(parse) {
-        let service = net.inside(&net.server, || UdpSocket::bind((address, 53)).unwrap());
+        let service = net
+            .server
+            .inside(|| UdpSocket::bind((address, 53)).unwrap());
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -234,7 +234,7 @@ fn packets_that_are_too_large_go_in_parts() {
                     }
                 }
             });
-            net.inside(&net.client, || {
+            net.client.inside(|| {
                 let socket = udp(address);
                 let mut answer = [0; 2_000];
                 until("a large answer", || {
@@ -260,14 +260,16 @@ fn a_download_outlives_a_path() {
     expected.update(&body);
     let expected = expected.finish();
     for address in ALLOWED.map(parse) {
-        let listener = net.inside(&net.server, || TcpListener::bind((address, 80)).unwrap());
+        let listener = net
+            .server
+            .inside(|| TcpListener::bind((address, 80)).unwrap());
         let digest = thread::scope(|scope| {
             scope.spawn(|| {
                 let (mut connection, from) = listener.accept().unwrap();
                 assert!(tunnel.is_up().contains(&from.ip()), "{from}");
                 connection.write_all(&body).unwrap();
             });
-            net.inside(&net.client, || {
+            net.client.inside(|| {
                 let mut connection = TcpStream::connect((address, 80)).unwrap();
                 connection.set_read_timeout(Some(DEADLINE)).unwrap();
                 let (mut digest, mut read) = (Digest::new(), 0);
@@ -282,13 +284,13 @@ fn a_download_outlives_a_path() {
                     read += count;
                     if read > SIZE / 4 && !cut {
                         cut = true;
-                        net.ip(&net.anchor, "link set a1 down").unwrap();
+                        net.anchor.ip("link set a1 down").unwrap();
                     }
                 }
             })
         });
         assert_eq!(digest, expected);
-        net.ip(&net.anchor, "link set a1 up").unwrap();
+        net.anchor.ip("link set a1 up").unwrap();
     }
 }
 
@@ -297,8 +299,7 @@ fn a_path_whose_udp_is_blocked_goes_on_over_tcp() {
     let Some(tunnel) = Tunnel::start() else {
         return;
     };
-    let net = &tunnel.net;
-    let anchor = &net.anchor;
+    let (net, anchor) = (&tunnel.net, tunnel.net.anchor.to_string());
     let chain = "type filter hook forward priority 0;";
     for words in [
         "add table inet lab".to_owned(),
@@ -306,7 +307,7 @@ fn a_path_whose_udp_is_blocked_goes_on_over_tcp() {
         "add rule inet lab blocked iifname a1 meta l4proto udp drop".to_owned(),
     ] {
         let mut nft = std::process::Command::new("ip");
-        nft.args(["netns", "exec", anchor, "nft", &words]);
+        nft.args(["netns", "exec", &anchor, "nft", &words]);
         if !nft.status().is_ok_and(|status| status.success()) {
             skipped(&format!(
                 "`nft {words}` failed; this test blocks UDP with it"
@@ -324,8 +325,8 @@ fn a_path_whose_udp_is_blocked_goes_on_over_tcp() {
         (over_tcp && blocked.state == PathState::Active).then_some(())
     });
     // The other path alone is gone; what is left carries pings.
-    net.ip(anchor, "link set a2 down").unwrap();
-    net.inside(&net.client, || {
+    net.anchor.ip("link set a2 down").unwrap();
+    net.client.inside(|| {
         for address in ALLOWED {
             ping(parse(address));
         }
@@ -337,23 +338,22 @@ fn nothing_is_left_behind_and_addresses_stay() {
     let Some(mut tunnel) = Tunnel::start() else {
         return;
     };
-    let (client, server) = (tunnel.net.client.clone(), tunnel.net.server.clone());
     assert_eq!(tunnel.forwards(), ["1", "1"]);
-    let routes = tunnel.net.ip(&client, "route show dev tun-c").unwrap();
+    let routes = tunnel.net.client.ip("route show dev tun-c").unwrap();
     assert!(routes.contains("198.51.100.0/24"), "{routes}");
 
     // As a crash does.
     tunnel.client.kill();
-    tunnel.device_is_gone(&client, "tun-c");
+    tunnel.net.client.device_is_gone("tun-c");
     tunnel.client = start_client(&tunnel.net, &tunnel.site, &tunnel.string);
     assert_eq!(tunnel.is_up()[0], parse("10.77.0.2"));
 
     tunnel.client.signal(Signal::TERM);
     assert!(tunnel.client.wait().success());
-    tunnel.device_is_gone(&client, "tun-c");
+    tunnel.net.client.device_is_gone("tun-c");
     tunnel.server.signal(Signal::INT);
     assert!(tunnel.server.wait().success());
-    tunnel.device_is_gone(&server, "tun-s");
+    tunnel.net.server.device_is_gone("tun-s");
     assert_eq!(tunnel.forwards(), ["0", "0"]);
     assert!(!tunnel.site.folder().join("tunnel.toml.undo").exists());
 
@@ -372,10 +372,9 @@ fn what_a_killed_server_left_on_is_switched_off_after_the_next_one() {
     let Some(mut tunnel) = Tunnel::start() else {
         return;
     };
-    let server = tunnel.net.server.clone();
     let crash_and_start = |tunnel: &mut Tunnel| {
         tunnel.server.kill();
-        tunnel.device_is_gone(&server, "tun-s");
+        tunnel.net.server.device_is_gone("tun-s");
         assert_eq!(tunnel.forwards(), ["1", "1"]);
         tunnel.server = start_server(&tunnel.net, &tunnel.site);
         tunnel.server.first_line();
@@ -398,7 +397,7 @@ fn what_a_killed_server_left_on_is_switched_off_after_the_next_one() {
 
     // What somebody else switched on stays on, whoever is killed.
     for name in FORWARDING {
-        tunnel.net.set(&server, name, "1");
+        tunnel.net.server.set(name, "1");
     }
     tunnel.server = start_server(&tunnel.net, &tunnel.site);
     tunnel.server.first_line();

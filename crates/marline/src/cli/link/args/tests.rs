@@ -11,7 +11,20 @@ fn config(flags: &str) -> Result<EmulatorConfig, String> {
     let flags = flags.split_whitespace();
     let line = ["link", "--to", "127.0.0.1:9"].into_iter().chain(flags);
     let line = Line::try_parse_from(line).map_err(|error| error.to_string())?;
-    line.args.config().map_err(|error| format!("{error:?}"))
+    match line.args.config().map_err(|error| format!("{error:?}"))? {
+        Config::Udp(config) => Ok(config),
+        Config::Devices(config) => Err(format!("{config:?}")),
+    }
+}
+
+/// What comes of flags without `--to`.
+fn between(flags: &str) -> Result<DevicesConfig, String> {
+    let flags = ["link"].into_iter().chain(flags.split_whitespace());
+    let line = Line::try_parse_from(flags).map_err(|error| error.to_string())?;
+    match line.args.config().map_err(|error| format!("{error:?}"))? {
+        Config::Udp(config) => Err(format!("{config:?}")),
+        Config::Devices(config) => Ok(config),
+    }
 }
 
 fn links(flags: &str) -> [String; 2] {
@@ -77,4 +90,37 @@ fn errors_name_the_flag() {
     assert!(error("--rate 1mbit --service 1ms").contains("only one of rate, trace and service"));
     assert!(error("--listen here").contains("--listen"));
     assert!(error("--speed 3").contains("--speed"));
+}
+
+#[test]
+fn devices_stand_in_for_the_addresses() {
+    let config = between(
+        "--near wan0@van=10.9.0.1/30 --far wan1@studio=10.9.0.2/30 --rate 6mbit --up-loss 2% --seed 7",
+    )
+    .unwrap();
+    assert_eq!(config.near.to_string(), "wan0@van=10.9.0.1/30");
+    assert_eq!(config.far.to_string(), "wan1@studio=10.9.0.2/30");
+    assert_eq!(config.up.to_string(), "rate=6mbit,loss=2%,queue=200ms");
+    assert_eq!(config.down.to_string(), "rate=6mbit,queue=200ms");
+    assert_eq!((config.seed, config.up.seed), (7, None));
+}
+
+#[test]
+fn a_link_has_two_ends_of_one_kind() {
+    for (flags, part) in [
+        ("", "--to <ADDR>"),
+        ("--near wan0@van", "--far <DEVICE"),
+        ("--far wan0@van", "--near <DEVICE"),
+        ("--near a@van --far b@van", "the same network namespace"),
+        ("--near a --far b", "ip netns add NAME"),
+        ("--near a@van --far b --to 127.0.0.1:9", "cannot be used"),
+        (
+            "--near a@van --far b --listen 127.0.0.1:9",
+            "cannot be used",
+        ),
+        ("--near a@van=10.9.0.1 --far b", "such as 10.9.0.1/30"),
+    ] {
+        let error = between(flags).unwrap_err();
+        assert!(error.contains(part), "{flags}: {error}");
+    }
 }

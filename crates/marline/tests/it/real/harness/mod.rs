@@ -11,11 +11,13 @@
 //! | `target.rs` | what clients talk to behind the server |
 //! | `pattern.rs` | bytes that are known without being kept, and their digests |
 //! | `handover.rs` | timestamped messages while the better link goes dark |
+//! | `namespace.rs` | a network of its own |
 //! | `namespaces.rs` | networks of their own for a client, a server and a router between them |
 //! | `live.rs` | live entries of a client and a server over two links; MPEG transport streams |
 
 mod handover;
 mod live;
+pub(crate) mod namespace;
 pub(crate) mod namespaces;
 mod pattern;
 mod program;
