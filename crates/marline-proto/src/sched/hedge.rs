@@ -77,6 +77,9 @@ const SHORT_QUEUE: f64 = 3.0;
 /// A path takes repair symbols if it is [`IDLE`], or nothing stands there but what takes this share of its round trip,
 /// within a [`SHORT_QUEUE`]: what comes after them waits so much longer.
 const DELAY: f64 = 0.01;
+/// A repair symbol is worth nothing that comes so many of the quickest round trips later than a packet could: by then
+/// even what was lost twice has come again. It would fill paths that the stream does not use.
+const LATE: f64 = 3.0;
 /// Redundancy against loss leaves so many packets in the bucket for what has to be sent again: a copy of that is worth
 /// more.
 const RESERVE: f64 = 4.0;
@@ -228,7 +231,7 @@ impl Hedge {
 
     /// Against losses repair symbols are worth more than copies: each mends any of what is under
     /// way. After a source symbol of this length, one goes where it arrives first; none if the flow's next one comes no
-    /// sooner than what is sent again.
+    /// sooner than what is sent again, nor where it comes [`LATE`].
     fn mend(&mut self, plan: &mut Plan<'_>, lanes: &[Lane], coding: Coding, len: f64) {
         let again = plan.paths().iter().map(|path| micros(path.srtt));
         let again = again.min_by(f64::total_cmp).unwrap_or(0.0);
@@ -239,11 +242,14 @@ impl Hedge {
         {
             return;
         }
+        let soonest = lanes.iter().map(Lane::unqueued).min_by(f64::total_cmp);
+        let late = soonest.unwrap_or(0.0) + LATE * again;
         let lanes = lanes.iter().zip(plan.paths()).enumerate();
         let free = lanes.filter(|(_, (lane, path))| {
             let packets = DELAY * micros(path.min_rtt) / (len * lane.service);
             let packets = packets.clamp(IDLE, SHORT_QUEUE);
-            lane.takes(packets, path.queued as f64 + len, len)
+            let queued = path.queued as f64 + len;
+            lane.takes(packets, queued, len) && lane.expected(queued) <= late
         });
         let first = free.min_by(|(_, (a, p)), (_, (b, q))| {
             let [a, b] = [a.expected(p.queued as f64), b.expected(q.queued as f64)];
