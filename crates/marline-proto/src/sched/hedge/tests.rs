@@ -4,8 +4,8 @@ use crate::path::ArrivalForecast;
 use crate::sched::tests::{Backlog, path};
 use crate::sched::{Common, PathView};
 use crate::wire::PathId;
-use alloc::format;
 use alloc::vec::Vec;
+use alloc::{format, vec};
 use marline_base::{Rate, Rng};
 
 /// 1200 bytes take 2 ms on either path. Clocks differ by an hour; the second path is 10 ms longer.
@@ -470,6 +470,26 @@ fn repair_symbols_leave_as_much_of_the_surplus() {
         backlog.repaired_on().len()
     };
     assert_eq!([4.9, 5.0].map(repairs), [0, 1]);
+}
+
+/// The quick path is busy, and the other one has room for a repair symbol.
+#[test]
+fn no_repair_symbol_comes_later_than_what_is_lost_twice() {
+    let now = Instant::from_millis(200);
+    let repaired = |trips: f64| {
+        let mut views = paths(0.0);
+        views[0].loss = 0.01;
+        let trip = micros(views[0].srtt);
+        let quick = views[0].forecast.unwrap().offset_us;
+        views[0].forecast.as_mut().unwrap().free = now + Duration::from_millis(6);
+        views[1].forecast.as_mut().unwrap().offset_us = quick + trips * trip;
+        let mut hedge = hedge("hedge:target=1");
+        hedge.budget.bucket.fill(now, 120_000.0);
+        let mut backlog = Backlog::of(1).coded(100);
+        hedge.plan(&mut Plan::new(now, &mut views, &mut backlog));
+        backlog.repaired_on().to_vec()
+    };
+    assert_eq!([2.9, 3.1].map(repaired), [vec![1], vec![]]);
 }
 
 /// Flows of one session have one surplus: over any stretch, what all of them copied, repaired and insured is at most what
