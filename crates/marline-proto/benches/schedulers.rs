@@ -122,6 +122,8 @@ fn path(id: u64, ms: u64, mbps: u64, loss: f64) -> PathView {
             offset_us: 500.0 * ms as f64,
             behind_us: 0.0,
             late_us: 9e3,
+            ceiling_us: 0.0,
+            swing_us: 0.0,
             due: Some(Instant::from_millis(1_000_000)),
             free: Instant::ZERO,
             service_us: 8.0 / mbps as f64,

@@ -55,6 +55,8 @@ mod tests {
             offset_us,
             behind_us: 0.0,
             late_us: 0.0,
+            ceiling_us: 0.0,
+            swing_us: 0.0,
             due: None,
             free: NOW + busy,
             service_us: 1.0,

@@ -21,8 +21,10 @@
 
 use marline_base::{Duration, Instant, Rate};
 
+mod ceiling;
 mod succession;
 
+use ceiling::Ceiling;
 use succession::{Arrived, Succession};
 
 /// Gains of the forecasters: how much of a residual each believes.
@@ -65,6 +67,11 @@ pub struct ArrivalForecast {
     pub behind_us: f64,
     /// 95th percentile of how much later than expected packets arrived lately (µs).
     pub late_us: f64,
+    /// 95th percentile of when packets arrived over the last thousand or so, if they met no queue of ours, whatever was
+    /// expected: peer's clock minus ours (µs).
+    pub ceiling_us: f64,
+    /// How far that is beyond their mean (µs).
+    pub swing_us: f64,
     /// When feedback of the first packet after the newest acknowledged one is due, on our clock:
     /// if there is still none, packets arrive later than expected by at least the time since.
     pub due: Option<Instant>,
@@ -152,6 +159,7 @@ pub(crate) struct ArrivalModel {
     /// Time by which `free` was corrected, all in all (µs).
     corrected: f64,
     succession: Succession,
+    ceiling: Ceiling,
     report: Report,
 }
 
@@ -225,6 +233,7 @@ impl ArrivalModel {
             forecaster.errors.sample(residual - f64::from(believed));
             forecaster.offset += gain * (residual - forecaster.offset);
         }
+        self.ceiling.sample(residual);
         for (i, forecaster) in self.forecasters.iter().enumerate() {
             if forecaster.errors.error < BETTER * self.forecasters[self.best].errors.error {
                 self.best = i;
@@ -272,6 +281,8 @@ impl ArrivalModel {
             offset_us: origin as f64 + best.offset,
             behind_us: self.succession.wait(),
             late_us: best.errors.upper,
+            ceiling_us: origin as f64 + self.ceiling.percentile(),
+            swing_us: self.ceiling.swing(),
             due: unheard.map(|packet| {
                 let wait = f64::from(packet.beliefs.wait);
                 let after = (best.offset + wait + natural + report).max(0.0);

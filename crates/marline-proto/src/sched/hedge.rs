@@ -30,6 +30,9 @@
 //!   that is longer, idle and needed, goes there. Where packets overtake each other, at its 95th: those that are
 //!   there sooner wait, and the rest is little. And as nobody sees such a queue before it has grown, the path takes no
 //!   larger share of its rate meanwhile than all paths have together: the order waits for the longer one anyway.
+//! * Where the delay of several paths wanders, the quickest now may be the slowest when its queue is gone. What queues there
+//!   goes to another one that is idle and needed if it comes sooner by the delays of a longer time, at their 95th
+//!   percentile. Not where packets are lost: repair symbols keep queues that look like delay.
 //! * A path is not filled beyond its pipe and a few packets, whatever its window: a standing
 //!   queue is delay for everybody and ends in loss. Where other flows fill it further, that is no
 //!   reason to send nothing; nor where the stream waits, for a pipe whose delay varies by far may be longer than thought.
@@ -149,8 +152,9 @@ impl Hedge {
         }
     }
 
-    /// The path to send on instead of the `first` one, where packets would queue: a longer one that is
-    /// idle and that the stream needs, and steady, or that it is idle says nothing of when.
+    /// The path to send on instead of the `first` one, where packets would queue: one that is idle and that the stream
+    /// needs. A longer one that is steady, or that it is idle says nothing of when; or one whose delay wanders as the
+    /// first one's does, if it comes sooner at the latest.
     fn spill(&mut self, plan: &Plan<'_>, lanes: &[Lane], first: usize, len: f64) -> Option<usize> {
         let queued = |i: usize| plan.paths()[i].queued as f64 + len;
         let is_idle = |i: usize| lanes[i].takes_behind(IDLE, queued(i), len);
@@ -169,6 +173,26 @@ impl Hedge {
         if ahead <= IDLE * len && lane.takes_behind(least, queued(first), len) {
             return None;
         }
+        let is_needed = |lane: &Lane| {
+            let shorter = lanes.iter().filter(|l| l.unqueued() < lane.unqueued());
+            shorter.map(|l| l.carries(len)).sum::<f64>() < need
+        };
+        let others = || {
+            let others = lanes.iter().enumerate().filter(|(i, _)| *i != first);
+            others.filter(|(i, lane)| is_idle(*i) && is_needed(lane))
+        };
+        let soonest = |(i, a): &(usize, &Lane), (j, b): &(usize, &Lane)| {
+            let [a, b] = [a.of_use(queued(*i)), b.of_use(queued(*j))];
+            a.total_cmp(&b)
+        };
+        if !lossy && !lane.takes_behind(IDLE, queued(first), len) {
+            let latest = lane.at_latest(queued(first));
+            let earlier =
+                others().filter(|(i, l)| lane.wander(l, len) && l.at_latest(queued(*i)) < latest);
+            if let Some((index, _)) = earlier.min_by(soonest) {
+                return Some(index);
+            }
+        }
         let latest = if lane.is_steady(len) {
             lossy.then_some(f64::INFINITY)
         } else {
@@ -179,20 +203,11 @@ impl Hedge {
             };
             Some(lane.expected(queued(first)) + sure * lane.late)
         }?;
-        let is_needed = |lane: &Lane| {
-            let shorter = lanes.iter().filter(|l| l.unqueued() < lane.unqueued());
-            shorter.map(|l| l.carries(len)).sum::<f64>() < need
-        };
-        let longer = lanes.iter().enumerate().filter(|&(i, lane)| {
-            let beyond = lane.unqueued() > lanes[first].unqueued();
-            let sooner = lane.of_use(queued(i)) < latest;
-            beyond && sooner && lane.is_steady(len) && is_idle(i) && is_needed(lane)
+        let longer = others().filter(|(i, l)| {
+            let beyond = l.unqueued() > lane.unqueued();
+            beyond && l.of_use(queued(*i)) < latest && l.is_steady(len)
         });
-        let soonest = longer.min_by(|(i, a), (j, b)| {
-            let [a, b] = [a.of_use(queued(*i)), b.of_use(queued(*j))];
-            a.total_cmp(&b)
-        });
-        soonest.map(|(index, _)| index)
+        longer.min_by(soonest).map(|(index, _)| index)
     }
 
     /// Copies the symbol that was just sent on the path at `first` to others, where that pays.

@@ -16,6 +16,8 @@ const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
 /// So many packets of such a path in a row may be lost before its silence means anything else.
 const BURST: f64 = 8.0;
+/// Delays wander alike if one does so by this part of what the other does, or more.
+const ALIKE: f64 = 0.5;
 /// Share of the rates that is no surplus: a target counts what applications write, rates what
 /// travels, headers and all.
 const HEADERS: f64 = 0.03;
@@ -32,6 +34,11 @@ pub(super) struct Lane {
     pub(super) behind: f64,
     /// 95th percentile of how much later than expected it arrives.
     pub(super) late: f64,
+    /// Where its delay wanders: when an empty packet arrives at the 95th percentile of a longer time, whatever is
+    /// expected of it.
+    ceiling: f64,
+    /// How far that is from the mean of that time.
+    swing: f64,
     /// How long the bottleneck is still busy with what has left.
     pub(super) standing: f64,
     /// Transmission time of a byte.
@@ -64,6 +71,8 @@ impl Lane {
             offset_us: micros(path.min_rtt) / 2.0,
             behind_us: 0.0,
             late_us: 0.0,
+            ceiling_us: micros(path.min_rtt) / 2.0,
+            swing_us: 0.0,
             due: None,
             free: now,
             service_us: 8e6 / path.rate.as_bps().max(1) as f64,
@@ -79,6 +88,8 @@ impl Lane {
             empty: told.offset_us + standing + silent,
             behind: told.behind_us,
             late,
+            ceiling: told.ceiling_us + standing,
+            swing: told.swing_us,
             standing,
             service,
             room: room(path, own, service, pipe(path, late), bound),
@@ -92,6 +103,18 @@ impl Lane {
     /// When a packet is expected that is queued behind so many bytes, its own included.
     pub(super) fn expected(&self, queued: f64) -> f64 {
         self.empty + queued * self.service
+    }
+
+    /// When a packet that is queued behind so many bytes, its own included, arrives at the latest, however the delay
+    /// wanders until it leaves.
+    pub(super) fn at_latest(&self, queued: f64) -> f64 {
+        self.ceiling + queued * self.service
+    }
+
+    /// Does the delay of both wander, by more than a few packets' time and by amounts that can be compared?
+    pub(super) fn wander(&self, other: &Self, len: f64) -> bool {
+        let wanders = |lane: &Self| lane.swing >= NOISE * len * lane.service;
+        wanders(self) && wanders(other) && other.swing >= ALIKE * self.swing
     }
 
     /// When a packet is of use that is queued behind so many bytes, its own included.

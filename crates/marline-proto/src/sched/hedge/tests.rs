@@ -19,6 +19,8 @@ fn paths(late_us: f64) -> [PathView; 2] {
             offset_us: 3.6e9 + offset_us,
             behind_us: 0.0,
             late_us,
+            ceiling_us: 0.0,
+            swing_us: 0.0,
             due: None,
             free: Instant::ZERO,
             service_us: 2_000.0 / 1_200.0,
@@ -99,6 +101,37 @@ fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
     );
     // Where packets overtake each other, 12 ms more count: the sixth would come after 24 ms.
     assert_eq!(on("8", 12e3, 6.1e3), [0, 0, 0, 0, 0, 1]);
+}
+
+/// Where both delays wander, the quicker path may be the slower one when its queue is gone: what would queue there goes to
+/// the other, if that comes sooner by what was seen for longer.
+#[test]
+fn of_two_paths_whose_delay_wanders_neither_keeps_a_queue() {
+    let on = |target: &str, ceilings_ms: [f64; 2], swing_us: f64, loss: f64| {
+        let mut views = paths(0.0);
+        for (view, ms) in views.iter_mut().zip(ceilings_ms) {
+            view.loss = loss;
+            if let Some(forecast) = &mut view.forecast {
+                forecast.late_us = 20e3;
+                forecast.ceiling_us = 3.6e9 + 1e3 * ms;
+                forecast.swing_us = swing_us;
+            }
+        }
+        let mut hedge = hedge(&format!("hedge:copies=off:target={target}"));
+        let now = Instant::from_millis(200);
+        plan(&mut hedge, now, &mut views, 6).sent_on().to_vec()
+    };
+    // One may stand before another on either path.
+    assert_eq!(on("8", [30.0; 2], 20e3, 0.0), [0, 0, 1, 1, 0, 0]);
+    // The fifth would come as late as by the other one, which is 8 ms longer, and the sixth later.
+    assert_eq!(on("8", [30.0, 38.0], 20e3, 0.0), [0, 0, 0, 0, 0, 1]);
+    assert_eq!(
+        on("8", [30.0; 2], 5.9e3, 0.0),
+        [0; 6],
+        "three packets' time"
+    );
+    assert_eq!(on("4.1", [30.0; 2], 20e3, 0.0), [0; 6], "one path suffices");
+    assert_eq!(on("8", [30.0; 2], 20e3, 0.02), [0; 6], "packets are lost");
 }
 
 /// Of a path whose delay varies nobody sees the queue in time: it has no larger share of its rate than the

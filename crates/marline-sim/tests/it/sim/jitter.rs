@@ -157,6 +157,26 @@ fn copies_over_two_paths_that_overtake_spare_some_of_the_wait() {
     assert!(with < 60.5 && without > 63.0, "{with} {without}");
 }
 
+/// Where both delays wander, who follows them fills the path that is quick at the moment, and its queue is still there
+/// when it has become the slow one.
+#[test]
+fn two_paths_whose_delay_wanders_share_a_stream_without_queues() {
+    let p99 = |jitter: &str| {
+        let link = format!(
+            "delay = \"40ms\"\nrate = \"8mbit\"\n\
+            down = {{ jitter = \"40ms\", jitter-dist = \"uniform\", {jitter} }}\n"
+        );
+        let text = live_over(8, &format!("{link}[links.b]\n{link}"));
+        let delay = |seed| {
+            let run = run_of(&text, &["warmup=5s"], seed);
+            value(&run, "live.in_order_delay.p99_ms")
+        };
+        (1..=6).map(delay).sum::<f64>() / 6.0
+    };
+    let [overtaking, held] = ["overtake = \"yes\"", "jitter-hold = \"200ms\""].map(p99);
+    assert!(overtaking < 89.0 && held < 105.0, "{overtaking} {held} ms");
+}
+
 /// In order, jitter that is normal brings packets as late as the latest of many: a path's pipe is that of a usual
 /// round, of which its luckiest packet says nothing. Where the controller knows no such round, a stream that waits is
 /// not held back.

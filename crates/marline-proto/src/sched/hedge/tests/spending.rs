@@ -73,6 +73,8 @@ fn redundancy_never_exceeds_the_surplus_of_random_links() {
                         offset_us: 1e5 * rng.uniform(),
                         behind_us: 1e3 * rng.uniform(),
                         late_us: 1e5 * rng.uniform(),
+                        ceiling_us: 0.0,
+                        swing_us: 0.0,
                         due: None,
                         free: now,
                         service_us: 8e6 / view.rate.as_bps() as f64,

@@ -1,0 +1,87 @@
+//! When do packets arrive at the latest, whatever is expected of the next one?
+//!
+//! A forecast follows the delay, and how wrong it was says how far the next packet may be from it, either way. Where
+//! delay only wanders between bounds, a path that is quick now may become much slower and a slow one hardly: that
+//! is to be seen over a longer time only.
+
+use super::UPPER;
+
+/// Packets in the mean.
+const MEMORY: f64 = 1_024.0;
+/// Packets in the mean deviation.
+const DEVIATION: f64 = 128.0;
+/// One over the step of the percentile, in mean deviations.
+const STEPS: f64 = 200.0;
+
+/// Mean and 95th percentile of when packets arrived that met no queue of ours (µs).
+#[derive(Debug, Default)]
+pub(super) struct Ceiling {
+    packets: f64,
+    mean: f64,
+    deviation: f64,
+    /// From the mean to the percentile.
+    swing: f64,
+}
+
+impl Ceiling {
+    pub(super) fn sample(&mut self, residual: f64) {
+        if self.packets == 0.0 {
+            self.mean = residual;
+        }
+        self.packets = (self.packets + 1.0).min(MEMORY);
+        let beyond = residual - self.mean;
+        self.mean += beyond / self.packets;
+        self.deviation += (beyond.abs() - self.deviation) / self.packets.min(DEVIATION);
+        let step = self.deviation / self.packets.min(STEPS);
+        self.swing += if beyond > self.swing {
+            step * UPPER
+        } else {
+            -step * (1.0 - UPPER)
+        };
+        self.swing = self.swing.max(0.0);
+    }
+
+    /// The 95th percentile.
+    pub(super) fn percentile(&self) -> f64 {
+        self.mean + self.swing
+    }
+
+    /// How far that is from the mean.
+    pub(super) fn swing(&self) -> f64 {
+        self.swing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use marline_base::Rng;
+
+    #[test]
+    fn it_is_the_percentile_of_delays_that_are_held_for_long() {
+        for (hold, off) in [(1, 4e3), (80, 14e3)] {
+            let mut rng = Rng::new(3).stream("held");
+            let mut ceiling = Ceiling::default();
+            let (mut delay, mut told) = (0.0, Vec::new());
+            for n in 0..100_000 {
+                // 20 to 100 ms, for so many packets each.
+                if n % hold == 0 {
+                    delay = 20e3 + 80e3 * rng.uniform();
+                }
+                ceiling.sample(delay);
+                told.push(ceiling.percentile());
+            }
+            told.sort_by(f64::total_cmp);
+            let [low, high] = [told[10_000], told[90_000]];
+            assert!(low > 96e3 - off && high < 96e3 + off, "{low} {high}");
+        }
+    }
+
+    #[test]
+    fn it_is_the_delay_itself_where_that_is_constant() {
+        let mut ceiling = Ceiling::default();
+        (0..1_000).for_each(|_| ceiling.sample(7e3));
+        assert_eq!((ceiling.percentile(), ceiling.swing()), (7e3, 0.0));
+    }
+}
