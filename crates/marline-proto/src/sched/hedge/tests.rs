@@ -107,14 +107,14 @@ fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
 /// the other, if that comes sooner by what was seen for longer.
 #[test]
 fn of_two_paths_whose_delay_wanders_neither_keeps_a_queue() {
-    let on = |target: &str, ceilings_ms: [f64; 2], swing_us: f64, loss: f64| {
+    let on = |target: &str, ceilings_ms: [f64; 2], swings_us: [f64; 2], loss: f64| {
         let mut views = paths(0.0);
-        for (view, ms) in views.iter_mut().zip(ceilings_ms) {
+        for (i, view) in views.iter_mut().enumerate() {
             view.loss = loss;
             if let Some(forecast) = &mut view.forecast {
                 forecast.late_us = 20e3;
-                forecast.ceiling_us = 3.6e9 + 1e3 * ms;
-                forecast.swing_us = swing_us;
+                forecast.ceiling_us = 3.6e9 + 1e3 * ceilings_ms[i];
+                forecast.swing_us = swings_us[i];
             }
         }
         let mut hedge = hedge(&format!("hedge:copies=off:target={target}"));
@@ -122,16 +122,29 @@ fn of_two_paths_whose_delay_wanders_neither_keeps_a_queue() {
         plan(&mut hedge, now, &mut views, 6).sent_on().to_vec()
     };
     // One may stand before another on either path.
-    assert_eq!(on("8", [30.0; 2], 20e3, 0.0), [0, 0, 1, 1, 0, 0]);
+    assert_eq!(on("8", [30.0; 2], [20e3; 2], 0.0), [0, 0, 1, 1, 0, 0]);
     // The fifth would come as late as by the other one, which is 8 ms longer, and the sixth later.
-    assert_eq!(on("8", [30.0, 38.0], 20e3, 0.0), [0, 0, 0, 0, 0, 1]);
+    assert_eq!(on("8", [30.0, 38.0], [20e3; 2], 0.0), [0, 0, 0, 0, 0, 1]);
     assert_eq!(
-        on("8", [30.0; 2], 5.9e3, 0.0),
+        on("8", [30.0; 2], [5.9e3; 2], 0.0),
         [0; 6],
         "three packets' time"
     );
-    assert_eq!(on("4.1", [30.0; 2], 20e3, 0.0), [0; 6], "one path suffices");
-    assert_eq!(on("8", [30.0; 2], 20e3, 0.02), [0; 6], "packets are lost");
+    assert_eq!(
+        on("8", [30.0; 2], [20e3, 9.9e3], 0.0),
+        [0; 6],
+        "less than half of the other's"
+    );
+    assert_eq!(
+        on("4.1", [30.0; 2], [20e3; 2], 0.0),
+        [0; 6],
+        "one path suffices"
+    );
+    assert_eq!(
+        on("8", [30.0; 2], [20e3; 2], 0.02),
+        [0; 6],
+        "packets are lost"
+    );
 }
 
 /// Of a path whose delay varies nobody sees the queue in time: it has no larger share of its rate than the
