@@ -29,14 +29,14 @@ use succession::{Arrived, Succession};
 
 /// Gains of the forecasters: how much of a residual each believes.
 const GAINS: [f64; 3] = [1.0 / 64.0, 1.0 / 8.0, 1.0 / 2.0];
-/// Weight of a new error in a forecaster's mean absolute error.
-const SCORE_GAIN: f64 = 1.0 / 32.0;
+/// Packets in a forecaster's mean absolute error.
+const SCORED: f64 = 32.0;
 /// Another forecaster answers only if its error is smaller by this factor.
 const BETTER: f64 = 0.9;
 /// Probability of the upper end.
 const UPPER: f64 = 0.95;
-/// Step of the quantile's stochastic approximation, in mean absolute errors.
-const UPPER_STEP: f64 = 0.5;
+/// Steps of a forecaster's quantile in a mean absolute error.
+const STEPS: f64 = 2.0;
 /// A quantile that is more than so many mean absolute errors is of a time that is over: where nothing is
 /// wrong any more, steps of the errors' size would leave it there for ever.
 const STALE: f64 = 16.0;
@@ -93,8 +93,13 @@ struct Upper {
 
 impl Upper {
     fn sample(&mut self, error: f64) {
-        self.error += SCORE_GAIN * (error.abs() - self.error);
-        let step = UPPER_STEP * self.error.max(self.upper / STALE);
+        self.learn(error, SCORED, STEPS);
+    }
+
+    /// The mean is that of so many packets, and the percentile moves by a step of which so many are the mean.
+    fn learn(&mut self, error: f64, packets: f64, steps: f64) {
+        self.error += (error.abs() - self.error) / packets;
+        let step = self.error.max(self.upper / STALE) / steps;
         self.upper += if error > self.upper {
             step * UPPER
         } else {

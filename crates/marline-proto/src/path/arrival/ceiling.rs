@@ -4,13 +4,13 @@
 //! delay only wanders between bounds, a path that is quick now may become much slower and a slow one hardly: that
 //! is to be seen over a longer time only.
 
-use super::UPPER;
+use super::Upper;
 
 /// Packets in the mean.
 const MEMORY: f64 = 1_024.0;
-/// Packets in the mean deviation.
+/// Packets in the mean deviation from it.
 const DEVIATION: f64 = 128.0;
-/// One over the step of the percentile, in mean deviations.
+/// Steps of the percentile in a mean deviation: it is to last for longer than a delay is held.
 const STEPS: f64 = 200.0;
 
 /// Mean and 95th percentile of when packets arrived that met no queue of ours (µs).
@@ -18,37 +18,31 @@ const STEPS: f64 = 200.0;
 pub(super) struct Ceiling {
     packets: f64,
     mean: f64,
-    deviation: f64,
-    /// From the mean to the percentile.
-    swing: f64,
+    beyond: Upper,
 }
 
 impl Ceiling {
+    /// A packet arrived then (µs).
     pub(super) fn sample(&mut self, residual: f64) {
         if self.packets == 0.0 {
+            // Or the first arrival would be a deviation.
             self.mean = residual;
         }
         self.packets = (self.packets + 1.0).min(MEMORY);
         let beyond = residual - self.mean;
         self.mean += beyond / self.packets;
-        self.deviation += (beyond.abs() - self.deviation) / self.packets.min(DEVIATION);
-        let step = self.deviation / self.packets.min(STEPS);
-        self.swing += if beyond > self.swing {
-            step * UPPER
-        } else {
-            -step * (1.0 - UPPER)
-        };
-        self.swing = self.swing.max(0.0);
+        let (packets, steps) = (self.packets.min(DEVIATION), self.packets.min(STEPS));
+        self.beyond.learn(beyond, packets, steps);
     }
 
-    /// The 95th percentile.
+    /// The 95th percentile (µs).
     pub(super) fn percentile(&self) -> f64 {
-        self.mean + self.swing
+        self.mean + self.swing()
     }
 
-    /// How far that is from the mean.
+    /// How far that is from the mean (µs): the path's delay variation.
     pub(super) fn swing(&self) -> f64 {
-        self.swing
+        self.beyond.upper
     }
 }
 
@@ -60,7 +54,7 @@ mod tests {
 
     #[test]
     fn it_is_the_percentile_of_delays_that_are_held_for_long() {
-        for (hold, off) in [(1, 4e3), (80, 14e3)] {
+        for (hold, off) in [(1, 3e3), (80, 14e3)] {
             let mut rng = Rng::new(3).stream("held");
             let mut ceiling = Ceiling::default();
             let (mut delay, mut told) = (0.0, Vec::new());

@@ -16,7 +16,7 @@ const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
 /// So many packets of such a path in a row may be lost before its silence means anything else.
 const BURST: f64 = 8.0;
-/// Delays wander alike if one does so by this part of what the other does, or more.
+/// The delay of another path wanders as this one's does if it does so by this part of it, or more.
 const ALIKE: f64 = 0.5;
 /// Share of the rates that is no surplus: a target counts what applications write, rates what
 /// travels, headers and all.
@@ -106,12 +106,13 @@ impl Lane {
     }
 
     /// When a packet that is queued behind so many bytes, its own included, arrives at the latest, however the delay
-    /// wanders until it leaves.
+    /// wanders until it leaves; no sooner than is expected now, for the path may be silent.
     pub(super) fn at_latest(&self, queued: f64) -> f64 {
-        self.ceiling + queued * self.service
+        self.ceiling.max(self.empty) + queued * self.service
     }
 
-    /// Does the delay of both wander, by more than a few packets' time and by amounts that can be compared?
+    /// Does the other one's delay wander as this one's does: both by more than a few packets' time, and its by no less
+    /// than [`ALIKE`] of this one's?
     pub(super) fn wander(&self, other: &Self, len: f64) -> bool {
         let wanders = |lane: &Self| lane.swing >= NOISE * len * lane.service;
         wanders(self) && wanders(other) && other.swing >= ALIKE * self.swing

@@ -147,6 +147,26 @@ fn of_two_paths_whose_delay_wanders_neither_keeps_a_queue() {
     );
 }
 
+/// What is not heard of in time counts for such a path, too: it may be dark.
+#[test]
+fn no_queue_gives_way_to_a_path_that_is_silent() {
+    let now = Instant::from_millis(200);
+    let on = |silent: u64| {
+        let mut views = paths(0.0);
+        for view in &mut views {
+            let forecast = view.forecast.as_mut().unwrap();
+            forecast.ceiling_us = 3.6e9 + 30e3;
+            forecast.swing_us = 20e3;
+        }
+        let due = now - Duration::from_millis(silent);
+        views[1].forecast.as_mut().unwrap().due = Some(due);
+        let mut hedge = hedge("hedge:copies=off:target=8");
+        plan(&mut hedge, now, &mut views, 6).sent_on().to_vec()
+    };
+    assert_eq!(on(0), [0, 0, 1, 1, 0, 0]);
+    assert_eq!(on(100), [0; 6]);
+}
+
 /// Of a path whose delay varies nobody sees the queue in time: it has no larger share of its rate than the
 /// paths have together, if a longer one is idle that the stream needs.
 #[test]

@@ -174,6 +174,7 @@ fn two_paths_whose_delay_wanders_share_a_stream_without_queues() {
         (1..=6).map(delay).sum::<f64>() / 6.0
     };
     let [overtaking, held] = ["overtake = \"yes\"", "jitter-hold = \"200ms\""].map(p99);
+    // 82 to 85 and 86 to 91; where the quick one is filled 92.7 and 134.
     assert!(overtaking < 89.0 && held < 105.0, "{overtaking} {held} ms");
 }
 
