@@ -85,10 +85,20 @@ impl Choice {
         }
     }
 
+    /// The same with this switch on; as for [`Choice::switch`].
+    pub(super) fn switched_on(mut self, key: &str) -> Self {
+        self.values[self.index(key)] = Value::Switch(true);
+        self
+    }
+
     fn value(&self, key: &str) -> Value {
-        let options = self.entry.options;
-        match options.iter().position(|option| option.key == key) {
-            Some(index) => self.values[index],
+        self.values[self.index(key)]
+    }
+
+    fn index(&self, key: &str) -> usize {
+        let mut options = self.entry.options.iter();
+        match options.position(|option| option.key == key) {
+            Some(index) => index,
             None => unreachable!("scheduler {} has no option `{key}`", self.entry.name),
         }
     }

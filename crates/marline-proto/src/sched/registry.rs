@@ -74,9 +74,9 @@ pub fn default_for(kind: FlowKind) -> Choice {
 }
 
 /// The scheduler of a live stream when none was chosen: messages in order at a rate of their own,
-/// which nobody wants late.
+/// which nobody wants late, however long the receiver's buffer is.
 pub fn default_for_live() -> Choice {
-    Choice::from(&hedge::ENTRY)
+    Choice::from(&hedge::ENTRY).switched_on("prompt")
 }
 
 /// The scheduler called `name`.

@@ -557,7 +557,7 @@ fn live_entries_have_a_scheduler_of_their_own_unless_one_is_named() {
         let config = client(&words, None).unwrap();
         config.live[0].scheduler.map(|choice| choice.to_string())
     };
-    let hedge = Some("hedge".to_owned());
+    let hedge = Some("hedge:prompt=on".to_owned());
     assert_eq!(scheduler(&["--live", "udp://:5000"]), hedge);
     assert_eq!(scheduler(&["--live", "udp://:5000,scheduler=auto"]), hedge);
     let named = scheduler(&["--live", "udp://:5000,scheduler=min-rtt"]);

@@ -78,8 +78,9 @@ fn a_quick_path_keeps_no_queue_while_a_longer_one_is_needed() {
 /// stream needs both.
 #[test]
 fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
-    let on = |target: &str, late_us: f64, behind_us: f64| {
+    let told = |options: &str, late_us: f64, behind_us: f64, loss: f64| {
         let mut views = paths(0.0);
+        views.iter_mut().for_each(|view| view.loss = loss);
         if let Some(forecast) = &mut views[0].forecast {
             forecast.late_us = late_us;
             forecast.behind_us = behind_us;
@@ -87,9 +88,12 @@ fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
         if let Some(forecast) = &mut views[1].forecast {
             forecast.offset_us += 10_000.0;
         }
-        let mut hedge = hedge(&format!("hedge:copies=off:target={target}"));
+        let mut hedge = hedge(&format!("hedge:copies=off:{options}"));
         let now = Instant::from_millis(200);
         plan(&mut hedge, now, &mut views, 6).sent_on().to_vec()
+    };
+    let on = |target: &str, late_us: f64, behind_us: f64| {
+        told(&format!("target={target}"), late_us, behind_us, 0.0)
     };
     // The third would come after 6 ms and at most 18 more; by the other path it takes 22, and the next 24.
     assert_eq!(on("8", 12e3, 0.0), [0, 0, 1, 0, 1, 0]);
@@ -101,6 +105,10 @@ fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
     );
     // Where packets overtake each other, 12 ms more count: the sixth would come after 24 ms.
     assert_eq!(on("8", 12e3, 6.1e3), [0, 0, 0, 0, 0, 1]);
+    // Promptly 18, as above.
+    let prompt = |loss| told("target=8:prompt=on", 12e3, 6.1e3, loss);
+    assert_eq!(prompt(0.0), [0, 0, 1, 0, 1, 0]);
+    assert_eq!(prompt(0.02), told("target=8", 12e3, 6.1e3, 0.02));
 }
 
 /// Where both delays wander, the quicker path may be the slower one when its queue is gone: what would queue there goes to
