@@ -20,6 +20,8 @@ const MAX_GIVEN_UP: usize = 64;
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// What a message costs besides its bytes, so that empty ones are bounded too.
 const MESSAGE_COST: u64 = 64;
+/// An incomplete message may be in a piece for each so many of its bytes, and a few more.
+const BYTES_PER_PIECE: u64 = 256;
 /// What an incomplete message costs besides its bytes.
 const PARTIAL_COST: u64 = 256;
 
@@ -149,6 +151,8 @@ impl PacketsRecv {
     /// Counts the arrival of what is not wanted any more.
     fn came_again(&mut self, sequence: u64) {
         if self.given_up.remove(sequence) {
+            // It may have stood amid others.
+            self.given_up.drop_lowest_above(MAX_GIVEN_UP);
             self.counts.late += 1;
         } else {
             self.counts.duplicates += 1;
@@ -193,6 +197,9 @@ impl PacketsRecv {
         }
         partial.data[range.start as usize..range.end as usize].copy_from_slice(data);
         partial.have.insert(range);
+        if partial.have.len() as u64 > total / BYTES_PER_PIECE + 64 {
+            return Err(Contradiction);
+        }
         if partial.have.covers(&(0..total))
             && let Some(whole) = self.partial.remove(&sequence)
         {

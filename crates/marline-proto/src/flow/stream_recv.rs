@@ -129,7 +129,12 @@ impl StreamRecv {
 
     fn accept(&mut self, data: Bytes) {
         self.received += data.len() as u64;
-        self.ready.push_back(compact(data));
+        let fits = |last: &&mut Bytes| (last.len() + data.len()) as u64 <= WINDOW_PER_PIECE;
+        // A byte by itself would cost as much as this many.
+        match self.ready.back_mut().filter(fits) {
+            Some(last) => *last = [&last[..], &data].concat().into(),
+            None => self.ready.push_back(compact(data)),
+        }
     }
 
     fn drain_waiting(&mut self) {
@@ -311,6 +316,16 @@ mod tests {
         });
         assert_eq!(result, Err(RecvError::Fragments));
         assert!(recv.waiting.len() <= 4096 + 65);
+        // In order, and unread.
+        let mut recv = StreamRecv::new(1 << 20);
+        for i in 0..1 << 20 {
+            recv.receive(i, Bytes::from(alloc::vec![i as u8]), false)
+                .unwrap();
+        }
+        assert!(recv.ready.len() <= 4096, "{}", recv.ready.len());
+        let read = drain(&mut recv);
+        assert!(read.iter().zip(0_u64..).all(|(&byte, i)| byte == i as u8));
+        assert_eq!(read.len(), 1 << 20);
     }
 
     #[test]

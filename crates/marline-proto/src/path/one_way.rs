@@ -8,6 +8,8 @@
 use marline_base::{Duration, Instant};
 
 const WINDOW: Duration = Duration::from_secs(10);
+/// A round trip of less (µs) than none: a clock stood still between what was seen of the two ways. Skew makes less.
+const JUMP_US: i64 = -100_000;
 /// Weight of a new spacing or delay in its running mean, as 1/n.
 const SMOOTHING: f64 = 16.0;
 /// A queue has grown where so many packets took longer than any since the delay began to rise, by so much in all (µs),
@@ -87,6 +89,9 @@ impl OneWay {
     ) -> f64 {
         self.roll(now);
         let difference = at_us as i64 - sent.as_micros() as i64;
+        if least(self.back).is_some_and(|back| difference.saturating_add(back) < JUMP_US) {
+            self.forget();
+        }
         self.min[0] = Some(self.min[0].map_or(difference, |m| m.min(difference)));
         let base = self.min[1].map_or(difference, |m| m.min(difference));
         let base = self.min[0].map_or(base, |m| m.min(base));
@@ -109,10 +114,17 @@ impl OneWay {
         beyond
     }
 
+    /// A clock stood still: what was seen before tells nothing of it.
+    fn forget(&mut self) {
+        (self.min, self.back) = ([None; 2], [None; 2]);
+    }
+
     fn roll(&mut self, now: Instant) {
-        if now.since(self.window_start) > WINDOW {
-            self.min = [None, self.min[0]];
-            self.back = [None, self.back[0]];
+        let age = now.since(self.window_start);
+        if age > WINDOW {
+            let is_last = age <= 2 * WINDOW;
+            self.min = [None, self.min[0].filter(|_| is_last)];
+            self.back = [None, self.back[0].filter(|_| is_last)];
             self.window_start = now;
         }
     }
@@ -121,13 +133,16 @@ impl OneWay {
     pub(crate) fn on_way_back(&mut self, now: Instant, written_us: u64) {
         self.roll(now);
         let difference = now.as_micros() as i64 - written_us as i64;
+        if least(self.min).is_some_and(|there| there.saturating_add(difference) < JUMP_US) {
+            self.forget();
+        }
         self.back[0] = Some(self.back[0].map_or(difference, |m| m.min(difference)));
     }
 
     /// When the path's own way back would bring, at its quickest, what the peer wrote at
     /// `written_us` of its clock; `None` if it brought nothing lately.
     pub(crate) fn by_own_way(&self, written_us: u64) -> Option<Instant> {
-        let back = self.back.into_iter().flatten().min()?;
+        let back = least(self.back)?;
         let us = u64::try_from((written_us as i64).saturating_add(back)).ok()?;
         Some(Instant::from_micros(us))
     }
@@ -136,7 +151,6 @@ impl OneWay {
     /// long there as back (µs). The two ways have their minima at different times, so that jitter
     /// does no harm. `None` before something came each way.
     pub(crate) fn clock_us(&self) -> Option<(i64, i64)> {
-        let least = |ways: [Option<i64>; 2]| ways.into_iter().flatten().min();
         let (there, back) = (least(self.min)?, least(self.back)?);
         Some((there.saturating_add(back), there.saturating_sub(back) / 2))
     }
@@ -158,9 +172,52 @@ impl OneWay {
     }
 }
 
+/// The least of a window and the one before it.
+fn least(windows: [Option<i64>; 2]) -> Option<i64> {
+    windows.into_iter().flatten().min()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_an_hour_old_is_no_minimum() {
+        let mut one_way = OneWay::default();
+        let mut beyond = |n: u64, ms: u64| {
+            let sent = Instant::from_millis(ms);
+            // The peer's clock is fast by 100 ppm.
+            let at = 20_000 + sent.as_micros() + sent.as_micros() / 10_000;
+            one_way.on_arrival(sent, n, sent, at)
+        };
+        (0..100).for_each(|n| assert!(beyond(n, n) < 100.0));
+        for n in 100..300 {
+            let beyond = beyond(n, 3_600_000 + 10 * n);
+            assert!(beyond < 2_000.0, "{n}: {beyond}");
+        }
+    }
+
+    /// The clock of a machine that is suspended stands still on many systems, and so does a process that is stopped.
+    #[test]
+    fn a_clock_that_stood_still_is_compared_anew() {
+        for [ours, theirs] in [[20_000_000, 0], [0, 20_000_000]] {
+            let mut one_way = OneWay::default();
+            for n in 0..600_u64 {
+                let [ours, theirs] = if n < 100 { [0; 2] } else { [ours, theirs] };
+                // 20 ms each way, on a clock that never stood.
+                let at = 30_000_000 + 10_000 * n;
+                let sent = Instant::from_micros(at - ours);
+                let back = Instant::from_micros(at + 40_000 - ours);
+                one_way.on_arrival(back, n, sent, at + 20_000 - theirs);
+                one_way.on_way_back(back, at + 20_000 - theirs);
+                let ahead = ours as i64 - theirs as i64;
+                // Where the way back shows it, the next packet there tells how long it stood.
+                if n != 100 {
+                    assert_eq!(one_way.clock_us(), Some((40_000, ahead)), "{n}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn clocks_are_compared_by_the_quickest_packet_each_way() {

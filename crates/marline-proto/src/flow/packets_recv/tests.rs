@@ -173,3 +173,21 @@ fn what_was_dropped_is_not_skipped_as_well() {
     let counts = recv.counts();
     assert_eq!((counts.dropped, counts.skipped), (1, 3), "0, 2 and 3");
 }
+
+#[test]
+fn what_comes_late_amid_what_was_given_up_is_remembered_within_bounds() {
+    let mut recv = PacketsRecv::new(DeliveryOrder::InOrder, None, 10_000);
+    recv.forward(1 << 40);
+    for n in 0..1_000 {
+        recv.receive(Instant::ZERO, 2 * n + 1, Bytes::new());
+    }
+    assert!(recv.given_up.len() <= MAX_GIVEN_UP);
+}
+
+#[test]
+fn a_message_in_one_byte_pieces_is_refused() {
+    let mut recv = PacketsRecv::new(DeliveryOrder::InOrder, None, 8 << 20);
+    let mut piece = |n: u64| recv.receive_part(Instant::ZERO, 0, 2 * n, 65_535, b"x");
+    let refused = (0..32_767).find(|n| piece(*n).is_err());
+    assert_eq!(refused, Some(65_535 / 256 + 64));
+}
