@@ -8,7 +8,7 @@
 use marline_base::{Duration, Instant};
 
 const WINDOW: Duration = Duration::from_secs(10);
-/// A round trip of less (µs) than none: a clock stood still between what was seen of the two ways. Skew makes less.
+/// Where the two ways' minima add up to less (µs), a clock stood still between them. Skew alone makes no such sum.
 const JUMP_US: i64 = -100_000;
 /// Weight of a new spacing or delay in its running mean, as 1/n.
 const SMOOTHING: f64 = 16.0;

@@ -28,8 +28,9 @@
 //!   a queue on the quicker ones gains nothing; without one, what they lose is sent again in time.
 //! * Where delay varies, a queue adds to it. What may come later, at its 99th percentile, than over a steady path
 //!   that is longer, idle and needed, goes there. Where packets overtake each other, at its 95th: those that are
-//!   there sooner wait, and the rest is little; at its 99th if `prompt` asks for it and nothing is lost. And as nobody sees such a queue before it has grown, the path takes no
-//!   larger share of its rate meanwhile than all paths have together: the order waits for the longer one anyway.
+//!   there sooner wait, and the rest is little; at its 99th if `prompt` asks for it and nothing is lost. And as nobody
+//!   sees such a queue before it has grown, the path takes no larger share of its rate meanwhile than all paths have
+//!   together: the order waits for the longer one anyway.
 //! * Where the delay of several paths wanders, the quickest now may be the slowest when its queue is gone. What queues there
 //!   goes to another one that is idle and needed if it comes sooner by the delays of a longer time, at their 95th
 //!   percentile. Not where packets are lost: repair symbols keep queues that look like delay.
@@ -68,8 +69,8 @@ use shares::Shares;
 /// So many times the 95th percentile of lateness is its 99th, about: 1.4 if lateness is normal, 1.5 if it is exponential.
 const SURE: f64 = 1.5;
 /// So many times that is enough where packets overtake each other, unless delay alone counts (`prompt`) and nothing is lost: at
-/// the 99th percentile what is there by then fills the buffer by up to a third more (22 instead of 17 kB over 60±20 and 160 ms,
-/// where 99 of 100 are in order after 82 ms instead of 90). With losses what is sent again queues behind it there.
+/// the 99th percentile what is there by then fills the buffer by up to a third more (21 instead of 16.5 kB over 60±20 and
+/// 160 ms in `ols/fig-9`, where 99 of 100 are in order after 83 ms instead of 91). With losses it comes later, not sooner.
 const SURE_ENOUGH: f64 = 1.0;
 /// A path is idle while no more packets than this stand before the next.
 const IDLE: f64 = 1.0;
