@@ -204,6 +204,12 @@ impl PacketsSend {
         self.held < self.limit / 2 && self.unsent <= self.queue / 2
     }
 
+    /// Messages that are neither acknowledged nor given up, oldest first, each with when its lifetime began.
+    pub(crate) fn unsettled(&self) -> impl Iterator<Item = (Bytes, Instant)> {
+        let open = self.messages.iter().filter(|m| !m.done);
+        open.map(|m| (m.data.clone(), m.written))
+    }
+
     fn message(&self, sequence: u64) -> Option<&Message> {
         self.messages.get(sequence.checked_sub(self.base)? as usize)
     }

@@ -2,6 +2,10 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use marline_base::Instant;
 
 use super::Session;
 use crate::flow::{Flow, RecvHalf, SendHalf};
@@ -32,6 +36,18 @@ impl Session {
     /// What an open flow has counted; `None` once it is closed.
     pub fn flow_counters(&self, id: FlowId) -> Option<FlowCounters> {
         self.flows.get(&id).map(flow_counters)
+    }
+
+    /// Messages, blocks or pieces of objects that the peer is not known to have and that are not given up, in the
+    /// order in which they were written, each with when its lifetime began; none once the flow is closed. After the
+    /// session's end that is what was under way then: an application may send it over the next session, where some
+    /// of it may come a second time.
+    pub fn unsettled(&self, id: FlowId) -> Vec<(Bytes, Instant)> {
+        match self.flows.get(&id).map(|flow| &flow.send) {
+            Some(SendHalf::Packets(packets)) => packets.unsettled().collect(),
+            Some(SendHalf::Units(units)) => units.unsettled().collect(),
+            Some(SendHalf::Stream(_)) | None => Vec::new(),
+        }
     }
 
     /// Bytes of an open flow that have arrived and wait for earlier ones, or for the rest of their

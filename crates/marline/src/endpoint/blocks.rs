@@ -92,6 +92,17 @@ impl Blocks {
         self.units.settled().await
     }
 
+    /// Is the session over or about to be, and not this flow alone?
+    pub fn is_session_over(&self) -> bool {
+        self.units.shared.is_over()
+    }
+
+    /// Blocks that the other end is not known to have and that are not given up, oldest first, each with how long ago
+    /// it was written; see [`Packets::unsettled`](super::Packets::unsettled).
+    pub fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+        self.units.shared.unsettled(self.units.flow)
+    }
+
     /// What the flow has counted; `None` once it is forgotten.
     pub fn counters(&self) -> Option<FlowCounters> {
         let state = self.units.shared.lock();

@@ -149,6 +149,18 @@ impl Packets {
         .await
     }
 
+    /// Is the session over or about to be, and not this flow alone?
+    pub fn is_session_over(&self) -> bool {
+        self.shared.is_over()
+    }
+
+    /// Messages that the other end is not known to have and that are not given up, oldest first, each with how long
+    /// it has waited. Once the [session is over](Self::is_session_over), that is what was under way then: it may be
+    /// sent over the next session, and some of it may come a second time.
+    pub fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+        self.shared.unsettled(self.flow)
+    }
+
     /// The next message; `None` when there are no more.
     pub async fn recv(&self) -> Option<Bytes> {
         poll_fn(|cx| {

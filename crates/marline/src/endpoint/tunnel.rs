@@ -48,6 +48,14 @@ impl PacketFlow for Packets {
     fn counters(&self) -> Option<FlowCounters> {
         Packets::counters(self)
     }
+
+    fn is_session_over(&self) -> bool {
+        Packets::is_session_over(self)
+    }
+
+    fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+        Packets::unsettled(self)
+    }
 }
 
 /// What a session is asked for a proxy's flow.

@@ -142,7 +142,8 @@ impl Composer {
         Some(open.part(false))
     }
 
-    fn end(&mut self) -> Option<Part> {
+    /// What has come of the object that is open, which ends with it.
+    pub(super) fn end(&mut self) -> Option<Part> {
         self.open.take().map(|mut open| open.part(true))
     }
 }

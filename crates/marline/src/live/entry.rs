@@ -75,10 +75,10 @@ impl Entry {
         })
     }
 
-    /// A datagram of a local program was dropped before it had a flow.
-    pub(super) fn refuse(&self) {
+    /// A datagram of a local program was dropped while it had no flow; an earlier one may have counted it.
+    pub(super) fn refuse(&self, counted: bool) {
         let sent = &mut self.flows().ended.sent;
-        sent.datagrams += 1;
+        sent.datagrams += u64::from(!counted);
         sent.refused += 1;
     }
 

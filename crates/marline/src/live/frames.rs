@@ -1,7 +1,7 @@
 //! A flow of blocks as a flow of datagrams: frames go as blocks and come out as the datagrams that they were made of.
 
 use super::alarm::{act_in_time, before};
-use super::grouping::{Group, Grouper, cut};
+use super::grouping::{Group, Grouper, cut, cut_all};
 use super::writing::write_all;
 use crate::config::FrameTerms;
 use crate::endpoint::{Blocks, Incoming};
@@ -29,6 +29,8 @@ pub(crate) struct Frames {
     flow: Blocks,
     terms: Option<FrameTerms>,
     open: Mutex<Grouper>,
+    /// Frames that were complete when the session was over.
+    unwritten: Mutex<Vec<Group>>,
     /// Something changed in `open`.
     changed: Notify,
     /// What is left of the block that came last. Datagrams are cut off it when they are asked for: an empty one has two
@@ -44,6 +46,7 @@ impl Frames {
             flow,
             terms,
             open: Mutex::new(Grouper::new(patience)),
+            unwritten: Mutex::default(),
             changed: Notify::new(),
             arrived: Mutex::default(),
         }
@@ -57,6 +60,10 @@ impl Frames {
                 deadline: Some(terms.deadline.saturating_sub(group.since.elapsed())),
                 reliability: Some(terms.reliability()),
             });
+        if self.flow.is_session_over() {
+            lock(&self.unwritten).push(group.clone());
+            return Ok(());
+        }
         self.flow.try_write(&group.block, terms).map(drop)
     }
 
@@ -106,5 +113,19 @@ impl PacketFlow for Frames {
 
     fn counters(&self) -> Option<FlowCounters> {
         self.flow.counters()
+    }
+
+    fn is_session_over(&self) -> bool {
+        self.flow.is_session_over()
+    }
+
+    fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+        let written = self.flow.unsettled().into_iter();
+        let mut groups = std::mem::take(&mut *lock(&self.unwritten));
+        groups.extend(std::iter::from_fn(|| lock(&self.open).flush()));
+        let groups = groups.into_iter();
+        let groups = groups.map(|group| (group.block, group.since.elapsed()));
+        let all = written.chain(groups);
+        all.flat_map(|(block, age)| cut_all(block, age)).collect()
     }
 }

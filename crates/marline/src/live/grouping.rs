@@ -120,6 +120,11 @@ impl Grouper {
     }
 }
 
+/// What is left in a block, cut into its datagrams, with how old each is.
+pub(super) fn cut_all(mut block: Bytes, age: Duration) -> impl Iterator<Item = (Bytes, Duration)> {
+    std::iter::from_fn(move || Some((cut(&mut block)?, age)))
+}
+
 /// Cuts the next datagram off a block; what does not have the form of one ends it.
 pub(super) fn cut(block: &mut Bytes) -> Option<Bytes> {
     let head = block.first_chunk::<HEAD>()?;

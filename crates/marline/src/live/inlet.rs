@@ -1,8 +1,7 @@
 //! The client's side: datagrams of local programs into flows, one for each sender, and what comes back to the sender.
 
 use super::entry::{Entry, Running};
-use super::inspect::{Content, Inspector};
-use super::rtp::Header;
+use super::inflow::{Arrived, Inflow};
 use super::{Board, Frames, Media};
 use crate::config::{FrameTerms, LiveIn};
 use crate::control::ManageError;
@@ -12,80 +11,22 @@ use crate::proxy::front::ListenError;
 use crate::proxy::idle::Idle;
 use crate::proxy::objects::AsObjects;
 use crate::proxy::udp::{MAX_DATAGRAM, roomy};
-use crate::proxy::{OpenOptions, PacketFlow, Tasks, Tunnel};
+use crate::proxy::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
-use std::collections::VecDeque;
 use std::io;
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout_at};
-
-/// How long a sender's datagrams are dropped after its flow could not be opened or was closed by the server.
-const RETRY: Duration = Duration::from_millis(500);
+use tokio::time::{Instant, sleep};
 
 /// A flow that the server closes within this time has no entry there.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// A medium is recognised within this time from a sender's first datagram and by so many of them, or not at all: RTP
-/// needs two packets in sequence.
-const RECOGNISE: Duration = Duration::from_millis(50);
-const FIRST: usize = 4;
-
-/// A datagram of a local program, and when it came.
-#[derive(Debug)]
-struct Arrived {
-    at: Instant,
-    datagram: Bytes,
-}
-
-/// What a sender's datagrams are taken from.
-#[derive(Debug)]
-struct Inflow {
-    /// Those that were looked at.
-    early: VecDeque<Arrived>,
-    rest: mpsc::Receiver<Arrived>,
-}
-
-impl Inflow {
-    async fn next(&mut self) -> Option<Arrived> {
-        match self.early.pop_front() {
-            Some(arrived) => Some(arrived),
-            None => self.rest.recv().await,
-        }
-    }
-
-    /// Do the first datagrams say that they are RTP or MPEG-TS?
-    async fn is_medium(&mut self) -> bool {
-        let mut inspector = Inspector::default();
-        while self.early.len() < FIRST {
-            let first = self.early.front().map(|first| first.at);
-            let until = first.unwrap_or_else(Instant::now) + RECOGNISE;
-            let Ok(Some(arrived)) = timeout_at(until, self.rest.recv()).await else {
-                return false;
-            };
-            inspector.look(&arrived.datagram);
-            let may_be = Header::parse(&arrived.datagram).is_some();
-            self.early.push_back(arrived);
-            match inspector.content {
-                Content::Opaque if may_be => {}
-                content => return content != Content::Opaque,
-            }
-        }
-        false
-    }
-
-    /// Refuses what comes for a while: a flow that cannot be opened is not asked for again with every datagram.
-    async fn refuse(mut self, entry: &Entry) {
-        sleep(RETRY).await;
-        self.rest.close();
-        while self.next().await.is_some() {
-            entry.refuse();
-        }
-    }
-}
+/// How long after a session that was no good another one is looked for.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// A client's live entries, bound and not yet served.
 #[derive(Debug, Default)]
@@ -169,16 +110,13 @@ async fn listen<T: Tunnel>(socket: UdpSocket, inlet: Arc<Inlet>, tunnel: T, task
         };
         match received {
             Ok((length, peer)) => {
-                let arrived = Arrived {
-                    at: Instant::now(),
-                    datagram: Bytes::copy_from_slice(&buffer[..length]),
-                };
+                let arrived = Arrived::now(Bytes::copy_from_slice(&buffer[..length]));
                 let open = |waiting| {
                     let (tunnel, inlet) = (tunnel.clone(), Arc::clone(&inlet));
                     carry(tunnel, inlet, waiting, Arc::clone(&socket), peer)
                 };
                 if !flows.send(&peer, arrived, open).await {
-                    inlet.entry.refuse();
+                    inlet.entry.refuse(false);
                 }
             }
             // An answer to an earlier datagram could not be delivered; later ones may come.
@@ -190,7 +128,18 @@ async fn listen<T: Tunnel>(socket: UdpSocket, inlet: Arc<Inlet>, tunnel: T, task
     }
 }
 
-/// Opens a flow for what `peer` sends and carries it.
+/// How a flow ended.
+#[derive(Debug, PartialEq)]
+enum End {
+    /// Its session is over: the next one carries what is left.
+    Session,
+    /// The server closed it.
+    Closed,
+    /// Nobody uses it any more.
+    Quiet,
+}
+
+/// Carries what `peer` sends, in one flow of each session.
 async fn carry<T: Tunnel>(
     tunnel: T,
     inlet: Arc<Inlet>,
@@ -198,73 +147,87 @@ async fn carry<T: Tunnel>(
     socket: Arc<UdpSocket>,
     peer: SocketAddr,
 ) {
-    let mut waiting = Inflow {
-        early: VecDeque::new(),
-        rest: waiting,
-    };
-    let options = inlet.options.clone();
+    let entry = &inlet.entry;
+    let mut waiting = Inflow::new(waiting);
     let as_objects = match inlet.objects {
         AsObjects::Off => false,
         AsObjects::Auto => waiting.is_medium().await,
         AsObjects::On => true,
     };
-    let error = if as_objects {
-        match tunnel.open_objects(inlet.of_objects.clone()).await {
-            Ok(flow) => {
-                let flow = Arc::new(Media::new(flow, Some(inlet.latency)));
-                return exchange(flow, &inlet, waiting, &socket, peer).await;
+    while waiting
+        .hold(tunnel.session_is_there(), inlet.latency, entry)
+        .await
+    {
+        let ended = if as_objects {
+            match tunnel.open_objects(inlet.of_objects.clone()).await {
+                Ok(flow) => {
+                    let flow = Arc::new(Media::new(flow, Some(inlet.latency)));
+                    Ok(exchange(flow, &inlet, &mut waiting, &socket, peer).await)
+                }
+                Err(error) => Err(error),
             }
-            Err(error) => error,
-        }
-    } else if let Some(terms) = inlet.frames {
-        match tunnel.open_blocks(options).await {
-            Ok(flow) => {
-                let flow = Arc::new(Frames::new(flow, Some(terms)));
-                return exchange(flow, &inlet, waiting, &socket, peer).await;
+        } else if let Some(terms) = inlet.frames {
+            match tunnel.open_blocks(inlet.options.clone()).await {
+                Ok(flow) => {
+                    let flow = Arc::new(Frames::new(flow, Some(terms)));
+                    Ok(exchange(flow, &inlet, &mut waiting, &socket, peer).await)
+                }
+                Err(error) => Err(error),
             }
-            Err(error) => error,
+        } else {
+            match tunnel.open_packets(inlet.options.clone()).await {
+                Ok(flow) => {
+                    let flow = Arc::new(flow);
+                    Ok(exchange(flow, &inlet, &mut waiting, &socket, peer).await)
+                }
+                Err(error) => Err(error),
+            }
+        };
+        match ended {
+            Ok(End::Session) => {}
+            Ok(End::Closed) => return waiting.refuse(entry).await,
+            Ok(End::Quiet) => return,
+            // It was there a moment ago.
+            Err(OpenError::NoSession(_)) => sleep(AGAIN).await,
+            Err(error) => {
+                tracing::debug!(%error, "cannot open a flow for live {}", entry.name);
+                return waiting.refuse(entry).await;
+            }
         }
-    } else {
-        match tunnel.open_packets(options).await {
-            Ok(flow) => return exchange(Arc::new(flow), &inlet, waiting, &socket, peer).await,
-            Err(error) => error,
-        }
-    };
-    let entry = &inlet.entry;
-    tracing::debug!(%error, "cannot open a flow for live {}", entry.name);
-    waiting.refuse(entry).await;
+    }
 }
 
-/// Carries what `peer` sends until either side ends it or it has been quiet for long.
+/// Carries what `peer` sends until either side ends it or it has been quiet for long. What was under way when the session
+/// ended is back in `waiting` then.
 async fn exchange<P: PacketFlow>(
     flow: Arc<P>,
     inlet: &Inlet,
-    mut waiting: Inflow,
+    waiting: &mut Inflow,
     socket: &UdpSocket,
     peer: SocketAddr,
-) {
+) -> End {
     let entry = &inlet.entry;
     let running = entry.begin(&flow);
     let begun = Instant::now();
     let idle = Idle::new(IDLE);
     let outgoing = async {
-        while let Some(Arrived { at, datagram }) = waiting.next().await {
+        while let Some(arrived) = waiting.first().await {
             idle.touch();
-            running.sent(&datagram);
+            if !mem::replace(&mut arrived.counted, true) {
+                running.sent(&arrived.datagram);
+            }
             // The budget counts from when it came, also while there is no session.
-            let waited = at.elapsed();
+            let waited = arrived.at.elapsed();
             if waited > inlet.latency {
-                running.refused();
-                continue;
-            }
-            match flow.send_waited(datagram, waited).await {
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput => running.refused(),
-                Err(_) => {
-                    running.refused();
-                    return true;
+                running.refused(1);
+            } else {
+                match flow.send_waited(arrived.datagram.clone(), waited).await {
+                    Err(error) if error.kind() == io::ErrorKind::InvalidInput => running.refused(1),
+                    Err(_) => return true,
+                    Ok(()) => {}
                 }
-                Ok(()) => {}
             }
+            waiting.pop();
         }
         false
     };
@@ -278,20 +241,29 @@ async fn exchange<P: PacketFlow>(
         }
         true
     };
-    let ended = tokio::select! {
-        ended = outgoing => ended,
-        ended = incoming => ended,
+    let over = tokio::select! {
+        over = outgoing => over,
+        over = incoming => over,
         () = idle.expired() => false,
         () = steer(&inlet.entry, flow.as_ref(), &running) => false,
     };
-    drop(running);
-    drop(flow);
-    if ended {
-        if begun.elapsed() < AT_ONCE {
-            entry.complain_of_end();
+    let end = match over {
+        true if flow.is_session_over() => End::Session,
+        true => End::Closed,
+        false => End::Quiet,
+    };
+    match end {
+        End::Session => waiting.put_back(flow.unsettled()),
+        End::Closed => {
+            // It is not known to be there, and will not be.
+            running.refused(flow.unsettled().len() as u64);
+            if begun.elapsed() < AT_ONCE {
+                entry.complain_of_end();
+            }
         }
-        waiting.refuse(entry).await;
+        End::Quiet => {}
     }
+    end
 }
 
 /// Tells the flow its target, and people how it fares. Never completes.
@@ -382,21 +354,40 @@ mod tests {
         (socket, peer)
     }
 
+    /// Takes the place of a local sender: what it has sent so far.
+    fn inflow<const N: usize>(sent: [Arrived; N]) -> (mpsc::Sender<Arrived>, Inflow) {
+        let (sender, rest) = mpsc::channel(8);
+        for arrived in sent {
+            sender.try_send(arrived).unwrap();
+        }
+        (sender, Inflow::new(rest))
+    }
+
+    fn arrived(byte: u8) -> Arrived {
+        Arrived::now(Bytes::copy_from_slice(&[byte]))
+    }
+
+    /// (taken, refused)
+    fn counts(inlet: &Inlet) -> (u64, u64) {
+        let board = Board::new([Arc::clone(&inlet.entry)]);
+        let sent = board.status().remove(0).sent;
+        (sent.datagrams, sent.refused)
+    }
+
     #[tokio::test]
     async fn the_budget_counts_from_when_a_datagram_came() {
         let inlet = inlet();
         let now = Instant::now();
         let early = [3 * MINUTE, MINUTE].map(|waited| Arrived {
             at: now - waited,
-            datagram: Bytes::new(),
+            ..arrived(0)
         });
-        let waiting = Inflow {
-            early: early.into(),
-            rest: mpsc::channel(1).1,
-        };
+        let (sender, mut waiting) = inflow(early);
+        drop(sender);
         let (socket, peer) = local().await;
         let flow = Arc::new(Noted::default());
-        exchange(Arc::clone(&flow), &inlet, waiting, &socket, peer).await;
+        let end = exchange(Arc::clone(&flow), &inlet, &mut waiting, &socket, peer).await;
+        assert_eq!(end, End::Quiet);
         let waited = flow.0.lock().unwrap().clone();
         assert!(
             matches!(waited[..], [one] if one >= MINUTE && one < 2 * MINUTE),
@@ -404,80 +395,78 @@ mod tests {
         );
     }
 
-    /// The server has ended it.
-    struct Ended;
+    /// It has ended after it took so many messages, and none of them is known to be at the other end.
+    struct Ended {
+        session_over: bool,
+        room: usize,
+        taken: Mutex<Vec<(Bytes, Duration)>>,
+    }
+
+    impl Ended {
+        fn new(session_over: bool, room: usize) -> Arc<Self> {
+            Arc::new(Ended {
+                session_over,
+                room,
+                taken: Mutex::default(),
+            })
+        }
+    }
 
     impl PacketFlow for Ended {
-        async fn send(&self, _: Bytes) -> io::Result<()> {
-            Err(io::ErrorKind::BrokenPipe.into())
+        async fn send(&self, message: Bytes) -> io::Result<()> {
+            let mut taken = self.taken.lock().unwrap();
+            if taken.len() == self.room {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            taken.push((message, MINUTE));
+            Ok(())
         }
 
         async fn recv(&self) -> Option<Bytes> {
             std::future::pending().await
         }
+
+        fn is_session_over(&self) -> bool {
+            self.session_over
+        }
+
+        fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+            self.taken.lock().unwrap().clone()
+        }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn what_comes_while_a_flow_stays_closed_is_counted_as_refused() {
         let inlet = inlet();
-        let arrived = || Arrived {
-            at: Instant::now(),
-            datagram: Bytes::new(),
-        };
-        let (sender, rest) = mpsc::channel(4);
-        let waiting = Inflow {
-            early: [arrived(), arrived()].into(),
-            rest,
-        };
+        let (sender, mut waiting) = inflow([1, 2, 3].map(arrived));
         let (socket, peer) = local().await;
-        let exchanged = exchange(Arc::new(Ended), &inlet, waiting, &socket, peer);
+        let flow = Ended::new(false, 1);
+        let end = exchange(flow, &inlet, &mut waiting, &socket, peer).await;
+        assert_eq!(end, End::Closed);
+        assert_eq!(counts(&inlet), (2, 1), "what the flow took is lost with it");
         let later = async {
-            sleep(RETRY / 5).await;
-            sender.send(arrived()).await.unwrap();
+            sleep(Duration::from_millis(100)).await;
+            sender.send(arrived(4)).await.unwrap();
         };
-        tokio::join!(exchanged, later);
-        let sent = Board::new([inlet.entry]).status().remove(0).sent;
-        assert_eq!((sent.datagrams, sent.refused), (3, 3));
-    }
-
-    fn rtp(sequence: u16) -> Vec<u8> {
-        let [high, low] = sequence.to_be_bytes();
-        vec![0x80, 96, high, low, 0, 0, 0, 0, 0, 0, 0, 8, 1]
-    }
-
-    async fn recognised(datagrams: &[Vec<u8>]) -> bool {
-        let (sender, rest) = mpsc::channel(10);
-        for datagram in datagrams {
-            let at = Instant::now();
-            let datagram = Bytes::copy_from_slice(datagram);
-            sender.send(Arrived { at, datagram }).await.unwrap();
-        }
-        let early = VecDeque::new();
-        let mut inflow = Inflow { early, rest };
-        let is = inflow.is_medium().await;
-        drop(sender);
-        // Nothing of what was looked at is lost.
-        for datagram in datagrams {
-            assert_eq!(inflow.next().await.unwrap().datagram, datagram[..]);
-        }
-        assert!(inflow.next().await.is_none());
-        is
+        tokio::join!(waiting.refuse(&inlet.entry), later);
+        assert_eq!(counts(&inlet), (4, 4));
     }
 
     #[tokio::test]
-    async fn a_medium_is_recognised_by_its_first_datagrams() {
-        let mut transport = vec![0x47; 188];
-        transport[1..].fill(0);
-        assert!(recognised(&[transport]).await);
-        assert!(recognised(&[rtp(7), rtp(8), rtp(9)]).await);
-        assert!(recognised(&[rtp(7), rtp(20), rtp(21)]).await);
-        // Nothing more comes in time.
-        assert!(!recognised(&[rtp(7)]).await);
-        assert!(!recognised(&[]).await);
-        let steps = [7, 20, 33, 46, 47].map(rtp);
-        assert!(!recognised(&steps).await);
-        // A handshake of SRT has the version of RTP, and no numbers.
-        let handshake = [&[0x80, 0, 0, 0][..], &[0; 60]].concat();
-        assert!(!recognised(&[handshake.clone(), handshake, vec![0; 100]]).await);
+    async fn what_was_under_way_when_its_session_ended_goes_over_the_next() {
+        let inlet = inlet();
+        let (sender, mut waiting) = inflow([1, 2, 3].map(arrived));
+        let (socket, peer) = local().await;
+        let flow = Ended::new(true, 2);
+        let end = exchange(flow, &inlet, &mut waiting, &socket, peer).await;
+        assert_eq!(end, End::Session);
+        drop(sender);
+        let next = Ended::new(false, 9);
+        let end = exchange(Arc::clone(&next), &inlet, &mut waiting, &socket, peer).await;
+        assert_eq!(end, End::Quiet);
+        let taken = next.taken.lock().unwrap();
+        let taken: Vec<u8> = taken.iter().map(|(message, _)| message[0]).collect();
+        assert_eq!(taken, [1, 2, 3]);
+        assert_eq!(counts(&inlet), (3, 0), "each is counted once");
     }
 }

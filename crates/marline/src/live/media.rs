@@ -4,6 +4,7 @@
 use super::alarm::{act_in_time, before};
 use super::arriving::Arriving;
 use super::composing::{Composer, Part};
+use super::grouping::cut_all;
 use super::writing::write_all;
 use crate::endpoint::{Incoming, Objects};
 use crate::lock::lock;
@@ -51,6 +52,8 @@ struct Leaving {
     ends: VecDeque<(u64, Instant)>,
     /// Objects for which there was no room when they had gathered.
     untaken: u64,
+    /// Parts that left when the session was over.
+    unwritten: Vec<Part>,
 }
 
 impl Media {
@@ -66,6 +69,7 @@ impl Media {
                 object: None,
                 ends: VecDeque::new(),
                 untaken: 0,
+                unwritten: Vec::new(),
             }),
             changed: Notify::new(),
             arriving: Mutex::default(),
@@ -73,6 +77,10 @@ impl Media {
     }
 
     fn write(&self, leaving: &mut Leaving, part: &Part) -> Result<(), SendError> {
+        if self.flow.is_session_over() {
+            leaving.unwritten.push(part.clone());
+            return Ok(());
+        }
         let number = match leaving.object {
             Some(number) => number,
             // Its beginning found no room, and nothing is left of it.
@@ -180,5 +188,20 @@ impl PacketFlow for Media {
         let mut counters = self.flow.counters()?;
         counters.units.cancelled += lock(&self.leaving).untaken;
         Some(counters)
+    }
+
+    fn is_session_over(&self) -> bool {
+        self.flow.is_session_over()
+    }
+
+    fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+        let written = self.flow.unsettled().into_iter();
+        let leaving = &mut *lock(&self.leaving);
+        let mut parts = std::mem::take(&mut leaving.unwritten);
+        parts.extend(leaving.composer.end());
+        let parts = parts.into_iter();
+        let parts = parts.map(|part| (part.data, part.since.elapsed()));
+        let all = written.chain(parts);
+        all.flat_map(|(data, age)| cut_all(data, age)).collect()
     }
 }

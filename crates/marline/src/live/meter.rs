@@ -132,9 +132,9 @@ impl Meter {
         self.state().sent.count(datagram);
     }
 
-    /// It was not given to the session.
-    pub(super) fn refused(&self) {
-        self.state().refused += 1;
+    /// So many were not given to the session, or are left in a flow that the server has closed.
+    pub(super) fn refused(&self, datagrams: u64) {
+        self.state().refused += datagrams;
     }
 
     /// The session delivered this.

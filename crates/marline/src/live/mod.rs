@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `name.rs` | the name by which entries of a client and a server find each other |
 //! | `inlet.rs` | the client's side |
+//! | `inflow.rs` | what a sender's datagrams wait in while there is no session |
 //! | `frames.rs`, `grouping.rs` | entries with a deadline: video frames as blocks |
 //! | `media.rs`, `composing.rs`, `arriving.rs` | entries with objects: video frames and PES packets as objects |
 //! | `writing.rs` | what both write in several parts |
@@ -25,6 +26,7 @@ mod entry;
 mod frames;
 mod framing;
 mod grouping;
+mod inflow;
 mod inlet;
 mod inspect;
 mod manage;

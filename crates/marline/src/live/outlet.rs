@@ -124,7 +124,7 @@ async fn exchange<P: PacketFlow>(
                     running.sent(&datagram);
                     match flow.send(datagram).await {
                         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                            running.refused();
+                            running.refused(1);
                         }
                         Err(_) => return,
                         Ok(()) => {}

@@ -65,6 +65,17 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
         };
         let slot = Arc::clone(&slots).try_acquire_owned();
         let settings = Arc::clone(&settings);
+        if let Some(name) = LiveName::decode(&target) {
+            // A stream has no end to wait for when the server stops: it goes on until its session is over, so that its
+            // client knows what to send over the next one.
+            tokio::spawn(async move {
+                match slot {
+                    Ok(_slot) => live(flow, &name, &settings.live).await,
+                    Err(_) => tracing::debug!("a live flow was refused: too many are open"),
+                }
+            });
+            continue;
+        }
         let visitor = visitor.clone();
         let draining = tasks.clone();
         tasks.spawn(async move {
@@ -87,33 +98,27 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                         () = packets(flow, &target, &settings, visitor.as_deref()) => {}
                     }
                 }
-                // Only live entries speak in blocks.
-                IncomingFlow::Blocks(flow) if slot.is_ok() => {
-                    let Some(name) = LiveName::decode(&target) else {
-                        tracing::debug!("a client opened a flow of blocks for no live entry");
-                        return;
-                    };
-                    tokio::select! {
-                        () = draining.draining() => {}
-                        () = settings.live.carry(&name, Frames::new(flow, None)) => {}
-                    }
-                }
-                IncomingFlow::Objects(flow) if slot.is_ok() => {
-                    let Some(name) = LiveName::decode(&target) else {
-                        tracing::debug!("a client opened a flow of objects for no live entry");
-                        return;
-                    };
-                    let lifetime = flow.lifetime();
-                    tokio::select! {
-                        () = draining.draining() => {}
-                        () = settings.live.carry(&name, Media::new(flow, lifetime)) => {}
-                    }
-                }
-                IncomingFlow::Packets(_) | IncomingFlow::Blocks(_) | IncomingFlow::Objects(_) => {
+                IncomingFlow::Packets(_) => {
                     tracing::debug!("a flow was refused: too many are open")
+                }
+                IncomingFlow::Blocks(_) | IncomingFlow::Objects(_) => {
+                    tracing::debug!("a client opened a flow of units for no live entry")
                 }
             }
         });
+    }
+}
+
+/// Carries the flow of a client's live entry.
+async fn live<S, P: PacketFlow>(flow: IncomingFlow<S, P>, name: &LiveName, outlets: &Outlets) {
+    match flow {
+        IncomingFlow::Packets(flow) => outlets.carry(name, flow).await,
+        IncomingFlow::Blocks(flow) => outlets.carry(name, Frames::new(flow, None)).await,
+        IncomingFlow::Objects(flow) => {
+            let lifetime = flow.lifetime();
+            outlets.carry(name, Media::new(flow, lifetime)).await;
+        }
+        IncomingFlow::Stream(_) => tracing::debug!("a client opened a stream for a live entry"),
     }
 }
 
@@ -267,9 +272,6 @@ async fn packets<P: PacketFlow>(
 ) {
     if let (Some(role), Some(visitor)) = (Role::decode(target), visitor) {
         return visitor.carry(role, flow).await;
-    }
-    if let Some(name) = LiveName::decode(target) {
-        return settings.live.carry(&name, flow).await;
     }
     // A flow of messages has no first answer: refused ones are closed, and the reason is in the log.
     let Ok((target, addresses)) = addresses(target, Protocol::Udp, &settings.policy).await else {

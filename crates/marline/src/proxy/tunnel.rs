@@ -83,6 +83,11 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
     /// A flow of messages.
     type Packets: PacketFlow;
 
+    /// Waits until there is a session. At once where there is no other way.
+    fn session_is_there(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// The longest message (bytes) that is sure to travel in one datagram on each of the session's paths; `None` while
     /// there is no session, or where nothing is known of it.
     fn room(&self) -> Option<usize> {
@@ -170,6 +175,17 @@ pub trait PacketFlow: Send + Sync + 'static {
     /// What the flow has counted; `None` where it does not count, or is forgotten.
     fn counters(&self) -> Option<FlowCounters> {
         None
+    }
+
+    /// Is the session over or about to be, and not this flow alone? Never where there is none behind it.
+    fn is_session_over(&self) -> bool {
+        false
+    }
+
+    /// Messages that the other end is not known to have and that are not given up, oldest first, each with how long it
+    /// has waited. Once the session is over, they may be sent over the next one; some may come there a second time.
+    fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+        Vec::new()
     }
 }
 

@@ -1,6 +1,9 @@
 //! A graceful stop: nothing new, what runs may finish, the rest is reset.
 
-use crate::world::{World, tcp_echo};
+use crate::world::{World, tcp_echo, udp_echo};
+use bytes::Bytes;
+use marline::live::LiveName;
+use marline::proxy::{OpenOptions, PacketFlow, Tunnel};
 use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -40,4 +43,19 @@ async fn what_does_not_finish_in_time_is_reset() {
     assert_eq!(world.client.finish(Duration::ZERO).await, 1);
     let error = stream.read(&mut [0; 8]).await.expect_err("an orderly end");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
+#[tokio::test]
+async fn a_live_flow_is_not_waited_for_and_goes_on_until_its_session_is_over() {
+    let world = World::live(udp_echo().await);
+    let options = OpenOptions::new(LiveName::default().encode());
+    let flow = world.tunnel().open_packets(options).await.unwrap();
+    let exchange = async |text: &'static [u8]| {
+        flow.send(Bytes::from_static(text)).await.unwrap();
+        let answer = flow.recv().await.expect("the flow lives");
+        assert_eq!(&answer[2..], text);
+    };
+    exchange(b"before").await;
+    assert_eq!(world.server.finish(Duration::from_secs(60)).await, 0);
+    exchange(b"after").await;
 }

@@ -1,7 +1,7 @@
 //! A client's and a server's proxies around a tunnel, and targets to reach.
 
 use crate::memory::{MemoryTunnel, tunnel};
-use marline::config::SocksLogin;
+use marline::config::{LiveOut, SocksLogin};
 use marline::live::Outlets;
 use marline::proxy::policy::Policy;
 use marline::proxy::server::{ServerSettings, serve};
@@ -27,12 +27,26 @@ impl World {
 
     pub(crate) fn with(allow: &[&str], max_flows: usize) -> World {
         let allow = allow.iter().map(|rule| rule.parse().unwrap()).collect();
-        let settings = ServerSettings {
+        World::of(ServerSettings {
             policy: Policy::new(allow, Vec::new()),
             live: Outlets::default(),
             tunnel: None,
             max_flows,
-        };
+        })
+    }
+
+    /// A server that hands live flows to `target`.
+    pub(crate) fn live(target: SocketAddr) -> World {
+        let entry: LiveOut = format!("udp://{target}").parse().unwrap();
+        World::of(ServerSettings {
+            policy: Policy::new(Vec::new(), Vec::new()),
+            live: Outlets::new(&[entry]),
+            tunnel: None,
+            max_flows: 1,
+        })
+    }
+
+    fn of(settings: ServerSettings) -> World {
         let (tunnel, accept) = tunnel();
         let world = World {
             client: Tasks::new(),

@@ -80,6 +80,11 @@ impl Outgoing {
         self.size
     }
 
+    /// Heading and the application's bytes; none once it was given up.
+    pub(super) fn data(&self) -> &Bytes {
+        &self.data
+    }
+
     pub(super) fn has_begun(&self) -> bool {
         self.shape.is_some()
     }

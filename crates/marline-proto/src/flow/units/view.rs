@@ -9,6 +9,7 @@ use super::BlockTerms;
 use super::outgoing::Outgoing;
 use super::send::{COMMON_URGENCY, UnitsSend};
 use crate::sched::{Unit, UnitCode};
+use crate::wire::{BlockHeading, FlowKind, ObjectHeading};
 
 /// Units of each sort that a scheduler is shown at once.
 const SHOWN: usize = 64;
@@ -67,6 +68,21 @@ impl UnitsSend {
             .chain(emitted)
             .filter_map(|number| Some(self.view(number, self.units.get(&number)?, u32::MAX)))
             .collect()
+    }
+
+    /// What the application wrote in units that the peer is not known to have and that are not given up, oldest first,
+    /// each with when it was written.
+    pub(crate) fn unsettled(&self) -> impl Iterator<Item = (Bytes, Instant)> {
+        let open = self.units.values();
+        let open = open.filter(|unit| !unit.is_over() && !unit.has_enough());
+        open.filter_map(|unit| {
+            let data = unit.data();
+            let heading = match self.kind {
+                FlowKind::Blocks => BlockHeading::decode(data).ok()?.1,
+                _ => ObjectHeading::decode(data).ok()?.1,
+            };
+            Some((data.slice(heading..), unit.written))
+        })
     }
 
     /// Bytes that wait to be cut and may be.

@@ -199,6 +199,12 @@ impl Tunnel for Client {
     type Stream = Carried;
     type Packets = Packets;
 
+    async fn session_is_there(&self) {
+        let mut current = self.shared.current.subscribe();
+        // The sender lives as long as this client does.
+        let _ = current.wait_for(|current| current.live().is_some()).await;
+    }
+
     fn room(&self) -> Option<usize> {
         /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long a session lasts.
         const OVERHEAD: usize = 40;

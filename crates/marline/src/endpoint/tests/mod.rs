@@ -22,7 +22,8 @@ use crate::control::Manage;
 use crate::control::status::{PathState, PathStatus, SessionStatus};
 use crate::emulate::{Emulator, EmulatorConfig};
 use crate::identity::{AllowList, ConnectionString, Identity};
-use crate::proxy::{Accept, IncomingFlow, Listen, OpenError, OpenOptions, Tunnel};
+use crate::live::{Frames, Media};
+use crate::proxy::{Accept, IncomingFlow, Listen, OpenError, OpenOptions, PacketFlow, Tunnel};
 use marline_base::Rng;
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -96,6 +97,14 @@ fn through(link: &Emulator, name: &str) -> String {
     format!("any,server={},name={name}", link.addr())
 }
 
+async fn echo_packets<P: PacketFlow>(flow: P) {
+    while let Some(message) = flow.recv().await {
+        if flow.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// Serves every session: streams and messages come back as they went.
 async fn echo(server: Server) {
     while let Some(mut session) = server.accept().await {
@@ -104,14 +113,13 @@ async fn echo(server: Server) {
                 tokio::spawn(async move {
                     match incoming.flow {
                         IncomingFlow::Stream(stream) => echo_stream(stream).await,
-                        IncomingFlow::Packets(packets) => {
-                            while let Some(message) = packets.recv().await {
-                                if packets.send(message).await.is_err() {
-                                    return;
-                                }
-                            }
+                        IncomingFlow::Packets(packets) => echo_packets(packets).await,
+                        IncomingFlow::Blocks(blocks) => {
+                            echo_packets(Frames::new(blocks, None)).await
                         }
-                        IncomingFlow::Blocks(_) | IncomingFlow::Objects(_) => {}
+                        IncomingFlow::Objects(objects) => {
+                            echo_packets(Media::new(objects, None)).await
+                        }
                     }
                 });
             }

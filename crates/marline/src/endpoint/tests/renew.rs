@@ -1,9 +1,14 @@
 //! Sessions that end, and clients that get another.
 
 use super::*;
+use crate::config::{LiveDefaults, LiveIn};
+use crate::live::Inlets;
+use crate::proxy::Tasks;
 use std::io;
 use std::thread::JoinHandle;
+
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 
 /// A server in a thread and runtime of its own, which can be killed.
 struct Process {
@@ -184,4 +189,74 @@ async fn a_client_that_is_taken_from_the_list_loses_its_session_and_gets_no_othe
         clients[0].session().is_some()
     })
     .await;
+}
+
+/// What a live entry is sent while nobody knows yet that the server was killed arrives at its successor.
+async fn outlives_its_session(entry: &str) {
+    let (identity, key) = (key(), key());
+    let server = Process::start(&identity, &key, LOOPBACK).await;
+    let addr = server.addr;
+    let mut options = options(&identity, &key, addr, &["any"]);
+    options.session.idle_timeout = Duration::from_secs(3600);
+    options.session.keep_alive = Duration::from_millis(50);
+    let client = Client::start(options).unwrap();
+    ready(&client).await;
+    let port = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    let at = port.local_addr().unwrap();
+    drop(port);
+    let entry = LiveIn::parse(&format!("udp://{at}{entry}"), &LiveDefaults::default()).unwrap();
+    let inlets = Inlets::bind(&[entry]).await.unwrap();
+    let board = inlets.board();
+    let tasks = Tasks::new();
+    inlets.serve(&client, &tasks);
+    let encoder = tokio::net::UdpSocket::bind(LOOPBACK).await.unwrap();
+    encoder.connect(at).await.unwrap();
+    let exchange = async |numbers: std::ops::Range<u8>| {
+        for number in numbers.clone() {
+            encoder.send(&rtp(number)).await.unwrap();
+        }
+        let mut missing: Vec<u8> = numbers.collect();
+        let mut buffer = [0; 64];
+        while !missing.is_empty() {
+            let length = soon(encoder.recv(&mut buffer)).await.unwrap();
+            missing.retain(|number| rtp(*number) != buffer[..length]);
+        }
+    };
+    exchange(0..20).await;
+    server.kill();
+    let ended = async {
+        // Some come before the client knows.
+        sleep(Duration::from_millis(20)).await;
+        Process::start(&identity, &key, addr).await
+    };
+    let (_server, ()) = tokio::join!(ended, exchange(20..60));
+    exchange(60..80).await;
+    let sent = board.status().remove(0).sent;
+    assert_eq!((sent.datagrams, sent.refused, sent.given_up), (80, 0, 0));
+}
+
+/// A frame of one packet, so that none waits for its end.
+fn rtp(number: u8) -> Vec<u8> {
+    let time = u32::from(number).to_be_bytes();
+    [
+        &[0x80, 96 | 0x80, 0, number][..],
+        &time,
+        &[0, 0, 0, 8, number],
+    ]
+    .concat()
+}
+
+#[tokio::test]
+async fn a_live_entry_s_datagrams_outlive_their_session() {
+    outlives_its_session(",latency=60s").await;
+}
+
+#[tokio::test]
+async fn a_live_entry_s_frames_outlive_their_session() {
+    outlives_its_session(",deadline=10s").await;
+}
+
+#[tokio::test]
+async fn a_live_entry_s_objects_outlive_their_session() {
+    outlives_its_session(",latency=60s,objects=on").await;
 }
