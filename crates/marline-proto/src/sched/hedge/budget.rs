@@ -74,9 +74,9 @@ impl Budget {
         pays
     }
 
-    /// There was no surplus after all.
+    /// There was no surplus after all; what was owed still is.
     pub(super) fn empty(&mut self) {
-        self.bucket.tokens = 0.0;
+        self.bucket.tokens = self.bucket.tokens.min(0.0);
     }
 
     /// Something left again. What the session rescues from a silent path or sends again after a loss was not paid
@@ -134,6 +134,21 @@ mod tests {
         assert!(budget.has(10e3));
         budget.fill(SECOND, 300e3, &target(200e3));
         assert!(!budget.has(1.0));
+    }
+
+    #[test]
+    fn what_was_owed_stays_owed_when_the_surplus_is_gone() {
+        let mut budget = Budget::default();
+        budget.fill(SECOND, 300e3, &target(200e3));
+        budget.on_left_again(25e3);
+        budget.fill(SECOND, 300e3, &target(200e3));
+        budget.empty();
+        assert!(budget.bucket.tokens < -14e3);
+        budget.fill(Instant::from_millis(1_100), 300e3, &target(200e3));
+        assert!(!budget.has(0.0));
+        budget.empty();
+        budget.fill(Instant::from_millis(1_200), 300e3, &target(200e3));
+        assert!(budget.has(4e3));
     }
 
     #[test]
