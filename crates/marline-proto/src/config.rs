@@ -26,7 +26,7 @@ pub(crate) const MAX_REPAIR_BUDGET: f64 = 16.0;
 /// | data to be sent or not acknowledged | [`send_buffer`](Self::send_buffer) a flow |
 /// | flows that the peer opened | [`max_flows`](Self::max_flows) of about 4 KiB |
 /// | packets sent on a path | some 120 bytes for each in flight and since; a path that answers none is dead after [`dead_after`](Self::dead_after) and forgets them |
-/// | packet numbers and arrival times received on a path | 8 KiB |
+/// | packet numbers and arrival times received on a path | 28 KiB |
 /// | symbols of a coded flow | 2 × [`code_window`](Self::code_window) of 1500 bytes for each of [`code_flows`](Self::code_flows), and as much for their equations; `code_window` of them for each flow that is coded here |
 /// | paths | 16 at once; the ids of the last 32 that were removed |
 ///

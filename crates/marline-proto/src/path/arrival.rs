@@ -54,6 +54,8 @@ pub(crate) struct Beliefs {
     corrected: f64,
     /// Offsets relative to the first one ever seen, so that they fit.
     offsets: [f32; GAINS.len()],
+    /// Which beginning of the model they are of.
+    beginning: u8,
 }
 
 /// When a packet would arrive.
@@ -93,13 +95,15 @@ struct Upper {
 
 impl Upper {
     fn sample(&mut self, error: f64) {
-        self.learn(error, SCORED, STEPS);
+        let stale = self.upper / STALE;
+        self.learn(error, SCORED, STEPS, (stale, f64::INFINITY));
     }
 
-    /// The mean is that of so many packets, and the percentile moves by a step of which so many are the mean.
-    fn learn(&mut self, error: f64, packets: f64, steps: f64) {
+    /// The mean is that of so many packets, and the percentile moves by steps of which so many are the mean, or the
+    /// nearest that is within `bounds` (µs).
+    fn learn(&mut self, error: f64, packets: f64, steps: f64, bounds: (f64, f64)) {
         self.error += (error.abs() - self.error) / packets;
-        let step = self.error.max(self.upper / STALE) / steps;
+        let step = self.error.clamp(bounds.0, bounds.1) / steps;
         self.upper += if error > self.upper {
             step * UPPER
         } else {
@@ -152,6 +156,8 @@ pub(crate) struct Landing {
 /// The model of one path.
 #[derive(Debug, Default)]
 pub(crate) struct ArrivalModel {
+    /// Counts its beginnings.
+    beginning: u8,
     /// The first residual ever (µs); the others are relative to it.
     origin: Option<i64>,
     forecasters: [Forecaster; GAINS.len()],
@@ -186,7 +192,19 @@ impl ArrivalModel {
             queued,
             corrected: self.corrected,
             offsets: self.forecasters.map(|f| f.offset as f32),
+            beginning: self.beginning,
         }
+    }
+
+    /// The clocks do not differ by what they did: all that is known of arrivals is wrong by as much, and of errors of
+    /// that size the model would be deaf for thousands of packets.
+    pub(crate) fn begin_anew(&mut self) {
+        *self = Self {
+            beginning: self.beginning.wrapping_add(1),
+            free: self.free,
+            free_at_best: self.free_at_best,
+            ..Self::default()
+        };
     }
 
     /// A packet leaves that nothing will tell the arrival of. Behind others it takes its time at the
@@ -209,6 +227,9 @@ impl ArrivalModel {
             beliefs,
             own_way,
         } = landing;
+        if beliefs.beginning != self.beginning {
+            return;
+        }
         self.correct(f64::from(beliefs.wait) - beyond, beliefs.corrected);
         let residual = at_us as i64 - sent.as_micros() as i64;
         let lag = now.as_micros() as i64 - at_us as i64;
@@ -263,6 +284,9 @@ impl ArrivalModel {
     /// When a packet that left at `sent` has arrived, on the peer's clock (µs), if nothing happened to it:
     /// twice as late as 95 % of packets come lately. `None` before the first arrival.
     pub(crate) fn arrives_by(&self, sent: Instant, beliefs: &Beliefs) -> Option<i64> {
+        if beliefs.beginning != self.beginning {
+            return None;
+        }
         let best = &self.forecasters[self.best];
         let trip = best.offset + f64::from(beliefs.wait) + 2.0 * best.errors.upper;
         // The peer names any times.

@@ -36,6 +36,8 @@ pub(crate) struct OneWay {
     spacing: Option<f64>,
     last: Option<(u64, u64)>,
     rise: Option<Rise>,
+    /// A clock stood still since that was asked last.
+    jumped: bool,
 }
 
 /// A delay that rises.
@@ -117,6 +119,12 @@ impl OneWay {
     /// A clock stood still: what was seen before tells nothing of it.
     fn forget(&mut self) {
         (self.min, self.back) = ([None; 2], [None; 2]);
+        self.jumped = true;
+    }
+
+    /// Has a clock stood still since the last call, so that no difference of both clocks holds any more?
+    pub(crate) fn take_jump(&mut self) -> bool {
+        core::mem::take(&mut self.jumped)
     }
 
     fn roll(&mut self, now: Instant) {

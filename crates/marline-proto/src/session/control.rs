@@ -144,7 +144,7 @@ impl Session {
             }
             Control::PathAbandon(path) => Frame::PathAbandon(PathAbandon {
                 path,
-                code: *self.abandoned.get(&path).unwrap_or(&close_code::NONE),
+                code: close_code::NONE,
             }),
         })
     }

@@ -53,6 +53,9 @@ impl Session {
             if let Some(latest) = ack.arrivals.first() {
                 let written = latest.at_us.saturating_add(ack.delay_us);
                 path.one_way.on_way_back(now, written);
+                if path.one_way.take_jump() {
+                    path.arrival.begin_anew();
+                }
             }
         }
         if acked.is_empty() {
@@ -99,6 +102,9 @@ impl Session {
             packet.arrived_us = Some(arrival.at_us);
             let (number, at_us) = (arrival.packet, arrival.at_us);
             let beyond = path.one_way.on_arrival(now, number, packet.sent, at_us);
+            if path.one_way.take_jump() {
+                path.arrival.begin_anew();
+            }
             if packet.eliciting {
                 let landing = Landing {
                     number,
@@ -497,7 +503,7 @@ impl Session {
             Control::Finish(id) => self.flows.get(&id).is_some_and(|f| f.reset.is_none()),
             Control::MaxData | Control::MaxFlows => true,
             Control::PathStatus(id) => self.path_index(id).is_some(),
-            Control::PathAbandon(id) => self.abandoned.contains_key(&id),
+            Control::PathAbandon(id) => self.abandoned.contains(&id),
             Control::CodeStatus(id) => self.flows.get(&id).is_some_and(|f| f.decoder.is_some()),
         }
     }

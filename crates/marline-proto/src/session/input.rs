@@ -262,10 +262,7 @@ impl Session {
             }
             Frame::PathAbandon(abandon) => {
                 if let Some(index) = self.path_index(abandon.path) {
-                    self.free_path(now, index);
-                    self.paths.remove(index);
-                    self.waiting.forget(abandon.path);
-                    self.replan = true;
+                    self.drop_path(now, index);
                     self.events.push_back(Event::PathAbandoned(abandon.path));
                 }
             }

@@ -92,8 +92,8 @@ pub struct Session {
     rng: Rng,
     paths: Vec<Path>,
     next_path: u64,
-    /// Paths that were removed here and that the peer should hear of.
-    abandoned: BTreeMap<PathId, u64>,
+    /// Paths that were removed at either end, the latest of them.
+    abandoned: BTreeSet<PathId>,
     flows: BTreeMap<FlowId, Flow>,
     next_flow: u64,
     /// Indices of flows that the peer ever opened.
@@ -182,7 +182,7 @@ impl Session {
             rng: Rng::new(seed),
             paths: Vec::new(),
             next_path: 0,
-            abandoned: BTreeMap::new(),
+            abandoned: BTreeSet::new(),
             flows: BTreeMap::new(),
             next_flow: 0,
             peer_flows: RangeSet::default(),

@@ -67,7 +67,7 @@ impl Session {
         if params.max_datagram < MIN_DATAGRAM {
             return Err(PathError::TooSmall(params.max_datagram, MIN_DATAGRAM));
         }
-        if self.path_index(id).is_some() || self.abandoned.contains_key(&id) {
+        if self.path_index(id).is_some() || self.abandoned.contains(&id) {
             return Err(PathError::Taken(id));
         }
         let seed = self.rng.stream(&format!("path {}", id.0)).next_u64();
@@ -111,24 +111,31 @@ impl Session {
     /// [`PathError::Unknown`].
     pub fn remove_path(&mut self, now: Instant, id: PathId) -> Result<(), PathError> {
         let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
+        self.drop_path(now, index);
+        self.control.insert(Control::PathAbandon(id));
+        if let Some(ending) = &mut self.ending {
+            ending.farewells.retain(|p| *p != id);
+        }
+        self.finish_ending();
+        Ok(())
+    }
+
+    /// Either end has abandoned the path: what was in flight is sent again on others, and its id is never used again,
+    /// for schedulers keep what they know of a path by it.
+    pub(super) fn drop_path(&mut self, now: Instant, index: usize) {
+        let id = self.paths[index].id;
         self.rest = None;
         self.path_timer = None;
         self.free_path(now, index);
         self.paths.remove(index);
         self.views_hold = false;
         self.waiting.forget(id);
-        self.abandoned.insert(id, 0);
+        self.abandoned.insert(id);
         while self.abandoned.len() > 2 * MAX_PATHS {
             self.abandoned.pop_first();
         }
         self.control.remove(&Control::PathStatus(id));
-        self.control.insert(Control::PathAbandon(id));
-        if let Some(ending) = &mut self.ending {
-            ending.farewells.retain(|p| *p != id);
-        }
-        self.finish_ending();
         self.replan = true;
-        Ok(())
     }
 
     /// Keeps a path in reserve, or takes it back into use. The peer does the same.

@@ -12,6 +12,11 @@ const MEMORY: f64 = 1_024.0;
 const DEVIATION: f64 = 128.0;
 /// Steps of the percentile in a mean deviation: it is to last for longer than a delay is held.
 const STEPS: f64 = 200.0;
+/// Of delay that is drawn evenly or by a normal law, the percentile is no more than so many mean deviations, and no
+/// less than one. Steps of the mean beyond that would be those of a stall, whose few packets may take seconds: it would
+/// be all that is seen, for long. Before there was any jitter, this (µs) is as much as it may be.
+const STALE: f64 = 2.5;
+const LEAST: f64 = 1e3;
 
 /// Mean and 95th percentile of when packets arrived that met no queue of ours (µs).
 #[derive(Debug, Default)]
@@ -32,7 +37,13 @@ impl Ceiling {
         let beyond = residual - self.mean;
         self.mean += beyond / self.packets;
         let (packets, steps) = (self.packets.min(DEVIATION), self.packets.min(STEPS));
-        self.beyond.learn(beyond, packets, steps);
+        let upper = self.beyond.upper;
+        let most = match self.packets < STEPS {
+            true => f64::INFINITY,
+            false => upper.max(LEAST),
+        };
+        self.beyond
+            .learn(beyond, packets, steps, (upper / STALE, most));
     }
 
     /// The 95th percentile (µs).
@@ -70,6 +81,24 @@ mod tests {
             let [low, high] = [told[10_000], told[90_000]];
             assert!(low > 96e3 - off && high < 96e3 + off, "{low} {high}");
         }
+    }
+
+    #[test]
+    fn a_stall_is_a_small_part_of_it() {
+        let mut rng = Rng::new(3).stream("stall");
+        let mut ceiling = Ceiling::default();
+        let mut steady = |ceiling: &mut Ceiling, count| {
+            (0..count).for_each(|_| ceiling.sample(10e3 * rng.uniform()));
+        };
+        steady(&mut ceiling, 5_000);
+        let usual = ceiling.swing();
+        // What waited for 3 s comes at once.
+        (0..300).for_each(|n| ceiling.sample(3e6 - 10e3 * f64::from(n)));
+        let after = ceiling.swing();
+        assert!(after < 5.0 * usual, "{usual} {after}");
+        steady(&mut ceiling, 20_000);
+        let later = ceiling.swing();
+        assert!(later < 1.3 * usual, "{usual} {later}");
     }
 
     #[test]

@@ -304,3 +304,47 @@ fn a_peer_may_name_any_times() {
         }
     }
 }
+
+#[test]
+fn after_a_clock_stood_still_it_begins_anew() {
+    let rate = Rate::from_mbps(10);
+    let mut model = ArrivalModel::default();
+    let send = |model: &mut ArrivalModel, number: u64, hours: u64| {
+        let sent = Instant::from_millis(2 * number);
+        let beliefs = model.on_sent(sent, 1_250, rate);
+        let arrived = sent + Duration::from_millis(30);
+        Landing {
+            number,
+            sent,
+            size: 1_250,
+            at_us: arrived.as_micros() + hours * 3_600_000_000,
+            beyond: 0.0,
+            beliefs,
+            own_way: true,
+        }
+    };
+    for number in 0..100 {
+        let landing = send(&mut model, number, 1);
+        model.on_arrival(landing.sent + Duration::from_millis(60), landing);
+    }
+    let in_flight = send(&mut model, 100, 2);
+    model.begin_anew();
+    assert_eq!(model.arrives_by(in_flight.sent, &in_flight.beliefs), None);
+    model.on_arrival(in_flight.sent + Duration::from_millis(60), in_flight);
+    assert_eq!(
+        model.forecast(rate, None),
+        None,
+        "it was judged by what was believed before"
+    );
+    for number in 101..110 {
+        let landing = send(&mut model, number, 2);
+        model.on_arrival(landing.sent + Duration::from_millis(60), landing);
+    }
+    let forecast = model.forecast(rate, None).unwrap();
+    let hours = 2.0 * 3.6e9 + 30e3;
+    assert!((forecast.offset_us - hours).abs() < 1.0, "{forecast:?}");
+    assert!(
+        forecast.late_us < 1.0 && forecast.swing_us < 1.0,
+        "{forecast:?}"
+    );
+}

@@ -1,8 +1,8 @@
 //! Paths that come, go, and change beneath their carriers.
 
-use marline_proto::Event;
-use marline_proto::path::PathState;
+use marline_proto::path::{PathParams, PathState};
 use marline_proto::wire::PathId;
+use marline_proto::{Event, PathError};
 use marline_sim::End;
 
 use super::{LINK, goodput, lab};
@@ -96,6 +96,13 @@ fn a_peer_hears_of_a_removed_path() {
     let (path, after) = heard.expect("within a second");
     assert_eq!(path, PathId(0));
     assert!(after < ms(20), "{after:?}");
+    // What either end knows by the path's number must not be believed of another.
+    let now = lab.now();
+    for end in [End::Client, End::Server] {
+        let params = PathParams::default();
+        let again = lab.world.session(end).add_path(now, path, &params);
+        assert_eq!(again, Err(PathError::Taken(path)), "{end:?}");
+    }
 }
 
 #[test]
