@@ -6,7 +6,7 @@ use super::{Board, Frames, Media};
 use crate::config::{FrameTerms, LiveIn};
 use crate::control::ManageError;
 use crate::endpoint::TargetNews;
-use crate::proxy::associations::{Associations, IDLE};
+use crate::proxy::associations::{AGAIN, Associations, FlowEnd, IDLE};
 use crate::proxy::front::ListenError;
 use crate::proxy::idle::Idle;
 use crate::proxy::objects::AsObjects;
@@ -24,9 +24,6 @@ use tokio::time::{Instant, sleep};
 
 /// A flow that the server closes within this time has no entry there.
 const AT_ONCE: Duration = Duration::from_secs(2);
-
-/// How long after a session that was no good another one is looked for.
-const AGAIN: Duration = Duration::from_millis(10);
 
 /// A client's live entries, bound and not yet served.
 #[derive(Debug, Default)]
@@ -128,17 +125,6 @@ async fn listen<T: Tunnel>(socket: UdpSocket, inlet: Arc<Inlet>, tunnel: T, task
     }
 }
 
-/// How a flow ended.
-#[derive(Debug, PartialEq)]
-enum End {
-    /// Its session is over: the next one carries what is left.
-    Session,
-    /// The server closed it.
-    Closed,
-    /// Nobody uses it any more.
-    Quiet,
-}
-
 /// Carries what `peer` sends, in one flow of each session.
 async fn carry<T: Tunnel>(
     tunnel: T,
@@ -184,9 +170,9 @@ async fn carry<T: Tunnel>(
             }
         };
         match ended {
-            Ok(End::Session) => {}
-            Ok(End::Closed) => return waiting.refuse(entry).await,
-            Ok(End::Quiet) => return,
+            Ok(FlowEnd::Session) => {}
+            Ok(FlowEnd::Closed) => return waiting.refuse(entry).await,
+            Ok(FlowEnd::Quiet) => return,
             // It was there a moment ago.
             Err(OpenError::NoSession(_)) => sleep(AGAIN).await,
             Err(error) => {
@@ -205,7 +191,7 @@ async fn exchange<P: PacketFlow>(
     waiting: &mut Inflow,
     socket: &UdpSocket,
     peer: SocketAddr,
-) -> End {
+) -> FlowEnd {
     let entry = &inlet.entry;
     let running = entry.begin(&flow);
     let begun = Instant::now();
@@ -247,21 +233,17 @@ async fn exchange<P: PacketFlow>(
         () = idle.expired() => false,
         () = steer(&inlet.entry, flow.as_ref(), &running) => false,
     };
-    let end = match over {
-        true if flow.is_session_over() => End::Session,
-        true => End::Closed,
-        false => End::Quiet,
-    };
+    let end = FlowEnd::of(flow.as_ref(), over);
     match end {
-        End::Session => waiting.put_back(flow.unsettled()),
-        End::Closed => {
+        FlowEnd::Session => waiting.put_back(flow.unsettled()),
+        FlowEnd::Closed => {
             // It is not known to be there, and will not be.
             running.refused(flow.unsettled().len() as u64);
             if begun.elapsed() < AT_ONCE {
                 entry.complain_of_end();
             }
         }
-        End::Quiet => {}
+        FlowEnd::Quiet => {}
     }
     end
 }
@@ -387,7 +369,7 @@ mod tests {
         let (socket, peer) = local().await;
         let flow = Arc::new(Noted::default());
         let end = exchange(Arc::clone(&flow), &inlet, &mut waiting, &socket, peer).await;
-        assert_eq!(end, End::Quiet);
+        assert_eq!(end, FlowEnd::Quiet);
         let waited = flow.0.lock().unwrap().clone();
         assert!(
             matches!(waited[..], [one] if one >= MINUTE && one < 2 * MINUTE),
@@ -442,7 +424,7 @@ mod tests {
         let (socket, peer) = local().await;
         let flow = Ended::new(false, 1);
         let end = exchange(flow, &inlet, &mut waiting, &socket, peer).await;
-        assert_eq!(end, End::Closed);
+        assert_eq!(end, FlowEnd::Closed);
         assert_eq!(counts(&inlet), (2, 1), "what the flow took is lost with it");
         let later = async {
             sleep(Duration::from_millis(100)).await;
@@ -459,11 +441,11 @@ mod tests {
         let (socket, peer) = local().await;
         let flow = Ended::new(true, 2);
         let end = exchange(flow, &inlet, &mut waiting, &socket, peer).await;
-        assert_eq!(end, End::Session);
+        assert_eq!(end, FlowEnd::Session);
         drop(sender);
         let next = Ended::new(false, 9);
         let end = exchange(Arc::clone(&next), &inlet, &mut waiting, &socket, peer).await;
-        assert_eq!(end, End::Quiet);
+        assert_eq!(end, FlowEnd::Quiet);
         let taken = next.taken.lock().unwrap();
         let taken: Vec<u8> = taken.iter().map(|(message, _)| message[0]).collect();
         assert_eq!(taken, [1, 2, 3]);

@@ -2,7 +2,7 @@
 //! forgets what has gone quiet; and the task of a flow that carries datagrams as they are.
 
 use super::idle::Idle;
-use super::{OpenOptions, PacketFlow, Tasks, Tunnel};
+use super::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc::{self, error::TrySendError};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, timeout};
 
 /// Most flows of one table. The one that has been quiet longest makes room for a new one.
 const MAX_FLOWS: usize = 1024;
@@ -24,6 +24,8 @@ const MAX_WAITING: usize = 256;
 pub(crate) const IDLE: Duration = Duration::from_secs(120);
 /// How long a flow that the server closed stays closed: a refused target is not asked for again with every datagram.
 const REFUSED: Duration = Duration::from_secs(1);
+/// How long after a session that was no good another one is looked for.
+pub(crate) const AGAIN: Duration = Duration::from_millis(10);
 
 /// Where the answers of a flow go.
 #[derive(Debug, Clone)]
@@ -120,21 +122,70 @@ impl<K: Hash + Eq + Clone, I: Send + 'static> Associations<K, I> {
     }
 }
 
-/// Carries datagrams over a flow of its own until either side ends it or it has been quiet for long.
+/// How a flow ended at the client.
+#[derive(Debug, PartialEq)]
+pub(crate) enum FlowEnd {
+    /// With its session: the next one may go on.
+    Session,
+    /// The server closed it.
+    Closed,
+    /// Nobody uses it any more.
+    Quiet,
+}
+
+impl FlowEnd {
+    /// Of this flow, which is over or has been left.
+    pub(crate) fn of<P: PacketFlow>(flow: &P, over: bool) -> FlowEnd {
+        match over {
+            true if flow.is_session_over() => FlowEnd::Session,
+            true => FlowEnd::Closed,
+            false => FlowEnd::Quiet,
+        }
+    }
+}
+
+/// Carries datagrams over a flow of its own, one in each session, until either side ends it or it has been quiet for
+/// long. Without a session they are dropped, as by a network that is down.
 pub(super) async fn carry<T: Tunnel>(
     tunnel: T,
     options: OpenOptions,
     mut waiting: mpsc::Receiver<Bytes>,
     back: ReturnPath,
 ) {
-    let flow = match tunnel.open_packets(options).await {
-        Ok(flow) => flow,
-        Err(error) => {
-            tracing::debug!(%error, "cannot open a flow for datagrams");
-            tokio::time::sleep(REFUSED).await;
-            return;
+    loop {
+        match tunnel.open_packets(options.clone()).await {
+            Ok(flow) => match exchange(flow, &mut waiting, &back).await {
+                FlowEnd::Session => {}
+                FlowEnd::Quiet => return,
+                FlowEnd::Closed => {
+                    tracing::debug!("the server closed a flow of datagrams");
+                    return sleep(REFUSED).await;
+                }
+            },
+            Err(OpenError::NoSession(why)) => {
+                tracing::debug!(%why, "datagrams have no session");
+                // It may be there and about to end.
+                sleep(AGAIN).await;
+            }
+            Err(error) => {
+                tracing::debug!(%error, "cannot open a flow for datagrams");
+                return sleep(REFUSED).await;
+            }
         }
-    };
+        let dropping = async { while let Ok(Some(_)) = timeout(IDLE, waiting.recv()).await {} };
+        tokio::select! {
+            biased;
+            () = tunnel.session_is_there() => {}
+            () = dropping => return,
+        }
+    }
+}
+
+async fn exchange<P: PacketFlow>(
+    flow: P,
+    waiting: &mut mpsc::Receiver<Bytes>,
+    back: &ReturnPath,
+) -> FlowEnd {
     let idle = Idle::new(IDLE);
     let outgoing = async {
         while let Some(datagram) = waiting.recv().await {
@@ -155,16 +206,12 @@ pub(super) async fn carry<T: Tunnel>(
         }
         io::Result::Ok(true)
     };
-    let closed_by_server = tokio::select! {
-        result = outgoing => result,
-        result = incoming => result,
-        () = idle.expired() => Ok(false),
+    let over = tokio::select! {
+        result = outgoing => result.unwrap_or(true),
+        result = incoming => result.unwrap_or(true),
+        () = idle.expired() => false,
     };
-    drop(flow);
-    if closed_by_server.unwrap_or(true) {
-        tracing::debug!("the server closed a flow of datagrams");
-        tokio::time::sleep(REFUSED).await;
-    }
+    FlowEnd::of(&flow, over)
 }
 
 /// Sends one message; one that is too large is dropped as a network would.
@@ -179,5 +226,83 @@ pub(crate) async fn send<P: PacketFlow>(flow: &P, message: Bytes) -> io::Result<
             Ok(())
         }
         result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+    use tokio::sync::watch;
+
+    /// Its sessions come and go with what is sent here; each datagram is noted with when it left.
+    #[derive(Clone)]
+    struct Sessions {
+        there: watch::Receiver<bool>,
+        sent: Arc<Mutex<Vec<(Bytes, Instant)>>>,
+    }
+
+    impl Tunnel for Sessions {
+        type Stream = tokio::io::DuplexStream;
+        type Packets = Sessions;
+
+        async fn session_is_there(&self) {
+            self.there.clone().wait_for(|there| *there).await.unwrap();
+        }
+
+        async fn open_stream(&self, _: OpenOptions) -> Result<Self::Stream, OpenError> {
+            Err(OpenError::TooManyFlows)
+        }
+
+        async fn open_packets(&self, _: OpenOptions) -> Result<Sessions, OpenError> {
+            match *self.there.borrow() {
+                true => Ok(self.clone()),
+                false => Err(OpenError::NoSession("not yet".into())),
+            }
+        }
+    }
+
+    impl PacketFlow for Sessions {
+        async fn send(&self, message: Bytes) -> io::Result<()> {
+            self.sent.lock().unwrap().push((message, Instant::now()));
+            Ok(())
+        }
+
+        async fn recv(&self) -> Option<Bytes> {
+            let _ = self.there.clone().wait_for(|there| !there).await;
+            None
+        }
+
+        fn is_session_over(&self) -> bool {
+            !*self.there.borrow()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_session_datagrams_are_dropped_and_with_the_next_they_go_on_at_once() {
+        let (session, there) = watch::channel(true);
+        let sessions = Sessions {
+            there,
+            sent: Arc::default(),
+        };
+        let (program, waiting) = mpsc::channel(8);
+        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let back = ReturnPath {
+            peer: socket.local_addr().unwrap(),
+            socket,
+            header: Bytes::new(),
+        };
+        let options = OpenOptions::new(Bytes::new());
+        tokio::spawn(carry(sessions.clone(), options, waiting, back));
+        let start = Instant::now();
+        for ms in [0, 200, 400] {
+            let _ = session.send_replace(ms != 200);
+            sleep(Duration::from_millis(100)).await;
+            program.send(Bytes::from(format!("{ms}"))).await.unwrap();
+            sleep(Duration::from_millis(100)).await;
+        }
+        let sent = sessions.sent.lock().unwrap().clone();
+        let at = |ms| start + Duration::from_millis(ms);
+        assert_eq!(sent, [("0".into(), at(100)), ("400".into(), at(500))]);
     }
 }
