@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use marline_base::Rng;
 
-const FIRST: Duration = Duration::from_millis(200);
+/// A server that is being restarted, or a modem that changes its address, is often back within a moment.
+const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(5);
 /// A path that lived for so long was a success; what failed sooner goes on backing off.
 const PROVED: Duration = Duration::from_secs(10);
 
-/// Doubles from 0.2 s to 5 s, each time within 25 % either way, so that many clients of a server
+/// Doubles from 50 ms to 5 s, each time within 25 % either way, so that many clients of a server
 /// that comes back do not come in step.
 #[derive(Debug)]
 pub(super) struct Backoff {

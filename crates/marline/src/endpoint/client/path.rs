@@ -44,7 +44,12 @@ struct Keeper {
 impl Keeper {
     /// Dials until the path is part of the session.
     async fn connect(&self, backoff: &mut Backoff) -> (Arc<Live>, PathId) {
+        let session = || {
+            let live = self.shared.current.borrow().live();
+            live.map(|live| live.number)
+        };
         loop {
+            let before = session();
             match self.attempt().await {
                 Ok((live, path)) => {
                     self.came_up(&live, path);
@@ -52,7 +57,11 @@ impl Keeper {
                 }
                 Err(failure) => self.failed(failure),
             }
-            sleep(backoff.next()).await;
+            // The server answered that it does not know the session any more: it would open one.
+            let is_news = before.is_some() && session() != before;
+            if !is_news {
+                sleep(backoff.next()).await;
+            }
         }
     }
 
