@@ -7,7 +7,7 @@ use crate::config::{RawServer, ServerConfig, Source};
 use crate::control::Manage;
 use crate::endpoint::server::BindError;
 use crate::endpoint::{self, ServerOptions};
-use crate::identity::{ConnectionString, Host, HostPort, Identity};
+use crate::identity::{ConnectionString, DEFAULT_PORT, Host, HostPort, Identity};
 use crate::live::{Outlets, WithLive};
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Tasks};
@@ -112,13 +112,22 @@ impl Server {
     }
 
     /// The line with which clients reach this server, which listens at `bound`: at the addresses that the configuration
-    /// advertises, or else at those bound. For the unspecified address, that of the route to the public network stands in;
-    /// behind address translation this guess is wrong, which is what `advertise` is for.
+    /// advertises, of which those without a port have that of the first bound, or else at those bound. For the unspecified
+    /// address, that of the route to the public network stands in; behind address translation this guess is wrong, which
+    /// is what `advertise` is for.
     ///
     /// # Errors
     /// When there is no address at all, or there are too many.
     pub fn connection_string(&self, bound: &[SocketAddr]) -> Result<ConnectionString, CliError> {
-        let mut addresses = self.config.advertise.clone();
+        let port = bound.first().map_or(DEFAULT_PORT, SocketAddr::port);
+        let mut addresses: Vec<HostPort> = Vec::new();
+        for address in &self.config.advertise {
+            let address = address.or_at(port);
+            // One with the port and one without.
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
         if addresses.is_empty() {
             for address in bound {
                 let ip = match address.ip() {
@@ -298,10 +307,17 @@ mod tests {
         let string = plain.connection_string(&bound).unwrap().to_string();
         assert!(string.ends_with("@127.0.0.1:7001,[::1]:7002"), "{string}");
         assert!(plain.connection_string(&[]).is_err());
-        let (named, _folder) = server(&["--advertise", "vpn.example.com"]).await;
+        let words = ["vpn.example.com", "[2001:db8::1]", "h:7001", "h", "other:9"];
+        let words: Vec<&str> = words
+            .iter()
+            .flat_map(|word| ["--advertise", word])
+            .collect();
+        let (named, _folder) = server(&words).await;
         let string = named.connection_string(&bound).unwrap();
         assert!(
-            string.to_string().ends_with("@vpn.example.com:4433"),
+            string
+                .to_string()
+                .ends_with("@vpn.example.com:7001,[2001:db8::1]:7001,h:7001,other:9"),
             "{string}"
         );
         assert_eq!(string.server(), named.identity().public_key());

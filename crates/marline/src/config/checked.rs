@@ -8,12 +8,10 @@ use super::raw::{RawClient, RawServer};
 use super::source::{Raw, Source, Written};
 use super::text::{duration, listen_address, nearest, redundancy};
 use super::tun::{default_state, switch, tun_in, tun_out};
-use super::{Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut};
+use super::{Advertised, Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut};
 use crate::control;
 use crate::control::status::Role;
-use crate::identity::{
-    AllowList, ConnectionString, DEFAULT_PORT, HostPort, KeyTextError, PublicKey,
-};
+use crate::identity::{AllowList, ConnectionString, DEFAULT_PORT, KeyTextError, PublicKey};
 use crate::proxy::AsObjects;
 use crate::proxy::policy::{Policy, Rule};
 use marline_proto::Config as SessionConfig;
@@ -72,7 +70,7 @@ pub struct ServerConfig {
     /// Key file.
     pub identity: PathBuf,
     /// Addresses at which clients reach it, for the connection string that it prints; empty when it has to guess.
-    pub advertise: Vec<HostPort>,
+    pub advertise: Vec<Advertised>,
     /// Clients that are let in.
     pub allow_clients: AllowList,
     /// What clients may reach.
@@ -270,13 +268,8 @@ impl ServerConfig {
     }
 }
 
-fn advertise(source: &Source<RawServer>) -> Result<Vec<HostPort>, ConfigError> {
-    let read = |value| {
-        source.read("advertise", value, |text| {
-            text.parse::<HostPort>()
-                .map_err(|error| Problem::new(error.to_string()))
-        })
-    };
+fn advertise(source: &Source<RawServer>) -> Result<Vec<Advertised>, ConfigError> {
+    let read = |value| source.read("advertise", value, str::parse);
     source.raw.advertise.iter().map(read).collect()
 }
 

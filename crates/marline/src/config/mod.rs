@@ -1,5 +1,6 @@
 //! Configuration: what the user wrote (`raw`), where (`source`), and what the program accepts (`checked`).
 
+mod advertise;
 mod checked;
 mod error;
 mod forward;
@@ -15,6 +16,7 @@ mod tests;
 pub mod text;
 mod tun;
 
+pub use advertise::Advertised;
 pub use checked::{ClientConfig, CommonConfig, ServerConfig, SocksLogin, default_identity};
 pub use error::{ConfigError, Place, Problem};
 pub use forward::Forward;

@@ -125,9 +125,9 @@ pub struct RawServer {
     /// The kernel's congestion control for what is sent to those clients, such as bbr or cubic [default: the system's].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub tcp_cc: Option<Written>,
-    /// HOST[:PORT] at which clients reach this server, for the connection string that it prints. Give it once for each
-    /// address [default: a guess].
-    #[arg(long, value_name = "HOST", value_parser = Written::flag)]
+    /// HOST[:PORT] at which clients reach this server, for the connection string that it prints; without a port, that of
+    /// the first --listen. Give it once for each address [default: a guess].
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = Written::flag)]
     pub advertise: Vec<Written>,
     /// Key file of this server, made by `marline identity new`
     /// [default: $XDG_CONFIG_HOME/marline/identity].

@@ -61,6 +61,20 @@ impl FromStr for HostPort {
     type Err = HostPortError;
 
     fn from_str(text: &str) -> Result<Self, HostPortError> {
+        let (host, port) = Self::parts(text)?;
+        Ok(Self {
+            host,
+            port: port.unwrap_or(DEFAULT_PORT),
+        })
+    }
+}
+
+impl HostPort {
+    /// The host, and the port if the text has one: for those who have another default than [`DEFAULT_PORT`].
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parts(text: &str) -> Result<(Host, Option<u16>), HostPortError> {
         if let Ok(ip) = text.parse::<Ipv6Addr>() {
             return Err(HostPortError::BareIpv6(ip));
         }
@@ -70,18 +84,15 @@ impl FromStr for HostPort {
                 .parse::<Ipv6Addr>()
                 .map_err(|_| HostPortError::Ipv6(ip.to_owned()))?;
             let port = match port.strip_prefix(':') {
-                Some(port) => parse_port(port)?,
-                None if port.is_empty() => DEFAULT_PORT,
+                Some(port) => Some(parse_port(port)?),
+                None if port.is_empty() => None,
                 None => return Err(HostPortError::Port(port.to_owned())),
             };
-            return Ok(Self {
-                host: Host::Ip(ip.into()),
-                port,
-            });
+            return Ok((Host::Ip(ip.into()), port));
         }
         let (host, port) = match text.split_once(':') {
-            Some((host, port)) => (host, parse_port(port)?),
-            None => (text, DEFAULT_PORT),
+            Some((host, port)) => (host, Some(parse_port(port)?)),
+            None => (text, None),
         };
         if host.is_empty() {
             return Err(HostPortError::NoHost);
@@ -91,7 +102,7 @@ impl FromStr for HostPort {
             Err(_) if is_name(host) => Host::Name(host.to_ascii_lowercase()),
             Err(_) => return Err(HostPortError::Name(host.to_owned())),
         };
-        Ok(Self { host, port })
+        Ok((host, port))
     }
 }
 

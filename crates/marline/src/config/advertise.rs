@@ -1,0 +1,32 @@
+//! Where clients reach a server, as its `advertise` says: `HOST[:PORT]`.
+
+use super::error::Problem;
+use crate::identity::{Host, HostPort};
+use std::str::FromStr;
+
+/// An address for the connection string, whose port may be that at which the server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advertised {
+    host: Host,
+    port: Option<u16>,
+}
+
+impl Advertised {
+    /// The address, at `port` unless it names its own.
+    pub fn or_at(&self, port: u16) -> HostPort {
+        HostPort {
+            host: self.host.clone(),
+            port: self.port.unwrap_or(port),
+        }
+    }
+}
+
+impl FromStr for Advertised {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let parts = HostPort::parts(text);
+        let (host, port) = parts.map_err(|error| Problem::new(error.to_string()))?;
+        Ok(Advertised { host, port })
+    }
+}
