@@ -27,7 +27,8 @@ mod stop;
 pub use error::CliError;
 
 use crate::process::end_with_stdin;
-use clap::{Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Several unreliable links twisted into one low-latency connection.
@@ -39,9 +40,9 @@ use std::process::ExitCode;
     propagate_version = true
 )]
 pub struct Cli {
-    /// What to log to standard error: error, warn, info, debug, trace, or a list of directives
-    /// [default: info; demo: warn]
-    #[arg(long, global = true, env = "MARLINE_LOG", value_name = "LEVEL")]
+    /// What to log to standard error: error, warn, info, debug, trace, off, or a list such as
+    /// info,marline::live=debug [default: info; demo: warn]
+    #[arg(long, global = true, env = logging::VARIABLE, value_name = "LEVEL")]
     log: Option<String>,
     /// End when standard input does: for a process that must not outlive the one that started it
     #[arg(long, global = true, hide = true)]
@@ -66,8 +67,12 @@ enum Command {
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        Ok((cli, matches))
+    });
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version go to standard output and are success, also into a closed pipe.
             let _ = error.print();
@@ -78,19 +83,23 @@ pub fn main() -> ExitCode {
             };
         }
     };
-    match run(cli) {
+    match run(cli, &matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
     }
 }
 
-fn run(cli: Cli) -> Result<(), CliError> {
+fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
     let default_log = match cli.command {
         // Its links go dark on purpose, and it shows its progress otherwise.
         Command::Demo(_) => "warn",
         _ => "info",
     };
-    logging::start(cli.log.as_deref().unwrap_or(default_log))?;
+    let from = match matches.value_source("log") {
+        Some(ValueSource::EnvVariable) => logging::From::Variable,
+        _ => logging::From::Flag,
+    };
+    logging::start(cli.log.as_deref().unwrap_or(default_log), from)?;
     if cli.end_with_stdin {
         end_with_stdin();
     }
