@@ -72,7 +72,7 @@ mod tests {
             "marline::live=debug,info",
             "warn, marline_proto::sched",
             "quinn=off,info",
-            "[session{path=wlan0,cost=1}]=debug",
+            "[session{path=wlan0}]=debug",
             "",
         ] {
             assert!(read(filter, From::Flag).is_ok(), "{filter}");

@@ -3,6 +3,7 @@
 mod advertise;
 mod checked;
 mod error;
+mod file;
 mod forward;
 mod live;
 mod live_entries;

@@ -1,7 +1,7 @@
 //! Where values come from: the command line or a file, remembered with each value so that an error can name the place.
 
 use super::error::{ConfigError, Place, Problem};
-use super::text::nearest;
+use super::file::File;
 use serde::de::{DeserializeOwned, Error as _, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::convert::Infallible;
@@ -132,12 +132,6 @@ pub struct Source<R> {
     file: Option<File>,
 }
 
-#[derive(Debug)]
-struct File {
-    path: PathBuf,
-    text: String,
-}
-
 impl<R: Raw> Source<R> {
     /// Flags alone.
     pub fn flags(raw: R) -> Self {
@@ -237,71 +231,4 @@ impl<R: Raw> Source<R> {
             },
         }
     }
-}
-
-impl File {
-    /// Line of the byte at `offset`, counted from 1.
-    fn line(&self, offset: usize) -> usize {
-        let before = self
-            .text
-            .as_bytes()
-            .get(..offset)
-            .unwrap_or(self.text.as_bytes());
-        1 + before.iter().filter(|byte| **byte == b'\n').count()
-    }
-
-    fn place(&self, span: Option<Range<usize>>, key: Option<&str>) -> Place {
-        Place::File {
-            file: self.path.clone(),
-            line: span.map(|span| self.line(span.start)),
-            key: key.map(str::to_owned),
-            value: String::new(),
-        }
-    }
-
-    fn parse<R: Raw>(&self) -> Result<R, ConfigError> {
-        let error = |error: toml::de::Error, key: Option<&str>| {
-            let problem = Problem::new(error.message().to_owned());
-            let problem = if error.message().contains("expected a sequence") {
-                problem.hint("write a list: `key = [\"...\"]`")
-            } else if error.message().contains("expected a string") {
-                problem.hint("write every value as text in quotes")
-            } else {
-                problem
-            };
-            problem.at(self.place(error.span(), key))
-        };
-        let table = toml::de::DeTable::parse(&self.text).map_err(|e| error(e, None))?;
-        let known = keys::<R>();
-        for key in table.get_ref().keys() {
-            let name: &str = key.get_ref();
-            if !known.iter().any(|candidate| candidate == name) {
-                return Err(unknown_key::<R>(name, &known).at(self.place(Some(key.span()), None)));
-            }
-        }
-        R::deserialize(toml::Deserializer::from(table)).map_err(|e| {
-            let key = e.span().and_then(|span| self.key_at(span.start));
-            error(e, key)
-        })
-    }
-
-    /// The key whose line holds `offset`, for errors of type, which name none.
-    fn key_at(&self, offset: usize) -> Option<&str> {
-        let line = self.text.lines().nth(self.line(offset) - 1)?;
-        let (key, _) = line.split_once('=')?;
-        Some(key.trim())
-    }
-}
-
-fn unknown_key<R: Raw>(name: &str, known: &[String]) -> Problem {
-    let (other, others) = R::other();
-    let problem = Problem::new(format!("unknown key `{name}`"));
-    if others.iter().any(|key| key == name) {
-        return problem.hint(format!(
-            "`{name}` is a key of `marline {other}`, not of `marline {}`",
-            R::SUBCOMMAND
-        ));
-    }
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    problem.hint(nearest(name, &known, "key"))
 }

@@ -203,8 +203,13 @@ fn errors_in_a_file_name_line_key_value_and_mend() {
         ),
         (
             "server = \"S\"\nserver = \"T\"\n",
-            "marline.toml:2: duplicate key",
-            "",
+            "marline.toml:2: key `server`: it is given already, in line 1",
+            "leave one",
+        ),
+        (
+            "path = [\"a\"]\npath = [\"b\"]\n",
+            "marline.toml:2: key `path`: it is given already, in line 1",
+            "`path = [\"...\", \"...\"]`",
         ),
         (
             "socks = \"127.0.0.1:1\"\n",
@@ -217,6 +222,75 @@ fn errors_in_a_file_name_line_key_value_and_mend() {
             shown(&error).starts_with(message),
             "{message}\nis not the start of\n{}",
             shown(&error)
+        );
+        let found = error.hint().unwrap_or_default();
+        assert!(
+            found.contains(hint),
+            "{hint} is not in {found:?} for {text}"
+        );
+    }
+}
+
+#[test]
+fn errors_in_lists_and_tables_name_the_key_that_holds_them() {
+    for (text, message, hint) in [
+        (
+            "path = [\n  \"wlan0\",\n  5,\n]\n",
+            "marline.toml:3: key `path`: invalid type: integer",
+            "in quotes",
+        ),
+        // The text before a `=` is no key.
+        (
+            "path = [\n  \"wlan0,cost=2\"\n  \"wwan0,cost=1\",\n]\n",
+            "marline.toml:3: key `path`: missing comma",
+            "",
+        ),
+        (
+            "path = [\n  \"wlan0\",\n  wwan0,\n]\n",
+            "marline.toml:3: key `path`: string values must be quoted",
+            "in quotes",
+        ),
+        (
+            "[[path]]\naddress = \"wlan0\"\n",
+            "marline.toml:1: key `path`: invalid type: map",
+            "`path = [\"...\"]`",
+        ),
+        (
+            "[path]\naddress = \"wlan0\"\n",
+            "marline.toml:1: key `path`: invalid type: map",
+            "`path = [\"...\"]`",
+        ),
+        (
+            "[live]\naddress = \"udp://:1\"\n",
+            "marline.toml:1: key `live`: invalid type: map",
+            "write `[[live]]`",
+        ),
+        (
+            "[live]\naddress = \"udp://:1\"\n[live]\naddress = \"udp://:2\"\n",
+            "marline.toml:3: key `live`: it is given twice",
+            "write `[[live]]`",
+        ),
+        (
+            "[[live]]\naddress = \"udp://:1\"\n\n[[live]]\nname = \"b\"\n",
+            "marline.toml:4: key `live`: missing field `address`",
+            "a line such as `address = ",
+        ),
+        (
+            "[[live]]\naddress = \"udp://:1\"\npriority = 3\n",
+            "marline.toml:3: key `live.priority`: invalid type: integer",
+            "in quotes",
+        ),
+        (
+            "[[live]]\naddress = \"udp://:1\"\n[[live]]\naddress = \"udp://:2\"\naddress = \"udp://:3\"\n",
+            "marline.toml:5: key `address`: it is given already, in line 4",
+            "leave one",
+        ),
+    ] {
+        let error = client(&[], Some(text)).unwrap_err();
+        let found = shown(&error);
+        assert!(
+            found.starts_with(message),
+            "{message}\nis not the start of\n{found}"
         );
         let found = error.hint().unwrap_or_default();
         assert!(
