@@ -1,10 +1,10 @@
 //! `marline client`: local proxies over a session with a server.
 
-use super::service::Service;
+use super::service::{Service, unbound};
 use super::{CliError, live, runtime, schedulers};
 use crate::budget::{Ledger, Metered, Month};
 use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
-use crate::control::Manage;
+use crate::control::{Manage, ManageError};
 use crate::endpoint::client::FailureKind;
 use crate::endpoint::{self, ClientOptions, ConnectError};
 use crate::identity::Identity;
@@ -94,15 +94,17 @@ impl Client {
     /// # Errors
     /// Wrong configuration, an unusable key file, a busy port, another instance at the control socket.
     pub async fn bind(args: Args) -> Result<Self, CliError> {
-        let config = args.load()?;
+        let source = args.source()?;
+        let config = ClientConfig::check(&source)?;
         let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
         let ledger = Ledger::load(config.usage.clone(), Month::now()).map_err(|error| {
             CliError::runtime(error)
                 .hint("mend the file, or remove it: what was carried this month is forgotten then")
         })?;
-        let service = Service::bind(&config.common).await?;
-        let front = Front::bind(&config).await?;
-        let inlets = Inlets::bind(&config.live).await?;
+        let service = Service::bind(&source, &config.common).await?;
+        let unbound = |error| unbound(&source, &error);
+        let front = Front::bind(&config).await.map_err(unbound)?;
+        let inlets = Inlets::bind(&config.live).await.map_err(unbound)?;
         let tunnel = config.tun.as_ref().map(ClientTunnel::open).transpose();
         let tunnel = tunnel.map_err(|error| {
             let hint = error.hint();
@@ -221,8 +223,12 @@ fn unconnected(error: &ConnectError) -> CliError {
 }
 
 impl Args {
+    fn source(&self) -> Result<Source<RawClient>, ConfigError> {
+        Source::load(self.raw.clone(), self.config.as_deref())
+    }
+
     fn load(&self) -> Result<ClientConfig, ConfigError> {
-        ClientConfig::check(&Source::load(self.raw.clone(), self.config.as_deref())?)
+        ClientConfig::check(&self.source()?)
     }
 }
 
@@ -232,7 +238,8 @@ async fn reload<M: Manage>(args: &Args, current: &mut ClientConfig, managed: &M)
     let new = match args.load() {
         Ok(new) => new,
         Err(error) => {
-            tracing::error!("the configuration was not reloaded: {error}");
+            let error = CliError::from(error);
+            tracing::error!("the configuration was not reloaded: {}", error.in_one());
             return;
         }
     };
@@ -249,7 +256,14 @@ async fn reload<M: Manage>(args: &Args, current: &mut ClientConfig, managed: &M)
         };
         match result {
             Ok(()) => tracing::info!("reload: {what}"),
-            Err(error) => tracing::error!("reload: {what}: {error}"),
+            Err(ManageError { message, hint }) => {
+                let error = CliError::runtime(message);
+                let error = match hint {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                };
+                tracing::error!("reload: {what}: {}", error.in_one());
+            }
         }
     }
     let rest = ClientConfig {
@@ -266,7 +280,7 @@ async fn reload<M: Manage>(args: &Args, current: &mut ClientConfig, managed: &M)
 mod tests {
     use super::*;
     use crate::config::PathSpec;
-    use crate::control::{ManageError, Status};
+    use crate::control::Status;
     use crate::identity::{ConnectionString, PublicKey};
     use std::fs;
     use std::sync::Mutex;

@@ -71,6 +71,14 @@ impl CliError {
         self
     }
 
+    /// The message and the mend in one line, for a log.
+    pub(super) fn in_one(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{} (hint: {hint})", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// Prints the error to standard error and returns the exit code for it.
     pub fn report(&self) -> ExitCode {
         if self.kind != Kind::BrokenPipe {

@@ -62,6 +62,7 @@ pub struct Args {
 /// A server's configuration and local sockets, bound before clients are let in.
 #[derive(Debug)]
 pub struct Server {
+    source: Source<RawServer>,
     config: ServerConfig,
     identity: Identity,
     tunnel: Option<ServerTunnel>,
@@ -78,7 +79,7 @@ impl Server {
         let source = Source::load(args.raw, args.config.as_deref())?;
         let config = ServerConfig::check(&source)?;
         let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
-        let mut service = Service::bind(&config.common).await?;
+        let mut service = Service::bind(&source, &config.common).await?;
         let tunnel = match &config.tun {
             Some(tun) => {
                 let (policy, key) = (config.targets.clone(), identity.public_key());
@@ -94,6 +95,7 @@ impl Server {
             None => None,
         };
         Ok(Server {
+            source,
             config,
             identity,
             tunnel,
@@ -211,7 +213,8 @@ async fn start(args: Args) -> Result<(), CliError> {
     };
     options.listen.tcp = config.tcp;
     options.listen.tcp_congestion.clone_from(&config.tcp_cc);
-    let server = endpoint::Server::bind(options).map_err(unbound)?;
+    let server = endpoint::Server::bind(options);
+    let server = server.map_err(|error| unbound(&program.source, error))?;
     for address in server.local_addrs() {
         let carriers = if config.tcp { "UDP and TCP" } else { "UDP" };
         tracing::info!("listening at {carriers} {address}");
@@ -238,24 +241,35 @@ async fn start(args: Args) -> Result<(), CliError> {
     result
 }
 
-fn unbound(error: BindError) -> CliError {
-    let hint = match &error {
-        BindError::Listen(ListenError::Socket { source, .. }) => match source {
-            SocketError::Busy {
-                protocol: "TCP", ..
-            } => {
-                "another program, perhaps a web server, has that TCP port: choose another with --listen, or do without TCP: --tcp off"
-            }
-            SocketError::Congestion { .. } => "correct --tcp-cc",
-            SocketError::Busy { .. } => {
-                "another program, perhaps another `marline server`, has that port: stop it, or choose another with --listen"
-            }
-            _ => "choose an address of this host with --listen, or 0.0.0.0 for all",
-        },
-        BindError::Listen(_) => "check --listen and --identity",
+/// What `source` asks for and the system refuses.
+fn unbound(source: &Source<RawServer>, error: BindError) -> CliError {
+    let (address, refused) = match error {
+        BindError::Listen(ListenError::Socket { addr, source }) => (addr, source),
+        BindError::Listen(_) => {
+            return CliError::runtime(error).hint("check --listen and --identity");
+        }
         BindError::Config(_) => return CliError::usage(error),
     };
-    CliError::runtime(error).hint(hint)
+    let mut place = source.place_of("listen", address);
+    let key = place.key();
+    let hint = match &refused {
+        SocketError::Busy {
+            protocol: "TCP", ..
+        } => format!(
+            "another program, perhaps a web server, has that TCP port: choose another with {key}, or do without TCP: --tcp off"
+        ),
+        SocketError::Busy { .. } => format!(
+            "another program, perhaps another `marline server`, has that port: stop it, or choose another with {key}"
+        ),
+        SocketError::Congestion { .. } => {
+            if let Some(name) = &source.raw.tcp_cc {
+                place = source.place("tcp-cc", name);
+            }
+            format!("correct {}", place.key())
+        }
+        _ => format!("choose an address of this host with {key}, or 0.0.0.0 for all"),
+    };
+    CliError::runtime(format!("{place}: {refused}")).hint(hint)
 }
 
 /// The address of this host that a packet to the public network would have, of the family of `any`. Nothing is sent.

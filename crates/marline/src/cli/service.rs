@@ -2,11 +2,12 @@
 
 use super::CliError;
 use super::signals::{Signal, Signals};
-use crate::config::CommonConfig;
+use crate::config::{CommonConfig, Raw, Source};
 use crate::control::{self, ControlSocket, Manage};
 use crate::metrics;
 use crate::proxy::Tasks;
 use crate::proxy::front::{ListenError, listen_tcp};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -25,15 +26,39 @@ pub(super) struct Service {
     control: Option<ControlSocket>,
 }
 
-impl From<ListenError> for CliError {
-    fn from(error: ListenError) -> Self {
-        let hint = error.hint();
-        CliError::runtime(error).hint(hint)
-    }
+/// An address that `source` asks for and the system refuses.
+pub(super) fn unbound<R: Raw>(source: &Source<R>, refused: &ListenError) -> CliError {
+    let ListenError {
+        key,
+        address,
+        error,
+    } = refused;
+    let place = source.place_of(key, *address);
+    let hint = match (error.kind(), source.rival(key, *address)) {
+        (ErrorKind::AddrInUse, Some(rival)) => {
+            format!("{rival} has that port, too: choose another for one of them")
+        }
+        (ErrorKind::AddrInUse, None) => {
+            let key = place.key();
+            format!("another program has that port: stop it, or choose another with {key}")
+        }
+        (ErrorKind::AddrNotAvailable, _) => {
+            format!("{} is not an address of this host", address.ip())
+        }
+        (ErrorKind::PermissionDenied, _) => {
+            "ports below 1024 need more rights: choose a higher one".to_owned()
+        }
+        _ => format!("choose another address with {}", place.key()),
+    };
+    CliError::runtime(format!("{place}: cannot listen there: {error}")).hint(hint)
 }
 
 impl Service {
-    pub(super) async fn bind(config: &CommonConfig) -> Result<Self, CliError> {
+    /// Binds what `config` asks for, which was read from `source`.
+    pub(super) async fn bind<R: Raw>(
+        source: &Source<R>,
+        config: &CommonConfig,
+    ) -> Result<Self, CliError> {
         let control = match &config.control {
             Some(path) => Some(ControlSocket::bind(path).await.map_err(|error| {
                 let hint = error.hint();
@@ -42,7 +67,10 @@ impl Service {
             None => None,
         };
         let metrics = match config.metrics {
-            Some(address) => Some(listen_tcp("metrics", address).await?),
+            Some(address) => {
+                let listener = listen_tcp("metrics", address).await;
+                Some(listener.map_err(|error| unbound(source, &error))?)
+            }
             None => None,
         };
         Ok(Service {

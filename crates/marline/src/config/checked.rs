@@ -1,6 +1,7 @@
 //! The configuration as the program accepts it: every value parsed, every contradiction refused.
 
 use super::error::{ConfigError, Problem};
+use super::listening::{SERVER, SOCKS, apart};
 use super::live_entries::{live_in, live_out};
 use super::names::{self, Congestion, Schedulers};
 use super::path::control;
@@ -11,16 +12,14 @@ use super::tun::{default_state, switch, tun_in, tun_out};
 use super::{Advertised, Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut};
 use crate::control;
 use crate::control::status::Role;
-use crate::identity::{AllowList, ConnectionString, DEFAULT_PORT, KeyTextError, PublicKey};
+use crate::identity::{AllowList, ConnectionString, KeyTextError, PublicKey};
 use crate::proxy::AsObjects;
 use crate::proxy::policy::{Policy, Rule};
 use marline_proto::Config as SessionConfig;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The SOCKS5 proxy's address when none is given.
-const SOCKS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const IDLE_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
@@ -163,7 +162,7 @@ impl ClientConfig {
         };
         let paths = paths(source)?;
         let schedulers = Schedulers::read(source, &raw.scheduler)?;
-        Ok(ClientConfig {
+        let config = ClientConfig {
             server,
             identity: identity(source, raw.identity.as_ref())?,
             tun: tun_in(source, &paths, &schedulers)?,
@@ -182,7 +181,9 @@ impl ClientConfig {
                 control: control_path(source, raw.control.as_ref(), Role::Client),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
             },
-        })
+        };
+        apart(source)?;
+        Ok(config)
     }
 }
 
@@ -213,10 +214,7 @@ impl ServerConfig {
             listen.push(address);
         }
         if listen.is_empty() {
-            listen = vec![
-                (Ipv4Addr::UNSPECIFIED, DEFAULT_PORT).into(),
-                (Ipv6Addr::UNSPECIFIED, DEFAULT_PORT).into(),
-            ];
+            listen = SERVER.to_vec();
         }
         let rules = |key, values: &[Written]| -> Result<Vec<Rule>, ConfigError> {
             values
@@ -236,7 +234,7 @@ impl ServerConfig {
             None => MAX_FLOWS,
         };
         let schedulers = Schedulers::read(source, &raw.scheduler)?;
-        Ok(ServerConfig {
+        let config = ServerConfig {
             listen,
             tcp: match &raw.tcp {
                 Some(value) => source.read("tcp", value, switch)?,
@@ -264,7 +262,9 @@ impl ServerConfig {
                 control: control_path(source, raw.control.as_ref(), Role::Server),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
             },
-        })
+        };
+        apart(source)?;
+        Ok(config)
     }
 }
 
@@ -367,26 +367,8 @@ fn objects(source: &Source<RawClient>) -> Result<AsObjects, ConfigError> {
 }
 
 fn forwards(source: &Source<RawClient>) -> Result<Vec<Forward>, ConfigError> {
-    let mut forwards: Vec<Forward> = Vec::new();
-    for value in &source.raw.forward {
-        let forward = source.read("forward", value, |text| {
-            let forward: Forward = text.parse()?;
-            let clash = |other: &&Forward| {
-                other.listen == forward.listen
-                    && other.target.protocol() == forward.target.protocol()
-                    && forward.listen.port() != 0
-            };
-            match forwards.iter().find(clash) {
-                Some(other) => Err(Problem::new(format!(
-                    "{} already listens there, for {}",
-                    other.listen, other.target
-                ))),
-                None => Ok(forward),
-            }
-        })?;
-        forwards.push(forward);
-    }
-    Ok(forwards)
+    let read = |value| source.read("forward", value, str::parse);
+    source.raw.forward.iter().map(read).collect()
 }
 
 fn socks_login(source: &Source<RawClient>) -> Result<Option<SocksLogin>, ConfigError> {

@@ -84,6 +84,32 @@ impl ConfigError {
     }
 }
 
+impl Place {
+    /// The key as one gives it there: `--KEY`, or `` `KEY` in FILE ``.
+    pub fn key(&self) -> String {
+        match self {
+            Place::Flag { key, .. } => format!("--{key}"),
+            Place::File { file, key, .. } => {
+                let key = key.as_deref().unwrap_or_default();
+                format!("`{key}` in {}", file.display())
+            }
+        }
+    }
+
+    /// Within a sentence about another value, from the same file if it is from one.
+    pub(super) fn brief(&self) -> String {
+        match self {
+            Place::File {
+                line: Some(line),
+                key: Some(key),
+                value,
+                ..
+            } => format!("`{key}` \"{value}\" in line {line}"),
+            place => place.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -157,17 +157,7 @@ impl LiveIn {
     /// What is wrong with the text, and the mend.
     pub fn parse(text: &str, defaults: &LiveDefaults) -> Result<Self, Problem> {
         let (address, options) = split(text, &IN_OPTIONS)?;
-        let listen = match address.strip_prefix(':') {
-            Some(port) => {
-                let any = listen_address(&format!("0.0.0.0:{port}"));
-                any.map_err(|_| {
-                    Problem::new(format!("`{port}` is not a port"))
-                        .hint("write a number up to 65535, and options after a comma: `udp://:5000,latency=150ms`")
-                })?
-            }
-            None => listen_address(address)?,
-        };
-        refuse_multicast(listen.ip())?;
+        let listen = listen_at(address)?;
         let mut entry = LiveIn {
             name: LiveName::default(),
             listen,
@@ -255,6 +245,27 @@ impl FromStr for LiveOut {
         }
         Ok(entry)
     }
+}
+
+/// Where a client's entry listens.
+pub(super) fn listen(text: &str) -> Result<SocketAddr, Problem> {
+    listen_at(split(text, &IN_OPTIONS)?.0)
+}
+
+fn listen_at(address: &str) -> Result<SocketAddr, Problem> {
+    let listen = match address.strip_prefix(':') {
+        Some(port) => {
+            let any = listen_address(&format!("0.0.0.0:{port}"));
+            any.map_err(|_| {
+                Problem::new(format!("`{port}` is not a port")).hint(
+                    "write a number up to 65535, and options after a comma: `udp://:5000,latency=150ms`",
+                )
+            })?
+        }
+        None => listen_address(address)?,
+    };
+    refuse_multicast(listen.ip())?;
+    Ok(listen)
 }
 
 /// A latency budget.

@@ -59,14 +59,7 @@ pub(super) fn live_in(
             let mut entry = LiveIn::parse(text, &defaults)?;
             entry.scheduler = entry.scheduler.or(auto);
             same_name(entries.iter().map(|other| &other.name), &entry.name)?;
-            let clash = |other: &&LiveIn| other.listen == entry.listen && entry.listen.port() != 0;
-            match entries.iter().find(clash) {
-                Some(other) => Err(Problem::new(format!(
-                    "live {} already listens there",
-                    other.name
-                ))),
-                None => Ok(entry),
-            }
+            Ok(entry)
         })?;
         entries.push(entry);
     }

@@ -5,6 +5,7 @@ mod checked;
 mod error;
 mod file;
 mod forward;
+mod listening;
 mod live;
 mod live_entries;
 mod names;
@@ -22,6 +23,7 @@ pub use checked::{ClientConfig, CommonConfig, ServerConfig, SocksLogin, default_
 pub use error::{ConfigError, Place, Problem};
 pub use forward::Forward;
 pub(crate) use forward::priority;
+pub use listening::Listening;
 pub use live::{FrameTerms, LiveDefaults, LiveIn, LiveOut, live_target};
 pub use names::{AUTO, Congestion, Schedulers, scheduler};
 pub use path::PathSpec;

@@ -5,6 +5,7 @@
     reason = "comments here are the flags' help, where brackets mean that a part may be left out"
 )]
 
+use super::listening::{self, Listening};
 use super::source::{Entry, Raw, Written, keys};
 use serde::Deserialize;
 
@@ -235,6 +236,10 @@ impl Raw for RawClient {
         }
     }
 
+    fn listening(&self) -> Vec<Listening<'_>> {
+        listening::of_client(self)
+    }
+
     fn other() -> (&'static str, Vec<String>) {
         (RawServer::SUBCOMMAND, keys::<RawServer>())
     }
@@ -268,6 +273,10 @@ impl Raw for RawServer {
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
         }
+    }
+
+    fn listening(&self) -> Vec<Listening<'_>> {
+        listening::of_server(self)
     }
 
     fn other() -> (&'static str, Vec<String>) {

@@ -2,6 +2,7 @@
 
 use super::error::{ConfigError, Place, Problem};
 use super::file::File;
+use super::listening::Listening;
 use serde::de::{DeserializeOwned, Error as _, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::convert::Infallible;
@@ -111,6 +112,9 @@ pub trait Raw: clap::Args + DeserializeOwned + Default {
     /// These values, completed by those of `file`. A list that is given replaces the file's list.
     #[must_use]
     fn over(self, file: Self) -> Self;
+
+    /// Where it listens, as far as that can be read.
+    fn listening(&self) -> Vec<Listening<'_>>;
 
     /// Keys of the other subcommand and its name, to tell a misplaced key from a misspelt one.
     fn other() -> (&'static str, Vec<String>);

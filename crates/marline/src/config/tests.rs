@@ -357,7 +357,7 @@ fn errors_in_flags_name_the_flag_and_the_value() {
                 "--forward",
                 "tcp:127.0.0.1:1=b:1",
             ],
-            "--forward tcp:127.0.0.1:1=b:1: 127.0.0.1:1 already listens",
+            "--forward tcp:127.0.0.1:1=b:1: that port is taken by --forward tcp:127.0.0.1:1=a:1",
         ),
     ] {
         let mut all = words.clone();
@@ -434,6 +434,68 @@ fn the_same_port_serves_tcp_and_udp() {
         "udp:127.0.0.1:53=d:53",
     ];
     assert_eq!(client(&words, None).unwrap().forwards.len(), 2);
+}
+
+#[test]
+fn two_values_that_ask_for_one_port_are_both_named() {
+    for (words, message) in [
+        (
+            &[
+                "--live",
+                "udp://:5000",
+                "--live",
+                "udp://127.0.0.1:5000,name=b",
+            ][..],
+            "--live udp://127.0.0.1:5000,name=b: that port is taken by --live udp://:5000",
+        ),
+        (
+            &[
+                "--forward",
+                "udp:127.0.0.1:5000=h:1",
+                "--live",
+                "udp://:5000",
+            ],
+            "--live udp://:5000: that port is taken by --forward udp:127.0.0.1:5000=h:1",
+        ),
+        (
+            &["--metrics", "0.0.0.0:1080"],
+            "--metrics 0.0.0.0:1080: that port is taken by 127.0.0.1:1080, the default of `socks`",
+        ),
+    ] {
+        let error = client(&[&["--server", "S"], words].concat(), None).unwrap_err();
+        assert_eq!(error.to_string(), message);
+        assert!(error.hint().unwrap_or_default().contains("another port"));
+    }
+    let file = "server = \"S\"\nlive = [\n  \"udp://:5000\",\n  \"udp://:5000,name=b\",\n]\n";
+    assert_eq!(
+        shown(&client(&[], Some(file)).unwrap_err()),
+        "marline.toml:4: key `live`: \"udp://:5000,name=b\": \
+         that port is taken by `live` \"udp://:5000\" in line 3"
+    );
+    let server = |words: &[&str]| server(&[&["--allow-client", "K"], words].concat());
+    let metrics = ["--listen", "127.0.0.1:9", "--metrics", "127.0.0.1:9"];
+    let error = server(&metrics).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "--metrics 127.0.0.1:9: that port is taken by --listen 127.0.0.1:9"
+    );
+    assert!(server(&[&metrics[..], &["--tcp", "off"]].concat()).is_ok());
+    // Where they differ, or the system may allow both.
+    for words in [
+        &[
+            "--live",
+            "udp://127.0.0.1:1",
+            "--live",
+            "udp://127.0.0.2:1,name=b",
+        ][..],
+        &["--live", "udp://:0", "--live", "udp://:0,name=b"],
+        &["--live", "udp://[::]:1", "--live", "udp://:1,name=b"],
+    ] {
+        assert!(
+            client(&[&["--server", "S"], words].concat(), None).is_ok(),
+            "{words:?}"
+        );
+    }
 }
 
 #[test]

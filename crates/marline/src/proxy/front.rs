@@ -19,7 +19,7 @@ pub struct Front {
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
-#[error("--{key} {address}: cannot listen there: {error}")]
+#[error("cannot listen at {address}: {error}")]
 pub struct ListenError {
     /// The key that asks for it.
     pub key: &'static str,
@@ -27,25 +27,6 @@ pub struct ListenError {
     pub address: SocketAddr,
     /// What the system said.
     pub error: io::Error,
-}
-
-impl ListenError {
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        let key = self.key;
-        match self.error.kind() {
-            io::ErrorKind::AddrInUse => {
-                format!("another program has that port: stop it, or choose another with --{key}")
-            }
-            io::ErrorKind::AddrNotAvailable => {
-                format!("{} is not an address of this host", self.address.ip())
-            }
-            io::ErrorKind::PermissionDenied => {
-                "ports below 1024 need more rights: choose a higher one".to_owned()
-            }
-            _ => format!("choose another address with --{key}"),
-        }
-    }
 }
 
 impl Front {

@@ -193,6 +193,39 @@ async fn a_busy_port_and_a_second_instance_are_named_before_anything_is_dialled(
         "{error}"
     );
 
+    // From a file, the line and the key are named, whatever of the two asks.
+    let file = folder.path().join("client.toml");
+    let file = file.to_str().unwrap();
+    let fixed = format!("server = \"{server}\"\nidentity = \"{key}\"\ncontrol = \"off\"\n");
+    for (keys, value) in [
+        (format!("socks = \"{taken}\"\n"), &taken),
+        (
+            format!("socks = \"off\"\nforward = [\n  \"tcp:{taken}=h:1\",\n]\n"),
+            &format!("tcp:{taken}=h:1"),
+        ),
+        (format!("socks = \"off\"\nmetrics = \"{taken}\"\n"), &taken),
+    ] {
+        std::fs::write(file, format!("{fixed}{keys}")).unwrap();
+        let error = Client::bind(args(&["--config", file])).await.unwrap_err();
+        let error = format!("{error:?}");
+        let line = 1 + format!("{fixed}{keys}")
+            .lines()
+            .position(|line| line.contains(&taken))
+            .unwrap();
+        let key = keys
+            .lines()
+            .rev()
+            .find_map(|line| line.split_once(" = "))
+            .unwrap()
+            .0;
+        for part in [
+            format!("{file}:{line}: key `{key}`: \\\"{value}\\\": cannot listen there"),
+            format!("choose another with `{key}` in {file}"),
+        ] {
+            assert!(error.contains(&part), "{part} is not in {error}");
+        }
+    }
+
     let words = [
         "--server",
         &server,

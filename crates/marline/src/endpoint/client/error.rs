@@ -78,10 +78,10 @@ impl PathFailure {
                  `--allow-clients-file` and send it SIGHUP"
             )),
             DialError::Socket(SocketError::BadInterface { .. } | SocketError::NotLocal { .. }) => {
-                Some("correct `--path`, or plug the interface in".to_owned())
+                Some("correct the path, or plug the interface in".to_owned())
             }
             DialError::Socket(SocketError::Congestion { .. }) => {
-                Some("correct `tcp-cc=` of `--path`".to_owned())
+                Some("correct `tcp-cc=` of that path".to_owned())
             }
             _ => None,
         };
