@@ -34,8 +34,8 @@ pub(super) struct Args {
 enum Action {
     /// Dial a further path.
     Add {
-        /// Interface or source address, with options:
-        /// LOCAL[,standby][,cost=N][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME].
+        /// Interface, source address or `any`, with options as for --path of `marline client`:
+        /// LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME].
         #[arg(value_name = "PATH")]
         path: String,
     },
@@ -90,5 +90,21 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     match status::request(args.control.as_ref(), &request)? {
         Outcome::Done => output::line(&done),
         other => Err(CliError::runtime(format!("unexpected answer: {other:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_lists_every_option_of_a_path() {
+        let command = <Action as Subcommand>::augment_subcommands(clap::Command::new("paths"));
+        let add = command.find_subcommand("add").unwrap();
+        let path = add.get_positionals().next().unwrap();
+        let help = path.get_help().unwrap().to_string();
+        for option in PathSpec::OPTIONS {
+            assert!(help.contains(&format!("[,{option}")), "{option}: {help}");
+        }
     }
 }

@@ -59,7 +59,10 @@ impl Schedulers {
                 let split = text.split_once('=').filter(|(kind, _)| !kind.contains(':'));
                 let (kinds, name): (Vec<FlowKind>, &str) = match split {
                     // Blocks and objects have it too, if it serves them.
-                    None => (kinds_of(text), text),
+                    None => {
+                        for_one_kind(text)?;
+                        (kinds_of(text), text)
+                    }
                     Some((word, name)) => {
                         let kind = FlowKind::ALL.into_iter().find(|kind| kind.name() == word);
                         let Some(kind) = kind else {
@@ -163,6 +166,28 @@ pub(super) fn congestion(text: &str) -> Result<Congestion, Problem> {
             rate,
         }),
     }
+}
+
+/// Refuses a scheduler without a kind that does not serve all of [`KINDS`], and says with which it may be named.
+fn for_one_kind(text: &str) -> Result<(), Problem> {
+    let Ok(choice) = text.parse::<Choice>() else {
+        return Ok(());
+    };
+    let kinds = choice.entry().kinds;
+    if KINDS.iter().all(|kind| kinds.contains(kind)) {
+        return Ok(());
+    }
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    let ways: Vec<String> = names
+        .iter()
+        .map(|kind| format!("`{kind}={text}`"))
+        .collect();
+    Err(Problem::new(format!(
+        "scheduler `{}` serves {} flows only",
+        choice.name(),
+        names.join(" and ")
+    ))
+    .hint(format!("name it for these: {}", ways.join(" or "))))
 }
 
 /// Kinds that a scheduler named without one is for.

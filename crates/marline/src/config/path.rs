@@ -14,9 +14,6 @@ const MAX_INTERFACE: usize = 15;
 const MAX_NAME: usize = 64;
 /// Longest name of a congestion control that Linux takes (`TCP_CA_NAME_MAX` less the closing zero).
 const MAX_CONTROL: usize = 15;
-const OPTIONS: [&str; 7] = [
-    "standby", "cost", "budget", "server", "carrier", "tcp-cc", "name",
-];
 
 /// A path as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +35,13 @@ pub struct PathSpec {
     /// Congestion control of the kernel, as it calls it, where TCP carries the path; `None` for the
     /// system's own choice.
     pub tcp_cc: Option<String>,
+}
+
+impl PathSpec {
+    /// What may follow the local address, for help and hints.
+    pub const OPTIONS: [&str; 7] = [
+        "standby", "cost", "budget", "server", "carrier", "tcp-cc", "name",
+    ];
 }
 
 impl Default for PathSpec {
@@ -185,8 +189,13 @@ impl FromStr for PathSpec {
                     )));
                 }
                 _ => {
-                    return Err(Problem::new(format!("unknown option `{key}`"))
-                        .hint(nearest(key, &OPTIONS, "option")));
+                    return Err(
+                        Problem::new(format!("unknown option `{key}`")).hint(nearest(
+                            key,
+                            &PathSpec::OPTIONS,
+                            "option",
+                        )),
+                    );
                 }
             }
         }

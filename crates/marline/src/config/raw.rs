@@ -89,8 +89,8 @@ pub struct RawClient {
     /// Give it once for each rule.
     #[arg(long, value_name = "RULE", value_parser = Written::flag)]
     pub tun_rule: Vec<Written>,
-    /// Scheduler of flows that choose none: NAME or NAME:KEY=VALUE:..., with stream= or packets= before it for one kind
-    /// of flow [default: auto]. Names and keys are listed below.
+    /// Scheduler of flows that choose none: NAME or NAME:KEY=VALUE:..., with stream=, packets=, blocks= or objects= before
+    /// it for one kind of flow. Give it once for each kind [default: auto]. Names and keys are listed below.
     #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
     /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none, or fixed=RATE
@@ -176,8 +176,8 @@ pub struct RawServer {
     /// Most flows that one client may have open at a time [default: 1024].
     #[arg(long, value_name = "COUNT", value_parser = Written::flag)]
     pub max_flows: Option<Written>,
-    /// Scheduler of what is sent to clients: NAME or NAME:KEY=VALUE:..., with stream= or packets= before it for one kind
-    /// of flow [default: auto]. Names and keys are listed below.
+    /// Scheduler of what is sent to clients: NAME or NAME:KEY=VALUE:..., with stream=, packets=, blocks= or objects= before
+    /// it for one kind of flow. Give it once for each kind [default: auto]. Names and keys are listed below.
     #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
     /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none, or fixed=RATE

@@ -1,10 +1,17 @@
 use super::*;
 use crate::identity::{ConnectionString, PublicKey};
+use marline_proto::wire::FlowKind;
 use std::fs;
 
 fn flags<R: Raw>(words: &[&str]) -> R {
     let command = R::augment_args(clap::Command::new("marline").no_binary_name(true));
     R::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
+}
+
+fn help_of<R: Raw>(flag: &str) -> String {
+    let command = R::augment_args(clap::Command::new("marline"));
+    let argument = command.get_arguments().find(|a| a.get_long() == Some(flag));
+    argument.unwrap().get_help().unwrap().to_string()
 }
 
 /// Connection strings for the words `S` and `T`, a key for `K`: the tests are about everything else.
@@ -339,6 +346,10 @@ fn errors_in_flags_name_the_flag_and_the_value() {
             "--scheduler stream=edpf: a scheduler for stream",
         ),
         (
+            vec!["--scheduler", "hop-jump:refuse=off"],
+            "--scheduler hop-jump:refuse=off: scheduler `hop-jump` serves blocks flows only",
+        ),
+        (
             vec!["--scheduler", "voices=edpf"],
             "--scheduler voices=edpf: unknown kind of flow",
         ),
@@ -369,6 +380,30 @@ fn errors_in_flags_name_the_flag_and_the_value() {
             error.to_string().starts_with(message),
             "{message}\nis not the start of\n{error}"
         );
+    }
+}
+
+#[test]
+fn a_scheduler_of_blocks_or_objects_says_how_it_is_named() {
+    for name in ["hop-jump", "sos"] {
+        let error = client(&["--server", "S", "--scheduler", name], None).unwrap_err();
+        let hint = error.hint().unwrap_or_default();
+        let kind = name
+            .parse::<marline_proto::sched::Choice>()
+            .unwrap()
+            .entry()
+            .kinds[0];
+        let way = format!("{}={name}", kind.name());
+        assert!(hint.contains(&format!("`{way}`")), "{hint}");
+        assert!(client(&["--server", "S", "--scheduler", &way], None).is_ok());
+    }
+    for help in [
+        help_of::<RawClient>("scheduler"),
+        help_of::<RawServer>("scheduler"),
+    ] {
+        for kind in FlowKind::ALL {
+            assert!(help.contains(&format!("{}=", kind.name())), "{help}");
+        }
     }
 }
 
@@ -495,6 +530,14 @@ fn two_values_that_ask_for_one_port_are_both_named() {
             client(&[&["--server", "S"], words].concat(), None).is_ok(),
             "{words:?}"
         );
+    }
+}
+
+#[test]
+fn the_help_lists_every_option_of_a_path() {
+    let help = help_of::<RawClient>("path");
+    for option in PathSpec::OPTIONS {
+        assert!(help.contains(&format!("[,{option}")), "{option}: {help}");
     }
 }
 
