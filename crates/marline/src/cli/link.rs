@@ -60,7 +60,9 @@ fn serve<At>(
 
 fn refused(error: EmulateError) -> CliError {
     match error {
-        EmulateError::Config { direction, source } => args::refused(direction.name(), &source),
+        EmulateError::Config { direction, source } => {
+            args::refused(direction.name(), &source, source.value())
+        }
         EmulateError::Listen { .. } => CliError::runtime(error)
             .hint("choose a free port of this machine, or port 0 to let the system choose"),
         EmulateError::Target { .. } => {

@@ -5,7 +5,7 @@ mod change;
 use crate::cli::CliError;
 use crate::emulate::{DevicesConfig, Direction, EmulatorConfig, Place};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, FromArgMatches};
-use marline_link::{ConfigError, Key, LinkConfig};
+use marline_link::{ConfigError, Key, Link, LinkConfig};
 use std::fs;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -138,11 +138,27 @@ impl Args {
     }
 
     fn link(&self, direction: Direction) -> Result<LinkConfig, CliError> {
-        read(self.pairs(direction)).map_err(|error| {
-            let own = &self.own[direction as usize];
-            let own = own.iter().any(|(key, _)| *key == error.key());
-            refused(if own { direction.name() } else { "" }, &error)
-        })
+        let link = read(self.pairs(direction)).and_then(possible);
+        link.map_err(|error| self.wrong(direction, &error))
+    }
+
+    /// What is wrong with the link of `direction` as an error of the flag that says so, as it was written. Of several
+    /// values of one flag it is not known which is meant.
+    fn wrong(&self, direction: Direction, error: &ConfigError) -> CliError {
+        let given = |pairs: &[(&str, String)]| -> Vec<String> {
+            let own = pairs.iter().filter(|(key, _)| *key == error.key());
+            own.map(|(_, value)| value.clone()).collect()
+        };
+        let own = given(&self.own[direction as usize]);
+        let (prefix, given) = match own.is_empty() {
+            true => ("", given(&self.both)),
+            false => (direction.name(), own),
+        };
+        let value = match &given[..] {
+            [written] if !error.value().is_empty() => written,
+            _ => error.value(),
+        };
+        refused(prefix, error, value)
     }
 
     /// The keys and values of one direction.
@@ -162,14 +178,18 @@ fn read(pairs: Vec<(&str, &str)>) -> Result<LinkConfig, ConfigError> {
     })
 }
 
+/// The link, if there can be one.
+fn possible(config: LinkConfig) -> Result<LinkConfig, ConfigError> {
+    Link::new(config.clone(), 0).map(|_| config)
+}
+
 /// A wrong value as an error of the flag, whose prefix is `up`, `down` or nothing.
-pub(super) fn refused(prefix: &str, error: &ConfigError) -> CliError {
+pub(super) fn refused(prefix: &str, error: &ConfigError, value: &str) -> CliError {
     let dash = if prefix.is_empty() { "" } else { "-" };
-    let blank = if error.value().is_empty() { "" } else { " " };
+    let blank = if value.is_empty() { "" } else { " " };
     CliError::usage(format!(
-        "--{prefix}{dash}{}{blank}{}: {}",
+        "--{prefix}{dash}{}{blank}{value}: {}",
         error.key(),
-        error.value(),
         error.accepted()
     ))
 }

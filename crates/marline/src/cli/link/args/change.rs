@@ -1,10 +1,10 @@
 //! `--at`: keys of a link that change while it runs.
 
-use super::read;
+use super::{possible, read};
 use crate::cli::CliError;
 use crate::emulate::Direction;
 use clap::{Arg, ArgAction};
-use marline_link::{Link, LinkConfig};
+use marline_link::LinkConfig;
 use std::time::Duration;
 
 /// One direction's link from a time on.
@@ -56,7 +56,7 @@ pub(super) fn resolve<'a>(
     for (at, flag, text, new) in parts {
         pairs = LinkConfig::layered(&new, &pairs);
         let config = read(pairs.clone())
-            .and_then(|config| Link::new(config.clone(), 0).map(|_| config))
+            .and_then(possible)
             .map_err(|error| CliError::usage(format!("--{flag} {text}: {error}")))?;
         changes.push(Change {
             at,
