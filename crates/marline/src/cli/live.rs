@@ -40,7 +40,7 @@ enum Action {
     /// say so. Entries with a deadline or objects=on have none.
     Target {
         /// A rate, such as 8mbps, or `auto` to have it measured.
-        #[arg(value_name = "RATE")]
+        #[arg(value_name = "RATE", allow_hyphen_values = true)]
         target: String,
         /// Name of the entry, where there are several.
         #[arg(long, value_name = "NAME")]

@@ -23,6 +23,7 @@ mod signals;
 mod sim;
 mod status;
 mod stop;
+mod words;
 
 pub use error::CliError;
 
@@ -67,10 +68,12 @@ enum Command {
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
-    let parsed = Cli::command().try_get_matches().and_then(|matches| {
-        let cli = Cli::from_arg_matches(&matches)?;
-        Ok((cli, matches))
-    });
+    let parsed = Cli::command()
+        .try_get_matches_from(words::joined(std::env::args_os()))
+        .and_then(|matches| {
+            let cli = Cli::from_arg_matches(&matches)?;
+            Ok((cli, matches))
+        });
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
