@@ -335,5 +335,10 @@ mod tests {
             "{string}"
         );
         assert_eq!(string.server(), named.identity().public_key());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "advertise = [\"vpn.example.com\"]\n").unwrap();
+        let (named, _folder) = server(&["--config", file.path().to_str().unwrap()]).await;
+        let string = named.connection_string(&bound).unwrap().to_string();
+        assert!(string.ends_with("@vpn.example.com:7001"), "{string}");
     }
 }
