@@ -27,11 +27,8 @@ impl Dial {
         let runtime = Arc::new(TokioRuntime);
         let endpoint =
             Endpoint::new(self.quic.endpoint(), None, path.socket, runtime).map_err(io)?;
-        // What quinn logs of the connection for as long as it lives, such as that nothing can be sent, is
-        // logged of this path.
-        let span = tracing::error_span!("path", from = %self.socket.bind, to = %self.remote);
-        let connecting = span
-            .in_scope(|| endpoint.connect_with(config, self.remote, tls::SERVER_NAME))
+        let connecting = endpoint
+            .connect_with(config, self.remote, tls::SERVER_NAME)
             .map_err(|error| DialError::NotMarline {
                 addr: self.remote,
                 detail: error.to_string(),

@@ -117,41 +117,6 @@ async fn a_silent_address_is_unreachable() {
     assert!(matches!(error, DialError::Unreachable { .. }), "{error}");
 }
 
-/// What was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend(text);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn what_quinn_logs_names_the_path() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    // Of this thread, which all of the test runs in.
-    let _guard = tracing::subscriber::set_default(subscriber);
-    let mut hosts = Hosts::new();
-    let dial = hosts.dial();
-    hosts.open(&dial).await;
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    let path = format!("path{{from=any interface to={}}}", hosts.addr);
-    let named = |line: &str| line.contains("quinn") && line.contains(&path);
-    assert!(text.lines().any(named), "{text}");
-}
-
 #[tokio::test]
 async fn a_refusal_reaches_the_client_as_code_and_words() {
     let mut hosts = Hosts::new();
