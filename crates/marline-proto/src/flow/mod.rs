@@ -5,6 +5,9 @@
 
 use core::ops::Range;
 
+use bytes::Bytes;
+use marline_base::Instant;
+
 mod buffer;
 mod code_budget;
 mod code_recv;
@@ -55,6 +58,17 @@ pub struct Symbol {
     pub offset: u64,
     /// Length (bytes); zero only for the end of a stream or an empty message.
     pub len: u32,
+}
+
+/// What an application wrote and the peer is not known to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Number of the message, block or object.
+    pub number: u64,
+    /// The message or block, or a piece of the object.
+    pub data: Bytes,
+    /// When a message's lifetime began; when anything else was written.
+    pub since: Instant,
 }
 
 impl Symbol {

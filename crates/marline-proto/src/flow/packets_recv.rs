@@ -329,6 +329,13 @@ impl PacketsRecv {
         }
     }
 
+    /// Nothing more will come: nothing waits for gaps.
+    pub(crate) fn let_go(&mut self) {
+        while !self.held.is_empty() {
+            self.skip_gap();
+        }
+    }
+
     fn skip_gap(&mut self) {
         if let Some((&first, _)) = self.held.first_key_value() {
             self.skip_to(first);

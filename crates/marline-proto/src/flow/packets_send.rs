@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
-use super::Symbol;
+use super::{Symbol, Unsettled};
 use crate::ranges::RangeSet;
 use crate::sched::{Refusal, Unit};
 use crate::wire::LEAST_PRIORITY;
@@ -204,10 +204,15 @@ impl PacketsSend {
         self.held < self.limit / 2 && self.unsent <= self.queue / 2
     }
 
-    /// Messages that are neither acknowledged nor given up, oldest first, each with when its lifetime began.
-    pub(crate) fn unsettled(&self) -> impl Iterator<Item = (Bytes, Instant)> {
-        let open = self.messages.iter().filter(|m| !m.done);
-        open.map(|m| (m.data.clone(), m.written))
+    /// Messages that are neither acknowledged nor given up, oldest first.
+    pub(crate) fn unsettled(&self) -> impl Iterator<Item = Unsettled> {
+        let numbered = (self.base..).zip(&self.messages);
+        let open = numbered.filter(|(_, m)| !m.done);
+        open.map(|(number, message)| Unsettled {
+            number,
+            data: message.data.clone(),
+            since: message.written,
+        })
     }
 
     fn message(&self, sequence: u64) -> Option<&Message> {
@@ -440,7 +445,9 @@ impl PacketsSend {
         self.finish_acked && self.messages.is_empty() && !self.must_forward()
     }
 
+    /// Forgets everything: the flow was reset. What the peer is not known to have counts as given up.
     pub(crate) fn abandon(&mut self) {
+        self.expired += self.messages.iter().filter(|m| !m.done).count() as u64;
         self.base = self.count();
         self.next = self.base;
         self.messages.clear();

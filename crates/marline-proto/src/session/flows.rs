@@ -177,6 +177,16 @@ impl Session {
         }
     }
 
+    /// Does a flow of messages, blocks or objects take more now? If it does not, [`Event::FlowWritable`] tells when
+    /// it does.
+    pub fn has_room(&mut self, id: FlowId) -> bool {
+        let has_room = self.writable(id) > 0;
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.was_blocked |= !has_room;
+        }
+        has_room
+    }
+
     /// Writes to a stream; returns how many of the bytes were taken, at least one unless `data` is
     /// empty.
     ///
@@ -378,7 +388,13 @@ impl Session {
         self.rest = None;
         flow.reset = Some(code);
         flow.final_size = flow.send.final_size();
+        if let SendHalf::Units(units) = &flow.send {
+            flow.counters.units.cancelled += units.open();
+        }
         flow.send.abandon();
+        if let SendHalf::Packets(packets) = &flow.send {
+            flow.counters.expired_messages = packets.expired();
+        }
         flow.queues.clear();
         self.waiting.account(flow);
         rewish(&mut self.wishes, flow);
@@ -418,13 +434,19 @@ impl Session {
     }
 
     /// The next message of a packets flow, or how things stand.
+    ///
+    /// After the session's end nothing is waited for any more: the peer believes that what has arrived was delivered.
     pub fn receive(&mut self, id: FlowId) -> Chunk {
+        let closing = self.ending.is_some();
         let Some(flow) = self.flows.get_mut(&id) else {
             return Chunk::Finished;
         };
         let RecvHalf::Packets(recv) = &mut flow.recv else {
             return Chunk::Finished;
         };
+        if closing {
+            recv.let_go();
+        }
         if let Some(message) = recv.read() {
             flow.counters.read_bytes += message.len() as u64;
             return Chunk::Data(message);

@@ -4,11 +4,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use bytes::Bytes;
-use marline_base::Instant;
-
 use super::Session;
-use crate::flow::{Flow, RecvHalf, SendHalf};
+use crate::flow::{Flow, RecvHalf, SendHalf, Unsettled};
 use crate::path::Path;
 use crate::stats::{Credit, FlowCounters, FlowStats, PathStats, SessionStats};
 use crate::wire::{FlowId, PathId};
@@ -35,14 +32,21 @@ impl Session {
 
     /// What an open flow has counted; `None` once it is closed.
     pub fn flow_counters(&self, id: FlowId) -> Option<FlowCounters> {
-        self.flows.get(&id).map(flow_counters)
+        let flow = self.flows.get(&id)?;
+        let mut counters = flow_counters(flow);
+        if let SendHalf::Units(units) = &flow.send
+            && self.is_closing()
+        {
+            // The peer will not say any more what became of them.
+            counters.units.cancelled += units.given_up();
+        }
+        Some(counters)
     }
 
     /// Messages, blocks or pieces of objects that the peer is not known to have and that are not given up, in the
-    /// order in which they were written, each with when its lifetime began; none once the flow is closed. After the
-    /// session's end that is what was under way then: an application may send it over the next session, where some
-    /// of it may come a second time.
-    pub fn unsettled(&self, id: FlowId) -> Vec<(Bytes, Instant)> {
+    /// order in which they were written; none once the flow is closed. After the session's end that is what was under
+    /// way then: an application may send it over the next session, where some of it may come a second time.
+    pub fn unsettled(&self, id: FlowId) -> Vec<Unsettled> {
         match self.flows.get(&id).map(|flow| &flow.send) {
             Some(SendHalf::Packets(packets)) => packets.unsettled().collect(),
             Some(SendHalf::Units(units)) => units.unsettled().collect(),

@@ -1,6 +1,7 @@
 //! A live flow with a latency budget over links that lose in bursts: nothing is missing at the end.
 
 use bytes::Bytes;
+use marline_proto::flow::Chunk;
 use marline_proto::path::PathParams;
 use marline_proto::wire::{FlowId, FlowKind};
 use marline_proto::{Config, FlowOptions};
@@ -229,4 +230,62 @@ fn what_waited_before_it_was_sent_is_given_up_so_much_sooner() {
             "{after} ms"
         );
     }
+}
+
+/// After the end of a session an application may send over the next one what is not known to have arrived; so all that
+/// is must have been delivered, also what waited for a gap.
+#[test]
+fn what_was_acknowledged_before_the_session_ended_was_delivered() {
+    for seed in 0..8 {
+        let mut lab = Lab::new(seed, &Config::default());
+        lab.path("rate=20mbit,delay=60ms,queue=200ms,loss=5%");
+        lab.path("rate=20mbit,delay=100ms,queue=200ms,loss=5%");
+        lab.run_for(ms(500));
+        let flow = ten_megabits(&mut lab, "edpf");
+        lab.run_for(ms(1_000 + 7 * seed));
+        lab.world.session(End::Server).close(0, "the server stops");
+        lab.run_for(secs(1));
+        let client = lab.world.session(End::Client);
+        assert!(client.is_closing());
+        let written = client.flow_counters(flow).expect("open").written_bytes / 1_250;
+        let unsettled = client.unsettled(flow);
+        let server = lab.world.session(End::Server);
+        while let Chunk::Data(_) = server.receive(flow) {}
+        let delivered = server.flow_counters(flow).expect("open").delivered_messages;
+        // Most of what is not known to have arrived has not.
+        let least = written - unsettled.len() as u64;
+        assert!(
+            (least..=least + 250).contains(&delivered),
+            "seed {seed}: {delivered} of {written} were delivered, {} are unsettled",
+            unsettled.len()
+        );
+    }
+}
+
+/// What is left in a flow that its receiver has closed is not lost without a trace.
+#[test]
+fn what_the_other_end_wants_no_more_is_given_up() {
+    let mut lab = Lab::new(1, &Config::default());
+    lab.path(LINK);
+    lab.run_for(ms(500));
+    let flow = ten_megabits(&mut lab, "hedge");
+    lab.run_for(ms(1_000));
+    lab.world.session(End::Server).stop(flow, 0);
+    let mut before = lab.world.session(End::Client).unsettled(flow).len() as u64;
+    for _ in 0..100 {
+        lab.run_for(ms(1));
+        let client = lab.world.session(End::Client);
+        let unsettled = client.unsettled(flow).len() as u64;
+        let expired = client.flow_counters(flow).expect("open").expired_messages;
+        if unsettled == 0 {
+            // One a millisecond is written, and some are acknowledged.
+            assert!(
+                expired.abs_diff(before) < 60 && expired > 20,
+                "{expired} {before}"
+            );
+            return;
+        }
+        before = unsettled;
+    }
+    panic!("it never heard of it");
 }

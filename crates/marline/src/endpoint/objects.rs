@@ -242,10 +242,16 @@ impl Objects {
         self.units.shared.is_over()
     }
 
-    /// Pieces of objects that the other end is not known to have and that are not given up, oldest first, each with how long ago
-    /// it was written; see [`Packets::unsettled`](super::Packets::unsettled).
-    pub fn unsettled(&self) -> Vec<(Bytes, Duration)> {
-        self.units.shared.unsettled(self.units.flow)
+    /// Pieces of objects that the other end is not known to have and that are not given up, oldest first, each with its object's number;
+    /// see [`Packets::unsettled`](super::Packets::unsettled).
+    pub fn unsettled(&self) -> Vec<(u64, Bytes)> {
+        let unsettled = self.units.shared.unsettled(self.units.flow).into_iter();
+        unsettled.map(|unit| (unit.number, unit.data)).collect()
+    }
+
+    /// Waits until the flow takes more, or is over.
+    pub async fn room(&self) {
+        self.units.room().await;
     }
 
     /// What the flow has counted; `None` once it is forgotten.

@@ -158,7 +158,11 @@ impl Packets {
     /// it has waited. Once the [session is over](Self::is_session_over), that is what was under way then: it may be
     /// sent over the next session, and some of it may come a second time.
     pub fn unsettled(&self) -> Vec<(Bytes, Duration)> {
-        self.shared.unsettled(self.flow)
+        let now = self.shared.clock.now();
+        let unsettled = self.shared.unsettled(self.flow).into_iter();
+        unsettled
+            .map(|message| (message.data, now.since(message.since)))
+            .collect()
     }
 
     /// The next message; `None` when there are no more.

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Waker};
-use std::time::Duration;
 
-use bytes::Bytes;
+use marline_proto::flow::Unsettled;
 use marline_proto::path::PathState;
 use marline_proto::wire::{FlowId, PathId, close_code};
 use marline_proto::{CloseReason, Event, Session};
@@ -114,14 +113,9 @@ impl Shared {
         state.closed.is_some() || state.session.is_closing()
     }
 
-    /// What was written on a flow, is not given up and not known to be at the other end; with how long ago its
-    /// lifetime began.
-    pub(super) fn unsettled(&self, flow: FlowId) -> Vec<(Bytes, Duration)> {
-        let now = self.clock.now();
-        let unsettled = self.lock().session.unsettled(flow).into_iter();
-        unsettled
-            .map(|(data, since)| (data, now.since(since)))
-            .collect()
+    /// What was written on a flow, is not given up and not known to be at the other end.
+    pub(super) fn unsettled(&self, flow: FlowId) -> Vec<Unsettled> {
+        self.lock().session.unsettled(flow)
     }
 }
 

@@ -89,6 +89,20 @@ impl Units {
         }
     }
 
+    /// Waits until the flow takes more, or is over.
+    pub(super) async fn room(&self) {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            let over = state.closed.is_some() || !state.session.settles(self.flow);
+            if over || state.session.has_room(self.flow) {
+                return Poll::Ready(());
+            }
+            state.wait_to_write(self.flow, cx);
+            Poll::Pending
+        })
+        .await;
+    }
+
     /// What comes next; `None` when nothing more will.
     pub(super) async fn recv(&self) -> Option<Incoming> {
         match poll_fn(|cx| self.poll_recv(cx)).await {

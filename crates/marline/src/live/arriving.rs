@@ -51,6 +51,14 @@ impl Arriving {
         self.settle()
     }
 
+    /// Nothing more will come: nothing is waited for any more.
+    pub(super) fn let_go(&mut self) {
+        while !self.order.is_empty() {
+            let _passed = self.order.pass();
+            self.take();
+        }
+    }
+
     /// Takes what is there, and gives up what too much waits for.
     fn settle(&mut self) -> Vec<u64> {
         let mut given_up = Vec::new();
@@ -113,6 +121,19 @@ mod tests {
 
     fn all(arriving: &mut Arriving) -> Vec<Bytes> {
         std::iter::from_fn(|| arriving.pop()).collect()
+    }
+
+    #[test]
+    fn when_nothing_more_will_come_nothing_is_waited_for() {
+        let mut arriving = Arriving::default();
+        arriving.push(0, object(&[b"zero"]), false);
+        arriving.push(2, object(&[b"two"]), true);
+        arriving.push(5, object(&[b"five"]), false);
+        assert_eq!(all(&mut arriving), ["zero"]);
+        arriving.let_go();
+        assert_eq!(all(&mut arriving), ["two", "five"]);
+        arriving.let_go();
+        assert!(all(&mut arriving).is_empty());
     }
 
     #[test]

@@ -10,15 +10,20 @@ use crate::proxy::PacketFlow;
 use bytes::Bytes;
 use marline_proto::flow::{BlockTerms, SendError};
 use marline_proto::stats::FlowCounters;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// How long a frame waits for its last packet: this part of its deadline.
 const PATIENCE: u32 = 4;
 /// The same without a deadline.
 const NO_DEADLINE: Duration = Duration::from_millis(20);
+
+/// Blocks that are remembered at a time: as many as a session lets be under way.
+const WATCHED: usize = 1 << 15;
 
 /// Frames over all paths of a session.
 ///
@@ -29,7 +34,9 @@ pub(crate) struct Frames {
     flow: Blocks,
     terms: Option<FrameTerms>,
     open: Mutex<Grouper>,
-    /// Frames that were complete when the session was over.
+    /// Blocks that may be under way, and when their first datagrams came; the oldest first.
+    written: Mutex<VecDeque<(u64, Instant)>>,
+    /// Frames that were complete when the flow was over.
     unwritten: Mutex<Vec<Group>>,
     /// Something changed in `open`.
     changed: Notify,
@@ -46,6 +53,7 @@ impl Frames {
             flow,
             terms,
             open: Mutex::new(Grouper::new(patience)),
+            written: Mutex::default(),
             unwritten: Mutex::default(),
             changed: Notify::new(),
             arrived: Mutex::default(),
@@ -60,11 +68,26 @@ impl Frames {
                 deadline: Some(terms.deadline.saturating_sub(group.since.elapsed())),
                 reliability: Some(terms.reliability()),
             });
-        if self.flow.is_session_over() {
-            lock(&self.unwritten).push(group.clone());
-            return Ok(());
+        match self.flow.try_write(&group.block, terms) {
+            Ok(block) => {
+                let mut written = lock(&self.written);
+                written.push_back((block.number, group.since));
+                let longest = self.terms.map(|terms| terms.deadline);
+                let over = |(_, since): &(u64, Instant)| {
+                    longest.is_some_and(|longest| since.elapsed() > longest)
+                };
+                while written.len() > WATCHED || written.front().is_some_and(over) {
+                    written.pop_front();
+                }
+                Ok(())
+            }
+            // Whoever receives learns that the flow is over.
+            Err(SendError::Closed) => {
+                lock(&self.unwritten).push(group.clone());
+                Ok(())
+            }
+            Err(error) => Err(error),
         }
-        self.flow.try_write(&group.block, terms).map(drop)
     }
 
     /// Sends frames that have waited too long for their last packets. Never completes.
@@ -90,7 +113,10 @@ impl PacketFlow for Frames {
     }
 
     async fn send_waited(&self, message: Bytes, waited: Duration) -> io::Result<()> {
-        let complete = lock(&self.open).push(before(waited), &message);
+        let came = before(waited);
+        // After an outage much may come at once.
+        self.flow.room().await;
+        let complete = lock(&self.open).push(came, &message);
         self.changed.notify_one();
         write_all(&complete, |group| self.write(group))
     }
@@ -120,7 +146,11 @@ impl PacketFlow for Frames {
     }
 
     fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+        let came: HashMap<u64, Instant> = lock(&self.written).iter().copied().collect();
+        // Those that nobody remembers are too old.
         let written = self.flow.unsettled().into_iter();
+        let written =
+            written.filter_map(|(number, block)| Some((block, came.get(&number)?.elapsed())));
         let mut groups = std::mem::take(&mut *lock(&self.unwritten));
         groups.extend(std::iter::from_fn(|| lock(&self.open).flush()));
         let groups = groups.into_iter();

@@ -132,6 +132,11 @@ impl Inflow {
     ) -> bool {
         let mut there = pin!(there);
         loop {
+            while let Some(first) = self.early.front()
+                && (first.at.elapsed() > budget || self.held > MOST)
+            {
+                self.drop_first(entry);
+            }
             tokio::select! {
                 biased;
                 () = &mut there => return true,
@@ -139,11 +144,6 @@ impl Inflow {
                     Ok(Some(arrived)) => self.push(arrived),
                     Ok(None) | Err(_) => break,
                 },
-            }
-            while let Some(first) = self.early.front()
-                && (first.at.elapsed() > budget || self.held > MOST)
-            {
-                self.drop_first(entry);
             }
         }
         while !self.early.is_empty() {

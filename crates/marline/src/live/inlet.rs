@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// A flow that the server closes within this time has no entry there.
 const AT_ONCE: Duration = Duration::from_secs(2);
@@ -217,13 +217,16 @@ async fn exchange<P: PacketFlow>(
         }
         false
     };
+    let hand_over = async |message: Bytes| {
+        running.received(&message);
+        if let Err(error) = socket.send_to(&message, peer).await {
+            tracing::trace!(%error, "a datagram could not be handed to the local program");
+        }
+    };
     let incoming = async {
         while let Some(message) = flow.recv().await {
             idle.touch();
-            running.received(&message);
-            if let Err(error) = socket.send_to(&message, peer).await {
-                tracing::trace!(%error, "a datagram could not be handed to the local program");
-            }
+            hand_over(message).await;
         }
         true
     };
@@ -233,6 +236,10 @@ async fn exchange<P: PacketFlow>(
         () = idle.expired() => false,
         () = steer(&inlet.entry, flow.as_ref(), &running) => false,
     };
+    // What had arrived before it was known that no more can be sent.
+    while let Ok(Some(message)) = timeout(Duration::ZERO, flow.recv()).await {
+        hand_over(message).await;
+    }
     let end = FlowEnd::of(flow.as_ref(), over);
     match end {
         FlowEnd::Session => waiting.put_back(flow.unsettled()),
@@ -432,6 +439,33 @@ mod tests {
         };
         tokio::join!(waiting.refuse(&inlet.entry), later);
         assert_eq!(counts(&inlet), (4, 4));
+    }
+
+    /// Its answers have come, and it takes nothing any more.
+    struct Answered(Mutex<Vec<Bytes>>);
+
+    impl PacketFlow for Answered {
+        async fn send(&self, _: Bytes) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        async fn recv(&self) -> Option<Bytes> {
+            self.0.lock().unwrap().pop()
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_that_had_come_when_the_flow_ended_are_handed_over() {
+        let (socket, peer) = local().await;
+        // Which of both halves is looked at first is left to chance.
+        for _ in 0..20 {
+            let inlet = inlet();
+            let (_sender, mut waiting) = inflow([arrived(1)]);
+            let flow = Arc::new(Answered(Mutex::new(vec![Bytes::new(); 3])));
+            exchange(flow, &inlet, &mut waiting, &socket, peer).await;
+            let status = Board::new([inlet.entry]).status().remove(0);
+            assert_eq!(status.received.datagrams, 3);
+        }
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use crate::proxy::PacketFlow;
 use bytes::Bytes;
 use marline_proto::flow::{ObjectOptions, SendError};
 use marline_proto::stats::FlowCounters;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -77,10 +77,17 @@ impl Media {
     }
 
     fn write(&self, leaving: &mut Leaving, part: &Part) -> Result<(), SendError> {
-        if self.flow.is_session_over() {
-            leaving.unwritten.push(part.clone());
-            return Ok(());
+        match self.try_write(leaving, part) {
+            // Whoever receives learns that the flow is over.
+            Err(SendError::Closed) => {
+                leaving.unwritten.push(part.clone());
+                Ok(())
+            }
+            written => written,
         }
+    }
+
+    fn try_write(&self, leaving: &mut Leaving, part: &Part) -> Result<(), SendError> {
         let number = match leaving.object {
             Some(number) => number,
             // Its beginning found no room, and nothing is left of it.
@@ -110,7 +117,7 @@ impl Media {
         };
         leaving.object = (!part.last).then_some(number);
         let written = self.flow.try_write(number, &part.data, part.last);
-        if written.is_err() {
+        if written.is_err_and(|error| error != SendError::Closed) {
             // With a hole in it, it is of no use.
             self.flow.cancel(number, EXPIRED);
             leaving.object = None;
@@ -153,9 +160,12 @@ impl PacketFlow for Media {
     }
 
     async fn send_waited(&self, message: Bytes, waited: Duration) -> io::Result<()> {
+        let came = before(waited);
+        // After an outage much may come at once.
+        self.flow.room().await;
         let written = {
             let leaving = &mut *lock(&self.leaving);
-            let parts = leaving.composer.push(before(waited), &message);
+            let parts = leaving.composer.push(came, &message);
             write_all(parts, |part| self.write(leaving, &part))
         };
         self.changed.notify_one();
@@ -169,8 +179,13 @@ impl PacketFlow for Media {
                 return Some(datagram);
             }
             let incoming = tokio::select! {
-                incoming = self.flow.recv_piece() => incoming?,
+                incoming = self.flow.recv_piece() => incoming,
                 () = self.keep_time() => return None,
+            };
+            let Some(incoming) = incoming else {
+                let arriving = &mut *lock(&self.arriving);
+                arriving.let_go();
+                return arriving.pop();
             };
             let given_up = match incoming {
                 Incoming::Piece(piece) => {
@@ -197,6 +212,16 @@ impl PacketFlow for Media {
     fn unsettled(&self) -> Vec<(Bytes, Duration)> {
         let written = self.flow.unsettled().into_iter();
         let leaving = &mut *lock(&self.leaving);
+        let lifetime = self.lifetime.unwrap_or_default();
+        let ends: HashMap<u64, Instant> = leaving.ends.iter().copied().collect();
+        let age = |object| {
+            let left = ends
+                .get(&object)
+                .map(|end| end.duration_since(Instant::now()));
+            left.map(|left| lifetime.saturating_sub(left))
+        };
+        // Those that nobody remembers are too old.
+        let written = written.filter_map(|(object, data)| Some((data, age(object)?)));
         let mut parts = std::mem::take(&mut leaving.unwritten);
         parts.extend(leaving.composer.end());
         let parts = parts.into_iter();

@@ -105,13 +105,16 @@ async fn exchange<P: PacketFlow>(
     roomy(&socket);
     let running = entry.begin(&flow);
     let idle = Idle::new(IDLE);
+    let deliver = async |message: Bytes| {
+        running.received(&message);
+        if let Err(error) = hand_over(&socket, &message).await {
+            tracing::trace!(%error, "a datagram could not be handed over");
+        }
+    };
     let outgoing = async {
         while let Some(message) = flow.recv().await {
             idle.touch();
-            running.received(&message);
-            if let Err(error) = hand_over(&socket, &message).await {
-                tracing::trace!(%error, "a datagram could not be handed over");
-            }
+            deliver(message).await;
         }
     };
     let incoming = async {
@@ -142,6 +145,10 @@ async fn exchange<P: PacketFlow>(
         () = outgoing => {}
         () = incoming => {}
         () = idle.expired() => {}
+    }
+    // The client knows that these have arrived, although nothing can be sent back any more.
+    while let Ok(Some(message)) = timeout(Duration::ZERO, flow.recv()).await {
+        deliver(message).await;
     }
     Ok(())
 }

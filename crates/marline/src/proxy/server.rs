@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket, lookup_host};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::timeout;
 
 /// How long a name may take to resolve.
@@ -57,7 +57,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
     let visitor = visitor.map(Arc::new);
     loop {
         let incoming = tokio::select! {
-            () = tasks.draining() => return,
+            () = tasks.draining() => break,
             incoming = session.accept() => incoming,
         };
         let Some(Incoming { target, flow }) = incoming else {
@@ -66,14 +66,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
         let slot = Arc::clone(&slots).try_acquire_owned();
         let settings = Arc::clone(&settings);
         if let Some(name) = LiveName::decode(&target) {
-            // A stream has no end to wait for when the server stops: it goes on until its session is over, so that its
-            // client knows what to send over the next one.
-            tokio::spawn(async move {
-                match slot {
-                    Ok(_slot) => live(flow, &name, &settings.live).await,
-                    Err(_) => tracing::debug!("a live flow was refused: too many are open"),
-                }
-            });
+            spawn_live(flow, name, slot, settings);
             continue;
         }
         let visitor = visitor.clone();
@@ -107,9 +100,33 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
             }
         });
     }
+    // Streams go on until the session is over, those of new senders, too; nobody waits for that.
+    tokio::spawn(async move {
+        while let Some(Incoming { target, flow }) = session.accept().await {
+            if let Some(name) = LiveName::decode(&target) {
+                let slot = Arc::clone(&slots).try_acquire_owned();
+                spawn_live(flow, name, slot, Arc::clone(&settings));
+            }
+        }
+    });
 }
 
-/// Carries the flow of a client's live entry.
+/// Carries the flow of a client's live entry. A stream has no end to wait for when the server stops: it goes on until its
+/// session is over, so that its client knows what to send over the next one.
+fn spawn_live<S: Send + 'static, P: PacketFlow>(
+    flow: IncomingFlow<S, P>,
+    name: LiveName,
+    slot: Result<OwnedSemaphorePermit, TryAcquireError>,
+    settings: Arc<ServerSettings>,
+) {
+    tokio::spawn(async move {
+        match slot {
+            Ok(_slot) => live(flow, &name, &settings.live).await,
+            Err(_) => tracing::debug!("a live flow was refused: too many are open"),
+        }
+    });
+}
+
 async fn live<S, P: PacketFlow>(flow: IncomingFlow<S, P>, name: &LiveName, outlets: &Outlets) {
     match flow {
         IncomingFlow::Packets(flow) => outlets.carry(name, flow).await,

@@ -59,3 +59,14 @@ async fn a_live_flow_is_not_waited_for_and_goes_on_until_its_session_is_over() {
     assert_eq!(world.server.finish(Duration::from_secs(60)).await, 0);
     exchange(b"after").await;
 }
+
+#[tokio::test]
+async fn a_live_sender_that_is_new_when_the_server_stops_is_served_until_its_session_is_over() {
+    let world = World::live(udp_echo().await);
+    assert_eq!(world.server.finish(Duration::from_secs(60)).await, 0);
+    let options = OpenOptions::new(LiveName::default().encode());
+    let flow = world.tunnel().open_packets(options).await.unwrap();
+    flow.send(Bytes::from_static(b"new")).await.unwrap();
+    let answer = flow.recv().await.expect("the flow lives");
+    assert_eq!(&answer[2..], b"new");
+}

@@ -191,3 +191,14 @@ fn a_message_in_one_byte_pieces_is_refused() {
     let refused = (0..32_767).find(|n| piece(*n).is_err());
     assert_eq!(refused, Some(65_535 / 256 + 64));
 }
+
+#[test]
+fn when_nothing_more_will_come_nothing_waits() {
+    let mut recv = PacketsRecv::new(DeliveryOrder::InOrder, None, 10_000);
+    for sequence in [1, 3, 4] {
+        recv.receive(Instant::ZERO, sequence, bytes(sequence as u8));
+    }
+    assert_eq!(read_all(&mut recv), []);
+    recv.let_go();
+    assert_eq!(read_all(&mut recv), [1, 3, 4]);
+}

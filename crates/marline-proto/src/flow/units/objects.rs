@@ -86,6 +86,16 @@ impl Objects {
     pub(super) fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
+
+    /// Objects whose fate is not known.
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Of these, objects that were given up here.
+    pub(super) fn ended(&self) -> usize {
+        self.table.values().filter(|o| o.end.is_some()).count()
+    }
 }
 
 fn check_urgency(urgency: u8) -> Result<(), SendError> {

@@ -8,6 +8,7 @@ use marline_base::Instant;
 use super::BlockTerms;
 use super::outgoing::Outgoing;
 use super::send::{COMMON_URGENCY, UnitsSend};
+use crate::flow::Unsettled;
 use crate::sched::{Unit, UnitCode};
 use crate::wire::{BlockHeading, FlowKind, ObjectHeading};
 
@@ -71,8 +72,8 @@ impl UnitsSend {
     }
 
     /// What the application wrote in units that the peer is not known to have and that are not given up, oldest first,
-    /// each with when it was written.
-    pub(crate) fn unsettled(&self) -> impl Iterator<Item = (Bytes, Instant)> {
+    /// with the number of the block or object.
+    pub(crate) fn unsettled(&self) -> impl Iterator<Item = Unsettled> {
         let open = self.units.values();
         let open = open.filter(|unit| !unit.is_over() && !unit.has_enough());
         open.filter_map(|unit| {
@@ -81,8 +82,30 @@ impl UnitsSend {
                 FlowKind::Blocks => BlockHeading::decode(data).ok()?.1,
                 _ => ObjectHeading::decode(data).ok()?.1,
             };
-            Some((data.slice(heading..), unit.written))
+            Some(Unsettled {
+                number: unit.tag,
+                data: data.slice(heading..),
+                since: unit.written,
+            })
         })
+    }
+
+    /// Blocks or objects that were given up here and of whose fate the peer has said nothing yet.
+    pub(crate) fn given_up(&self) -> u64 {
+        let count = match self.kind {
+            FlowKind::Blocks => self.units.values().filter(|unit| unit.is_over()).count(),
+            _ => self.objects.ended(),
+        };
+        count as u64
+    }
+
+    /// Blocks or objects whose fate is not known.
+    pub(crate) fn open(&self) -> u64 {
+        let count = match self.kind {
+            FlowKind::Blocks => self.units.len(),
+            _ => self.objects.len(),
+        };
+        count as u64
     }
 
     /// Bytes that wait to be cut and may be.

@@ -260,3 +260,115 @@ async fn a_live_entry_s_frames_outlive_their_session() {
 async fn a_live_entry_s_objects_outlive_their_session() {
     outlives_its_session(",latency=60s,objects=on").await;
 }
+
+/// A client whose server answers nothing any more, and does not end the session; and a live entry's flow of each kind.
+async fn unanswered(budget: &str) -> (Client, Packets, Frames, Media) {
+    let (identity, key) = (key(), key());
+    let server = Process::start(&identity, &key, LOOPBACK).await;
+    let mut options = options(&identity, &key, server.addr, &["any"]);
+    options.session.idle_timeout = Duration::from_secs(3600);
+    let client = Client::start(options).unwrap();
+    ready(&client).await;
+    server.kill();
+    let entry = |options: &str| {
+        let text = format!("udp://127.0.0.1:5000,{options}");
+        LiveIn::parse(&text, &LiveDefaults::default()).unwrap()
+    };
+    let packets = entry(&format!("latency={budget}"));
+    let packets = client.open_packets(packets.options()).await.unwrap();
+    let frames = entry(&format!("deadline={budget}"));
+    let blocks = client.open_blocks(frames.options()).await.unwrap();
+    let frames = Frames::new(blocks, frames.frames);
+    let media = entry(&format!("latency={budget},objects=on"));
+    let objects = client.open_objects(media.options_of_objects()).await;
+    let media = Media::new(objects.unwrap(), Some(media.latency));
+    (client, packets, frames, media)
+}
+
+#[tokio::test]
+async fn what_goes_over_the_next_session_is_as_old_as_its_datagrams() {
+    async fn age<P: PacketFlow>(flow: &P) -> Duration {
+        // Longer than there has been a session.
+        let waited = Duration::from_secs(5);
+        flow.send_waited(rtp(1).into(), waited).await.unwrap();
+        let unsettled = flow.unsettled();
+        let [(datagram, age)] = &unsettled[..] else {
+            panic!("{unsettled:?}");
+        };
+        assert_eq!(datagram[..], rtp(1));
+        *age
+    }
+    let (_client, packets, frames, media) = unanswered("10s").await;
+    let ages = [age(&packets).await, age(&frames).await, age(&media).await];
+    let five = Duration::from_secs(5)..Duration::from_secs(9);
+    assert!(ages.iter().all(|age| five.contains(age)), "{ages:?}");
+}
+
+#[tokio::test]
+async fn what_is_given_up_without_an_answer_is_counted_when_the_session_ends() {
+    async fn sent<P: PacketFlow>(flow: &P) {
+        for number in 0..20 {
+            flow.send(rtp(number).into()).await.unwrap();
+        }
+    }
+    fn given_up<P: PacketFlow>(flow: &P) -> u64 {
+        let counters = flow.counters().unwrap();
+        counters.expired_messages + counters.units.lost + counters.units.cancelled
+    }
+    let (client, packets, frames, media) = unanswered("100ms").await;
+    sent(&packets).await;
+    sent(&frames).await;
+    sent(&media).await;
+    // It gives objects up while somebody receives.
+    let receiving = async { while media.recv().await.is_some() {} };
+    let _ = tokio::time::timeout(Duration::from_secs(1), receiving).await;
+    client.session().unwrap().close(0, "enough");
+    until("all are counted", async || {
+        let counts = [given_up(&packets), given_up(&frames), given_up(&media)];
+        counts == [20; 3]
+    })
+    .await;
+    let left = [packets.unsettled(), frames.unsettled(), media.unsettled()];
+    assert_eq!(left, [vec![], vec![], vec![]]);
+}
+
+#[tokio::test]
+async fn what_is_written_to_a_session_that_is_over_is_left_for_the_next() {
+    let (client, _, frames, media) = unanswered("10s").await;
+    // No marker: the frame is open until the next one begins.
+    let mut open = rtp(1);
+    open[1] &= 0x7f;
+    let last = rtp(2);
+    client.session().unwrap().close(0, "enough");
+    for datagram in [&open, &last] {
+        frames.send(datagram.clone().into()).await.unwrap();
+        media.send(datagram.clone().into()).await.unwrap();
+    }
+    for left in [frames.unsettled(), media.unsettled()] {
+        let left: Vec<Bytes> = left.into_iter().map(|(datagram, _)| datagram).collect();
+        assert_eq!(left, [open.clone(), last.clone()]);
+    }
+}
+
+#[tokio::test]
+async fn a_backlog_waits_for_room_and_is_not_refused() {
+    async fn fill<P: PacketFlow>(flow: &P) {
+        let datagram = |number: u32| {
+            let mut datagram = rtp(0);
+            datagram[4..8].copy_from_slice(&number.to_be_bytes());
+            datagram.resize(1200, 0);
+            Bytes::from(datagram)
+        };
+        for number in 0..20_000 {
+            let sent = flow.send(datagram(number));
+            match tokio::time::timeout(Duration::from_millis(500), sent).await {
+                Ok(sent) => sent.expect("it is not refused"),
+                Err(_) => return,
+            }
+        }
+        panic!("20 MB were taken");
+    }
+    let (_client, _, frames, media) = unanswered("10s").await;
+    fill(&frames).await;
+    fill(&media).await;
+}

@@ -82,6 +82,11 @@ impl Order {
         self.check()
     }
 
+    /// Is there nothing of any object?
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
     /// Does no more wait than may?
     ///
     /// # Errors
