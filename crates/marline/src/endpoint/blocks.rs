@@ -100,8 +100,7 @@ impl Blocks {
     /// Blocks that the other end is not known to have and that are not given up, oldest first, each with its number;
     /// see [`Packets::unsettled`](super::Packets::unsettled).
     pub fn unsettled(&self) -> Vec<(u64, Bytes)> {
-        let unsettled = self.units.shared.unsettled(self.units.flow).into_iter();
-        unsettled.map(|unit| (unit.number, unit.data)).collect()
+        self.units.unsettled()
     }
 
     /// Waits until the flow takes more, or is over.

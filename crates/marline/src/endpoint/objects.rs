@@ -245,8 +245,7 @@ impl Objects {
     /// Pieces of objects that the other end is not known to have and that are not given up, oldest first, each with its object's number;
     /// see [`Packets::unsettled`](super::Packets::unsettled).
     pub fn unsettled(&self) -> Vec<(u64, Bytes)> {
-        let unsettled = self.units.shared.unsettled(self.units.flow).into_iter();
-        unsettled.map(|unit| (unit.number, unit.data)).collect()
+        self.units.unsettled()
     }
 
     /// Waits until the flow takes more, or is over.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use marline_base::Instant;
 use marline_proto::Session;
 use marline_proto::flow::{Fate, Received, SendError, UnitPiece};
@@ -87,6 +88,12 @@ impl Units {
             }
             Err(error) => Poll::Ready(Err(not_taken(error))),
         }
+    }
+
+    /// What is neither given up nor known to be at the other end, each with the number of its block or object.
+    pub(super) fn unsettled(&self) -> Vec<(u64, Bytes)> {
+        let unsettled = self.shared.unsettled(self.flow).into_iter();
+        unsettled.map(|unit| (unit.number, unit.data)).collect()
     }
 
     /// Waits until the flow takes more, or is over.
