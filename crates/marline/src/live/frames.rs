@@ -2,7 +2,7 @@
 
 use super::alarm::{act_in_time, before};
 use super::grouping::{Group, Grouper, cut, cut_all};
-use super::writing::write_all;
+use super::writing::{keep, write_all};
 use crate::config::FrameTerms;
 use crate::endpoint::{Blocks, Incoming};
 use crate::lock::lock;
@@ -81,11 +81,7 @@ impl Frames {
                 }
                 Ok(())
             }
-            // Whoever receives learns that the flow is over.
-            Err(SendError::Closed) => {
-                lock(&self.unwritten).push(group.clone());
-                Ok(())
-            }
+            Err(SendError::Closed) => keep(&mut lock(&self.unwritten), group),
             Err(error) => Err(error),
         }
     }

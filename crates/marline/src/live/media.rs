@@ -5,7 +5,7 @@ use super::alarm::{act_in_time, before};
 use super::arriving::Arriving;
 use super::composing::{Composer, Part};
 use super::grouping::cut_all;
-use super::writing::write_all;
+use super::writing::{keep, write_all};
 use crate::endpoint::{Incoming, Objects};
 use crate::lock::lock;
 use crate::proxy::PacketFlow;
@@ -78,11 +78,7 @@ impl Media {
 
     fn write(&self, leaving: &mut Leaving, part: &Part) -> Result<(), SendError> {
         match self.try_write(leaving, part) {
-            // Whoever receives learns that the flow is over.
-            Err(SendError::Closed) => {
-                leaving.unwritten.push(part.clone());
-                Ok(())
-            }
+            Err(SendError::Closed) => keep(&mut leaving.unwritten, part),
             written => written,
         }
     }

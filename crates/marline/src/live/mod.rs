@@ -11,7 +11,7 @@
 //! | `inflow.rs` | what a sender's datagrams wait in while there is no session |
 //! | `frames.rs`, `grouping.rs` | entries with a deadline: video frames as blocks |
 //! | `media.rs`, `composing.rs`, `arriving.rs` | entries with objects: video frames and PES packets as objects |
-//! | `writing.rs` | what both write in several parts |
+//! | `writing.rs` | what both write in several parts, and keep for the next session |
 //! | `framing.rs`, `pes.rs` | where frames and PES packets begin and end |
 //! | `outlet.rs` | the server's side |
 //! | `entry.rs`, `meter.rs` | what entries and their flows count; targets |

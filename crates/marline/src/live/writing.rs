@@ -16,9 +16,33 @@ pub(super) fn write_all<T>(
     written.map_err(not_taken)
 }
 
+/// Parts that are kept of a flow that is over: as many as may come before it is known to be.
+const UNWRITTEN: usize = 16;
+
+/// Keeps a part that a flow did not take because it is over, for the next session. Whoever receives learns of the end; a
+/// server that goes on sending and takes nothing is left when so much is kept.
+///
+/// # Errors
+/// [`SendError::Closed`]: the part was not kept.
+pub(super) fn keep<T: Clone>(unwritten: &mut Vec<T>, part: &T) -> Result<(), SendError> {
+    if unwritten.len() == UNWRITTEN {
+        return Err(SendError::Closed);
+    }
+    unwritten.push(part.clone());
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_takes_nothing_does_not_fill_memory() {
+        let mut unwritten = Vec::new();
+        let kept = (0..10 * UNWRITTEN).filter(|part| keep(&mut unwritten, part).is_ok());
+        assert_eq!(kept.count(), UNWRITTEN);
+        assert_eq!(unwritten.len(), UNWRITTEN);
+    }
 
     #[test]
     fn a_part_that_is_not_taken_does_not_keep_the_next() {
