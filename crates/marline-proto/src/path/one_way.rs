@@ -218,6 +218,7 @@ mod tests {
                 let back = Instant::from_micros(at + 40_000 - ours);
                 one_way.on_arrival(back, n, sent, at + 20_000 - theirs);
                 one_way.on_way_back(back, at + 20_000 - theirs);
+                assert_eq!(one_way.take_jump(), n == 100, "{n}");
                 let ahead = ours as i64 - theirs as i64;
                 // Where the way back shows it, the next packet there tells how long it stood.
                 if n != 100 {

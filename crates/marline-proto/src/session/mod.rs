@@ -24,6 +24,7 @@ mod code;
 pub(crate) mod control;
 mod demand;
 mod feedback;
+mod flow_end;
 mod flows;
 mod health;
 mod input;

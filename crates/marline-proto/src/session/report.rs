@@ -19,7 +19,7 @@ impl Session {
                 receive: (self.recv_credit, self.data_received, self.data_read),
             },
             paths: self.paths.iter().map(|p| self.path_stats(p)).collect(),
-            flows: self.flows.values().map(flow_stats).collect(),
+            flows: self.flows.values().map(|f| self.flow_stats(f)).collect(),
             closed_flows: self.closed_flows,
         }
     }
@@ -32,15 +32,7 @@ impl Session {
 
     /// What an open flow has counted; `None` once it is closed.
     pub fn flow_counters(&self, id: FlowId) -> Option<FlowCounters> {
-        let flow = self.flows.get(&id)?;
-        let mut counters = flow_counters(flow);
-        if let SendHalf::Units(units) = &flow.send
-            && self.is_closing()
-        {
-            // The peer will not say any more what became of them.
-            counters.units.cancelled += units.given_up();
-        }
-        Some(counters)
+        Some(self.counters_of(self.flows.get(&id)?))
     }
 
     /// Messages, blocks or pieces of objects that the peer is not known to have and that are not given up, in the
@@ -86,62 +78,68 @@ impl Session {
             counters: path.counters,
         }
     }
-}
 
-fn flow_counters(flow: &Flow) -> FlowCounters {
-    let mut counters = flow.counters;
-    if let Some(decoder) = &flow.decoder {
-        (counters.received_repairs, counters.recovered_symbols) = decoder.counts();
+    fn counters_of(&self, flow: &Flow) -> FlowCounters {
+        let mut counters = flow.counters;
+        if let Some(decoder) = &flow.decoder {
+            (counters.received_repairs, counters.recovered_symbols) = decoder.counts();
+        }
+        if let RecvHalf::Packets(packets) = &flow.recv {
+            let counts = packets.counts();
+            counters.delivered_messages = counts.delivered;
+            counters.skipped_messages = counts.skipped;
+            counters.late_messages = counts.late;
+            counters.dropped_messages = counts.dropped;
+            counters.duplicate_messages = counts.duplicates;
+            counters.reordered_messages = counts.reordered;
+        }
+        if let SendHalf::Packets(packets) = &flow.send {
+            counters.repaired_symbols = packets.repaired();
+        }
+        if let RecvHalf::Units(units) = &flow.recv {
+            counters.units.delivered = units.delivered;
+            counters.units.late = units.late;
+            counters.units.missing = units.lost;
+            counters.units.rebuilt_symbols = units.rebuilt_symbols;
+        }
+        if let SendHalf::Units(units) = &flow.send
+            && self.is_closing()
+        {
+            // The peer will not say any more what became of them.
+            counters.units.cancelled += units.given_up();
+        }
+        counters
     }
-    if let RecvHalf::Packets(packets) = &flow.recv {
-        let counts = packets.counts();
-        counters.delivered_messages = counts.delivered;
-        counters.skipped_messages = counts.skipped;
-        counters.late_messages = counts.late;
-        counters.dropped_messages = counts.dropped;
-        counters.duplicate_messages = counts.duplicates;
-        counters.reordered_messages = counts.reordered;
-    }
-    if let SendHalf::Packets(packets) = &flow.send {
-        counters.repaired_symbols = packets.repaired();
-    }
-    if let RecvHalf::Units(units) = &flow.recv {
-        counters.units.delivered = units.delivered;
-        counters.units.late = units.late;
-        counters.units.missing = units.lost;
-        counters.units.rebuilt_symbols = units.rebuilt_symbols;
-    }
-    counters
-}
 
-fn flow_stats(flow: &Flow) -> FlowStats {
-    FlowStats {
-        id: flow.id,
-        kind: flow.kind,
-        scheduler: flow.choice,
-        priority: flow.priority,
-        unsent: match &flow.send {
-            SendHalf::Stream(stream) => stream.unsent(),
-            SendHalf::Packets(packets) => packets.unsent(),
-            SendHalf::Units(units) => units.unsent(),
-        },
-        unacked: match &flow.send {
-            SendHalf::Stream(stream) => stream.unacked(),
-            SendHalf::Packets(packets) => packets.held(),
-            SendHalf::Units(units) => units.held(),
-        },
-        unread: match &flow.recv {
-            RecvHalf::Stream(stream) => stream.unread(),
-            RecvHalf::Packets(packets) => packets.held(),
-            RecvHalf::Units(units) => units.held(),
-        },
-        delays: flow.delays.clone(),
-        outlook: flow.scheduler.outlook().map(Box::new),
-        // A scheduler does not know whether the peer decodes.
-        coding_interval: flow
-            .coder
-            .as_ref()
-            .and_then(|_| flow.scheduler.coding_interval()),
-        counters: flow_counters(flow),
+    fn flow_stats(&self, flow: &Flow) -> FlowStats {
+        FlowStats {
+            id: flow.id,
+            kind: flow.kind,
+            scheduler: flow.choice,
+            priority: flow.priority,
+            unsent: match &flow.send {
+                SendHalf::Stream(stream) => stream.unsent(),
+                SendHalf::Packets(packets) => packets.unsent(),
+                SendHalf::Units(units) => units.unsent(),
+            },
+            unacked: match &flow.send {
+                SendHalf::Stream(stream) => stream.unacked(),
+                SendHalf::Packets(packets) => packets.held(),
+                SendHalf::Units(units) => units.held(),
+            },
+            unread: match &flow.recv {
+                RecvHalf::Stream(stream) => stream.unread(),
+                RecvHalf::Packets(packets) => packets.held(),
+                RecvHalf::Units(units) => units.held(),
+            },
+            delays: flow.delays.clone(),
+            outlook: flow.scheduler.outlook().map(Box::new),
+            // A scheduler does not know whether the peer decodes.
+            coding_interval: flow
+                .coder
+                .as_ref()
+                .and_then(|_| flow.scheduler.coding_interval()),
+            counters: self.counters_of(flow),
+        }
     }
 }

@@ -1,0 +1,162 @@
+//! How flows end: each half by itself, and the whole when both have.
+
+use super::Session;
+use super::control::Control;
+use super::share::class_of;
+use super::timers::rewish;
+use crate::event::Event;
+use crate::flow::{RecvHalf, SendHalf};
+use crate::wire::FlowId;
+
+impl Session {
+    /// Ends the sending half: what was written is still delivered, nothing more can be written.
+    pub fn finish(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        if flow.reset.is_some() || !flow.send.is_open() {
+            return;
+        }
+        match &mut flow.send {
+            SendHalf::Stream(stream) => stream.finish(),
+            SendHalf::Packets(packets) => {
+                packets.finish();
+                self.control.insert(Control::Finish(id));
+            }
+            SendHalf::Units(units) => {
+                units.finish();
+                if units.is_finish_due() {
+                    self.control.insert(Control::Finish(id));
+                }
+                for unit in units.take_cancels() {
+                    flow.queues.drop_unit(unit);
+                    self.control.insert(Control::CancelUnit(id, unit));
+                }
+                self.waiting.account(flow);
+                self.views_hold = false;
+            }
+        }
+        self.activate(id);
+    }
+
+    /// Gives the sending half up: nothing more is sent, the peer reads a reset with this code.
+    pub fn reset(&mut self, id: FlowId, code: u64) {
+        if self.ending.is_none() {
+            self.reset_send(id, code);
+        }
+    }
+
+    pub(super) fn reset_send(&mut self, id: FlowId, code: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        if flow.reset.is_some() || flow.send.is_done() {
+            return;
+        }
+        self.rest = None;
+        flow.reset = Some(code);
+        flow.final_size = flow.send.final_size();
+        if let SendHalf::Units(units) = &flow.send {
+            flow.counters.units.cancelled += units.open();
+        }
+        flow.send.abandon();
+        if let SendHalf::Packets(packets) = &flow.send {
+            flow.counters.expired_messages = packets.expired();
+        }
+        flow.queues.clear();
+        self.waiting.account(flow);
+        rewish(&mut self.wishes, flow);
+        self.views_hold = false;
+        flow.lost.clear();
+        flow.returned.clear();
+        flow.coder = None;
+        self.control.insert(Control::ResetFlow(id));
+        self.control.remove(&Control::Finish(id));
+        self.control.remove(&Control::Forward(id));
+        self.retime(id);
+        self.reap(id);
+    }
+
+    /// The application will read no more: the peer is asked to stop sending.
+    pub fn stop(&mut self, id: FlowId, code: u64) {
+        let closing = self.ending.is_some();
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        flow.end_read = true;
+        if !closing && flow.stopped.is_none() {
+            if !flow.recv.is_complete() {
+                flow.stopped = Some(code);
+                self.control.insert(Control::StopSending(id));
+                self.rest = None;
+            }
+            self.discard(id);
+        }
+        self.reap(id);
+    }
+
+    /// Drops what a stopped flow received; it no longer holds the session's credit.
+    pub(super) fn discard(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            match &mut flow.recv {
+                RecvHalf::Stream(recv) => self.data_read += recv.discard(),
+                RecvHalf::Packets(recv) => recv.discard(),
+                RecvHalf::Units(recv) => {
+                    recv.discard();
+                    self.data_read += recv.take_freed();
+                }
+            }
+        }
+        self.renew_credit(id);
+    }
+
+    /// Removes the flow if both halves are over and the application has read its end.
+    pub(super) fn reap(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        if !flow.end_read || !flow.is_over() {
+            return;
+        }
+        self.rest = None;
+        flow.queues.clear();
+        self.waiting.account(flow);
+        self.views_hold = false;
+        if flow.turn.take().is_some() {
+            rewish(&mut self.wishes, flow);
+            self.share.remove(id, class_of(flow));
+            self.ageing.on_idle(flow);
+        }
+        if let Some(at) = flow.timer {
+            self.flow_timers.remove(&(at, id));
+        }
+        if let Some(coder) = &mut flow.coder {
+            coder.leave(&mut self.advance);
+        }
+        self.flows.remove(&id);
+        self.starved.remove(&id);
+        self.unwatch(id);
+        for control in [
+            Control::OpenFlow(id),
+            Control::StopSending(id),
+            Control::Forward(id),
+            Control::MaxFlowData(id),
+            Control::CodeStatus(id),
+            Control::FlowReport(id),
+        ] {
+            self.control.remove(&control);
+            self.asides.remove(&control);
+        }
+        self.closed_flows += 1;
+        if !self.is_ours(id) {
+            self.peer_flows_closed += 1;
+            let limit = self.peer_flows_closed + self.config.max_flows;
+            // In steps, so that short flows do not cost a frame each.
+            if limit >= self.flow_limit + self.config.max_flows.div_ceil(4) {
+                self.flow_limit = limit;
+                self.control.insert(Control::MaxFlows);
+            }
+        }
+        self.events.push_back(Event::FlowClosed(id));
+    }
+}
