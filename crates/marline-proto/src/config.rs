@@ -9,6 +9,10 @@ use crate::wire::{FlowKind, MAX_CODE_WINDOW, MAX_REPAIRS, MAX_UNITS, Params};
 /// Longest source symbol of a coded flow that is sent or taken (bytes): what fits an Ethernet
 /// frame.
 pub(crate) const CODE_SYMBOL: u64 = 1_500;
+/// Bytes that each flow may hold in each direction beside [`Config::session_window`]: some 22
+/// packets, twice the first window of a path (RFC 6928), so that a flow's first round trip is held
+/// up by no credit, and [`Config::max_flows`] of them are no more than the window itself.
+pub(crate) const FLOW_RESERVE: u64 = 32 << 10;
 /// Largest [`Config::repair_budget`].
 pub(crate) const MAX_REPAIR_BUDGET: f64 = 16.0;
 
@@ -20,10 +24,11 @@ pub(crate) const MAX_REPAIR_BUDGET: f64 = 16.0;
 ///
 /// | what | bytes |
 /// | --- | --- |
-/// | streams received and not read | [`flow_window`](Self::flow_window) each, [`session_window`](Self::session_window) together, and as much again for the datagrams that pieces keep alive |
+/// | flows received and not read | 32 KiB each, [`session_window`](Self::session_window) together beyond that, and as much again for the datagrams that pieces keep alive |
+/// | stream received and not read | [`flow_window`](Self::flow_window) |
 /// | packets flow received and not read | `flow_window` and one message (64 KiB); sequence numbers seen, 64 KiB |
 /// | flow of blocks or objects received and not read | `flow_window`, as much again for repair symbols and for the unit that is being rebuilt, and 256 bytes a unit are part of it |
-/// | data to be sent or not acknowledged | [`send_buffer`](Self::send_buffer) a flow |
+/// | data to be sent or not acknowledged | [`send_buffer`](Self::send_buffer) a flow, and together as what was received |
 /// | flows that the peer opened | [`max_flows`](Self::max_flows) of about 4 KiB |
 /// | packets sent on a path | some 120 bytes for each in flight and since; a path that answers none is dead after [`dead_after`](Self::dead_after) and forgets them |
 /// | packet numbers and arrival times received on a path | 28 KiB |
@@ -44,12 +49,17 @@ pub struct Config {
     pub dead_after: Duration,
     /// Longest time that an acknowledgement is held back. Default 5 ms.
     pub max_ack_delay: Duration,
-    /// Bytes that the peer may send on one stream before they are read; the receive buffer of a
-    /// packets flow. Default 8 MiB. Memory: at most this per flow.
+    /// Most bytes that the peer may send on one stream before they are read, and that a packets
+    /// flow holds. A stream begins with 32 KiB and is given more while it is read as quickly as it
+    /// comes. Default 8 MiB. Memory: at most this per flow.
     pub flow_window: u64,
-    /// Bytes that the peer may send on all streams before they are read. Default 32 MiB. Memory:
-    /// at most this per session.
+    /// Bytes that flows may hold together beyond 32 KiB of each, in each direction; one flow takes
+    /// at most half of what is free of it. Default 32 MiB. Memory: at most this per session and
+    /// direction, and 32 KiB for each of [`max_flows`](Self::max_flows).
     pub session_window: u64,
+    /// A stream that its peer has finished and nobody reads is given up after this; `None`, the
+    /// default, waits for as long as it takes. For servers, whose clients may be gone by then.
+    pub linger: Option<Duration>,
     /// Bytes that one flow holds until they are acknowledged. Default 8 MiB.
     pub send_buffer: u64,
     /// Flows that the peer may have open at once. Default 1024.
@@ -96,6 +106,7 @@ impl Default for Config {
             max_ack_delay: Duration::from_millis(5),
             flow_window: 8 << 20,
             session_window: 32 << 20,
+            linger: None,
             send_buffer: 8 << 20,
             max_flows: 1024,
             code_window: 256,
@@ -204,12 +215,23 @@ impl Config {
         }
     }
 
+    /// Bytes that a flow may always hold, whatever others do.
+    pub(crate) fn reserve(&self) -> u64 {
+        FLOW_RESERVE.min(self.flow_window)
+    }
+
+    /// The session's first credit for the peer (bytes).
+    pub(crate) fn max_data(&self) -> u64 {
+        self.session_window + self.max_flows * self.reserve()
+    }
+
     /// What the peer has to know: the transport parameters for the carrier's handshake.
     pub fn params(&self) -> Params {
         Params {
             max_idle_timeout_ms: self.idle_timeout.as_millis() as u64,
-            max_data: self.session_window,
-            max_flow_data: self.flow_window,
+            max_data: self.max_data(),
+            max_flow_data: self.reserve(),
+            max_unit_data: self.flow_window,
             max_flows: self.max_flows,
             max_ack_delay_us: self.max_ack_delay.as_micros() as u64,
             code_window: self.code_window.into(),

@@ -122,8 +122,10 @@ fn on_event(world: &mut World, end: End, event: Event, kind: FlowKind) {
     match (end, event) {
         (End::Client, Event::FlowWritable(id)) => fill(world, id, kind),
         (End::Server, Event::FlowReadable(id)) => match kind {
-            FlowKind::Stream => while let Chunk::Data(_) = world.server.read(id, usize::MAX) {},
-            _ => while let Chunk::Data(_) = world.server.receive(id) {},
+            FlowKind::Stream => {
+                while let Chunk::Data(_) = world.server.read(world.now(), id, usize::MAX) {}
+            }
+            _ => while let Chunk::Data(_) = world.server.receive(world.now(), id) {},
         },
         _ => {}
     }

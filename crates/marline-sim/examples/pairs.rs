@@ -115,7 +115,7 @@ fn goodput(config: &Config, links: &[&str]) -> Result<f64, Box<dyn Error>> {
         while world.client.write(now, flow, &data).is_ok() {}
         while world.server.poll_event().is_some() {}
         while world.client.poll_event().is_some() {}
-        while let Chunk::Data(bytes) = world.server.read(flow, 1 << 20) {
+        while let Chunk::Data(bytes) = world.server.read(now, flow, 1 << 20) {
             read += bytes.len() as u64;
         }
         if now < Instant::ZERO + WARM_UP {

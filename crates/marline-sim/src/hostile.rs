@@ -472,10 +472,10 @@ impl Trial<'_> {
                 self.session.send(now, flow, data).ok();
             }
             6 => {
-                self.session.read(flow, usize::from(self.tape.byte()) + 1);
+                self.session.read(now, flow, usize::from(self.tape.byte()) + 1);
             }
             7 => {
-                self.session.receive(flow);
+                self.session.receive(now, flow);
             }
             8 => self.session.finish(flow),
             9 => self.session.reset(flow, 3),
@@ -513,7 +513,7 @@ impl Trial<'_> {
                     _ => drop(self.session.reprioritise(flow, number, 1, true)),
                 }
             }
-            16 => drop(self.session.receive_unit(flow)),
+            16 => drop(self.session.receive_unit(now, flow)),
             _ => {
                 let path = PathId(self.path() as u64);
                 match self.tape.byte() {

@@ -343,6 +343,11 @@ impl PacketsRecv {
         }
     }
 
+    /// Holds at most so many bytes, and one message, from the next arrival on.
+    pub(crate) fn limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
+
     /// Keeps memory within the limit: drops what is oldest first, be it unread, behind a gap or
     /// incomplete.
     fn shed(&mut self) {

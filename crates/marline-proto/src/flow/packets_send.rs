@@ -98,6 +98,8 @@ pub(crate) struct PacketsSend {
     /// Bytes not cut yet.
     unsent: u64,
     limit: u64,
+    /// Bytes that it may hold now, if it holds any.
+    most: u64,
     /// Most bytes that may wait uncut.
     queue: u64,
     lifetime: Option<Duration>,
@@ -128,6 +130,7 @@ impl PacketsSend {
             held: 0,
             unsent: 0,
             limit,
+            most: u64::MAX,
             queue: queue.unwrap_or(u64::MAX),
             lifetime,
             finished: false,
@@ -160,13 +163,19 @@ impl PacketsSend {
         }
     }
 
+    /// A flow that holds something takes no more than so many bytes in all now.
+    pub(crate) fn allow(&mut self, most: u64) {
+        self.most = most;
+    }
+
     /// Takes a message whose lifetime counts from `since` and returns its sequence number.
     pub(crate) fn push(&mut self, since: Instant, data: Bytes) -> Result<u64, SendError> {
         if self.finished {
             return Err(SendError::Closed);
         }
         let fits_queue = self.unsent + data.len() as u64 <= self.queue || self.unsent == 0;
-        if !fits_queue || self.held + data.len() as u64 + MESSAGE_COST > self.limit {
+        let most = if self.held > 0 { self.most } else { u64::MAX };
+        if !fits_queue || self.held + data.len() as u64 + MESSAGE_COST > self.limit.min(most) {
             return Err(SendError::Full);
         }
         let sequence = self.count();
@@ -200,8 +209,9 @@ impl PacketsSend {
         self.limit.saturating_sub(MESSAGE_COST)
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.held < self.limit / 2 && self.unsent <= self.queue / 2
+    /// `most`: bytes that it may hold now.
+    pub(crate) fn has_room(&self, most: u64) -> bool {
+        self.held < self.limit.min(most) / 2 && self.unsent <= self.queue / 2
     }
 
     /// Messages that are neither acknowledged nor given up, oldest first.
@@ -474,11 +484,11 @@ mod tests {
         let push = |send: &mut PacketsSend| send.push(Instant::ZERO, Bytes::from_static(&[0; 100]));
         assert_eq!((push(&mut send), push(&mut send)), (Ok(0), Ok(1)));
         assert_eq!(push(&mut send), Err(SendError::Full));
-        assert!(!send.has_room());
+        assert!(!send.has_room(u64::MAX));
         send.cut(1_000).unwrap();
         assert_eq!(push(&mut send), Ok(2), "one of them found a path");
         send.cut(1_000).unwrap();
-        assert!(send.has_room());
+        assert!(send.has_room(u64::MAX));
         // A queue that is shorter than a message holds one.
         let mut short = PacketsSend::new(10_000, None, Some(10));
         assert_eq!(push(&mut short), Ok(0));

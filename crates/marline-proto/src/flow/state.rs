@@ -62,6 +62,11 @@ pub(crate) struct Flow {
     pub(crate) stopped: Option<u64>,
     /// The application was told that there is something to read, and has not read up since.
     pub(crate) readable_told: bool,
+    /// Since when something waits to be read and nothing was.
+    pub(crate) unread_since: Option<Instant>,
+    /// Bytes received and not read, and written and not acknowledged, as the session counted them
+    /// last.
+    pub(crate) accounted: (u64, u64),
     /// A write was refused for want of room.
     pub(crate) was_blocked: bool,
     /// The application read the end, or will not read.

@@ -3,6 +3,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 
 use bytes::{Buf, Bytes};
+use marline_base::{Duration, Instant};
 
 use super::buffer::compact;
 
@@ -47,11 +48,17 @@ pub(crate) struct StreamRecv {
     highest: u64,
     end: Option<u64>,
     reset: Option<u64>,
+    /// This side gave the stream up, with this code.
+    failed: Option<u64>,
     credit: u64,
+    /// How far the credit is ahead of what is read.
     window: u64,
+    /// When the peer got new credit last.
+    renewed: Option<Instant>,
 }
 
 impl StreamRecv {
+    /// A stream of which so many bytes may come before any are read.
     pub(crate) fn new(window: u64) -> Self {
         Self {
             ready: VecDeque::new(),
@@ -61,8 +68,10 @@ impl StreamRecv {
             highest: 0,
             end: None,
             reset: None,
+            failed: None,
             credit: window,
             window,
+            renewed: None,
         }
     }
 
@@ -174,7 +183,7 @@ impl StreamRecv {
 
     /// The next bytes, at most `max` of them.
     pub(crate) fn read(&mut self, max: usize) -> Chunk {
-        if let Some(code) = self.reset {
+        if let Some(code) = self.reset.or(self.failed) {
             return Chunk::Reset(code);
         }
         let Some(mut chunk) = self.ready.pop_front() else {
@@ -196,16 +205,28 @@ impl StreamRecv {
     }
 
     pub(crate) fn is_readable(&self) -> bool {
-        !self.ready.is_empty() || self.reset.is_some() || self.is_read_up()
+        !self.ready.is_empty() || self.reset.is_some() || self.failed.is_some() || self.is_read_up()
     }
 
-    /// New credit for the peer, once a quarter of the window was read since the last.
-    pub(crate) fn new_credit(&mut self) -> Option<u64> {
-        let target = self.read + self.window;
-        (self.end.is_none() && target >= self.credit + self.window / 4).then(|| {
-            self.credit = target;
-            target
-        })
+    /// The application will not read it: what arrived was dropped.
+    pub(crate) fn fail(&mut self, code: u64) {
+        self.failed = Some(code);
+    }
+
+    /// Is the peer to get new credit, because a quarter of the window was read since the last? Then
+    /// the window that it should have: twice as much if that took less than a round trip, `trip`,
+    /// because a window that is read four times in one holds the peer up.
+    pub(crate) fn due(&self, now: Instant, trip: Duration) -> Option<u64> {
+        let due = self.read + self.window >= self.credit + self.window / 4;
+        let quick = self.renewed.is_none_or(|at| now.since(at) < trip);
+        (self.end.is_none() && due).then_some(if quick { 2 * self.window } else { self.window })
+    }
+
+    /// New credit for the peer, with a window that never shrinks.
+    pub(crate) fn renew(&mut self, now: Instant, window: u64) {
+        self.window = self.window.max(window);
+        self.credit = self.read + self.window;
+        self.renewed = Some(now);
     }
 
     pub(crate) fn credit(&self) -> u64 {
@@ -229,6 +250,11 @@ impl StreamRecv {
         } else {
             self.highest - self.read
         }
+    }
+
+    /// The peer has said where the stream ends.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.end.is_some()
     }
 
     /// Nothing more is expected: ended and all arrived, or reset.
@@ -330,13 +356,49 @@ mod tests {
 
     #[test]
     fn credit_follows_reading() {
+        let (trip, late) = (Duration::from_millis(10), Instant::from_micros(10_000));
         let mut recv = StreamRecv::new(100);
         recv.receive(0, Bytes::from(alloc::vec![0; 60]), false)
             .unwrap();
-        assert_eq!(recv.new_credit(), None);
+        assert_eq!(recv.due(Instant::ZERO, trip), None);
         drain(&mut recv);
-        assert_eq!(recv.new_credit(), Some(160));
-        assert_eq!(recv.new_credit(), None);
-        assert_eq!(recv.unread(), 0);
+        recv.renew(Instant::ZERO, 100);
+        assert_eq!((recv.credit(), recv.unread()), (160, 0));
+        assert_eq!(recv.due(late, trip), None);
+        recv.receive(60, Bytes::from(alloc::vec![0; 25]), false)
+            .unwrap();
+        drain(&mut recv);
+        assert_eq!(recv.due(late, trip), Some(100));
+    }
+
+    #[test]
+    fn a_window_that_is_read_within_a_round_trip_is_too_small() {
+        let trip = Duration::from_millis(10);
+        let mut recv = StreamRecv::new(100);
+        recv.receive(0, Bytes::from(alloc::vec![0; 25]), false)
+            .unwrap();
+        drain(&mut recv);
+        assert_eq!(recv.due(Instant::ZERO, trip), Some(200), "the first is");
+        recv.renew(Instant::ZERO, 100);
+        recv.receive(25, Bytes::from(alloc::vec![0; 25]), false)
+            .unwrap();
+        drain(&mut recv);
+        let soon = Instant::from_micros(9_999);
+        assert_eq!(recv.due(soon, trip), Some(200));
+        // What it may have is not all that it should have.
+        recv.renew(soon, 150);
+        assert_eq!(recv.credit(), 200);
+        recv.renew(soon, 40);
+        assert_eq!(recv.credit(), 200, "credit that was given stays");
+    }
+
+    #[test]
+    fn a_stream_that_was_given_up_here_reads_as_a_reset() {
+        let mut recv = StreamRecv::new(100);
+        recv.receive(0, Bytes::from_static(b"hello"), true).unwrap();
+        assert_eq!(recv.discard(), 5);
+        recv.fail(8);
+        assert!(recv.is_readable());
+        assert_eq!(recv.read(9), Chunk::Reset(8));
     }
 }

@@ -82,6 +82,16 @@ impl StreamSend {
         self.buffer.end() - self.next
     }
 
+    /// Bytes ever written.
+    pub(crate) fn end(&self) -> u64 {
+        self.buffer.end()
+    }
+
+    /// Bytes that the peer's credit allows to be sent in all.
+    pub(crate) fn credit(&self) -> u64 {
+        self.credit
+    }
+
     /// Bytes written that the peer has not acknowledged.
     pub(crate) fn unacked(&self) -> u64 {
         self.buffer.end() - self.base

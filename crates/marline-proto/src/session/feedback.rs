@@ -510,6 +510,7 @@ impl Session {
 
     /// Tells the application that a flow that refused a write has room again.
     pub(super) fn notify_writable(&mut self, id: FlowId) {
+        self.account(id);
         if self.flows.get(&id).is_some_and(|f| f.was_blocked)
             && self.writable(id) > 0
             && let Some(flow) = self.flows.get_mut(&id)

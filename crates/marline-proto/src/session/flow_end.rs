@@ -64,6 +64,7 @@ impl Session {
             flow.counters.expired_messages = packets.expired();
         }
         flow.queues.clear();
+        self.memory.account(flow);
         self.waiting.account(flow);
         rewish(&mut self.wishes, flow);
         self.views_hold = false;
@@ -106,6 +107,8 @@ impl Session {
                     self.data_read += recv.take_freed();
                 }
             }
+            flow.unread_since = None;
+            self.memory.account(flow);
         }
         self.renew_credit(id);
     }
@@ -120,6 +123,7 @@ impl Session {
         }
         self.rest = None;
         flow.queues.clear();
+        self.memory.release(flow);
         self.waiting.account(flow);
         self.views_hold = false;
         if flow.turn.take().is_some() {

@@ -77,7 +77,7 @@ impl Session {
         let (send, recv) = match spec.kind {
             FlowKind::Stream => (
                 SendHalf::Stream(StreamSend::new(self.peer.max_flow_data)),
-                RecvHalf::Stream(StreamRecv::new(self.config.flow_window)),
+                RecvHalf::Stream(StreamRecv::new(self.config.reserve())),
             ),
             FlowKind::Packets => (
                 SendHalf::Packets(PacketsSend::new(
@@ -123,6 +123,8 @@ impl Session {
             reset_acked: false,
             stopped: None,
             readable_told: false,
+            unread_since: None,
+            accounted: (0, 0),
             was_blocked: false,
             end_read: false,
             final_size: 0,
@@ -169,10 +171,19 @@ impl Session {
                 let unsent =
                     (2 * windows).clamp(LEAST_UNSENT, self.config.send_buffer.max(LEAST_UNSENT));
                 let by_unsent = unsent.saturating_sub(stream.unsent());
-                by_unsent.min(self.config.send_buffer.saturating_sub(stream.unacked()))
+                // What the peer gives no credit for waits with the application, but for what may
+                // leave as soon as there is some.
+                let by_credit = (stream.credit() + self.config.reserve()).saturating_sub(stream.end());
+                let held = stream.unacked();
+                let most = self.memory.sent.most(held).min(self.config.send_buffer);
+                by_unsent.min(by_credit).min(most.saturating_sub(held))
             }
-            SendHalf::Packets(packets) => u64::from(packets.has_room()),
-            SendHalf::Units(units) => u64::from(units.has_room()),
+            SendHalf::Packets(packets) => {
+                u64::from(packets.has_room(self.memory.sent.most(packets.held())))
+            }
+            SendHalf::Units(units) => {
+                u64::from(units.has_room(self.memory.sent.most(units.held())))
+            }
         }
     }
 
@@ -213,6 +224,7 @@ impl Session {
         }
         stream.write(now, data.slice(..len));
         flow.counters.written_bytes += len as u64;
+        self.memory.account(flow);
         self.activate(id);
         self.watch_target(now, id, now);
         Ok(len)
@@ -267,9 +279,11 @@ impl Session {
             return Err(SendError::Closed);
         };
         let len = message.len() as u64;
+        packets.allow(self.memory.sent.most(packets.held()));
         match packets.push(since, message) {
             Ok(sequence) => {
                 flow.counters.written_bytes += len;
+                self.memory.account(flow);
                 self.activate(id);
                 self.watch_target(now, id, since);
                 self.retime(id);
@@ -341,7 +355,7 @@ impl Session {
     }
 
     /// Reads the next bytes of a stream, at most `max`.
-    pub fn read(&mut self, id: FlowId, max: usize) -> Chunk {
+    pub fn read(&mut self, now: Instant, id: FlowId, max: usize) -> Chunk {
         let Some(flow) = self.flows.get_mut(&id) else {
             return Chunk::Finished;
         };
@@ -353,6 +367,8 @@ impl Session {
             Chunk::Data(data) => {
                 flow.counters.read_bytes += data.len() as u64;
                 self.data_read += data.len() as u64;
+                self.on_read(now, id);
+                self.renew_stream(now, id);
                 self.renew_credit(id);
             }
             Chunk::Blocked => flow.readable_told = false,
@@ -367,7 +383,7 @@ impl Session {
     /// The next message of a packets flow, or how things stand.
     ///
     /// After the session's end nothing is waited for any more: the peer believes that what has arrived was delivered.
-    pub fn receive(&mut self, id: FlowId) -> Chunk {
+    pub fn receive(&mut self, now: Instant, id: FlowId) -> Chunk {
         let closing = self.ending.is_some();
         let Some(flow) = self.flows.get_mut(&id) else {
             return Chunk::Finished;
@@ -380,6 +396,7 @@ impl Session {
         }
         if let Some(message) = recv.read() {
             flow.counters.read_bytes += message.len() as u64;
+            self.on_read(now, id);
             return Chunk::Data(message);
         }
         if let Some(code) = recv.reset_code() {
@@ -434,7 +451,8 @@ impl Session {
         };
         let recv = match &flow.recv {
             RecvHalf::Packets(packets) => packets.deadline(),
-            RecvHalf::Stream(_) | RecvHalf::Units(_) => None,
+            RecvHalf::Stream(_) => flow.lingers_until(self.config.linger),
+            RecvHalf::Units(_) => None,
         };
         let code = flow.coder.as_ref().and_then(|c| c.deadline());
         let next = [send, recv, code].into_iter().flatten().min();

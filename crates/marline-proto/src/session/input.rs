@@ -10,7 +10,7 @@ use super::Session;
 use super::code::symbol_of;
 use super::control::Control;
 use crate::event::{CloseReason, Event};
-use crate::flow::{FlowSpec, RecvHalf, SendHalf, Symbol};
+use crate::flow::{FlowSpec, PacketsRecv, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::wire::{
     self, Availability, Content, DeliveryOrder, FlowId, FlowKind, FlowReport, Frame, OpenFlow,
@@ -176,21 +176,21 @@ impl Session {
             Frame::Padding { .. } | Frame::Ping => {}
             Frame::Ack(ack) => self.on_ack(now, via, &ack),
             Frame::OpenFlow(open) => self.on_open_flow(&open),
-            Frame::ResetFlow(reset) => self.on_reset(reset),
+            Frame::ResetFlow(reset) => self.on_reset(now, reset),
             Frame::StopSending(stop) => self.on_stop_sending(stop),
             Frame::Stream(stream) => {
                 if let Some(flow) = self.receiving(stream.flow, FlowKind::Stream) {
                     let data = datagram.slice_ref(stream.data);
                     if let RecvHalf::Stream(recv) = &mut self.flow(flow).recv {
                         let result = recv.receive(stream.offset, data, stream.fin);
-                        self.after_stream(flow, result);
+                        self.after_stream(now, flow, result);
                     }
                 }
             }
             Frame::Packet(packet) => {
                 if let Some(flow) = self.receiving(packet.flow, FlowKind::Packets) {
                     let data = datagram.slice_ref(packet.data);
-                    if let RecvHalf::Packets(recv) = &mut self.flow(flow).recv {
+                    if let Some(recv) = self.packets_recv(flow) {
                         recv.receive(now, packet.sequence, data);
                         self.after_packet(now, flow, Ok(()));
                     }
@@ -198,7 +198,7 @@ impl Session {
             }
             Frame::PacketPart(part) => {
                 if let Some(flow) = self.receiving(part.flow, FlowKind::Packets)
-                    && let RecvHalf::Packets(recv) = &mut self.flow(flow).recv
+                    && let Some(recv) = self.packets_recv(flow)
                 {
                     let (sequence, offset) = (part.sequence, part.offset);
                     let result = recv.receive_part(now, sequence, offset, part.total, part.data);
@@ -251,6 +251,7 @@ impl Session {
                 };
                 if raised {
                     self.activate(credit.flow);
+                    self.notify_writable(credit.flow);
                 }
             }
             Frame::MaxFlows(limit) => {
@@ -293,6 +294,18 @@ impl Session {
         }
     }
 
+    /// The receiving half of a packets flow that something arrived for, with the memory that it
+    /// may use now.
+    fn packets_recv(&mut self, id: FlowId) -> Option<&mut PacketsRecv> {
+        let flow = self.flows.get_mut(&id)?;
+        let RecvHalf::Packets(recv) = &mut flow.recv else {
+            return None;
+        };
+        let most = self.memory.received.most(flow.accounted.0);
+        recv.limit(most.min(self.config.flow_window));
+        Some(recv)
+    }
+
     fn flow(&mut self, id: FlowId) -> &mut crate::flow::Flow {
         match self.flows.get_mut(&id) {
             Some(flow) => flow,
@@ -331,7 +344,7 @@ impl Session {
         self.events.push_back(Event::FlowOpened(id));
     }
 
-    fn on_reset(&mut self, reset: ResetFlow) {
+    fn on_reset(&mut self, now: Instant, reset: ResetFlow) {
         let Some(flow) = self.flows.get_mut(&reset.flow) else {
             return;
         };
@@ -343,17 +356,17 @@ impl Session {
                 if let Ok(rise) = result {
                     self.data_read += unread + rise;
                 }
-                self.after_stream(reset.flow, result);
+                self.after_stream(now, reset.flow, result);
                 self.renew_credit(reset.flow);
             }
             RecvHalf::Packets(recv) => {
                 recv.reset(reset.code);
                 self.retime(reset.flow);
-                self.after_receive(reset.flow);
+                self.after_receive(now, reset.flow);
             }
             RecvHalf::Units(recv) => {
                 let result = recv.reset(reset.code, reset.final_size);
-                self.after_unit(reset.flow, result);
+                self.after_unit(now, reset.flow, result);
             }
         }
     }
@@ -369,7 +382,12 @@ impl Session {
         }
     }
 
-    fn after_stream(&mut self, id: FlowId, result: Result<u64, crate::flow::RecvError>) {
+    fn after_stream(
+        &mut self,
+        now: Instant,
+        id: FlowId,
+        result: Result<u64, crate::flow::RecvError>,
+    ) {
         use crate::flow::RecvError;
         match result {
             Ok(rise) => {
@@ -378,7 +396,7 @@ impl Session {
                     let reason = String::from("sent more than the session's credit");
                     return self.fail(close_code::FLOW_CONTROL, reason);
                 }
-                self.after_receive(id);
+                self.after_receive(now, id);
             }
             Err(error) => {
                 let (code, what) = match error {
@@ -408,10 +426,15 @@ impl Session {
             self.asides.insert(Control::FlowReport(id));
         }
         self.retime(id);
-        self.after_receive(id);
+        self.after_receive(now, id);
     }
 
-    pub(super) fn after_receive(&mut self, id: FlowId) {
+    pub(super) fn after_receive(&mut self, now: Instant, id: FlowId) {
+        self.account(id);
+        self.wait_for_reader(now, id);
+        if self.flows.get(&id).is_some_and(|flow| matches!(&flow.recv, RecvHalf::Stream(s) if s.is_ended())) {
+            self.retime(id);
+        }
         if let Some(flow) = self.flows.get_mut(&id) {
             if flow.stopped.is_some() {
                 self.discard(id);
@@ -437,24 +460,6 @@ impl Session {
         }
     }
 
-    /// Reading freed credit: tell the peer when enough has come together.
-    pub(super) fn renew_credit(&mut self, id: FlowId) {
-        let renewed = match self.flows.get_mut(&id).map(|f| &mut f.recv) {
-            Some(RecvHalf::Stream(recv)) => recv.new_credit(),
-            Some(RecvHalf::Units(recv)) => recv.new_credit(),
-            Some(RecvHalf::Packets(_)) | None => None,
-        };
-        if renewed.is_some() {
-            self.control.insert(Control::MaxFlowData(id));
-            self.rest = None;
-        }
-        let target = self.data_read + self.config.session_window;
-        if target >= self.recv_credit + self.config.session_window / 4 {
-            self.recv_credit = target;
-            self.control.insert(Control::MaxData);
-            self.rest = None;
-        }
-    }
 
     /// Order in which a flow of ours delivers, from its option.
     pub(super) const fn order_of(ordered: bool) -> DeliveryOrder {

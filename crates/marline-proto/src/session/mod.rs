@@ -27,7 +27,9 @@ mod feedback;
 mod flow_end;
 mod flows;
 mod health;
+mod credit;
 mod input;
+mod memory;
 mod opening;
 mod output;
 mod paths;
@@ -43,6 +45,7 @@ mod watch;
 
 use ageing::Ageing;
 use control::Control;
+use memory::Memory;
 use share::Share;
 use timers::{Patience, Rest};
 use waiting::Waiting;
@@ -107,6 +110,7 @@ pub struct Session {
     closed_flows: u64,
     share: Share,
     ageing: Ageing,
+    memory: Memory,
     waiting: Waiting,
     /// What flows have in common for their schedulers.
     common: Common,
@@ -193,6 +197,7 @@ impl Session {
             closed_flows: 0,
             share: Share::default(),
             ageing: Ageing::default(),
+            memory: Memory::new(&config),
             waiting: Waiting::default(),
             common: Common::default(),
             minds_others: false,
@@ -203,7 +208,7 @@ impl Session {
             advance: Advance::new(config.repair_budget),
             send_credit: peer.max_data,
             data_sent: 0,
-            recv_credit: config.session_window,
+            recv_credit: config.max_data(),
             data_received: 0,
             data_read: 0,
             flow_timers: BTreeSet::new(),

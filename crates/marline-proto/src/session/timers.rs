@@ -243,7 +243,8 @@ impl Session {
             self.give_up_code(now, id);
             self.settle_units(now, id);
             self.retime(id);
-            self.after_receive(id);
+            self.after_receive(now, id);
+            self.end_lingering(now, id);
             self.notify_writable(id);
         }
         self.look_at_targets(now);

@@ -249,7 +249,7 @@ impl Session {
     }
 
     /// The next block, or piece of an object, of a flow of these, or how things stand.
-    pub fn receive_unit(&mut self, id: FlowId) -> Received {
+    pub fn receive_unit(&mut self, now: Instant, id: FlowId) -> Received {
         let Some(units) = self.units_recv(id) else {
             return Received::Finished;
         };
@@ -267,6 +267,7 @@ impl Session {
             self.data_read += freed;
             self.renew_credit(id);
         }
+        self.on_read(now, id);
         self.reap(id);
         received
     }
@@ -277,7 +278,10 @@ impl Session {
         match self.flows.get_mut(&id) {
             Some(flow) if flow.kind == kind && flow.reset.is_none() && !closing => {
                 match &mut flow.send {
-                    SendHalf::Units(units) => Ok(units),
+                    SendHalf::Units(units) => {
+                        units.allow(self.memory.sent.most(units.held()));
+                        Ok(units)
+                    }
                     _ => Err(SendError::Closed),
                 }
             }
@@ -315,6 +319,7 @@ impl Session {
             }
         }
         if written.is_ok() {
+            self.account(id);
             self.activate(id);
         }
         written
@@ -417,7 +422,7 @@ impl Session {
         if let Some(units) = self.receiving_units(frame.flow) {
             let result = units.receive(now, frame);
             self.settle_received(now, frame.flow);
-            self.after_unit(frame.flow, result);
+            self.after_unit(now, frame.flow, result);
         }
     }
 
@@ -425,7 +430,7 @@ impl Session {
         if let Some(units) = self.receiving_units(frame.flow) {
             let result = units.repair(now, frame);
             self.settle_received(now, frame.flow);
-            self.after_unit(frame.flow, result);
+            self.after_unit(now, frame.flow, result);
         }
     }
 
@@ -433,7 +438,7 @@ impl Session {
         if let Some(units) = self.receiving_units(frame.flow) {
             let result = units.cancel(frame);
             self.settle_received(now, frame.flow);
-            self.after_unit(frame.flow, result);
+            self.after_unit(now, frame.flow, result);
         }
     }
 
@@ -441,7 +446,7 @@ impl Session {
         if let Some(units) = self.receiving_units(frame.flow) {
             let result = units.finish(frame.sequence).map(|()| 0);
             self.settle_received(now, frame.flow);
-            self.after_unit(frame.flow, result);
+            self.after_unit(now, frame.flow, result);
         }
     }
 
@@ -479,7 +484,12 @@ impl Session {
         self.units_recv(id)
     }
 
-    pub(super) fn after_unit(&mut self, id: FlowId, result: Result<u64, UnitError>) {
+    pub(super) fn after_unit(
+        &mut self,
+        now: Instant,
+        id: FlowId,
+        result: Result<u64, UnitError>,
+    ) {
         let error = match result {
             Ok(rise) => {
                 self.data_received += rise;
@@ -492,7 +502,7 @@ impl Session {
                     self.data_read += freed;
                     self.renew_credit(id);
                 }
-                return self.after_receive(id);
+                return self.after_receive(now, id);
             }
             Err(error) => error,
         };

@@ -27,6 +27,8 @@ pub mod close_code {
     pub const FINAL_SIZE: u64 = 0x06;
     /// The peer's parameters are malformed or not acceptable.
     pub const PARAMETERS: u64 = 0x07;
+    /// A flow was given up: nobody read it, and its memory was needed.
+    pub const YIELDED: u64 = 0x08;
     /// First of the application's codes.
     pub const APPLICATION: u64 = 0x100;
 }

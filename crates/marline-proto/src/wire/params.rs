@@ -35,6 +35,9 @@ pub struct Params {
     pub max_data: u64,
     /// MAX_FLOW_DATA of every stream at its start, in bytes. Default 4 MiB.
     pub max_flow_data: u64,
+    /// MAX_FLOW_DATA of every flow of blocks or objects at its start, in bytes; 0, the default:
+    /// as of streams.
+    pub max_unit_data: u64,
     /// MAX_FLOWS at the start; at most [`MAX_FLOW_COUNT`]. Default 1024.
     pub max_flows: u64,
     /// Longest wait, in microseconds, before an acknowledgement is sent; at most
@@ -63,6 +66,7 @@ impl Default for Params {
             max_idle_timeout_ms: 30_000,
             max_data: 16 << 20,
             max_flow_data: 4 << 20,
+            max_unit_data: 0,
             max_flows: 1024,
             max_ack_delay_us: 5000,
             max_message: MAX_MESSAGE as u64,
@@ -85,7 +89,7 @@ struct Known {
 }
 
 /// The known parameters, in the order in which they are written.
-static KNOWN: [Known; 11] = [
+static KNOWN: [Known; 12] = [
     Known {
         id: 0x01,
         name: "max_idle_timeout",
@@ -163,6 +167,13 @@ static KNOWN: [Known; 11] = [
         get: |params| params.max_repairs,
         set: |params, value| params.max_repairs = value,
     },
+    Known {
+        id: 0x0c,
+        name: "max_unit_data",
+        max: varint::MAX,
+        get: |params| params.max_unit_data,
+        set: |params, value| params.max_unit_data = value,
+    },
 ];
 
 fn known(id: u64) -> Option<&'static Known> {
@@ -182,6 +193,15 @@ impl fmt::Display for Named {
 }
 
 impl Params {
+    /// MAX_FLOW_DATA of every flow of blocks or objects at its start, in bytes.
+    #[must_use]
+    pub fn unit_data(&self) -> u64 {
+        match self.max_unit_data {
+            0 => self.max_flow_data,
+            bytes => bytes,
+        }
+    }
+
     /// Reads parameters to the end of `bytes`. Unknown ones are skipped, missing ones have their
     /// defaults.
     ///

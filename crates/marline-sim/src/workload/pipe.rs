@@ -314,10 +314,10 @@ impl Pipe {
         let (now, to, before) = (cx.now(), self.from.other(), out.len());
         loop {
             let chunk = match self.kind {
-                FlowKind::Stream => cx.session(to).read(self.flow, usize::MAX),
-                FlowKind::Packets => cx.session(to).receive(self.flow),
+                FlowKind::Stream => cx.session(to).read(now, self.flow, usize::MAX),
+                FlowKind::Packets => cx.session(to).receive(now, self.flow),
                 FlowKind::Blocks | FlowKind::Objects => {
-                    match cx.session(to).receive_unit(self.flow) {
+                    match cx.session(to).receive_unit(now, self.flow) {
                         Received::Piece(piece) => {
                             let bytes = piece.data.len() as u64;
                             cx.meter.delivered(now, bytes);

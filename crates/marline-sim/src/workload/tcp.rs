@@ -155,7 +155,7 @@ impl Workload for Tcp {
             return;
         };
         let now = cx.now();
-        while let Chunk::Data(message) = cx.session(end).receive(*flow) {
+        while let Chunk::Data(message) = cx.session(end).receive(now, *flow) {
             if end == self.plan.from {
                 if let Ok(ack) = Ack::decode(&message) {
                     ends.back.push_back((now + self.beyond, ack));

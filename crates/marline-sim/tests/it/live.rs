@@ -249,8 +249,9 @@ fn what_was_acknowledged_before_the_session_ended_was_delivered() {
         assert!(client.is_closing());
         let written = client.flow_counters(flow).expect("open").written_bytes / 1_250;
         let unsettled = client.unsettled(flow);
+        let now = lab.now();
         let server = lab.world.session(End::Server);
-        while let Chunk::Data(_) = server.receive(flow) {}
+        while let Chunk::Data(_) = server.receive(now, flow) {}
         let delivered = server.flow_counters(flow).expect("open").delivered_messages;
         // Most of what is not known to have arrived has not.
         let least = written - unsettled.len() as u64;

@@ -168,8 +168,9 @@ impl Packets {
     /// The next message; `None` when there are no more.
     pub async fn recv(&self) -> Option<Bytes> {
         poll_fn(|cx| {
+            let now = self.shared.clock.now();
             let mut state = self.shared.lock();
-            match state.session.receive(self.flow) {
+            match state.session.receive(now, self.flow) {
                 Chunk::Data(message) => Poll::Ready(Some(message)),
                 Chunk::Finished | Chunk::Reset(_) => Poll::Ready(None),
                 Chunk::Blocked if state.closed.is_some() => Poll::Ready(None),

@@ -63,10 +63,11 @@ impl AsyncRead for Stream {
             return Poll::Ready(Ok(()));
         }
         let this = &mut *self;
+        let now = this.shared.clock.now();
         let mut state = this.shared.lock();
         let mut any = false;
         while buf.remaining() > 0 {
-            match state.session.read(this.flow, buf.remaining()) {
+            match state.session.read(now, this.flow, buf.remaining()) {
                 Chunk::Data(data) => {
                     any = true;
                     buf.put_slice(&data);

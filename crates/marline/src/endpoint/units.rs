@@ -121,8 +121,9 @@ impl Units {
 
     /// What comes next; [`Received::Blocked`] when nothing more will because the session is over.
     pub(super) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Received> {
+        let now = self.shared.clock.now();
         let mut state = self.shared.lock();
-        let received = state.session.receive_unit(self.flow);
+        let received = state.session.receive_unit(now, self.flow);
         match received {
             Received::Blocked if state.closed.is_none() => {
                 state.wait_to_read(self.flow, cx);

@@ -64,7 +64,7 @@ fn arrived(options: &str, seed: u64) -> (u64, u64) {
             world.client.send(now, flow, datagram(number)).unwrap();
         }
         wait(&mut world, EVERY);
-        while let Chunk::Data(message) = world.server.receive(flow) {
+        while let Chunk::Data(message) = world.server.receive(now, flow) {
             inspector.look(&message);
             count += 1;
         }

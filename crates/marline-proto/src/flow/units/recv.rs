@@ -102,6 +102,8 @@ pub(crate) struct UnitsRecv {
     drop_late: bool,
     end: Option<u64>,
     reset: Option<u64>,
+    /// This side gave the flow up, with this code.
+    failed: Option<u64>,
     discarding: bool,
     pub(crate) delivered: u64,
     pub(crate) late: u64,
@@ -133,6 +135,7 @@ impl UnitsRecv {
             drop_late: false,
             end: None,
             reset: None,
+            failed: None,
             discarding: false,
             delivered: 0,
             late: 0,
@@ -441,7 +444,7 @@ impl UnitsRecv {
                 self.news -= 1;
                 Received::Gone { number, fate }
             }
-            None => match self.reset {
+            None => match self.reset.or(self.failed) {
                 Some(code) => Received::Reset(code),
                 None if self.is_complete() => Received::Finished,
                 None => Received::Blocked,
@@ -450,7 +453,12 @@ impl UnitsRecv {
     }
 
     pub(crate) fn is_readable(&self) -> bool {
-        !self.ready.is_empty() || self.is_complete()
+        !self.ready.is_empty() || self.failed.is_some() || self.is_complete()
+    }
+
+    /// The application will not read it: what arrived was dropped.
+    pub(crate) fn fail(&mut self, code: u64) {
+        self.failed = Some(code);
     }
 
     /// The application does not want the object; units of it that come are refused, with its code.

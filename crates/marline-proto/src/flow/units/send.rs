@@ -44,11 +44,12 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn new(buffer: u64, peer: &Params) -> Self {
-        let credit = peer.max_flow_data.min(peer.max_data).min(buffer);
+        let credit = peer.unit_data();
+        let longest = credit.min(peer.max_data).min(buffer);
         Self {
             buffer,
-            longest: credit.saturating_sub(UNIT_COST).min(MAX_UNIT),
-            credit: peer.max_flow_data,
+            longest: longest.saturating_sub(UNIT_COST).min(MAX_UNIT),
+            credit,
             span: peer.max_units,
             repairs: peer.max_repairs,
         }
@@ -101,6 +102,8 @@ pub(crate) struct UnitsSend {
     /// Bytes that wait to be cut in units that are in `order`.
     pub(super) unsent: u64,
     held: u64,
+    /// Bytes that it may hold now, if it holds any.
+    most: u64,
     credit: u64,
     spent: u64,
     deadlines: BTreeSet<(Instant, u64)>,
@@ -121,6 +124,7 @@ impl UnitsSend {
             objects: Objects::default(),
             unsent: 0,
             held: 0,
+            most: u64::MAX,
             credit: limits.credit,
             spent: 0,
             deadlines: BTreeSet::new(),
@@ -140,8 +144,13 @@ impl UnitsSend {
         self.held
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.held < self.limits.buffer / 2
+    pub(crate) fn has_room(&self, most: u64) -> bool {
+        self.held < self.limits.buffer.min(most) / 2
+    }
+
+    /// A flow that holds something takes no more than so many bytes in all now.
+    pub(crate) fn allow(&mut self, most: u64) {
+        self.most = most;
     }
 
     /// Longest unit that is ever taken, besides a heading of `heading` bytes.
@@ -167,7 +176,8 @@ impl UnitsSend {
         if self.finished {
             return Err(SendError::Closed);
         }
-        if self.held + bytes + units * UNIT_COST > self.limits.buffer {
+        let most = if self.held > 0 { self.most } else { u64::MAX };
+        if self.held + bytes + units * UNIT_COST > self.limits.buffer.min(most) {
             return Err(SendError::Full);
         }
         Ok(())

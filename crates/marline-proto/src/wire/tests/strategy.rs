@@ -397,6 +397,7 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
         upto(MAX_FLOW_COUNT),
         upto(MAX_UNITS),
         upto(MAX_REPAIRS),
+        any_varint(),
     )
         .prop_map(
             |(
@@ -411,6 +412,7 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 code_flows,
                 max_units,
                 max_repairs,
+                max_unit_data,
             )| Params {
                 max_idle_timeout_ms,
                 max_data,
@@ -423,6 +425,7 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 code_flows,
                 max_units,
                 max_repairs,
+                max_unit_data,
             },
         )
 }

@@ -75,7 +75,7 @@ fn capture(seed: u64) -> (Vec<Bytes>, u64) {
         }
         client.handle_timeout(now);
         server.handle_timeout(now);
-        while let marline_proto::flow::Chunk::Data(data) = server.read(flow, 1 << 20) {
+        while let marline_proto::flow::Chunk::Data(data) = server.read(now, flow, 1 << 20) {
             read += data.len() as u64;
         }
         assert!(now < Instant::from_micros(20_000_000), "{read} bytes read");

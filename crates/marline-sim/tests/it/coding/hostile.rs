@@ -176,7 +176,8 @@ fn duplicates_and_stale_combinations_change_nothing() {
     }
     assert_eq!(victim.verdict(), None);
     let mut read = Vec::new();
-    while let marline_proto::flow::Chunk::Data(data) = victim.session.read(FLOW, 1_000) {
+    let now = Instant::ZERO;
+    while let marline_proto::flow::Chunk::Data(data) = victim.session.read(now, FLOW, 1_000) {
         read.extend_from_slice(&data);
     }
     assert_eq!(read.len(), 400);

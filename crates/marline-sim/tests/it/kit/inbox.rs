@@ -90,8 +90,8 @@ impl Inbox {
     pub(crate) fn pump(&mut self, now: Instant, session: &mut Session, flow: FlowId, max: usize) {
         while !self.paused && !self.is_over() {
             let chunk = match self.kind {
-                FlowKind::Stream => session.read(flow, max),
-                FlowKind::Packets => session.receive(flow),
+                FlowKind::Stream => session.read(now, flow, max),
+                FlowKind::Packets => session.receive(now, flow),
                 FlowKind::Blocks | FlowKind::Objects => break,
             };
             match chunk {

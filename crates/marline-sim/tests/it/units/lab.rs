@@ -155,7 +155,8 @@ impl Units {
                     }
                     // The server writes nothing: this is its end.
                     Event::FlowReadable(flow) => {
-                        self.lab.world.client.receive_unit(flow);
+                        let now = self.lab.now();
+                        self.lab.world.client.receive_unit(now, flow);
                     }
                     Event::FlowClosed(_) => self.closed = true,
                     Event::Closed(reason) => panic!("the client's session ended: {reason}"),
@@ -174,7 +175,8 @@ impl Units {
                 }
             }
             while self.opened && !self.paused && !self.finished {
-                let received = self.lab.world.server.receive_unit(self.flow);
+                let now = self.lab.now();
+                let received = self.lab.world.server.receive_unit(now, self.flow);
                 any |= received != Received::Blocked;
                 if !self.take(received) {
                     break;

@@ -1,0 +1,103 @@
+//! Credit for the peer: what it may send before more is read.
+//!
+//! A stream begins with its reserve. Its window doubles while it is read as quickly as it comes
+//! (dynamic right-sizing: Fisk and Feng, LANL 2001; the QUIC of Chromium does it by the same
+//! test), within what the session's memory has free.
+
+use marline_base::{Duration, Instant};
+
+use super::Session;
+use super::control::Control;
+use crate::flow::{Flow, RecvHalf};
+use crate::wire::FlowId;
+
+impl Session {
+    /// Reading freed credit: the peer gets it when enough has come together.
+    pub(super) fn renew_credit(&mut self, id: FlowId) {
+        let units = self.units_recv(id);
+        if units.and_then(|units| units.new_credit()).is_some() {
+            self.control.insert(Control::MaxFlowData(id));
+            self.rest = None;
+        }
+        let reserve = self.config.reserve();
+        let flows = self.config.max_flows.max(self.flows.len() as u64);
+        let window = self.config.session_window + flows * reserve;
+        let target = self.data_read + window;
+        // The less is left, the sooner: reserves must never wait for it.
+        let left = self.recv_credit - self.data_received;
+        if target >= self.recv_credit + (window / 4).min((left / 2).max(reserve)) {
+            self.recv_credit = target;
+            self.control.insert(Control::MaxData);
+            self.rest = None;
+        }
+    }
+
+    /// The same for a stream that was read, with a larger window if it is too small.
+    pub(super) fn renew_stream(&mut self, now: Instant, id: FlowId) {
+        let trip = self.longest_trip();
+        let due = match self.flows.get(&id).map(|flow| (flow, &flow.recv)) {
+            Some((flow, RecvHalf::Stream(recv))) => {
+                let window = recv.due(now, trip).map(|w| w.min(self.config.flow_window));
+                window.map(|window| (window, self.memory.received.most(flow.accounted.0)))
+            }
+            _ => None,
+        };
+        let Some((wanted, most)) = due else {
+            return;
+        };
+        if wanted > most {
+            self.yield_stalled(now);
+        }
+        if let Some(RecvHalf::Stream(recv)) = self.flows.get_mut(&id).map(|f| &mut f.recv) {
+            recv.renew(now, wanted.min(most));
+            self.control.insert(Control::MaxFlowData(id));
+            self.rest = None;
+        }
+    }
+
+    /// The round trip of the longest usable path: bytes of a stream may take any of them.
+    fn longest_trip(&self) -> Duration {
+        let trips = self.usable().map(|index| self.paths[index].rtt.smoothed());
+        trips.max().unwrap_or_default()
+    }
+
+    /// The application read something of a flow.
+    pub(super) fn on_read(&mut self, now: Instant, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.unread_since = None;
+            self.memory.account(flow);
+            self.wait_for_reader(now, id);
+        }
+    }
+
+    /// Takes note of when something began to wait for its reader.
+    pub(super) fn wait_for_reader(&mut self, now: Instant, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id)
+            && flow.unread_since.is_none()
+            && flow.accounted.0 > 0
+        {
+            flow.unread_since = Some(now);
+        }
+        if self.memory.received.is_overdrawn() {
+            self.yield_stalled(now);
+        }
+    }
+
+    /// Gives up a stream that its peer has finished and nobody has read for long.
+    pub(super) fn end_lingering(&mut self, now: Instant, id: FlowId) {
+        let lingers = |flow: &Flow| flow.lingers_until(self.config.linger);
+        if self.flows.get(&id).and_then(lingers).is_some_and(|at| at <= now) {
+            self.give_up(id);
+        }
+    }
+}
+
+impl Flow {
+    /// When a stream that its peer has finished is given up if nobody reads it.
+    pub(super) fn lingers_until(&self, linger: Option<Duration>) -> Option<Instant> {
+        match &self.recv {
+            RecvHalf::Stream(recv) if recv.is_ended() => Some(self.unread_since? + linger?),
+            _ => None,
+        }
+    }
+}
