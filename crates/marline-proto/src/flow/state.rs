@@ -64,6 +64,8 @@ pub(crate) struct Flow {
     pub(crate) readable_told: bool,
     /// Since when something waits to be read and nothing was.
     pub(crate) unread_since: Option<Instant>,
+    /// Since when something is to be sent and nothing was acknowledged.
+    pub(crate) unacked_since: Option<Instant>,
     /// Bytes received and not read, and written and not acknowledged, as the session counted them
     /// last.
     pub(crate) accounted: (u64, u64),

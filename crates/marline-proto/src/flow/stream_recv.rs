@@ -208,6 +208,11 @@ impl StreamRecv {
         !self.ready.is_empty() || self.reset.is_some() || self.failed.is_some() || self.is_read_up()
     }
 
+    /// Was it given up, at either end?
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.reset.or(self.failed).is_some()
+    }
+
     /// The application will not read it: what arrived was dropped.
     pub(crate) fn fail(&mut self, code: u64) {
         self.failed = Some(code);

@@ -151,7 +151,7 @@ impl Session {
         if flow.decoder.is_none() {
             let open = self.ending.is_none() && !flow.recv.is_complete() && flow.stopped.is_none();
             let decoders = self.flows.values().filter(|f| f.decoder.is_some()).count();
-            if !open || decoders as u64 >= self.config.code_flows {
+            if !open || decoders as u64 >= self.most_decoders() {
                 return None;
             }
             let limits = Limits {

@@ -78,9 +78,7 @@ impl Session {
         {
             flow.unread_since = Some(now);
         }
-        if self.memory.received.is_overdrawn() {
-            self.yield_stalled(now);
-        }
+        self.relieve(now);
     }
 
     /// Gives up a stream that its peer has finished and nobody has read for long.

@@ -280,6 +280,9 @@ impl Session {
         let delays = &mut flow.delays;
         let new = flow.send.on_acked(now, &feedback.symbol, fin, delays);
         flow.counters.acked_bytes += new;
+        if new > 0 {
+            flow.unacked_since = (flow.send.held() > 0).then_some(now);
+        }
         if new == 0 && feedback.kind != EmissionKind::Copy {
             flow.send.on_acked_late(&feedback.symbol);
         }

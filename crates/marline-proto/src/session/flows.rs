@@ -124,6 +124,7 @@ impl Session {
             stopped: None,
             readable_told: false,
             unread_since: None,
+            unacked_since: None,
             accounted: (0, 0),
             was_blocked: false,
             end_read: false,
@@ -223,6 +224,7 @@ impl Session {
             return Err(WriteError::Blocked);
         }
         stream.write(now, data.slice(..len));
+        flow.unacked_since.get_or_insert(now);
         flow.counters.written_bytes += len as u64;
         self.memory.account(flow);
         self.activate(id);
@@ -283,6 +285,7 @@ impl Session {
         match packets.push(since, message) {
             Ok(sequence) => {
                 flow.counters.written_bytes += len;
+                flow.unacked_since.get_or_insert(now);
                 self.memory.account(flow);
                 self.activate(id);
                 self.watch_target(now, id, since);

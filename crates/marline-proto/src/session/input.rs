@@ -348,6 +348,10 @@ impl Session {
         let Some(flow) = self.flows.get_mut(&reset.flow) else {
             return;
         };
+        // Of an application that has not read up: it may wait for something else.
+        if flow.readable_told {
+            self.events.push_back(Event::FlowReadable(reset.flow));
+        }
         match &mut flow.recv {
             RecvHalf::Stream(recv) => {
                 let unread = recv.unread();

@@ -247,6 +247,7 @@ impl Session {
             self.end_lingering(now, id);
             self.notify_writable(id);
         }
+        self.relieve(now);
         self.look_at_targets(now);
         self.replan |= self.scheduler_wakes().is_some_and(|at| at <= now);
     }

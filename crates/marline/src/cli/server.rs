@@ -10,9 +10,10 @@ use crate::endpoint::{self, ServerOptions};
 use crate::identity::{ConnectionString, DEFAULT_PORT, Host, HostPort, Identity};
 use crate::live::{Outlets, WithLive};
 use crate::proxy::server::{ServerSettings, serve};
-use crate::proxy::{Listen, Tasks};
+use crate::proxy::{Listen, Places, Tasks};
 use crate::tun::ServerTunnel;
 use marline_proto::sched::registry::SCHEDULERS;
+use rustix::process::{Resource, getrlimit};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -173,7 +174,7 @@ impl Server {
             policy: config.targets,
             live,
             tunnel: tunnel.map(|tunnel| tunnel.serve(&tasks)),
-            max_flows: config.max_flows,
+            places: Places::new(all_flows(config.max_flows), config.max_flows),
         });
         if !board.is_empty() {
             tasks.spawn(live::show(board.clone(), tasks.clone()));
@@ -270,6 +271,14 @@ fn unbound(source: &Source<RawServer>, error: BindError) -> CliError {
         _ => format!("choose an address of this host with {key}, or 0.0.0.0 for all"),
     };
     CliError::runtime(format!("{place}: {refused}")).hint(hint)
+}
+
+/// Flows that all clients may have together, if each may have so many: four times as many, but
+/// each may need a descriptor, and a quarter of them is for the carriers and the rest.
+fn all_flows(each: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let descriptors = usize::try_from(limit / 4 * 3).unwrap_or(usize::MAX);
+    (4 * each).min(descriptors)
 }
 
 /// The address of this host that a packet to the public network would have, of the family of `any`. Nothing is sent.

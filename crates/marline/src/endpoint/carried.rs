@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::object_stream::ObjectStream;
 use super::stream::Stream;
+use crate::proxy::ByteFlow;
 
 /// A reliable stream of bytes over all paths of a session, whichever kind of flow it is.
 #[derive(Debug)]
@@ -24,6 +25,15 @@ impl Carried {
         match self {
             Carried::Stream(stream) => stream.id(),
             Carried::Objects(stream) => stream.id(),
+        }
+    }
+}
+
+impl ByteFlow for Carried {
+    fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Carried::Stream(stream) => stream.poll_given_up(cx),
+            Carried::Objects(stream) => stream.poll_given_up(cx),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The task that moves datagrams and time through a session.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,8 +21,9 @@ use crate::carrier::{Carrier, CarrierEnd, SESSION_OVER, SendError};
 
 /// Datagrams taken from one carrier, and sent in all, before the other side has its turn.
 const BATCH: usize = 64;
-/// Turns before the task yields to the runtime.
-const TURNS: usize = 8;
+/// A session keeps its thread and its lock no longer than this, and one datagram: what others add
+/// to a packet's delay stays below a millisecond where three sessions are busy.
+const SLICE: Duration = Duration::from_micros(250);
 /// Time for the session's last datagrams to leave before the carriers are closed: closing drops
 /// what is queued.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -54,9 +56,27 @@ pub struct Driver {
     commands: mpsc::UnboundedReceiver<Command>,
     attached: Vec<Attached>,
     timer: Pin<Box<Sleep>>,
-    received: Vec<Bytes>,
+    /// What carriers brought and the session has not seen yet.
+    received: VecDeque<(PathId, Bytes)>,
+    batch: Vec<Bytes>,
+    /// The carrier that is asked first in the next turn.
+    first: usize,
     buf: Vec<u8>,
     stage: Stage,
+}
+
+/// The time that a session has before others have theirs.
+#[derive(Debug)]
+struct Slice(std::time::Instant);
+
+impl Slice {
+    fn begin() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.elapsed() >= SLICE
+    }
 }
 
 /// How far the driver is.
@@ -82,7 +102,9 @@ impl Driver {
             commands,
             attached: Vec::new(),
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
-            received: Vec::new(),
+            received: VecDeque::new(),
+            batch: Vec::new(),
+            first: 0,
             buf: Vec::new(),
             stage: Stage::Running,
         };
@@ -109,29 +131,42 @@ impl Driver {
         }
     }
 
-    /// Takes a batch from every carrier; true if one may have more.
-    fn receive(&mut self, cx: &mut Context<'_>, state: &mut State) -> bool {
-        let mut more = false;
+    /// Takes a batch from every carrier, while its time lasts; true if one may have more.
+    fn receive(&mut self, cx: &mut Context<'_>, state: &mut State, slice: &Slice) -> bool {
+        let mut more = !self.received.is_empty();
         let mut ended = Vec::new();
-        for attached in &mut self.attached {
-            self.received.clear();
-            match attached.carrier.poll_recv(cx, &mut self.received, BATCH) {
-                Poll::Pending => {}
-                Poll::Ready(Ok(count)) => {
-                    more = true;
-                    debug_assert!(count > 0);
-                    let now = self.shared.clock.now();
-                    for datagram in self.received.drain(..) {
-                        state.session.handle_datagram(now, attached.path, &datagram);
-                    }
-                }
+        let carriers = self.attached.len();
+        for turn in 0..carriers {
+            if !self.received.is_empty() {
+                break;
+            }
+            let attached = &mut self.attached[(self.first + turn) % carriers];
+            self.batch.clear();
+            match attached.carrier.poll_recv(cx, &mut self.batch, BATCH) {
+                Poll::Pending => continue,
+                Poll::Ready(Ok(_)) => more = true,
                 Poll::Ready(Err(end)) => ended.push((attached.path, end)),
             }
+            let path = attached.path;
+            self.received.extend(self.batch.drain(..).map(|datagram| (path, datagram)));
+            self.handle(state, slice);
         }
+        self.first = self.first.wrapping_add(1);
         for (path, end) in ended {
             self.on_ended(state, path, &end);
         }
         more
+    }
+
+    /// Shows the session what was received, while its time lasts.
+    fn handle(&mut self, state: &mut State, slice: &Slice) {
+        let now = self.shared.clock.now();
+        while let Some((path, datagram)) = self.received.pop_front() {
+            state.session.handle_datagram(now, path, &datagram);
+            if slice.is_over() {
+                break;
+            }
+        }
     }
 
     fn on_ended(&mut self, state: &mut State, path: PathId, end: &CarrierEnd) {
@@ -150,7 +185,7 @@ impl Driver {
     }
 
     /// Sends a batch; true if there may be more.
-    fn transmit(&mut self, cx: &mut Context<'_>, state: &mut State) -> bool {
+    fn transmit(&mut self, cx: &mut Context<'_>, state: &mut State, slice: &Slice) -> bool {
         let now = self.shared.clock.now();
         for attached in &mut self.attached {
             if let Some(told) = attached.carrier.congestion() {
@@ -164,9 +199,10 @@ impl Driver {
             }
         }
         let mut ended = Vec::new();
-        let mut sent = 0;
-        while sent < BATCH {
+        let (mut sent, mut more) = (0, true);
+        while sent < BATCH && (sent == 0 || !slice.is_over()) {
             let Some(transmit) = state.session.poll_transmit(now, &mut self.buf) else {
+                more = false;
                 break;
             };
             sent += 1;
@@ -198,7 +234,7 @@ impl Driver {
                 cx.waker().wake_by_ref();
             }
         }
-        sent == BATCH
+        more
     }
 
     /// Tells everybody concerned what has happened.
@@ -211,11 +247,12 @@ impl Driver {
         }
     }
 
-    fn turn(&mut self, cx: &mut Context<'_>, state: &mut State) -> bool {
+    fn turn(&mut self, cx: &mut Context<'_>, state: &mut State, slice: &Slice) -> bool {
         self.take_commands(cx);
-        let received = self.receive(cx, state);
+        self.handle(state, slice);
+        let received = self.receive(cx, state, slice);
         state.session.handle_timeout(self.shared.clock.now());
-        let sent = self.transmit(cx, state);
+        let sent = self.transmit(cx, state, slice);
         self.report(state);
         received || sent
     }
@@ -278,12 +315,13 @@ impl Future for Driver {
         let shared = Arc::clone(&this.shared);
         let mut state = shared.lock();
         state.wait_as_driver(cx);
-        for _ in 0..TURNS {
+        let slice = Slice::begin();
+        while !slice.is_over() {
             let over = |state: &State| state.closed.as_ref().map(|closed| closed.0.to_string());
             if this.stage != Stage::Running {
                 return this.finish(cx, &over(&state).unwrap_or_default());
             }
-            let busy = this.turn(cx, &mut state);
+            let busy = this.turn(cx, &mut state, &slice);
             if let Some(reason) = over(&state) {
                 return this.finish(cx, &reason);
             }

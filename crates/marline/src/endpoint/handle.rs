@@ -126,6 +126,29 @@ impl Handle {
         .await
     }
 
+    /// Bytes that the session's flows hold.
+    pub(super) fn held(&self) -> u64 {
+        self.shared.lock().session.held()
+    }
+
+    /// Lets the session's flows hold at most so many bytes in each direction.
+    pub(super) fn limit_memory(&self, bytes: u64) {
+        self.shared.lock().session.limit_memory(bytes);
+    }
+
+    /// How long the longest-stalled flow has been; `None` if none holds anything.
+    pub(super) fn stalled_since(&self) -> Option<tokio::time::Instant> {
+        let since = self.shared.lock().session.stalled_since()?;
+        Some(self.shared.clock.real(since))
+    }
+
+    /// Gives the longest-stalled flow up.
+    pub(super) fn give_up_stalled(&self) {
+        let mut state = self.shared.lock();
+        state.session.give_up_stalled();
+        state.wake_driver();
+    }
+
     /// An id that no path of the session has had.
     pub fn next_path_id(&self) -> PathId {
         self.shared.lock().session.next_path_id()

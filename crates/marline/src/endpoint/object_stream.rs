@@ -73,6 +73,11 @@ impl ObjectStream {
         self.units.flow
     }
 
+    /// Is nothing more to be read because the flow was given up, or the session is over?
+    pub(super) fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
+        self.units.shared.poll_given_up(self.units.flow, cx)
+    }
+
     /// Gives the flow the priority that the present object asks for.
     fn follow_urgency(&mut self) {
         let (opened, now) = self.priority;

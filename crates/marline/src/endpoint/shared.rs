@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use marline_proto::flow::Unsettled;
 use marline_proto::path::PathState;
@@ -111,6 +111,16 @@ impl Shared {
     pub(super) fn is_over(&self) -> bool {
         let state = self.lock();
         state.closed.is_some() || state.session.is_closing()
+    }
+
+    /// Is nothing more to be read of a flow because it was given up, or the session is over?
+    pub(super) fn poll_given_up(&self, flow: FlowId, cx: &Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.closed.is_some() || state.session.is_given_up(flow) {
+            return Poll::Ready(());
+        }
+        state.wait_to_read(flow, cx);
+        Poll::Pending
     }
 
     /// What was written on a flow, is not given up and not known to be at the other end.

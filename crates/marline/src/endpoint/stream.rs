@@ -42,6 +42,11 @@ impl Stream {
     pub fn id(&self) -> FlowId {
         self.flow
     }
+
+    /// Is nothing more to be read because the stream was given up, or the session is over?
+    pub(super) fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
+        self.shared.poll_given_up(self.flow, cx)
+    }
 }
 
 fn reset(code: u64) -> io::Error {

@@ -5,6 +5,7 @@ pub mod front;
 pub(crate) mod idle;
 pub mod objects;
 pub mod policy;
+mod places;
 mod relay;
 pub mod reply;
 pub mod server;
@@ -16,8 +17,9 @@ mod tunnel;
 pub mod udp;
 
 pub use objects::AsObjects;
+pub use places::Places;
 pub use target::{Host, Protocol, Target, TargetError};
 pub use tasks::Tasks;
 pub use tunnel::{
-    Accept, Incoming, IncomingFlow, Listen, OpenError, OpenOptions, PacketFlow, Tunnel,
+    Accept, ByteFlow, Incoming, IncomingFlow, Listen, OpenError, OpenOptions, PacketFlow, Tunnel,
 };

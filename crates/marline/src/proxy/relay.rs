@@ -1,16 +1,22 @@
 //! A TCP connection and a flow, joined.
 
 use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Bytes in each direction between a connection and its flow. 8 KiB, the usual default, costs a third of the speed;
-/// more than this was not faster.
-const BUFFER: usize = 64 * 1024;
+use super::ByteFlow;
 
-/// A connection that is reset when it is dropped, unless it was finished: whatever ends a relay early, the other side
-/// must not take what it got for the whole.
+/// Most bytes that a direction holds between its reader and its writer. 8 KiB, the usual default,
+/// costs a third of the speed; more than this was not faster
+/// (`cargo bench -p marline --bench goodput`).
+const BUFFER: usize = 64 << 10;
+
+/// A connection that is reset when it is dropped, unless it was finished: whatever ends a relay
+/// early, the other side must not take what it got for the whole.
 #[derive(Debug)]
 pub(super) struct ResetOnDrop(pub(super) TcpStream);
 
@@ -30,14 +36,180 @@ impl ResetOnDrop {
     }
 }
 
-/// Copies both ways until both directions have ended, keeping half-closes. An error on one side is a reset on the other:
-/// the caller drops the flow, we drop the connection.
+/// Copies both ways until both directions have ended, keeping half-closes. An error on one side is
+/// a reset on the other: the caller drops the flow, we drop the connection.
 pub(super) async fn relay<S>(mut connection: ResetOnDrop, flow: &mut S) -> io::Result<(u64, u64)>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: ByteFlow,
 {
-    let copied =
-        tokio::io::copy_bidirectional_with_sizes(&mut connection.0, flow, BUFFER, BUFFER).await?;
+    let (mut up, mut down) = (Way::default(), Way::default());
+    let copied = std::future::poll_fn(|cx| {
+        let to_flow = up.poll(cx, &mut connection.0, flow)?;
+        // What a target takes nothing of stays in its flow, whose memory is counted.
+        let writable = connection.0.poll_write_ready(cx)?.is_ready();
+        let to_connection = match writable || down.over {
+            true => down.poll(cx, flow, &mut connection.0)?,
+            false => Poll::Pending,
+        };
+        if to_connection.is_pending() && flow.poll_given_up(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        Poll::Ready(io::Result::Ok((ready!(to_flow), ready!(to_connection))))
+    });
+    let copied = pin!(copied).await?;
     connection.finished()?;
     Ok(copied)
+}
+
+/// One direction of a relay. It has a buffer only while it holds something: most connections of a
+/// busy host are idle.
+#[derive(Debug, Default)]
+struct Way {
+    held: Vec<u8>,
+    /// What of `held` was written.
+    written: usize,
+    flushed: bool,
+    ended: bool,
+    over: bool,
+    bytes: u64,
+}
+
+impl Way {
+    fn holds_some(&self) -> bool {
+        self.written < self.held.len()
+    }
+
+    /// Copies what there is; ready with the count of bytes when the reader has ended and the writer
+    /// knows.
+    fn poll<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        reader: &mut R,
+        writer: &mut W,
+    ) -> io::Result<Poll<u64>>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        while !self.over {
+            if self.holds_some() {
+                let rest = &self.held[self.written..];
+                let Poll::Ready(written) = Pin::new(&mut *writer).poll_write(cx, rest) else {
+                    self.held.shrink_to_fit();
+                    return Ok(Poll::Pending);
+                };
+                match written? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    taken => self.written += taken,
+                }
+                self.flushed = false;
+                continue;
+            }
+            if self.ended {
+                match Pin::new(&mut *writer).poll_shutdown(cx) {
+                    Poll::Ready(done) => done?,
+                    Poll::Pending => return Ok(Poll::Pending),
+                }
+                self.over = true;
+                break;
+            }
+            if self.poll_read(cx, reader)?.is_pending() {
+                self.held = Vec::new();
+                // The reader pauses: what was written is not held back for more.
+                if !self.flushed {
+                    match Pin::new(&mut *writer).poll_flush(cx) {
+                        Poll::Ready(done) => done?,
+                        Poll::Pending => return Ok(Poll::Pending),
+                    }
+                    self.flushed = true;
+                }
+                return Ok(Poll::Pending);
+            }
+        }
+        Ok(Poll::Ready(self.bytes))
+    }
+
+    fn poll_read<R>(&mut self, cx: &mut Context<'_>, reader: &mut R) -> io::Result<Poll<()>>
+    where
+        R: AsyncRead + Unpin,
+    {
+        self.written = 0;
+        self.held.resize(BUFFER, 0);
+        let mut buffer = ReadBuf::new(&mut self.held);
+        let read = Pin::new(reader).poll_read(cx, &mut buffer);
+        let length = buffer.filled().len();
+        self.held.truncate(length);
+        let Poll::Ready(read) = read else {
+            return Ok(Poll::Pending);
+        };
+        read?;
+        self.ended = length == 0;
+        self.bytes += length as u64;
+        Ok(Poll::Ready(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let dialled = TcpStream::connect(listener.local_addr().unwrap());
+        let (dialled, accepted) = tokio::join!(dialled, listener.accept());
+        (dialled.unwrap(), accepted.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn bytes_and_half_closes_pass_both_ways() {
+        let (mut outside, inside) = pair().await;
+        let (mut far, mut near) = tokio::io::duplex(1_000);
+        let relayed = tokio::spawn(async move {
+            let connection = ResetOnDrop::new(inside).unwrap();
+            relay(connection, &mut near).await
+        });
+        let sent: Vec<u8> = (0..300_000_u32).map(|i| i as u8).collect();
+        let upload = async {
+            outside.write_all(&sent).await.unwrap();
+            outside.shutdown().await.unwrap();
+            let mut back = Vec::new();
+            outside.read_to_end(&mut back).await.unwrap();
+            back
+        };
+        let echo = async {
+            let mut got = Vec::new();
+            far.read_to_end(&mut got).await.unwrap();
+            far.write_all(&got[..100_000]).await.unwrap();
+            far.shutdown().await.unwrap();
+            got
+        };
+        let (back, got) = tokio::join!(upload, echo);
+        assert!(got == sent && back == sent[..100_000]);
+        assert_eq!(relayed.await.unwrap().unwrap(), (300_000, 100_000));
+    }
+
+    #[tokio::test]
+    async fn an_idle_direction_holds_no_buffer() {
+        let (mut reader, mut feeder) = tokio::io::duplex(1_000);
+        let (mut writer, mut drain) = tokio::io::duplex(10);
+        let mut way = Way::default();
+        let mut poll = async |way: &mut Way| {
+            std::future::poll_fn(|cx| Poll::Ready(way.poll(cx, &mut reader, &mut writer)))
+                .await
+                .unwrap()
+        };
+        assert!(poll(&mut way).await.is_pending());
+        assert_eq!(way.held.capacity(), 0);
+        feeder.write_all(&[7; 30]).await.unwrap();
+        assert!(poll(&mut way).await.is_pending());
+        assert!(way.held.capacity() <= 30, "no more than what waits");
+        let mut read = [0; 10];
+        for _ in 0..3 {
+            drain.read_exact(&mut read).await.unwrap();
+            assert!(poll(&mut way).await.is_pending());
+        }
+        assert_eq!(way.held.capacity(), 0);
+    }
 }

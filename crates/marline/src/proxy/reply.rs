@@ -5,6 +5,7 @@
 //! ```
 //! Status 0 is success and carries the server's own end of the connection; others carry no address.
 
+use super::ByteFlow;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
@@ -222,6 +223,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for ReplyFirst<S> {
             partial.filled += read;
         }
         Pin::new(&mut this.stream).poll_read(cx, buf)
+    }
+}
+
+impl<S: ByteFlow> ByteFlow for ReplyFirst<S> {
+    fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.stream.poll_given_up(cx)
     }
 }
 

@@ -6,7 +6,10 @@ use super::policy::Policy;
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::udp::{MAX_DATAGRAM, hand_over, roomy};
-use super::{Accept, Host, Incoming, IncomingFlow, PacketFlow, Protocol, Target, Tasks};
+use super::places::Place;
+use super::{
+    Accept, ByteFlow, Host, Incoming, IncomingFlow, PacketFlow, Places, Protocol, Target, Tasks,
+};
 use crate::live::{Frames, LiveName, Media, Outlets};
 use crate::tun::{self, Hub, Role, Visitor};
 use bytes::Bytes;
@@ -14,9 +17,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UdpSocket, lookup_host};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::timeout;
 
 /// How long a name may take to resolve.
@@ -41,13 +43,13 @@ pub struct ServerSettings {
     pub live: Outlets,
     /// The tunnel, if there is one.
     pub tunnel: Option<Hub>,
-    /// Most flows of one client at a time.
-    pub max_flows: usize,
+    /// Flows that clients may have at a time.
+    pub places: Places,
 }
 
 /// Serves the flows of one session until it is over or the tasks drain.
 pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tasks: Tasks) {
-    let slots = Arc::new(Semaphore::new(settings.max_flows));
+    let places = settings.places.clone();
     let peer = session.peer();
     let visitor = settings
         .tunnel
@@ -63,16 +65,16 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
         let Some(Incoming { target, flow }) = incoming else {
             return;
         };
-        let slot = Arc::clone(&slots).try_acquire_owned();
+        let place = places.take(peer);
         let settings = Arc::clone(&settings);
         if let Some(name) = LiveName::decode(&target) {
-            spawn_live(flow, name, slot, settings);
+            spawn_live(flow, name, place, settings);
             continue;
         }
         let visitor = visitor.clone();
         let draining = tasks.clone();
         tasks.spawn(async move {
-            let slot = slot.map_err(|_| Refusal::TooManyFlows);
+            let place = place.ok_or(Refusal::TooManyFlows);
             let role = Role::decode(&target);
             match flow {
                 IncomingFlow::Stream(flow) if matches!(role, Some(Role::Lease { .. })) => {
@@ -82,10 +84,10 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                     }
                 }
                 IncomingFlow::Stream(flow) => {
-                    let target = slot.as_ref().map_err(|refusal| *refusal).map(|_| target);
+                    let target = place.as_ref().map_err(|refusal| *refusal).map(|_| target);
                     stream(flow, target, &settings.policy).await;
                 }
-                IncomingFlow::Packets(flow) if slot.is_ok() => {
+                IncomingFlow::Packets(flow) if place.is_ok() => {
                     tokio::select! {
                         () = draining.draining() => {}
                         () = packets(flow, &target, &settings, visitor.as_deref()) => {}
@@ -104,8 +106,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
     tokio::spawn(async move {
         while let Some(Incoming { target, flow }) = session.accept().await {
             if let Some(name) = LiveName::decode(&target) {
-                let slot = Arc::clone(&slots).try_acquire_owned();
-                spawn_live(flow, name, slot, Arc::clone(&settings));
+                spawn_live(flow, name, places.take(peer), Arc::clone(&settings));
             }
         }
     });
@@ -116,13 +117,13 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
 fn spawn_live<S: Send + 'static, P: PacketFlow>(
     flow: IncomingFlow<S, P>,
     name: LiveName,
-    slot: Result<OwnedSemaphorePermit, TryAcquireError>,
+    place: Option<Place>,
     settings: Arc<ServerSettings>,
 ) {
     tokio::spawn(async move {
-        match slot {
-            Ok(_slot) => live(flow, &name, &settings.live).await,
-            Err(_) => tracing::debug!("a live flow was refused: too many are open"),
+        match place {
+            Some(_place) => live(flow, &name, &settings.live).await,
+            None => tracing::debug!("a live flow was refused: too many are open"),
         }
     });
 }
@@ -189,7 +190,7 @@ async fn addresses(
 
 async fn stream<S>(flow: S, target: Result<Bytes, Refusal>, policy: &Policy)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: ByteFlow,
 {
     let connected = match target {
         Ok(bytes) => match addresses(&bytes, Protocol::Tcp, policy).await {
@@ -209,7 +210,7 @@ where
 
 async fn refuse<S>(mut flow: S, refusal: Refusal) -> io::Result<()>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: ByteFlow,
 {
     flow.write_all(&reply::encode(Err(refusal))).await?;
     flow.shutdown().await?;
@@ -226,7 +227,7 @@ async fn answer_and_relay<S>(
     bound: SocketAddr,
 ) -> io::Result<()>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: ByteFlow,
 {
     flow.write_all(&reply::encode(Ok(bound))).await?;
     // What the target says is another object.
@@ -273,7 +274,7 @@ async fn connect(
 /// Answers a client that asks for addresses in the tunnel.
 async fn lease<S>(flow: S, role: Option<Role>, visitor: Option<&Visitor>)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: ByteFlow,
 {
     match (role, visitor) {
         (Some(Role::Lease { mtu }), Some(visitor)) => visitor.lease(flow, mtu).await,

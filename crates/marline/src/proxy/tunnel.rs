@@ -8,6 +8,7 @@ use marline_proto::sched::Choice;
 use marline_proto::stats::FlowCounters;
 use std::future::Future;
 use std::io;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -74,12 +75,26 @@ pub enum OpenError {
     Refused(String),
 }
 
+/// A reliable stream of bytes over a session.
+pub trait ByteFlow: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Is nothing more to be read because the flow was given up, at either end, or because the
+    /// session is over? Wakes the task when that comes about. For those who do not read for now,
+    /// and would not learn of it.
+    fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = cx;
+        Poll::Pending
+    }
+}
+
+/// For tests without a session.
+impl ByteFlow for tokio::io::DuplexStream {}
+
 /// A handle on a running session that opens flows. Cheap to clone.
 pub trait Tunnel: Clone + Send + Sync + 'static {
     /// A reliable stream of bytes. `shutdown` finishes the sending half: what was written is delivered, also when the
     /// stream is dropped right after. Dropping it before resets both halves, which the other end reads as an error of the
     /// kind [`io::ErrorKind::ConnectionReset`].
-    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+    type Stream: ByteFlow + 'static;
     /// A flow of messages.
     type Packets: PacketFlow;
 
@@ -201,7 +216,7 @@ pub trait Listen: Send + Sync + 'static {
 /// The accepting end of one session. Dropping it resets flows that are opened later; accepted ones live on.
 pub trait Accept: Send + 'static {
     /// See [`Tunnel::Stream`].
-    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+    type Stream: ByteFlow + 'static;
     /// See [`Tunnel::Packets`].
     type Packets: PacketFlow;
 

@@ -1,7 +1,9 @@
 //! A tunnel within the process: both ends of a session without a session.
 
 use bytes::Bytes;
-use marline::proxy::{Accept, Incoming, IncomingFlow, OpenError, OpenOptions, PacketFlow, Tunnel};
+use marline::proxy::{
+    Accept, ByteFlow, Incoming, IncomingFlow, OpenError, OpenOptions, PacketFlow, Tunnel,
+};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -100,6 +102,8 @@ pub(crate) struct MemoryStream {
     finished: Arc<AtomicBool>,
     peer_finished: Arc<AtomicBool>,
 }
+
+impl ByteFlow for MemoryStream {}
 
 impl AsyncRead for MemoryStream {
     fn poll_read(

@@ -6,7 +6,7 @@ use marline::live::Outlets;
 use marline::proxy::policy::Policy;
 use marline::proxy::server::{ServerSettings, serve};
 use marline::proxy::socks5;
-use marline::proxy::{AsObjects, OpenOptions, Protocol, Target, Tasks, tcp, udp};
+use marline::proxy::{AsObjects, OpenOptions, Places, Protocol, Target, Tasks, tcp, udp};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -31,7 +31,7 @@ impl World {
             policy: Policy::new(allow, Vec::new()),
             live: Outlets::default(),
             tunnel: None,
-            max_flows,
+            places: Places::new(2 * max_flows, max_flows),
         })
     }
 
@@ -42,7 +42,7 @@ impl World {
             policy: Policy::new(Vec::new(), Vec::new()),
             live: Outlets::new(&[entry]),
             tunnel: None,
-            max_flows: 1,
+            places: Places::new(2, 1),
         })
     }
 

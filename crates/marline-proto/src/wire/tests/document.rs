@@ -347,6 +347,7 @@ fn codes_and_limits_are_as_shown() {
         ("FLOW_LIMIT", FLOW_LIMIT),
         ("FINAL_SIZE", FINAL_SIZE),
         ("PARAMETERS", PARAMETERS),
+        ("YIELDED", YIELDED),
     ];
     let shown: Vec<_> = table("### CLOSE")
         .into_iter()

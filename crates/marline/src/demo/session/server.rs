@@ -6,7 +6,7 @@ use crate::identity::AllowList;
 use crate::live::Outlets;
 use crate::proxy::policy::{Policy, Rule};
 use crate::proxy::server::{ServerSettings, serve};
-use crate::proxy::{Listen, Tasks};
+use crate::proxy::{Listen, Places, Tasks};
 use marline_proto::sched::Choice;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Server {
             policy: policy(targets),
             live: Outlets::default(),
             tunnel: None,
-            max_flows: MAX_FLOWS,
+            places: Places::new(2 * MAX_FLOWS, MAX_FLOWS),
         });
         let (tell, told) = oneshot::channel();
         let worker = Worker::start("demo server", move |stop| {

@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `admit.rs` | who may open and who may join |
 //! | `registry.rs` | the sessions there are |
+//! | `memory.rs` | what they hold together |
 //! | `manage.rs` | status; the list of clients read again |
 
 mod admit;
 mod manage;
+mod memory;
 mod registry;
 
 use std::net::SocketAddr;
@@ -45,8 +47,12 @@ pub struct ServerOptions {
     /// Sessions that one client may have at once, default 16: old ones of a client that was
     /// killed last until their idle limit.
     pub max_sessions_per_client: usize,
-    /// Sessions at once, default 1024. Their memory is bounded by the session's configuration.
+    /// Sessions at once, default 1024.
     pub max_sessions: usize,
+    /// Bytes that the flows of all sessions may hold; beyond that the client that holds most gives
+    /// up flows, the longest-stalled first. Default 96 MiB, which with what else a server keeps
+    /// stays below 256 MB (`docs/SECURITY-MODEL.md`).
+    pub memory: u64,
 }
 
 impl ServerOptions {
@@ -59,6 +65,7 @@ impl ServerOptions {
             session: marline_proto::Config::default(),
             max_sessions_per_client: 16,
             max_sessions: 1024,
+            memory: 96 << 20,
         }
     }
 }
@@ -88,6 +95,7 @@ struct Shared {
     config: marline_proto::Config,
     max_sessions_per_client: usize,
     max_sessions: usize,
+    memory: u64,
     started: Instant,
     registry: Mutex<Registry>,
     /// Sessions that wait to be served.
@@ -117,6 +125,7 @@ impl Server {
             session,
             max_sessions_per_client,
             max_sessions,
+            memory: budget,
         } = options;
         session.check()?;
         listen.quic = super::outliving(listen.quic, &session);
@@ -130,6 +139,7 @@ impl Server {
                 config: session,
                 max_sessions_per_client,
                 max_sessions,
+                memory: budget,
                 started: Instant::now(),
                 registry: Mutex::new(Registry::default()),
                 opened,
@@ -139,6 +149,7 @@ impl Server {
                 drivers: TaskTracker::new(),
             }),
         };
+        tokio::spawn(memory::watch(Arc::clone(&server.shared)));
         tokio::spawn(run(listener, Arc::clone(&server.shared)));
         Ok(server)
     }

@@ -1,0 +1,106 @@
+//! What all sessions of a server hold, and who yields when that is too much.
+//!
+//! Each session bounds itself; this bounds them together. A client's sessions share half of what
+//! is free, as the flows of a session do (`marline_proto`, `session/memory.rs`). Beyond the budget
+//! the client that holds most gives up flows, the longest-stalled first.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline_proto::wire::close_code;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{Shared, admit};
+use crate::endpoint::Handle;
+use crate::identity::PublicKey;
+
+/// How often it is looked at: at 1 Gb/s 12 MB come between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A session as this knows it.
+#[derive(Debug)]
+struct Holder {
+    client: PublicKey,
+    handle: Handle,
+    held: u64,
+}
+
+/// Watches over the sessions' memory until the server stops.
+pub(super) async fn watch(shared: Arc<Shared>) {
+    let mut looks = interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = looks.tick() => look(&shared),
+            () = shared.stop.cancelled() => return,
+        }
+    }
+}
+
+fn look(shared: &Shared) {
+    let holders: Vec<Holder> = {
+        let registry = shared.registry();
+        let holders = registry.iter().map(|entry| Holder {
+            client: entry.peer,
+            handle: entry.handle.clone(),
+            held: entry.handle.held(),
+        });
+        holders.collect()
+    };
+    let mut clients: BTreeMap<PublicKey, u64> = BTreeMap::new();
+    for holder in &holders {
+        *clients.entry(holder.client).or_default() += holder.held;
+    }
+    let mut all: u64 = clients.values().sum();
+    for holder in &holders {
+        let client = clients[&holder.client];
+        let most = most(shared.memory, all - client);
+        holder.handle.limit_memory(most.saturating_sub(client - holder.held));
+    }
+    while all > shared.memory {
+        let Some((&client, held)) = clients.iter_mut().max_by_key(|(_, held)| **held) else {
+            return;
+        };
+        let freed = relieve(shared, client, &holders);
+        if freed == 0 {
+            return;
+        }
+        *held = held.saturating_sub(freed);
+        all = all.saturating_sub(freed);
+    }
+}
+
+/// Bytes that a client may hold where others hold so many: half of what is free.
+fn most(budget: u64, others: u64) -> u64 {
+    budget.saturating_sub(others) / 2
+}
+
+/// Has a client give something up; returns how many bytes that freed.
+fn relieve(shared: &Shared, client: PublicKey, holders: &[Holder]) -> u64 {
+    let own = holders.iter().filter(|holder| holder.client == client);
+    let stalled = own
+        .clone()
+        .filter_map(|holder| Some((holder.handle.stalled_since()?, holder)));
+    if let Some((_, holder)) = stalled.min_by_key(|(since, _)| *since) {
+        let before = holder.handle.held();
+        holder.handle.give_up_stalled();
+        let freed = before - holder.handle.held().min(before);
+        if freed > 0 {
+            return freed;
+        }
+    }
+    // Flows that hold nothing cost something, too.
+    let open = own.filter(|holder| holder.handle.is_closed().is_none());
+    let Some(largest) = open.max_by_key(|holder| holder.handle.held()) else {
+        return 0;
+    };
+    let freed = largest.handle.held();
+    tracing::warn!(
+        "a session with {} was ended: the server's memory was needed",
+        admit::name(shared, client)
+    );
+    let reason = "the server needs the memory that this session holds";
+    largest.handle.close(close_code::NONE, reason);
+    freed
+}
