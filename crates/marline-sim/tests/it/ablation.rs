@@ -43,11 +43,12 @@ fn an_outage_is_no_burst_of_losses_for_as_long_as_a_slow_path_would_take_for_a_b
         lab.dark(quick, true);
         lab.run_for(secs(3));
         let inbox = lab.inbox(End::Server, flow);
-        // A round trip of 20 ms and three more, 30 of slack, 30 over the slow path and 200 of what stands there. Without a
-        // bound nothing comes before the path is dead, if it is suspect at all.
+        // A round trip of 20 ms and three more, 30 of slack, 30 over the slow path and 200 of what
+        // stands there; more where rescued packets stand there, too. Without a bound nothing comes
+        // before the path is dead, after 3 s, if it is suspect at all.
         let latest = inbox.quantile(1.0);
         assert!(
-            inbox.read == 400 && latest < ms(400),
+            inbox.read == 400 && latest < secs(1),
             "{seed}: {} within {latest:?}\n{lab}",
             inbox.read
         );

@@ -218,7 +218,8 @@ fn credit_runs_out_and_comes_back() {
     lab.run_for(secs(3));
     let stats = lab.world.server.stats();
     let unread: u64 = stats.flows.iter().map(|f| f.unread).sum();
-    assert!((1..=30_000).contains(&unread), "{unread} bytes unread");
+    // Two windows, which are as small as reserves here.
+    assert!((1..=40_000).contains(&unread), "{unread} bytes unread");
     let sent = lab.sent_on(End::Client, PathId(0));
     lab.run_for(secs(3));
     let more = lab.sent_on(End::Client, PathId(0)) - sent;
