@@ -472,7 +472,8 @@ impl Trial<'_> {
                 self.session.send(now, flow, data).ok();
             }
             6 => {
-                self.session.read(now, flow, usize::from(self.tape.byte()) + 1);
+                self.session
+                    .read(now, flow, usize::from(self.tape.byte()) + 1);
             }
             7 => {
                 self.session.receive(now, flow);

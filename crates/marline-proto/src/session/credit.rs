@@ -84,7 +84,12 @@ impl Session {
     /// Gives up a stream that its peer has finished and nobody has read for long.
     pub(super) fn end_lingering(&mut self, now: Instant, id: FlowId) {
         let lingers = |flow: &Flow| flow.lingers_until(self.config.linger);
-        if self.flows.get(&id).and_then(lingers).is_some_and(|at| at <= now) {
+        if self
+            .flows
+            .get(&id)
+            .and_then(lingers)
+            .is_some_and(|at| at <= now)
+        {
             self.give_up(id);
         }
     }

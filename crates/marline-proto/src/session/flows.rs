@@ -174,7 +174,8 @@ impl Session {
                 let by_unsent = unsent.saturating_sub(stream.unsent());
                 // What the peer gives no credit for waits with the application, but for what may
                 // leave as soon as there is some.
-                let by_credit = (stream.credit() + self.config.reserve()).saturating_sub(stream.end());
+                let by_credit =
+                    (stream.credit() + self.config.reserve()).saturating_sub(stream.end());
                 let held = stream.unacked();
                 let most = self.memory.sent.most(held).min(self.config.send_buffer);
                 by_unsent.min(by_credit).min(most.saturating_sub(held))

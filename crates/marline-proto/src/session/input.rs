@@ -436,7 +436,11 @@ impl Session {
     pub(super) fn after_receive(&mut self, now: Instant, id: FlowId) {
         self.account(id);
         self.wait_for_reader(now, id);
-        if self.flows.get(&id).is_some_and(|flow| matches!(&flow.recv, RecvHalf::Stream(s) if s.is_ended())) {
+        if self
+            .flows
+            .get(&id)
+            .is_some_and(|flow| matches!(&flow.recv, RecvHalf::Stream(s) if s.is_ended()))
+        {
             self.retime(id);
         }
         if let Some(flow) = self.flows.get_mut(&id) {
@@ -463,7 +467,6 @@ impl Session {
             counters.peer_duplicates = counters.peer_duplicates.max(report.duplicates);
         }
     }
-
 
     /// Order in which a flow of ours delivers, from its option.
     pub(super) const fn order_of(ordered: bool) -> DeliveryOrder {

@@ -169,7 +169,9 @@ impl Session {
     fn stalled(&self, least: u64) -> Option<(Instant, FlowId)> {
         let since = |flow: &Flow| {
             let unread = flow.unread_since.filter(|_| flow.accounted.0 > least);
-            let unacked = flow.unacked_since.filter(|_| least == 0 && flow.accounted.1 > 0);
+            let unacked = flow
+                .unacked_since
+                .filter(|_| least == 0 && flow.accounted.1 > 0);
             Some((unread.into_iter().chain(unacked).min()?, flow.id))
         };
         self.flows.values().filter_map(since).min()

@@ -484,12 +484,7 @@ impl Session {
         self.units_recv(id)
     }
 
-    pub(super) fn after_unit(
-        &mut self,
-        now: Instant,
-        id: FlowId,
-        result: Result<u64, UnitError>,
-    ) {
+    pub(super) fn after_unit(&mut self, now: Instant, id: FlowId, result: Result<u64, UnitError>) {
         let error = match result {
             Ok(rise) => {
                 self.data_received += rise;

@@ -11,6 +11,7 @@ mod paths;
 mod random;
 mod scenario;
 mod sim;
+mod stalls;
 mod target;
 mod tcp;
 mod units;

@@ -57,6 +57,10 @@ pub struct ClientConfig {
     pub common: CommonConfig,
 }
 
+/// A finished upload whose target takes nothing is ended after this: what the kernel gives a
+/// socket that its program has closed (tcp_orphan_retries, some 100 s) and a little more.
+const LINGER: Duration = Duration::from_secs(120);
+
 /// What a server does.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
@@ -192,6 +196,7 @@ impl ServerConfig {
     pub fn session(&self) -> SessionConfig {
         SessionConfig {
             max_flows: self.max_flows as u64,
+            linger: Some(LINGER),
             ..self.common.session()
         }
     }

@@ -148,7 +148,8 @@ impl Driver {
                 Poll::Ready(Err(end)) => ended.push((attached.path, end)),
             }
             let path = attached.path;
-            self.received.extend(self.batch.drain(..).map(|datagram| (path, datagram)));
+            self.received
+                .extend(self.batch.drain(..).map(|datagram| (path, datagram)));
             self.handle(state, slice);
         }
         self.first = self.first.wrapping_add(1);

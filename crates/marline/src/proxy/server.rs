@@ -2,11 +2,11 @@
 
 use super::associations::send;
 use super::idle::Idle;
+use super::places::Place;
 use super::policy::Policy;
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::udp::{MAX_DATAGRAM, hand_over, roomy};
-use super::places::Place;
 use super::{
     Accept, ByteFlow, Host, Incoming, IncomingFlow, PacketFlow, Places, Protocol, Target, Tasks,
 };

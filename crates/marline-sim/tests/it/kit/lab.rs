@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use marline_link::LinkConfig;
 use marline_proto::path::{PathParams, PathState};
-use marline_proto::wire::{FlowId, FlowKind, PathId};
-use marline_proto::{CloseReason, Config, Event, FlowOptions};
+use marline_proto::wire::{FlowId, FlowKind, PathId, close_code};
+use marline_proto::{CloseReason, Config, Event, FlowOptions, OpenError};
 use marline_sim::{Cable, Duration, End, Instant, World, WorldConfig};
 
 use super::{Inbox, Messages, Outbox, Trace};
@@ -124,15 +124,21 @@ impl Lab {
 
     /// Opens a flow at `end` and lets its application write.
     pub(crate) fn open(&mut self, end: End, options: &FlowOptions, outbox: Outbox) -> FlowId {
-        let flow = self
-            .world
-            .session(end)
-            .open_flow(options)
-            .unwrap_or_else(|error| panic!("{error}"));
+        let opened = self.try_open(end, options, outbox);
+        opened.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub(crate) fn try_open(
+        &mut self,
+        end: End,
+        options: &FlowOptions,
+        outbox: Outbox,
+    ) -> Result<FlowId, OpenError> {
+        let flow = self.world.session(end).open_flow(options)?;
         self.welcome(end, flow);
         self.outboxes.insert((end, flow), outbox);
         self.pump();
-        flow
+        Ok(flow)
     }
 
     /// A stream of `bytes` from `end` to the other.
@@ -321,7 +327,7 @@ impl Lab {
             let Some(inbox) = self.inboxes.get(&(end.other(), *flow)) else {
                 panic!("flow {} never reached {:?}\n{self}", flow.0, end.other());
             };
-            if outbox.cut_short || inbox.stopped {
+            if outbox.cut_short || inbox.stopped || inbox.reset == Some(close_code::YIELDED) {
                 continue;
             }
             let id = flow.0;

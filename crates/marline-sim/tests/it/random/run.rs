@@ -1,12 +1,12 @@
 //! One seed, from beginning to end, with everything that must hold.
 
-use marline_proto::Config;
 use marline_proto::path::PathParams;
 use marline_proto::wire::{FlowId, FlowKind, PathId};
+use marline_proto::{Config, FlowOptions};
 use marline_sim::{End, Instant, Rng};
 
 use super::plan::{self, Action};
-use crate::kit::{Lab, ms, secs};
+use crate::kit::{Lab, Outbox, ms, secs};
 
 /// After the last disturbance everything comes to its end within this time.
 const PATIENCE: u64 = 900;
@@ -213,7 +213,10 @@ impl Trial {
         let buffer = self.config(end).send_buffer;
         let outbox = plan::outbox(&mut self.rng, now, options.kind, buffer);
         let flow = self.lab.open(end, &options, outbox);
-        let ample = self.configs.iter().all(|c| c.flow_window.min(c.session_window) >= AMPLE);
+        let ample = self
+            .configs
+            .iter()
+            .all(|c| c.flow_window.min(c.session_window) >= AMPLE);
         if options.kind == FlowKind::Packets && options.lifetime.is_none() && ample {
             self.reliable.push(flow);
         }
@@ -224,9 +227,31 @@ impl Trial {
         }
     }
 
+    /// Whatever others hold that are not read, a flow that is has its share.
+    fn share(&mut self) {
+        for end in [End::Client, End::Server] {
+            let options = FlowOptions::new(FlowKind::Stream);
+            let opened = self.lab.try_open(end, &options, Outbox::stream(100_000));
+            // As many as the peer takes are open.
+            let Ok(flow) = opened else {
+                continue;
+            };
+            let limit = self.lab.now() + secs(PATIENCE);
+            let reader = end.other();
+            self.lab.run_until(limit, |lab| {
+                let inbox = lab.inbox_mut(reader, flow);
+                inbox.is_some_and(|inbox| inbox.finished) || !lab.closed.is_empty()
+            });
+            let lab = &self.lab;
+            assert!(
+                !lab.closed.is_empty() || lab.inbox(reader, flow).finished,
+                "a flow of {end:?} had no share\n{lab}"
+            );
+        }
+    }
+
     /// The disturbances end: everything that can arrive must arrive.
     fn settle(&mut self) {
-        self.resume();
         for path in self.paths.clone() {
             self.lab
                 .rewire(path, "rate=20mbit,delay=10ms,queue=100ms", false);
@@ -234,6 +259,9 @@ impl Trial {
         if self.lab.closed.is_empty() {
             self.lab.path("rate=20mbit,delay=20ms,queue=100ms");
         }
+        self.lab.pump();
+        self.share();
+        self.resume();
         self.lab.pump();
         let limit = self.lab.now() + secs(PATIENCE);
         self.lab.run_until(limit, |lab| {

@@ -56,7 +56,9 @@ fn look(shared: &Shared) {
     for holder in &holders {
         let client = clients[&holder.client];
         let most = most(shared.memory, all - client);
-        holder.handle.limit_memory(most.saturating_sub(client - holder.held));
+        holder
+            .handle
+            .limit_memory(most.saturating_sub(client - holder.held));
     }
     while all > shared.memory {
         let Some((&client, held)) = clients.iter_mut().max_by_key(|(_, held)| **held) else {
