@@ -16,4 +16,5 @@ mod lock;
 pub mod metrics;
 mod process;
 pub mod proxy;
+mod seldom;
 pub mod tun;

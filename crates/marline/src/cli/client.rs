@@ -11,7 +11,7 @@ use crate::identity::Identity;
 use crate::live::{Inlets, WithLive};
 use crate::proxy::front::Front;
 use crate::proxy::{Tasks, Tunnel};
-use crate::tun::ClientTunnel;
+use crate::tun::{ClientTunnel, WithTunnel};
 use marline_proto::sched::registry::SCHEDULERS;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -156,9 +156,7 @@ impl Client {
         front.serve(&session, &tasks);
         let board = inlets.board();
         inlets.serve(&session, &tasks);
-        if let Some(tunnel) = tunnel {
-            tunnel.serve(&session, &tasks);
-        }
+        let tunnel = tunnel.map(|tunnel| tunnel.serve(&session, &tasks));
         if !board.is_empty() {
             tasks.spawn(live::show(board.clone(), tasks.clone()));
         }
@@ -172,6 +170,7 @@ impl Client {
             }
         });
         let metered = Arc::clone(&session);
+        let session = Arc::new(WithTunnel { session, tunnel });
         let managed = Arc::new(WithLive { session, board });
         let reload = async || reload(&args, &mut config, managed.as_ref()).await;
         let result = service

@@ -7,6 +7,7 @@ use crate::control::forecast::CalibrationStatus;
 use crate::control::live::LiveStatus;
 use crate::control::protocol::{Outcome, Request};
 use crate::control::status::{FlowStatus, PathStatus, Role, SessionStatus, Status};
+use crate::control::tunnel::TunnelStatus;
 use crate::live::{Content, Wholeness};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write;
@@ -92,6 +93,9 @@ fn table(status: &Status) -> String {
     }
     if !status.live.is_empty() {
         push_live(&mut text, &status.live);
+    }
+    if let Some(tunnel) = &status.tunnel {
+        push_tunnel(&mut text, tunnel);
     }
     text
 }
@@ -234,6 +238,25 @@ fn push_live(text: &mut String, live: &[LiveStatus]) {
     }
     align(&mut table, 1..=13);
     let _ = writeln!(text, "\n{table}");
+}
+
+fn push_tunnel(text: &mut String, tunnel: &TunnelStatus) {
+    let TunnelStatus {
+        device,
+        addresses,
+        mtu,
+        standing,
+        dropped_packets,
+    } = tunnel;
+    let _ = write!(text, "\ntunnel {device}: ");
+    if !addresses.is_empty() {
+        let _ = write!(text, "{}, MTU {mtu}, ", addresses.join(", "));
+    }
+    text.push_str(standing.as_str());
+    if *dropped_packets > 0 {
+        let _ = write!(text, "; {dropped_packets} packets of the server dropped");
+    }
+    text.push('\n');
 }
 
 fn live_row(entry: &LiveStatus) -> Vec<String> {
@@ -431,6 +454,7 @@ mod tests {
             "3.0 MB",
             "12.5",
             "7.5 Mb/s",
+            "tunnel marline0: 10.77.0.2, fd77::2, MTU 1330, up; 61 packets of the server dropped",
             "1 TS breaks",
             "8/9/10",
             "12 lost, 13 late, 14 twice",

@@ -80,8 +80,8 @@ pub struct RawClient {
     #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub tun_setup: Option<Written>,
-    /// Network behind the tunnel, such as 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for everything. Give it once for each
-    /// [default: only the tunnel's own].
+    /// Network behind the tunnel, such as 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for everything. Packets go there through the
+    /// tunnel, and may come from there. Give it once for each [default: only the server's address in the tunnel].
     #[arg(long, value_name = "NET", value_parser = Written::flag)]
     pub tun_route: Vec<Written>,
     /// How some of the tunnel's packets are carried: what they are, [dscp=N][,proto=tcp|udp|icmp|N][,port=N[-N]][,net=NET],

@@ -9,6 +9,7 @@ mod socket;
 pub mod status;
 #[cfg(test)]
 mod tests;
+pub mod tunnel;
 
 pub use socket::{BindError, ControlSocket, default_path};
 pub use status::Status;

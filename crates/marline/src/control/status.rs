@@ -4,6 +4,7 @@
 
 use super::forecast::{CalibrationStatus, ForecastStatus};
 use super::live::LiveStatus;
+use super::tunnel::TunnelStatus;
 use serde::{Deserialize, Serialize};
 
 /// A snapshot of one running client or server.
@@ -20,6 +21,9 @@ pub struct Status {
     /// Live entries, in the order of the configuration.
     #[serde(default)]
     pub live: Vec<LiveStatus>,
+    /// A client's tunnel; `None` without one, and on a server.
+    #[serde(default)]
+    pub tunnel: Option<TunnelStatus>,
 }
 
 /// Which end of a session.
@@ -245,6 +249,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::control::forecast::DecileStatus;
     use crate::control::live::{LiveReceived, LiveSent};
+    use crate::control::tunnel::TunnelStanding;
     use crate::live::{Content, Wholeness};
 
     /// A status in which every field has a value of its own.
@@ -410,6 +415,13 @@ pub(crate) mod tests {
                     reordered: 5,
                 },
             }],
+            tunnel: Some(TunnelStatus {
+                device: "marline0".into(),
+                addresses: vec!["10.77.0.2".into(), "fd77::2".into()],
+                mtu: 1_330,
+                standing: TunnelStanding::Alone,
+                dropped_packets: 61,
+            }),
         }
     }
 

@@ -83,6 +83,16 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                         () = lease(flow, role, visitor.as_deref()) => {}
                     }
                 }
+                IncomingFlow::Stream(flow) if role == Some(Role::Standing) => {
+                    // A session has one at most.
+                    drop(slot);
+                    if let Some(visitor) = visitor {
+                        tokio::select! {
+                            () = draining.draining() => {}
+                            () = visitor.tell_standing(flow) => {}
+                        }
+                    }
+                }
                 IncomingFlow::Stream(flow) => {
                     let target = place.as_ref().map_err(|refusal| *refusal).map(|_| target);
                     stream(flow, target, &settings.policy).await;

@@ -1,43 +1,40 @@
 //! The client's side: asks for addresses, and gives every conversation of this host a flow.
 
-use super::hello::{Costs, OFFER_HEAD, Offer, Place, Role};
+use super::elsewhere::Elsewhere;
+use super::hello::{Place, Role, Standing};
 use super::icmp::{Refusal, answer};
 use super::key::Key;
+use super::lease::keep_lease;
+use super::manage::View;
 use super::mss::clamp;
 use super::packet::Packet;
 use super::queue::Queue;
 use super::rules::Rules;
-use super::setup::{Applied, Setup};
+use super::terms::Terms;
 use super::{Device, DeviceError, FLOW_QUEUE, Port};
 use crate::config::TunIn;
+use crate::lock::lock;
 use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
 use crate::proxy::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
+use crate::seldom::Seldom;
 use bytes::Bytes;
-use ipnet::IpNet;
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-/// Smallest largest packet: what IPv6 asks of every link (RFC 8200 section 5). On paths with smaller datagrams larger
-/// packets travel in parts.
-const MIN_MTU: u16 = 1280;
 /// Most conversations with a flow of their own; the one that has been quiet longest makes room for a new one.
 const MAX_FLOWS: usize = 512;
 /// A conversation that is quiet for so long loses its flow, and gets another with its next packet.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long the server may take to offer a lease.
-const OFFER: Duration = Duration::from_secs(10);
-/// How often it is looked whether paths have come, gone or got another cost.
-const LOOK: Duration = Duration::from_secs(1);
-/// After a flow or a lease could not be had.
+/// After a flow could not be had.
 const RETRY: Duration = Duration::from_millis(300);
-/// After the server has said that there is none.
-const REFUSED: Duration = Duration::from_secs(10);
 
 /// A client's tunnel, opened and not yet served.
 #[derive(Debug)]
@@ -48,11 +45,11 @@ pub struct ClientTunnel {
 
 /// The addresses that the server has given.
 #[derive(Debug)]
-struct Lease {
-    mtu: u16,
-    places: Vec<Place>,
+pub(super) struct Lease {
+    pub(super) mtu: u16,
+    pub(super) places: Vec<Place>,
     /// What belongs to no conversation; also for what can have no flow of its own.
-    common: Arc<Queue>,
+    pub(super) common: Arc<Queue>,
 }
 
 /// A flow of one conversation.
@@ -62,14 +59,28 @@ struct Flow {
     used: Instant,
 }
 
+/// What the tasks of a client's tunnel have in common.
 #[derive(Debug)]
-struct Shared {
-    device: String,
+pub(super) struct Shared {
+    pub(super) device: String,
     rules: Rules,
-    routes: Vec<IpNet>,
-    set_up: bool,
+    pub(super) terms: Terms,
+    pub(super) set_up: bool,
     kernel: mpsc::Sender<Bytes>,
     lease: Mutex<Option<Arc<Lease>>>,
+    /// Who has the lease's addresses, as the server last said.
+    standing: Mutex<Standing>,
+    /// How [`Elsewhere`] is found out, by the tunnel's device, and what it was last.
+    look: fn(&str) -> Elsewhere,
+    elsewhere: Mutex<Arc<Elsewhere>>,
+    strays: Strays,
+}
+
+/// What the server sent and this host's kernel did not get.
+#[derive(Debug, Default)]
+struct Strays {
+    count: AtomicU64,
+    lines: Seldom,
 }
 
 impl ClientTunnel {
@@ -85,24 +96,45 @@ impl ClientTunnel {
     }
 
     /// Carries this host's packets over `tunnel`, as tasks.
-    pub fn serve<T: Tunnel>(self, tunnel: &T, tasks: &Tasks) {
-        let name = self.device.name().to_owned();
+    pub fn serve<T: Tunnel>(self, tunnel: &T, tasks: &Tasks) -> View {
+        let device = self.device.name().to_owned();
         let port = self.device.serve(tasks);
-        let shared = Arc::new(Shared {
-            device: name,
-            rules: self.config.rules,
-            routes: self.config.routes,
-            set_up: self.config.setup,
-            kernel: port.outgoing.clone(),
+        let shared = Shared::new(device, self.config, port.outgoing.clone(), Elsewhere::read);
+        Arc::clone(&shared).serve(port, tunnel, tasks);
+        View(shared)
+    }
+}
+
+impl Shared {
+    pub(super) fn new(
+        device: String,
+        config: TunIn,
+        kernel: mpsc::Sender<Bytes>,
+        look: fn(&str) -> Elsewhere,
+    ) -> Arc<Self> {
+        Arc::new(Shared {
+            device,
+            rules: config.rules,
+            terms: Terms::new(config.routes),
+            set_up: config.setup,
+            kernel,
             lease: Mutex::default(),
-        });
-        let (asked, its_tasks) = (Arc::clone(&shared), tasks.clone());
+            standing: Mutex::default(),
+            look,
+            elsewhere: Mutex::default(),
+            strays: Strays::default(),
+        })
+    }
+
+    /// Carries what `port` hands over, as tasks.
+    pub(super) fn serve<T: Tunnel>(self: Arc<Self>, port: Port, tunnel: &T, tasks: &Tasks) {
+        let (shared, its_tasks) = (Arc::clone(&self), tasks.clone());
         let its_tunnel = tunnel.clone();
         tasks.spawn(async move {
             let draining = its_tasks.clone();
             tokio::select! {
                 () = draining.draining() => {}
-                () = keep_lease(its_tunnel, asked, its_tasks) => {}
+                () = keep_lease(its_tunnel, shared, its_tasks) => {}
             }
         });
         let (tunnel, its_tasks) = (tunnel.clone(), tasks.clone());
@@ -110,19 +142,46 @@ impl ClientTunnel {
             let draining = its_tasks.clone();
             tokio::select! {
                 () = draining.draining() => {}
-                () = carry_out(port, tunnel, shared, its_tasks) => {}
+                () = carry_out(port, tunnel, self, its_tasks) => {}
             }
         });
     }
-}
 
-impl Shared {
-    fn lease_slot(&self) -> MutexGuard<'_, Option<Arc<Lease>>> {
-        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lease(&self) -> Option<Arc<Lease>> {
+        lock(&self.lease).clone()
     }
 
-    fn lease(&self) -> Option<Arc<Lease>> {
-        self.lease_slot().clone()
+    pub(super) fn set_lease(&self, lease: Option<Arc<Lease>>) {
+        *lock(&self.lease) = lease;
+    }
+
+    /// Takes note of what the server says of the lease's addresses. Returns what it said before.
+    pub(super) fn set_standing(&self, standing: Standing) -> Standing {
+        std::mem::replace(&mut *lock(&self.standing), standing)
+    }
+
+    /// Who has the lease's addresses, as the server last said.
+    pub(super) fn standing(&self) -> Standing {
+        *lock(&self.standing)
+    }
+
+    /// How many packets the server has sent that this host's kernel did not get.
+    pub(super) fn strays(&self) -> u64 {
+        self.strays.count.load(Ordering::Relaxed)
+    }
+
+    /// Looks what this host reaches without the tunnel.
+    pub(super) async fn look(&self) -> Arc<Elsewhere> {
+        let (look, device) = (self.look, self.device.clone());
+        let found = tokio::task::spawn_blocking(move || Arc::new(look(&device))).await;
+        if let Ok(found) = found {
+            *lock(&self.elsewhere) = found;
+        }
+        self.elsewhere()
+    }
+
+    fn elsewhere(&self) -> Arc<Elsewhere> {
+        Arc::clone(&lock(&self.elsewhere))
     }
 
     /// Hands a packet from the server to the kernel, if it is for this host.
@@ -131,151 +190,43 @@ impl Shared {
             return;
         };
         let mut bytes = Vec::from(message);
-        match Packet::parse(&bytes) {
-            Ok(packet) if lease.owns(packet.destination) => {
-                clamp(&mut bytes, &packet, lease.mtu);
-                // Without a reader the program is about to end.
-                let _ = self.kernel.send(bytes.into()).await;
-            }
-            Ok(packet) => tracing::debug!("a packet for {} came here", packet.destination),
-            Err(error) => tracing::debug!(%error, "the server sent what is no packet"),
+        let packet = match Packet::parse(&bytes) {
+            Ok(packet) => packet,
+            Err(error) => return self.strays.drop("what is no packet", &error),
+        };
+        let verdict = self
+            .terms
+            .packet(&bytes, &packet, &lease.places, &self.elsewhere());
+        if let Err(stray) = verdict {
+            let (from, to) = (packet.source, packet.destination);
+            return self
+                .strays
+                .drop(format_args!("a packet from {from} to {to}"), &stray);
         }
+        clamp(&mut bytes, &packet, lease.mtu);
+        // Without a reader the program is about to end.
+        let _ = self.kernel.send(bytes.into()).await;
+    }
+}
+
+impl Strays {
+    fn drop(&self, what: impl fmt::Display, why: &dyn fmt::Display) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.lines.say(|left_out| {
+            tracing::warn!("the server sent {what}, which was dropped: {why}{left_out}");
+        });
     }
 }
 
 impl Lease {
-    fn owns(&self, address: std::net::IpAddr) -> bool {
+    fn owns(&self, address: IpAddr) -> bool {
         self.places.iter().any(|place| place.own.addr() == address)
     }
 
     /// The server's address of the family of `packet`.
-    fn server(&self, packet: &Packet) -> Option<std::net::IpAddr> {
+    fn server(&self, packet: &Packet) -> Option<IpAddr> {
         let same = |place: &&Place| place.server.is_ipv4() == packet.source.is_ipv4();
         self.places.iter().find(same).map(|place| place.server)
-    }
-}
-
-/// Asks for a lease whenever there is a session and none, and sets the device up.
-async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks: Tasks) {
-    let mut applied: Option<(Vec<Place>, u16, Option<Applied>)> = None;
-    let mut complained = false;
-    loop {
-        let Some(room) = tunnel.room() else {
-            sleep(RETRY).await;
-            continue;
-        };
-        let mtu = u16::try_from(room).unwrap_or(u16::MAX).max(MIN_MTU);
-        let target = Role::Lease { mtu }.encode();
-        let Ok(mut stream) = tunnel.open_stream(OpenOptions::new(target)).await else {
-            sleep(RETRY).await;
-            continue;
-        };
-        let offer = timeout(OFFER, read_offer(&mut stream)).await;
-        let offer = offer.unwrap_or_else(|_| Err("the server did not answer".to_owned()));
-        let (mtu, places) = match offer {
-            Ok(offer) => offer,
-            Err(why) => {
-                if !complained {
-                    tracing::warn!("no addresses for the tunnel: {why}");
-                    complained = true;
-                }
-                sleep(REFUSED).await;
-                continue;
-            }
-        };
-        complained = false;
-        if applied
-            .as_ref()
-            .is_none_or(|(p, m, _)| (p, *m) != (&places, mtu))
-        {
-            match applied.take() {
-                // The commands replace: connections inside the tunnel do not lose their address.
-                Some((before, _, Some(done))) if before == places => done.forget(),
-                before => drop(before),
-            }
-            let setup = Setup::client(&shared.device, &places, mtu, &shared.routes);
-            let done = setup.apply_or_show(shared.set_up).await;
-            let addresses: Vec<String> = places.iter().map(|p| p.own.to_string()).collect();
-            tracing::info!(
-                "tunnel {}: {}, packets of up to {mtu} bytes",
-                shared.device,
-                addresses.join(", ")
-            );
-            applied = Some((places.clone(), mtu, done));
-        }
-        let common = Arc::new(Queue::new());
-        *shared.lease_slot() = Some(Arc::new(Lease {
-            mtu,
-            places,
-            common: Arc::clone(&common),
-        }));
-        let options = OpenOptions {
-            queue: Some(FLOW_QUEUE),
-            ..OpenOptions::datagrams(Role::Common.encode())
-        };
-        let carried = carry(
-            tunnel.clone(),
-            options,
-            Arc::clone(&common),
-            Arc::clone(&shared),
-            None,
-        );
-        let side = tasks.clone();
-        tasks.spawn(async move {
-            tokio::select! {
-                () = side.draining() => {}
-                () = carried => {}
-            }
-        });
-        // Its end is the lease's.
-        let _ = tell_costs(&tunnel, &mut stream).await;
-        common.close();
-        *shared.lease_slot() = None;
-        sleep(RETRY).await;
-    }
-}
-
-/// Tells the server what the paths cost, whenever that changes, until the stream ends.
-async fn tell_costs<T: Tunnel>(tunnel: &T, stream: &mut T::Stream) -> io::Result<()> {
-    let mut told = Costs::default();
-    let mut nothing = [0];
-    loop {
-        let costs = Costs(tunnel.costs());
-        if costs != told {
-            stream.write_all(&costs.encode()).await?;
-            stream.flush().await?;
-            told = costs;
-        }
-        if let Ok(ended) = timeout(LOOK, stream.read(&mut nothing)).await {
-            // The server says nothing more.
-            return ended.map(|_| ());
-        }
-    }
-}
-
-/// The largest packet and the addresses, or why there are none.
-async fn read_offer<S>(stream: &mut S) -> Result<(u16, Vec<Place>), String>
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
-{
-    // There is nothing to say but what opened it.
-    let _ = stream.flush().await;
-    let mut bytes = vec![0; OFFER_HEAD];
-    let ended = |_| {
-        "the server knows of no tunnels; is it as new as this client, and started with --tun?"
-            .to_owned()
-    };
-    stream.read_exact(&mut bytes).await.map_err(ended)?;
-    let rest = Offer::rest([bytes[0], bytes[1], bytes[2]]).map_err(|error| error.to_string())?;
-    bytes.resize(OFFER_HEAD + rest, 0);
-    stream
-        .read_exact(&mut bytes[OFFER_HEAD..])
-        .await
-        .map_err(ended)?;
-    match Offer::decode(&bytes) {
-        Ok(Offer::Granted { mtu, places }) => Ok((mtu, places)),
-        Ok(Offer::Refused(why)) => Err(format!("the server says: {why}")),
-        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -353,7 +304,7 @@ fn make_room<K: std::hash::Hash + Eq + Copy>(flows: &mut HashMap<K, Flow>) {
 
 /// Carries one flow both ways until either side ends it. A conversation's also ends when it is quiet for long; if it can
 /// have no flow of its own, it shares that of `lease`.
-async fn carry<T: Tunnel>(
+pub(super) async fn carry<T: Tunnel>(
     tunnel: T,
     options: OpenOptions,
     queue: Arc<Queue>,

@@ -4,7 +4,7 @@
 //! [`Target`](crate::proxy::Target):
 //!
 //! ```text
-//! version (1) = 3 | role (1): 0 lease, 1 common, 2 conversation | of a lease: largest packet (2)
+//! version (1) = 3 | role (1): 0 lease, 1 common, 2 conversation, 3 standing | of a lease: largest packet (2)
 //! ```
 //! The lease is a stream. The server answers at once with an offer and keeps it open for as long as the lease holds:
 //!
@@ -19,6 +19,11 @@
 //! ```
 //! Numbers are big endian; a length counts the bytes behind it. The common flow brings the client what belongs to no
 //! conversation that it has begun. All other flows carry one conversation each, both ways, a packet a message.
+//!
+//! A client that has a lease may open a stream of the role *standing*, on which the server says in a byte, at once and
+//! whenever that changes, who has the lease's addresses ([`Standing`]): several sessions of one key have the same. The
+//! client sends every byte back, by which the server knows that it is there. Either end ignores bytes that it does not
+//! know, and a server that does not know the role refuses the stream: nothing else depends on it.
 
 use bytes::Bytes;
 use ipnet::IpNet;
@@ -29,6 +34,7 @@ const VERSION: u8 = 3;
 const LEASE: u8 = 0;
 const COMMON: u8 = 1;
 const CONVERSATION: u8 = 2;
+const STANDING: u8 = 3;
 const GRANTED: u8 = 0;
 const REFUSED: u8 = 1;
 /// Bytes before what the length counts.
@@ -48,6 +54,8 @@ pub enum Role {
     Common,
     /// One conversation.
     Conversation,
+    /// Who has the addresses of the lease.
+    Standing,
 }
 
 impl Role {
@@ -57,6 +65,7 @@ impl Role {
             Role::Lease { mtu } => [[VERSION, LEASE], mtu.to_be_bytes()].concat().into(),
             Role::Common => Bytes::from_static(&[VERSION, COMMON]),
             Role::Conversation => Bytes::from_static(&[VERSION, CONVERSATION]),
+            Role::Standing => Bytes::from_static(&[VERSION, STANDING]),
         }
     }
 
@@ -68,8 +77,35 @@ impl Role {
             }),
             [VERSION, COMMON] => Some(Role::Common),
             [VERSION, CONVERSATION] => Some(Role::Conversation),
+            [VERSION, STANDING] => Some(Role::Standing),
             _ => None,
         }
+    }
+}
+
+/// Who has the addresses of a lease.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// This session, and no other asks for them.
+    #[default]
+    Alone,
+    /// This session, and an older one of the same key is there, too.
+    Shared,
+    /// A newer session of the same key.
+    SetAside,
+}
+
+impl Standing {
+    const ALL: [Standing; 3] = [Standing::Alone, Standing::Shared, Standing::SetAside];
+
+    /// The byte for it.
+    pub fn encode(self) -> u8 {
+        self as u8
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote; `None` for what is not known.
+    pub fn decode(byte: u8) -> Option<Self> {
+        Standing::ALL.get(usize::from(byte)).copied()
     }
 }
 
@@ -135,7 +171,7 @@ pub struct Place {
 pub enum Offer {
     /// These addresses.
     Granted {
-        /// The largest packet that is carried (bytes), at least 576.
+        /// The largest packet that is carried (bytes), at least 1280.
         mtu: u16,
         /// One or two, of different families.
         places: Vec<Place>,
@@ -161,8 +197,8 @@ pub enum OfferError {
     Mtu(u16),
 }
 
-/// Smallest largest packet that is believed (RFC 791: every host takes so much).
-const MIN_MTU: u16 = 576;
+/// Smallest largest packet that is believed: what IPv6 asks of every link (RFC 8200 section 5).
+const MIN_MTU: u16 = 1280;
 
 impl Offer {
     /// The bytes of the answer.
@@ -228,7 +264,7 @@ impl Offer {
             return Err(OfferError::Length);
         }
         if head[0] == REFUSED {
-            return Ok(Offer::Refused(String::from_utf8_lossy(body).into_owned()));
+            return Ok(Offer::Refused(printable(body)));
         }
         let [high, low, count, rest @ ..] = body else {
             return Err(OfferError::Length);
@@ -256,6 +292,16 @@ impl Offer {
             _ => Err(OfferError::Length),
         }
     }
+}
+
+/// A text for the log, in which whoever wrote it can begin no new line and steer no terminal.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let plain = |c: char| match c.is_control() {
+        true => char::REPLACEMENT_CHARACTER,
+        false => c,
+    };
+    text.chars().map(plain).collect()
 }
 
 /// An address of this family, and what is behind it.
@@ -307,13 +353,14 @@ mod tests {
     #[test]
     fn roles_open_flows_and_are_nothing_else() {
         assert_eq!(Role::Lease { mtu: 1330 }.encode()[..], [3, 0, 5, 0x32]);
-        for role in [Role::Lease { mtu: 1330 }, Role::Common, Role::Conversation] {
+        let roles = [Role::Common, Role::Conversation, Role::Standing];
+        for role in roles.into_iter().chain([Role::Lease { mtu: 1330 }]) {
             let bytes = role.encode();
             assert_eq!(Role::decode(&bytes), Some(role));
             assert!(Target::decode(&bytes).is_err());
             assert_eq!(LiveName::decode(&bytes), None);
         }
-        for wrong in [&b""[..], &[3], &[3, 3], &[3, 0, 1], &[3, 1, 0], &[1, 1]] {
+        for wrong in [&b""[..], &[3], &[3, 4], &[3, 0, 1], &[3, 1, 0], &[1, 1]] {
             assert_eq!(Role::decode(wrong), None, "{wrong:?}");
         }
     }
@@ -329,6 +376,24 @@ mod tests {
             Offer::Refused("é".repeat(300)).encode().len(),
             OFFER_HEAD + LONGEST
         );
+    }
+
+    #[test]
+    fn standings_are_bytes_and_others_are_not_known() {
+        for standing in Standing::ALL {
+            assert_eq!(Standing::decode(standing.encode()), Some(standing));
+        }
+        assert_eq!(Standing::SetAside.encode(), 2);
+        assert_eq!(Standing::decode(3), None);
+    }
+
+    #[test]
+    fn what_a_server_says_is_one_line() {
+        let said = Offer::Refused("no\n\u{1b}[2J ERROR é".into()).encode();
+        let Ok(Offer::Refused(why)) = Offer::decode(&said) else {
+            panic!("it is a refusal");
+        };
+        assert_eq!(why, "no\u{fffd}\u{fffd}[2J ERROR é");
     }
 
     #[test]
@@ -356,6 +421,7 @@ mod tests {
         assert_eq!(changed(0, 9), Err(OfferError::Kind(9)));
         assert_eq!(changed(2, 46), Err(OfferError::Length));
         assert_eq!(changed(3, 0), Err(OfferError::Mtu(0x32)));
+        assert_eq!(changed(3, 4), Err(OfferError::Mtu(0x432)));
         assert_eq!(changed(5, 1), Err(OfferError::Length));
         assert_eq!(changed(5, 3), Err(OfferError::Length));
         assert_eq!(changed(6, 5), Err(OfferError::Addresses));
@@ -368,6 +434,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            if let Some(role) = Role::decode(&bytes) {
+                prop_assert_eq!(&role.encode()[..], &bytes[..]);
+            }
+            prop_assert_eq!(Costs::decode(&bytes).0.len(), bytes.len() / COST);
+            for byte in &bytes {
+                prop_assert!(Costs::rest(*byte).is_ok() == (usize::from(*byte) <= MAX_PATHS));
+                let standing = Standing::decode(*byte).map(Standing::encode);
+                prop_assert_eq!(standing, Some(*byte).filter(|byte| *byte < 3));
+            }
+            if let Ok(Offer::Refused(why)) = Offer::decode(&bytes) {
+                prop_assert!(!why.contains(char::is_control));
+            }
+        }
+
         #[test]
         fn offers_survive_the_wire(mtu in MIN_MTU.., v4: u32, v6: u128, prefix in 0..=32u8, why: String) {
             let place = |own: IpAddr| Place { own: IpNet::new(own, prefix).unwrap(), server: own };

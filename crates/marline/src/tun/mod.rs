@@ -11,12 +11,15 @@
 //! | `mss.rs`, `icmp.rs` | what is done about packets that are too large or forbidden |
 //! | `rules.rs` | which conversations are carried how |
 //! | `queue.rs` | what waits for a flow |
-//! | `pool.rs`, `leases.rs` | addresses inside the tunnel |
+//! | `pool.rs`, `leases.rs`, `lease_file.rs` | addresses inside the tunnel |
+//! | `guests.rs` | which clients a server has, and which session of a key has its addresses |
 //! | `gate.rs` | what a server lets through |
 //! | `hello.rs` | how client and server speak of the tunnel |
 //! | `device.rs` | the network interface |
 //! | `setup.rs`, `remains.rs` | addresses, routes, forwarding and address translation, and what a killed run left of them |
+//! | `lease.rs`, `terms.rs`, `elsewhere.rs` | how a client gets addresses, and what it takes from its server |
 //! | `client.rs`, `server.rs` | the two ends |
+//! | `manage.rs` | what `marline status` shows of a client's tunnel |
 
 mod checksum;
 mod client;
@@ -25,11 +28,16 @@ mod device;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_device.rs"]
 mod device;
+mod elsewhere;
 mod gate;
+mod guests;
 mod hello;
 mod icmp;
 mod key;
+mod lease;
+mod lease_file;
 mod leases;
+mod manage;
 mod mss;
 mod packet;
 mod pool;
@@ -38,15 +46,19 @@ mod remains;
 mod rules;
 mod server;
 mod setup;
+mod terms;
+#[cfg(test)]
+mod tests;
 
 pub use client::ClientTunnel;
 pub use device::{Device, DeviceError};
 pub use gate::Gate;
-pub use hello::{Costs, OFFER_HEAD, Offer, OfferError, Place, Role};
+pub use hello::{Costs, OFFER_HEAD, Offer, OfferError, Place, Role, Standing};
 pub use icmp::{Refusal, answer};
 pub use key::Key;
+pub use leases::LeasesError;
 pub(crate) use leases::write_whole;
-pub use leases::{Leases, LeasesError};
+pub use manage::{View, WithTunnel};
 pub use mss::clamp;
 pub use packet::{Fragment, Packet, PacketError};
 pub use pool::Pool;

@@ -1,10 +1,11 @@
 //! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs to.
 
 use super::gate::Gate;
-use super::hello::{Costs, Offer, Place, Role};
+use super::guests::{Guest, Guests, Sign};
+use super::hello::{Costs, Offer, Place, Role, Standing};
 use super::icmp::{Refusal, answer};
 use super::key::Key;
-use super::leases::Leases;
+use super::lease_file::{LastWrite, LeaseFile};
 use super::packet::Packet;
 use super::pool::Pool;
 use super::queue::Queue;
@@ -19,13 +20,12 @@ use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
 use crate::proxy::policy::Policy;
 use crate::proxy::{PacketFlow, Tasks};
+use crate::seldom::Seldom;
 use bytes::Bytes;
 use marline_proto::sched::Choice;
 use marline_proto::wire::PathId;
-use std::collections::HashMap;
 use std::io;
-use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -45,7 +45,7 @@ pub struct ServerTunnel {
     device: Device,
     gate: Gate,
     pool: Pool,
-    leases: Leases,
+    leases: LeaseFile,
     by_cost: Option<Choice>,
     /// Undone when the tunnel ends.
     applied: Option<Applied>,
@@ -66,7 +66,7 @@ impl ServerTunnel {
         let pool = config
             .pool
             .unwrap_or_else(|| Pool::of_server(key.as_bytes()));
-        let leases = Leases::load(config.state.clone())?;
+        let leases = LeaseFile::load(config.state.clone())?;
         let device = Device::open(&config.device)?;
         let setup = Setup::server(
             device.name(),
@@ -96,21 +96,11 @@ impl ServerTunnel {
     /// Begins to carry packets, as tasks.
     pub fn serve(self, tasks: &Tasks) -> Hub {
         let port = self.device.serve(tasks);
-        let hub = Hub(Arc::new(Inner {
-            gate: self.gate,
-            pool: self.pool,
-            by_cost: self.by_cost,
-            leases: Mutex::new(self.leases),
-            guests: Mutex::default(),
-            kernel: port.outgoing.clone(),
-        }));
-        let (inner, draining, applied) = (Arc::clone(&hub.0), tasks.clone(), self.applied);
+        let hub = Hub::serve(self.gate, self.pool, self.leases, self.by_cost, port, tasks);
+        let (draining, applied) = (tasks.clone(), self.applied);
         tasks.spawn(async move {
             let _applied = applied;
-            tokio::select! {
-                () = draining.draining() => {}
-                () = inner.carry_back(port) => {}
-            }
+            draining.draining().await;
         });
         hub
     }
@@ -126,23 +116,11 @@ struct Inner {
     pool: Pool,
     /// The scheduler of what is sent to clients whose paths have different costs; `None` for the session's default.
     by_cost: Option<Choice>,
-    leases: Mutex<Leases>,
-    /// Clients that have a lease, by each of their addresses.
-    guests: Mutex<HashMap<IpAddr, Arc<Guest>>>,
+    leases: Arc<LeaseFile>,
+    guests: Mutex<Guests>,
     kernel: mpsc::Sender<Bytes>,
-}
-
-/// A client with a lease.
-#[derive(Debug)]
-struct Guest {
-    key: PublicKey,
-    own: Vec<IpAddr>,
-    mtu: u16,
-    /// Queues of its conversations, as its own packets show them; the session bounds their number.
-    flows: Mutex<HashMap<Key, Arc<Queue>>>,
-    common: Mutex<Option<Arc<Queue>>>,
-    /// Some of its paths cost more than others.
-    by_cost: AtomicBool,
+    /// What is logged of a pool that is used up.
+    used_up: Seldom,
 }
 
 /// One session of a client, which may or may not ask for a lease.
@@ -155,6 +133,43 @@ pub struct Visitor {
 }
 
 impl Hub {
+    /// Carries packets between `port` and clients, and keeps leases, as tasks.
+    pub(super) fn serve(
+        gate: Gate,
+        pool: Pool,
+        leases: LeaseFile,
+        by_cost: Option<Choice>,
+        port: Port,
+        tasks: &Tasks,
+    ) -> Hub {
+        let leases = Arc::new(leases);
+        let hub = Hub(Arc::new(Inner {
+            gate,
+            pool,
+            by_cost,
+            leases: Arc::clone(&leases),
+            guests: Mutex::default(),
+            kernel: port.outgoing.clone(),
+            used_up: Seldom::default(),
+        }));
+        let (inner, draining) = (Arc::clone(&hub.0), tasks.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                () = draining.draining() => {}
+                () = inner.carry_back(port) => {}
+            }
+        });
+        let draining = tasks.clone();
+        tasks.spawn(async move {
+            let last = LastWrite(leases);
+            tokio::select! {
+                () = draining.draining() => {}
+                () = last.0.keep(|snapshot| Arc::clone(&last.0).write(snapshot)) => {}
+            }
+        });
+        hub
+    }
+
     /// A session with `peer`.
     pub fn visitor(&self, peer: PublicKey, session: Option<Handle>) -> Visitor {
         Visitor {
@@ -181,7 +196,7 @@ impl Inner {
             let Ok(packet) = Packet::parse(&bytes) else {
                 continue;
             };
-            let Some(guest) = lock(&self.guests).get(&packet.destination).cloned() else {
+            let Some(guest) = lock(&self.guests).at(packet.destination).cloned() else {
                 continue;
             };
             if !self.gate.back(&bytes, &packet) {
@@ -209,70 +224,105 @@ impl Inner {
             .find(|server| server.is_ipv4() == packet.source.is_ipv4())?;
         answer(bytes, packet, from, refusal).map(Bytes::from)
     }
-
-    fn is_present(&self, key: &PublicKey) -> bool {
-        lock(&self.guests).values().any(|guest| guest.key == *key)
-    }
 }
 
-impl Guest {
-    fn queue(&self, key: Key) -> Option<Arc<Queue>> {
-        let found = lock(&self.flows).get(&key).cloned();
-        found.or_else(|| lock(&self.common).clone())
-    }
+/// Lets the guest go when it is dropped.
+struct Stay<'a>(&'a Visitor, &'a Arc<Guest>);
 
-    fn forget(&self, queue: &Arc<Queue>, key: Option<Key>) {
-        queue.close();
-        let same = |other: &Arc<Queue>| Arc::ptr_eq(other, queue);
-        if let Some(key) = key {
-            let mut flows = lock(&self.flows);
-            if flows.get(&key).is_some_and(same) {
-                flows.remove(&key);
-            }
-        }
-        lock(&self.common).take_if(|other| same(other));
+impl Drop for Stay<'_> {
+    fn drop(&mut self) {
+        let Stay(visitor, guest) = self;
+        lock(&visitor.hub.0.guests).leave(guest);
+        lock(&visitor.guest).take_if(|current| Arc::ptr_eq(current, guest));
+        guest.ended.cancel();
     }
 }
 
 impl Visitor {
-    /// Gives the client its addresses for as long as `stream` is open.
+    /// Gives the client its addresses for as long as `stream` is open, or until the session asks again.
     pub(crate) async fn lease<S: AsyncRead + AsyncWrite + Unpin>(&self, mut stream: S, mtu: u16) {
         let inner = &self.hub.0;
-        let number = {
-            let mut leases = lock(&inner.leases);
-            leases.take(&inner.pool, self.peer, |key| inner.is_present(key))
-        };
-        let Some(number) = number else {
-            tracing::warn!("the tunnel's pool {} is used up", inner.pool);
+        let Some((guest, places)) = self.arrive(mtu) else {
+            inner.used_up.say(|left_out| {
+                tracing::warn!("the tunnel's pool {} is used up{left_out}", inner.pool);
+            });
             return refuse(stream, "all of its tunnel's addresses are in use").await;
         };
+        let _stay = Stay(self, &guest);
+        inner.leases.is_kept(&self.peer).await;
+        let offer = Offer::Granted {
+            mtu: guest.mtu,
+            places,
+        };
+        let said = stream.write_all(&offer.encode()).await;
+        if said.and(stream.flush().await).is_err() {
+            return;
+        }
+        // Its end is the lease's.
+        tokio::select! {
+            _ = self.hear_costs(&mut stream, &guest) => {}
+            () = guest.ended.cancelled() => {}
+        }
+    }
+
+    /// Makes the client known, with the addresses that are its own. `None` when there are none left.
+    fn arrive(&self, mtu: u16) -> Option<(Arc<Guest>, Vec<Place>)> {
+        let inner = &self.hub.0;
+        // Held to the end: nobody else is given the addresses of somebody who is about to be known.
+        let mut guests = lock(&inner.guests);
+        let present = |key: &PublicKey| guests.is_present(key);
+        let number = inner.leases.take(&inner.pool, self.peer, present)?;
         let own = inner.pool.client(number);
         let places = own.iter().zip(inner.pool.server());
         let places = places.map(|(own, server)| Place {
             own: *own,
             server: server.addr(),
         });
-        let guest = Arc::new(Guest {
-            key: self.peer,
-            own: own.iter().map(|net| net.addr()).collect(),
-            mtu: mtu.clamp(MIN_MTU, MTU),
-            flows: Mutex::default(),
-            common: Mutex::default(),
-            by_cost: AtomicBool::new(false),
-        });
-        let offer = Offer::Granted {
-            mtu: guest.mtu,
-            places: places.collect(),
-        };
-        let _stay = self.arrive(&guest);
-        let said = stream.write_all(&offer.encode()).await;
-        if said.and(stream.flush().await).is_err() {
-            return;
+        let addresses = own.iter().map(|net| net.addr()).collect();
+        let guest = Arc::new(Guest::new(self.peer, addresses, mtu.clamp(MIN_MTU, MTU)));
+        let before = lock(&self.guest).replace(Arc::clone(&guest));
+        if let Some(before) = before {
+            guests.leave(&before);
+            before.ended.cancel();
         }
-        let addresses: Vec<String> = guest.own.iter().map(IpAddr::to_string).collect();
-        tracing::info!("tunnel: {} is {}", self.peer, addresses.join(", "));
-        // Its end is the lease's.
-        let _ = self.hear_costs(&mut stream, &guest).await;
+        guests.arrive(&guest);
+        Some((guest, places.collect()))
+    }
+
+    /// Tells the client who has its addresses, and hears whether it is there.
+    pub(crate) async fn tell_standing<S: AsyncRead + AsyncWrite>(&self, stream: S) {
+        let Some(guest) = lock(&self.guest).clone() else {
+            return;
+        };
+        let (mut answers, mut told) = tokio::io::split(stream);
+        let (mut standing, over) = guest.standing();
+        let tell = async {
+            loop {
+                let now = *standing.borrow_and_update();
+                told.write_u8(now.encode()).await?;
+                told.flush().await?;
+                standing.changed().await.map_err(io::Error::other)?;
+            }
+        };
+        let hear = async {
+            loop {
+                if answers.read_u8().await? == Standing::SetAside.encode() {
+                    self.sees(&guest, Sign::Answer);
+                }
+            }
+        };
+        let _: io::Result<()> = tokio::select! {
+            ended = tell => ended,
+            ended = hear => ended,
+            () = over.cancelled() => Ok(()),
+        };
+    }
+
+    /// Takes note of what `guest` does though another session has its addresses.
+    fn sees(&self, guest: &Guest, sign: Sign) {
+        if guest.shows(sign) {
+            lock(&self.hub.0.guests).judge(&guest.key);
+        }
     }
 
     /// Takes over what the client says its paths cost, until the stream ends.
@@ -295,25 +345,6 @@ impl Visitor {
                     .map(|s| s.set_cost(PathId(path), cost));
             }
         }
-    }
-
-    /// Makes the client known until what is returned is dropped.
-    fn arrive<'a>(&'a self, guest: &'a Arc<Guest>) -> impl Drop + use<'a> {
-        struct Stay<'a>(&'a Visitor, &'a Arc<Guest>);
-        impl Drop for Stay<'_> {
-            fn drop(&mut self) {
-                // A newer session of the same client may have taken the addresses over.
-                let mut guests = lock(&self.0.hub.0.guests);
-                guests.retain(|_, guest| !Arc::ptr_eq(guest, self.1));
-                lock(&self.0.guest).take_if(|guest| Arc::ptr_eq(guest, self.1));
-            }
-        }
-        *lock(&self.guest) = Some(Arc::clone(guest));
-        let mut guests = lock(&self.hub.0.guests);
-        for address in &guest.own {
-            guests.insert(*address, Arc::clone(guest));
-        }
-        Stay(self, guest)
     }
 
     /// Carries a flow of the tunnel both ways until either side ends it or it has been quiet for long.
@@ -359,6 +390,7 @@ impl Visitor {
                     lock(&guest.flows).insert(its, Arc::clone(&queue));
                     key = Some(its);
                 }
+                self.sees(&guest, Sign::Packet);
                 if self.hub.0.kernel.send(message).await.is_err() {
                     return;
                 }

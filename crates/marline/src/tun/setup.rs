@@ -126,21 +126,31 @@ impl Setup {
         });
     }
 
-    /// For a client with these addresses, that sends what is for `routes` into the tunnel.
+    fn route(&mut self, net: IpNet) {
+        let (family, device) = (family(&net), &self.device);
+        self.steps.push(Step::Run {
+            words: words(&format!("ip {family} route replace {net} dev {device}")),
+            undo: words(&format!("ip {family} route del {net} dev {device}")),
+        });
+    }
+
+    /// For a client with these addresses, that sends what is for the server or for `routes` into the tunnel. The server
+    /// may say what it likes of the network that the addresses belong to.
     pub(super) fn client(device: &str, places: &[Place], mtu: u16, routes: &[IpNet]) -> Self {
         let mut setup = Setup::of_device(device, mtu);
-        places.iter().for_each(|place| setup.address(place.own));
+        for place in places {
+            setup.address(place.own.addr().into());
+        }
+        for place in places {
+            setup.route(place.server.into());
+        }
         for net in routes.iter().flat_map(|net| halves(*net)) {
             // Without an address of its family the kernel would have none to send from.
             if places
                 .iter()
                 .any(|place| place.server.is_ipv4() == net.addr().is_ipv4())
             {
-                let family = family(&net);
-                setup.steps.push(Step::Run {
-                    words: words(&format!("ip {family} route replace {net} dev {device}")),
-                    undo: words(&format!("ip {family} route del {net} dev {device}")),
-                });
+                setup.route(net);
             }
         }
         setup
@@ -404,9 +414,9 @@ mod tests {
     }
 
     #[test]
-    fn a_client_gets_addresses_and_routes_of_the_families_that_it_has() {
+    fn a_client_gets_single_addresses_and_its_own_routes_of_the_families_that_it_has() {
         let place = Place {
-            own: "10.77.0.2/24".parse().unwrap(),
+            own: "10.77.0.2/7".parse().unwrap(),
             server: "10.77.0.1".parse().unwrap(),
         };
         let routes = ["0.0.0.0/0", "::/0", "10.1.0.0/16"].map(|net| net.parse().unwrap());
@@ -415,7 +425,8 @@ mod tests {
             texts(&setup),
             [
                 "`ip link set dev tun7 mtu 1322 up`",
-                "`ip -4 address replace 10.77.0.2/24 dev tun7`",
+                "`ip -4 address replace 10.77.0.2/32 dev tun7`",
+                "`ip -4 route replace 10.77.0.1/32 dev tun7`",
                 "`ip -4 route replace 0.0.0.0/1 dev tun7`",
                 "`ip -4 route replace 128.0.0.0/1 dev tun7`",
                 "`ip -4 route replace 10.1.0.0/16 dev tun7`",

@@ -43,6 +43,7 @@ impl Manage for Session {
             uptime_s: 12.5,
             sessions: Vec::new(),
             live: Vec::new(),
+            tunnel: None,
         }
     }
 

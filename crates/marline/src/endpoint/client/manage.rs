@@ -19,6 +19,7 @@ impl Manage for Client {
             uptime_s: self.shared.started.elapsed().as_secs_f64(),
             sessions: vec![self.session_status()],
             live: Vec::new(),
+            tunnel: None,
         }
     }
 

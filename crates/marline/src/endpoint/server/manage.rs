@@ -60,6 +60,7 @@ impl Manage for Server {
             uptime_s: self.shared.started.elapsed().as_secs_f64(),
             sessions,
             live: Vec::new(),
+            tunnel: None,
         }
     }
 

@@ -11,6 +11,7 @@
 //! | `experiments.rs` | ffmpeg over `marline link` processes: every datagram of 10 Mb/s, in order |
 //! | `handover.rs` | nothing is lost when the better link goes dark |
 //! | `live.rs` | live entries: order, losses, budgets, senders, targets |
+//! | `hostile_tunnel.rs` | what a hostile server gets of a client's addresses, routes and packets |
 //! | `links.rs` | an emulated link changes while it runs |
 //! | `many.rs` | one server serves many clients |
 //! | `objects.rs` | connections carried as objects: curl, records |
@@ -38,6 +39,7 @@ mod encoder;
 mod experiments;
 mod handover;
 pub(crate) mod harness;
+mod hostile_tunnel;
 mod links;
 mod live;
 mod many;

@@ -3,6 +3,7 @@
 use super::harness::namespaces::{Namespaces, SERVER};
 use super::harness::{DEADLINE, Digest, Program, Site, pattern, skipped, status, until};
 use marline::control::status::PathState;
+use marline::control::tunnel::TunnelStanding;
 use rustix::process::Signal;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
@@ -333,6 +334,94 @@ fn a_path_whose_udp_is_blocked_goes_on_over_tcp() {
     });
 }
 
+/// Another machine with the client's key: the router is one, too.
+fn start_second(tunnel: &Tunnel) -> Program {
+    let words = [
+        &["client", "--identity", "client", "--server", &tunnel.string][..],
+        &["--control", "second.sock", "--socks", "off", "--path", "a0"],
+        &["--tun=tun-d", "--tun-setup"],
+    ];
+    let folder = tunnel.site.folder();
+    tunnel
+        .net
+        .anchor
+        .start("the second client", folder, &words.concat())
+}
+
+#[test]
+fn the_first_of_two_machines_with_one_key_goes_on_when_the_second_leaves() {
+    let Some(tunnel) = Tunnel::start() else {
+        return;
+    };
+    let net = &tunnel.net;
+    net.anchor.set("net/ipv4/ping_group_range", "0 0");
+    let pings = || {
+        ["10.77.0.1", "fd77::1"]
+            .into_iter()
+            .map(parse)
+            .for_each(ping)
+    };
+    net.client.inside(pings);
+    for _ in 0..2 {
+        let mut second = start_second(&tunnel);
+        second.logged("that the key is in use twice", |line| {
+            line.contains("another machine uses this one's key")
+                .then_some(())
+        });
+        net.anchor.inside(pings);
+        let standing = |expected: TunnelStanding| {
+            until(
+                &format!("{expected:?} in the first client's status"),
+                || {
+                    let tunnel = status(tunnel.site.folder(), "client.sock")?.tunnel?;
+                    (tunnel.standing == expected).then_some(())
+                },
+            );
+        };
+        standing(TunnelStanding::SetAside);
+        for (program, word) in [
+            (&tunnel.client, "has the addresses now"),
+            (&tunnel.server, "is in use twice"),
+        ] {
+            program.logged(word, |line| line.contains(word).then_some(()));
+        }
+        second.signal(Signal::TERM);
+        assert!(second.wait().success());
+        net.client.inside(pings);
+        standing(TunnelStanding::Alone);
+    }
+}
+
+#[test]
+fn a_machine_that_crashed_has_its_addresses_again_at_once_and_is_one() {
+    let Some(mut tunnel) = Tunnel::start() else {
+        return;
+    };
+    let pings = || {
+        ["10.77.0.1", "fd77::1"]
+            .into_iter()
+            .map(parse)
+            .for_each(ping)
+    };
+    for _ in 0..2 {
+        tunnel.client.kill();
+        tunnel.net.client.device_is_gone("tun-c");
+        tunnel.client = start_client(&tunnel.net, &tunnel.site, &tunnel.string);
+        assert_eq!(tunnel.is_up(), ["10.77.0.2", "fd77::2"].map(parse));
+        tunnel.net.client.inside(pings);
+    }
+    let sessions = status(tunnel.site.folder(), "server.sock")
+        .unwrap()
+        .sessions;
+    assert!(
+        sessions.len() > 1,
+        "the older ones are not over: {sessions:?}"
+    );
+    let standing = status(tunnel.site.folder(), "client.sock").and_then(|status| status.tunnel);
+    assert_eq!(standing.unwrap().standing, TunnelStanding::Alone);
+    assert!(!tunnel.server.has_logged("in use twice"));
+}
+
 #[test]
 fn nothing_is_left_behind_and_addresses_stay() {
     let Some(mut tunnel) = Tunnel::start() else {
@@ -341,6 +430,7 @@ fn nothing_is_left_behind_and_addresses_stay() {
     assert_eq!(tunnel.forwards(), ["1", "1"]);
     let routes = tunnel.net.client.ip("route show dev tun-c").unwrap();
     assert!(routes.contains("198.51.100.0/24"), "{routes}");
+    assert!(!routes.contains("10.77.0.0"), "{routes}");
 
     // As a crash does.
     tunnel.client.kill();

@@ -27,6 +27,13 @@ pub(super) fn ip(words: &str) -> Result<String, String> {
     }
 }
 
+/// Moves this thread into the namespace of that name.
+pub(crate) fn enter(name: &str) {
+    let file = File::open(format!("/run/netns/{name}")).expect("the namespace");
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+        .expect("root may enter a namespace");
+}
+
 impl Namespace {
     /// One whose name ends with `part`. `None`, and a word of it, where this machine does not let us.
     pub(crate) fn new(part: &str) -> Option<Namespace> {
@@ -77,11 +84,9 @@ impl Namespace {
 
     /// Runs `work` in a thread that is there; sockets that it opens stay there.
     pub(crate) fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        let file = File::open(format!("/run/netns/{self}")).expect("the namespace");
         thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
-                    .expect("root may enter a namespace");
+                enter(&self.0);
                 work()
             });
             thread.join().expect("the work in the namespace")

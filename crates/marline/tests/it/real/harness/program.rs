@@ -177,6 +177,11 @@ impl Program {
         found.unwrap_or_else(|| panic!("{} did not log {what}", self.name))
     }
 
+    /// Has it logged this so far?
+    pub(crate) fn has_logged(&self, what: &str) -> bool {
+        self.stderr.so_far().contains(what)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("the process is there");
