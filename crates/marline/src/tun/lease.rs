@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 /// Smallest largest packet: what IPv6 asks of every link (RFC 8200 section 5). On paths with smaller datagrams larger
 /// packets travel in parts.
@@ -44,8 +45,11 @@ struct Done {
 /// What is logged of leases; most of it is caused by the server.
 #[derive(Debug, Default)]
 struct Lines {
-    granted: Seldom,
+    refused: Seldom,
     unwelcome: Seldom,
+    shown: Seldom,
+    failed: Seldom,
+    granted: Seldom,
     standing: Seldom,
 }
 
@@ -75,9 +79,10 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
         let (mtu, mut places) = match offer {
             Ok(offer) => offer,
             Err(why) => {
-                if !complained {
-                    tracing::warn!("no addresses for the tunnel: {why}");
-                    complained = true;
+                if !std::mem::replace(&mut complained, true) {
+                    lines.refused.say(|left_out| {
+                        tracing::warn!("no addresses for the tunnel: {why}{left_out}");
+                    });
                 }
                 sleep(REFUSED).await;
                 continue;
@@ -152,7 +157,20 @@ async fn set_up(
         applied => drop(spawn_blocking(move || drop(applied)).await),
     }
     let setup = Setup::client(&shared.device, &places, mtu, shared.terms.routes());
-    let applied = setup.apply_or_show(shared.set_up).await;
+    let applied = match shared.set_up {
+        true => setup.apply(CancellationToken::new()).await,
+        false => {
+            lines.shown.say(|_| setup.show());
+            Ok(Applied::default())
+        }
+    };
+    // The tunnel may be half set up by somebody else.
+    if let Err(error) = &applied {
+        lines.failed.say(|left_out| {
+            let hint = error.hint();
+            tracing::error!("the tunnel was not set up: {error}; {hint}{left_out}");
+        });
+    }
     lines.granted.say(|left_out| {
         let own = places.iter().map(|place| place.own.to_string());
         let addresses: Vec<String> = own.collect();
@@ -165,7 +183,7 @@ async fn set_up(
     Done {
         places,
         mtu,
-        applied,
+        applied: applied.ok(),
     }
 }
 

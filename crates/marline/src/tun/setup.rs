@@ -258,21 +258,6 @@ impl Setup {
         })
     }
 
-    /// Does everything or shows it. A failure is logged: the tunnel may be half set up by somebody else.
-    pub(super) async fn apply_or_show(self, apply: bool) -> Option<Applied> {
-        if !apply {
-            self.show();
-            return None;
-        }
-        match self.apply(CancellationToken::new()).await {
-            Ok(applied) => Some(applied),
-            Err(error) => {
-                tracing::error!("the tunnel was not set up: {error}; {}", error.hint());
-                None
-            }
-        }
-    }
-
     fn run(mut self, stop: &CancellationToken) -> Result<Applied, SetupError> {
         let mut applied = Applied::default();
         self.remains.take_over();

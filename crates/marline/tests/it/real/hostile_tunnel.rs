@@ -5,7 +5,7 @@ use super::harness::namespaces::{Namespaces, SERVER};
 use super::harness::{Program, Site, status, until};
 use marline::endpoint::{Server, ServerOptions};
 use marline::identity::{AllowList, ConnectionString, Identity};
-use marline::proxy::{Accept, Incoming, IncomingFlow, Listen, PacketFlow};
+use marline::proxy::{Accept, Incoming, IncomingFlow, Listen};
 use marline::tun::{Offer, Place, Role};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::mpsc;
