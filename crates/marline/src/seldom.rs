@@ -1,4 +1,5 @@
-//! Log lines that somebody else can cause: a few at once, one a minute after that, and a count of those left out.
+//! Log lines that somebody else can cause: a few at once, one a minute after that, and a count of
+//! those left out.
 
 use crate::lock::lock;
 use std::fmt;
@@ -6,9 +7,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// So many lines may follow each other at once: enough for the beginning and the end of two events.
+/// Lines that may follow each other at once: enough for the beginning and the end of two events.
 const BURST: u32 = 4;
-/// After so long one more may be written.
+/// The time after which one more may be written.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// Bounds the lines of one kind.

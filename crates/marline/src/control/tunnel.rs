@@ -13,7 +13,8 @@ pub struct TunnelStatus {
     pub mtu: u16,
     /// Who has these addresses.
     pub standing: TunnelStanding,
-    /// Packets of the server that were dropped, because they are not for this host or not from behind the tunnel.
+    /// Packets of the server that were dropped, because they are not for this host or not from
+    /// behind the tunnel.
     pub dropped_packets: u64,
 }
 

@@ -1,5 +1,5 @@
-//! What this host reaches without the tunnel: its other addresses, the networks that its other interfaces have routes to,
-//! and its name servers. What is there is no server's to give away.
+//! What this host reaches without the tunnel: its other addresses, the networks that its other
+//! interfaces have routes to, and its name servers. What is there is no server's to give away.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::fs::File;
@@ -9,13 +9,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The kernel's routes (proc_pid_net(5)); other systems have no tunnels yet.
 const ROUTES_V4: &str = "/proc/net/route";
 const ROUTES_V6: &str = "/proc/net/ipv6_route";
-/// Files with `nameserver` lines (resolv.conf(5)): the usual one, and the one that systemd-resolved asks.
+/// Files with `nameserver` lines (resolv.conf(5)): the usual one, and the one that systemd-resolved
+/// asks.
 const NAME_SERVERS: [&str; 2] = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
-/// So many bytes of each are read (some 8000 routes): a router that has all routes of the internet has better things to do.
+/// Bytes of each file that are read (some 8000 routes): a router that has all routes of the internet
+/// has better things to do.
 const LONGEST: u64 = 1 << 20;
 /// Routes to more than a quarter of all addresses are default routes, or the halves of one.
 const DEFAULT: u8 = 1;
-/// Routes that refuse, and those to this host's own addresses (`RTF_REJECT` and `RTF_LOCAL` of the kernel's route.h).
+/// Routes that refuse, and those to this host's own addresses (`RTF_REJECT` and `RTF_LOCAL` of the
+/// kernel's route.h).
 const NOWHERE: u32 = 0x200 | 0x8000_0000;
 
 /// Networks and addresses that are not the tunnel's.
@@ -108,7 +111,8 @@ fn beginning(file: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Interface, destination, gateway, flags, three numbers, mask, …: addresses in the machine's own order of bytes.
+/// Interface, destination, gateway, flags, three numbers, mask, …: addresses in the machine's own
+/// order of bytes.
 fn route_v4(line: &str) -> Option<(String, IpNet)> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [name, destination, _, flags, _, _, _, mask, ..] = words[..] else {
@@ -142,8 +146,8 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A host in 192.168.1.0/24 and 2001:db8:1::/64, with a default route of each family, a private network behind
-    /// another router, and what a tunnel `tun7` has left.
+    /// A host in 192.168.1.0/24 and 2001:db8:1::/64, with a default route of each family, a private
+    /// network behind another router, and what a tunnel `tun7` has left.
     const V4: &str = "\
 Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
 eth0\t00000000\t0101A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0

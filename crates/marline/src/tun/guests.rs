@@ -1,9 +1,10 @@
 //! Who is in a server's tunnel: the sessions that have a lease, by their keys and their addresses.
 //!
-//! All sessions of one key have the same addresses. Packets go to the newest of them; the others are set aside, and the
-//! next older one has the addresses again as soon as the newest has gone. Usually the older one is what a crash or a lost
-//! link has left of the same machine, and ends by itself. If it shows that it lives, two machines use one key, which
-//! both and the server's operator are told.
+//! All sessions of one key have the same addresses. Packets go to the newest of them; the others
+//! are set aside, and the next older one has the addresses again as soon as the newest has gone.
+//! Usually the older one is what a crash or a lost link has left of the same machine, and ends by
+//! itself. If it shows that it lives, two machines use one key, which both and the server's
+//! operator are told.
 
 use super::hello::Standing;
 use super::key::Key;
@@ -20,7 +21,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Packets that come from a session for so long after it was set aside may have been under way when its machine crashed.
+/// Packets that come from a session for so long after it was set aside may have been under way when
+/// its machine crashed.
 const UNDER_WAY: Duration = Duration::from_secs(5);
 
 /// A session of a client with a lease.
@@ -96,8 +98,8 @@ impl Guest {
         }
     }
 
-    /// Who has its addresses, and what becomes of that, until what is returned beside it is cancelled, by the next who
-    /// asks. The client is told by one stream.
+    /// Who has its addresses, and what becomes of that, until what is returned beside it is
+    /// cancelled, by the next who asks. The client is told by one stream.
     pub(super) fn standing(&self) -> (watch::Receiver<Standing>, CancellationToken) {
         let mine = self.ended.child_token();
         std::mem::replace(&mut *lock(&self.told), mine.clone()).cancel();
@@ -180,7 +182,8 @@ impl Guests {
         self.judge(&guest.key);
     }
 
-    /// Gives the addresses of `guest` back to the session that came before it. Nothing happens if it has gone already.
+    /// Gives the addresses of `guest` back to the session that came before it. Nothing happens if
+    /// it has gone already.
     pub(super) fn leave(&mut self, guest: &Arc<Guest>) {
         let Some(sessions) = self.by_key.get_mut(&guest.key) else {
             return;

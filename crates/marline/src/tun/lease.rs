@@ -1,5 +1,5 @@
-//! How a client gets its addresses and keeps them: it asks, judges what is offered by its own configuration
-//! ([`Terms`](super::terms::Terms)), and sets the device up.
+//! How a client gets its addresses and keeps them: it asks, judges what is offered by its own
+//! configuration ([`Terms`](super::terms::Terms)), and sets the device up.
 
 use super::FLOW_QUEUE;
 use super::client::{Lease, Shared, carry};
@@ -16,8 +16,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Smallest largest packet: what IPv6 asks of every link (RFC 8200 section 5). On paths with smaller datagrams larger
-/// packets travel in parts.
+/// Smallest largest packet: what IPv6 asks of every link (RFC 8200 section 5). On paths with
+/// smaller datagrams larger packets travel in parts.
 const MIN_MTU: u16 = 1280;
 /// How long the server may take to offer a lease.
 const OFFER: Duration = Duration::from_secs(10);
@@ -124,8 +124,8 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
     }
 }
 
-/// Leaves of `places` those that this client accepts, each as a single address, and says why it does not accept the
-/// others. `before` are in use.
+/// Leaves of `places` those that this client accepts, each as a single address, and says why it
+/// does not accept the others. `before` are in use.
 async fn judge(shared: &Shared, places: &mut Vec<Place>, before: &[Place], lines: &Lines) {
     let elsewhere = shared.look().await;
     places.retain_mut(|place| {

@@ -1,9 +1,9 @@
-//! Keeps the leases in their file. One task writes it, off the runtime's thread, when something has changed; whatever
-//! changes meanwhile goes with the next write.
+//! Keeps the leases in their file. One task writes it, off the runtime's thread, when something has
+//! changed; whatever changes meanwhile goes with the next write.
 //!
-//! A client is given a number that is not in the file only after it has been written there: whenever the server ends
-//! after that, the client has the same addresses of the next one. Who asked longest ago matters only once the pool is
-//! full, and is written later.
+//! A client is given a number that is not in the file only after it has been written there:
+//! whenever the server ends after that, the client has the same addresses of the next one. Who
+//! asked longest ago matters only once the pool is full, and is written later.
 
 use super::leases::{Change, Leases, LeasesError};
 use super::pool::Pool;
@@ -36,7 +36,8 @@ pub(super) struct LeaseFile {
     changed: Notify,
     /// The newest revision that a write has been tried of.
     tried: watch::Sender<u64>,
-    /// The revision that the file holds; locked while it is written, so that no older one comes after a newer.
+    /// The revision that the file holds; locked while it is written, so that no older one comes
+    /// after a newer.
     stored: Mutex<u64>,
     failures: Seldom,
     recoveries: Seldom,
@@ -117,8 +118,8 @@ impl LeaseFile {
         Some(number)
     }
 
-    /// Waits until the number of the client `key` is in the file, or could not be written, which is in the log; for a
-    /// few seconds at most.
+    /// Waits until the number of the client `key` is in the file, or could not be written, which is
+    /// in the log; for a few seconds at most.
     pub(super) async fn is_kept(&self, key: &PublicKey) {
         let Some(revision) = lock(&self.state).unwritten.get(key).copied() else {
             return;
@@ -137,7 +138,8 @@ impl LeaseFile {
         }
     }
 
-    /// Has every change written by `write`, which is never called twice at once, for as long as it is polled.
+    /// Has every change written by `write`, which is never called twice at once, for as long as it
+    /// is polled.
     pub(super) async fn keep<W: Future<Output = io::Result<()>>>(
         &self,
         write: impl Fn(Snapshot) -> W,

@@ -1,10 +1,13 @@
-//! What a client takes from its server: addresses, and packets. The configuration decides; the server only names.
+//! What a client takes from its server: addresses, and packets. The configuration decides; the
+//! server only names.
 //!
-//! * An address, the client's own or the server's, is a single one, and no other way leads there: it is private (RFC
-//!   1918, RFC 4193) or shared (RFC 6598), neither this host's nor in a network that another interface has a route to nor
-//!   a name server's; or `--tun-route` covers it, more closely than the other route.
-//! * What comes in comes from where packets of this host go out through the tunnel: the server's address and what
-//!   `--tun-route` covers. Errors (ICMP) come from any router, if they are about such a packet.
+//! * An address, the client's own or the server's, is a single one, and no other way leads there:
+//!   it is private (RFC 1918, RFC 4193) or shared (RFC 6598), neither this host's nor in a network
+//!   that another interface has a route to nor a name server's; or `--tun-route` covers it, more
+//!   closely than the other route.
+//! * What comes in comes from where packets of this host go out through the tunnel: the server's
+//!   address and what `--tun-route` covers. Errors (ICMP) come from any router, if they are about
+//!   such a packet.
 //! * It goes to the client's own address, by no detour.
 //!
 //! So a hostile server has of this host what it was asked to carry.
@@ -15,8 +18,8 @@ use super::packet::{Fragment, ICMP, ICMP_V6, Packet};
 use ipnet::{IpNet, Ipv4Net};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The addresses of servers without a `--tun-pool`: a name server that is given as one of these is meant to be the
-/// tunnel's.
+/// The addresses of servers without a `--tun-pool`: a name server that is given as one of these is
+/// meant to be the tunnel's.
 const USUAL: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 77, 0, 0), 24);
 /// Shared address space (RFC 6598).
 const SHARED: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10);
@@ -202,7 +205,8 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Redirects and neighbour discovery (RFC 792, RFC 4861): nobody in a tunnel has a link to speak of.
+/// Redirects and neighbour discovery (RFC 792, RFC 4861): nobody in a tunnel has a link to speak
+/// of.
 fn is_routing(bytes: &[u8], packet: &Packet) -> bool {
     let kind = bytes.get(packet.transport);
     packet.fragment != Fragment::Later

@@ -1,4 +1,5 @@
-//! Clients and a server with a tunnel, in memory: only their devices are missing, and the session between them.
+//! Clients and a server with a tunnel, in memory: only their devices are missing, and the session
+//! between them.
 
 use super::client::Shared;
 use super::elsewhere::Elsewhere;
@@ -350,7 +351,8 @@ async fn a_session_has_one_lease_however_often_it_asks() {
     assert_eq!(machine.gets().await, Some(1));
 }
 
-/// A server that offers this whenever it is asked, and what its client may send to it on the common flow.
+/// A server that offers this whenever it is asked, and what its client may send to it on the common
+/// flow.
 fn hostile(offer: Offer) -> (Session, mpsc::UnboundedReceiver<Pipe>) {
     let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
     let (to_test, commons) = mpsc::unbounded_channel();
@@ -427,7 +429,7 @@ async fn packets_of_a_hostile_server_are_dropped_and_said_now_and_then() {
         OWN,
         [127, 0, 0, 1],
     ] {
-        for _ in 0..100 {
+        for _ in 0..10 {
             common.send(packet(from, OWN, 1).into()).await.unwrap();
         }
     }
@@ -444,7 +446,7 @@ async fn packets_of_a_hostile_server_are_dropped_and_said_now_and_then() {
     assert_eq!(machine.gets().await, Some(3));
     assert_eq!(machine.gets().await, Some(4));
     assert_eq!(machine.gets().await, None);
-    assert_eq!(machine.shared.strays(), 502);
+    assert_eq!(machine.shared.strays(), 52);
     let said = lines(&log, "was dropped");
     assert!((1..=4).contains(&said), "{said} lines");
 }

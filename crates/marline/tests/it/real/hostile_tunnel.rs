@@ -1,5 +1,5 @@
-//! A client whose server is hostile: it offers addresses and networks that are not its own to give, and sends packets
-//! that come from nowhere. Needs root.
+//! A client whose server is hostile: it offers addresses and networks that are not its own to give,
+//! and sends packets that come from nowhere. Needs root.
 
 use super::harness::namespaces::{Namespaces, SERVER};
 use super::harness::{Program, Site, status, until};
