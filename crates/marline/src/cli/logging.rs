@@ -1,10 +1,17 @@
-//! Logs: tracing to standard error, filtered by `--log` or `MARLINE_LOG`.
+//! Logs: tracing to standard error, filtered by `--log` or `MARLINE_LOG`, and limited.
+
+mod limit;
 
 use super::CliError;
 use super::line::Logs;
+use limit::Limiter;
+use std::borrow::Cow;
 use std::io::{self, IsTerminal};
+use std::time::Instant;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The environment variable that stands in for `--log`.
 pub(super) const VARIABLE: &str = "MARLINE_LOG";
@@ -25,11 +32,14 @@ pub(super) enum From {
 pub(super) fn start(filter: &str, from: From) -> Result<(), CliError> {
     let parsed = read(filter, from)?;
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let limiter = Limiter::new(Instant::now);
     tracing_subscriber::fmt()
         .with_env_filter(parsed)
-        .with_writer(|| Logs)
+        .with_writer(limiter.writing_to(|| Logs))
         .with_ansi(!plain && io::stderr().is_terminal())
         .with_target(false)
+        .finish()
+        .with(limiter)
         .try_init()
         .map_err(|error| CliError::runtime(format!("cannot start logging: {error}")))
 }
@@ -45,7 +55,19 @@ fn read(filter: &str, from: From) -> Result<EnvFilter, CliError> {
     if let Some(word) = filter.split(',').map(str::trim).find(|word| misspelt(word)) {
         return Err(refused(format!("`{word}` is no level")));
     }
-    EnvFilter::try_new(filter).map_err(|error| refused(error.to_string()))
+    let words: Vec<_> = filter.split(',').map(of_ours).collect();
+    EnvFilter::try_new(words.join(",")).map_err(|error| refused(error.to_string()))
+}
+
+/// At the levels `info` and `warn` only what this program says itself, and the errors of libraries: the rest of theirs are
+/// dumps of structures that a peer can cause at will. Whoever wants them names the library or a lower level.
+fn of_ours(word: &str) -> Cow<'_, str> {
+    match word.trim().parse::<LevelFilter>() {
+        Ok(level @ (LevelFilter::WARN | LevelFilter::INFO)) => {
+            format!("{},marline={level}", LevelFilter::ERROR).into()
+        }
+        _ => word.into(),
+    }
 }
 
 /// Whether `word` is no level, and yet tracing would take it: as the name of a module, of which everything is logged, and
@@ -77,6 +99,29 @@ mod tests {
         ] {
             assert!(read(filter, From::Flag).is_ok(), "{filter}");
         }
+    }
+
+    #[test]
+    fn libraries_log_their_errors_alone_unless_they_or_a_lower_level_are_asked_for() {
+        /// What is logged of a line at this level by a library, and by a crate of ours.
+        fn logged(filter: &str) -> [bool; 4] {
+            let subscriber = tracing_subscriber::registry().with(read(filter, From::Flag).unwrap());
+            tracing::subscriber::with_default(subscriber, || {
+                [
+                    tracing::enabled!(target: "quinn_udp", tracing::Level::WARN),
+                    tracing::enabled!(target: "quinn_udp", tracing::Level::ERROR),
+                    tracing::enabled!(target: "marline_proto::sched", tracing::Level::INFO),
+                    tracing::enabled!(target: "marline::live", tracing::Level::WARN),
+                ]
+            })
+        }
+        assert_eq!(logged("info"), [false, true, true, true]);
+        assert_eq!(logged(" WARN"), [false, true, false, true]);
+        assert_eq!(logged("info,quinn=warn"), [true; 4]);
+        assert_eq!(logged("quinn_udp=warn,info"), [true; 4]);
+        assert_eq!(logged("debug"), [true; 4]);
+        assert_eq!(logged("error"), [false, true, false, false]);
+        assert_eq!(logged("off"), [false; 4]);
     }
 
     #[test]

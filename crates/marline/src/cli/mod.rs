@@ -42,7 +42,8 @@ use std::process::ExitCode;
 )]
 pub struct Cli {
     /// What to log to standard error: error, warn, info, debug, trace, off, or a list such as
-    /// info,marline::live=debug [default: info; demo: warn]
+    /// info,marline::live=debug; at warn and info, libraries log only errors unless the list names
+    /// them, as info,quinn=warn does [default: info; demo: warn]
     #[arg(long, global = true, env = logging::VARIABLE, value_name = "LEVEL")]
     log: Option<String>,
     /// End when standard input does: for a process that must not outlive the one that started it
