@@ -2,6 +2,7 @@
 //!
 //! The program `marline` is a thin shell around these modules.
 
+mod access;
 pub mod budget;
 pub mod carrier;
 pub mod cli;
@@ -13,6 +14,7 @@ pub mod endpoint;
 pub mod identity;
 pub mod live;
 mod lock;
+mod lru;
 pub mod metrics;
 mod process;
 pub mod proxy;

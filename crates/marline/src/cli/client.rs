@@ -3,7 +3,9 @@
 use super::service::{Service, unbound};
 use super::{CliError, live, runtime, schedulers};
 use crate::budget::{Ledger, Metered, Month};
-use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
+use crate::config::{
+    ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes, stranger,
+};
 use crate::control::{Manage, ManageError};
 use crate::endpoint::client::FailureKind;
 use crate::endpoint::{self, ClientOptions, ConnectError};
@@ -156,6 +158,9 @@ impl Client {
         front.serve(&session, &tasks);
         let board = inlets.board();
         inlets.serve(&session, &tasks);
+        for entry in config.live.iter().filter(|entry| stranger(entry.listen)) {
+            tracing::info!("live {}: every host that reaches it may send", entry.name);
+        }
         let tunnel = tunnel.map(|tunnel| tunnel.serve(&session, &tasks));
         if !board.is_empty() {
             tasks.spawn(live::show(board.clone(), tasks.clone()));

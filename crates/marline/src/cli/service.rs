@@ -2,9 +2,9 @@
 
 use super::CliError;
 use super::signals::{Signal, Signals};
-use crate::config::{CommonConfig, Raw, Source};
+use crate::config::{CommonConfig, Raw, Source, stranger};
 use crate::control::{self, ControlSocket, Manage};
-use crate::metrics;
+use crate::metrics::{self, Names};
 use crate::proxy::Tasks;
 use crate::proxy::front::{ListenError, listen_tcp};
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Service {
     /// Listened to from here on: what is done to the system before anything is served must be undone, too.
     signals: Signals,
-    metrics: Option<TcpListener>,
+    metrics: Option<(TcpListener, Names)>,
     control: Option<ControlSocket>,
 }
 
@@ -60,16 +60,18 @@ impl Service {
         config: &CommonConfig,
     ) -> Result<Self, CliError> {
         let control = match &config.control {
-            Some(path) => Some(ControlSocket::bind(path).await.map_err(|error| {
+            Some(place) => ControlSocket::open(place).await.map_err(|error| {
                 let hint = error.hint();
                 CliError::runtime(error).hint(hint)
-            })?),
+            })?,
             None => None,
         };
         let metrics = match config.metrics {
             Some(address) => {
                 let listener = listen_tcp("metrics", address).await;
-                Some(listener.map_err(|error| unbound(source, &error))?)
+                let listener = listener.map_err(|error| unbound(source, &error))?;
+                let names = Names::of_this_host(config.metrics_names.iter().cloned());
+                Some((listener, names))
             }
             None => None,
         };
@@ -113,11 +115,14 @@ impl Service {
         let mut signals = self.signals;
         let stop = CancellationToken::new();
         let mut sides = JoinSet::new();
-        if let Some(listener) = self.metrics {
+        if let Some((listener, names)) = self.metrics {
             if let Ok(address) = listener.local_addr() {
                 tracing::info!("metrics at http://{address}/metrics");
+                if stranger(address) {
+                    tracing::info!("every host that reaches {address} may read the metrics");
+                }
             }
-            sides.spawn(metrics::serve(listener, Arc::clone(&managed)));
+            sides.spawn(metrics::serve(listener, Arc::clone(&managed), names));
         }
         if let Some(socket) = self.control {
             tracing::info!("control socket at {}", socket.path().display());

@@ -2,12 +2,12 @@
 
 use super::{CliError, output, runtime};
 use crate::control::client::{AskError, ask};
-use crate::control::default_path;
 use crate::control::forecast::CalibrationStatus;
 use crate::control::live::LiveStatus;
 use crate::control::protocol::{Outcome, Request};
 use crate::control::status::{FlowStatus, PathStatus, Role, SessionStatus, Status};
 use crate::control::tunnel::TunnelStatus;
+use crate::control::{is_private, usual_paths};
 use crate::live::{Content, Wholeness};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write;
@@ -45,13 +45,20 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 pub(super) fn request(control: Option<&PathBuf>, request: &Request) -> Result<Outcome, CliError> {
     let candidates = match control {
         Some(path) => vec![path.clone()],
-        None => vec![default_path(Role::Client), default_path(Role::Server)],
+        None => [Role::Client, Role::Server].map(usual_paths).concat(),
     };
     let runtime = runtime()?;
-    let mut asked = None;
-    for path in candidates {
-        match runtime.block_on(ask(&path, request.clone())) {
-            Err(error @ AskError::NotRunning(_)) => asked = asked.or(Some(error)),
+    let (mut asked, mut foreign) = (Vec::new(), Vec::new());
+    for path in &candidates {
+        let folder = path.parent().filter(|_| control.is_none());
+        if folder.is_some_and(|folder| matches!(is_private(folder), Ok(false))) {
+            // Nobody knows who put it there, so it is not believed.
+            foreign.push(path.display().to_string());
+            continue;
+        }
+        asked.push(path.display().to_string());
+        match runtime.block_on(ask(path, request.clone())) {
+            Err(AskError::NotRunning(_)) => {}
             Ok(Outcome::Error { message, hint }) => {
                 let error = CliError::runtime(message);
                 return Err(match hint {
@@ -63,10 +70,11 @@ pub(super) fn request(control: Option<&PathBuf>, request: &Request) -> Result<Ou
             Err(error) => return Err(CliError::runtime(error)),
         }
     }
-    let message = asked.map_or_else(
-        || "no running marline found".to_owned(),
-        |error| error.to_string(),
-    );
+    let mut message = format!("no running marline answers at {}", asked.join(", "));
+    if !foreign.is_empty() {
+        let foreign = foreign.join(", ");
+        message += &format!("; not asked, because others may write there: {foreign}");
+    }
     Err(CliError::runtime(message).hint(
         "start `marline client` or `marline server`, or name its socket with `--control PATH`",
     ))

@@ -19,6 +19,14 @@ impl Advertised {
             port: self.port.unwrap_or(port),
         }
     }
+
+    /// The host's name, if it is no address.
+    pub fn name(&self) -> Option<String> {
+        match &self.host {
+            Host::Name(name) => Some(name.clone()),
+            Host::Ip(_) => None,
+        }
+    }
 }
 
 impl FromStr for Advertised {

@@ -1,18 +1,19 @@
 //! The configuration as the program accepts it: every value parsed, every contradiction refused.
 
 use super::error::{ConfigError, Problem};
-use super::listening::{SERVER, SOCKS, apart};
+use super::listening::{SERVER, apart};
 use super::live_entries::{live_in, live_out};
 use super::names::{self, Congestion, Schedulers};
 use super::path::control;
 use super::raw::{RawClient, RawServer};
+use super::socks::{SocksLogin, socks};
 use super::source::{Raw, Source, Written};
 use super::text::{duration, listen_address, nearest, redundancy};
 use super::tun::{default_state, switch, tun_in, tun_out};
 use super::{Advertised, Forward, LiveIn, LiveOut, PathSpec, TunIn, TunOut};
 use crate::control;
 use crate::control::status::Role;
-use crate::identity::{AllowList, ConnectionString, KeyTextError, PublicKey};
+use crate::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
 use crate::proxy::AsObjects;
 use crate::proxy::policy::{Policy, Rule};
 use marline_proto::Config as SessionConfig;
@@ -25,8 +26,6 @@ const IDLE_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
 const MAX_FLOWS: usize = 1024;
 const FLOWS_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 20;
-/// Longest SOCKS user name or password (RFC 1929 section 2).
-const MAX_CREDENTIAL: usize = 255;
 /// Most paths that a session has at once.
 const MAX_PATHS: usize = 16;
 
@@ -99,27 +98,12 @@ pub struct CommonConfig {
     pub repair_budget: f64,
     /// Where metrics are served, if they are wanted.
     pub metrics: Option<SocketAddr>,
+    /// Names by which metrics may be asked for, beside addresses and this host's own name.
+    pub metrics_names: Vec<String>,
     /// The control socket, if it is wanted.
-    pub control: Option<PathBuf>,
+    pub control: Option<control::Place>,
     /// A session ends after this long without any working path.
     pub idle_timeout: Duration,
-}
-
-/// User name and password of the SOCKS5 proxy (RFC 1929).
-#[derive(Clone, PartialEq, Eq)]
-pub struct SocksLogin {
-    /// 1 to 255 bytes.
-    pub user: String,
-    /// 1 to 255 bytes.
-    pub password: String,
-}
-
-impl std::fmt::Debug for SocksLogin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SocksLogin")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
 }
 
 impl CommonConfig {
@@ -159,11 +143,7 @@ impl ClientConfig {
                 )
             })
         })?;
-        let socks = match &raw.socks {
-            Some(value) if value.text == "off" => None,
-            Some(value) => Some(source.read("socks", value, listen_address)?),
-            None => Some(SOCKS),
-        };
+        let (socks, socks_login) = socks(source)?;
         let paths = paths(source)?;
         let schedulers = Schedulers::read(source, &raw.scheduler)?;
         let config = ClientConfig {
@@ -173,7 +153,7 @@ impl ClientConfig {
             usage: usage(source, &paths)?,
             paths,
             socks,
-            socks_login: socks_login(source)?,
+            socks_login,
             live: live_in(source, &schedulers)?,
             objects: objects(source)?,
             forwards: forwards(source)?,
@@ -182,6 +162,7 @@ impl ClientConfig {
                 congestion: congestion(source, raw.congestion.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
+                metrics_names: metrics_names(source, &raw.metrics_name)?,
                 control: control_path(source, raw.control.as_ref(), Role::Client),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
             },
@@ -204,8 +185,24 @@ impl ServerConfig {
     /// Checks what was written.
     ///
     /// # Errors
-    /// The first value that cannot be accepted, with its place and the mend.
+    /// The first value that cannot be accepted, with its place and the mend; no client that would be let in.
     pub fn check(source: &Source<RawServer>) -> Result<Self, ConfigError> {
+        let raw = &source.raw;
+        if raw.allow_client.is_empty() && raw.allow_clients_file.is_none() {
+            return Err(Problem::new("no client would be let in")
+                .hint(
+                    "`marline identity show` on the client prints its key: give it as --allow-client KEY",
+                )
+                .at(source.missing("allow-client")));
+        }
+        Self::check_running(source)
+    }
+
+    /// Checks what was written again while the server runs, of which it is no mistake that the last client was taken out.
+    ///
+    /// # Errors
+    /// The first value that cannot be accepted, with its place and the mend.
+    pub fn check_running(source: &Source<RawServer>) -> Result<Self, ConfigError> {
         let raw = &source.raw;
         let mut listen = Vec::new();
         for value in &raw.listen {
@@ -239,6 +236,9 @@ impl ServerConfig {
             None => MAX_FLOWS,
         };
         let schedulers = Schedulers::read(source, &raw.scheduler)?;
+        let advertise = advertise(source)?;
+        let mut names = metrics_names(source, &raw.metrics_name)?;
+        names.extend(advertise.iter().filter_map(Advertised::name));
         let config = ServerConfig {
             listen,
             tcp: match &raw.tcp {
@@ -250,7 +250,7 @@ impl ServerConfig {
                 None => None,
             },
             identity: identity(source, raw.identity.as_ref())?,
-            advertise: advertise(source)?,
+            advertise,
             allow_clients: allow_clients(source)?,
             targets: Policy::new(
                 rules("allow-target", &raw.allow_target)?,
@@ -264,6 +264,7 @@ impl ServerConfig {
                 congestion: congestion(source, raw.congestion.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
+                metrics_names: names,
                 control: control_path(source, raw.control.as_ref(), Role::Server),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
             },
@@ -282,9 +283,6 @@ fn allow_clients(source: &Source<RawServer>) -> Result<AllowList, ConfigError> {
     let raw = &source.raw;
     let problem = |error: &dyn std::error::Error| Problem::new(error.to_string());
     match (&raw.allow_client[..], &raw.allow_clients_file) {
-        ([], None) => Err(Problem::new("no client would be let in")
-            .hint("`marline identity show` on the client prints its key: give it as --allow-client KEY")
-            .at(source.missing("allow-client"))),
         ([], Some(file)) => source.read("allow-clients-file", file, |_| {
             AllowList::load(&source.resolve(file)).map_err(|error| problem(&error))
         }),
@@ -297,7 +295,8 @@ fn allow_clients(source: &Source<RawServer>) -> Result<AllowList, ConfigError> {
                 .map(|value| {
                     source.read("allow-client", value, |text| {
                         text.parse().map_err(|error: KeyTextError| {
-                            problem(&error).hint("`marline identity show` on the client prints its key")
+                            problem(&error)
+                                .hint("`marline identity show` on the client prints its key")
                         })
                     })
                 })
@@ -376,37 +375,6 @@ fn forwards(source: &Source<RawClient>) -> Result<Vec<Forward>, ConfigError> {
     source.raw.forward.iter().map(read).collect()
 }
 
-fn socks_login(source: &Source<RawClient>) -> Result<Option<SocksLogin>, ConfigError> {
-    let (user, file) = match (&source.raw.socks_user, &source.raw.socks_password_file) {
-        (None, None) => return Ok(None),
-        (Some(user), Some(file)) => (user, file),
-        (Some(_), None) => {
-            return Err(
-                Problem::new("`socks-user` needs it").at(source.missing("socks-password-file"))
-            );
-        }
-        (None, Some(_)) => {
-            return Err(
-                Problem::new("`socks-password-file` needs it").at(source.missing("socks-user"))
-            );
-        }
-    };
-    let length = |what: &str, text: &str| match text.len() {
-        1..=MAX_CREDENTIAL => Ok(text.to_owned()),
-        length => Err(Problem::new(format!(
-            "the {what} has {length} bytes, SOCKS allows 1 to {MAX_CREDENTIAL}"
-        ))),
-    };
-    let user = source.read("socks-user", user, |text| length("user name", text))?;
-    let path = source.resolve(file);
-    let password = source.read("socks-password-file", file, |_| {
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| Problem::new(format!("cannot read the file: {error}")))?;
-        length("password", text.lines().next().unwrap_or_default())
-    })?;
-    Ok(Some(SocksLogin { user, password }))
-}
-
 fn identity<R: Raw>(source: &Source<R>, value: Option<&Written>) -> Result<PathBuf, ConfigError> {
     match value {
         Some(value) => Ok(source.resolve(value)),
@@ -460,15 +428,35 @@ fn metrics<R: Raw>(
         .transpose()
 }
 
+fn metrics_names<R: Raw>(
+    source: &Source<R>,
+    values: &[Written],
+) -> Result<Vec<String>, ConfigError> {
+    let read = |value| {
+        source.read("metrics-name", value, |text| {
+            let name = text.parse::<HostPort>().ok().map(|name| name.host);
+            match name {
+                Some(Host::Name(name)) if name.eq_ignore_ascii_case(text) => Ok(name),
+                Some(Host::Ip(_)) => {
+                    Err(Problem::new("addresses are always answered").hint("leave it out"))
+                }
+                _ => Err(Problem::new(format!("`{text}` is not a host name"))
+                    .hint("write it without a port, for example `router.example`")),
+            }
+        })
+    };
+    values.iter().map(read).collect()
+}
+
 fn control_path<R: Raw>(
     source: &Source<R>,
     value: Option<&Written>,
     role: Role,
-) -> Option<PathBuf> {
+) -> Option<control::Place> {
     match value {
         Some(value) if value.text == "off" => None,
-        Some(value) => Some(source.resolve(value)),
-        None => Some(control::default_path(role)),
+        Some(value) => Some(control::Place::Chosen(source.resolve(value))),
+        None => Some(control::Place::Usual(control::usual_path(role))),
     }
 }
 

@@ -18,6 +18,11 @@ pub(super) const SERVER: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), DEFAULT_PORT),
 ];
 
+/// Whether others than programs of this host may reach what listens there.
+pub fn stranger(address: SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback()
+}
+
 /// An address that one value asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listening<'a> {

@@ -12,6 +12,7 @@ mod names;
 mod path;
 mod raw;
 mod reload;
+mod socks;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -19,15 +20,16 @@ pub mod text;
 mod tun;
 
 pub use advertise::Advertised;
-pub use checked::{ClientConfig, CommonConfig, ServerConfig, SocksLogin, default_identity};
+pub use checked::{ClientConfig, CommonConfig, ServerConfig, default_identity};
 pub use error::{ConfigError, Place, Problem};
 pub use forward::Forward;
 pub(crate) use forward::priority;
-pub use listening::Listening;
+pub use listening::{Listening, stranger};
 pub use live::{FrameTerms, LiveDefaults, LiveIn, LiveOut, live_target};
 pub use names::{AUTO, Congestion, Schedulers, scheduler};
 pub use path::PathSpec;
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, path_changes};
+pub use socks::SocksLogin;
 pub use source::{Entry, Raw, Source, Written};
 pub use tun::{TunIn, TunOut, TunSetup};

@@ -7,10 +7,10 @@
 
 use super::listening::{self, Listening};
 use super::source::{Entry, Raw, Written, keys};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Configuration of `marline client` as it was written.
-#[derive(Debug, Default, Clone, Deserialize, clap::Args)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RawClient {
     /// Connection string that `marline server` prints: the server's address and key.
@@ -30,15 +30,21 @@ pub struct RawClient {
     /// may share it: a path's budget is then that of all of them, up to what each carries in ten seconds.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub usage: Option<Written>,
-    /// Address of the SOCKS5 proxy, or `off` [default: 127.0.0.1:1080].
+    /// Address of the SOCKS5 proxy, or `off`; beyond loopback it needs a password, or --socks-open
+    /// [default: 127.0.0.1:1080].
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub socks: Option<Written>,
     /// User name that the SOCKS5 proxy demands.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub socks_user: Option<Written>,
-    /// File whose first line is the password that the SOCKS5 proxy demands.
+    /// File whose first line is the password that the SOCKS5 proxy demands; nobody but its owner may read it.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub socks_password_file: Option<Written>,
+    /// Let the SOCKS5 proxy serve everybody who reaches an address of it that is not loopback, without a password: on or
+    /// off [default: off].
+    #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on")]
+    pub socks_open: Option<Written>,
     /// Carry TCP connections as objects, TLS records and HTTP responses, which are planned whole: `off`, `auto` (those to
     /// ports of HTTP, HTTPS and others that speak TLS) or `on` [default: off]. Live entries have an option of this name
     /// for video frames.
@@ -104,8 +110,12 @@ pub struct RawClient {
     /// Serve Prometheus metrics at this address.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub metrics: Option<Written>,
-    /// Control socket for `marline status` and `marline paths`, or `off`
-    /// [default: $XDG_RUNTIME_DIR/marline/client.sock].
+    /// Host name by which the metrics may be asked for, beside addresses, localhost and this host's own name. Give it
+    /// once for each.
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub metrics_name: Vec<Written>,
+    /// Control socket for `marline status` and `marline paths`, or `off` [default: client.sock in
+    /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub control: Option<Written>,
     /// End the session after this long without any working path [default: 60s].
@@ -114,7 +124,7 @@ pub struct RawClient {
 }
 
 /// Configuration of `marline server` as it was written.
-#[derive(Debug, Default, Clone, Deserialize, clap::Args)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RawServer {
     /// Address to listen on, UDP and TCP. Give it once for each address [default: 0.0.0.0:4433 and [::]:4433].
@@ -134,7 +144,7 @@ pub struct RawServer {
     /// [default: $XDG_CONFIG_HOME/marline/identity].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub identity: Option<Written>,
-    /// Public key of a client that is let in. Give it once for each client.
+    /// Public key of a client that is let in; in a --config, read again on SIGHUP. Give it once for each client.
     #[arg(long, value_name = "KEY", value_parser = Written::flag)]
     pub allow_client: Vec<Written>,
     /// File with the public keys of clients that are let in, one a line, instead of --allow-client; read again on
@@ -191,7 +201,12 @@ pub struct RawServer {
     /// Serve Prometheus metrics at this address.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub metrics: Option<Written>,
-    /// Control socket for `marline status`, or `off` [default: $XDG_RUNTIME_DIR/marline/server.sock].
+    /// Host name by which the metrics may be asked for, beside addresses, localhost and this host's own name and what is
+    /// advertised. Give it once for each.
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub metrics_name: Vec<Written>,
+    /// Control socket for `marline status`, or `off` [default: server.sock in $XDG_RUNTIME_DIR/marline,
+    /// /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub control: Option<Written>,
     /// End a session after this long without any working path [default: 60s].
@@ -216,6 +231,7 @@ impl Raw for RawClient {
             socks: self.socks.or(file.socks),
             socks_user: self.socks_user.or(file.socks_user),
             socks_password_file: self.socks_password_file.or(file.socks_password_file),
+            socks_open: self.socks_open.or(file.socks_open),
             objects: self.objects.or(file.objects),
             forward: list(self.forward, file.forward),
             live: list(self.live, file.live),
@@ -231,6 +247,7 @@ impl Raw for RawClient {
             congestion: self.congestion.or(file.congestion),
             repair_budget: self.repair_budget.or(file.repair_budget),
             metrics: self.metrics.or(file.metrics),
+            metrics_name: list(self.metrics_name, file.metrics_name),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
         }
@@ -270,6 +287,7 @@ impl Raw for RawServer {
             congestion: self.congestion.or(file.congestion),
             repair_budget: self.repair_budget.or(file.repair_budget),
             metrics: self.metrics.or(file.metrics),
+            metrics_name: list(self.metrics_name, file.metrics_name),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
         }

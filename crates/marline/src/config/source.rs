@@ -3,22 +3,27 @@
 use super::error::{ConfigError, Place, Problem};
 use super::file::File;
 use super::listening::Listening;
+use crate::access;
 use serde::de::{DeserializeOwned, Error as _, MapAccess};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::convert::Infallible;
 use std::fmt;
+use std::fs;
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Largest configuration file that is read, bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A value as it was written, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A value as it was written, and where. Serialized it is its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct Written {
     /// The text.
     pub text: String,
     /// Bytes of the file that hold it; `None` for a flag.
+    #[serde(skip)]
     span: Option<Range<usize>>,
 }
 
@@ -47,7 +52,7 @@ impl<'de> Deserialize<'de> for Written {
 
 /// One of several values that may also be written as a table, as under `[[live]]`: `address` is the value itself, and
 /// the other keys are its options.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry(pub Written);
 
 impl Entry {
@@ -105,7 +110,7 @@ impl<'de> Deserialize<'de> for TextOrTable {
 }
 
 /// A raw configuration: the same struct is filled from flags and from a file.
-pub trait Raw: clap::Args + DeserializeOwned + Default {
+pub trait Raw: clap::Args + Serialize + DeserializeOwned + Default {
     /// The subcommand that takes it, for messages.
     const SUBCOMMAND: &'static str;
 
@@ -150,24 +155,33 @@ impl<R: Raw> Source<R> {
         let Some(path) = file else {
             return Ok(Source::flags(flags));
         };
-        let whole = |message: String| {
-            Problem::new(message).at(Place::File {
-                file: path.to_owned(),
-                line: None,
-                key: None,
-                value: String::new(),
-            })
+        let place = || Place::File {
+            file: path.to_owned(),
+            line: None,
+            key: None,
+            value: String::new(),
         };
-        let size = std::fs::metadata(path)
-            .map_err(|error| whole(format!("cannot read the configuration: {error}")))?
-            .len();
-        if size > MAX_FILE {
+        let whole = |message: String| Problem::new(message).at(place());
+        let unreadable = |error| whole(format!("cannot read the configuration: {error}"));
+        let opened = fs::File::open(path).map_err(unreadable)?;
+        let metadata = opened.metadata().map_err(unreadable)?;
+        access::rules(&metadata).map_err(|access::TooOpen { mode }| {
+            Problem::new(format!(
+                "its permissions are {mode:03o}, so everybody on this host may change the configuration"
+            ))
+            .hint(format!("run `chmod o-w {}`", path.display()))
+            .at(place())
+        })?;
+        let mut text = String::new();
+        opened
+            .take(MAX_FILE + 1)
+            .read_to_string(&mut text)
+            .map_err(unreadable)?;
+        if text.len() as u64 > MAX_FILE {
             return Err(whole(format!(
-                "a configuration has at most {MAX_FILE} bytes, this has {size}"
+                "a configuration has at most {MAX_FILE} bytes, this has more"
             )));
         }
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| whole(format!("cannot read the configuration: {error}")))?;
         let file = File {
             path: path.to_owned(),
             text,

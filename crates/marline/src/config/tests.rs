@@ -4,6 +4,7 @@ use super::*;
 use crate::identity::{ConnectionString, PublicKey};
 use marline_proto::wire::FlowKind;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 fn flags<R: Raw>(words: &[&str]) -> R {
     let command = R::augment_args(clap::Command::new("marline").no_binary_name(true));
@@ -199,7 +200,9 @@ fn files_named_in_a_file_are_relative_to_it() {
     let path = folder.path().join("marline.toml");
     let keys = "identity = \"key\"\nsocks-user = \"u\"\nsocks-password-file = \"pw\"\n";
     fs::write(&path, format!("server = \"{}\"\n{keys}", spelt_out("S"))).unwrap();
-    fs::write(folder.path().join("pw"), "secret\nsecond line\n").unwrap();
+    let password = folder.path().join("pw");
+    fs::write(&password, "secret\nsecond line\n").unwrap();
+    fs::set_permissions(&password, fs::Permissions::from_mode(0o600)).unwrap();
     let source = Source::load(RawClient::default(), Some(&path)).unwrap();
     let config = ClientConfig::check(&source).unwrap();
     assert_eq!(config.identity, folder.path().join("key"));

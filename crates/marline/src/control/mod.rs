@@ -3,6 +3,7 @@
 pub mod client;
 pub mod forecast;
 pub mod live;
+mod place;
 pub mod protocol;
 pub mod server;
 mod socket;
@@ -11,7 +12,8 @@ pub mod status;
 mod tests;
 pub mod tunnel;
 
-pub use socket::{BindError, ControlSocket, default_path};
+pub use place::{Place, is_private, usual_path, usual_paths};
+pub use socket::{BindError, ControlSocket};
 pub use status::Status;
 
 use crate::config::PathSpec;

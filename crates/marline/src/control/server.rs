@@ -3,37 +3,40 @@
 use super::protocol::{MAX_REQUEST, Outcome, Reply, Request, parse_request};
 use super::{ControlSocket, Manage, ManageError};
 use crate::config::{PathSpec, live_target};
+use crate::lru::{Held, Lru};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Most connections at a time; more wait in the socket's own queue.
+/// Most connections at a time; one more ends the one that has asked nothing for the longest.
 const MAX_CONNECTIONS: usize = 16;
-/// A connection that asks nothing for this long is closed.
+/// A connection that asks nothing, or does not read its answer, for this long is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Answers requests at `socket` until the future is dropped. A request to stop cancels `stop`.
 ///
 /// Memory is bounded by 16 connections of [`MAX_REQUEST`] bytes and one snapshot each.
 pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>, stop: CancellationToken) {
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let lru = Lru::new(MAX_CONNECTIONS);
     let mut connections = tokio::task::JoinSet::new();
     loop {
-        let Ok(slot) = slots.clone().acquire_owned().await else {
-            return;
-        };
         match socket.listener.accept().await {
             Ok((stream, _)) => {
                 let (managed, stop) = (Arc::clone(&managed), stop.clone());
+                let end = CancellationToken::new();
+                let held = lru.enter(end.clone());
                 connections.spawn(async move {
-                    let _slot = slot;
-                    if let Err(error) = connection(stream, managed.as_ref(), &stop).await {
-                        tracing::debug!(%error, "a control connection failed");
+                    tokio::select! {
+                        () = end.cancelled() => {}
+                        ended = connection(stream, managed.as_ref(), &stop, held) => {
+                            if let Err(error) = ended {
+                                tracing::debug!(%error, "a control connection failed");
+                            }
+                        }
                     }
                 });
             }
@@ -50,6 +53,7 @@ async fn connection<M: Manage>(
     stream: UnixStream,
     managed: &M,
     stop: &CancellationToken,
+    mut held: Held,
 ) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
@@ -64,6 +68,7 @@ async fn connection<M: Manage>(
         if read? == 0 {
             return Ok(());
         }
+        held.active();
         let whole = line.last() == Some(&b'\n');
         let outcome = if whole || line.len() < MAX_REQUEST {
             match parse_request(&line) {

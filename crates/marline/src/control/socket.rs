@@ -1,24 +1,11 @@
-//! Where the control socket lies, and how it is taken: never from a living instance, always from a dead one.
+//! How the control socket is taken: never from a living instance, always from a dead one.
 
+use super::place::{Place, is_private};
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
-
-use super::status::Role;
-
-/// The default place: `$XDG_RUNTIME_DIR/marline/ROLE.sock`, else a folder of the user's own below the temporary folder.
-pub fn default_path(role: Role) -> PathBuf {
-    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) if !folder.is_empty() => PathBuf::from(folder).join("marline"),
-        _ => std::env::temp_dir().join(format!("marline-{}", rustix::process::geteuid().as_raw())),
-    };
-    folder.join(match role {
-        Role::Client => "client.sock",
-        Role::Server => "server.sock",
-    })
-}
 
 /// Why the control socket could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +17,7 @@ pub enum BindError {
     #[error("{} exists and is not a socket", .0.display())]
     NotASocket(PathBuf),
     /// The folder belongs to somebody else, or others may write in it.
-    #[error("the folder {} is not ours alone", .0.display())]
+    #[error("the folder {} is not this user's alone", .0.display())]
     ForeignFolder(PathBuf),
     /// Any other failure of the file system.
     #[error("cannot open the control socket {}: {error}", path.display())]
@@ -51,7 +38,7 @@ impl BindError {
             }
             BindError::NotASocket(_) => "remove it, or choose another place: `--control PATH`",
             BindError::ForeignFolder(_) => {
-                "set XDG_RUNTIME_DIR, or choose a place in a folder of your own: `--control PATH`"
+                "remove it, set XDG_RUNTIME_DIR, or choose a place in a folder of your own: `--control PATH`"
             }
             BindError::Io { .. } => {
                 "choose another place with `--control PATH`, or `--control off`"
@@ -69,30 +56,50 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
+    /// Opens the socket at `place`. `None`, with a warning, where the usual place cannot be had: nobody else's file there
+    /// may keep the program from its work.
+    ///
+    /// # Errors
+    /// See [`BindError`]. At the usual place only [`BindError::InUse`].
+    pub async fn open(place: &Place) -> Result<Option<Self>, BindError> {
+        let path = match place {
+            Place::Chosen(path) => return Self::bind(path).await.map(Some),
+            Place::Usual(path) => path,
+        };
+        match Self::bind_privately(path).await {
+            Ok(socket) => Ok(Some(socket)),
+            Err(error @ BindError::InUse(_)) => Err(error),
+            Err(error) => {
+                let hint = error.hint();
+                tracing::warn!("`marline status` will find nothing here: {error}; {hint}");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Opens the socket at `path` in a folder in which nobody else can have put anything.
+    async fn bind_privately(path: &Path) -> Result<Self, BindError> {
+        let folder = made_folder(path)?;
+        match is_private(folder) {
+            Ok(true) => Self::bind(path).await,
+            Ok(false) => Err(BindError::ForeignFolder(folder.to_owned())),
+            Err(error) => Err(BindError::Io {
+                path: path.to_owned(),
+                error,
+            }),
+        }
+    }
+
     /// Opens the socket at `path` with mode 0600. A file that a dead instance left behind is replaced.
     ///
     /// # Errors
     /// See [`BindError`].
     pub async fn bind(path: &Path) -> Result<Self, BindError> {
+        made_folder(path)?;
         let io_error = |error| BindError::Io {
             path: path.to_owned(),
             error,
         };
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            if !folder.exists() {
-                DirBuilder::new()
-                    .recursive(true)
-                    .mode(0o700)
-                    .create(folder)
-                    .map_err(io_error)?;
-            }
-            if path == default_path(Role::Client) || path == default_path(Role::Server) {
-                private_folder(folder)?;
-            }
-        }
         match fs::symlink_metadata(path) {
             Ok(metadata) if !is_socket(&metadata) => {
                 return Err(BindError::NotASocket(path.to_owned()));
@@ -146,23 +153,24 @@ impl Drop for ControlSocket {
     }
 }
 
+/// The folder of `path`, which is made if there is none.
+fn made_folder(path: &Path) -> Result<&Path, BindError> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => return Ok(Path::new(".")),
+    };
+    if !folder.exists() {
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| BindError::Io {
+            path: path.to_owned(),
+            error,
+        })?;
+    }
+    Ok(folder)
+}
+
 fn is_socket(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::FileTypeExt;
     metadata.file_type().is_socket()
-}
-
-/// The default folder may lie in a temporary folder that everybody writes to: someone else could have made it first.
-fn private_folder(folder: &Path) -> Result<(), BindError> {
-    let metadata = fs::symlink_metadata(folder).map_err(|error| BindError::Io {
-        path: folder.to_owned(),
-        error,
-    })?;
-    let ours = metadata.is_dir()
-        && metadata.uid() == rustix::process::geteuid().as_raw()
-        && metadata.mode() & 0o022 == 0;
-    if ours {
-        Ok(())
-    } else {
-        Err(BindError::ForeignFolder(folder.to_owned()))
-    }
 }

@@ -153,6 +153,60 @@ async fn a_dead_instances_socket_is_replaced_and_a_living_ones_is_not() {
 }
 
 #[tokio::test]
+async fn a_usual_place_that_is_somebody_elses_is_done_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = folder.path().join("marline");
+    let place = Place::Usual(ours.join("client.sock"));
+    let open = async || ControlSocket::open(&place).await;
+    let first = open().await.unwrap().unwrap();
+    // An instance that runs is not to be overlooked.
+    assert!(matches!(open().await, Err(BindError::InUse(_))));
+    drop(first);
+    // Others may write there: what lies there is theirs, perhaps.
+    std::fs::set_permissions(&ours, PermissionsExt::from_mode(0o777)).unwrap();
+    assert!(open().await.unwrap().is_none());
+    assert!(matches!(
+        ControlSocket::open(&Place::Chosen(ours.join("client.sock"))).await,
+        Ok(Some(_))
+    ));
+    // A link to a folder of ours is not that folder.
+    let real = folder.path().join("real");
+    std::fs::rename(&ours, &real).unwrap();
+    std::fs::set_permissions(&real, PermissionsExt::from_mode(0o700)).unwrap();
+    std::os::unix::fs::symlink(&real, &ours).unwrap();
+    assert!(open().await.unwrap().is_none());
+    // Nor a link to nothing, nor a file.
+    std::fs::remove_file(&ours).unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", &ours).unwrap();
+    assert!(open().await.unwrap().is_none());
+    std::fs::remove_file(&ours).unwrap();
+    std::fs::write(&ours, "").unwrap();
+    assert!(open().await.unwrap().is_none());
+    std::fs::remove_file(&ours).unwrap();
+    assert!(open().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn silent_connections_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control.sock");
+    let socket = ControlSocket::bind(&path).await.unwrap();
+    let server = tokio::spawn(server::serve(
+        socket,
+        Arc::new(Recorder::default()),
+        CancellationToken::new(),
+    ));
+    let mut silent = Vec::new();
+    for _ in 0..40 {
+        silent.push(UnixStream::connect(&path).await.unwrap());
+    }
+    let status = client::ask(&path, Request::Status).await.unwrap();
+    assert!(matches!(status, Outcome::Status { .. }));
+    assert_eq!(silent[0].read(&mut [0]).await.unwrap(), 0);
+    server.abort();
+}
+
+#[tokio::test]
 async fn a_file_that_is_no_socket_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("control.sock");

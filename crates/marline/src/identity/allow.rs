@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::key::{KeyTextError, PublicKey};
+use crate::access;
 
 /// Longest `allowed clients` file that is read (bytes): about ten thousand keys with names.
 pub const MAX_ALLOW_LIST_BYTES: u64 = 1 << 20;
@@ -22,6 +23,18 @@ pub enum AllowListError {
         path: PathBuf,
         /// What the operating system says.
         source: io::Error,
+    },
+    /// Everybody may write it, and so let anybody in.
+    #[error(
+        "list of allowed clients {}: its permissions are {mode:03o}, so everybody on this host may let clients in; run \
+         `chmod o-w {}`, and see whose keys it holds",
+        path.display(), path.display()
+    )]
+    TooOpen {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
     },
     /// The file is longer than [`MAX_ALLOW_LIST_BYTES`].
     #[error(
@@ -62,7 +75,7 @@ pub enum AllowListError {
     },
 }
 
-/// What [`AllowList::reload`] changed.
+/// What [`AllowList::reload`] or [`AllowList::replace`] changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowListChange {
     /// Keys that are let in from now on.
@@ -76,61 +89,75 @@ pub struct AllowListChange {
 /// The file has one key a line with an optional name after it, empty lines and `#` comments.
 #[derive(Clone, Debug)]
 pub struct AllowList {
+    listed: Arc<RwLock<Listed>>,
+}
+
+#[derive(Clone, Debug)]
+struct Listed {
+    /// The file behind it.
     path: Option<PathBuf>,
-    clients: Arc<RwLock<Clients>>,
+    clients: Clients,
 }
 
 impl AllowList {
     /// A list that is not backed by a file; reloading leaves it as it is.
     pub fn from_keys(keys: impl IntoIterator<Item = PublicKey>) -> Self {
         let clients = keys.into_iter().map(|key| (key, String::new())).collect();
-        Self {
-            path: None,
-            clients: Arc::new(RwLock::new(clients)),
-        }
+        Self::of(None, clients)
     }
 
     /// Reads a file of allowed clients. An empty list is allowed: it lets nobody in.
     pub fn load(path: &Path) -> Result<Self, AllowListError> {
-        Ok(Self {
-            path: Some(path.to_owned()),
-            clients: Arc::new(RwLock::new(read(path)?)),
-        })
+        Ok(Self::of(Some(path.to_owned()), read(path)?))
+    }
+
+    fn of(path: Option<PathBuf>, clients: Clients) -> Self {
+        Self {
+            listed: Arc::new(RwLock::new(Listed { path, clients })),
+        }
     }
 
     /// Reads the file again and says what changed. After an error the list is what it was.
     pub fn reload(&self) -> Result<AllowListChange, AllowListError> {
-        let Some(path) = &self.path else {
-            return Ok(AllowListChange::default());
-        };
-        let new = read(path)?;
-        let mut clients = self.clients.write().unwrap_or_else(PoisonError::into_inner);
+        let path = self.read().path.clone();
+        match path {
+            Some(path) => Ok(self.replace(&Self::load(&path)?)),
+            None => Ok(AllowListChange::default()),
+        }
+    }
+
+    /// Becomes what `other` is now, the file behind it included, and says what changed.
+    pub fn replace(&self, other: &Self) -> AllowListChange {
+        // Copied first: `other` may be this very list.
+        let new = other.read().clone();
+        let mut listed = self.listed.write().unwrap_or_else(PoisonError::into_inner);
         let missing_in = |other: &Clients, one: &Clients| {
             let absent = one.keys().filter(|key| !other.contains_key(*key));
             absent.copied().collect()
         };
         let change = AllowListChange {
-            added: missing_in(&clients, &new),
-            removed: missing_in(&new, &clients),
+            added: missing_in(&listed.clients, &new.clients),
+            removed: missing_in(&new.clients, &listed.clients),
         };
-        *clients = new;
-        Ok(change)
+        *listed = new;
+        change
     }
 
     /// Whether this key is let in.
     pub fn contains(&self, key: &PublicKey) -> bool {
-        self.read().contains_key(key)
+        self.read().clients.contains_key(key)
     }
 
     /// The name beside this key; `None` when the key is not listed or has no name.
     pub fn name(&self, key: &PublicKey) -> Option<String> {
-        let clients = self.read();
-        clients.get(key).filter(|name| !name.is_empty()).cloned()
+        let listed = self.read();
+        let name = listed.clients.get(key);
+        name.filter(|name| !name.is_empty()).cloned()
     }
 
     /// Number of keys.
     pub fn len(&self) -> usize {
-        self.read().len()
+        self.read().clients.len()
     }
 
     /// Whether nobody is let in.
@@ -138,22 +165,26 @@ impl AllowList {
         self.len() == 0
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Clients> {
-        self.clients.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Listed> {
+        self.listed.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn read(path: &Path) -> Result<Clients, AllowListError> {
+    let io = |source| AllowListError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(io)?;
+    let metadata = file.metadata().map_err(io)?;
+    access::rules(&metadata).map_err(|access::TooOpen { mode }| AllowListError::TooOpen {
+        path: path.to_owned(),
+        mode,
+    })?;
     let mut text = String::new();
-    File::open(path)
-        .and_then(|file| {
-            file.take(MAX_ALLOW_LIST_BYTES + 1)
-                .read_to_string(&mut text)
-        })
-        .map_err(|source| AllowListError::Io {
-            path: path.to_owned(),
-            source,
-        })?;
+    file.take(MAX_ALLOW_LIST_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(io)?;
     if text.len() as u64 > MAX_ALLOW_LIST_BYTES {
         return Err(AllowListError::TooLong {
             path: path.to_owned(),
@@ -232,6 +263,34 @@ mod tests {
         let error = list.reload().unwrap_err().to_string();
         assert!(error.contains("clients, line 2:"), "{error}");
         assert!(clone.contains(&key(3)) && !clone.contains(&key(9)));
+    }
+
+    #[test]
+    fn a_list_becomes_another_one_with_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clients");
+        fs::write(&path, format!("{} van\n", key(2))).unwrap();
+        let list = AllowList::from_keys([key(1), key(2)]);
+        let clone = list.clone();
+        let change = list.replace(&AllowList::load(&path).unwrap());
+        assert_eq!((change.added, change.removed), (vec![], vec![key(1)]));
+        assert_eq!(clone.name(&key(2)).as_deref(), Some("van"));
+        fs::write(&path, format!("{}\n", key(3))).unwrap();
+        assert_eq!(clone.reload().unwrap().added, [key(3)]);
+        assert_eq!(list.replace(&list), AllowListChange::default());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_list_that_everybody_may_write_is_refused_with_its_mend() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clients");
+        fs::write(&path, format!("{}\n", key(1))).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o646)).unwrap();
+        let error = AllowList::load(&path).unwrap_err().to_string();
+        let mend = format!("chmod o-w {}", path.display());
+        assert!(error.contains("646") && error.contains(&mend), "{error}");
     }
 
     #[test]

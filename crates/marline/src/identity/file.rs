@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::key::{Identity, KeyTextError};
+use crate::access;
 
 /// A key file holds one line of 71 bytes; more than this is some other file.
 const MAX_FILE_BYTES: u64 = 4096;
@@ -79,7 +80,8 @@ pub enum KeyFileError {
 impl Identity {
     /// Reads a key file: one line `marline-secret:...`, besides empty lines and `#` comments.
     ///
-    /// On Unix a file that anybody but its owner may read or write is refused.
+    /// On Unix a file that anybody but its owner may read or write is refused, unless it is root's and a group of ours may
+    /// read it.
     pub fn load(path: &Path) -> Result<Self, KeyFileError> {
         let io = |source: io::Error| {
             let path = path.to_owned();
@@ -98,7 +100,10 @@ impl Identity {
         if !metadata.is_file() {
             return Err(not_one("is not a regular file"));
         }
-        check_mode(path, &metadata)?;
+        access::secret(&metadata).map_err(|access::TooOpen { mode }| KeyFileError::TooOpen {
+            path: path.to_owned(),
+            mode,
+        })?;
         let mut text = Zeroizing::new(String::new());
         file.take(MAX_FILE_BYTES + 1)
             .read_to_string(&mut text)
@@ -149,23 +154,6 @@ impl Identity {
         file.write_all(line.as_bytes()).map_err(io)?;
         file.sync_all().map_err(io)
     }
-}
-
-#[cfg(unix)]
-fn check_mode(path: &Path, metadata: &std::fs::Metadata) -> Result<(), KeyFileError> {
-    let mode = std::os::unix::fs::MetadataExt::mode(metadata) & 0o777;
-    if mode & 0o077 == 0 {
-        return Ok(());
-    }
-    Err(KeyFileError::TooOpen {
-        path: path.to_owned(),
-        mode,
-    })
-}
-
-#[cfg(not(unix))]
-fn check_mode(_: &Path, _: &std::fs::Metadata) -> Result<(), KeyFileError> {
-    Ok(())
 }
 
 #[cfg(test)]

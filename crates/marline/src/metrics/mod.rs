@@ -3,7 +3,9 @@
 mod forecast;
 mod http;
 mod live;
+mod names;
 mod text;
 
 pub use http::serve;
+pub use names::Names;
 pub use text::{CONTENT_TYPE, render};

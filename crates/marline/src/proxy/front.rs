@@ -2,7 +2,7 @@
 //! is an error before anything is dialled.
 
 use super::{AsObjects, Protocol, Tasks, Tunnel, socks5, tcp, udp};
-use crate::config::{ClientConfig, Forward, SocksLogin};
+use crate::config::{ClientConfig, Forward, SocksLogin, stranger};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -74,6 +74,9 @@ impl Front {
     pub fn serve<T: Tunnel>(self, tunnel: &T, tasks: &Tasks) {
         if let Some((listener, login)) = self.socks {
             tracing::info!("SOCKS5 proxy at {}", shown(listener.local_addr()));
+            if login.is_none() {
+                warn_of_strangers(listener.local_addr(), "the server's network");
+            }
             tasks.spawn(socks5::serve(
                 listener,
                 tunnel.clone(),
@@ -88,6 +91,7 @@ impl Front {
                 shown(listener.local_addr()),
                 forward.target
             );
+            warn_of_strangers(listener.local_addr(), &forward.target);
             let mut options = forward.options();
             // A scheduler that was chosen for streams need not serve objects.
             options.objects |=
@@ -105,6 +109,7 @@ impl Front {
                 shown(socket.local_addr()),
                 forward.target
             );
+            warn_of_strangers(socket.local_addr(), &forward.target);
             tasks.spawn(udp::forward(
                 socket,
                 tunnel.clone(),
@@ -130,6 +135,13 @@ pub async fn listen_tcp(
             address,
             error,
         })
+}
+
+/// Warns of an address that others than this host's programs may reach, and so `what` behind the server.
+fn warn_of_strangers(address: io::Result<SocketAddr>, what: impl fmt::Display) {
+    if let Some(address) = address.ok().filter(|address| stranger(*address)) {
+        tracing::warn!("every host that reaches {address} may use {what} without a password");
+    }
 }
 
 fn shown(address: io::Result<SocketAddr>) -> impl fmt::Display {

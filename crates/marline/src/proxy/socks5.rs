@@ -7,6 +7,7 @@ use super::tcp::accept_each;
 use super::udp::{MAX_DATAGRAM, roomy};
 use super::{AsObjects, Host, OpenError, OpenOptions, Protocol, Target, Tasks, Tunnel};
 use crate::config::SocksLogin;
+use crate::lru::{Held, Lru};
 use bytes::Bytes;
 use fast_socks5::server::{Socks5ServerProtocol, SocksServerError, states};
 use fast_socks5::util::target_addr::TargetAddr;
@@ -18,9 +19,15 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 /// How long a client may take to say what it wants.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Most connections that have not said what they want; one more ends the oldest. With the associations they take half of
+/// the usual 1024 descriptors.
+const MAX_ASKING: usize = 256;
+/// Most associations for datagrams, each with two descriptors; one more ends the one that has sent nothing for the longest.
+const MAX_ASSOCIATIONS: usize = 128;
 
 /// Why a connection of the proxy ended early.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +42,8 @@ enum SocksError {
     Refused { target: Target, refusal: Refusal },
     #[error("the client took too long to say what it wants")]
     Slow,
+    #[error("silent for the longest of all, it gave way to another")]
+    GaveWay,
     #[error(transparent)]
     Target(#[from] super::TargetError),
     #[error("BIND is not supported")]
@@ -52,12 +61,24 @@ pub async fn serve<T: Tunnel>(
     objects: AsObjects,
     tasks: Tasks,
 ) {
-    let login = Arc::new(login);
+    let proxy = Arc::new(Proxy {
+        tunnel,
+        login,
+        objects,
+        tasks: tasks.clone(),
+        asking: Lru::new(MAX_ASKING),
+        associations: Lru::new(MAX_ASSOCIATIONS),
+    });
     accept_each(listener, &tasks, |connection| {
-        let (tunnel, login, tasks) = (tunnel.clone(), Arc::clone(&login), tasks.clone());
+        let (proxy, end) = (Arc::clone(&proxy), CancellationToken::new());
+        // Here, in the order in which they came.
+        let asking = proxy.asking.enter(end.clone());
         async move {
-            let login = login.as_ref().as_ref();
-            if let Err(error) = connection_task(connection, tunnel, login, objects, tasks).await {
+            let served = tokio::select! {
+                () = end.cancelled() => Err(SocksError::GaveWay),
+                served = connection_task(connection, &proxy, asking, &end) => served,
+            };
+            if let Err(error) = served {
                 tracing::debug!(%error, "a SOCKS connection ended early");
             }
         }
@@ -65,20 +86,31 @@ pub async fn serve<T: Tunnel>(
     .await;
 }
 
-async fn connection_task<T: Tunnel>(
-    connection: TcpStream,
+/// What all connections share.
+struct Proxy<T> {
     tunnel: T,
-    login: Option<&SocksLogin>,
+    login: Option<SocksLogin>,
     objects: AsObjects,
     tasks: Tasks,
+    /// Connections within their handshake.
+    asking: Lru,
+    associations: Lru,
+}
+
+async fn connection_task<T: Tunnel>(
+    connection: TcpStream,
+    proxy: &Proxy<T>,
+    asking: Held,
+    end: &CancellationToken,
 ) -> Result<(), SocksError> {
     connection.set_nodelay(true)?;
     let local = connection.local_addr()?.ip().to_canonical();
     let peer = connection.peer_addr()?.ip();
-    let handshake = timeout(HANDSHAKE, handshake(connection, login));
+    let handshake = timeout(HANDSHAKE, handshake(connection, proxy.login.as_ref()));
     let (protocol, command, address) = handshake.await.map_err(|_| SocksError::Slow)??;
+    drop(asking);
     match command {
-        Socks5Command::TCPConnect => connect(protocol, address, objects, &tunnel).await,
+        Socks5Command::TCPConnect => connect(protocol, address, proxy.objects, &proxy.tunnel).await,
         Socks5Command::UDPAssociate => {
             let socket = match UdpSocket::bind((local, 0)).await {
                 Ok(socket) => socket,
@@ -89,7 +121,8 @@ async fn connection_task<T: Tunnel>(
             };
             let control = protocol.reply_success(socket.local_addr()?).await?;
             let asked = AskedSource::new(peer, &address);
-            associate(control, socket, asked, tunnel, tasks).await?;
+            let held = proxy.associations.enter(end.clone());
+            associate(control, socket, asked, held, proxy).await?;
             Ok(())
         }
         Socks5Command::TCPBind => {
@@ -224,9 +257,10 @@ async fn associate<T: Tunnel>(
     mut control: TcpStream,
     socket: UdpSocket,
     mut asked: AskedSource,
-    tunnel: T,
-    tasks: Tasks,
+    mut held: Held,
+    proxy: &Proxy<T>,
 ) -> io::Result<()> {
+    let (tunnel, tasks) = (&proxy.tunnel, &proxy.tasks);
     roomy(&socket);
     let socket = Arc::new(socket);
     let mut flows: Associations<Target, Bytes> = Associations::new(tasks.clone());
@@ -259,6 +293,7 @@ async fn associate<T: Tunnel>(
             tracing::debug!(%peer, "a datagram of a stranger was dropped");
             continue;
         }
+        held.active();
         flows
             .send(&target, payload, |waiting| {
                 let options = OpenOptions::datagrams(target.encode());

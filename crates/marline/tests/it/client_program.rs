@@ -139,7 +139,7 @@ async fn use_and_stop(socks: SocketAddr, metrics: SocketAddr, control: &Path) {
 
     let page = http(
         metrics,
-        "GET /metrics HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n",
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     )
     .await;
     assert!(
@@ -148,13 +148,13 @@ async fn use_and_stop(socks: SocketAddr, metrics: SocketAddr, control: &Path) {
     );
     let page = http(
         metrics,
-        "GET / HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     )
     .await;
     assert!(page.starts_with("HTTP/1.1 404"), "{page}");
     let page = http(
         metrics,
-        "POST /metrics HTTP/1.1\r\nHost: m\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        "POST /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
     )
     .await;
     assert!(page.starts_with("HTTP/1.1 405"), "{page}");

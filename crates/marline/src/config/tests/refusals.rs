@@ -415,3 +415,116 @@ fn wrong_tunnels_are_refused_with_the_mend() {
         assert!(shown(&error).contains(reason), "{error}");
     }
 }
+
+#[test]
+fn a_proxy_for_everybody_is_refused_unless_somebody_says_so() {
+    for address in [
+        "0.0.0.0:1080",
+        "192.0.2.1:1080",
+        "[::]:1080",
+        "[2001:db8::1]:1080",
+        "[::ffff:192.0.2.1]:1080",
+        "[fe80::1]:1080",
+    ] {
+        let words = ["--server", "S", "--socks", address];
+        let error = client(&words, None).unwrap_err();
+        let text = shown(&error);
+        let message = format!("--socks {address}: everybody who reaches that address could use");
+        assert!(text.starts_with(&message), "{text}");
+        let hint = error.hint().unwrap();
+        for mend in ["--socks-password-file", "127.0.0.1:1080", "--socks-open"] {
+            assert!(hint.contains(mend), "{hint}");
+        }
+        let open = client(&[&words[..], &["--socks-open"]].concat(), None).unwrap();
+        assert_eq!(open.socks, Some(address.parse().unwrap()));
+        client(&[&words[..], &["--socks-open=off"]].concat(), None).unwrap_err();
+    }
+    for own in [
+        "127.0.0.1:1080",
+        "127.9.9.9:1",
+        "[::1]:1080",
+        "[::ffff:127.0.0.1]:1",
+        "off",
+    ] {
+        client(&["--server", "S", "--socks", own], None).unwrap();
+    }
+    let file = "server = \"S\"\nsocks = \"0.0.0.0:1080\"\n";
+    let error = client(&[], Some(file)).unwrap_err();
+    let place = "marline.toml:2: key `socks`: \"0.0.0.0:1080\": everybody";
+    assert!(shown(&error).starts_with(place), "{}", shown(&error));
+    client(&[], Some(&format!("{file}socks-open = \"on\"\n"))).unwrap();
+}
+
+#[test]
+fn a_password_that_others_may_read_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "secret\n").unwrap();
+    let path = file.path().to_str().unwrap();
+    let words = [
+        "--server",
+        "S",
+        "--socks",
+        "0.0.0.0:1080",
+        "--socks-user",
+        "u",
+        "--socks-password-file",
+        path,
+    ];
+    for mode in [0o644, 0o640, 0o602] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let error = client(&words, None).unwrap_err();
+        let message = format!("--socks-password-file {path}: its permissions are {mode:03o}");
+        assert!(shown(&error).starts_with(&message), "{}", shown(&error));
+        let hint = error.hint().unwrap();
+        assert!(hint.contains(&format!("chmod 600 {path}")), "{hint}");
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(0o400)).unwrap();
+    let login = client(&words, None).unwrap().socks_login.unwrap();
+    assert_eq!(login.password, "secret");
+}
+
+#[test]
+fn a_configuration_that_everybody_may_change_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
+    let error = Source::load(RawServer::default(), Some(path)).unwrap_err();
+    let message = format!("{}: its permissions are 666", path.display());
+    assert!(error.to_string().starts_with(&message), "{error}");
+    let mend = format!("chmod o-w {}", path.display());
+    assert!(error.hint().unwrap().contains(&mend));
+}
+
+#[test]
+fn only_names_of_hosts_are_names_of_metrics() {
+    let words = ["--server", "S", "--metrics-name", "Router.example"];
+    let names = client(&words, None).unwrap().common.metrics_names;
+    assert!(names.len() == 1 && names[0].eq_ignore_ascii_case("router.example"));
+    for wrong in ["router.example:9900", "192.0.2.1", "", "a b"] {
+        let words = ["--server", "S", "--metrics-name", wrong];
+        let error = client(&words, None).unwrap_err();
+        assert!(
+            shown(&error).starts_with("--metrics-name"),
+            "{}",
+            shown(&error)
+        );
+    }
+    let words = [
+        "--allow-client",
+        "K",
+        "--advertise",
+        "vpn.example",
+        "--advertise",
+        "[::1]",
+    ];
+    let names = server(&words).unwrap().common.metrics_names;
+    assert_eq!(names, ["vpn.example"]);
+}
+
+#[test]
+fn a_running_server_may_lose_its_last_client() {
+    let nobody = || Source::flags(RawServer::default());
+    assert!(ServerConfig::check(&nobody()).is_err());
+    let config = ServerConfig::check_running(&nobody()).unwrap();
+    assert!(config.allow_clients.is_empty());
+}

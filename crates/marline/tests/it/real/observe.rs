@@ -15,7 +15,7 @@ fn scrape(program: &Program) -> String {
     });
     let mut stream = TcpStream::connect(address).unwrap();
     stream
-        .write_all(b"GET /metrics HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n")
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .unwrap();
     let mut page = String::new();
     stream.read_to_string(&mut page).unwrap();
