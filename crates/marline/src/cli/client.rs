@@ -1,7 +1,7 @@
 //! `marline client`: local proxies over a session with a server.
 
 use super::service::{Service, unbound};
-use super::{CliError, live, runtime, schedulers};
+use super::{CliError, live, reload, runtime, schedulers};
 use crate::budget::{Ledger, Metered, Month};
 use crate::config::{
     ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes, stranger,
@@ -81,6 +81,7 @@ pub struct Args {
 #[derive(Debug)]
 pub struct Client {
     args: Args,
+    source: Source<RawClient>,
     config: ClientConfig,
     identity: Identity,
     front: Front,
@@ -114,6 +115,7 @@ impl Client {
         })?;
         Ok(Client {
             args,
+            source,
             config,
             identity,
             front,
@@ -146,6 +148,7 @@ impl Client {
     ) -> Result<(), CliError> {
         let Client {
             args,
+            source,
             mut config,
             front,
             inlets,
@@ -177,7 +180,7 @@ impl Client {
         let metered = Arc::clone(&session);
         let session = Arc::new(WithTunnel { session, tunnel });
         let managed = Arc::new(WithLive { session, board });
-        let reload = async || reload(&args, &mut config, managed.as_ref()).await;
+        let reload = async || read_again(&args, &source.raw, &mut config, managed.as_ref()).await;
         let result = service
             .run(Arc::clone(&managed), tasks, reload, ended)
             .await;
@@ -230,22 +233,26 @@ impl Args {
     fn source(&self) -> Result<Source<RawClient>, ConfigError> {
         Source::load(self.raw.clone(), self.config.as_deref())
     }
-
-    fn load(&self) -> Result<ClientConfig, ConfigError> {
-        ClientConfig::check(&self.source()?)
-    }
 }
 
-/// Reads the configuration again and changes the paths of the running session. Whatever is wrong with the new
-/// configuration, the session goes on as it is.
-async fn reload<M: Manage>(args: &Args, current: &mut ClientConfig, managed: &M) {
-    let new = match args.load() {
-        Ok(new) => new,
-        Err(error) => {
-            let error = CliError::from(error);
-            tracing::error!("the configuration was not reloaded: {}", error.in_one());
-            return;
-        }
+/// Reads the configuration again and changes the paths of the running session. `running` is what the client was started
+/// with. Whatever is wrong with the new configuration, the session goes on as it is.
+async fn read_again<M: Manage>(
+    args: &Args,
+    running: &RawClient,
+    current: &mut ClientConfig,
+    managed: &M,
+) {
+    let Some(file) = &args.config else {
+        tracing::warn!("there is nothing to read again: this client was started without --config");
+        return;
+    };
+    let read = args
+        .source()
+        .and_then(|source| Ok((ClientConfig::check(&source)?, source)));
+    let (new, source) = match read {
+        Ok(read) => read,
+        Err(error) => return reload::refused(error),
     };
     for change in path_changes(&current.paths, &new.paths) {
         let (what, result) = match change {
@@ -270,13 +277,12 @@ async fn reload<M: Manage>(args: &Args, current: &mut ClientConfig, managed: &M)
             }
         }
     }
-    let rest = ClientConfig {
-        paths: current.paths.clone(),
-        ..new.clone()
-    };
-    if rest != *current {
-        tracing::warn!("only paths change by a reload; other changes need a restart");
+    let mut waiting = reload::waiting(running, &source.raw, &["path"]);
+    let password = "socks-password-file";
+    if new.socks_login != current.socks_login && !waiting.iter().any(|key| key == password) {
+        waiting.push(password.to_owned());
     }
+    reload::need_restart(file, &waiting);
     current.paths = new.paths;
 }
 
@@ -329,19 +335,21 @@ mod tests {
             config: Some(file.clone()),
             raw: RawClient::default(),
         };
-        let mut config = args.load().unwrap();
+        let source = args.source().unwrap();
+        let mut config = ClientConfig::check(&source).unwrap();
+        let running = source.raw;
         let recorder = Recorder::default();
 
         write("wlan0");
-        reload(&args, &mut config, &recorder).await;
+        read_again(&args, &running, &mut config, &recorder).await;
         assert!(recorder.0.lock().unwrap().is_empty());
 
         write(r#"["wlan0,standby", "wwan0"]"#);
-        reload(&args, &mut config, &recorder).await;
+        read_again(&args, &running, &mut config, &recorder).await;
         let told = ["standby wlan0 true", "add wwan0", "remove eth0"];
         assert_eq!(*recorder.0.lock().unwrap(), told);
         // What was done is not done again.
-        reload(&args, &mut config, &recorder).await;
+        read_again(&args, &running, &mut config, &recorder).await;
         assert_eq!(recorder.0.lock().unwrap().len(), told.len());
     }
 }

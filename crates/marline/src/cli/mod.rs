@@ -14,6 +14,7 @@ mod logging;
 pub mod output;
 mod paths;
 mod real;
+mod reload;
 mod repro;
 mod runs;
 mod schedulers;

@@ -1,9 +1,9 @@
 //! `marline server`: lets clients in and connects their flows to their targets.
 
 use super::service::Service;
-use super::{CliError, live, output, runtime, schedulers};
+use super::{CliError, live, output, reload, runtime, schedulers};
 use crate::carrier::{ListenError, SocketError};
-use crate::config::{RawServer, ServerConfig, Source};
+use crate::config::{ConfigError, RawServer, ServerConfig, Source};
 use crate::control::Manage;
 use crate::endpoint::server::BindError;
 use crate::endpoint::{self, ServerOptions};
@@ -19,12 +19,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
+const NOBODY: &str = "the list of clients is empty: nobody is let in";
+
 const EXAMPLES: &str = "\
 Examples:
   A cloud host for one client, whose key `marline identity show` printed on the client:
     marline server --allow-client marline-pub:...
 
-  Many clients, one key a line; SIGHUP reads the list again:
+  Many clients, one key a line; SIGHUP reads the list again, and a --config, too:
     marline server --allow-clients-file /etc/marline/clients
 
   Clients may reach the web and one private network, but no mail server:
@@ -50,7 +52,7 @@ Without rules, clients reach every public address, and none that is loopback, li
 shared by carriers, multicast or for documentation.";
 
 /// Let clients in and connect them to their targets.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_help = schedulers::after(EXAMPLES, SCHEDULERS.iter()))]
 pub struct Args {
     /// Read the configuration from this TOML file; flags win over it.
@@ -63,6 +65,7 @@ pub struct Args {
 /// A server's configuration and local sockets, bound before clients are let in.
 #[derive(Debug)]
 pub struct Server {
+    args: Args,
     source: Source<RawServer>,
     config: ServerConfig,
     identity: Identity,
@@ -77,7 +80,7 @@ impl Server {
     /// Wrong configuration, an unusable key file, a busy port, another instance at the control socket, a tunnel that cannot
     /// be had, a signal to stop meanwhile.
     pub async fn bind(args: Args) -> Result<Self, CliError> {
-        let source = Source::load(args.raw, args.config.as_deref())?;
+        let source = args.source()?;
         let config = ServerConfig::check(&source)?;
         let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
         let mut service = Service::bind(&source, &config.common).await?;
@@ -96,6 +99,7 @@ impl Server {
             None => None,
         };
         Ok(Server {
+            args,
             source,
             config,
             identity,
@@ -221,7 +225,7 @@ async fn start(args: Args) -> Result<(), CliError> {
         tracing::info!("listening at {carriers} {address}");
     }
     match allow.len() {
-        0 => tracing::warn!("the list of clients is empty: nobody is let in"),
+        0 => tracing::warn!("{NOBODY}"),
         count => tracing::info!("clients that are let in: {count}"),
     }
     let string = program.connection_string(server.local_addrs())?;
@@ -229,17 +233,49 @@ async fn start(args: Args) -> Result<(), CliError> {
     if output::line(&string.to_string()).is_err() {
         tracing::warn!("standard output is closed; the connection string is {string}");
     }
-    let reload = async || match server.reload() {
-        Ok(change) => tracing::info!(
-            "the list of clients was read again: {} added, {} removed",
-            change.added.len(),
-            change.removed.len()
-        ),
-        Err(error) => tracing::error!("the list of clients stays as it was: {error}"),
-    };
+    let (args, running) = (program.args.clone(), program.source.raw.clone());
+    let reload = async || read_again(&args, &running, &server);
     let result = program.serve(server.clone(), reload).await;
     server.stop("the server stops").await;
     result
+}
+
+impl Args {
+    fn source(&self) -> Result<Source<RawServer>, ConfigError> {
+        Source::load(self.raw.clone(), self.config.as_deref())
+    }
+}
+
+/// Reads the configuration again, and lets in those that are listed now and no others. `running` is what the server was
+/// started with. Whatever is wrong with the new configuration, the old list stays in force.
+fn read_again(args: &Args, running: &RawServer, server: &endpoint::Server) {
+    if args.config.is_none() && running.allow_clients_file.is_none() {
+        tracing::warn!(
+            "there is nothing to read again: this server was started without --config and --allow-clients-file"
+        );
+        return;
+    }
+    let read = args
+        .source()
+        .and_then(|source| Ok((ServerConfig::check_running(&source)?, source)));
+    let (new, source) = match read {
+        Ok(read) => read,
+        Err(error) => return reload::refused(error),
+    };
+    let change = server.allow_only(&new.allow_clients);
+    tracing::info!(
+        "the list of clients was read again: {} added, {} removed",
+        change.added.len(),
+        change.removed.len()
+    );
+    if new.allow_clients.is_empty() {
+        tracing::warn!("{NOBODY}");
+    }
+    if let Some(file) = &args.config {
+        let applied = ["allow-client", "allow-clients-file"];
+        let waiting = reload::waiting(running, &source.raw, &applied);
+        reload::need_restart(file, &waiting);
+    }
 }
 
 /// What `source` asks for and the system refuses.

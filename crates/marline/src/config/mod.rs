@@ -29,7 +29,7 @@ pub use live::{FrameTerms, LiveDefaults, LiveIn, LiveOut, live_target};
 pub use names::{AUTO, Congestion, Schedulers, scheduler};
 pub use path::PathSpec;
 pub use raw::{RawClient, RawServer};
-pub use reload::{PathChange, path_changes};
+pub use reload::{PathChange, changed_keys, path_changes};
 pub use socks::SocksLogin;
 pub use source::{Entry, Raw, Source, Written};
 pub use tun::{TunIn, TunOut, TunSetup};

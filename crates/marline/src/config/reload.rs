@@ -1,6 +1,7 @@
-//! What a configuration reload changes about the paths of a running client.
+//! What a configuration reload changes: the paths of a running client, and keys.
 
-use super::PathSpec;
+use super::{PathSpec, Raw};
+use serde_json::Value;
 
 /// One change to a running session's paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,10 +48,68 @@ pub fn path_changes(old: &[PathSpec], new: &[PathSpec]) -> Vec<PathChange> {
     first
 }
 
+/// Keys that have other values in `new` than in `old`.
+pub fn changed_keys<R: Raw>(old: &R, new: &R) -> Vec<String> {
+    // Text, options and lists of it: nothing that JSON could refuse.
+    let values = |raw| serde_json::to_value(raw).unwrap_or_default();
+    let (old, new) = (values(old), values(new));
+    match new {
+        Value::Object(new) => {
+            let changed = new
+                .into_iter()
+                .filter(|(key, value)| old.get(key) != Some(value));
+            changed.map(|(key, _)| key).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::source::keys;
+    use crate::config::{Entry, RawClient, RawServer, Written};
     use proptest::prelude::*;
+
+    #[test]
+    fn keys_that_changed_are_found_by_their_values() {
+        let written = |text| Written::flag(text).unwrap();
+        let entry = |text| Entry::flag(text).unwrap();
+        let old = RawClient {
+            socks: Some(written("off")),
+            path: vec![written("a"), written("b")],
+            live: vec![entry("udp://:1")],
+            metrics: Some(written("127.0.0.1:1")),
+            ..RawClient::default()
+        };
+        assert!(changed_keys(&old, &old.clone()).is_empty());
+        let new = RawClient {
+            path: vec![written("b"), written("a")],
+            live: vec![entry("udp://:2")],
+            metrics: None,
+            tun_setup: Some(written("on")),
+            ..old.clone()
+        };
+        let changed = ["live", "metrics", "path", "tun-setup"];
+        let mut found = changed_keys(&old, &new);
+        found.sort();
+        assert_eq!(found, changed);
+        // Under the names of the flags.
+        let names = keys::<RawClient>();
+        assert!(
+            changed
+                .iter()
+                .all(|key| names.iter().any(|name| name == key))
+        );
+    }
+
+    #[test]
+    fn every_key_of_a_server_is_compared() {
+        let all = serde_json::to_value(RawServer::default()).unwrap();
+        for key in keys::<RawServer>() {
+            assert!(all.get(&key).is_some(), "{key}");
+        }
+    }
 
     fn paths(list: &[&str]) -> Vec<PathSpec> {
         list.iter().map(|text| text.parse().unwrap()).collect()

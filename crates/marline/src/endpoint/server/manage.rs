@@ -7,7 +7,7 @@ use crate::config::PathSpec;
 use crate::control::status::{Role, SessionStatus};
 use crate::control::{Manage, ManageError, Status};
 use crate::endpoint::status;
-use crate::identity::{AllowListChange, AllowListError};
+use crate::identity::{AllowList, AllowListChange, AllowListError};
 
 impl Server {
     /// Reads the list of allowed clients again, and ends the sessions of those that are no longer
@@ -17,6 +17,18 @@ impl Server {
     /// The list cannot be read; the old one stays in force.
     pub fn reload(&self) -> Result<AllowListChange, AllowListError> {
         let change = self.shared.allow.reload()?;
+        self.end_removed();
+        Ok(change)
+    }
+
+    /// Lets in those that are on `allow` now and no others, and ends the sessions of those that are not.
+    pub fn allow_only(&self, allow: &AllowList) -> AllowListChange {
+        let change = self.shared.allow.replace(allow);
+        self.end_removed();
+        change
+    }
+
+    fn end_removed(&self) {
         for entry in self.shared.registry().iter() {
             if !self.shared.allow.contains(&entry.peer) {
                 tracing::info!(
@@ -28,7 +40,6 @@ impl Server {
                 entry.handle.close(close_code::NONE, reason);
             }
         }
-        Ok(change)
     }
 }
 

@@ -149,7 +149,7 @@ fn sighup_reads_paths_and_allowed_clients_again() {
     config(&[a, b.clone()]);
     client.signal(Signal::HUP);
     client.active(&["a", "b"]);
-    config(&[b]);
+    config(&[b.clone()]);
     client.signal(Signal::HUP);
     client.session_is("only path b", |session| {
         session.paths.len() == 1 && session.paths[0].name == "b"
@@ -162,6 +162,17 @@ fn sighup_reads_paths_and_allowed_clients_again() {
         parts.iter().all(|part| line.contains(part)).then_some(())
     });
     client.active(&["b"]);
+    let text = format!(
+        "server = \"{}\"\npath = {:?}\nmetrics = \"127.0.0.1:0\"\n",
+        server.string,
+        [b]
+    );
+    std::fs::write(site.folder().join("client.toml"), text).unwrap();
+    client.signal(Signal::HUP);
+    client.logged("the key that waits", |line| {
+        let waits = "changed in client.toml, takes a restart: metrics";
+        line.contains(waits).then_some(())
+    });
 
     allow(&["client", "other"]);
     server.signal(Signal::HUP);
@@ -170,4 +181,76 @@ fn sighup_reads_paths_and_allowed_clients_again() {
     });
     let other = client_of(&site, "other", &server.string, &["any".to_owned()], &[]);
     other.active(&["any"]);
+}
+
+#[test]
+fn sighup_reads_a_servers_configuration_again() {
+    let site = Site::new();
+    let [client, other] = [site.public_key("client"), site.key("other")];
+    let write = |text: &str| std::fs::write(site.folder().join("server.toml"), text).unwrap();
+    write(&format!("allow-client = [\"{client}\"]\n"));
+    let server = site.server_with_config("server.toml");
+    let first = client_of(&site, "client", &server.string, &["any".to_owned()], &[]);
+    first.active(&["any"]);
+    let logs = |parts: &[&str]| {
+        server.logged(&format!("{parts:?}"), |line| {
+            parts.iter().all(|part| line.contains(part)).then_some(())
+        });
+    };
+
+    write(&format!(
+        "allow-client = [\n  \"{client}\",\n  \"{other}\",\n]\n"
+    ));
+    server.signal(Signal::HUP);
+    logs(&["1 added, 0 removed"]);
+    let second = client_of(&site, "other", &server.string, &["any".to_owned()], &[]);
+    second.active(&["any"]);
+    let number_of = |peer: &str| {
+        let sessions = server.status().sessions;
+        sessions
+            .iter()
+            .filter(|session| session.peer == peer)
+            .count()
+    };
+    assert_eq!((number_of(&client), number_of(&other)), (1, 1));
+
+    // Whatever is wrong changes nothing.
+    write(&format!(
+        "allow-client = [\n  \"{other}\",\n  \"marline-pub:x\",\n]\n"
+    ));
+    server.signal(Signal::HUP);
+    logs(&[
+        "everything stays as it was",
+        "server.toml:3: key `allow-client`",
+        "hint: ",
+    ]);
+    assert_eq!((number_of(&client), number_of(&other)), (1, 1));
+
+    // Of a file of clients now, and with another key that takes a restart.
+    std::fs::write(site.folder().join("clients"), format!("{other}\n")).unwrap();
+    write("allow-clients-file = \"clients\"\nmax-flows = \"7\"\n");
+    server.signal(Signal::HUP);
+    logs(&["0 added, 1 removed"]);
+    logs(&["changed in server.toml, takes a restart: max-flows"]);
+    until("the end of the removed client's session", || {
+        (number_of(&client) == 0).then_some(())
+    });
+    assert_eq!(number_of(&other), 1);
+
+    write("");
+    server.signal(Signal::HUP);
+    logs(&["the list of clients is empty"]);
+    until("no session", || (number_of(&other) == 0).then_some(()));
+}
+
+#[test]
+fn sighup_says_when_there_is_nothing_to_read_again() {
+    let all = running();
+    for program in [&*all.client, &*all.server] {
+        program.signal(Signal::HUP);
+        program.logged("that there is nothing", |line| {
+            line.contains("nothing to read again").then_some(())
+        });
+    }
+    all.client.active(&["a"]);
 }

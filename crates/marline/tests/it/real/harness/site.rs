@@ -107,6 +107,11 @@ impl Site {
         self.start_server("127.0.0.1:0", &["--allow-clients-file", list])
     }
 
+    /// As [`server`](Self::server), with this configuration, which says who is let in.
+    pub(crate) fn server_with_config(&self, config: &str) -> ServerProgram {
+        self.start_server("127.0.0.1:0", &["--config", config])
+    }
+
     fn start_server(&self, listen: &str, more: &[&str]) -> ServerProgram {
         let words = [
             &["server", "--identity", "server", "--listen", listen],
