@@ -33,15 +33,18 @@ const ANSWER: Duration = Duration::from_secs(10);
 struct Shared<M> {
     managed: Arc<M>,
     names: Names,
+    /// How long a request may take to be complete.
+    request: Duration,
     asking: Lru,
     answered: Lru,
 }
 
 impl<M> Shared<M> {
-    fn new(managed: Arc<M>, names: Names) -> Arc<Self> {
+    fn new(managed: Arc<M>, names: Names, request: Duration) -> Arc<Self> {
         Arc::new(Shared {
             managed,
             names,
+            request,
             asking: Lru::new(MAX_CONNECTIONS),
             answered: Lru::new(MAX_CONNECTIONS),
         })
@@ -50,7 +53,10 @@ impl<M> Shared<M> {
 
 /// Serves metrics at `listener`, by the addresses and `names` of this host, until the future is dropped.
 pub async fn serve<M: Manage>(listener: TcpListener, managed: Arc<M>, names: Names) {
-    let shared = Shared::new(managed, names);
+    accept_each(listener, Shared::new(managed, names, REQUEST)).await;
+}
+
+async fn accept_each<M: Manage>(listener: TcpListener, shared: Arc<Shared<M>>) {
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
@@ -84,14 +90,14 @@ async fn connection<M: Manage>(
     });
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(REQUEST)
+        .header_read_timeout(shared.request)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
     tokio::select! {
         () = end.cancelled() => {
             tracing::debug!("a metrics connection gave way to a new one");
         }
-        served = timeout(REQUEST + ANSWER, served) => match served {
+        served = timeout(shared.request + ANSWER, served) => match served {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(%error, "a metrics connection failed"),
             Err(_) => tracing::debug!("a metrics connection did not read its answer"),
@@ -190,14 +196,20 @@ mod tests {
 
     const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
+    fn shared(request: Duration) -> Arc<Shared<Managed>> {
+        Shared::new(Arc::new(Managed), names(), request)
+    }
+
+    fn begun(stream: DuplexStream, shared: Arc<Shared<Managed>>) -> JoinHandle<()> {
+        let end = CancellationToken::new();
+        let asking = shared.asking.enter(end.clone());
+        tokio::spawn(connection(stream, shared, asking, end))
+    }
+
     /// A connection in memory, with room for few bytes on their way.
     fn connected() -> (DuplexStream, JoinHandle<()>) {
         let (ours, theirs) = duplex(256);
-        let shared = Shared::new(Arc::new(Managed), names());
-        let end = CancellationToken::new();
-        let asking = shared.asking.enter(end.clone());
-        let task = tokio::spawn(connection(theirs, shared, asking, end));
-        (ours, task)
+        (ours, begun(theirs, shared(REQUEST)))
     }
 
     /// The answer's status line to a request with these lines after its first.
@@ -272,13 +284,16 @@ mod tests {
     async fn those_who_are_silent_keep_nobody_out() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let serving = tokio::spawn(serve(listener, Arc::new(Managed), names()));
+        // Nobody is closed for being slow.
+        let shared = shared(Duration::from_secs(3600));
+        let serving = tokio::spawn(accept_each(listener, Arc::clone(&shared)));
         let mut silent = Vec::new();
         for _ in 0..=MAX_CONNECTIONS {
             silent.push(TcpStream::connect(address).await.unwrap());
         }
         // The oldest gives way to the newest.
         assert_eq!(silent[0].read(&mut [0]).await.unwrap(), 0);
+        assert_eq!(shared.asking.len(), MAX_CONNECTIONS);
         for _ in 0..2 * MAX_CONNECTIONS {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(GET).await.unwrap();
@@ -291,14 +306,12 @@ mod tests {
 
     #[tokio::test]
     async fn of_those_who_do_not_read_their_answers_so_many_are_held() {
-        let shared = Shared::new(Arc::new(Managed), names());
+        let shared = shared(REQUEST);
         let mut held = Vec::new();
         for _ in 0..=MAX_CONNECTIONS {
             let (mut ours, theirs) = duplex(256);
             ours.write_all(GET).await.unwrap();
-            let end = CancellationToken::new();
-            let asking = shared.asking.enter(end.clone());
-            let task = tokio::spawn(connection(theirs, Arc::clone(&shared), asking, end));
+            let task = begun(theirs, Arc::clone(&shared));
             // The first byte of the answer: it is past its request.
             ours.read_exact(&mut [0]).await.unwrap();
             held.push((ours, task));

@@ -61,14 +61,20 @@ pub async fn serve<T: Tunnel>(
     objects: AsObjects,
     tasks: Tasks,
 ) {
-    let proxy = Arc::new(Proxy {
+    let proxy = Proxy {
         tunnel,
         login,
         objects,
-        tasks: tasks.clone(),
+        tasks,
+        handshake: HANDSHAKE,
         asking: Lru::new(MAX_ASKING),
         associations: Lru::new(MAX_ASSOCIATIONS),
-    });
+    };
+    serve_each(listener, Arc::new(proxy)).await;
+}
+
+async fn serve_each<T: Tunnel>(listener: TcpListener, proxy: Arc<Proxy<T>>) {
+    let tasks = proxy.tasks.clone();
     accept_each(listener, &tasks, |connection| {
         let (proxy, end) = (Arc::clone(&proxy), CancellationToken::new());
         // Here, in the order in which they came.
@@ -92,7 +98,9 @@ struct Proxy<T> {
     login: Option<SocksLogin>,
     objects: AsObjects,
     tasks: Tasks,
-    /// Connections within their handshake.
+    /// How long a client may take to say what it wants.
+    handshake: Duration,
+    /// Connections that have not said it.
     asking: Lru,
     associations: Lru,
 }
@@ -106,7 +114,7 @@ async fn connection_task<T: Tunnel>(
     connection.set_nodelay(true)?;
     let local = connection.local_addr()?.ip().to_canonical();
     let peer = connection.peer_addr()?.ip();
-    let handshake = timeout(HANDSHAKE, handshake(connection, proxy.login.as_ref()));
+    let handshake = timeout(proxy.handshake, handshake(connection, proxy.login.as_ref()));
     let (protocol, command, address) = handshake.await.map_err(|_| SocksError::Slow)??;
     drop(asking);
     match command {
@@ -317,4 +325,126 @@ async fn unwrap(datagram: &[u8]) -> Option<(Target, Vec<u8>, Bytes)> {
     let header = new_udp_header(address.clone()).ok()?;
     let target = target(Protocol::Udp, address).ok()?;
     Some((target, header, Bytes::copy_from_slice(payload)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PacketFlow;
+    use super::*;
+    use tokio::io::{AsyncWriteExt, DuplexStream};
+
+    /// Carries nothing.
+    #[derive(Clone)]
+    struct Nowhere;
+
+    impl Tunnel for Nowhere {
+        type Stream = DuplexStream;
+        type Packets = Nowhere;
+
+        async fn open_stream(&self, _: OpenOptions) -> Result<DuplexStream, OpenError> {
+            Err(OpenError::TooManyFlows)
+        }
+
+        async fn open_packets(&self, _: OpenOptions) -> Result<Nowhere, OpenError> {
+            Err(OpenError::TooManyFlows)
+        }
+    }
+
+    impl PacketFlow for Nowhere {
+        async fn send(&self, _: Bytes) -> io::Result<()> {
+            Ok(())
+        }
+
+        async fn recv(&self) -> Option<Bytes> {
+            None
+        }
+    }
+
+    /// A proxy for few connections.
+    async fn proxy(most: usize, handshake: Duration) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let proxy = Proxy {
+            tunnel: Nowhere,
+            login: None,
+            objects: AsObjects::Off,
+            tasks: Tasks::new(),
+            handshake,
+            asking: Lru::new(most),
+            associations: Lru::new(most),
+        };
+        tokio::spawn(serve_each(listener, Arc::new(proxy)));
+        address
+    }
+
+    /// Whether the proxy ends a connection to which it had nothing more to say.
+    async fn ended(stream: &mut TcpStream) -> bool {
+        stream.read(&mut [0]).await.unwrap_or(0) == 0
+    }
+
+    async fn answers_greeting(stream: &mut TcpStream) -> bool {
+        stream.write_all(&[5, 1, 0]).await.unwrap();
+        let mut answer = [0; 2];
+        stream.read_exact(&mut answer).await.is_ok() && answer == [5, 0]
+    }
+
+    /// The control connection of an association, and where its datagrams go.
+    async fn associated(proxy: SocketAddr) -> (TcpStream, SocketAddr) {
+        let mut stream = TcpStream::connect(proxy).await.unwrap();
+        assert!(answers_greeting(&mut stream).await);
+        let anywhere = [5, 3, 0, 1, 0, 0, 0, 0, 0, 0];
+        stream.write_all(&anywhere).await.unwrap();
+        let mut reply = [0; 10];
+        stream.read_exact(&mut reply).await.unwrap();
+        let port = u16::from_be_bytes([reply[8], reply[9]]);
+        (stream, SocketAddr::new(proxy.ip(), port))
+    }
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[tokio::test]
+    async fn those_who_do_not_say_what_they_want_give_way_the_oldest_first() {
+        let proxy = proxy(4, HOUR).await;
+        // They have said it.
+        let mut busy = [associated(proxy).await, associated(proxy).await];
+        let mut silent = Vec::new();
+        for number in 0..6 {
+            let mut stream = TcpStream::connect(proxy).await.unwrap();
+            // Not all, by some.
+            stream.write_all(&[5][..number % 2]).await.unwrap();
+            silent.push(stream);
+        }
+        assert!(ended(&mut silent[0]).await && ended(&mut silent[1]).await);
+        assert!(answers_greeting(&mut silent[2]).await);
+        for (stream, _) in &mut busy {
+            // What is said on it means nothing, and is taken.
+            stream.write_all(b"there").await.unwrap();
+            let nothing = timeout(Duration::from_millis(100), ended(stream));
+            assert!(nothing.await.is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn those_who_are_slow_to_say_what_they_want_are_given_up() {
+        let proxy = proxy(4, Duration::from_millis(50)).await;
+        let mut stream = TcpStream::connect(proxy).await.unwrap();
+        stream.write_all(&[5]).await.unwrap();
+        assert!(ended(&mut stream).await);
+    }
+
+    #[tokio::test]
+    async fn idle_associations_give_way_the_oldest_first() {
+        let proxy = proxy(2, HOUR).await;
+        let (mut first, relay) = associated(proxy).await;
+        let (mut second, _) = associated(proxy).await;
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let datagram = [0, 0, 0, 1, 127, 0, 0, 1, 0, 9, 7];
+        socket.send_to(&datagram, relay).await.unwrap();
+        let (mut third, _) = associated(proxy).await;
+        assert!(ended(&mut second).await);
+        let _fourth = associated(proxy).await;
+        assert!(ended(&mut first).await);
+        let nothing = timeout(Duration::from_millis(100), ended(&mut third));
+        assert!(nothing.await.is_err());
+    }
 }

@@ -2,13 +2,11 @@
 
 use crate::world::{World, closed_port, socks_command, socks_reply, tcp_echo};
 use marline::config::SocksLogin;
-use rustix::process::Resource;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 const CONNECT: u8 = 1;
 const BIND: u8 = 2;
-const ASSOCIATE: u8 = 3;
 
 #[tokio::test]
 async fn bytes_go_both_ways_and_a_half_close_is_kept() {
@@ -176,59 +174,4 @@ async fn two_hundred_connections_at_once() {
         });
     }
     assert_eq!(clients.join_all().await.len(), 200);
-}
-
-/// Sockets for more connections than the proxy bears, in one process with other tests.
-fn enough_descriptors() {
-    let mut limit = rustix::process::getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    rustix::process::setrlimit(Resource::Nofile, limit).unwrap();
-}
-
-/// Whether the far end has ended `stream`, on which it had nothing to say.
-async fn ended(stream: &mut TcpStream) -> bool {
-    stream.read(&mut [0]).await.unwrap_or(0) == 0
-}
-
-#[tokio::test]
-async fn silent_connections_give_way_the_oldest_first() {
-    enough_descriptors();
-    let world = World::open();
-    let (proxy, target) = (world.socks(None).await, tcp_echo().await);
-    let (mut busy, code, _) = socks_command(proxy, CONNECT, "127.0.0.1", target.port()).await;
-    assert_eq!(code, 0);
-    let mut silent = Vec::new();
-    for number in 0..300 {
-        let mut stream = TcpStream::connect(proxy).await.unwrap();
-        if number % 2 == 0 {
-            // What they do not finish.
-            stream.write_all(&[5]).await.unwrap();
-        }
-        silent.push(stream);
-    }
-    for stream in &mut silent[..40] {
-        assert!(ended(stream).await);
-    }
-    let (_, code, _) = socks_command(proxy, CONNECT, "127.0.0.1", target.port()).await;
-    assert_eq!(code, 0);
-    // One that has said what it wants is none of them.
-    busy.write_all(b"hello").await.unwrap();
-    busy.read_exact(&mut [0; 5]).await.unwrap();
-    let last = silent.last_mut().unwrap();
-    last.write_all(&[5, 1, 0]).await.unwrap();
-    last.read_exact(&mut [0; 2]).await.unwrap();
-}
-
-#[tokio::test]
-async fn idle_associations_give_way_the_oldest_first() {
-    enough_descriptors();
-    let world = World::open();
-    let proxy = world.socks(None).await;
-    let mut held = Vec::new();
-    for _ in 0..129 {
-        let (control, code, _) = socks_command(proxy, ASSOCIATE, "0.0.0.0", 0).await;
-        assert_eq!(code, 0);
-        held.push(control);
-    }
-    assert!(ended(&mut held[0]).await);
 }
