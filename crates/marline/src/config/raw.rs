@@ -201,7 +201,7 @@ pub struct RawServer {
     /// Serve Prometheus metrics at this address.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub metrics: Option<Written>,
-    /// Host name by which the metrics may be asked for, beside addresses, localhost and this host's own name and what is
+    /// Host name by which the metrics may be asked for, beside addresses, localhost, this host's own name and what is
     /// advertised. Give it once for each.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub metrics_name: Vec<Written>,

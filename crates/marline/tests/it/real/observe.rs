@@ -94,6 +94,34 @@ fn metrics_and_status_tell_of_every_path_and_flow() {
     );
 }
 
+#[test]
+fn what_everybody_who_reaches_an_address_may_use_is_warned_of() {
+    let site = Site::new();
+    let server = site.server(&[]);
+    let words = [
+        "--forward",
+        "tcp:0.0.0.0:0=192.0.2.1:22",
+        "--forward",
+        "udp:0.0.0.0:0=192.0.2.1:53",
+        "--forward",
+        "tcp:127.0.0.1:0=192.0.2.1:80",
+    ];
+    let client = site.client(&server, &["any".to_owned()], &words);
+    client.active(&["any"]);
+    // In this order: those for TCP come first.
+    let mut warned = Vec::new();
+    client.logged("two warnings", |line| {
+        let (_, what) = line.split_once(" may use ")?;
+        warned.push(what.to_owned());
+        (warned.len() == 2).then_some(())
+    });
+    let expected = [
+        "tcp:192.0.2.1:22 without a password",
+        "udp:192.0.2.1:53 without a password",
+    ];
+    assert_eq!(warned, expected);
+}
+
 /// The number after `word` in a line of the running display.
 fn count(line: &str, word: &str) -> Option<u64> {
     let (_, rest) = line.split_once(&format!(" {word} "))?;
