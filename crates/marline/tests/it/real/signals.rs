@@ -149,7 +149,7 @@ fn sighup_reads_paths_and_allowed_clients_again() {
     config(&[a, b.clone()]);
     client.signal(Signal::HUP);
     client.active(&["a", "b"]);
-    config(&[b.clone()]);
+    config(std::slice::from_ref(&b));
     client.signal(Signal::HUP);
     client.session_is("only path b", |session| {
         session.paths.len() == 1 && session.paths[0].name == "b"
