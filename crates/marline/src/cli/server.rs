@@ -9,8 +9,9 @@ use crate::endpoint::server::BindError;
 use crate::endpoint::{self, ServerOptions};
 use crate::identity::{ConnectionString, DEFAULT_PORT, Host, HostPort, Identity};
 use crate::live::{Outlets, WithLive};
+use crate::proxy::policy::{Judge, OwnAddresses, Translators};
 use crate::proxy::server::{ServerSettings, serve};
-use crate::proxy::{Listen, Places, Tasks};
+use crate::proxy::{Listen, Places, Targets, Tasks};
 use crate::tun::ServerTunnel;
 use marline_proto::sched::registry::SCHEDULERS;
 use rustix::process::{Resource, getrlimit};
@@ -49,7 +50,9 @@ Examples:
 Prints its connection string, one line, to standard output: what a client gives as --server.
 
 Without rules, clients reach every public address, and none that is loopback, link-local, private,
-shared by carriers, multicast or for documentation.";
+shared by carriers, multicast or for documentation. This host's own addresses, that in the tunnel and
+those of --advertise among them, are closed unless a rule names them by address:
+  --allow-target '*' --allow-target 10.77.0.1:80";
 
 /// Let clients in and connect them to their targets.
 #[derive(Debug, Clone, clap::Args)]
@@ -69,6 +72,7 @@ pub struct Server {
     source: Source<RawServer>,
     config: ServerConfig,
     identity: Identity,
+    judge: Judge,
     tunnel: Option<ServerTunnel>,
     service: Service,
 }
@@ -83,13 +87,14 @@ impl Server {
         let source = args.source()?;
         let config = ServerConfig::check(&source)?;
         let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
+        let judge = judge(&config)?;
         let mut service = Service::bind(&source, &config.common).await?;
         let tunnel = match &config.tun {
             Some(tun) => {
-                let (policy, key) = (config.targets.clone(), identity.public_key());
+                let (judge, key) = (judge.clone(), identity.public_key());
                 // A command of the setup may hang.
                 let stop = CancellationToken::new();
-                let opening = ServerTunnel::open(tun, policy, key, stop.clone());
+                let opening = ServerTunnel::open(tun, judge, key, stop.clone());
                 let tunnel = service.unless_stopped(opening, &stop).await?;
                 Some(tunnel.map_err(|error| {
                     let hint = error.hint();
@@ -103,6 +108,7 @@ impl Server {
             source,
             config,
             identity,
+            judge,
             tunnel,
             service,
         })
@@ -164,6 +170,7 @@ impl Server {
     ) -> Result<(), CliError> {
         let Server {
             config,
+            judge,
             service,
             tunnel,
             ..
@@ -174,8 +181,17 @@ impl Server {
         }
         let board = live.board();
         let (endpoint, tasks) = (Arc::new(endpoint), Tasks::new());
+        let targets = Targets::new(judge);
+        let (following, draining) = (targets.clone(), tasks.clone());
+        let discover = config.nat64.is_none();
+        tasks.spawn(async move {
+            tokio::select! {
+                () = draining.draining() => {}
+                () = following.follow(discover) => {}
+            }
+        });
         let settings = Arc::new(ServerSettings {
-            policy: config.targets,
+            targets,
             live,
             tunnel: tunnel.map(|tunnel| tunnel.serve(&tasks)),
             places: Places::new(all_flows(config.max_flows), config.max_flows),
@@ -198,6 +214,23 @@ impl Server {
         });
         service.run(managed, tasks, reload, accepting).await
     }
+}
+
+/// What clients may reach, judged at this host.
+fn judge(config: &ServerConfig) -> Result<Judge, CliError> {
+    let advertised = config.advertise.iter().map(|at| at.host().clone());
+    let own = OwnAddresses::of_this_host(advertised).map_err(|error| {
+        CliError::runtime(format!(
+            "cannot ask the system which addresses are this host's own: {error}"
+        ))
+        .hint("let this process have netlink sockets: with systemd, RestrictAddressFamilies needs AF_NETLINK")
+    })?;
+    let translators = match &config.nat64 {
+        Some(prefixes) => Translators::configured(prefixes.clone()),
+        None => Translators::to_be_discovered(),
+    };
+    let rules = config.targets.clone();
+    Ok(Judge::new(rules, Arc::new(own), Arc::new(translators)))
 }
 
 pub(super) fn run(args: Args) -> Result<(), CliError> {

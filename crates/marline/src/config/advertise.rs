@@ -12,6 +12,11 @@ pub struct Advertised {
 }
 
 impl Advertised {
+    /// The host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
     /// The address, at `port` unless it names its own.
     pub fn or_at(&self, port: u16) -> HostPort {
         HostPort {

@@ -15,7 +15,7 @@ use crate::control;
 use crate::control::status::Role;
 use crate::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
 use crate::proxy::AsObjects;
-use crate::proxy::policy::{Policy, Rule};
+use crate::proxy::policy::{Policy, Prefix, Rule};
 use marline_proto::Config as SessionConfig;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -77,6 +77,8 @@ pub struct ServerConfig {
     pub allow_clients: AllowList,
     /// What clients may reach.
     pub targets: Policy,
+    /// The prefixes of the network's NAT64 translators; `None` when the resolver is to be asked for them.
+    pub nat64: Option<Vec<Prefix>>,
     /// Where live entries of clients end, with different names.
     pub live: Vec<LiveOut>,
     /// The tunnel, if one is wanted.
@@ -256,6 +258,7 @@ impl ServerConfig {
                 rules("allow-target", &raw.allow_target)?,
                 rules("deny-target", &raw.deny_target)?,
             ),
+            nat64: nat64(source)?,
             live: live_out(source)?,
             tun: tun_out(source, &schedulers)?,
             max_flows,
@@ -277,6 +280,21 @@ impl ServerConfig {
 fn advertise(source: &Source<RawServer>) -> Result<Vec<Advertised>, ConfigError> {
     let read = |value| source.read("advertise", value, str::parse);
     source.raw.advertise.iter().map(read).collect()
+}
+
+fn nat64(source: &Source<RawServer>) -> Result<Option<Vec<Prefix>>, ConfigError> {
+    match &source.raw.nat64[..] {
+        [] => Ok(None),
+        [off] if off.text == "off" => Ok(Some(Vec::new())),
+        prefixes => {
+            let read = |value| source.read("nat64", value, str::parse);
+            prefixes
+                .iter()
+                .map(read)
+                .collect::<Result<_, _>>()
+                .map(Some)
+        }
+    }
 }
 
 fn allow_clients(source: &Source<RawServer>) -> Result<AllowList, ConfigError> {

@@ -152,12 +152,18 @@ pub struct RawServer {
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub allow_clients_file: Option<Written>,
     /// Target that clients may reach: *, HOST, *.DOMAIN, IP or CIDR, each with [:PORT[-PORT]]. Only an address rule
-    /// within a private range opens that range [default: *, which is every public address].
+    /// within a private range opens that range, and only an address rule opens this host's own addresses, that in the
+    /// tunnel and those of --advertise among them [default: *, which is every other public address].
     #[arg(long, value_name = "RULE", value_parser = Written::flag)]
     pub allow_target: Vec<Written>,
     /// Target that clients may not reach, whatever is allowed; written as for --allow-target.
     #[arg(long, value_name = "RULE", value_parser = Written::flag)]
     pub deny_target: Vec<Written>,
+    /// Prefix of a NAT64 translator in this host's network, such as 2001:db8:64::/96, or `off`: IPv6 targets with it are
+    /// judged by the IPv4 address in them, too, as with 64:ff9b::/96. Give it once for each
+    /// [default: what the resolver shows for ipv4only.arpa (RFC 7050)].
+    #[arg(long, value_name = "PREFIX", value_parser = Written::flag)]
+    pub nat64: Vec<Written>,
     /// Where live entries of clients end: udp://HOST:PORT[,name=NAME]. Give it once for each name.
     #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
     pub live: Vec<Entry>,
@@ -276,6 +282,7 @@ impl Raw for RawServer {
             allow_clients_file: self.allow_clients_file.or(file.allow_clients_file),
             allow_target: list(self.allow_target, file.allow_target),
             deny_target: list(self.deny_target, file.deny_target),
+            nat64: list(self.nat64, file.nat64),
             live: list(self.live, file.live),
             tun: self.tun.or(file.tun),
             tun_setup: self.tun_setup.or(file.tun_setup),

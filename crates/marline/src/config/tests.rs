@@ -290,6 +290,24 @@ fn a_tunnel_is_the_same_by_flags_and_by_file() {
 }
 
 #[test]
+fn translators_are_named_switched_off_or_looked_for() {
+    let nat64 = |words: &[&str]| {
+        let words = [&["--allow-client", "K"], words].concat();
+        server(&words).map(|config| config.nat64)
+    };
+    let prefix = |text: &str| text.parse().unwrap();
+    assert_eq!(nat64(&[]), Ok(None));
+    assert_eq!(nat64(&["--nat64", "off"]), Ok(Some(Vec::new())));
+    let two = ["--nat64", "2001:db8:64::/96", "--nat64", "2001:db8:1::/48"];
+    let prefixes = vec![prefix("2001:db8:64::/96"), prefix("2001:db8:1::/48")];
+    assert_eq!(nat64(&two), Ok(Some(prefixes)));
+    for wrong in ["2001:db8::/44", "10.0.0.0/8", "on"] {
+        let error = nat64(&["--nat64", wrong]).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("--nat64 {wrong}: ")), "{error}");
+    }
+}
+
+#[test]
 fn a_target_for_all_holds_for_the_entries_that_have_one() {
     let read = |words: &[&str]| {
         let all = ["--server", "S", "--target", "9mbps"];

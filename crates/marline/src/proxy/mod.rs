@@ -8,6 +8,7 @@ mod places;
 pub mod policy;
 mod relay;
 pub mod reply;
+mod resolve;
 pub mod server;
 pub mod socks5;
 mod target;
@@ -18,6 +19,7 @@ pub mod udp;
 
 pub use objects::AsObjects;
 pub use places::Places;
+pub use resolve::Targets;
 pub use target::{Host, Protocol, Target, TargetError};
 pub use tasks::Tasks;
 pub use tunnel::{

@@ -3,13 +3,11 @@
 use super::associations::send;
 use super::idle::Idle;
 use super::places::Place;
-use super::policy::Policy;
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
+use super::resolve::{Finder, Targets};
 use super::udp::{MAX_DATAGRAM, hand_over, roomy};
-use super::{
-    Accept, ByteFlow, Host, Incoming, IncomingFlow, PacketFlow, Places, Protocol, Target, Tasks,
-};
+use super::{Accept, ByteFlow, Incoming, IncomingFlow, PacketFlow, Places, Protocol, Target, Tasks};
 use crate::live::{Frames, LiveName, Media, Outlets};
 use crate::tun::{self, Hub, Role, Visitor};
 use bytes::Bytes;
@@ -17,20 +15,17 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use std::future::poll_fn;
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpStream, UdpSocket, lookup_host};
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
-/// How long a name may take to resolve.
-const RESOLVE: Duration = Duration::from_secs(5);
 /// How long all addresses of a target together may take to connect.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long one address may take while there are others.
 const CONNECT_ONE: Duration = Duration::from_secs(3);
 /// How long a refused client may take to close its end.
 const REFUSED: Duration = Duration::from_secs(5);
-/// Most addresses of a name that are tried.
-const MAX_ADDRESSES: usize = 8;
 /// A UDP flow without a datagram in either direction for this long is closed; longer than the client's own limit.
 const UDP_IDLE: Duration = Duration::from_secs(150);
 
@@ -38,7 +33,7 @@ const UDP_IDLE: Duration = Duration::from_secs(150);
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
     /// Which targets they may reach.
-    pub policy: Policy,
+    pub targets: Targets,
     /// Where live flows end.
     pub live: Outlets,
     /// The tunnel, if there is one.
@@ -57,6 +52,8 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
         .zip(peer)
         .map(|(hub, peer)| hub.visitor(peer, session.session()));
     let visitor = visitor.map(Arc::new);
+    let finder = settings.targets.of(peer);
+    let finding = finder.while_held();
     loop {
         let incoming = tokio::select! {
             () = tasks.draining() => break,
@@ -71,7 +68,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
             spawn_live(flow, name, place, settings);
             continue;
         }
-        let visitor = visitor.clone();
+        let (visitor, finder) = (visitor.clone(), finder.clone());
         let draining = tasks.clone();
         tasks.spawn(async move {
             let place = place.ok_or(Refusal::TooManyFlows);
@@ -85,7 +82,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                 }
                 IncomingFlow::Stream(flow) if role == Some(Role::Standing) => {
                     // A session has one at most.
-                    drop(slot);
+                    drop(place);
                     if let Some(visitor) = visitor {
                         tokio::select! {
                             () = draining.draining() => {}
@@ -95,12 +92,14 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                 }
                 IncomingFlow::Stream(flow) => {
                     let target = place.as_ref().map_err(|refusal| *refusal).map(|_| target);
-                    stream(flow, target, &settings.policy).await;
+                    stream(flow, target, &finder).await;
+                }
+                IncomingFlow::Packets(flow) if place.is_ok() => {
                 }
                 IncomingFlow::Packets(flow) if place.is_ok() => {
                     tokio::select! {
                         () = draining.draining() => {}
-                        () = packets(flow, &target, &settings, visitor.as_deref()) => {}
+                        () = packets(flow, &target, &finder, visitor.as_deref()) => {}
                     }
                 }
                 IncomingFlow::Packets(_) => {
@@ -114,6 +113,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
     }
     // Streams go on until the session is over, those of new senders, too; nobody waits for that.
     tokio::spawn(async move {
+        let _finding = finding;
         while let Some(Incoming { target, flow }) = session.accept().await {
             if let Some(name) = LiveName::decode(&target) {
                 spawn_live(flow, name, places.take(peer), Arc::clone(&settings));
@@ -150,64 +150,17 @@ async fn live<S, P: PacketFlow>(flow: IncomingFlow<S, P>, name: &LiveName, outle
     }
 }
 
-/// Decodes and resolves a target, and keeps the addresses that the rules allow.
-async fn addresses(
-    bytes: &[u8],
-    protocol: Protocol,
-    policy: &Policy,
-) -> Result<(Target, Vec<SocketAddr>), Refusal> {
-    let target = Target::decode(bytes).map_err(|error| {
-        tracing::debug!(%error, "a client asked for something that is no target");
-        Refusal::BadTarget
-    })?;
-    if target.protocol() != protocol {
-        tracing::debug!(%target, "a client opened the wrong kind of flow for its target");
-        return Err(Refusal::BadTarget);
-    }
-    let mut found: Vec<SocketAddr> = match target.host() {
-        Host::Ip(address) => vec![(*address, target.port()).into()],
-        Host::Name(name) => {
-            match timeout(RESOLVE, lookup_host((name.as_str(), target.port()))).await {
-                Ok(Ok(addresses)) => addresses.take(MAX_ADDRESSES).collect(),
-                Ok(Err(error)) => {
-                    tracing::debug!(%target, %error, "cannot resolve");
-                    return Err(Refusal::NameNotFound);
-                }
-                Err(_) => return Err(Refusal::NameNotFound),
-            }
-        }
-    };
-    if found.is_empty() {
-        return Err(Refusal::NameNotFound);
-    }
-    found.retain_mut(|address| {
-        // Judged and connected in the same form: an IPv4-mapped address reaches the IPv4 host.
-        address.set_ip(address.ip().to_canonical());
-        match policy.check(target.host(), *address) {
-            Ok(()) => true,
-            Err(denied) => {
-                tracing::info!(%target, %address, %denied, "a target is not allowed");
-                false
-            }
-        }
-    });
-    if found.is_empty() {
-        Err(Refusal::NotAllowed)
-    } else {
-        Ok((target, found))
-    }
-}
-
-async fn stream<S>(flow: S, target: Result<Bytes, Refusal>, policy: &Policy)
+async fn stream<S>(mut flow: S, target: Result<Bytes, Refusal>, finder: &Finder)
 where
     S: ByteFlow,
 {
-    let connected = match target {
-        Ok(bytes) => match addresses(&bytes, Protocol::Tcp, policy).await {
-            Ok((target, addresses)) => connect(&target, &addresses).await,
-            Err(refusal) => Err(refusal),
-        },
-        Err(refusal) => Err(refusal),
+    let connecting = async {
+        let (target, addresses) = finder.find(&target?, Protocol::Tcp).await?;
+        connect(&target, &addresses, finder).await
+    };
+    let connected = tokio::select! {
+        connected = connecting => connected,
+        () = poll_fn(|cx| flow.poll_given_up(cx)) => return,
     };
     let result = match connected {
         Ok((connection, bound)) => answer_and_relay(flow, connection, bound).await,
@@ -250,6 +203,7 @@ where
 async fn connect(
     target: &Target,
     addresses: &[SocketAddr],
+    finder: &Finder,
 ) -> Result<(ResetOnDrop, SocketAddr), Refusal> {
     let attempts = async {
         let mut refusal = Refusal::Failed;
@@ -260,6 +214,8 @@ async fn connect(
                 CONNECT_ONE
             };
             match timeout(patience, TcpStream::connect(address)).await {
+                // Become one of this host meanwhile, it was answered by a service of this host.
+                Ok(Ok(_)) if !finder.allows(target, *address) => refusal = Refusal::NotAllowed,
                 Ok(Ok(connection)) => {
                     let bound = connection.local_addr().map_err(|_| Refusal::Failed)?;
                     return Ok((
@@ -295,25 +251,31 @@ where
 async fn packets<P: PacketFlow>(
     flow: P,
     target: &[u8],
-    settings: &ServerSettings,
+    finder: &Finder,
     visitor: Option<&Visitor>,
 ) {
     if let (Some(role), Some(visitor)) = (Role::decode(target), visitor) {
         return visitor.carry(role, flow).await;
     }
     // A flow of messages has no first answer: refused ones are closed, and the reason is in the log.
-    let Ok((target, addresses)) = addresses(target, Protocol::Udp, &settings.policy).await else {
+    let Ok((target, addresses)) = finder.find(target, Protocol::Udp).await else {
         return;
     };
     let Some(address) = addresses.first() else {
         return;
     };
-    if let Err(error) = exchange(&flow, *address).await {
+    let allowed = || finder.still_allows(&target, *address);
+    if let Err(error) = exchange(&flow, *address, allowed).await {
         tracing::debug!(%target, %error, "a flow of datagrams ended early");
     }
 }
 
-async fn exchange<P: PacketFlow>(flow: &P, address: SocketAddr) -> io::Result<()> {
+/// Carries datagrams both ways for as long as they are `allowed`: the address may become one of this host.
+async fn exchange<P: PacketFlow>(
+    flow: &P,
+    address: SocketAddr,
+    allowed: impl Fn() -> bool,
+) -> io::Result<()> {
     let any: IpAddr = match address.ip() {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -326,6 +288,9 @@ async fn exchange<P: PacketFlow>(flow: &P, address: SocketAddr) -> io::Result<()
     let outgoing = async {
         while let Some(message) = flow.recv().await {
             idle.touch();
+            if !allowed() {
+                break;
+            }
             if let Err(error) = hand_over(&socket, &message).await {
                 tracing::trace!(%error, "a datagram could not be sent");
             }
@@ -352,5 +317,58 @@ async fn exchange<P: PacketFlow>(flow: &P, address: SocketAddr) -> io::Result<()
         result = outgoing => result,
         result = incoming => result,
         () = idle.expired() => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::resolve::tests::targets;
+    use super::*;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+    use tokio::io::ReadBuf;
+    use tokio::time::{Instant, Sleep, sleep};
+
+    /// A flow that its client resets after a while.
+    struct ResetAfter(Pin<Box<Sleep>>);
+
+    impl AsyncRead for ResetAfter {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            _: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            let reset = Err(io::ErrorKind::ConnectionReset.into());
+            self.get_mut().0.as_mut().poll(cx).map(|()| reset)
+        }
+    }
+
+    impl AsyncWrite for ResetAfter {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reset_flow_waits_for_no_name() {
+        let (targets, _) = targets(&[]);
+        let target = Target::parse(Protocol::Tcp, "a.silent:80").unwrap();
+        let after = Duration::from_millis(100);
+        let start = Instant::now();
+        let flow = ResetAfter(Box::pin(sleep(after)));
+        stream(flow, Ok(target.encode()), &targets.of(None)).await;
+        assert_eq!(start.elapsed(), after);
     }
 }

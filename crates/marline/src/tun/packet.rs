@@ -234,6 +234,17 @@ impl Packet {
         }
     }
 
+    /// Does it ask for an echo, or answer that? A later part of an ICMP packet may belong to one.
+    pub fn is_echo(&self, bytes: &[u8]) -> bool {
+        let kind = bytes.get(self.transport);
+        match (self.protocol, self.fragment, kind) {
+            (ICMP | ICMP_V6, Fragment::Later, _) => true,
+            (ICMP, _, Some(kind)) => matches!(kind, 0 | 8),
+            (ICMP_V6, _, Some(kind)) => matches!(kind, 128 | 129),
+            _ => false,
+        }
+    }
+
     /// An ICMP message that reports an error (RFC 792, RFC 4443 section 2.1), which is never answered with another.
     pub fn is_icmp_error(&self, bytes: &[u8]) -> bool {
         let kind = bytes.get(self.transport);

@@ -18,7 +18,7 @@ use crate::identity::PublicKey;
 use crate::lock::lock;
 use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
-use crate::proxy::policy::Policy;
+use crate::proxy::policy::Judge;
 use crate::proxy::{PacketFlow, Tasks};
 use crate::seldom::Seldom;
 use bytes::Bytes;
@@ -59,7 +59,7 @@ impl ServerTunnel {
     /// The device, the state file, a command that sets the device up, or `stop` during those.
     pub async fn open(
         config: &TunOut,
-        policy: Policy,
+        judge: Judge,
         key: PublicKey,
         stop: CancellationToken,
     ) -> Result<Self, ServerTunnelError> {
@@ -85,7 +85,7 @@ impl ServerTunnel {
         tracing::info!("tunnel {}: clients have addresses of {pool}", device.name());
         Ok(ServerTunnel {
             device,
-            gate: Gate::new(pool, policy, config.peers),
+            gate: Gate::new(pool, judge, config.peers),
             pool,
             leases,
             by_cost: config.by_cost,
@@ -376,7 +376,7 @@ impl Visitor {
                         continue;
                     }
                 };
-                if !self.hub.0.gate.out(&guest.own, &packet) {
+                if !self.hub.0.gate.out(&guest.own, &message, &packet) {
                     tracing::debug!(to = %packet.destination, "a packet in the tunnel is not allowed");
                     if guest.own.contains(&packet.source)
                         && let Some(told) = self.hub.0.tell(&message, &packet, Refusal::Prohibited)

@@ -3,10 +3,12 @@
 use crate::memory::{MemoryTunnel, tunnel};
 use marline::config::{LiveOut, SocksLogin};
 use marline::live::Outlets;
-use marline::proxy::policy::Policy;
+use marline::proxy::policy::{Judge, Policy};
 use marline::proxy::server::{ServerSettings, serve};
 use marline::proxy::socks5;
-use marline::proxy::{AsObjects, OpenOptions, Places, Protocol, Target, Tasks, tcp, udp};
+use marline::proxy::{
+    AsObjects, OpenOptions, Places, Protocol, Target, Targets, Tasks, tcp, udp,
+};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,7 +30,7 @@ impl World {
     pub(crate) fn with(allow: &[&str], max_flows: usize) -> World {
         let allow = allow.iter().map(|rule| rule.parse().unwrap()).collect();
         World::of(ServerSettings {
-            policy: Policy::new(allow, Vec::new()),
+            targets: targets(Policy::new(allow, Vec::new())),
             live: Outlets::default(),
             tunnel: None,
             places: Places::new(2 * max_flows, max_flows),
@@ -39,7 +41,7 @@ impl World {
     pub(crate) fn live(target: SocketAddr) -> World {
         let entry: LiveOut = format!("udp://{target}").parse().unwrap();
         World::of(ServerSettings {
-            policy: Policy::new(Vec::new(), Vec::new()),
+            targets: targets(Policy::default()),
             live: Outlets::new(&[entry]),
             tunnel: None,
             places: Places::new(2, 1),
@@ -105,6 +107,11 @@ impl World {
         ));
         address
     }
+}
+
+/// Judged at this host.
+fn targets(policy: Policy) -> Targets {
+    Targets::new(Judge::here(policy).unwrap())
 }
 
 fn options(protocol: Protocol, target: SocketAddr) -> OpenOptions {

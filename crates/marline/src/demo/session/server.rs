@@ -4,7 +4,7 @@ use crate::demo::worker::Worker;
 use crate::endpoint::{self, Handle, ServerOptions};
 use crate::identity::AllowList;
 use crate::live::Outlets;
-use crate::proxy::policy::{Policy, Rule};
+use crate::proxy::policy::{Judge, Policy, Rule};
 use crate::proxy::server::{ServerSettings, serve};
 use crate::proxy::{Listen, Places, Tasks};
 use marline_proto::sched::Choice;
@@ -39,7 +39,7 @@ impl Server {
         );
         options.session = config(scheduler);
         let settings = Arc::new(ServerSettings {
-            policy: policy(targets),
+            targets: crate::proxy::Targets::new(Judge::here(policy(targets))?),
             live: Outlets::default(),
             tunnel: None,
             places: Places::new(2 * MAX_FLOWS, MAX_FLOWS),
@@ -125,9 +125,10 @@ mod tests {
             origin: target(4000),
             live: target(5000),
         });
+        let judge = Judge::here(policy).unwrap();
         let allowed = |port| {
             let host = Host::Ip(Ipv4Addr::LOCALHOST.into());
-            policy.check(&host, target(port)).is_ok()
+            judge.check(&host, target(port)).is_ok()
         };
         assert!(allowed(4000) && allowed(5000));
         assert!(!allowed(22) && !allowed(4001));

@@ -1,12 +1,22 @@
 use super::*;
 
-fn policy(allow: &[&str], deny: &[&str]) -> Policy {
+fn policy(allow: &[&str], deny: &[&str]) -> Judge {
+    judge(allow, deny, &[], &[])
+}
+
+/// At a host that has `own` addresses, in a network whose translators have these prefixes.
+pub(crate) fn judge(allow: &[&str], deny: &[&str], own: &[&str], nat64: &[&str]) -> Judge {
     let rules = |list: &[&str]| list.iter().map(|text| text.parse().unwrap()).collect();
-    Policy::new(rules(allow), rules(deny))
+    let prefixes = nat64.iter().map(|text| text.parse().unwrap()).collect();
+    Judge::new(
+        Policy::new(rules(allow), rules(deny)),
+        Arc::new(own::tests::host_with(own)),
+        Arc::new(Translators::configured(prefixes)),
+    )
 }
 
 /// Whether `policy` lets a client that named `host` reach `address`.
-fn allows(policy: &Policy, host: &str, address: &str) -> bool {
+fn allows(policy: &Judge, host: &str, address: &str) -> bool {
     let host = match host {
         "" => Host::Ip(address.parse::<SocketAddr>().unwrap().ip()),
         name => Host::Name(name.to_owned()),
@@ -16,7 +26,7 @@ fn allows(policy: &Policy, host: &str, address: &str) -> bool {
 
 #[test]
 fn only_public_addresses_by_default() {
-    let default = Policy::default();
+    let default = policy(&[], &[]);
     for public in [
         "1.1.1.1:443",
         "100.63.255.255:1",
@@ -157,7 +167,7 @@ fn deny_wins_over_allow() {
 
 #[test]
 fn a_denial_says_why() {
-    let check = |policy: &Policy, address: &str| {
+    let check = |policy: &Judge, address: &str| {
         let address: SocketAddr = address.parse().unwrap();
         policy
             .check(&Host::Ip(address.ip()), address)
@@ -165,7 +175,7 @@ fn a_denial_says_why() {
             .to_string()
     };
     assert_eq!(
-        check(&Policy::default(), "127.0.0.1:80"),
+        check(&policy(&[], &[]), "127.0.0.1:80"),
         "127.0.0.1 is loopback, and no allow-target rule names it by address"
     );
     assert_eq!(
@@ -211,4 +221,122 @@ fn wrong_rules_are_refused_with_the_reason() {
         let problem = text.parse::<Rule>().expect_err(text);
         assert!(problem.message.contains(reason), "{text}: {problem}");
     }
+}
+
+#[test]
+fn the_hosts_own_addresses_need_an_address_rule() {
+    let own = ["9.9.9.9", "2606:4700::9", "10.9.0.1"];
+    for (allow, address, open) in [
+        (&[][..], "9.9.9.9:80", false),
+        (&[], "9.9.9.8:80", true),
+        (&[], "[2606:4700::9]:80", false),
+        (&[], "[2606:4700::8]:80", true),
+        (&["*"], "9.9.9.9:80", false),
+        (&["*:80"], "9.9.9.9:80", false),
+        (&["this.example"], "9.9.9.9:80", false),
+        (&["*.example"], "9.9.9.9:80", false),
+        // Everything is no address.
+        (&["0.0.0.0/0"], "9.9.9.9:80", false),
+        (&["::/0"], "[2606:4700::9]:80", false),
+        (&["9.9.9.9"], "9.9.9.9:80", true),
+        (&["9.9.9.0/24"], "9.9.9.9:80", true),
+        (&["9.9.9.9:80"], "9.9.9.9:80", true),
+        (&["9.9.9.9:80"], "9.9.9.9:81", false),
+        (&["*", "9.9.9.9:80"], "9.9.9.9:81", false),
+        (&["2606:4700::9"], "[2606:4700::9]:80", true),
+        (&["10.9.0.0/16"], "10.9.0.1:80", true),
+        (&["*"], "10.9.0.1:80", false),
+        // In IPv6 clothes.
+        (&[], "[::ffff:9.9.9.9]:80", false),
+        (&[], "[::9.9.9.9]:80", false),
+        (&[], "[::ffff:0:9.9.9.9]:80", false),
+        (&[], "[64:ff9b::9.9.9.9]:80", false),
+        (&[], "[2002:909:909::1]:80", false),
+        (&[], "[64:ff9b::9.9.9.8]:80", true),
+        (&["*", "9.9.9.9"], "[64:ff9b::9.9.9.9]:80", true),
+    ] {
+        let judge = judge(allow, &[], &own, &[]);
+        assert_eq!(
+            allows(&judge, "this.example", address),
+            open,
+            "{allow:?} {address}"
+        );
+    }
+    let denied = judge(&["9.9.9.9"], &["*:22"], &own, &[]);
+    assert!(!allows(&denied, "", "9.9.9.9:22") && allows(&denied, "", "9.9.9.9:80"));
+    let reason = judge(&[], &[], &own, &[]).check_packet("9.9.9.9".parse().unwrap(), Port::Without);
+    assert_eq!(
+        reason.unwrap_err().to_string(),
+        "9.9.9.9 is this host's own, and no allow-target rule names it by address"
+    );
+}
+
+#[test]
+fn a_name_of_this_host_is_its_address() {
+    let advertised = crate::identity::Host::Name("vpn.example.com".into());
+    let own = OwnAddresses::of_this_host([advertised]).unwrap();
+    let translators = Arc::new(Translators::configured(Vec::new()));
+    let judge = Judge::new(Policy::default(), Arc::new(own), translators);
+    assert!(allows(&judge, "www.example.com", "8.8.8.8:80"));
+    assert!(!allows(&judge, "vpn.example.com", "8.8.8.8:80"));
+    assert!(!allows(&judge, "vpn.example.com.", "8.8.8.8:80"));
+    judge
+        .own()
+        .found("vpn.example.com", ["8.8.8.8".parse().unwrap()]);
+    assert!(!allows(&judge, "", "8.8.8.8:80"));
+}
+
+#[test]
+fn behind_a_translators_prefix_the_ipv4_address_is_judged() {
+    let prefixes = ["2a00:64::/96", "2a00:48:1::/48", "2a00:32::/32"];
+    let closed = judge(&[], &["8.8.4.4"], &["9.9.9.9"], &prefixes);
+    for (address, open) in [
+        ("[2a00:64::8.8.8.8]:80", true),
+        ("[2a00:64::8.8.4.4]:80", false),
+        ("[2a00:64::9.9.9.9]:80", false),
+        ("[2a00:64::127.0.0.1]:80", false),
+        ("[2a00:64::192.168.1.1]:80", false),
+        ("[2a00:48:1:7f00:0:100::]:80", false),
+        ("[2a00:48:1:808:8:800::]:80", true),
+        ("[2a00:32:a00:1::]:80", false),
+        // Another network's.
+        ("[2a00:65::127.0.0.1]:80", true),
+    ] {
+        assert_eq!(allows(&closed, "", address), open, "{address}");
+    }
+    let open = judge(&["*", "192.168.0.0/16"], &[], &[], &prefixes);
+    assert!(allows(&open, "", "[2a00:64::192.168.1.1]:80"));
+    assert!(!allows(&open, "", "[2a00:64::10.0.0.1]:80"));
+    // Those of a site's own translators and Teredo's must be opened themselves, and show what is
+    // inside.
+    let local = judge(&["64:ff9b:1::/48", "2001::/32"], &[], &["9.9.9.9"], &[]);
+    assert!(allows(&local, "", "[64:ff9b:1::8.8.8.8]:80"));
+    assert!(!allows(&local, "", "[64:ff9b:1::9.9.9.9]:80"));
+    assert!(!allows(&local, "", "[64:ff9b:1::10.0.0.1]:80"));
+    assert!(!allows(&local, "", "[64:ff9b:1:7f00:0:100::]:80"));
+    assert!(!allows(&local, "", "[2001:0:808:808::f5ff:fffe]:80"));
+    assert!(allows(&local, "", "[2001:0:808:808::f7f7:f7f7]:80"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ipv6_waits_until_translators_are_known() {
+    let own = Arc::new(own::tests::host_with(&[]));
+    let translators = Arc::new(Translators::to_be_discovered());
+    let judge = Judge::new(Policy::default(), own, Arc::clone(&translators));
+    let inside: IpAddr = "2a00:64::127.0.0.1".parse().unwrap();
+    assert_eq!(
+        judge.check_packet(inside, Port::Without),
+        Err(Denied::NotYet)
+    );
+    let v4 = "1.1.1.1".parse().unwrap();
+    assert!(judge.check_packet(v4, Port::Without).is_ok());
+    judge.ready(v4).await;
+    assert!(!translators.are_known());
+    let answer = ["2a00:64::192.0.0.170".parse().unwrap()];
+    tokio::join!(judge.ready(inside), async {
+        tokio::task::yield_now().await;
+        translators.discovered(Some(&answer));
+    });
+    let denied = judge.check_packet(inside, Port::Without).unwrap_err();
+    assert!(matches!(denied, Denied::NotPublic { .. }), "{denied}");
 }

@@ -16,6 +16,7 @@
 //! | `many.rs` | one server serves many clients |
 //! | `objects.rs` | connections carried as objects: curl, records |
 //! | `observe.rs` | metrics and status |
+//! | `own_addresses.rs` | the server's own addresses are closed to clients unless a rule names them |
 //! | `outages.rs` | dead first path; all paths dark, shorter and longer than the idle limit |
 //! | `refusals.rs` | whatever is wrong is named, with the mend and the right exit code |
 //! | `server_killed.rs` | a server that crashes and comes back |
@@ -46,6 +47,7 @@ mod many;
 mod objects;
 mod observe;
 mod outages;
+mod own_addresses;
 mod refusals;
 mod server_killed;
 mod signals;
