@@ -40,7 +40,8 @@ ip -n "$client" link set c3 up
 ip -n "$client" route add 10.201.0.0/24 via 10.201.3.1 dev c3 metric 3
 
 begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
-    --control server.sock --tun=lab-s --tun-setup=no-nat --tun-state off --tun-pool 10.77.0.0/24,fd77::/64
+    --control server.sock --tun=lab-s --tun-setup=no-nat --tun-state off --tun-pool 10.77.0.0/24,fd77::/64 \
+    --allow-target 10.77.0.1 --allow-target fd77::1
 await server.out marline://
 begin "$client" client "$marline" client --identity client --server "$(head -n1 server.out)" --control client.sock \
     --socks off --tun=lab-c --tun-setup --path c1 --path c2,cost=1

@@ -31,6 +31,9 @@ for port in 8000 8001; do
         await "web-$port-${host%%[.:]*}.out" Serving
     done
 done
+# At every address of the server.
+begin "$server" web-8002 python3 -u -m http.server --directory "$folder" 8002
+await web-8002.out Serving
 
 serve() {
     begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
@@ -61,6 +64,7 @@ refused() {
     [[ $status == 7 ]] || { echo "curl ended with $status"; return 1; }
     awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { printf "after %.2f s\n", b - a; exit b - a > 3 }'
 }
+answers() { within ping -c 1 -W 5 "$1" | grep -oE '1 received'; }
 too_big() { { within ping -M do -c 1 -W 5 -s 1400 "$1" || true; } | grep -oE 'mtu ?= ?[0-9]+'; }
 forwarding() { ip netns exec "$server" cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding | paste -sd' '; }
 # Nothing of the tunnel is left at either end, and forwarding is as it was.
@@ -83,6 +87,11 @@ try 'allowed, IPv6' fetches "[$host6]:8000"
 try 'denied, IPv4' refused $host4:8001
 try 'denied, IPv6' refused "[$host6]:8001"
 try 'not listed' refused 10.201.0.2:8000
+for own in 10.77.0.1 fd77::1; do
+    try "a ping to $own" answers $own
+done
+try 'all else there, IPv4' refused 10.77.0.1:8002
+try 'all else there, IPv6' refused '[fd77::1]:8002'
 
 stage='packets that are too big'
 ip -n "$client" link set lab-c mtu 1500

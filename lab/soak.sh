@@ -38,7 +38,7 @@ needs iperf3 ping
 build
 
 begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
-    --control off --scheduler "$scheduler" --tun=lab-s --tun-setup=no-nat --tun-state off
+    --control off --scheduler "$scheduler" --tun=lab-s --tun-setup=no-nat --tun-state off --allow-target 10.77.0.1
 server_pid=${running[-1]}
 await server.out marline://
 for number in 1 2; do

@@ -92,7 +92,7 @@ wires() {
 printf '%-8s %-12s %-8s %12s %8s\n' carrier scheduler tcp 'goodput Mb/s' resent
 for scheduler in ${schedulers//,/ }; do
     begin "$server" server "$marline" server --identity server --listen 0.0.0.0:4433 --advertise 10.201.0.2 --tcp-cc "$tcp_cc" --allow-client "$key" \
-        --control off --scheduler "$scheduler" --tun=lab-s --tun-setup=no-nat --tun-state off
+        --control off --scheduler "$scheduler" --tun=lab-s --tun-setup=no-nat --tun-state off --allow-target 10.77.0.1
     await server.out marline://
     # shellcheck disable=SC2046
     begin "$anchor" link-a "$marline" link --listen 10.201.1.1:5000 --to "${targets[0]}" $(flags "$link_a")

@@ -83,7 +83,7 @@ through_marline() {
     local what=$1 pids
     shift
     begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
-        --control off --tun=lab-s --tun-setup=no-nat --tun-state off
+        --control off --tun=lab-s --tun-setup=no-nat --tun-state off --allow-target 10.77.0.1
     await server.out marline://
     begin "$client" client "$marline" client --identity client --server "$(head -n1 server.out)" --control off \
         --socks off --tun=lab-c --tun-setup "$@"
