@@ -6,9 +6,7 @@ use marline::live::Outlets;
 use marline::proxy::policy::{Judge, Policy};
 use marline::proxy::server::{ServerSettings, serve};
 use marline::proxy::socks5;
-use marline::proxy::{
-    AsObjects, OpenOptions, Places, Protocol, Target, Targets, Tasks, tcp, udp,
-};
+use marline::proxy::{AsObjects, OpenOptions, Places, Protocol, Target, Targets, Tasks, tcp, udp};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
