@@ -2,6 +2,7 @@
 //!
 //! The program `marline` is a thin shell around these modules.
 
+mod accept;
 mod access;
 pub mod budget;
 pub mod carrier;
@@ -18,5 +19,6 @@ mod lru;
 pub mod metrics;
 mod process;
 pub mod proxy;
+mod quiet;
 mod seldom;
 pub mod tun;

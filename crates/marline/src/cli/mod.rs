@@ -5,6 +5,7 @@
 
 pub mod client;
 mod demo;
+mod descriptors;
 mod error;
 mod identity;
 mod line;

@@ -1,7 +1,7 @@
 //! What the long-running subcommands have in common: metrics, control socket, signals, the graceful stop.
 
-use super::CliError;
 use super::signals::{Signal, Signals};
+use super::{CliError, descriptors};
 use crate::config::{CommonConfig, Raw, Source, stranger};
 use crate::control::{self, ControlSocket, Manage};
 use crate::metrics::{self, Names};
@@ -59,6 +59,7 @@ impl Service {
         source: &Source<R>,
         config: &CommonConfig,
     ) -> Result<Self, CliError> {
+        descriptors::raise_limit();
         let control = match &config.control {
             Some(place) => ControlSocket::open(place).await.map_err(|error| {
                 let hint = error.hint();

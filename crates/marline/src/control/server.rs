@@ -2,6 +2,7 @@
 
 use super::protocol::{MAX_REQUEST, Outcome, Reply, Request, parse_request};
 use super::{ControlSocket, Manage, ManageError};
+use crate::accept::PatientListener;
 use crate::config::{PathSpec, live_target};
 use crate::lru::{Held, Lru};
 use std::io;
@@ -22,29 +23,23 @@ const IDLE: Duration = Duration::from_secs(60);
 /// Memory is bounded by 16 connections of [`MAX_REQUEST`] bytes and one snapshot each.
 pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>, stop: CancellationToken) {
     let lru = Lru::new(MAX_CONNECTIONS);
+    let mut listener = PatientListener::new(&socket.listener);
     let mut connections = tokio::task::JoinSet::new();
     loop {
-        match socket.listener.accept().await {
-            Ok((stream, _)) => {
-                let (managed, stop) = (Arc::clone(&managed), stop.clone());
-                let end = CancellationToken::new();
-                let held = lru.enter(end.clone());
-                connections.spawn(async move {
-                    tokio::select! {
-                        () = end.cancelled() => {}
-                        ended = connection(stream, managed.as_ref(), &stop, held) => {
-                            if let Err(error) = ended {
-                                tracing::debug!(%error, "a control connection failed");
-                            }
-                        }
+        let stream = listener.accept().await;
+        let (managed, stop) = (Arc::clone(&managed), stop.clone());
+        let end = CancellationToken::new();
+        let held = lru.enter(end.clone());
+        connections.spawn(async move {
+            tokio::select! {
+                () = end.cancelled() => {}
+                ended = connection(stream, managed.as_ref(), &stop, held) => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a control connection failed");
                     }
-                });
+                }
             }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a control connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
+        });
         while connections.try_join_next().is_some() {}
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Names;
 use super::text::{CONTENT_TYPE, render};
+use crate::accept::PatientListener;
 use crate::control::Manage;
 use crate::lock::lock;
 use crate::lru::{Held, Lru};
@@ -57,19 +58,13 @@ pub async fn serve<M: Manage>(listener: TcpListener, managed: Arc<M>, names: Nam
 }
 
 async fn accept_each<M: Manage>(listener: TcpListener, shared: Arc<Shared<M>>) {
+    let mut listener = PatientListener::new(listener);
     let mut connections = JoinSet::new();
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let end = CancellationToken::new();
-                let asking = shared.asking.enter(end.clone());
-                connections.spawn(connection(stream, Arc::clone(&shared), asking, end));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a metrics connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
+        let (stream, _) = listener.accept().await;
+        let end = CancellationToken::new();
+        let asking = shared.asking.enter(end.clone());
+        connections.spawn(connection(stream, Arc::clone(&shared), asking, end));
         while connections.try_join_next().is_some() {}
     }
 }

@@ -3,8 +3,8 @@
 use super::relay::{ResetOnDrop, relay};
 use super::reply::ReplyFirst;
 use super::{OpenOptions, Tasks, Tunnel};
+use crate::accept::PatientListener;
 use std::io;
-use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
 /// Carries every connection to `listener` over a stream opened with `options`, until the tasks drain.
@@ -45,18 +45,11 @@ where
     F: Fn(TcpStream) -> Fut,
     Fut: Future<Output = ()> + Send + 'static,
 {
+    let mut listener = PatientListener::new(listener);
     loop {
-        let accepted = tokio::select! {
+        tokio::select! {
             () = tasks.draining() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((connection, _)) => tasks.spawn(serve(connection)),
-            Err(error) => {
-                // Out of file descriptors, most likely: wait for some to come back instead of spinning.
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
+            (connection, _) = listener.accept() => tasks.spawn(serve(connection)),
         }
     }
 }
