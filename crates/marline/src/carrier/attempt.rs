@@ -1,5 +1,6 @@
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,13 +15,10 @@ use super::handshake::{
 };
 use super::link::{PathCarrier, QuicLink};
 use super::quic::{exported, remote_addr};
-use super::slots::Slot;
-use super::tcp::{TcpLink, farewell};
+use super::strangers::Place;
+use super::tcp::{LINGER, TcpLink, farewell};
 use super::{MAX_CLOSE_REASON, cut};
 use crate::identity::PublicKey;
-
-/// How long a refused client has to take the refusal before the connection is closed on it.
-const REFUSAL_LINGER: Duration = Duration::from_secs(2);
 
 /// A client with a listed key that asks for something. Dropping it without an answer closes the
 /// connection.
@@ -203,8 +201,8 @@ pub(super) struct Pending {
     pub(super) asked: Asked,
     pub(super) peer: PublicKey,
     pub(super) limit: Duration,
-    /// Counts it as half open until the answer is under way.
-    pub(super) _slot: Slot,
+    /// Counts it as half open until it is let in, or gone.
+    pub(super) place: Arc<Place>,
 }
 
 /// Where it was asked, and where the answer goes.
@@ -232,15 +230,20 @@ impl Pending {
         let reply = Reply::Accept { session, params };
         let (link, mut send) = match self.asked {
             // Its first bytes, which the session's datagrams follow.
-            Asked::Tcp(link) => return Ok(PathCarrier::Tcp(link.into_carrier(&reply.encode()))),
+            Asked::Tcp(mut link) => {
+                self.place.let_in();
+                link.place = Some(self.place);
+                return Ok(PathCarrier::Tcp(link.into_carrier(&reply.encode())));
+            }
             Asked::Quic(link, send) => (link, send),
         };
         let connection = link.connection.clone();
         let Some(carrier) = link.clone().into_carrier() else {
             let reason = "the client takes no datagrams".to_owned();
-            refuse_quic(link, send, self.limit, RefuseCode::Other(0), reason);
+            refuse_quic(link, send, &self.place, RefuseCode::Other(0), reason);
             return Err(AcceptError::NoDatagrams);
         };
+        self.place.let_in();
         // A task, since a client may give the stream no credit and let us wait.
         tokio::spawn(async move {
             if !answer(&mut send, self.limit, &reply).await {
@@ -251,13 +254,23 @@ impl Pending {
         Ok(PathCarrier::Quic(carrier))
     }
 
-    /// Refuses, leaving a task that lingers until the client has taken that.
+    /// Refuses, leaving a task that lingers until the client has taken that, if it may.
     pub(super) fn refuse(self, code: RefuseCode, reason: String) {
         match self.asked {
-            Asked::Quic(link, send) => refuse_quic(link, send, self.limit, code, reason),
+            Asked::Quic(link, send) => refuse_quic(link, send, &self.place, code, reason),
             Asked::Tcp(link) => {
+                let lingers = self.place.lingers();
+                let linger = lingers.as_ref().map_or(Duration::ZERO, |_| LINGER);
                 let reply = Reply::Refuse { code, reason }.encode();
-                farewell(link.stream, BytesMut::from(&reply[..]));
+                let left = farewell(link.stream, BytesMut::from(&reply[..]), linger);
+                if let Some(left) = left {
+                    let place = self.place;
+                    tokio::spawn(async move {
+                        // It ends in time, or with the runtime.
+                        let _ = left.await;
+                        drop((lingers, place));
+                    });
+                }
             }
         }
     }
@@ -266,18 +279,30 @@ impl Pending {
 fn refuse_quic(
     link: QuicLink,
     mut send: SendStream,
-    limit: Duration,
+    place: &Arc<Place>,
     code: RefuseCode,
     reason: String,
 ) {
+    let connection = link.connection;
+    let close = cut(&reason, MAX_CLOSE_REASON).to_owned();
+    let number = VarInt::from_u32(code.number().into());
+    let Some(lingers) = place.lingers() else {
+        connection.close(number, close.as_bytes());
+        return;
+    };
+    let place = Arc::clone(place);
     tokio::spawn(async move {
-        let connection = link.connection;
-        let close = cut(&reason, MAX_CLOSE_REASON).to_owned();
         let refusal = Reply::Refuse { code, reason };
-        if answer(&mut send, limit, &refusal).await {
-            let _ = timeout(REFUSAL_LINGER, connection.closed()).await;
+        let taken = timeout(LINGER, async {
+            answer(&mut send, LINGER, &refusal).await;
+            connection.closed().await;
+        });
+        tokio::select! {
+            _ = taken => {}
+            () = place.gives_way() => {}
         }
-        connection.close(VarInt::from_u32(code.number().into()), close.as_bytes());
+        connection.close(number, close.as_bytes());
+        drop(lingers);
     });
 }
 

@@ -6,7 +6,7 @@ use quinn::{AckFrequencyConfig, EndpointConfig, IdleTimeout, TransportConfig, Va
 use quinn_proto::RandomConnectionIdGenerator;
 use ring::hmac;
 
-use super::transparent::Transparent;
+use super::transparent::Holding;
 use crate::identity::Identity;
 
 /// Smallest [`QuicConfig::mtu`]: what QUIC asks of every path (RFC 9000 section 14).
@@ -111,6 +111,14 @@ impl QuicConfig {
     }
 
     pub(super) fn transport(&self) -> Result<Arc<TransportConfig>, ConfigError> {
+        self.transport_holding(())
+    }
+
+    /// [`transport`](Self::transport) for one connection, which holds `held` as long as there is anything left of it.
+    pub(super) fn transport_holding<T: Send + Sync + 'static>(
+        &self,
+        held: T,
+    ) -> Result<Arc<TransportConfig>, ConfigError> {
         self.check()?;
         let idle = IdleTimeout::try_from(self.idle_timeout).ok();
         let mut acks = AckFrequencyConfig::default();
@@ -119,7 +127,7 @@ impl QuicConfig {
             .reordering_threshold(VarInt::from_u32(0));
         let mut transport = TransportConfig::default();
         transport
-            .congestion_controller_factory(Arc::new(Transparent))
+            .congestion_controller_factory(Arc::new(Holding(held)))
             // Black-hole detection falls back to min_mtu under plain random loss, so it must find
             // the same value there.
             .initial_mtu(self.mtu)

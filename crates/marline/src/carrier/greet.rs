@@ -1,19 +1,22 @@
 //! A connection at a server on its way to being an attempt.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::{Endpoint, Incoming};
+use rustls::ServerConfig;
+use rustls::server::Acceptor;
 use tokio::io::AsyncRead;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout_at};
-use tokio_rustls::{TlsAcceptor, TlsStream};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_rustls::{LazyConfigAcceptor, StartHandshake, TlsStream};
 
 use super::attempt::{Asked, Attempt, JoinAttempt, NewAttempt, Pending};
 use super::handshake::{self, DecodeError, Hello, RefuseCode, VERSION};
 use super::link::QuicLink;
 use super::quic::Side;
-use super::slots::Slot;
+use super::strangers::{Place, Slot, Strangers};
 use super::tcp::{TcpLink, prepare};
 use super::{CarrierEnd, QuicConfig, tls};
 use crate::identity::AllowList;
@@ -26,36 +29,45 @@ pub(super) struct Rejected {
     pub(super) why: String,
 }
 
-impl Rejected {
-    fn late(remote: SocketAddr, limit: Duration) -> Self {
-        let limit = limit.as_secs_f64();
-        let why = format!("its handshake took longer than {limit:.1} s");
-        Self { remote, why }
+/// What a handshake in this place comes to, which began `since` and may take `limit`.
+async fn within(
+    since: Instant,
+    limit: Duration,
+    place: &Place,
+    handshake: impl Future<Output = Result<Attempt, String>>,
+) -> Result<Attempt, String> {
+    tokio::select! {
+        result = timeout_at(since + limit, handshake) => result.unwrap_or_else(|_| {
+            let limit = limit.as_secs_f64();
+            Err(format!("its handshake took longer than {limit:.1} s"))
+        }),
+        () = place.gives_way() => Err("its handshake gave way to another".into()),
     }
 }
 
 /// One QUIC connection.
 pub(super) struct QuicHandshake {
     pub(super) endpoint: Endpoint,
+    /// The connection's own, which holds its place.
+    pub(super) config: quinn::ServerConfig,
     pub(super) allowed: AllowList,
     pub(super) limit: Duration,
-    pub(super) slot: Slot,
+    pub(super) place: Arc<Place>,
 }
 
 impl QuicHandshake {
     pub(super) async fn run(self, incoming: Incoming) -> Result<Attempt, Rejected> {
-        let remote = incoming.remote_address();
-        let limit = self.limit;
-        match timeout_at(Instant::now() + limit, self.proceed(incoming)).await {
-            Ok(result) => result.map_err(|why| Rejected { remote, why }),
-            Err(_) => Err(Rejected::late(remote, limit)),
-        }
+        let (remote, limit) = (incoming.remote_address(), self.limit);
+        let place = Arc::clone(&self.place);
+        let result = within(Instant::now(), limit, &place, self.proceed(incoming)).await;
+        result.map_err(|why| Rejected { remote, why })
     }
 
     async fn proceed(self, incoming: Incoming) -> Result<Attempt, String> {
         let failed = |error: quinn::ConnectionError| CarrierEnd::from(error).to_string();
-        let connecting = incoming.accept().map_err(failed)?;
-        let connection = connecting.await.map_err(failed)?;
+        let connecting = incoming.accept_with(Arc::new(self.config));
+        let connection = connecting.map_err(failed)?.await.map_err(failed)?;
+        self.place.proved();
         let peer = tls::peer(&connection).ok_or("it showed no key")?;
         let (send, mut recv) = connection.accept_bi().await.map_err(failed)?;
         let link = QuicLink {
@@ -67,11 +79,9 @@ impl QuicHandshake {
             asked: Asked::Quic(link, send),
             peer,
             limit: self.limit,
-            _slot: self.slot,
+            place: self.place,
         };
-        if !self.allowed.contains(&peer) {
-            return Err(unlisted(pending));
-        }
+        let pending = listed(pending, &self.allowed)?;
         let hello = hello(&mut recv).await;
         attempt(pending, hello)
     }
@@ -79,11 +89,14 @@ impl QuicHandshake {
 
 /// One TLS connection over TCP.
 pub(super) struct TcpHandshake {
-    pub(super) tls: TlsAcceptor,
+    pub(super) tls: Arc<ServerConfig>,
     pub(super) quic: QuicConfig,
     pub(super) allowed: AllowList,
+    /// Until its TLS handshake begins.
+    pub(super) silent: Slot,
+    pub(super) silent_limit: Duration,
     pub(super) limit: Duration,
-    pub(super) slot: Slot,
+    pub(super) strangers: Arc<Strangers>,
 }
 
 impl TcpHandshake {
@@ -92,44 +105,86 @@ impl TcpHandshake {
         stream: TcpStream,
         remote: SocketAddr,
     ) -> Result<Attempt, Rejected> {
-        let limit = self.limit;
-        match timeout_at(Instant::now() + limit, self.proceed(stream)).await {
-            Ok(result) => result.map_err(|why| Rejected { remote, why }),
-            Err(_) => Err(Rejected::late(remote, limit)),
+        let (since, limit) = (Instant::now(), self.limit);
+        let result = async {
+            let begun = self.begun(stream).await?;
+            let place = self.strangers.tcp(remote.ip())?;
+            self.silent.release();
+            within(
+                since,
+                limit,
+                &place,
+                self.proceed(begun, Arc::clone(&place)),
+            )
+            .await
+        };
+        result.await.map_err(|why| Rejected { remote, why })
+    }
+
+    /// Waits until all of its ClientHello is there.
+    async fn begun(&self, stream: TcpStream) -> Result<StartHandshake<TcpStream>, String> {
+        prepare(&stream, self.quic.idle_timeout).map_err(failed)?;
+        let begun = LazyConfigAcceptor::new(Acceptor::default(), stream);
+        tokio::select! {
+            begun = timeout(self.silent_limit, begun) => match begun {
+                Ok(begun) => begun.map_err(failed),
+                Err(_) => {
+                    let limit = self.silent_limit.as_secs_f64();
+                    Err(format!("it did not begin its handshake within {limit:.1} s"))
+                }
+            },
+            () = self.silent.gives_way() => Err("it was silent and gave way to another".into()),
         }
     }
 
-    async fn proceed(self, stream: TcpStream) -> Result<Attempt, String> {
-        let failed = |error: std::io::Error| error.to_string();
-        prepare(&stream, self.quic.idle_timeout).map_err(failed)?;
-        let stream = self.tls.accept(stream).await.map_err(failed)?;
-        let stream = TlsStream::Server(stream);
-        let mut link = TcpLink::new(stream, &self.quic).map_err(failed)?;
+    async fn proceed(
+        &self,
+        begun: StartHandshake<TcpStream>,
+        place: Arc<Place>,
+    ) -> Result<Attempt, String> {
+        let stream = begun.into_stream(Arc::clone(&self.tls));
+        let stream = TlsStream::Server(stream.await.map_err(failed)?);
+        let link = TcpLink::new(stream, &self.quic).map_err(failed)?;
         let peer = link.peer().ok_or("it showed no key")?;
-        let pending = |link| Pending {
+        let pending = Pending {
             asked: Asked::Tcp(Box::new(link)),
             peer,
             limit: self.limit,
-            _slot: self.slot,
+            place,
         };
-        if !self.allowed.contains(&peer) {
-            return Err(unlisted(pending(link)));
-        }
-        let hello = hello(&mut link.stream).await;
-        attempt(pending(link), hello)
+        let mut pending = listed(pending, &self.allowed)?;
+        let hello = match &mut pending.asked {
+            Asked::Tcp(link) => hello(&mut link.stream).await,
+            Asked::Quic(..) => return Err("it is not over TCP".into()),
+        };
+        attempt(pending, hello)
     }
 }
 
-/// Refuses whoever's key is not listed, before a byte of what they say is read.
-fn unlisted(pending: Pending) -> String {
+fn failed(error: std::io::Error) -> String {
+    error.to_string()
+}
+
+/// Refuses whoever's key is not listed or comes too often, before a byte of what they say is read.
+fn listed(pending: Pending, allowed: &AllowList) -> Result<Pending, String> {
     let peer = pending.peer;
-    pending.refuse(
-        RefuseCode::UnknownClient,
-        format!(
-            "the server does not know this client's key {peer}; add it to the server's allow list"
-        ),
-    );
-    format!("its key {peer} is not in the list of allowed clients")
+    if !allowed.contains(&peer) {
+        pending.refuse(
+            RefuseCode::UnknownClient,
+            format!(
+                "the server does not know this client's key {peer}; add it to the server's allow list"
+            ),
+        );
+        return Err(format!(
+            "its key {peer} is not in the list of allowed clients"
+        ));
+    }
+    if !pending.place.listed(peer) {
+        let reason = "this client begins connections too often; try later";
+        pending.refuse(RefuseCode::Full, reason.into());
+        return Err(format!("client {peer} begins connections too often"));
+    }
+    Ok(pending)
 }
 
 /// What it asks for, if that can be read.

@@ -6,21 +6,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use quinn::{Endpoint, Incoming, TokioRuntime, VarInt};
+use quinn::{Endpoint, Incoming, Runtime, ServerConfig, TokioRuntime, VarInt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio::time::timeout;
 
 use super::attempt::Attempt;
 use super::greet::{QuicHandshake, Rejected, TcpHandshake};
-use super::slots::Slots;
+use super::strangers::{Strangers, Turn};
 use super::{ConfigError, MAX_CLOSE_REASON, QuicConfig, SocketError, cut, socket, tls};
+use crate::accept::PatientListener;
 use crate::identity::{AllowList, Identity};
+use crate::quiet::QuietLog;
 
 /// Bytes kept for one connection attempt that waits to be looked at, and for all of them.
 const WAITING_BYTES: u64 = 16 << 10;
 const ALL_WAITING_BYTES: u64 = 1 << 20;
+
+/// TCP connections taken in before those that have to give way to them have had a turn to go.
+const TAKEN_AT_ONCE: usize = 16;
 
 /// Where a server listens and how much strangers may cost it.
 #[derive(Clone, Debug)]
@@ -38,14 +42,31 @@ pub struct ListenConfig {
     pub buffer: usize,
     /// A connection must have proved its key and said Hello by then, default 10 s.
     pub handshake_timeout: Duration,
-    /// Connections that may be within their handshake at once, default 256; each costs some
-    /// 50 KiB. More are refused.
+    /// Connections that may be within their handshake at once, over QUIC and over TCP each, default
+    /// 256. Those that were refused count until nothing is left of them. Each costs some 50 KiB, so
+    /// that all take 26 MB, and over TCP a descriptor. With all taken, those older than 1 s give way
+    /// to new ones, first those of the address that has most.
     pub max_half_open: usize,
     /// How many of them one address (IPv4, or an IPv6 /64) may have, default 32.
     pub max_half_open_per_address: usize,
+    /// How many of them are for addresses from which a listed client came within a day, default 64,
+    /// at most a quarter. 1024 addresses are remembered (100 KB).
+    pub reserved_half_open: usize,
     /// With more than so many of them, an address must first prove that it receives what is sent
     /// to it (Retry, RFC 9000 section 8.1.2), default 64; 0 asks that of everybody.
     pub retry_above: usize,
+    /// TCP connections that may be there without having begun TLS, default 256; each costs a
+    /// descriptor and at most 64 KiB, all of them 17 MB. The oldest gives way to a new one, that of
+    /// the same address if it has [`max_half_open_per_address`](Self::max_half_open_per_address).
+    pub max_silent: usize,
+    /// How long they may be silent, default 5 s.
+    pub silent_timeout: Duration,
+    /// Handshakes that an address may begin at once, over QUIC and over TCP each, default 128.
+    /// Those of listed keys do not count; each key may have 256 at once and 32 a second. 4096
+    /// addresses and keys are counted (1 MB).
+    pub handshake_burst: u32,
+    /// How many a second it may begin after that, default 32.
+    pub handshakes_per_second: u32,
 }
 
 impl ListenConfig {
@@ -60,7 +81,12 @@ impl ListenConfig {
             handshake_timeout: Duration::from_secs(10),
             max_half_open: 256,
             max_half_open_per_address: 32,
+            reserved_half_open: 64,
             retry_above: 64,
+            max_silent: 256,
+            silent_timeout: Duration::from_secs(5),
+            handshake_burst: 128,
+            handshakes_per_second: 32,
         }
     }
 }
@@ -92,11 +118,12 @@ pub enum ListenError {
 /// [`accept`](Self::accept) yields has proved a listed key and asked for something well-formed.
 pub struct Listener {
     endpoints: Vec<Endpoint>,
-    tcp: Vec<TcpListener>,
-    tls: TlsAcceptor,
+    tcp: Vec<PatientListener>,
+    server: ServerConfig,
+    tls: Arc<rustls::ServerConfig>,
     waiting: Vec<Waiting>,
     handshakes: JoinSet<Result<Attempt, Rejected>>,
-    slots: Slots,
+    strangers: Arc<Strangers>,
     allowed: AllowList,
     config: ListenConfig,
     log: QuietLog,
@@ -142,6 +169,7 @@ impl Listener {
             .incoming_buffer_size(WAITING_BYTES)
             .incoming_buffer_size_total(ALL_WAITING_BYTES);
         let endpoint = config.quic.listening_endpoint(identity);
+        let strangers = Arc::new(Strangers::new(&config));
         let tls =
             tls::server_for_tcp(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
         let (mut endpoints, mut tcp) = (Vec::new(), Vec::new());
@@ -149,23 +177,27 @@ impl Listener {
             let (udp, listener) =
                 sockets(&config, addr).map_err(|source| ListenError::Socket { addr, source })?;
             let (runtime, server) = (Arc::new(TokioRuntime), Some(server.clone()));
-            let endpoint = Endpoint::new(endpoint.clone(), server, udp, runtime);
-            endpoints.push(endpoint.map_err(|source| ListenError::Socket {
+            let opened = runtime.wrap_udp_socket(udp).and_then(|socket| {
+                let socket = strangers.sparing(socket);
+                Endpoint::new_with_abstract_socket(endpoint.clone(), server, socket, runtime)
+            });
+            endpoints.push(opened.map_err(|source| ListenError::Socket {
                 addr,
                 source: SocketError::Io {
                     bind: super::Bind::Address(addr.ip()),
                     source,
                 },
             })?);
-            tcp.extend(listener);
+            tcp.extend(listener.map(PatientListener::new));
         }
         Ok(Self {
             waiting: endpoints.iter().map(Waiting::at).collect(),
             endpoints,
             tcp,
-            tls: TlsAcceptor::from(Arc::new(tls)),
+            server,
+            tls: Arc::new(tls),
             handshakes: JoinSet::new(),
-            slots: Slots::new(config.max_half_open, config.max_half_open_per_address),
+            strangers,
             allowed,
             config,
             log: QuietLog::default(),
@@ -176,6 +208,12 @@ impl Listener {
     pub fn local_addrs(&self) -> Vec<SocketAddr> {
         let addrs = self.endpoints.iter().map(Endpoint::local_addr);
         addrs.filter_map(Result::ok).collect()
+    }
+
+    /// QUIC connections of which anything is left.
+    #[cfg(test)]
+    pub(super) fn open_quic(&self) -> usize {
+        self.endpoints.iter().map(Endpoint::open_connections).sum()
     }
 
     /// The next client that asks for a session or a path. May be cancelled and called again.
@@ -201,19 +239,13 @@ impl Listener {
             }
         }
         for index in 0..self.tcp.len() {
-            while let Poll::Ready(accepted) = self.tcp[index].poll_accept(cx) {
-                match accepted {
-                    Ok((stream, remote)) => self.admit_tcp(stream, remote),
-                    Err(error) => {
-                        // Of a connection that is gone again, or of files that have run out.
-                        let remote = self.endpoints[index].local_addr();
-                        let why = format!("a TCP connection could not be taken: {error}");
-                        if let Ok(remote) = remote {
-                            self.log.warn(&Rejected { remote, why });
-                        }
-                        cx.waker().wake_by_ref();
-                        break;
-                    }
+            let mut left = TAKEN_AT_ONCE;
+            while let Poll::Ready((stream, remote)) = self.tcp[index].poll_accept(cx) {
+                self.admit_tcp(stream, remote);
+                left -= 1;
+                if left == 0 {
+                    cx.waker().wake_by_ref();
+                    break;
                 }
             }
         }
@@ -229,44 +261,55 @@ impl Listener {
 
     /// Starts a handshake, or does the least that turns the attempt away.
     fn admit(&mut self, incoming: Incoming, index: usize) {
-        let half_open = self.slots.len();
-        if half_open >= self.config.retry_above && !incoming.remote_address_validated() {
+        let (remote, proved) = (
+            incoming.remote_address(),
+            incoming.remote_address_validated(),
+        );
+        let turned = match self.strangers.quic(remote, proved) {
+            Ok(place) => match self.config.quic.transport_holding(Arc::clone(&place)) {
+                Ok(transport) => {
+                    let mut config = self.server.clone();
+                    config.transport_config(transport);
+                    let handshake = QuicHandshake {
+                        endpoint: self.endpoints[index].clone(),
+                        config,
+                        allowed: self.allowed.clone(),
+                        limit: self.config.handshake_timeout,
+                        place,
+                    };
+                    self.handshakes.spawn(handshake.run(incoming));
+                    return;
+                }
+                // Checked when the socket was opened.
+                Err(error) => Turn::Away(error.to_string()),
+            },
+            Err(turned) => turned,
+        };
+        match turned {
             // Stateless: whoever gives a false address is never heard of again.
-            let _ = incoming.retry();
-            return;
+            Turn::Prove => drop(incoming.retry()),
+            Turn::Away(why) => {
+                self.log.warn(&Rejected { remote, why });
+                incoming.refuse();
+            }
         }
-        let Some(slot) = self.slots.take(incoming.remote_address().ip()) else {
-            self.log.warn(&Rejected {
-                remote: incoming.remote_address(),
-                why: format!("{half_open} handshakes are going on, its own or others"),
-            });
-            incoming.refuse();
-            return;
-        };
-        let handshake = QuicHandshake {
-            endpoint: self.endpoints[index].clone(),
-            allowed: self.allowed.clone(),
-            limit: self.config.handshake_timeout,
-            slot,
-        };
-        self.handshakes.spawn(handshake.run(incoming));
     }
 
-    /// Starts a handshake over TCP, or drops the connection: the kernel has seen to it that the
-    /// address is true.
+    /// Waits for the beginning of a handshake over TCP.
     fn admit_tcp(&mut self, stream: TcpStream, remote: SocketAddr) {
-        let half_open = self.slots.len();
-        let Some(slot) = self.slots.take(remote.ip()) else {
-            let why = format!("{half_open} handshakes are going on, its own or others");
+        let Some(silent) = self.strangers.silent(remote.ip()) else {
+            let why = "too many connections are silent".to_owned();
             self.log.warn(&Rejected { remote, why });
             return;
         };
         let handshake = TcpHandshake {
-            tls: self.tls.clone(),
+            tls: Arc::clone(&self.tls),
             quic: self.config.quic.clone(),
             allowed: self.allowed.clone(),
+            silent,
+            silent_limit: self.config.silent_timeout,
             limit: self.config.handshake_timeout,
-            slot,
+            strangers: Arc::clone(&self.strangers),
         };
         self.handshakes.spawn(handshake.run(stream, remote));
     }
@@ -320,33 +363,6 @@ fn sockets(
             // The port that the system chose for UDP is somebody's for TCP.
             Err(SocketError::Busy { .. }) if addr.port() == 0 && left > 0 => {}
             listener => return Ok((udp, Some(listener?))),
-        }
-    }
-}
-
-/// At most one line a second, so that strangers cannot fill the disk with log lines.
-#[derive(Debug, Default)]
-struct QuietLog {
-    last: Option<Instant>,
-    suppressed: u64,
-}
-
-impl QuietLog {
-    fn warn(&mut self, rejected: &Rejected) {
-        let now = Instant::now();
-        if self
-            .last
-            .is_some_and(|last| now - last < Duration::from_secs(1))
-        {
-            self.suppressed += 1;
-            return;
-        }
-        let suppressed = std::mem::take(&mut self.suppressed);
-        self.last = Some(now);
-        if suppressed == 0 {
-            tracing::warn!("{rejected}");
-        } else {
-            tracing::warn!("{rejected} (and {suppressed} others before it)");
         }
     }
 }

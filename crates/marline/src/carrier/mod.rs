@@ -8,9 +8,9 @@
 //! | `config.rs` | [`QuicConfig`]: datagram size, idle limit, buffers |
 //! | `socket.rs` | [`SocketSpec`]: a UDP socket on an interface or a source address |
 //! | `dial/` | [`Dial`]: the client's side of a new carrier |
-//! | `listen.rs` | [`Listener`]: the server's sockets, and what strangers may cost |
+//! | `listen.rs` | [`Listener`]: the server's sockets |
 //! | `greet.rs` | a connection at a server on its way to being an attempt |
-//! | `slots.rs` | places for connections within their handshake |
+//! | `strangers/` | what those may cost whom the server does not know, or not yet |
 //! | `attempt.rs` | [`Attempt`]: a client that asks, and how it is answered |
 //! | `handshake/` | who may open or join a session (`docs/CARRIER.md`) |
 //! | `link.rs` | [`PathCarrier`]: either of the next two, and what they begin as |
@@ -30,8 +30,8 @@ mod link;
 mod listen;
 mod memory;
 mod quic;
-mod slots;
 mod socket;
+mod strangers;
 mod tcp;
 mod tls;
 mod transparent;

@@ -12,9 +12,14 @@ const WINDOW: u64 = 1 << 40;
 #[derive(Clone, Debug)]
 pub(super) struct Transparent;
 
-impl ControllerFactory for Transparent {
+/// Makes [`Transparent`] for a connection, and holds something as long as there is anything left of the connection: quinn
+/// keeps its configuration until the last late packet can have come.
+#[derive(Debug)]
+pub(super) struct Holding<T>(pub(super) T);
+
+impl<T: Send + Sync + 'static> ControllerFactory for Holding<T> {
     fn build(self: Arc<Self>, _now: Instant, _current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(Self)
+        Box::new(Transparent)
     }
 }
 

@@ -3,6 +3,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use tokio_util::io::poll_read_buf;
 
 use super::frame::{self, Frame};
 use super::kernel::Kernel;
-use super::{TcpLink, farewell};
+use super::{LINGER, TcpLink, farewell};
+use crate::carrier::strangers::Place;
 use crate::carrier::{Carrier, CarrierEnd, CarrierKind, MAX_CLOSE_REASON, SendError, printable};
 
 /// Bytes that wait to be encrypted before `send` answers `Full`; TLS and the kernel hold as much
@@ -47,6 +49,7 @@ pub struct TcpCarrier {
     timer: Pin<Box<Sleep>>,
     ended: Option<CarrierEnd>,
     leaving: Option<JoinHandle<()>>,
+    _place: Option<Arc<Place>>,
 }
 
 impl fmt::Debug for TcpCarrier {
@@ -80,6 +83,7 @@ impl TcpCarrier {
             timer: Box::pin(tokio::time::sleep(link.idle)),
             ended: None,
             leaving: None,
+            _place: link.place,
         };
         // The peer waits for the handshake's end, whenever the first datagram comes.
         let _ = carrier.poll_flush(&mut Context::from_waker(Waker::noop()));
@@ -247,7 +251,7 @@ impl Carrier for TcpCarrier {
         // Frames that were begun have to be finished, so all that waits goes before the close.
         let mut words = std::mem::take(&mut self.outgoing);
         frame::put_close(&mut words, code, reason);
-        self.leaving = farewell(*stream, words);
+        self.leaving = farewell(*stream, words, LINGER);
     }
 
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {

@@ -15,7 +15,7 @@ mod kernel;
 mod stream;
 
 pub use carrier::TcpCarrier;
-pub(super) use farewell::farewell;
+pub(super) use farewell::{LINGER, farewell};
 pub(super) use stream::{TcpLink, prepare};
 
 /// Names of the congestion controls that this system's TCP has, as `tcp-cc` takes them; empty where

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
@@ -11,6 +12,7 @@ use tokio_rustls::TlsStream;
 
 use super::TcpCarrier;
 use crate::carrier::handshake::{EXPORTER_LABEL, Exported, SessionId};
+use crate::carrier::strangers::Place;
 use crate::carrier::{QuicConfig, quic};
 use crate::identity::PublicKey;
 
@@ -26,6 +28,8 @@ pub(in super::super) struct TcpLink {
     pub(in super::super) local: SocketAddr,
     pub(super) idle: Duration,
     pub(super) max_datagram: usize,
+    /// At a server.
+    pub(in super::super) place: Option<Arc<Place>>,
 }
 
 /// Makes a socket fit to carry datagrams. What the system does not know it does without.
@@ -56,6 +60,7 @@ impl TcpLink {
             local: canonical(socket.local_addr()?),
             idle: config.idle_timeout,
             max_datagram: quic::room(config.mtu),
+            place: None,
             stream,
         })
     }

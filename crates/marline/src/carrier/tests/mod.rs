@@ -1,5 +1,6 @@
 //! Carriers over real sockets on loopback.
 
+mod crowds;
 mod datagrams;
 mod join;
 mod nat;

@@ -168,32 +168,10 @@ async fn strangers_and_servers_with_another_key_are_refused() {
 }
 
 #[tokio::test]
-async fn connections_within_their_handshake_are_bounded_whatever_carries_them() {
-    let mut hosts = Hosts::with(|c| c.max_half_open = 2);
-    let addr = hosts.addr;
-    let stall = async {
-        // Not a byte, and some way into a record that never ends.
-        let one = TcpStream::connect(addr).await.unwrap();
-        let mut two = TcpStream::connect(addr).await.unwrap();
-        two.write_all(b"\x16\x03\x01\x3f\xff").await.unwrap();
-        let mut three = TcpStream::connect(addr).await.unwrap();
-        assert!(three.read_u8().await.is_err());
-        for held in [one, two] {
-            let error = held.try_read(&mut [0]).unwrap_err();
-            assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
-        }
-    };
-    tokio::select! {
-        () = soon(stall) => {}
-        attempt = hosts.listener.accept() => panic!("{attempt:?}"),
-    }
-}
-
-#[tokio::test]
 async fn a_handshake_that_takes_too_long_or_is_none_ends_and_frees_its_place() {
     let mut hosts = Hosts::with(|c| {
-        c.max_half_open = 1;
-        c.handshake_timeout = Duration::from_millis(200);
+        c.max_silent = 1;
+        c.silent_timeout = Duration::from_millis(200);
     });
     let addr = hosts.addr;
     let strangers = async {

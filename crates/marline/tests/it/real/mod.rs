@@ -6,6 +6,7 @@
 //! | `bulk.rs` | a download outlives the paths that it began on |
 //! | `connections.rs` | 200 connections at once, each with its own bytes and half-close |
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
+//! | `descriptors.rs` | a server without descriptors turns connections away, and raises its limit where it may |
 //! | `devices.rs` | an emulated link between network namespaces |
 //! | `encoder.rs` | an encoder that follows what the links carry, by a script beside the client |
 //! | `experiments.rs` | ffmpeg over `marline link` processes: every datagram of 10 Mb/s, in order |
@@ -35,6 +36,7 @@ mod budget;
 mod bulk;
 mod connections;
 mod datagrams;
+mod descriptors;
 mod devices;
 mod encoder;
 mod experiments;

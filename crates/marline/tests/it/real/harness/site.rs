@@ -99,27 +99,37 @@ impl Site {
     /// As [`server`](Self::server), at an address of choice.
     pub(crate) fn server_at(&self, listen: &str, more: &[&str]) -> ServerProgram {
         let client = self.public_key("client");
-        self.start_server(listen, &[&["--allow-client", &client], more].concat())
+        self.start_server(&[], listen, &[&["--allow-client", &client], more].concat())
+    }
+
+    /// As [`server`](Self::server), by way of another program.
+    pub(crate) fn server_within(&self, before: &[&str], more: &[&str]) -> ServerProgram {
+        let client = self.public_key("client");
+        let more = [&["--allow-client", &client], more].concat();
+        self.start_server(before, "127.0.0.1:0", &more)
     }
 
     /// As [`server`](Self::server), with a file of the clients that are let in.
     pub(crate) fn server_with_list(&self, list: &str) -> ServerProgram {
-        self.start_server("127.0.0.1:0", &["--allow-clients-file", list])
+        self.start_server(&[], "127.0.0.1:0", &["--allow-clients-file", list])
     }
 
     /// As [`server`](Self::server), with this configuration, which says who is let in.
     pub(crate) fn server_with_config(&self, config: &str) -> ServerProgram {
-        self.start_server("127.0.0.1:0", &["--config", config])
+        self.start_server(&[], "127.0.0.1:0", &["--config", config])
     }
 
-    fn start_server(&self, listen: &str, more: &[&str]) -> ServerProgram {
+    fn start_server(&self, before: &[&str], listen: &str, more: &[&str]) -> ServerProgram {
         let words = [
             &["server", "--identity", "server", "--listen", listen],
             &["--allow-target", "127.0.0.0/8", "--control", "server.sock"][..],
             more,
         ]
         .concat();
-        let program = Program::start("the server", self.folder(), &words);
+        let program = match before {
+            [] => Program::start("the server", self.folder(), &words),
+            before => Program::start_within(before, "the server", self.folder(), &words),
+        };
         let string = program.first_line();
         let (_, addr) = string.rsplit_once('@').expect("a connection string");
         ServerProgram {
