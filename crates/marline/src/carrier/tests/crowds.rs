@@ -198,12 +198,13 @@ async fn strangers_begin_only_so_many_handshakes_and_clients_any_number() {
         let mut refused = 0;
         let last = loop {
             let (error, _) = unlisted(&mut hosts, &dial).await;
-            match is_unlisted(&error) {
-                true => refused += 1,
-                false => break error,
+            if !is_unlisted(&error) {
+                break error;
             }
+            refused += 1;
+            assert!(refused < 40, "nobody is turned away");
         };
-        assert!((4..8).contains(&refused), "{refused}");
+        assert!(refused >= 4, "{refused}");
         match tcp {
             false => assert!(matches!(last, DialError::Busy { .. }), "{last}"),
             true => assert!(matches!(last, DialError::NotMarline { .. }), "{last}"),
