@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A name server that has one answer to every question: 192.0.2.53 and 2001:db8::53.
+"""A name server that has one answer to every question: 192.0.2.53 and 2001:db8::53. To those about names below
+`silent.example` it has none.
 
     names.py ADDRESS...     at port 53 of these addresses
 """
@@ -9,6 +10,7 @@ import socket
 import struct
 import sys
 
+SILENT = b"\x06silent\x07example\0"
 ANSWERS = {1: socket.inet_pton(socket.AF_INET, "192.0.2.53"), 28: socket.inet_pton(socket.AF_INET6, "2001:db8::53")}
 
 
@@ -36,7 +38,8 @@ def main() -> None:
     while True:
         for ready, _ in sockets.select():
             question, peer = ready.fileobj.recvfrom(4096)
-            ready.fileobj.sendto(answer(question), peer)
+            if SILENT not in question:
+                ready.fileobj.sendto(answer(question), peer)
 
 
 main()

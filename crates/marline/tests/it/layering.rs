@@ -5,13 +5,14 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Lowest first; a crate may use those before it.
-const LAYERS: [&str; 6] = [
+const LAYERS: [&str; 7] = [
     "marline-base",
     "marline-fec",
     "marline-link",
     "marline-proto",
     "marline-sim",
     "marline",
+    "marline-hostile",
 ];
 /// Both stand on the base, and neither may know the other.
 const APART: [&str; 2] = ["marline-link", "marline-proto"];
