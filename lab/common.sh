@@ -104,10 +104,10 @@ begin() {
     running+=($!)
 }
 
-# Waits until a file has a line like that.
+# Waits until a file has a line like that, for 20 s or the seconds that are given.
 await() {
     local file=$folder/$1 pattern=$2
-    for _ in $(seq 200); do
+    for _ in $(seq $((10 * ${3:-20}))); do
         grep -q -- "$pattern" "$file" 2>/dev/null && return
         sleep 0.1
     done

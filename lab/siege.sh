@@ -70,7 +70,7 @@ pages() {
     done
 }
 begin "$client" crowd "$hostile" crowd --server "$string" "${identities[@]}" --path c2 --target 10.201.0.1:7004 --seconds "$seconds"
-await crowd.out ready
+await crowd.out ready 120
 export -f pages
 for number in $(seq $clients); do
     begin "$client" "client-$number" "$marline" client --identity "client-$number" --server "$string" --path c2 \

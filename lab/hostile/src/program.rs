@@ -107,8 +107,6 @@ pub(crate) async fn download(knobs: Knobs) -> Outcome {
         });
     }
     let held = reading.join_all().await;
-    // What was on its way fills the buffers.
-    tokio::time::sleep(Duration::from_secs(3)).await;
     let stand = format!(
         "{open} downloads are not read after {} bytes",
         moved.bytes()

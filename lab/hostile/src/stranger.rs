@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use marline_proto::wire::PathId;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, sleep_until};
@@ -18,6 +18,9 @@ use crate::by_hand::{dial, unlisted};
 
 /// How long a stranger stays after it was refused: longer than the server should put up with.
 const STAY: Duration = Duration::from_secs(5);
+
+/// Until a connection that the server has closed is opened again.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// Proves an unlisted key `--rate` times a second, says Hello and neither reads the answer nor leaves for 5 s.
 pub(crate) async fn handshakes(knobs: Knobs) -> Outcome {
@@ -77,21 +80,34 @@ async fn reach(server: SocketAddr, from: Option<IpAddr>) -> Result<TcpStream, Fa
     Ok(socket.connect(server).await?)
 }
 
-/// As many connections as are asked for, from all addresses in turn.
-async fn reach_all(knobs: &Knobs) -> Result<Vec<TcpStream>, Failure> {
+/// As many connections as are asked for, from all addresses in turn, each with its address.
+async fn reach_all(knobs: &Knobs) -> Result<Vec<(TcpStream, Option<IpAddr>)>, Failure> {
     let server = knobs.place().await?;
     let mut held = Vec::new();
     let mut from = knobs.from.iter().copied().cycle();
     for _ in 0..knobs.count {
-        held.push(reach(server, from.next()).await?);
+        let from = from.next();
+        held.push((reach(server, from).await?, from));
     }
     Ok(held)
 }
 
-/// Opens TCP connections and says nothing.
+/// Opens TCP connections and says nothing; another one for each that the server closes.
 pub(crate) async fn silent(knobs: Knobs) -> Outcome {
+    let server = knobs.place().await?;
     let held = reach_all(&knobs).await?;
     let open = held.len();
+    for (mut connection, from) in held {
+        tokio::spawn(async move {
+            loop {
+                while let Ok(1..) = connection.read(&mut [0; 64]).await {}
+                sleep(AGAIN).await;
+                if let Ok(another) = reach(server, from).await {
+                    connection = another;
+                }
+            }
+        });
+    }
     knobs.hold(&format!("{open} connections say nothing")).await
 }
 
@@ -104,7 +120,7 @@ pub(crate) async fn slow(knobs: Knobs) -> Outcome {
     println!("ready: {} connections speak slowly", held.len());
     let end = knobs.end();
     for byte in HELLO.into_iter().chain(std::iter::repeat(7)) {
-        for connection in &mut held {
+        for (connection, _) in &mut held {
             // The server may have had enough of it.
             let _ = connection.write_u8(byte).await;
         }
