@@ -256,6 +256,8 @@ silent() {
     for count in $counts; do
         attack "$client" silent --server "$string" --from "$strangers" --count "$count" --seconds 600
         at_most "$count silent: in by QUIC" "$(enters quic c1)" 4 s
+        # Those that the server has closed meanwhile are back by then.
+        sleep 3
         at_most "$count silent: in by TCP" "$(enters tcp c1)" 4 s
         end "$attack_pid"
     done
