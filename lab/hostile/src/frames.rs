@@ -185,7 +185,7 @@ fn control(site: &Site, n: u64, out: &mut Vec<u8>) {
         Frame::MaxData(MaxData { max: number }).encode(out);
         Frame::MaxFlowData(MaxFlowData {
             flow,
-            max: varint::MAX - 1_000_000 + number,
+            max: varint::MAX / 2 + number,
         })
         .encode(out);
         Frame::PathStatus(PathStatus {
