@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::{Sleep, sleep};
 
-use crate::quiet::QuietLog;
+use crate::seldom::Seldom;
 
 /// How long a listener rests after the system had nothing left for a connection. The connection stays in the kernel's
 /// queue and would be offered again at once, a million times a second; a client does not notice a tenth of a second.
@@ -62,7 +62,7 @@ pub(crate) struct PatientListener<L = TcpListener> {
     /// Given up for the moment in which a connection is taken and closed.
     reserve: Option<File>,
     rest: Option<Pin<Box<Sleep>>>,
-    log: QuietLog,
+    log: Seldom,
 }
 
 impl<L: fmt::Debug> fmt::Debug for PatientListener<L> {
@@ -81,7 +81,7 @@ impl<L: Listening> PatientListener<L> {
             listener,
             reserve: reserve(),
             rest: None,
-            log: QuietLog::default(),
+            log: Seldom::default(),
         }
     }
 
@@ -104,9 +104,12 @@ impl<L: Listening> PatientListener<L> {
                 }
                 Err(error) => {
                     let closed = self.turn_away(cx);
-                    self.log.warn(&format_args!(
-                        "no connection can be taken ({error}); {closed} that waited were closed"
-                    ));
+                    self.log.say(|more| {
+                        tracing::warn!(
+                            "no connection can be taken ({error}); {closed} that waited were \
+                             closed{more}"
+                        );
+                    });
                     self.rest = Some(Box::pin(sleep(REST)));
                 }
             }

@@ -19,6 +19,5 @@ mod lru;
 pub mod metrics;
 mod process;
 pub mod proxy;
-mod quiet;
 mod seldom;
 pub mod tun;

@@ -17,7 +17,7 @@ use super::strangers::{Strangers, Turn};
 use super::{ConfigError, MAX_CLOSE_REASON, QuicConfig, SocketError, cut, socket, tls};
 use crate::accept::PatientListener;
 use crate::identity::{AllowList, Identity};
-use crate::quiet::QuietLog;
+use crate::seldom::Seldom;
 
 /// Bytes kept for one connection attempt that waits to be looked at, and for all of them.
 const WAITING_BYTES: u64 = 16 << 10;
@@ -126,7 +126,7 @@ pub struct Listener {
     strangers: Arc<Strangers>,
     allowed: AllowList,
     config: ListenConfig,
-    log: QuietLog,
+    log: Seldom,
 }
 
 /// The next connection attempt at one endpoint.
@@ -200,7 +200,7 @@ impl Listener {
             strangers,
             allowed,
             config,
-            log: QuietLog::default(),
+            log: Seldom::default(),
         })
     }
 
@@ -252,11 +252,15 @@ impl Listener {
         while let Poll::Ready(Some(done)) = self.handshakes.poll_join_next(cx) {
             match done {
                 Ok(Ok(attempt)) => return Poll::Ready(attempt),
-                Ok(Err(rejected)) => self.log.warn(&rejected),
+                Ok(Err(rejected)) => self.warn(&rejected),
                 Err(error) => tracing::error!("a handshake's task failed: {error}"),
             }
         }
         Poll::Pending
+    }
+
+    fn warn(&self, rejected: &Rejected) {
+        self.log.say(|more| tracing::warn!("{rejected}{more}"));
     }
 
     /// Starts a handshake, or does the least that turns the attempt away.
@@ -289,7 +293,7 @@ impl Listener {
             // Stateless: whoever gives a false address is never heard of again.
             Turn::Prove => drop(incoming.retry()),
             Turn::Away(why) => {
-                self.log.warn(&Rejected { remote, why });
+                self.warn(&Rejected { remote, why });
                 incoming.refuse();
             }
         }
@@ -299,7 +303,7 @@ impl Listener {
     fn admit_tcp(&mut self, stream: TcpStream, remote: SocketAddr) {
         let Some(silent) = self.strangers.silent(remote.ip()) else {
             let why = "too many connections are silent".to_owned();
-            self.log.warn(&Rejected { remote, why });
+            self.warn(&Rejected { remote, why });
             return;
         };
         let handshake = TcpHandshake {

@@ -13,7 +13,7 @@ use super::{Port, Rules};
 use crate::config::TunIn;
 use crate::identity::PublicKey;
 use crate::lock::lock;
-use crate::proxy::policy::Policy;
+use crate::proxy::policy::tests::judge;
 use crate::proxy::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
 use std::io;
@@ -154,7 +154,7 @@ impl Server {
         let (from_kernel, incoming) = mpsc::channel(64);
         let (outgoing, to_kernel) = mpsc::channel(64);
         let pool = "10.77.0.0/24".parse().unwrap();
-        let gate = Gate::new(pool, Policy::new(Vec::new(), Vec::new()), false);
+        let gate = Gate::new(pool, judge(&[], &[], &[], &[]), false);
         let (port, tasks) = (Port { incoming, outgoing }, Tasks::new());
         let leases = LeaseFile::load(None).unwrap();
         Server {
