@@ -15,8 +15,9 @@ use tokio::time::{Sleep, sleep};
 
 use crate::seldom::Seldom;
 
-/// How long a listener rests after the system had nothing left for a connection. The connection stays in the kernel's
-/// queue and would be offered again at once, a million times a second; a client does not notice a tenth of a second.
+/// How long a listener rests after the system had nothing left for a connection. The connection
+/// stays in the kernel's queue and would be offered again at once, a million times a second; a
+/// client does not notice a tenth of a second.
 const REST: Duration = Duration::from_millis(100);
 
 /// Connections that are turned away before a rest: as many as the kernel's queue holds by default.
@@ -55,8 +56,9 @@ impl<L: Listening> Listening for &L {
     }
 }
 
-/// A listener that never fails. While the system has nothing left for a connection, it closes those that wait, so that
-/// their clients know at once, and rests in between. For closing them it keeps a descriptor in reserve.
+/// A listener that never fails. While the system has nothing left for a connection, it closes those
+/// that wait, so that their clients know at once, and rests in between. For closing them it keeps a
+/// descriptor in reserve.
 pub(crate) struct PatientListener<L = TcpListener> {
     listener: L,
     /// Given up for the moment in which a connection is taken and closed.

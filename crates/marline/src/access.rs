@@ -11,16 +11,16 @@ pub(crate) struct TooOpen {
 
 /// Refuses a file of secrets that others than its owner may use.
 ///
-/// As PostgreSQL does with its keys: a file of root's may be readable by a group of ours, because that is how an
-/// administrator, and systemd's credentials, hand a secret to a service without giving it away. Pipes and devices are not
-/// judged.
+/// As PostgreSQL does with its keys: a file of root's may be readable by a group of ours, because
+/// that is how an administrator, and systemd's credentials, hand a secret to a service without
+/// giving it away. Pipes and devices are not judged.
 pub(crate) fn secret(metadata: &Metadata) -> Result<(), TooOpen> {
     let of_root = owner(metadata) == Some(0) && user() != Some(0);
     refuse(metadata, if of_root { 0o037 } else { 0o077 })
 }
 
-/// Refuses a file of rules that everybody may change. To read it is no harm, and a group that may write it was meant to:
-/// in many systems each user has a group of their own.
+/// Refuses a file of rules that everybody may change. To read it is no harm, and a group that may
+/// write it was meant to: in many systems each user has a group of their own.
 pub(crate) fn rules(metadata: &Metadata) -> Result<(), TooOpen> {
     refuse(metadata, 0o002)
 }

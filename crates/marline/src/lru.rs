@@ -1,5 +1,5 @@
-//! A bounded number of connections that are worth little as long as they are silent: one more ends the one that has been
-//! silent the longest.
+//! A bounded number of connections that are worth little as long as they are silent: one more ends
+//! the one that has been silent the longest.
 
 use crate::lock::lock;
 use std::collections::BTreeMap;
@@ -45,7 +45,8 @@ impl Lru {
         }
     }
 
-    /// Takes in a connection that ends when `end` is cancelled. Cancels that of another where there is no room.
+    /// Takes in a connection that ends when `end` is cancelled. Cancels that of another where there
+    /// is no room.
     pub(crate) fn enter(&self, end: CancellationToken) -> Held {
         let mut held = lock(&self.held);
         while held.ends.len() >= self.most {

@@ -75,8 +75,8 @@ impl ByHand {
             .encoded_len()
     }
 
-    /// Takes what has come and acknowledges it, then sends a datagram with these frames, if there is room for it: else
-    /// `false`. Each packet's number is `step` above the last one's.
+    /// Takes what has come and acknowledges it, then sends a datagram with these frames, if there
+    /// is room for it: else `false`. Each packet's number is `step` above the last one's.
     ///
     /// # Errors
     /// Why the session is over.

@@ -1,5 +1,5 @@
-//! Waves: what each datagram holds, by its number in its session. Every datagram opens the flows that it speaks of, so
-//! that it means something whatever was lost before.
+//! Waves: what each datagram holds, by its number in its session. Every datagram opens the flows
+//! that it speaks of, so that it means something whatever was lost before.
 
 use bytes::Bytes;
 use marline_proto::wire::{

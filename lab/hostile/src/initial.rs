@@ -1,4 +1,5 @@
-//! What a server sends to an address that has sent one packet and may not be the sender's own (RFC 9000 section 8.1).
+//! What a server sends to an address that has sent one packet and may not be the sender's own (RFC
+//! 9000 section 8.1).
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -10,7 +11,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::attack::{Knobs, Outcome};
 use crate::by_hand::{dial, unlisted};
 
-/// Lets a real client's first datagram through to the server and nothing else, and counts what comes back.
+/// Lets a real client's first datagram through to the server and nothing else, and counts what
+/// comes back.
 pub(crate) async fn amplification(knobs: Knobs) -> Outcome {
     let mut dial = dial(&knobs).await?;
     let server = dial.remote;

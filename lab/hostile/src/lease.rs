@@ -16,7 +16,8 @@ use crate::server::{host, quietly};
 /// The client's address, in a network that would draw 16 million hosts' traffic into the tunnel.
 const OWN: &str = "8.0.0.2/8";
 const SERVER: &str = "8.0.0.1";
-/// Whom packets claim to come from, in turn: the client's own network, itself, a neighbour of the tunnel, loopback.
+/// Whom packets claim to come from, in turn: the client's own network, itself, a neighbour of the
+/// tunnel, loopback.
 const FORGED: [Ipv4Addr; 4] = [
     Ipv4Addr::new(10, 201, 1, 1),
     Ipv4Addr::new(8, 0, 0, 2),

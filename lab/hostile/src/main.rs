@@ -1,5 +1,6 @@
-//! Those who mean Marline ill, for `lab/hostile.sh` and `lab/siege.sh`: clients with a listed key and without one,
-//! servers, programs behind an honest client; and the honest requests that must go well meanwhile.
+//! Those who mean Marline ill, for `lab/hostile.sh` and `lab/siege.sh`: clients with a listed key
+//! and without one, servers, programs behind an honest client; and the honest requests that must go
+//! well meanwhile.
 //!
 //! | file | what |
 //! | --- | --- |

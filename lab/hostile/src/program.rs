@@ -56,7 +56,8 @@ async fn connect_all(knobs: &Knobs) -> Result<Vec<TcpStream>, Failure> {
     Ok(streams)
 }
 
-/// Uploads as much as is taken, at most `--each` bytes a connection, and leaves the connections open.
+/// Uploads as much as is taken, at most `--each` bytes a connection, and leaves the connections
+/// open.
 pub(crate) async fn upload(knobs: Knobs) -> Outcome {
     let streams = connect_all(&knobs).await?;
     let (open, moved) = (streams.len(), Moved::default());

@@ -22,7 +22,8 @@ const STAY: Duration = Duration::from_secs(5);
 /// Until a connection that the server has closed is opened again.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Proves an unlisted key `--rate` times a second, says Hello and neither reads the answer nor leaves for 5 s.
+/// Proves an unlisted key `--rate` times a second, says Hello and neither reads the answer nor
+/// leaves for 5 s.
 pub(crate) async fn handshakes(knobs: Knobs) -> Outcome {
     let (dial, identity) = (dial(&knobs).await?, unlisted()?);
     println!("ready: handshakes begin");

@@ -1,5 +1,6 @@
-//! Hosts behind the server, at five ports one after another: one that never reads, one that reads a little and then no
-//! more, one that sends without end, one that gives back what it gets, and one that serves a page.
+//! Hosts behind the server, at five ports one after another: one that never reads, one that reads a
+//! little and then no more, one that sends without end, one that gives back what it gets, and one
+//! that serves a page.
 
 use std::net::SocketAddr;
 

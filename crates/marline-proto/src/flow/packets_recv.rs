@@ -343,7 +343,7 @@ impl PacketsRecv {
         }
     }
 
-    /// Holds at most so many bytes, and one message, from the next arrival on.
+    /// Sets the most bytes that it holds, besides one message, from the next arrival on.
     pub(crate) fn limit(&mut self, bytes: u64) {
         self.limit = bytes;
     }

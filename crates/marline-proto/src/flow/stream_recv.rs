@@ -58,7 +58,7 @@ pub(crate) struct StreamRecv {
 }
 
 impl StreamRecv {
-    /// A stream of which so many bytes may come before any are read.
+    /// A stream that may bring `window` bytes before any are read.
     pub(crate) fn new(window: u64) -> Self {
         Self {
             ready: VecDeque::new(),

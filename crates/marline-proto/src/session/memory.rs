@@ -109,7 +109,7 @@ impl Session {
         self.memory.held + flows + decoders * self.config.decoder_bytes()
     }
 
-    /// Lets the flows hold at most so many bytes in each direction beyond their reserves, at most
+    /// Sets what the flows may hold in each direction beyond their reserves (bytes), at most
     /// [`Config::session_window`]. What they hold already they keep until it is read.
     pub fn limit_memory(&mut self, bytes: u64) {
         let size = bytes.min(self.config.session_window);
@@ -183,7 +183,7 @@ impl Session {
         }
     }
 
-    /// Gives a flow up, of which nothing is read: its application and the peer learn of it.
+    /// Gives a flow up: its application and the peer see a reset.
     pub(super) fn give_up(&mut self, id: FlowId) {
         let code = close_code::YIELDED;
         let Some(flow) = self.flows.get_mut(&id) else {

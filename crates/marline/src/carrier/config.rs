@@ -114,7 +114,8 @@ impl QuicConfig {
         self.transport_holding(())
     }
 
-    /// [`transport`](Self::transport) for one connection, which holds `held` as long as there is anything left of it.
+    /// [`transport`](Self::transport) for one connection, which holds `held` as long as there is
+    /// anything left of it.
     pub(super) fn transport_holding<T: Send + Sync + 'static>(
         &self,
         held: T,

@@ -44,8 +44,8 @@ pub struct ListenConfig {
     pub handshake_timeout: Duration,
     /// Connections that may be within their handshake at once, over QUIC and over TCP each, default
     /// 256. Those that were refused count until nothing is left of them. Each costs some 50 KiB, so
-    /// that all take 26 MB, and over TCP a descriptor. With all taken, those older than 1 s give way
-    /// to new ones, first those of the address that has most.
+    /// that all take 26 MB, and over TCP a descriptor. With all taken, those older than 1 s give
+    /// way to new ones, first those of the address that has most.
     pub max_half_open: usize,
     /// How many of them one address (IPv4, or an IPv6 /64) may have, default 32.
     pub max_half_open_per_address: usize,

@@ -12,8 +12,8 @@ const WINDOW: u64 = 1 << 40;
 #[derive(Clone, Debug)]
 pub(super) struct Transparent;
 
-/// Makes [`Transparent`] for a connection, and holds something as long as there is anything left of the connection: quinn
-/// keeps its configuration until the last late packet can have come.
+/// Makes [`Transparent`] for a connection, and holds something as long as there is anything left of
+/// the connection: quinn keeps its configuration until the last late packet can have come.
 #[derive(Debug)]
 pub(super) struct Holding<T>(pub(super) T);
 

@@ -235,8 +235,9 @@ impl Args {
     }
 }
 
-/// Reads the configuration again and changes the paths of the running session. `running` is what the client was started
-/// with. Whatever is wrong with the new configuration, the session goes on as it is.
+/// Reads the configuration again and changes the paths of the running session. `running` is what
+/// the client was started with. Whatever is wrong with the new configuration, the session goes on
+/// as it is.
 async fn read_again<M: Manage>(
     args: &Args,
     running: &RawClient,

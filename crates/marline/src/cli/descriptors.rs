@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit of open descriptors as far as the system lets a process do so itself: the usual 1024 are for
-/// programs that wait with select(2), and each connection through a proxy is one.
+/// Raises the limit of open descriptors as far as the system lets a process do so itself: the usual
+/// 1024 are for programs that wait with select(2), and each connection through a proxy is one.
 pub(super) fn raise_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current == maximum {

@@ -59,8 +59,9 @@ fn read(filter: &str, from: From) -> Result<EnvFilter, CliError> {
     EnvFilter::try_new(words.join(",")).map_err(|error| refused(error.to_string()))
 }
 
-/// At the levels `info` and `warn` only what this program says itself, and the errors of libraries: the rest of theirs are
-/// dumps of structures that a peer can cause at will. Whoever wants them names the library or a lower level.
+/// At the levels `info` and `warn` only what this program says itself, and the errors of libraries:
+/// the rest of theirs are dumps of structures that a peer can cause at will. Whoever wants them
+/// names the library or a lower level.
 fn of_ours(word: &str) -> Cow<'_, str> {
     match word.trim().parse::<LevelFilter>() {
         Ok(level @ (LevelFilter::WARN | LevelFilter::INFO)) => {

@@ -13,7 +13,8 @@ pub(super) fn refused(error: ConfigError) {
     );
 }
 
-/// Keys whose values in `new` are not those with which the program was started, and which a reload does not apply.
+/// Keys whose values in `new` are not those with which the program was started, and which a reload
+/// does not apply.
 pub(super) fn waiting<R: Raw>(running: &R, new: &R, applied: &[&str]) -> Vec<String> {
     let mut keys = changed_keys(running, new);
     keys.retain(|key| !applied.contains(&key.as_str()));

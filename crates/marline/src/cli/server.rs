@@ -279,8 +279,9 @@ impl Args {
     }
 }
 
-/// Reads the configuration again, and lets in those that are listed now and no others. `running` is what the server was
-/// started with. Whatever is wrong with the new configuration, the old list stays in force.
+/// Reads the configuration again, and lets in those that are listed now and no others. `running` is
+/// what the server was started with. Whatever is wrong with the new configuration, the old list
+/// stays in force.
 fn read_again(args: &Args, running: &RawServer, server: &endpoint::Server) {
     if args.config.is_none() && running.allow_clients_file.is_none() {
         tracing::warn!(
@@ -342,8 +343,8 @@ fn unbound(source: &Source<RawServer>, error: BindError) -> CliError {
     CliError::runtime(format!("{place}: {refused}")).hint(hint)
 }
 
-/// Flows that all clients may have together, if each may have so many: four times as many, but
-/// each may need a descriptor, and a quarter of them is for the carriers and the rest.
+/// Flows that all clients may have together: four times what each may have. A flow may need a
+/// descriptor, and a quarter of the descriptors is for carriers and the rest.
 fn all_flows(each: usize) -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let descriptors = usize::try_from(limit / 4 * 3).unwrap_or(usize::MAX);

@@ -77,7 +77,8 @@ pub struct ServerConfig {
     pub allow_clients: AllowList,
     /// What clients may reach.
     pub targets: Policy,
-    /// The prefixes of the network's NAT64 translators; `None` when the resolver is to be asked for them.
+    /// The prefixes of the network's NAT64 translators; `None` when the resolver is to be asked for
+    /// them.
     pub nat64: Option<Vec<Prefix>>,
     /// Where live entries of clients end, with different names.
     pub live: Vec<LiveOut>,
@@ -187,7 +188,8 @@ impl ServerConfig {
     /// Checks what was written.
     ///
     /// # Errors
-    /// The first value that cannot be accepted, with its place and the mend; no client that would be let in.
+    /// The first value that cannot be accepted, with its place and the mend; no client that would
+    /// be let in.
     pub fn check(source: &Source<RawServer>) -> Result<Self, ConfigError> {
         let raw = &source.raw;
         if raw.allow_client.is_empty() && raw.allow_clients_file.is_none() {
@@ -200,7 +202,8 @@ impl ServerConfig {
         Self::check_running(source)
     }
 
-    /// Checks what was written again while the server runs, of which it is no mistake that the last client was taken out.
+    /// Checks what was written again while the server runs, of which it is no mistake that the last
+    /// client was taken out.
     ///
     /// # Errors
     /// The first value that cannot be accepted, with its place and the mend.

@@ -37,11 +37,12 @@ pub struct RawClient {
     /// User name that the SOCKS5 proxy demands.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub socks_user: Option<Written>,
-    /// File whose first line is the password that the SOCKS5 proxy demands; nobody but its owner may read it.
+    /// File whose first line is the password that the SOCKS5 proxy demands; nobody but its owner
+    /// may read it.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub socks_password_file: Option<Written>,
-    /// Let the SOCKS5 proxy serve everybody who reaches an address of it that is not loopback, without a password: on or
-    /// off [default: off].
+    /// Let the SOCKS5 proxy serve everybody who reaches an address of it that is not loopback,
+    /// without a password: on or off [default: off].
     #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub socks_open: Option<Written>,
@@ -86,8 +87,9 @@ pub struct RawClient {
     #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub tun_setup: Option<Written>,
-    /// Network behind the tunnel, such as 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for everything. Packets go there through the
-    /// tunnel, and may come from there. Give it once for each [default: only the server's address in the tunnel].
+    /// Network behind the tunnel, such as 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for everything.
+    /// Packets go there through the tunnel, and may come from there. Give it once for each
+    /// [default: only the server's address in the tunnel].
     #[arg(long, value_name = "NET", value_parser = Written::flag)]
     pub tun_route: Vec<Written>,
     /// How some of the tunnel's packets are carried: what they are, [dscp=N][,proto=tcp|udp|icmp|N][,port=N[-N]][,net=NET],
@@ -110,8 +112,8 @@ pub struct RawClient {
     /// Serve Prometheus metrics at this address.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub metrics: Option<Written>,
-    /// Host name by which the metrics may be asked for, beside addresses, localhost and this host's own name. Give it
-    /// once for each.
+    /// Host name by which the metrics may be asked for, beside addresses, localhost and this host's
+    /// own name. Give it once for each.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub metrics_name: Vec<Written>,
     /// Control socket for `marline status` and `marline paths`, or `off` [default: client.sock in
@@ -144,24 +146,26 @@ pub struct RawServer {
     /// [default: $XDG_CONFIG_HOME/marline/identity].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub identity: Option<Written>,
-    /// Public key of a client that is let in; in a --config, read again on SIGHUP. Give it once for each client.
+    /// Public key of a client that is let in; in a --config, read again on SIGHUP. Give it once for
+    /// each client.
     #[arg(long, value_name = "KEY", value_parser = Written::flag)]
     pub allow_client: Vec<Written>,
     /// File with the public keys of clients that are let in, one a line, instead of --allow-client; read again on
     /// SIGHUP.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub allow_clients_file: Option<Written>,
-    /// Target that clients may reach: *, HOST, *.DOMAIN, IP or CIDR, each with [:PORT[-PORT]]. Only an address rule
-    /// within a private range opens that range, and only an address rule opens this host's own addresses, that in the
-    /// tunnel and those of --advertise among them [default: *, which is every other public address].
+    /// Target that clients may reach: *, HOST, *.DOMAIN, IP or CIDR, each with [:PORT[-PORT]]. Only
+    /// an address rule within a private range opens that range, and only an address rule opens this
+    /// host's own addresses, that in the tunnel and those of --advertise among them [default: *,
+    /// which is every other public address].
     #[arg(long, value_name = "RULE", value_parser = Written::flag)]
     pub allow_target: Vec<Written>,
     /// Target that clients may not reach, whatever is allowed; written as for --allow-target.
     #[arg(long, value_name = "RULE", value_parser = Written::flag)]
     pub deny_target: Vec<Written>,
-    /// Prefix of a NAT64 translator in this host's network, such as 2001:db8:64::/96, or `off`: IPv6 targets with it are
-    /// judged by the IPv4 address in them, too, as with 64:ff9b::/96. Give it once for each
-    /// [default: what the resolver shows for ipv4only.arpa (RFC 7050)].
+    /// Prefix of a NAT64 translator in this host's network, such as 2001:db8:64::/96, or `off`:
+    /// IPv6 targets with it are judged by the IPv4 address in them, too, as with 64:ff9b::/96. Give
+    /// it once for each [default: what the resolver shows for ipv4only.arpa (RFC 7050)].
     #[arg(long, value_name = "PREFIX", value_parser = Written::flag)]
     pub nat64: Vec<Written>,
     /// Where live entries of clients end: udp://HOST:PORT[,name=NAME]. Give it once for each name.
@@ -207,12 +211,12 @@ pub struct RawServer {
     /// Serve Prometheus metrics at this address.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub metrics: Option<Written>,
-    /// Host name by which the metrics may be asked for, beside addresses, localhost, this host's own name and what is
-    /// advertised. Give it once for each.
+    /// Host name by which the metrics may be asked for, beside addresses, localhost, this host's
+    /// own name and what is advertised. Give it once for each.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub metrics_name: Vec<Written>,
-    /// Control socket for `marline status`, or `off` [default: server.sock in $XDG_RUNTIME_DIR/marline,
-    /// /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
+    /// Control socket for `marline status`, or `off` [default: server.sock in
+    /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub control: Option<Written>,
     /// End a session after this long without any working path [default: 60s].

@@ -14,7 +14,8 @@ use std::path::Path;
 
 /// Longest SOCKS user name or password (RFC 1929 section 2).
 const MAX_CREDENTIAL: usize = 255;
-/// Most that is read of a password file (bytes): a password has one line of 255 bytes, and more may follow it.
+/// Most that is read of a password file (bytes): a password has one line of 255 bytes, and more may
+/// follow it.
 const MAX_PASSWORD_FILE: u64 = 64 << 10;
 
 /// User name and password of the SOCKS5 proxy (RFC 1929).

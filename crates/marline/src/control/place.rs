@@ -16,23 +16,24 @@ pub enum Place {
     Usual(PathBuf),
 }
 
-/// Where a socket of this user is made unless somebody chooses: in `$XDG_RUNTIME_DIR/marline`; else, of those whose parent
-/// there is, in `/run/marline` (root's), `/run/user/UID/marline`, or `marline-UID` in the temporary folder.
+/// Where a socket of this user is made unless somebody chooses: in `$XDG_RUNTIME_DIR/marline`;
+/// else, of those whose parent there is, in `/run/marline` (root's), `/run/user/UID/marline`, or
+/// `marline-UID` in the temporary folder.
 pub fn usual_path(role: Role) -> PathBuf {
     let user = User::now();
     user.usual_folder().join(file_name(role))
 }
 
-/// Where a socket of this user may be, the likeliest first. A program that was started otherwise, as a service is, has
-/// another environment than the one who asks.
+/// Where a socket of this user may be, the likeliest first. A program that was started otherwise,
+/// as a service is, has another environment than the one who asks.
 pub fn usual_paths(role: Role) -> Vec<PathBuf> {
     let folders = User::now().folders();
     let paths = folders.iter().map(|folder| folder.join(file_name(role)));
     paths.collect()
 }
 
-/// Whether nobody but this user, and root, can have put there what lies in `folder`. One below the temporary folder may
-/// have been made by somebody else first.
+/// Whether nobody but this user, and root, can have put there what lies in `folder`. One below the
+/// temporary folder may have been made by somebody else first.
 ///
 /// # Errors
 /// There is no such folder, or it cannot be looked at.
@@ -67,8 +68,8 @@ impl User {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         User {
             id,
-            // By the XDG base directory specification it is absolute and its user's own. `su` and `sudo -E` leave one
-            // that is somebody else's.
+            // By the XDG base directory specification it is absolute and its user's own. `su` and
+            // `sudo -E` leave one that is somebody else's.
             runtime: runtime.filter(|folder| {
                 let owner = fs::metadata(folder).map(|metadata| metadata.uid());
                 folder.is_absolute() && owner.is_ok_and(|owner| owner == id)

@@ -56,8 +56,8 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Opens the socket at `place`. `None`, with a warning, where the usual place cannot be had: nobody else's file there
-    /// may keep the program from its work.
+    /// Opens the socket at `place`. `None`, with a warning, where the usual place cannot be had:
+    /// nobody else's file there may keep the program from its work.
     ///
     /// # Errors
     /// See [`BindError`]. At the usual place only [`BindError::InUse`].

@@ -39,6 +39,10 @@ pub enum Accepted {
     Objects(Objects),
 }
 
+/// What a carrier costs (bytes): the connection's state and its queues, as one within its handshake
+/// ([`crate::carrier::ListenConfig::max_half_open`]).
+const CARRIER_COST: u64 = 50 << 10;
+
 impl Handle {
     pub(super) fn new(shared: Arc<Shared>, commands: mpsc::UnboundedSender<Command>) -> Self {
         Self { shared, commands }
@@ -126,12 +130,13 @@ impl Handle {
         .await
     }
 
-    /// Bytes that the session's flows hold.
+    /// Bytes that the session's flows and carriers hold.
     pub(super) fn held(&self) -> u64 {
-        self.shared.lock().session.held()
+        let state = self.shared.lock();
+        state.session.held() + state.paths.len() as u64 * CARRIER_COST
     }
 
-    /// Lets the session's flows hold at most so many bytes in each direction.
+    /// Sets what the session's flows may hold in each direction (bytes).
     pub(super) fn limit_memory(&self, bytes: u64) {
         self.shared.lock().session.limit_memory(bytes);
     }

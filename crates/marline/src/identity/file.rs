@@ -80,8 +80,8 @@ pub enum KeyFileError {
 impl Identity {
     /// Reads a key file: one line `marline-secret:...`, besides empty lines and `#` comments.
     ///
-    /// On Unix a file that anybody but its owner may read or write is refused, unless it is root's and a group of ours may
-    /// read it.
+    /// On Unix a file that anybody but its owner may read or write is refused, unless it is root's
+    /// and a group of ours may read it.
     pub fn load(path: &Path) -> Result<Self, KeyFileError> {
         let io = |source: io::Error| {
             let path = path.to_owned();

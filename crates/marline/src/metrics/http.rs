@@ -21,8 +21,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Most connections whose request is not complete, and most that are being answered: one more ends the oldest, so that
-/// those who are silent, or do not read, keep nobody out.
+/// Most connections whose request is not complete, and most that are being answered: one more ends
+/// the oldest, so that those who are silent, or do not read, keep nobody out.
 const MAX_CONNECTIONS: usize = 16;
 /// How long a request may take to be complete.
 const REQUEST: Duration = Duration::from_secs(5);
@@ -52,7 +52,8 @@ impl<M> Shared<M> {
     }
 }
 
-/// Serves metrics at `listener`, by the addresses and `names` of this host, until the future is dropped.
+/// Serves metrics at `listener`, by the addresses and `names` of this host, until the future is
+/// dropped.
 pub async fn serve<M: Manage>(listener: TcpListener, managed: Arc<M>, names: Names) {
     accept_each(listener, Shared::new(managed, names, REQUEST)).await;
 }
@@ -69,8 +70,8 @@ async fn accept_each<M: Manage>(listener: TcpListener, shared: Arc<Shared<M>>) {
     }
 }
 
-/// One request and its answer. A connection that stayed open in between would be worth nothing: whoever asks again connects
-/// again.
+/// One request and its answer. A connection that stayed open in between would be worth nothing:
+/// whoever asks again connects again.
 async fn connection<M: Manage>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     shared: Arc<Shared<M>>,
@@ -144,8 +145,8 @@ async fn answer<M: Manage>(
     }
 }
 
-/// Whether every name by which `request` asks is in `names`; `None` where RFC 9112 section 3.2 wants a `Host` field, and
-/// only one. HTTP/1.0, which no browser speaks, does without.
+/// Whether every name by which `request` asks is in `names`; `None` where RFC 9112 section 3.2
+/// wants a `Host` field, and only one. HTTP/1.0, which no browser speaks, does without.
 fn asked_by_name<B>(request: &Request<B>, names: &Names) -> Option<bool> {
     let mut fields = request.headers().get_all(HOST).iter();
     let field = match (fields.next(), fields.next()) {
@@ -246,7 +247,8 @@ mod tests {
         }
     }
 
-    /// How long a connection lasts, by tokio's clock, on which `sent` is written, then a byte a second, and nothing is read.
+    /// How long a connection lasts, by tokio's clock, on which `sent` is written, then a byte a
+    /// second, and nothing is read.
     async fn lasts(sent: &[u8]) -> Duration {
         let began = Instant::now();
         let (mut stream, task) = connected();

@@ -1,5 +1,6 @@
-//! By which names the metrics may be asked for. A page of a stranger's site that has its own name resolved to this host
-//! (DNS rebinding) could read them in its visitor's browser otherwise; the browser asks by that name.
+//! By which names the metrics may be asked for. A page of a stranger's site that has its own name
+//! resolved to this host (DNS rebinding) could read them in its visitor's browser otherwise; the
+//! browser asks by that name.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -15,8 +16,8 @@ impl Names {
         Names([name].into_iter().chain(more).collect())
     }
 
-    /// Whether `authority`, a `Host` field such as `localhost:9900` (RFC 9110 section 7.2), is an address or one of the
-    /// names. Nobody can have an address resolved to another one.
+    /// Whether `authority`, a `Host` field such as `localhost:9900` (RFC 9110 section 7.2), is an
+    /// address or one of the names. Nobody can have an address resolved to another one.
     pub(super) fn contain(&self, authority: &str) -> bool {
         let Some(host) = host(authority) else {
             return false;

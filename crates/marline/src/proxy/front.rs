@@ -137,7 +137,8 @@ pub async fn listen_tcp(
         })
 }
 
-/// Warns of an address that others than this host's programs may reach, and so `what` behind the server.
+/// Warns of an address that others than this host's programs may reach, and so `what` behind the
+/// server.
 fn warn_of_strangers(address: io::Result<SocketAddr>, what: impl fmt::Display) {
     if let Some(address) = address.ok().filter(|address| stranger(*address)) {
         tracing::warn!("every host that reaches {address} may use {what} without a password");

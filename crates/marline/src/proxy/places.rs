@@ -28,7 +28,7 @@ pub(super) struct Place {
 }
 
 impl Places {
-    /// So many places in all, and for each client.
+    /// `all` places, of which one client has at most `each`.
     pub fn new(all: usize, each: usize) -> Self {
         Self {
             taken: Arc::default(),

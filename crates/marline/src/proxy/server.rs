@@ -270,7 +270,8 @@ async fn packets<P: PacketFlow>(
     }
 }
 
-/// Carries datagrams both ways for as long as they are `allowed`: the address may become one of this host.
+/// Carries datagrams both ways for as long as they are `allowed`: the address may become one of
+/// this host.
 async fn exchange<P: PacketFlow>(
     flow: &P,
     address: SocketAddr,

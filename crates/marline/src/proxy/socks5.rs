@@ -23,10 +23,11 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a client may take to say what it wants.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Most connections that have not said what they want; one more ends the oldest. With the associations they take half of
-/// the usual 1024 descriptors.
+/// Most connections that have not said what they want; one more ends the oldest. With the
+/// associations they take half of the usual 1024 descriptors.
 const MAX_ASKING: usize = 256;
-/// Most associations for datagrams, each with two descriptors; one more ends the one that has sent nothing for the longest.
+/// Most associations for datagrams, each with two descriptors; one more ends the one that has sent
+/// nothing for the longest.
 const MAX_ASSOCIATIONS: usize = 128;
 
 /// Why a connection of the proxy ended early.

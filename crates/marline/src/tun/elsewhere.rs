@@ -12,8 +12,8 @@ const ROUTES_V6: &str = "/proc/net/ipv6_route";
 /// Files with `nameserver` lines (resolv.conf(5)): the usual one, and the one that systemd-resolved
 /// asks.
 const NAME_SERVERS: [&str; 2] = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
-/// Bytes of each file that are read (some 8000 routes): a router that has all routes of the internet
-/// has better things to do.
+/// Bytes of each file that are read (some 8000 routes): a router that has all routes of the
+/// internet has better things to do.
 const LONGEST: u64 = 1 << 20;
 /// Routes to more than a quarter of all addresses are default routes, or the halves of one.
 const DEFAULT: u8 = 1;

@@ -20,10 +20,11 @@
 //! Numbers are big endian; a length counts the bytes behind it. The common flow brings the client what belongs to no
 //! conversation that it has begun. All other flows carry one conversation each, both ways, a packet a message.
 //!
-//! A client that has a lease may open a stream of the role *standing*, on which the server says in a byte, at once and
-//! whenever that changes, who has the lease's addresses ([`Standing`]): several sessions of one key have the same. The
-//! client sends every byte back, by which the server knows that it is there. Either end ignores bytes that it does not
-//! know, and a server that does not know the role refuses the stream: nothing else depends on it.
+//! A client that has a lease may open a stream of the role *standing*, on which the server says in
+//! a byte, at once and whenever that changes, who has the lease's addresses ([`Standing`]): several
+//! sessions of one key have the same. The client sends every byte back, by which the server knows
+//! that it is there. Either end ignores bytes that it does not know, and a server that does not
+//! know the role refuses the stream: nothing else depends on it.
 
 use bytes::Bytes;
 use ipnet::IpNet;

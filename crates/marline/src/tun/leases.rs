@@ -87,8 +87,9 @@ impl Leases {
         Ok(Leases { held })
     }
 
-    /// The number of the client `key`, and what has changed by it: the one that it had, or the lowest free one, or else
-    /// that of the client which asked longest ago and is not `present`. `None` when all are.
+    /// The number of the client `key`, and what has changed by it: the one that it had, or the
+    /// lowest free one, or else that of the client which asked longest ago and is not `present`.
+    /// `None` when all are.
     pub(super) fn take(
         &mut self,
         pool: &Pool,

@@ -239,7 +239,8 @@ impl Drop for Stay<'_> {
 }
 
 impl Visitor {
-    /// Gives the client its addresses for as long as `stream` is open, or until the session asks again.
+    /// Gives the client its addresses for as long as `stream` is open, or until the session asks
+    /// again.
     pub(crate) async fn lease<S: AsyncRead + AsyncWrite + Unpin>(&self, mut stream: S, mtu: u16) {
         let inner = &self.hub.0;
         let Some((guest, places)) = self.arrive(mtu) else {
@@ -265,7 +266,8 @@ impl Visitor {
         }
     }
 
-    /// Makes the client known, with the addresses that are its own. `None` when there are none left.
+    /// Makes the client known, with the addresses that are its own. `None` when there are none
+    /// left.
     fn arrive(&self, mtu: u16) -> Option<(Arc<Guest>, Vec<Place>)> {
         let inner = &self.hub.0;
         // Held to the end: nobody else is given the addresses of somebody who is about to be known.

@@ -134,8 +134,8 @@ impl Setup {
         });
     }
 
-    /// For a client with these addresses, that sends what is for the server or for `routes` into the tunnel. The server
-    /// may say what it likes of the network that the addresses belong to.
+    /// For a client with these addresses, that sends what is for the server or for `routes` into
+    /// the tunnel. The server may say what it likes of the network that the addresses belong to.
     pub(super) fn client(device: &str, places: &[Place], mtu: u16, routes: &[IpNet]) -> Self {
         let mut setup = Setup::of_device(device, mtu);
         for place in places {

@@ -148,7 +148,7 @@ impl UnitsSend {
         self.held < self.limits.buffer.min(most) / 2
     }
 
-    /// A flow that holds something takes no more than so many bytes in all now.
+    /// Sets the bytes that a flow may hold now; one that holds nothing takes one more unit anyway.
     pub(crate) fn allow(&mut self, most: u64) {
         self.most = most;
     }

@@ -10,8 +10,17 @@ use super::MAX_MESSAGE;
 pub(in super::super) enum ExchangeError {
     #[error("a message of {0} bytes is longer than the {MAX_MESSAGE} allowed")]
     TooLong(usize),
-    #[error("the stream ended or failed: {0}")]
+    #[error("{}", plain(.0))]
     Io(#[from] io::Error),
+}
+
+/// What happened to the stream, in words for people: TLS explains an end without a farewell by a
+/// link to its documentation.
+fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => String::from("the other end closed the connection"),
+        _ => format!("the stream failed: {error}"),
+    }
 }
 
 /// Writes a message that has its length field.

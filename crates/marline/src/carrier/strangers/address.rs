@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Whose a connection is, as far as its address says: an IPv4 address, or the /64 of an IPv6 address, which one host
-/// usually has to itself.
+/// Whose a connection is, as far as its address says: an IPv4 address, or the /64 of an IPv6
+/// address, which one host usually has to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Site(IpAddr);
 

@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Token buckets, one a key. Those that are full again are forgotten, so memory is bounded by those in use.
+/// Token buckets, one a key. Those that are full again are forgotten, so memory is bounded by those
+/// in use.
 #[derive(Debug)]
 pub(super) struct Buckets<K> {
     /// Tokens that are missing, as of a time.
@@ -14,7 +15,8 @@ pub(super) struct Buckets<K> {
 }
 
 impl<K: Copy + Ord> Buckets<K> {
-    /// Buckets of `burst` tokens, to which one is added every `refill`; at most `most` of them, at least one.
+    /// Buckets of `burst` tokens, to which one is added every `refill`; at most `most` of them, at
+    /// least one.
     pub(super) fn new(burst: u32, refill: Duration, most: usize) -> Self {
         Self {
             missing: BTreeMap::new(),

@@ -34,21 +34,22 @@ use unproved::{Question, Sparing, Unproved};
 /// A handshake as old as this gives way under pressure: one round trip over a satellite has passed.
 const STALLED: Duration = Duration::from_secs(1);
 
-/// Addresses that are remembered (some 100 bytes each), and for how long after a client of theirs was there: a day, so
-/// that who comes every day is known.
+/// Addresses that are remembered (some 100 bytes each), and for how long after a client of theirs
+/// was there: a day, so that who comes every day is known.
 const KNOWN_SITES: usize = 1024;
 const KNOWN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Addresses and keys whose handshakes are counted (some 100 bytes each).
 const COUNTED: usize = 4096;
 
-/// Handshakes of one listed key: what 16 sessions of 16 paths need at once after the server was restarted, and so often
-/// after that.
+/// Handshakes of one listed key: what 16 sessions of 16 paths need at once after the server was
+/// restarted, and so often after that.
 const KEY_BURST: u32 = 256;
 const KEY_REFILL: Duration = Duration::from_millis(31);
 
-/// Refused connections that may wait for their clients to have read why, in all and for one address. Others are closed
-/// at once: over QUIC the close says why, too, and over TCP it mostly arrives.
+/// Refused connections that may wait for their clients to have read why, in all and for one
+/// address. Others are closed at once: over QUIC the close says why, too, and over TCP it mostly
+/// arrives.
 const LINGERING: usize = 16;
 const LINGERING_PER_SITE: usize = 4;
 
@@ -152,7 +153,8 @@ impl Strangers {
         self.silent.take(self.guest(ip, true))
     }
 
-    /// A place for a TCP connection that begins its TLS handshake; the kernel has seen to it that the address is true.
+    /// A place for a TCP connection that begins its TLS handshake; the kernel has seen to it that
+    /// the address is true.
     ///
     /// # Errors
     /// Why there is none.
@@ -169,8 +171,8 @@ impl Strangers {
         }
     }
 
-    /// A place for a QUIC connection that begins at `remote`, as the socket shows it; `proved` says that this address
-    /// answered a Retry.
+    /// A place for a QUIC connection that begins at `remote`, as the socket shows it; `proved` says
+    /// that this address answered a Retry.
     ///
     /// # Errors
     /// What to do with it instead.
@@ -259,8 +261,8 @@ impl Place {
         }
     }
 
-    /// The key is listed: it pays for the handshake instead of the address, which others may share. False when it begins
-    /// too often.
+    /// The key is listed: it pays for the handshake instead of the address, which others may share.
+    /// False when it begins too often.
     pub(super) fn listed(&self, key: PublicKey) -> bool {
         lock(self.rate()).give_back(self.site);
         lock(&self.strangers.keys).take(key)
@@ -275,7 +277,8 @@ impl Place {
         })
     }
 
-    /// The client is let in: the connection is its session's matter from now on, and its address is known.
+    /// The client is let in: the connection is its session's matter from now on, and its address is
+    /// known.
     pub(super) fn let_in(&self) {
         self.slot.release();
         self.let_in.store(true, Ordering::Relaxed);

@@ -20,12 +20,13 @@ pub(super) struct Bounds {
     pub(super) reserved: usize,
     /// One that is as old may have to give way to a new one.
     pub(super) gives_way: Duration,
-    /// What gives way takes so long to be gone that it counts until then. An eighth of all places is kept for those.
+    /// What gives way takes so long to be gone that it counts until then. An eighth of all places
+    /// is kept for those.
     pub(super) lingers: bool,
 }
 
-/// Places for connections of one kind. When all are taken, or all of a site, the oldest of the site that has most gives
-/// way, so that nobody who only sits there keeps others out.
+/// Places for connections of one kind. When all are taken, or all of a site, the oldest of the site
+/// that has most gives way, so that nobody who only sits there keeps others out.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     taken: Arc<Mutex<Taken>>,
@@ -56,7 +57,8 @@ struct Held {
     gives_way: CancellationToken,
 }
 
-/// A site, and whether it has proved to be there: what others take in its name does not count against it.
+/// A site, and whether it has proved to be there: what others take in its name does not count
+/// against it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner {
     site: Site,
@@ -166,8 +168,8 @@ impl Taken {
         with(true) + if guest.proved { 0 } else { with(false) }
     }
 
-    /// Has the one of the highest rank give way, the oldest of several; those without a rank stay. The rank may depend
-    /// on how many places its owner has.
+    /// Has the one of the highest rank give way, the oldest of several; those without a rank stay.
+    /// The rank may depend on how many places its owner has.
     fn give_way<R: Ord>(&mut self, lingers: bool, rank: impl Fn(&Held, usize) -> Option<R>) {
         let count = |owner| self.by_owner.get(owner).copied().unwrap_or(0);
         let staying = self

@@ -1,7 +1,7 @@
 //! What is sent to addresses that have not proved to be there.
 //!
-//! RFC 9000 section 8.1 allows three times what was received from them. quinn counts so, too, but sends whole datagrams
-//! as long as anything is left: of 1400 bytes, four for an attacker's 1200.
+//! RFC 9000 section 8.1 allows three times what was received from them. quinn counts so, too, but
+//! sends whole datagrams as long as anything is left: of 1400 bytes, four for an attacker's 1200.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,14 +20,15 @@ use crate::lock::lock;
 /// How many times the bytes received may be sent (RFC 9000 section 8.1).
 const FACTOR: u64 = 3;
 
-/// Shortest datagram that a connection begins with (RFC 9000 section 14.1); its real length is not known here.
+/// Shortest datagram that a connection begins with (RFC 9000 section 14.1); its real length is not
+/// known here.
 const FIRST: u64 = 1200;
 
 /// Set in the first byte of packets of the handshake (RFC 9000 section 17.2).
 const LONG_HEADER: u8 = 0x80;
 
-/// Addresses in question, with what was received from them and sent there. Bounded by the places for connections within
-/// their handshake.
+/// Addresses in question, with what was received from them and sent there. Bounded by the places
+/// for connections within their handshake.
 #[derive(Debug, Default)]
 pub(super) struct Unproved {
     accounts: Mutex<HashMap<SocketAddr, Account>>,
@@ -73,8 +74,9 @@ impl Unproved {
         }
     }
 
-    /// Counts what is to be sent; false when it must not be. Only packets of handshakes are held back: a connection that
-    /// is up has proved its address, and somebody else may have begun another one in its name.
+    /// Counts what is to be sent; false when it must not be. Only packets of handshakes are held
+    /// back: a connection that is up has proved its address, and somebody else may have begun
+    /// another one in its name.
     fn may_send(&self, remote: SocketAddr, contents: &[u8]) -> bool {
         if self.count.load(Ordering::Relaxed) == 0 {
             return true;

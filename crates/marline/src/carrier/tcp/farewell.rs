@@ -11,8 +11,8 @@ use tokio_rustls::TlsStream;
 pub(in super::super) const LINGER: Duration = Duration::from_secs(2);
 
 /// Says the last words, on a task of its own, and waits until the peer has left too: a socket that
-/// is closed while something waits to be read from it resets the connection, last words and all. That takes `linger` at
-/// most; with none, what can be said at once is said.
+/// is closed while something waits to be read from it resets the connection, last words and all.
+/// That takes `linger` at most; with none, what can be said at once is said.
 ///
 /// `None` where no runtime is left; the connection is then dropped.
 pub(in super::super) fn farewell(

@@ -240,7 +240,8 @@ async fn refused_connections_keep_their_places_until_nothing_is_left_of_them() {
     assert!(told >= 8, "{told} told, {busy} turned away");
 }
 
-/// What a server answers to the first datagram of a client, of 1200 bytes, that never comes back to it.
+/// What a server answers to the first datagram of a client, of 1200 bytes, that never comes back to
+/// it.
 #[tokio::test(start_paused = true)]
 async fn an_address_that_does_not_answer_gets_three_times_what_came_from_it() {
     let mut hosts = Hosts::new();

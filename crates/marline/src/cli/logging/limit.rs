@@ -1,4 +1,5 @@
-//! What strangers and peers can have written to the log: each place in the program that logs has a bucket of lines.
+//! What strangers and peers can have written to the log: each place in the program that logs has a
+//! bucket of lines.
 
 use crate::lock::lock;
 use std::collections::HashMap;
@@ -11,12 +12,14 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, Layer};
 
-/// Lines that one place may log at once: a client has up to 16 paths, and says of each that it is dialled.
+/// Lines that one place may log at once: a client has up to 16 paths, and says of each that it is
+/// dialled.
 const BURST: u32 = 20;
-/// How long it takes until it may log one more: a place that is flooded writes half a megabyte an hour.
+/// How long it takes until it may log one more: a place that is flooded writes half a megabyte an
+/// hour.
 const REFILL: Duration = Duration::from_secs(1);
-/// Modules whose lines only the operator causes, by starting, reloading and stopping the program. A list of commands or
-/// of forwards may be longer than a burst, and must be whole.
+/// Modules whose lines only the operator causes, by starting, reloading and stopping the program. A
+/// list of commands or of forwards may be longer than a burst, and must be whole.
 const OPERATOR: [&str; 3] = [
     "marline::cli",
     "marline::proxy::front",
@@ -61,9 +64,9 @@ impl Bucket {
     }
 }
 
-/// Lets each place log [`BURST`] lines of the levels `error`, `warn` and `info` at once and then one every [`REFILL`], and
-/// writes behind that one how many were left out before it. Memory is bounded by the number of places in the program.
-/// Clones share their buckets.
+/// Lets each place log [`BURST`] lines of the levels `error`, `warn` and `info` at once and then
+/// one every [`REFILL`], and writes behind that one how many were left out before it. Memory is
+/// bounded by the number of places in the program. Clones share their buckets.
 #[derive(Clone)]
 pub(super) struct Limiter {
     buckets: Arc<Mutex<HashMap<Identifier, Bucket>>>,

@@ -21,7 +21,8 @@ impl Server {
         Ok(change)
     }
 
-    /// Lets in those that are on `allow` now and no others, and ends the sessions of those that are not.
+    /// Lets in those that are on `allow` now and no others, and ends the sessions of those that are
+    /// not.
     pub fn allow_only(&self, allow: &AllowList) -> AllowListChange {
         let change = self.shared.allow.replace(allow);
         self.end_removed();

@@ -41,7 +41,11 @@ pub(super) async fn watch(shared: Arc<Shared>) {
 fn look(shared: &Shared) {
     let holders: Vec<Holder> = {
         let registry = shared.registry();
-        let holders = registry.iter().map(|entry| Holder {
+        // What is over gives its memory back by itself.
+        let open = registry
+            .iter()
+            .filter(|entry| entry.handle.is_closed().is_none());
+        let holders = open.map(|entry| Holder {
             client: entry.peer,
             handle: entry.handle.clone(),
             held: entry.handle.held(),
@@ -73,7 +77,7 @@ fn look(shared: &Shared) {
     }
 }
 
-/// Bytes that a client may hold where others hold so many: half of what is free.
+/// Bytes that a client may hold beside what others hold: half of what is free.
 fn most(budget: u64, others: u64) -> u64 {
     budget.saturating_sub(others) / 2
 }

@@ -49,9 +49,9 @@ pub struct ServerOptions {
     pub max_sessions_per_client: usize,
     /// Sessions at once, default 1024.
     pub max_sessions: usize,
-    /// Bytes that the flows of all sessions may hold; beyond that the client that holds most gives
-    /// up flows, the longest-stalled first. Default 96 MiB, which with what else a server keeps
-    /// stays below 256 MB (`docs/SECURITY-MODEL.md`).
+    /// Bytes that the flows and carriers of all sessions may hold; beyond that the client that
+    /// holds most gives up flows, the longest-stalled first. Default 128 MiB, which with what else
+    /// a server keeps stays below 256 MB (`docs/SECURITY-MODEL.md`).
     pub memory: u64,
 }
 
@@ -65,7 +65,7 @@ impl ServerOptions {
             session: marline_proto::Config::default(),
             max_sessions_per_client: 16,
             max_sessions: 1024,
-            memory: 96 << 20,
+            memory: 128 << 20,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! waits only end early.
 
 mod connect;
+mod memory;
 mod paths;
 mod relay;
 mod renew;
