@@ -430,7 +430,7 @@ gone_or_told() {
     local attempt
     for attempt in $(seq 40); do
         if ! grep -q active < <("$marline" status --control client.sock 2>/dev/null); then echo 'its session is over' && return; fi
-        if logged server 'restart|not read again' >told; then cat told && return; fi
+        if logged server 'restart|read again' >told; then cat told && return; fi
         sleep 0.1
     done
     echo 'it stays'
