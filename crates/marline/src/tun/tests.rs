@@ -154,7 +154,7 @@ impl Server {
         let (from_kernel, incoming) = mpsc::channel(64);
         let (outgoing, to_kernel) = mpsc::channel(64);
         let pool = "10.77.0.0/24".parse().unwrap();
-        let gate = Gate::new(pool, judge(&[], &[], &[], &[]), false);
+        let gate = Gate::new(pool, judge(&["10.77.0.1"], &[], &[], &[]), false);
         let (port, tasks) = (Port { incoming, outgoing }, Tasks::new());
         let leases = LeaseFile::load(None).unwrap();
         Server {

@@ -43,7 +43,7 @@ async fn nonsense_is_refused_with_what_is_wrong() {
         (&b"\xff\xff"[..], "65535 bytes is longer than the 4096"),
         (b"\x00\x03\x00\x01\x09", "unknown kind, 0x09"),
         (b"\x00\x04\x00\x01\x02\x00", "ends within its path"),
-        (b"\x00\x09\x00", "the stream ended"),
+        (b"\x00\x09\x00", "closed the connection"),
     ] {
         let (_, reply) = says(&mut hosts, bytes).await;
         let Reply::Refuse { code, reason } = reply else {
