@@ -153,10 +153,15 @@ impl Judge {
     /// Why it is forbidden.
     pub fn check_packet(&self, address: IpAddr, port: Port) -> Result<(), Denied> {
         // Packets do not wait.
-        if address.is_ipv6() && !self.translators.are_known() {
+        if self.is_undecided(address) {
             return Err(Denied::NotYet);
         }
         self.judge(None, address, port, PACKET_AGE)
+    }
+
+    /// Is it too early to judge `address`, because translators are not known yet?
+    pub fn is_undecided(&self, address: IpAddr) -> bool {
+        address.is_ipv6() && !self.translators.are_known()
     }
 
     /// Does a rule deny a packet to `address`? For addresses that are allowed otherwise.

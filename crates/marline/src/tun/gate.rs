@@ -30,6 +30,11 @@ impl Gate {
             && self.allows(packet.destination, port, packet.is_echo(bytes))
     }
 
+    /// Is it too early to say what may go to `address`? Whoever sends it tries again.
+    pub fn is_undecided(&self, address: IpAddr) -> bool {
+        self.judge.is_undecided(address)
+    }
+
     /// May this packet go to the client that has its destination? Answers may, from wherever the
     /// client may send to; and reports of errors, from any router on the way.
     pub fn back(&self, bytes: &[u8], packet: &Packet) -> bool {

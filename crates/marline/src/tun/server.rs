@@ -381,6 +381,7 @@ impl Visitor {
                 if !self.hub.0.gate.out(&guest.own, &message, &packet) {
                     tracing::debug!(to = %packet.destination, "a packet in the tunnel is not allowed");
                     if guest.own.contains(&packet.source)
+                        && !self.hub.0.gate.is_undecided(packet.destination)
                         && let Some(told) = self.hub.0.tell(&message, &packet, Refusal::Prohibited)
                     {
                         queue.push(told);

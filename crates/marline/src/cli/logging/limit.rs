@@ -14,7 +14,7 @@ use tracing_subscriber::layer::{Context, Layer};
 
 /// Lines that one place may log at once: a client has up to 16 paths, and says of each that it is
 /// dialled.
-const BURST: u32 = 20;
+const BURST: u32 = 16;
 /// How long it takes until it may log one more: a place that is flooded writes half a megabyte an
 /// hour.
 const REFILL: Duration = Duration::from_secs(1);

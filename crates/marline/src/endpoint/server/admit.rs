@@ -8,6 +8,7 @@ use marline_proto::wire::{Params, close_code};
 use marline_proto::{Session, Side};
 
 use super::Shared;
+use super::memory;
 use super::registry::{Entry, UsedPaths};
 use crate::carrier::handshake::RefuseCode;
 use crate::carrier::{Attempt, Carrier, JoinAttempt, NewAttempt, PathCarrier};
@@ -115,6 +116,7 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
         });
         number
     };
+    memory::look(shared);
     tracing::info!(
         "session {number} with {} from {remote} is open",
         name(shared, peer)

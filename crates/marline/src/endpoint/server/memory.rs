@@ -38,7 +38,8 @@ pub(super) async fn watch(shared: Arc<Shared>) {
     }
 }
 
-fn look(shared: &Shared) {
+/// Shares the memory out: as often as time asks, and when a session begins.
+pub(super) fn look(shared: &Shared) {
     let holders: Vec<Holder> = {
         let registry = shared.registry();
         // What is over gives its memory back by itself.
@@ -53,16 +54,18 @@ fn look(shared: &Shared) {
         holders.collect()
     };
     let mut clients: BTreeMap<PublicKey, u64> = BTreeMap::new();
+    let mut sessions: BTreeMap<PublicKey, u64> = BTreeMap::new();
     for holder in &holders {
         *clients.entry(holder.client).or_default() += holder.held;
+        *sessions.entry(holder.client).or_default() += 1;
     }
     let mut all: u64 = clients.values().sum();
     for holder in &holders {
         let client = clients[&holder.client];
-        let most = most(shared.memory, all - client);
-        holder
-            .handle
-            .limit_memory(most.saturating_sub(client - holder.held));
+        let free = most(shared.memory, all - client).saturating_sub(client);
+        // Until the next look none of its sessions takes what another one may have by then.
+        let share = holder.held + free / sessions[&holder.client];
+        holder.handle.limit_memory(share);
     }
     while all > shared.memory {
         let Some((&client, held)) = clients.iter_mut().max_by_key(|(_, held)| **held) else {
