@@ -157,10 +157,23 @@ impl Session {
         }
     }
 
-    /// Flows that hold more than all memory that there is must not wait for those that yield.
+    /// Where flows hold more than there is, the longest-stalled yields. A flow of blocks or objects
+    /// begins with a whole window, so that a peer could claim them all at once: of those the one
+    /// that holds most is given up, however short it has waited.
     pub(super) fn relieve(&mut self, now: Instant) {
         if self.memory.received.is_overdrawn() {
             self.yield_stalled(now);
+        }
+        while self.memory.received.is_overdrawn() {
+            let units = self.flows.values().filter(|flow| flow.kind.has_units());
+            let large = units.filter(|flow| flow.accounted.0 > self.memory.received.reserve);
+            match large
+                .max_by_key(|flow| flow.accounted.0)
+                .map(|flow| flow.id)
+            {
+                Some(id) => self.give_up(id),
+                None => break,
+            }
         }
     }
 

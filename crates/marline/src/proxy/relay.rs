@@ -91,7 +91,13 @@ impl Way {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
+        let begun = self.bytes;
         while !self.over {
+            // Others on this thread have their turn after each buffer.
+            if self.bytes > begun && !self.holds_some() {
+                cx.waker().wake_by_ref();
+                return Ok(Poll::Pending);
+            }
             if self.holds_some() {
                 let rest = &self.held[self.written..];
                 let Poll::Ready(written) = Pin::new(&mut *writer).poll_write(cx, rest) else {

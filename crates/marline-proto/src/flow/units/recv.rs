@@ -151,7 +151,7 @@ impl UnitsRecv {
 
     /// The unit of this number and size; `None` if it is settled.
     fn unit(&mut self, number: u64, size: u64) -> Result<Option<&mut Arriving>, UnitError> {
-        if self.done.contains(number) || self.reset.is_some() {
+        if self.done.contains(number) || self.is_given_up() {
             return Ok(None);
         }
         if self.end.is_some_and(|end| number >= end) {
@@ -464,6 +464,13 @@ impl UnitsRecv {
     /// The application will not read it: what arrived was dropped.
     pub(crate) fn fail(&mut self, code: u64) {
         self.failed = Some(code);
+        self.drop_arriving();
+    }
+
+    fn drop_arriving(&mut self) {
+        for unit in core::mem::take(&mut self.arriving).into_values() {
+            self.give_back(unit.size());
+        }
     }
 
     /// The application does not want the object; units of it that come are refused, with its code.
@@ -534,9 +541,7 @@ impl UnitsRecv {
         if self.reset.is_none() && !self.is_complete() {
             self.reset = Some(code);
         }
-        for unit in core::mem::take(&mut self.arriving).into_values() {
-            self.give_back(unit.size());
-        }
+        self.drop_arriving();
         for size in self.objects.clear() {
             self.give_back(size);
         }
