@@ -1,4 +1,4 @@
-//! What a server lets through a tunnel: the rules for targets ([`Policy`]) applied to packets.
+//! What a server lets through a tunnel: the rules for targets ([`Judge`]) applied to packets.
 
 use super::packet::{ICMP, ICMP_V6, Packet};
 use super::pool::Pool;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// The name that has only IPv4 addresses, [`WELL_KNOWN`]; a resolver that shows IPv6 ones has a
-/// translator (RFC 7050).
+/// The name that has only IPv4 addresses, 192.0.0.170 and 192.0.0.171; a resolver that shows IPv6
+/// ones has a translator (RFC 7050).
 pub const DISCOVERY_NAME: &str = "ipv4only.arpa";
 const WELL_KNOWN: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
 /// The lengths of RFC 6052 section 2.2.
