@@ -75,6 +75,9 @@ impl ObjectStream {
 
     /// Is nothing more to be read because the flow was given up, or the session is over?
     pub(super) fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.order.is_over() {
+            return Poll::Pending;
+        }
         self.units.shared.poll_given_up(self.units.flow, cx)
     }
 
