@@ -29,7 +29,8 @@ pub enum Event {
         /// be compared; for one that it never had, until this is known.
         after: Duration,
     },
-    /// The peer will not read more of the flow, with its code; what was unsent is dropped.
+    /// The flow's sending half is over, with a code: the peer will not read more, or this side gave
+    /// the flow up for its memory (`YIELDED`). What was unsent is dropped.
     FlowStopped(FlowId, u64),
     /// Both sides are done with the flow and its id is free.
     FlowClosed(FlowId),

@@ -19,12 +19,13 @@ use crate::event::Event;
 use crate::flow::{Flow, RecvHalf, SendHalf};
 use crate::wire::{FlowId, close_code};
 
-/// A flow yields no sooner than this after it was last read (10 × the longest round trip that
-/// is usual on the Internet, 0.5 s): a program that is only slow is not stalled.
+/// A flow yields no sooner than this after it was last read: ten round trips over a geostationary
+/// satellite (some 0.5 s each), so that a program which is only slow is not stalled. A choice, not
+/// tuned.
 const STALLED: Duration = Duration::from_secs(5);
 
-/// What a flow costs besides what it holds (bytes), with its application's part: measured by
-/// `lab/hostile.sh` with 1000 idle flows.
+/// What a flow costs besides what it holds (bytes): 4 KiB of its own (`Config`) and as much again
+/// for its application's task and socket, an estimate that no command has measured yet.
 const FLOW_COST: u64 = 8 << 10;
 
 /// One direction's memory beyond the flows' reserves (bytes).

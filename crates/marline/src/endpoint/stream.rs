@@ -45,7 +45,8 @@ impl Stream {
 
     /// Is nothing more to be read because the stream was given up, or the session is over?
     pub(super) fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
-        // After the end was read there is nothing to lose, and the session may have forgotten the flow.
+        // After the end was read there is nothing to lose, and the session may have forgotten the
+        // flow.
         if self.ended {
             return Poll::Pending;
         }
