@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marline::proxy::objects::{Cutter, Order};
+use marline_apps::proxy::objects::{Cutter, Order};
 
 fuzz_target!(|input: (u8, u8, &[u8])| {
     let (step, swap, data) = input;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marline::tun::{Key, Offer, Packet, Refusal, Role, answer, clamp};
+use marline_apps::tun::{Key, Offer, Packet, Refusal, Role, answer, clamp};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(role) = Role::decode(bytes) {

@@ -49,5 +49,5 @@ pub use link::Link;
 pub use loss::Loss;
 pub use outage::{Outage, OutageMode, Outages};
 pub use queue::{Codel, CodelControl, QueueLimit};
-pub use text::{Key, units};
+pub use text::Key;
 pub use verdict::{Counters, Reason, Verdict};

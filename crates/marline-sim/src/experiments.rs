@@ -4,7 +4,7 @@ use std::path::Path;
 
 use include_dir::{Dir, DirEntry, File, include_dir};
 
-static FOLDER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
+static FOLDER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/experiments");
 
 /// A scenario file: `experiments/FOLDER/NAME.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn every_scenario_file_is_there_and_nothing_else() {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments");
         let mut wanted = Vec::new();
         for folder in std::fs::read_dir(root)
             .unwrap()

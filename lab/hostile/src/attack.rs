@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use marline::config::PathSpec;
+use marline::PathSpec;
 use marline::endpoint::{Client, ClientOptions};
 use marline::identity::{ConnectionString, Identity, PublicKey};
-use marline::proxy::{Protocol, Target};
+use marline_apps::proxy::{Protocol, Target};
 use tokio::time::{Instant, sleep};
 
 /// Why an attack could not begin.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use marline::endpoint::{Client, Packets, Stream};
-use marline::proxy::{Protocol, Target};
-use marline::tun::Role;
+use marline_apps::proxy::{Protocol, Target};
+use marline_apps::tun::Role;
 use marline_proto::FlowOptions;
 use marline_proto::wire::FlowKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use marline::endpoint::{Client, Stream};
-use marline::proxy::Protocol;
+use marline_apps::proxy::Protocol;
 use marline_proto::FlowOptions;
 use marline_proto::wire::FlowKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use ipnet::IpNet;
 use marline::endpoint::{Accepted, Handle, Packets};
-use marline::tun::{Offer, Place, Role};
+use marline_apps::tun::{Offer, Place, Role};
 use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
 
@@ -86,7 +86,7 @@ fn datagram(source: Ipv4Addr, destination: Ipv4Addr) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marline::tun::Packet;
+    use marline_apps::tun::Packet;
 
     #[test]
     fn a_forged_packet_is_a_sound_one() {

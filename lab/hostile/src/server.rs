@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use marline::endpoint::{Accepted, Handle, Server, ServerOptions};
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, Identity};
-use marline::proxy::{Listen, reply};
+use marline_apps::proxy::reply;
 use marline_proto::FlowOptions;
 use marline_proto::wire::FlowKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

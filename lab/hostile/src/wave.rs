@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use marline::carrier::{Attempt, ListenConfig, Listener};
 use marline::identity::AllowList;
-use marline::proxy::Protocol;
+use marline_apps::proxy::Protocol;
 use marline_proto::wire::Params;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};

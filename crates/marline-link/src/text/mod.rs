@@ -4,7 +4,6 @@ mod keys;
 mod layer;
 mod parse;
 mod show;
-pub mod units;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
-use super::units::{show_rate, show_share, show_size, show_time};
 use crate::{
     Capacity, Delay, LinkConfig, Loss, Outage, OutageMode, Outages, QueueLimit, RateDist, Redraw,
     ServiceTime,
 };
 use core::fmt::{self, Display, Write};
 use core::time::Duration;
+use marline_base::text::units::{show_rate, show_share, show_size, show_time};
 use marline_base::{Instant, Rate};
 
 /// The text form, which reads back as the same configuration, provided that a uniform delay is a

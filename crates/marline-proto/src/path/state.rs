@@ -21,6 +21,15 @@ pub enum PathState {
 }
 
 impl PathState {
+    /// All states, in the order of a path's life.
+    pub const ALL: [Self; 5] = [
+        Self::Validating,
+        Self::Active,
+        Self::Standby,
+        Self::Suspect,
+        Self::Dead,
+    ];
+
     /// The state's name in status, metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {

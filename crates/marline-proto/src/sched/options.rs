@@ -3,6 +3,7 @@
 use core::fmt;
 
 use marline_base::Duration;
+use marline_base::text::units;
 
 /// The value of an option.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -171,7 +172,7 @@ impl OptionSpec {
                 word.map_or_else(|| count(text, low, high), |word| Some(Value::Word(word)))
             }
             Accepts::Time(low, high) => {
-                let time = time(text)?;
+                let time = units::time(text)?;
                 (low..=high).contains(&time).then_some(Value::Time(time))
             }
         }
@@ -188,17 +189,6 @@ fn number(text: &str, low: f64, high: f64) -> Option<Value> {
 fn count(text: &str, low: u32, high: u32) -> Option<Value> {
     let value = number(text, f64::from(low), f64::from(high))?;
     matches!(value, Value::Number(number) if number == libm::trunc(number)).then_some(value)
-}
-
-fn time(text: &str) -> Option<Duration> {
-    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let (number, nanos) = units
-        .iter()
-        .find_map(|(unit, nanos)| Some((text.strip_suffix(unit)?, nanos)))?;
-    let nanos = libm::round(number.parse::<f64>().ok()? * nanos);
-    (0.0..1e18)
-        .contains(&nanos)
-        .then(|| Duration::from_nanos(nanos as u64))
 }
 
 #[cfg(test)]

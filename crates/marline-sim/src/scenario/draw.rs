@@ -7,7 +7,7 @@
 use std::fmt;
 
 use marline_base::Rng;
-use marline_link::units;
+use marline_base::text::units;
 
 use super::cells::{self, Axis, Point};
 use super::dotted;

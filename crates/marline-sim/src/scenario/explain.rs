@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use marline_base::text::units::{show_rate, show_share, show_time};
 use marline_base::{Duration, Instant, Rate};
-use marline_link::units::{show_rate, show_share, show_time};
 use marline_proto::Config;
 
 use super::cells::Axis;

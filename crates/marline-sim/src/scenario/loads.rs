@@ -1,7 +1,7 @@
 //! What a workload sends: one reader a kind.
 
 use marline_base::Duration;
-use marline_link::units;
+use marline_base::text::units;
 use marline_proto::wire::FlowKind;
 
 use super::links::{A_FILE, ReadFile};

@@ -118,14 +118,9 @@ impl Sink {
 
 /// Names the known word nearest to `word`, or lists all when none is near.
 pub(super) fn nearest(word: &str, known: &[&str], what: &str) -> String {
-    let near = |candidate| strsim::normalized_damerau_levenshtein(word, candidate);
-    let best = known
-        .iter()
-        .map(|candidate| (near(candidate), candidate))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match best {
-        None => format!("there is no {what}"),
-        Some((score, candidate)) if score >= 0.5 => format!("did you mean `{candidate}`?"),
-        Some(_) => format!("known: {}", known.join(", ")),
+    match marline_base::text::nearest(word, known) {
+        _ if known.is_empty() => format!("there is no {what}"),
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("known: {}", known.join(", ")),
     }
 }

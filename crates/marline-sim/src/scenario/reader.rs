@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use marline_base::text::units;
 use marline_base::{Duration, Instant, Rate};
-use marline_link::units;
 
 use super::dotted::names_of;
 use super::mistake::{Mistake, Place, Sink, nearest};

@@ -1,7 +1,7 @@
 //! Names of schedulers and congestion controllers.
 
 use marline_base::Rate;
-use marline_link::units;
+use marline_base::text::units;
 use marline_proto::congestion::registry::CONTROLLERS;
 use marline_proto::sched::Choice;
 use marline_proto::sched::registry::SCHEDULERS;

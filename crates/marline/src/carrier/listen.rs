@@ -15,9 +15,9 @@ use super::attempt::Attempt;
 use super::greet::{QuicHandshake, Rejected, TcpHandshake};
 use super::strangers::{Strangers, Turn};
 use super::{ConfigError, MAX_CLOSE_REASON, QuicConfig, SocketError, cut, socket, tls};
-use crate::accept::PatientListener;
 use crate::identity::{AllowList, Identity};
-use crate::seldom::Seldom;
+use crate::support::accept::PatientListener;
+use crate::support::seldom::Seldom;
 
 /// Bytes kept for one connection attempt that waits to be looked at, and for all of them.
 const WAITING_BYTES: u64 = 16 << 10;

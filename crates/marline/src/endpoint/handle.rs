@@ -131,7 +131,7 @@ impl Handle {
     }
 
     /// Bytes that the session's flows and carriers hold.
-    pub(super) fn held(&self) -> u64 {
+    pub fn held(&self) -> u64 {
         let state = self.shared.lock();
         state.session.held() + state.paths.len() as u64 * CARRIER_COST
     }

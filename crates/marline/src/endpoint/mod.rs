@@ -4,8 +4,8 @@
 //! | --- | --- |
 //! | `client/` | [`Client`]: one session with one server, kept up over all paths |
 //! | `server/` | [`Server`]: many sessions with many clients |
-//! | `tunnel.rs` | flows as the proxies use them |
-//! | `status.rs` | a session's figures in the words of `marline status` |
+//! | `incomings.rs` | [`Incomings`]: the accepting end of a session |
+//! | `info.rs` | [`SessionInfo`]: how a session and its paths stand |
 //! | `clock.rs` | real time as the session counts it |
 //! | `shared.rs` | the session behind its lock, and who waits for what |
 //! | `driver.rs` | the task that moves datagrams and time |
@@ -15,24 +15,19 @@
 //! | `not_taken.rs` | why something was not taken, as tokio says it |
 
 mod blocks;
-mod carried;
 pub mod client;
 mod clock;
 mod driver;
 mod handle;
+mod incomings;
+mod info;
 mod not_taken;
-mod object_stream;
 mod objects;
 mod packets;
 pub mod server;
 mod shared;
-mod status;
 mod stream;
-mod tunnel;
 mod units;
-
-#[cfg(test)]
-mod tests;
 
 use std::time::Duration;
 
@@ -41,19 +36,19 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::carrier::QuicConfig;
 
 pub use blocks::Blocks;
-pub use carried::Carried;
-pub use client::{Client, ClientOptions, ConnectError};
+pub use client::{Client, ClientOptions, ConnectError, NoSession};
 pub use driver::Driver;
 pub use handle::{Accepted, Handle};
-pub(crate) use not_taken::not_taken;
-pub use object_stream::ObjectStream;
+pub use incomings::Incomings;
+pub use info::{PathInfo, SessionInfo, SessionState};
+#[doc(hidden)]
+pub use not_taken::not_taken;
 pub use objects::{Object, Objects};
 pub use packets::{Packets, TargetNews};
 pub use server::{Server, ServerOptions};
 pub use shared::Closed;
 pub use stream::Stream;
-pub use tunnel::Incomings;
-pub use units::{Incoming, Settled};
+pub use units::{Incoming, Settled, Units};
 
 /// A seed for what needs no secrecy but should differ from run to run.
 fn seed() -> u64 {

@@ -73,7 +73,8 @@ impl Objects {
     }
 
     /// The flow, to be used otherwise.
-    pub(super) fn into_units(self) -> Units {
+    #[doc(hidden)]
+    pub fn into_units(self) -> Units {
         self.units
     }
 
@@ -227,7 +228,7 @@ impl Objects {
 
     /// Nobody will ask by [`settled`](Self::settled): nothing is kept for it any more.
     pub fn ignore_settled(&self) {
-        self.units.shared.lock().ignore_settled(self.units.flow);
+        self.units.ignore_settled();
     }
 
     /// How long what is sent is worth something, as whoever opened the flow said; `None` if that was not said, or the

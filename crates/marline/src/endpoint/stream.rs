@@ -44,7 +44,7 @@ impl Stream {
     }
 
     /// Is nothing more to be read because the stream was given up, or the session is over?
-    pub(super) fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
+    pub fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
         // After the end was read there is nothing to lose, and the session may have forgotten the
         // flow.
         if self.ended {

@@ -13,7 +13,7 @@ use marline_proto::flow::{Fate, Received, SendError, UnitPiece};
 use marline_proto::wire::FlowId;
 
 use super::not_taken::not_taken;
-use super::shared::Shared;
+use super::shared::{Closed, Shared};
 
 /// What became of a block or an object that was sent here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,16 +41,49 @@ pub enum Incoming {
     },
 }
 
-/// One flow of units in a session.
+/// One flow of units in a session. Public for the streams of bytes that `marline-apps` carries as
+/// objects, and free to change.
+#[doc(hidden)]
 #[derive(Debug)]
-pub(super) struct Units {
+pub struct Units {
     pub(super) shared: Arc<Shared>,
     pub(super) flow: FlowId,
 }
 
 impl Units {
+    /// The flow's number in its session.
+    pub fn id(&self) -> FlowId {
+        self.flow
+    }
+
+    /// The priority of what this end sends; `None` if the flow is forgotten.
+    pub fn priority(&self) -> Option<u8> {
+        let state = self.shared.lock();
+        Some(state.session.flow_info(self.flow)?.priority)
+    }
+
+    /// Bounds what may be under way, not known to have arrived (bytes).
+    pub fn limit(&self, bytes: u64) {
+        self.shared.lock().session.limit_units(self.flow, bytes);
+    }
+
+    /// Nobody will ask what became of units: nothing is kept for it.
+    pub fn ignore_settled(&self) {
+        self.shared.lock().ignore_settled(self.flow);
+    }
+
+    /// Is nothing more to be read because the flow was given up, or the session is over?
+    pub fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
+        self.shared.poll_given_up(self.flow, cx)
+    }
+
+    /// Why the session is over, if it is.
+    pub fn is_closed(&self) -> Option<Closed> {
+        self.shared.lock().closed.clone()
+    }
+
     /// Does something to the flow, and lets the driver act on it.
-    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Session, Instant, FlowId) -> T) -> T {
+    pub fn with<T>(&self, act: impl FnOnce(&mut Session, Instant, FlowId) -> T) -> T {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();
         let result = act(&mut state.session, now, self.flow);
@@ -67,7 +100,7 @@ impl Units {
     }
 
     /// The same for one poll.
-    pub(super) fn poll_write<T>(
+    pub fn poll_write<T>(
         &self,
         cx: &mut Context<'_>,
         write: impl FnOnce(&mut Session, Instant, FlowId) -> Result<T, SendError>,
@@ -120,7 +153,7 @@ impl Units {
     }
 
     /// What comes next; [`Received::Blocked`] when nothing more will because the session is over.
-    pub(super) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Received> {
+    pub fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Received> {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();
         let received = state.session.receive_unit(now, self.flow);
@@ -155,7 +188,7 @@ impl Units {
     }
 
     /// Ends the sending half: what was written is still delivered.
-    pub(super) fn finish(&self) {
+    pub fn finish(&self) {
         let mut state = self.shared.lock();
         state.session.finish(self.flow);
         state.wake_driver();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::key::{KeyTextError, PublicKey};
-use crate::access;
+use crate::support::access;
 
 /// Longest `allowed clients` file that is read (bytes): about ten thousand keys with names.
 pub const MAX_ALLOW_LIST_BYTES: u64 = 1 << 20;

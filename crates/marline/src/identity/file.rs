@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::key::{Identity, KeyTextError};
-use crate::access;
+use crate::support::access;
 
 /// A key file holds one line of 71 bytes; more than this is some other file.
 const MAX_FILE_BYTES: u64 = 4096;

@@ -2,13 +2,13 @@ mod capacity;
 mod delay;
 mod rest;
 
-use super::units;
 use crate::{ConfigError, LinkConfig};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::str::FromStr;
 use core::time::Duration;
+use marline_base::text::units;
 
 /// Reads no files: `trace=` is refused; see [`LinkConfig::parse_with`].
 impl FromStr for LinkConfig {

@@ -1,6 +1,6 @@
 //! Cells whose values are drawn.
 
-use marline_link::units;
+use marline_base::text::units;
 use marline_sim::scenario::{Document, Mistakes, explain};
 
 const TEXT: &str = r#"

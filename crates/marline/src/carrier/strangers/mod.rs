@@ -23,7 +23,7 @@ use quinn::AsyncUdpSocket;
 
 use super::ListenConfig;
 use crate::identity::PublicKey;
-use crate::lock::lock;
+use crate::support::lock;
 use address::Site;
 use buckets::Buckets;
 use known::Known;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Site;
-use crate::lock::lock;
+use crate::support::lock;
 
 /// How many connections of one kind there may be.
 #[derive(Clone, Copy, Debug)]

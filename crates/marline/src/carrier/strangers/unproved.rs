@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
-use crate::lock::lock;
+use crate::support::lock;
 
 /// How many times the bytes received may be sent (RFC 9000 section 8.1).
 const FACTOR: u64 = 3;

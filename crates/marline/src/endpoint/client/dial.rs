@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 use super::error::PathFailure;
 use super::{ClientOptions, Shared};
+use crate::PathSpec;
 use crate::carrier::{Bind, Dial, Dialled, SocketSpec};
-use crate::config::PathSpec;
 use crate::identity::{Host, HostPort};
 
 /// Head start of an address over the next one (RFC 8305 section 5 recommends 250 ms).

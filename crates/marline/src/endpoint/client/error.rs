@@ -93,6 +93,11 @@ impl PathFailure {
     }
 }
 
+/// There is no session at present: why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no session with the server: {0}")]
+pub struct NoSession(pub String);
+
 /// No session with the server came up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectError {

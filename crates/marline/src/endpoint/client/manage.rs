@@ -1,57 +1,86 @@
-//! Status of a client; its paths added, removed and rested at run time.
+//! How a client stands; its paths added, removed and rested at run time.
+
+use std::time::Duration;
+
+use marline_proto::path::PathState;
 
 use super::dial::socket;
-use super::slot::Slot;
+use super::slot::{Slot, Slots};
 use super::{Client, FailureKind};
-use crate::config::PathSpec;
-use crate::control::status::{PathState, PathStatus, Role, SessionStatus};
-use crate::control::{Manage, ManageError, Status};
-use crate::endpoint::status;
+use crate::PathSpec;
+use crate::carrier::SocketError;
+use crate::endpoint::info::{self, PathInfo, SessionInfo, SessionState};
 
 /// Most paths that a session has at once.
 const MAX_PATHS: usize = 16;
 
-impl Manage for Client {
-    async fn status(&self) -> Status {
-        Status {
-            role: Role::Client,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            uptime_s: self.shared.started.elapsed().as_secs_f64(),
-            sessions: vec![self.session_status()],
-            live: Vec::new(),
-            tunnel: None,
-        }
+/// Why a client's path could not be added.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddPathError {
+    /// Names tell paths apart.
+    #[error("there is a path {0} already")]
+    NameTaken(String),
+    /// There are as many as a session may have.
+    #[error("there are {MAX_PATHS} paths, as many as a session may have")]
+    TooMany,
+    /// This host has no such interface or address.
+    #[error("path {path}: {error}")]
+    Socket {
+        /// The path as it is written.
+        path: Box<PathSpec>,
+        /// What the system said.
+        error: SocketError,
+    },
+}
+
+/// A client has no path of that name or number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no path {name}")]
+pub struct UnknownPath {
+    /// What was asked for.
+    pub name: String,
+    /// The names of the paths that there are.
+    pub known: Vec<String>,
+}
+
+impl Client {
+    /// How long it has been running.
+    pub fn uptime(&self) -> Duration {
+        self.shared.started.elapsed()
     }
 
-    async fn add_path(&self, spec: PathSpec) -> Result<(), ManageError> {
+    /// Starts to dial a further path.
+    ///
+    /// # Errors
+    /// There is a path of that name, there are too many, or this host cannot dial it. Nothing has
+    /// changed then.
+    pub fn add_path(&self, spec: PathSpec) -> Result<(), AddPathError> {
         {
             let slots = self.shared.slots();
             if slots.iter().any(|slot| slot.spec.name == spec.name) {
-                return Err(ManageError {
-                    message: format!("there is a path {} already", spec.name),
-                    hint: Some("give this one another name: `...,name=NAME`".into()),
-                });
+                return Err(AddPathError::NameTaken(spec.name));
             }
             if slots.len() >= MAX_PATHS {
-                return Err(ManageError {
-                    message: format!("there are {MAX_PATHS} paths, as many as a session may have"),
-                    hint: Some("remove one: `marline paths remove NAME`".into()),
-                });
+                return Err(AddPathError::TooMany);
             }
         }
-        socket(&spec).check().map_err(|error| ManageError {
-            message: format!("path {spec}: {error}"),
-            hint: Some("give an interface or address of this host, or `any`".into()),
-        })?;
+        if let Err(error) = socket(&spec).check() {
+            let path = Box::new(spec);
+            return Err(AddPathError::Socket { path, error });
+        }
         self.start_path(spec);
         Ok(())
     }
 
-    async fn remove_path(&self, name: &str) -> Result<(), ManageError> {
+    /// Removes the path of that name, or else of that number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn remove_path(&self, name: &str) -> Result<(), UnknownPath> {
         let (number, path) = {
             let mut slots = self.shared.slots();
-            let known = names(&slots);
-            let slot = slots.find(name).ok_or_else(|| unknown(name, known))?;
+            let slot = find(&mut slots, name)?;
             slot.gone.cancel();
             let found = (slot.number, slot.path);
             slots.remove(found.0);
@@ -65,11 +94,14 @@ impl Manage for Client {
         Ok(())
     }
 
-    async fn set_standby(&self, name: &str, standby: bool) -> Result<(), ManageError> {
+    /// Puts the path of that name, or else of that number, on standby, or calls it back.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn set_standby(&self, name: &str, standby: bool) -> Result<(), UnknownPath> {
         let path = {
             let mut slots = self.shared.slots();
-            let known = names(&slots);
-            let slot = slots.find(name).ok_or_else(|| unknown(name, known))?;
+            let slot = find(&mut slots, name)?;
             slot.spec.standby = standby;
             slot.path
         };
@@ -79,38 +111,22 @@ impl Manage for Client {
         }
         Ok(())
     }
-}
 
-fn names(slots: &super::Slots) -> Vec<String> {
-    slots.iter().map(|slot| slot.spec.name.clone()).collect()
-}
-
-fn unknown(name: &str, known: Vec<String>) -> ManageError {
-    ManageError {
-        message: format!("there is no path {name}"),
-        hint: Some(match known.is_empty() {
-            true => "there is none at all; add one: `marline paths add LOCAL`".into(),
-            false => format!("there are: {}", known.join(", ")),
-        }),
-    }
-}
-
-impl Client {
-    fn session_status(&self) -> SessionStatus {
+    /// How the session stands, or the one to come.
+    pub fn info(&self) -> SessionInfo {
         let (live, next) = {
             let current = self.shared.current.borrow();
             (current.live(), current.next())
         };
-        let peer = self.shared.options.server.to_string();
+        let peer = self.shared.options.server;
         let Some(live) = live else {
             let slots = self.shared.slots();
-            return SessionStatus {
-                id: next,
+            return SessionInfo {
+                number: next,
                 peer,
-                state: "connecting".into(),
+                state: SessionState::Connecting,
                 paths: slots.iter().map(absent).collect(),
-                flows: Vec::new(),
-                flows_opened: 0,
+                stats: None,
             };
         };
         let stats = live.handle.stats();
@@ -124,19 +140,31 @@ impl Client {
                     || absent(slot),
                     |path| {
                         let carrier = carriers.get(&path.id).copied();
-                        let forecast = status::forecast(&stats, path.id);
-                        status::path(slot.number, &slot.spec.name, path, carrier, forecast)
+                        info::path(slot.number, slot.spec.name.clone(), path, carrier)
                     },
                 )
             })
             .collect();
-        status::session(live.number, peer, &live.handle, &stats, paths)
+        SessionInfo {
+            number: live.number,
+            peer,
+            state: live.handle.session_state(),
+            paths,
+            stats: Some(stats),
+        }
     }
 }
 
+fn find<'a>(slots: &'a mut Slots, name: &str) -> Result<&'a mut Slot, UnknownPath> {
+    let known: Vec<String> = slots.iter().map(|slot| slot.spec.name.clone()).collect();
+    slots.find(name).ok_or_else(|| UnknownPath {
+        name: name.to_owned(),
+        known,
+    })
+}
+
 /// A path that is being dialled.
-fn absent(slot: &Slot) -> PathStatus {
-    let cost = u32::from(slot.spec.cost);
+fn absent(slot: &Slot) -> PathInfo {
     let (state, reason) = match &slot.failure {
         None => (PathState::Validating, "being dialled".to_owned()),
         Some(failure) => {
@@ -147,5 +175,13 @@ fn absent(slot: &Slot) -> PathStatus {
             (PathState::Dead, format!("{}; {then}", failure.message))
         }
     };
-    status::absent_path(slot.number, &slot.spec.name, cost, state, &reason)
+    PathInfo {
+        number: slot.number,
+        name: slot.spec.name.clone(),
+        state,
+        reason,
+        cost: u32::from(slot.spec.cost),
+        carrier: None,
+        stats: None,
+    }
 }

@@ -20,19 +20,18 @@ mod slot;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use marline_proto::wire::{FlowKind, close_code};
+use marline_proto::wire::close_code;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use error::{ConnectError, FailureKind, PathFailure};
+pub use error::{ConnectError, FailureKind, NoSession, PathFailure};
+pub use manage::{AddPathError, UnknownPath};
 
-use super::{Blocks, Carried, ObjectStream, Objects, Packets, tunnel};
+use crate::PathSpec;
 use crate::carrier::{Outcomes, QuicConfig};
-use crate::config::PathSpec;
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
-use crate::proxy::{OpenError, OpenOptions, Tunnel};
 use session::Current;
 use slot::Slots;
 
@@ -74,7 +73,7 @@ impl ClientOptions {
 /// A running client. Cheap to clone; it runs until [`stop`](Self::stop) or the end of the runtime.
 ///
 /// When its session ends, whatever the reason, flows end with an error, new ones are refused with
-/// [`OpenError::NoSession`], and the client goes on dialling until there is a session again.
+/// [`NoSession`], and the client goes on dialling until there is a session again.
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -186,72 +185,22 @@ impl Client {
         Some(live.handle.clone())
     }
 
-    fn live(&self) -> Result<Arc<session::Live>, OpenError> {
+    /// The session's handle.
+    ///
+    /// # Errors
+    /// There is no session now, and why.
+    pub fn current(&self) -> Result<super::Handle, NoSession> {
         let current = self.shared.current.borrow();
         match current.live() {
-            Some(live) => Ok(live),
-            None => Err(OpenError::NoSession(current.why_none())),
+            Some(live) => Ok(live.handle.clone()),
+            None => Err(NoSession(current.why_none())),
         }
     }
-}
 
-impl Tunnel for Client {
-    type Stream = Carried;
-    type Packets = Packets;
-
-    async fn session_is_there(&self) {
+    /// Waits until there is a session. Cancel safe.
+    pub async fn session_is_there(&self) {
         let mut current = self.shared.current.subscribe();
         // The sender lives as long as this client does.
         let _ = current.wait_for(|current| current.live().is_some()).await;
-    }
-
-    fn room(&self) -> Option<usize> {
-        /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long a session lasts.
-        const OVERHEAD: usize = 40;
-        let paths = self.live().ok()?.handle.stats().paths;
-        let least = paths.iter().map(|path| path.max_datagram).min()?;
-        Some(least.saturating_sub(OVERHEAD))
-    }
-
-    fn costs(&self) -> Vec<(u64, u32)> {
-        let Ok(live) = self.live() else {
-            return Vec::new();
-        };
-        let paths = live.handle.stats().paths;
-        paths.iter().map(|path| (path.id.0, path.cost)).collect()
-    }
-
-    async fn open_stream(&self, options: OpenOptions) -> Result<Carried, OpenError> {
-        let handle = &self.live()?.handle;
-        let opened = if options.objects {
-            let options = tunnel::flow_options(FlowKind::Objects, options);
-            let objects = handle.open_objects(options);
-            objects.map(|objects| Carried::Objects(Box::new(ObjectStream::new(objects))))
-        } else {
-            let options = tunnel::flow_options(FlowKind::Stream, options);
-            handle.open_stream(options).map(Carried::Stream)
-        };
-        opened.map_err(|error| tunnel::refused(handle, &error))
-    }
-
-    async fn open_packets(&self, options: OpenOptions) -> Result<Packets, OpenError> {
-        let handle = &self.live()?.handle;
-        let options = tunnel::flow_options(FlowKind::Packets, options);
-        let packets = handle.open_packets(options);
-        packets.map_err(|error| tunnel::refused(handle, &error))
-    }
-
-    async fn open_blocks(&self, options: OpenOptions) -> Result<Blocks, OpenError> {
-        let handle = &self.live()?.handle;
-        let options = tunnel::flow_options(FlowKind::Blocks, options);
-        let blocks = handle.open_blocks(options);
-        blocks.map_err(|error| tunnel::refused(handle, &error))
-    }
-
-    async fn open_objects(&self, options: OpenOptions) -> Result<Objects, OpenError> {
-        let handle = &self.live()?.handle;
-        let options = tunnel::flow_options(FlowKind::Objects, options);
-        let objects = handle.open_objects(options);
-        objects.map_err(|error| tunnel::refused(handle, &error))
     }
 }

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 use super::Shared;
 use super::error::PathFailure;
 use super::slot::Slot;
+use crate::PathSpec;
 use crate::carrier::handshake::{RefuseCode, SessionKey};
 use crate::carrier::{Carrier, DialError, Dialled, PathCarrier};
-use crate::config::PathSpec;
 use crate::endpoint::{Driver, Handle};
 
 /// How long one connection may keep the others waiting while it opens the session.

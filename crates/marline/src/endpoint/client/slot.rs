@@ -6,7 +6,7 @@ use marline_proto::wire::PathId;
 use tokio_util::sync::CancellationToken;
 
 use super::error::PathFailure;
-use crate::config::PathSpec;
+use crate::PathSpec;
 
 /// One configured path. Its number stays the same while its carriers come and go.
 #[derive(Debug)]

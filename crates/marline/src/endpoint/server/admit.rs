@@ -12,7 +12,7 @@ use super::memory;
 use super::registry::{Entry, UsedPaths};
 use crate::carrier::handshake::RefuseCode;
 use crate::carrier::{Attempt, Carrier, JoinAttempt, NewAttempt, PathCarrier};
-use crate::endpoint::tunnel::Incomings;
+use crate::endpoint::Incomings;
 use crate::endpoint::{Driver, Handle};
 use crate::identity::PublicKey;
 

@@ -1,12 +1,12 @@
-//! Status of a server, and its list of clients read again.
+//! How a server stands; its list of clients read again.
+
+use std::time::Duration;
 
 use marline_proto::wire::close_code;
 
+use super::registry::Entry;
 use super::{Server, admit};
-use crate::config::PathSpec;
-use crate::control::status::{Role, SessionStatus};
-use crate::control::{Manage, ManageError, Status};
-use crate::endpoint::status;
+use crate::endpoint::info::{self, SessionInfo};
 use crate::identity::{AllowList, AllowListChange, AllowListError};
 
 impl Server {
@@ -44,54 +44,37 @@ impl Server {
     }
 }
 
-impl Manage for Server {
-    async fn status(&self) -> Status {
+impl Server {
+    /// How long it has been running.
+    pub fn uptime(&self) -> Duration {
+        self.shared.started.elapsed()
+    }
+
+    /// How every session stands, in the order in which they came.
+    pub fn sessions(&self) -> Vec<SessionInfo> {
         let registry = self.shared.registry();
-        let mut sessions: Vec<SessionStatus> = registry
-            .iter()
-            .map(|entry| {
-                let (stats, names) = (entry.handle.stats(), entry.handle.path_names());
-                let carriers = entry.handle.path_carriers();
-                let paths = stats.paths.iter();
-                let paths = paths
-                    .map(|path| {
-                        let name = names.get(&path.id).map_or("", String::as_str);
-                        let carrier = carriers.get(&path.id).copied();
-                        let forecast = status::forecast(&stats, path.id);
-                        status::path(path.id.0, name, path, carrier, forecast)
-                    })
-                    .collect();
-                let peer = entry.peer.to_string();
-                status::session(entry.number, peer, &entry.handle, &stats, paths)
-            })
-            .collect();
-        sessions.sort_by_key(|session| session.id);
-        Status {
-            role: Role::Server,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            uptime_s: self.shared.started.elapsed().as_secs_f64(),
-            sessions,
-            live: Vec::new(),
-            tunnel: None,
-        }
-    }
-
-    async fn add_path(&self, _: PathSpec) -> Result<(), ManageError> {
-        Err(refused())
-    }
-
-    async fn remove_path(&self, _: &str) -> Result<(), ManageError> {
-        Err(refused())
-    }
-
-    async fn set_standby(&self, _: &str, _: bool) -> Result<(), ManageError> {
-        Err(refused())
+        let mut sessions: Vec<SessionInfo> = registry.iter().map(session).collect();
+        sessions.sort_by_key(|session| session.number);
+        sessions
     }
 }
 
-fn refused() -> ManageError {
-    ManageError {
-        message: "this is a server; a session's paths are its client's matter".into(),
-        hint: Some("run `marline paths` where the client runs, or name its `--control`".into()),
+fn session(entry: &Entry) -> SessionInfo {
+    let (stats, names) = (entry.handle.stats(), entry.handle.path_names());
+    let carriers = entry.handle.path_carriers();
+    let paths = stats.paths.iter();
+    let paths = paths
+        .map(|path| {
+            let name = names.get(&path.id).cloned().unwrap_or_default();
+            let carrier = carriers.get(&path.id).copied();
+            info::path(path.id.0, name, path, carrier)
+        })
+        .collect();
+    SessionInfo {
+        number: entry.number,
+        peer: entry.peer,
+        state: entry.handle.session_state(),
+        paths,
+        stats: Some(stats),
     }
 }

@@ -23,10 +23,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Handle;
-use super::tunnel::Incomings;
+use super::incomings::Incomings;
 use crate::carrier::{self, ListenConfig, Listener, SESSION_OVER};
 use crate::identity::{AllowList, Identity, PublicKey};
-use crate::proxy::Listen;
 use registry::Registry;
 
 /// Most that a graceful stop waits for the clients to be told.
@@ -180,10 +179,10 @@ impl Server {
     }
 }
 
-impl Listen for Server {
-    type Session = Incomings;
-
-    async fn accept(&self) -> Option<Incomings> {
+impl Server {
+    /// The accepting end of the next session that a client opens; `None` when the server stops.
+    /// Cancel safe.
+    pub async fn accept(&self) -> Option<Incomings> {
         let mut waiting = self.shared.waiting.lock().await;
         tokio::select! {
             session = waiting.recv() => session,

@@ -1,0 +1,84 @@
+//! What a flow is for, in the bytes that open it.
+//!
+//! The first byte tells the kinds apart: [`Target`] has 1, [`LiveName`] 2, [`Role`] 3. Every
+//! destination has exactly one encoding (`docs/PROTOCOL.md`).
+
+mod host;
+mod live;
+mod tunnel;
+
+pub use host::{Host, Protocol, Target, TargetError};
+pub use live::LiveName;
+pub use tunnel::Role;
+
+use bytes::Bytes;
+
+/// What a flow is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// A host behind the server.
+    Host(Target),
+    /// The server's live entry of that name.
+    Live(LiveName),
+    /// The server's end of a tunnel.
+    Tunnel(Role),
+}
+
+impl Destination {
+    /// The bytes that open a flow to it, at most 259.
+    pub fn encode(&self) -> Bytes {
+        match self {
+            Destination::Host(target) => target.encode(),
+            Destination::Live(name) => name.encode(),
+            Destination::Tunnel(role) => role.encode(),
+        }
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote. Any bytes are a destination or an error.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TargetError> {
+        let found = match bytes.first() {
+            Some(&live::VERSION) => LiveName::decode(bytes).map(Destination::Live),
+            Some(&tunnel::VERSION) => Role::decode(bytes).map(Destination::Tunnel),
+            _ => None,
+        };
+        match found {
+            Some(destination) => Ok(destination),
+            None => Target::decode(bytes).map(Destination::Host),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_kind_is_read_as_what_it_is() {
+        for destination in [
+            Destination::Host(Target::parse(Protocol::Tcp, "a.example:80").unwrap()),
+            Destination::Live("cam-2".parse().unwrap()),
+            Destination::Tunnel(Role::Lease { mtu: 1280 }),
+            Destination::Tunnel(Role::Standing),
+        ] {
+            let bytes = destination.encode();
+            assert_eq!(Destination::decode(&bytes), Ok(destination));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_one_destination_or_none(
+            version in 0..5_u8,
+            rest in proptest::collection::vec(any::<u8>(), 0..300),
+        ) {
+            let bytes = [&[version][..], &rest].concat();
+            if let Ok(destination) = Destination::decode(&bytes) {
+                prop_assert_eq!(&destination.encode()[..], &bytes[..]);
+            }
+        }
+    }
+}

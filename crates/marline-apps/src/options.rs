@@ -1,0 +1,55 @@
+//! What options of several kinds of flows have in common: schedulers by name, priorities.
+
+use marline_base::text::{Problem, suggest};
+use marline_proto::sched::registry::{SCHEDULERS, called_elsewhere};
+use marline_proto::sched::{Choice, ChoiceError};
+use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
+
+/// Leaves the choice of the scheduler to the session.
+pub const AUTO: &str = "auto";
+
+/// The scheduler that `text` chooses, `NAME` or `NAME:KEY=VALUE:...`, which must serve flows of `kind`; `None` for [`AUTO`].
+///
+/// # Errors
+/// When there is none, it does not serve that kind, or an option is wrong; with the mend.
+pub fn scheduler(text: &str, kind: FlowKind) -> Result<Option<Choice>, Problem> {
+    if text == AUTO {
+        return Ok(None);
+    }
+    let serving = SCHEDULERS
+        .iter()
+        .filter(|entry| entry.kinds.contains(&kind));
+    let names: Vec<&str> = std::iter::once(AUTO)
+        .chain(serving.map(|entry| entry.name))
+        .collect();
+    match text.parse::<Choice>() {
+        Ok(choice) if choice.entry().kinds.contains(&kind) => Ok(Some(choice)),
+        Ok(choice) => Err(Problem::new(format!(
+            "scheduler `{}` does not serve {} flows",
+            choice.name(),
+            kind.name()
+        ))
+        .hint(format!("schedulers for them: {}", names.join(", ")))),
+        Err(ChoiceError::Scheduler(name)) if called_elsewhere(&name).is_none() => Err(
+            Problem::new(format!("unknown scheduler `{name}`")).hint(suggest(
+                &name,
+                &names,
+                "scheduler",
+            )),
+        ),
+        Err(error) => Err(Problem::new(error.message()).hint(error.hint())),
+    }
+}
+
+/// A priority, 0 (served first) to 7.
+///
+/// # Errors
+/// `text` is none.
+pub fn priority(text: &str) -> Result<u8, Problem> {
+    match text.parse::<u8>() {
+        Ok(priority) if priority <= LEAST_PRIORITY => Ok(priority),
+        _ => Err(Problem::new(format!(
+            "priority `{text}` is not a number from 0 (served first) to {LEAST_PRIORITY}"
+        ))),
+    }
+}

@@ -1,0 +1,30 @@
+//! Proxies: how programs that know nothing of Marline use a session.
+
+pub(crate) mod associations;
+mod forward;
+pub mod front;
+pub(crate) mod idle;
+mod login;
+pub mod objects;
+pub(crate) mod places;
+pub mod policy;
+mod relay;
+pub mod reply;
+mod resolve;
+pub(crate) mod server;
+pub mod socks5;
+mod tasks;
+pub mod tcp;
+mod tunnel;
+pub mod udp;
+
+pub use crate::destination::{Host, Protocol, Target, TargetError};
+pub use forward::Forward;
+pub use login::SocksLogin;
+pub use objects::AsObjects;
+pub use places::Places;
+pub use resolve::Targets;
+pub use tasks::Tasks;
+pub use tunnel::{
+    Accept, ByteFlow, Incoming, IncomingFlow, Listen, OpenError, OpenOptions, PacketFlow, Tunnel,
+};

@@ -1,0 +1,239 @@
+//! The server's side of a flow to a target: connects, relays, exchanges datagrams.
+
+use super::associations::send;
+use super::idle::Idle;
+use super::relay::{ResetOnDrop, relay};
+use super::reply::{self, Refusal};
+use super::resolve::Finder;
+use super::udp::{MAX_DATAGRAM, hand_over, roomy};
+use super::{ByteFlow, PacketFlow, Protocol, Target};
+use bytes::Bytes;
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::timeout;
+
+/// How long all addresses of a target together may take to connect.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long one address may take while there are others.
+const CONNECT_ONE: Duration = Duration::from_secs(3);
+/// How long a refused client may take to close its end.
+const REFUSED: Duration = Duration::from_secs(5);
+/// A UDP flow without a datagram in either direction for this long is closed; longer than the client's own limit.
+const UDP_IDLE: Duration = Duration::from_secs(150);
+
+/// Connects a stream to its target, or tells its client why not.
+pub(crate) async fn stream<S>(mut flow: S, target: Result<Target, Refusal>, finder: &Finder)
+where
+    S: ByteFlow,
+{
+    let connecting = async {
+        let target = target?;
+        let addresses = finder.find(&target, Protocol::Tcp).await?;
+        connect(&target, &addresses, finder).await
+    };
+    let connected = tokio::select! {
+        connected = connecting => connected,
+        () = poll_fn(|cx| flow.poll_given_up(cx)) => return,
+    };
+    let result = match connected {
+        Ok((connection, bound)) => answer_and_relay(flow, connection, bound).await,
+        Err(refusal) => refuse(flow, refusal).await,
+    };
+    if let Err(error) = result {
+        tracing::debug!(%error, "a stream ended early");
+    }
+}
+
+async fn refuse<S>(mut flow: S, refusal: Refusal) -> io::Result<()>
+where
+    S: ByteFlow,
+{
+    flow.write_all(&reply::encode(Err(refusal))).await?;
+    flow.shutdown().await?;
+    // Dropped now, the flow would be reset, and the reset might overtake the answer.
+    let mut ignored = tokio::io::sink();
+    let gone = tokio::io::copy(&mut flow, &mut ignored);
+    let _ = timeout(REFUSED, gone).await;
+    Ok(())
+}
+
+async fn answer_and_relay<S>(
+    mut flow: S,
+    connection: ResetOnDrop,
+    bound: SocketAddr,
+) -> io::Result<()>
+where
+    S: ByteFlow,
+{
+    flow.write_all(&reply::encode(Ok(bound))).await?;
+    // What the target says is another object.
+    flow.flush().await?;
+    relay(connection, &mut flow).await?;
+    Ok(())
+}
+
+/// Connects to the first of `addresses` that answers.
+async fn connect(
+    target: &Target,
+    addresses: &[SocketAddr],
+    finder: &Finder,
+) -> Result<(ResetOnDrop, SocketAddr), Refusal> {
+    let attempts = async {
+        let mut refusal = Refusal::Failed;
+        for (index, address) in addresses.iter().enumerate() {
+            let patience = if index + 1 == addresses.len() {
+                CONNECT
+            } else {
+                CONNECT_ONE
+            };
+            match timeout(patience, TcpStream::connect(address)).await {
+                // Become one of this host meanwhile, it was answered by a service of this host.
+                Ok(Ok(_)) if !finder.allows(target, *address) => refusal = Refusal::NotAllowed,
+                Ok(Ok(connection)) => {
+                    let bound = connection.local_addr().map_err(|_| Refusal::Failed)?;
+                    return Ok((
+                        ResetOnDrop::new(connection).map_err(|_| Refusal::Failed)?,
+                        bound,
+                    ));
+                }
+                Ok(Err(error)) => {
+                    tracing::debug!(%target, %address, %error, "cannot connect");
+                    refusal = Refusal::of_connect(&error);
+                }
+                Err(_) => refusal = Refusal::TimedOut,
+            }
+        }
+        Err(refusal)
+    };
+    timeout(CONNECT, attempts)
+        .await
+        .unwrap_or(Err(Refusal::TimedOut))
+}
+
+/// Exchanges datagrams with a target.
+pub(crate) async fn datagrams<P: PacketFlow>(flow: P, target: Target, finder: &Finder) {
+    // A flow of messages has no first answer: refused ones are closed, and the reason is in the log.
+    let Ok(addresses) = finder.find(&target, Protocol::Udp).await else {
+        return;
+    };
+    let Some(address) = addresses.first() else {
+        return;
+    };
+    let allowed = || finder.still_allows(&target, *address);
+    if let Err(error) = exchange(&flow, *address, allowed).await {
+        tracing::debug!(%target, %error, "a flow of datagrams ended early");
+    }
+}
+
+/// Carries datagrams both ways for as long as they are `allowed`: the address may become one of
+/// this host.
+async fn exchange<P: PacketFlow>(
+    flow: &P,
+    address: SocketAddr,
+    allowed: impl Fn() -> bool,
+) -> io::Result<()> {
+    let any: IpAddr = match address.ip() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).await?;
+    // Connected: the kernel drops what comes from anybody else.
+    socket.connect(address).await?;
+    roomy(&socket);
+    let idle = Idle::new(UDP_IDLE);
+    let outgoing = async {
+        while let Some(message) = flow.recv().await {
+            idle.touch();
+            if !allowed() {
+                break;
+            }
+            if let Err(error) = hand_over(&socket, &message).await {
+                tracing::trace!(%error, "a datagram could not be sent");
+            }
+        }
+        io::Result::Ok(())
+    };
+    let incoming = async {
+        let mut buffer = vec![0; MAX_DATAGRAM];
+        loop {
+            match socket.recv(&mut buffer).await {
+                Ok(length) => {
+                    idle.touch();
+                    send(flow, Bytes::copy_from_slice(&buffer[..length])).await?;
+                }
+                // An ICMP error about an earlier datagram; later ones may arrive.
+                Err(error) => {
+                    tracing::trace!(%error, "a datagram was not delivered");
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        result = outgoing => result,
+        result = incoming => result,
+        () = idle.expired() => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::resolve::tests::targets;
+    use super::*;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+    use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+    use tokio::time::{Instant, Sleep, sleep};
+
+    /// A flow that its client resets after a while.
+    struct ResetAfter(Pin<Box<Sleep>>);
+
+    impl ByteFlow for ResetAfter {
+        fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+            self.0.as_mut().poll(cx)
+        }
+    }
+
+    impl AsyncRead for ResetAfter {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    impl AsyncWrite for ResetAfter {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reset_flow_waits_for_no_name() {
+        let (targets, _) = targets(&[]);
+        let target = Target::parse(Protocol::Tcp, "a.silent:80").unwrap();
+        let after = Duration::from_millis(100);
+        let start = Instant::now();
+        let flow = ResetAfter(Box::pin(sleep(after)));
+        stream(flow, Ok(target), &targets.of(None)).await;
+        assert_eq!(start.elapsed(), after);
+    }
+}

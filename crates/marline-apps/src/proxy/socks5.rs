@@ -1,0 +1,451 @@
+//! The SOCKS5 proxy (RFC 1928, RFC 1929): CONNECT and UDP ASSOCIATE. Host names go to the server unresolved.
+
+use super::SocksLogin;
+use super::associations::{Associations, ReturnPath, carry};
+use super::relay::{ResetOnDrop, relay};
+use super::reply::{self, Refusal};
+use super::tcp::accept_each;
+use super::udp::{MAX_DATAGRAM, roomy};
+use super::{AsObjects, Host, OpenError, OpenOptions, Protocol, Target, Tasks, Tunnel};
+use crate::lru::{Held, Lru};
+use bytes::Bytes;
+use fast_socks5::server::{Socks5ServerProtocol, SocksServerError, states};
+use fast_socks5::util::target_addr::TargetAddr;
+use fast_socks5::{ReplyError, Socks5Command, new_udp_header, parse_udp_request};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// How long a client may take to say what it wants.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Most connections that have not said what they want; one more ends the oldest. With the
+/// associations they take half of the usual 1024 descriptors.
+const MAX_ASKING: usize = 256;
+/// Most associations for datagrams, each with two descriptors; one more ends the one that has sent
+/// nothing for the longest.
+const MAX_ASSOCIATIONS: usize = 128;
+
+/// Why a connection of the proxy ended early.
+#[derive(Debug, thiserror::Error)]
+enum SocksError {
+    #[error(transparent)]
+    Protocol(#[from] SocksServerError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("{target}: {refusal}")]
+    Refused { target: Target, refusal: Refusal },
+    #[error("the client took too long to say what it wants")]
+    Slow,
+    #[error("silent for the longest of all, it gave way to another")]
+    GaveWay,
+    #[error(transparent)]
+    Target(#[from] super::TargetError),
+    #[error("BIND is not supported")]
+    Bind,
+}
+
+type Commanded = Socks5ServerProtocol<TcpStream, states::CommandRead>;
+
+/// Serves `listener` until the tasks drain. With a `login` it demands that of its users; without, it serves everybody who
+/// reaches the port. `objects` says which connections are carried as objects.
+pub async fn serve<T: Tunnel>(
+    listener: TcpListener,
+    tunnel: T,
+    login: Option<SocksLogin>,
+    objects: AsObjects,
+    tasks: Tasks,
+) {
+    let proxy = Proxy {
+        tunnel,
+        login,
+        objects,
+        tasks,
+        handshake: HANDSHAKE,
+        asking: Lru::new(MAX_ASKING),
+        associations: Lru::new(MAX_ASSOCIATIONS),
+    };
+    serve_each(listener, Arc::new(proxy)).await;
+}
+
+async fn serve_each<T: Tunnel>(listener: TcpListener, proxy: Arc<Proxy<T>>) {
+    let tasks = proxy.tasks.clone();
+    accept_each(listener, &tasks, |connection| {
+        let (proxy, end) = (Arc::clone(&proxy), CancellationToken::new());
+        // Here, in the order in which they came.
+        let asking = proxy.asking.enter(end.clone());
+        async move {
+            let served = tokio::select! {
+                () = end.cancelled() => Err(SocksError::GaveWay),
+                served = connection_task(connection, &proxy, asking, &end) => served,
+            };
+            if let Err(error) = served {
+                tracing::debug!(%error, "a SOCKS connection ended early");
+            }
+        }
+    })
+    .await;
+}
+
+/// What all connections share.
+struct Proxy<T> {
+    tunnel: T,
+    login: Option<SocksLogin>,
+    objects: AsObjects,
+    tasks: Tasks,
+    /// How long a client may take to say what it wants.
+    handshake: Duration,
+    /// Connections that have not said it.
+    asking: Lru,
+    associations: Lru,
+}
+
+async fn connection_task<T: Tunnel>(
+    connection: TcpStream,
+    proxy: &Proxy<T>,
+    asking: Held,
+    end: &CancellationToken,
+) -> Result<(), SocksError> {
+    connection.set_nodelay(true)?;
+    let local = connection.local_addr()?.ip().to_canonical();
+    let peer = connection.peer_addr()?.ip();
+    let handshake = timeout(proxy.handshake, handshake(connection, proxy.login.as_ref()));
+    let (protocol, command, address) = handshake.await.map_err(|_| SocksError::Slow)??;
+    drop(asking);
+    match command {
+        Socks5Command::TCPConnect => connect(protocol, address, proxy.objects, &proxy.tunnel).await,
+        Socks5Command::UDPAssociate => {
+            let socket = match UdpSocket::bind((local, 0)).await {
+                Ok(socket) => socket,
+                Err(error) => {
+                    protocol.reply_error(&ReplyError::GeneralFailure).await?;
+                    return Err(error.into());
+                }
+            };
+            let control = protocol.reply_success(socket.local_addr()?).await?;
+            let asked = AskedSource::new(peer, &address);
+            let held = proxy.associations.enter(end.clone());
+            associate(control, socket, asked, held, proxy).await?;
+            Ok(())
+        }
+        Socks5Command::TCPBind => {
+            protocol
+                .reply_error(&ReplyError::CommandNotSupported)
+                .await?;
+            Err(SocksError::Bind)
+        }
+    }
+}
+
+async fn handshake(
+    connection: TcpStream,
+    login: Option<&SocksLogin>,
+) -> Result<(Commanded, Socks5Command, TargetAddr), SocksServerError> {
+    let authenticated = match login {
+        None => Socks5ServerProtocol::accept_no_auth(connection).await?,
+        Some(login) => {
+            let check = |user: String, password: String| {
+                // Both are compared in full, so that the time taken tells nothing of where they differ.
+                same(&user, &login.user) & same(&password, &login.password)
+            };
+            Socks5ServerProtocol::accept_password_auth(connection, check)
+                .await?
+                .0
+        }
+    };
+    authenticated.read_command().await
+}
+
+/// Compares in time that depends on lengths only.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len()
+        && a.bytes()
+            .zip(b.bytes())
+            .fold(0, |differ, (a, b)| differ | (a ^ b))
+            == 0
+}
+
+async fn connect<T: Tunnel>(
+    protocol: Commanded,
+    address: TargetAddr,
+    objects: AsObjects,
+    tunnel: &T,
+) -> Result<(), SocksError> {
+    let target = match target(Protocol::Tcp, address) {
+        Ok(target) => target,
+        Err(error) => {
+            protocol.reply_error(&ReplyError::HostUnreachable).await?;
+            return Err(error.into());
+        }
+    };
+    let options = OpenOptions {
+        objects: objects.applies(target.port()),
+        ..OpenOptions::new(target.encode())
+    };
+    let mut flow = match tunnel.open_stream(options).await {
+        Ok(flow) => flow,
+        Err(error) => {
+            let reply = match error {
+                OpenError::NoSession(_) => ReplyError::NetworkUnreachable,
+                OpenError::TooManyFlows | OpenError::Refused(_) => ReplyError::GeneralFailure,
+            };
+            protocol.reply_error(&reply).await?;
+            return Err(error.into());
+        }
+    };
+    match reply::read(&mut flow).await {
+        Ok(Ok(bound)) => {
+            let connection = ResetOnDrop::new(protocol.reply_success(bound).await?)?;
+            relay(connection, &mut flow).await?;
+            Ok(())
+        }
+        Ok(Err(refusal)) => {
+            protocol.reply_error(&socks_reply(refusal)).await?;
+            Err(SocksError::Refused { target, refusal })
+        }
+        // The session ended while we waited.
+        Err(error) => {
+            protocol
+                .reply_error(&ReplyError::NetworkUnreachable)
+                .await?;
+            Err(error.into())
+        }
+    }
+}
+
+fn socks_reply(refusal: Refusal) -> ReplyError {
+    match refusal {
+        Refusal::NotAllowed => ReplyError::ConnectionNotAllowed,
+        Refusal::NetworkUnreachable => ReplyError::NetworkUnreachable,
+        Refusal::HostUnreachable | Refusal::NameNotFound => ReplyError::HostUnreachable,
+        Refusal::ConnectionRefused => ReplyError::ConnectionRefused,
+        Refusal::TimedOut => ReplyError::TtlExpired,
+        Refusal::Failed | Refusal::TooManyFlows | Refusal::BadTarget => ReplyError::GeneralFailure,
+    }
+}
+
+fn target(protocol: Protocol, address: TargetAddr) -> Result<Target, super::TargetError> {
+    match address {
+        TargetAddr::Ip(address) => Target::new(protocol, Host::Ip(address.ip()), address.port()),
+        TargetAddr::Domain(name, port) => Target::new(protocol, Host::Name(name), port),
+    }
+}
+
+/// Whose datagrams an association takes: those of the host that opened it, and of the port that it announced (RFC 1928
+/// section 7) or else of the first port that sends.
+struct AskedSource {
+    ip: IpAddr,
+    port: Option<u16>,
+}
+
+impl AskedSource {
+    fn new(peer: IpAddr, announced: &TargetAddr) -> Self {
+        let port = match announced {
+            TargetAddr::Ip(address) => Some(address.port()).filter(|port| *port != 0),
+            TargetAddr::Domain(..) => None,
+        };
+        AskedSource {
+            ip: peer.to_canonical(),
+            port,
+        }
+    }
+
+    fn takes(&mut self, from: SocketAddr) -> bool {
+        from.ip().to_canonical() == self.ip && *self.port.get_or_insert(from.port()) == from.port()
+    }
+}
+
+/// Carries the datagrams of one association until its control connection ends or the tasks drain.
+async fn associate<T: Tunnel>(
+    mut control: TcpStream,
+    socket: UdpSocket,
+    mut asked: AskedSource,
+    mut held: Held,
+    proxy: &Proxy<T>,
+) -> io::Result<()> {
+    let (tunnel, tasks) = (&proxy.tunnel, &proxy.tasks);
+    roomy(&socket);
+    let socket = Arc::new(socket);
+    let mut flows: Associations<Target, Bytes> = Associations::new(tasks.clone());
+    let ended = async {
+        // Nothing is said on it any more: anything but data is the end, and data is ignored.
+        let mut ignored = [0; 64];
+        while control.read(&mut ignored).await.is_ok_and(|read| read > 0) {}
+    };
+    tokio::pin!(ended);
+    let mut buffer = vec![0; MAX_DATAGRAM];
+    loop {
+        let received = tokio::select! {
+            () = tasks.draining() => return Ok(()),
+            () = &mut ended => return Ok(()),
+            received = socket.recv_from(&mut buffer) => received,
+        };
+        let (length, peer) = match received {
+            Ok(received) => received,
+            Err(error) => {
+                tracing::debug!(%error, "cannot receive a datagram");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        let Some((target, header, payload)) = unwrap(&buffer[..length]).await else {
+            tracing::debug!(%peer, "not a SOCKS datagram that this proxy carries");
+            continue;
+        };
+        if !asked.takes(peer) {
+            tracing::debug!(%peer, "a datagram of a stranger was dropped");
+            continue;
+        }
+        held.active();
+        flows
+            .send(&target, payload, |waiting| {
+                let options = OpenOptions::datagrams(target.encode());
+                let back = ReturnPath {
+                    socket: Arc::clone(&socket),
+                    peer,
+                    header: header.into(),
+                };
+                carry(tunnel.clone(), options, waiting, back)
+            })
+            .await;
+    }
+}
+
+/// Target, header of the answers, and payload. Fragments are dropped, as RFC 1928 section 7 allows.
+async fn unwrap(datagram: &[u8]) -> Option<(Target, Vec<u8>, Bytes)> {
+    let (fragment, address, payload) = parse_udp_request(datagram).await.ok()?;
+    if fragment != 0 {
+        return None;
+    }
+    let header = new_udp_header(address.clone()).ok()?;
+    let target = target(Protocol::Udp, address).ok()?;
+    Some((target, header, Bytes::copy_from_slice(payload)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PacketFlow;
+    use super::*;
+    use tokio::io::{AsyncWriteExt, DuplexStream};
+
+    /// Carries nothing.
+    #[derive(Clone)]
+    struct Nowhere;
+
+    impl Tunnel for Nowhere {
+        type Stream = DuplexStream;
+        type Packets = Nowhere;
+
+        async fn open_stream(&self, _: OpenOptions) -> Result<DuplexStream, OpenError> {
+            Err(OpenError::TooManyFlows)
+        }
+
+        async fn open_packets(&self, _: OpenOptions) -> Result<Nowhere, OpenError> {
+            Err(OpenError::TooManyFlows)
+        }
+    }
+
+    impl PacketFlow for Nowhere {
+        async fn send(&self, _: Bytes) -> io::Result<()> {
+            Ok(())
+        }
+
+        async fn recv(&self) -> Option<Bytes> {
+            None
+        }
+    }
+
+    /// A proxy for few connections.
+    async fn proxy(most: usize, handshake: Duration) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let proxy = Proxy {
+            tunnel: Nowhere,
+            login: None,
+            objects: AsObjects::Off,
+            tasks: Tasks::new(),
+            handshake,
+            asking: Lru::new(most),
+            associations: Lru::new(most),
+        };
+        tokio::spawn(serve_each(listener, Arc::new(proxy)));
+        address
+    }
+
+    /// Whether the proxy ends a connection to which it had nothing more to say.
+    async fn ended(stream: &mut TcpStream) -> bool {
+        stream.read(&mut [0]).await.unwrap_or(0) == 0
+    }
+
+    async fn answers_greeting(stream: &mut TcpStream) -> bool {
+        stream.write_all(&[5, 1, 0]).await.unwrap();
+        let mut answer = [0; 2];
+        stream.read_exact(&mut answer).await.is_ok() && answer == [5, 0]
+    }
+
+    /// The control connection of an association, and where its datagrams go.
+    async fn associated(proxy: SocketAddr) -> (TcpStream, SocketAddr) {
+        let mut stream = TcpStream::connect(proxy).await.unwrap();
+        assert!(answers_greeting(&mut stream).await);
+        let anywhere = [5, 3, 0, 1, 0, 0, 0, 0, 0, 0];
+        stream.write_all(&anywhere).await.unwrap();
+        let mut reply = [0; 10];
+        stream.read_exact(&mut reply).await.unwrap();
+        let port = u16::from_be_bytes([reply[8], reply[9]]);
+        (stream, SocketAddr::new(proxy.ip(), port))
+    }
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[tokio::test]
+    async fn those_who_do_not_say_what_they_want_give_way_the_oldest_first() {
+        let proxy = proxy(4, HOUR).await;
+        // They have said it.
+        let mut busy = [associated(proxy).await, associated(proxy).await];
+        let mut silent = Vec::new();
+        for number in 0..6 {
+            let mut stream = TcpStream::connect(proxy).await.unwrap();
+            // Not all, by some.
+            stream.write_all(&[5][..number % 2]).await.unwrap();
+            silent.push(stream);
+        }
+        assert!(ended(&mut silent[0]).await && ended(&mut silent[1]).await);
+        assert!(answers_greeting(&mut silent[2]).await);
+        for (stream, _) in &mut busy {
+            // What is said on it means nothing, and is taken.
+            stream.write_all(b"there").await.unwrap();
+            let nothing = timeout(Duration::from_millis(100), ended(stream));
+            assert!(nothing.await.is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn those_who_are_slow_to_say_what_they_want_are_given_up() {
+        let proxy = proxy(4, Duration::from_millis(50)).await;
+        let mut stream = TcpStream::connect(proxy).await.unwrap();
+        stream.write_all(&[5]).await.unwrap();
+        assert!(ended(&mut stream).await);
+    }
+
+    #[tokio::test]
+    async fn idle_associations_give_way_the_oldest_first() {
+        let proxy = proxy(2, HOUR).await;
+        let (mut first, relay) = associated(proxy).await;
+        let (mut second, _) = associated(proxy).await;
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let datagram = [0, 0, 0, 1, 127, 0, 0, 1, 0, 9, 7];
+        socket.send_to(&datagram, relay).await.unwrap();
+        let (mut third, _) = associated(proxy).await;
+        assert!(ended(&mut second).await);
+        let _fourth = associated(proxy).await;
+        assert!(ended(&mut first).await);
+        let nothing = timeout(Duration::from_millis(100), ended(&mut third));
+        assert!(nothing.await.is_err());
+    }
+}

@@ -1,0 +1,259 @@
+//! What the proxies need of a session: open flows at one end, accept them at the other.
+
+use bytes::Bytes;
+use marline::endpoint::{Blocks, Handle, Objects, TargetNews};
+use marline::identity::PublicKey;
+use marline_base::Rate;
+use marline_proto::sched::Choice;
+use marline_proto::stats::FlowCounters;
+use std::future::Future;
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// How a flow is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// What the flow is for, at most 512 bytes, opaque to the session. The proxies put a [`Target`](super::Target) here.
+    pub target: Bytes,
+    /// 0 (served first) to 7.
+    pub priority: u8,
+    /// The scheduler of what this end sends; `None` for the session's default.
+    pub scheduler: Option<Choice>,
+    /// How long a message is worth sending; `None` for as long as the flow lives.
+    pub lifetime: Option<Duration>,
+    /// Messages are delivered in order. Streams always are.
+    pub ordered: bool,
+    /// Most bytes of messages that may wait until a path has room for them; `None` for as many as may be on their way.
+    pub queue: Option<u64>,
+    /// A stream is carried as objects, cut where its bytes say that something ends; `scheduler` must serve objects then.
+    pub objects: bool,
+}
+
+impl OpenOptions {
+    /// Priority of a flow that asks for none.
+    pub const MIDDLE_PRIORITY: u8 = 3;
+
+    /// Lifetime of datagrams that belong to a program which knows nothing of lifetimes. After an outage of every path, a
+    /// program that sends datagrams is better served by new ones than by a backlog of old ones.
+    pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(3);
+
+    /// For a program's datagrams: given up after [`DATAGRAM_LIFETIME`](Self::DATAGRAM_LIFETIME), the rest by default.
+    pub fn datagrams(target: Bytes) -> Self {
+        OpenOptions {
+            lifetime: Some(Self::DATAGRAM_LIFETIME),
+            ..Self::new(target)
+        }
+    }
+
+    /// Everything but the target by default.
+    pub fn new(target: Bytes) -> Self {
+        OpenOptions {
+            target,
+            priority: Self::MIDDLE_PRIORITY,
+            scheduler: None,
+            lifetime: None,
+            ordered: false,
+            queue: None,
+            objects: false,
+        }
+    }
+}
+
+/// Why a flow could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The session is over, or not there yet.
+    #[error("no session with the server: {0}")]
+    NoSession(String),
+    /// The other end accepts no more flows at present.
+    #[error("too many open flows")]
+    TooManyFlows,
+    /// The options are not acceptable.
+    #[error("cannot open such a flow: {0}")]
+    Refused(String),
+}
+
+/// A reliable stream of bytes over a session.
+pub trait ByteFlow: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Is nothing more to be read because the flow was given up, at either end, or because the
+    /// session is over? Wakes the task when that comes about. For those who do not read for now,
+    /// and would not learn of it.
+    fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = cx;
+        Poll::Pending
+    }
+}
+
+/// For tests without a session.
+impl ByteFlow for tokio::io::DuplexStream {}
+
+/// A handle on a running session that opens flows. Cheap to clone.
+pub trait Tunnel: Clone + Send + Sync + 'static {
+    /// A reliable stream of bytes. `shutdown` finishes the sending half: what was written is delivered, also when the
+    /// stream is dropped right after. Dropping it before resets both halves, which the other end reads as an error of the
+    /// kind [`io::ErrorKind::ConnectionReset`].
+    type Stream: ByteFlow + 'static;
+    /// A flow of messages.
+    type Packets: PacketFlow;
+
+    /// Waits until there is a session. At once where there is no other way.
+    fn session_is_there(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
+    /// The longest message (bytes) that is sure to travel in one datagram on each of the session's paths; `None` while
+    /// there is no session, or where nothing is known of it.
+    fn room(&self) -> Option<usize> {
+        None
+    }
+
+    /// The session's paths by number, each with its cost rank.
+    fn costs(&self) -> Vec<(u64, u32)> {
+        Vec::new()
+    }
+
+    /// Opens a stream.
+    fn open_stream(
+        &self,
+        options: OpenOptions,
+    ) -> impl Future<Output = Result<Self::Stream, OpenError>> + Send;
+
+    /// Opens a flow of messages.
+    fn open_packets(
+        &self,
+        options: OpenOptions,
+    ) -> impl Future<Output = Result<Self::Packets, OpenError>> + Send;
+
+    /// Opens a flow of blocks. Not where there is no session behind it.
+    fn open_blocks(
+        &self,
+        options: OpenOptions,
+    ) -> impl Future<Output = Result<Blocks, OpenError>> + Send {
+        let _ = options;
+        let why = "blocks need a session".to_owned();
+        std::future::ready(Err(OpenError::Refused(why)))
+    }
+
+    /// Opens a flow of objects. Not where there is no session behind it.
+    fn open_objects(
+        &self,
+        options: OpenOptions,
+    ) -> impl Future<Output = Result<Objects, OpenError>> + Send {
+        let _ = options;
+        let why = "objects need a session".to_owned();
+        std::future::ready(Err(OpenError::Refused(why)))
+    }
+}
+
+/// A flow of messages whose boundaries are kept. Dropping it closes it.
+pub trait PacketFlow: Send + Sync + 'static {
+    /// Sends one message; waits while the session has no room for it. `send` and `recv` may wait at the same time.
+    ///
+    /// An error of the kind [`io::ErrorKind::InvalidInput`] means that this message is too large and the flow lives on;
+    /// any other error that the flow is over.
+    fn send(&self, message: Bytes) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Sends a message that has waited for so long already, which is taken from what it is worth sending. Flows without
+    /// lifetimes send it as any other.
+    fn send_waited(
+        &self,
+        message: Bytes,
+        waited: Duration,
+    ) -> impl Future<Output = io::Result<()>> + Send {
+        let _ = waited;
+        self.send(message)
+    }
+
+    /// The next message, or `None` when the flow is over.
+    fn recv(&self) -> impl Future<Output = Option<Bytes>> + Send;
+
+    /// Bounds what may wait at this end, as [`OpenOptions::queue`] does. Flows without queues do nothing with it.
+    fn set_queue(&self, _: Option<u64>) {}
+
+    /// Chooses the scheduler of what this end sends. Flows without schedulers do nothing with it.
+    fn set_scheduler(&self, _: Choice) {}
+
+    /// Says what rate the application needs; `None` to have it measured. Returns whether anybody looks after it: most
+    /// flows do nothing with it.
+    fn set_target(&self, _: Option<Rate>) -> bool {
+        false
+    }
+
+    /// Waits until the paths carry less than the target, or carry it again; `None` when the flow is over. May wait for
+    /// ever where nothing is known of it.
+    fn target_news(&self) -> impl Future<Output = Option<TargetNews>> + Send {
+        std::future::pending()
+    }
+
+    /// What the flow has counted; `None` where it does not count, or is forgotten.
+    fn counters(&self) -> Option<FlowCounters> {
+        None
+    }
+
+    /// Is the session over or about to be, and not this flow alone? Never where there is none behind it.
+    fn is_session_over(&self) -> bool {
+        false
+    }
+
+    /// Messages that the other end is not known to have and that are not given up, oldest first, each with how long it
+    /// has waited. Once the session is over, they may be sent over the next one; some may come there a second time.
+    fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+        Vec::new()
+    }
+}
+
+/// A server's endpoint, which lets clients in.
+pub trait Listen: Send + Sync + 'static {
+    /// The accepting end of a client's session.
+    type Session: Accept;
+
+    /// The next session, or `None` when no more can come. Cancel safe.
+    fn next_session(&self) -> impl Future<Output = Option<Self::Session>> + Send;
+}
+
+/// The accepting end of one session. Dropping it resets flows that are opened later; accepted ones live on.
+pub trait Accept: Send + 'static {
+    /// See [`Tunnel::Stream`].
+    type Stream: ByteFlow + 'static;
+    /// See [`Tunnel::Packets`].
+    type Packets: PacketFlow;
+
+    /// Who is at the other end; `None` where that is not known.
+    fn peer(&self) -> Option<PublicKey> {
+        None
+    }
+
+    /// The session itself; `None` where there is none behind it.
+    fn session(&self) -> Option<Handle> {
+        None
+    }
+
+    /// The next flow that the other end opened, or `None` when the session is over. Cancel safe.
+    fn next_flow(
+        &mut self,
+    ) -> impl Future<Output = Option<Incoming<Self::Stream, Self::Packets>>> + Send;
+}
+
+/// A flow that the other end opened.
+#[derive(Debug)]
+pub struct Incoming<S, P> {
+    /// What it is for, as the other end wrote it: to be trusted no further than any input.
+    pub target: Bytes,
+    /// The flow.
+    pub flow: IncomingFlow<S, P>,
+}
+
+/// An incoming flow by its kind.
+#[derive(Debug)]
+pub enum IncomingFlow<S, P> {
+    /// A stream of bytes.
+    Stream(S),
+    /// Messages.
+    Packets(P),
+    /// Blocks.
+    Blocks(Blocks),
+    /// Objects that are no connection's.
+    Objects(Objects),
+}

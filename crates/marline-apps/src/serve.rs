@@ -1,0 +1,151 @@
+//! What a server does with the flows of a client: hands each to what it is for.
+
+use crate::destination::{Destination, LiveName, Role};
+use crate::live::{Frames, Media, Outlets};
+use crate::proxy::places::Place;
+use crate::proxy::reply::Refusal;
+use crate::proxy::server::{datagrams, stream};
+use crate::proxy::{Accept, ByteFlow, Incoming, IncomingFlow, PacketFlow, Places, Targets, Tasks};
+use crate::tun::{self, Hub, Visitor};
+use std::sync::Arc;
+
+/// What a server lets its clients do.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// Which targets they may reach.
+    pub targets: Targets,
+    /// Where live flows end.
+    pub live: Outlets,
+    /// The tunnel, if there is one.
+    pub tunnel: Option<Hub>,
+    /// Flows that clients may have at a time.
+    pub places: Places,
+}
+
+/// Serves the flows of one session until it is over or the tasks drain.
+pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tasks: Tasks) {
+    let places = settings.places.clone();
+    let peer = session.peer();
+    let visitor = settings
+        .tunnel
+        .as_ref()
+        .zip(peer)
+        .map(|(hub, peer)| hub.visitor(peer, session.session()));
+    let visitor = visitor.map(Arc::new);
+    let finder = settings.targets.of(peer);
+    let finding = finder.while_held();
+    loop {
+        let incoming = tokio::select! {
+            () = tasks.draining() => break,
+            incoming = session.next_flow() => incoming,
+        };
+        let Some(Incoming { target, flow }) = incoming else {
+            return;
+        };
+        let place = places.take(peer);
+        let destination = Destination::decode(&target);
+        if let Ok(Destination::Live(name)) = destination {
+            spawn_live(flow, name, place, Arc::clone(&settings));
+            continue;
+        }
+        let (visitor, finder) = (visitor.clone(), finder.clone());
+        let draining = tasks.clone();
+        tasks.spawn(async move {
+            match flow {
+                IncomingFlow::Stream(flow) => match destination {
+                    Ok(Destination::Tunnel(role @ (Role::Lease { .. } | Role::Standing))) => {
+                        // Of the second kind a session has one at most, which takes no place.
+                        let _place = place.filter(|_| role != Role::Standing);
+                        tokio::select! {
+                            () = draining.draining() => {}
+                            () = of_tunnel(flow, role, visitor.as_deref()) => {}
+                        }
+                    }
+                    destination => {
+                        let target = match (&place, destination) {
+                            (None, _) => Err(Refusal::TooManyFlows),
+                            (Some(_), Ok(Destination::Host(target))) => Ok(target),
+                            (Some(_), _) => {
+                                tracing::debug!("a client asked for something that is no target");
+                                Err(Refusal::BadTarget)
+                            }
+                        };
+                        stream(flow, target, &finder).await;
+                    }
+                },
+                IncomingFlow::Packets(_) if place.is_none() => {
+                    tracing::debug!("a flow was refused: too many are open")
+                }
+                IncomingFlow::Packets(flow) => {
+                    let carry = async {
+                        match (destination, visitor.as_deref()) {
+                            (Ok(Destination::Tunnel(role)), Some(visitor)) => {
+                                visitor.carry(role, flow).await;
+                            }
+                            (Ok(Destination::Host(target)), _) => {
+                                datagrams(flow, target, &finder).await;
+                            }
+                            _ => tracing::debug!("a client asked for something that is no target"),
+                        }
+                    };
+                    tokio::select! {
+                        () = draining.draining() => {}
+                        () = carry => {}
+                    }
+                }
+                IncomingFlow::Blocks(_) | IncomingFlow::Objects(_) => {
+                    tracing::debug!("a client opened a flow of units for no live entry")
+                }
+            }
+        });
+    }
+    // Streams go on until the session is over, those of new senders, too; nobody waits for that.
+    tokio::spawn(async move {
+        let _finding = finding;
+        while let Some(Incoming { target, flow }) = session.next_flow().await {
+            if let Ok(Destination::Live(name)) = Destination::decode(&target) {
+                spawn_live(flow, name, places.take(peer), Arc::clone(&settings));
+            }
+        }
+    });
+}
+
+/// A stream to the tunnel: a client that asks for addresses, or who has them.
+async fn of_tunnel<S: ByteFlow>(flow: S, role: Role, visitor: Option<&Visitor>) {
+    match (role, visitor) {
+        (Role::Lease { mtu }, Some(visitor)) => visitor.lease(flow, mtu).await,
+        (Role::Lease { .. }, None) => {
+            tun::refuse(flow, "it has no tunnel; start it with --tun").await;
+        }
+        (_, Some(visitor)) => visitor.tell_standing(flow).await,
+        (_, None) => {}
+    }
+}
+
+/// Carries the flow of a client's live entry. A stream has no end to wait for when the server stops: it goes on until its
+/// session is over, so that its client knows what to send over the next one.
+fn spawn_live<S: Send + 'static, P: PacketFlow>(
+    flow: IncomingFlow<S, P>,
+    name: LiveName,
+    place: Option<Place>,
+    settings: Arc<ServerSettings>,
+) {
+    tokio::spawn(async move {
+        match place {
+            Some(_place) => live(flow, &name, &settings.live).await,
+            None => tracing::debug!("a live flow was refused: too many are open"),
+        }
+    });
+}
+
+async fn live<S, P: PacketFlow>(flow: IncomingFlow<S, P>, name: &LiveName, outlets: &Outlets) {
+    match flow {
+        IncomingFlow::Packets(flow) => outlets.carry(name, flow).await,
+        IncomingFlow::Blocks(flow) => outlets.carry(name, Frames::new(flow, None)).await,
+        IncomingFlow::Objects(flow) => {
+            let lifetime = flow.lifetime();
+            outlets.carry(name, Media::new(flow, lifetime)).await;
+        }
+        IncomingFlow::Stream(_) => tracing::debug!("a client opened a stream for a live entry"),
+    }
+}

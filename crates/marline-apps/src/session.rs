@@ -1,0 +1,197 @@
+//! Sessions over real carriers as the programs' side uses them: the traits of [`crate::proxy`].
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use marline_base::Rate;
+use marline_proto::FlowOptions;
+use marline_proto::sched::Choice;
+use marline_proto::stats::FlowCounters;
+use marline_proto::wire::FlowKind;
+
+use marline::endpoint::{
+    Accepted, Blocks, Client, Handle, Incomings, NoSession, Objects, Packets, Server, TargetNews,
+};
+use marline::identity::PublicKey;
+
+use crate::carried::Carried;
+use crate::live::LiveName;
+use crate::object_stream::ObjectStream;
+use crate::proxy::{
+    self, Accept, Incoming, IncomingFlow, Listen, OpenError, OpenOptions, PacketFlow, Tunnel,
+};
+
+impl PacketFlow for Packets {
+    async fn send(&self, message: Bytes) -> io::Result<()> {
+        Packets::send(self, message).await
+    }
+
+    async fn send_waited(&self, message: Bytes, waited: Duration) -> io::Result<()> {
+        Packets::send_waited(self, message, waited).await
+    }
+
+    async fn recv(&self) -> Option<Bytes> {
+        Packets::recv(self).await
+    }
+
+    fn set_queue(&self, queue: Option<u64>) {
+        Packets::set_queue(self, queue);
+    }
+
+    fn set_scheduler(&self, scheduler: Choice) {
+        Packets::set_scheduler(self, scheduler);
+    }
+
+    fn set_target(&self, target: Option<Rate>) -> bool {
+        Packets::set_target(self, target);
+        true
+    }
+
+    async fn target_news(&self) -> Option<TargetNews> {
+        Packets::target_news(self).await
+    }
+
+    fn counters(&self) -> Option<FlowCounters> {
+        Packets::counters(self)
+    }
+
+    fn is_session_over(&self) -> bool {
+        Packets::is_session_over(self)
+    }
+
+    fn unsettled(&self) -> Vec<(Bytes, Duration)> {
+        Packets::unsettled(self)
+    }
+}
+
+/// What a session is asked for a proxy's flow.
+fn flow_options(kind: FlowKind, options: OpenOptions) -> FlowOptions {
+    FlowOptions {
+        kind,
+        ordered: options.ordered || kind == FlowKind::Stream,
+        priority: options.priority,
+        lifetime: options.lifetime,
+        queue: options.queue,
+        scheduler: options.scheduler,
+        target: options.target,
+    }
+}
+
+/// A session's refusal in the proxies' words.
+fn refused(handle: &Handle, error: &marline_proto::OpenError) -> proxy::OpenError {
+    match error {
+        marline_proto::OpenError::TooManyFlows => proxy::OpenError::TooManyFlows,
+        marline_proto::OpenError::Closing => {
+            let why = handle.is_closed().map(|closed| closed.0.to_string());
+            proxy::OpenError::NoSession(why.unwrap_or_else(|| "it is about to end".into()))
+        }
+        error => proxy::OpenError::Refused(error.to_string()),
+    }
+}
+
+impl Accept for Incomings {
+    type Stream = Carried;
+    type Packets = Packets;
+
+    fn peer(&self) -> Option<PublicKey> {
+        Some(Incomings::peer(self))
+    }
+
+    fn session(&self) -> Option<Handle> {
+        Some(self.handle().clone())
+    }
+
+    async fn next_flow(&mut self) -> Option<Incoming<Carried, Packets>> {
+        let (info, flow) = Incomings::accept(self).await.ok()?;
+        let flow = match flow {
+            Accepted::Stream(stream) => IncomingFlow::Stream(Carried::Stream(stream)),
+            Accepted::Packets(packets) => IncomingFlow::Packets(packets),
+            // The objects of a live entry are datagrams; all others are a connection's bytes.
+            Accepted::Objects(objects) if LiveName::decode(&info.target).is_some() => {
+                IncomingFlow::Objects(objects)
+            }
+            Accepted::Objects(objects) => {
+                let stream = ObjectStream::new(objects);
+                IncomingFlow::Stream(Carried::Objects(Box::new(stream)))
+            }
+            Accepted::Blocks(blocks) => IncomingFlow::Blocks(blocks),
+        };
+        let target = info.target;
+        Some(Incoming { target, flow })
+    }
+}
+
+/// The session of the moment.
+fn current(client: &Client) -> Result<Handle, OpenError> {
+    client
+        .current()
+        .map_err(|NoSession(why)| OpenError::NoSession(why))
+}
+
+impl Tunnel for Client {
+    type Stream = Carried;
+    type Packets = Packets;
+
+    async fn session_is_there(&self) {
+        Client::session_is_there(self).await;
+    }
+
+    fn room(&self) -> Option<usize> {
+        /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long a session lasts.
+        const OVERHEAD: usize = 40;
+        let paths = self.current().ok()?.stats().paths;
+        let least = paths.iter().map(|path| path.max_datagram).min()?;
+        Some(least.saturating_sub(OVERHEAD))
+    }
+
+    fn costs(&self) -> Vec<(u64, u32)> {
+        let Ok(handle) = self.current() else {
+            return Vec::new();
+        };
+        let paths = handle.stats().paths;
+        paths.iter().map(|path| (path.id.0, path.cost)).collect()
+    }
+
+    async fn open_stream(&self, options: OpenOptions) -> Result<Carried, OpenError> {
+        let handle = current(self)?;
+        let opened = if options.objects {
+            let options = flow_options(FlowKind::Objects, options);
+            let objects = handle.open_objects(options);
+            objects.map(|objects| Carried::Objects(Box::new(ObjectStream::new(objects))))
+        } else {
+            let options = flow_options(FlowKind::Stream, options);
+            handle.open_stream(options).map(Carried::Stream)
+        };
+        opened.map_err(|error| refused(&handle, &error))
+    }
+
+    async fn open_packets(&self, options: OpenOptions) -> Result<Packets, OpenError> {
+        let handle = current(self)?;
+        let options = flow_options(FlowKind::Packets, options);
+        let packets = handle.open_packets(options);
+        packets.map_err(|error| refused(&handle, &error))
+    }
+
+    async fn open_blocks(&self, options: OpenOptions) -> Result<Blocks, OpenError> {
+        let handle = current(self)?;
+        let options = flow_options(FlowKind::Blocks, options);
+        let blocks = handle.open_blocks(options);
+        blocks.map_err(|error| refused(&handle, &error))
+    }
+
+    async fn open_objects(&self, options: OpenOptions) -> Result<Objects, OpenError> {
+        let handle = current(self)?;
+        let options = flow_options(FlowKind::Objects, options);
+        let objects = handle.open_objects(options);
+        objects.map_err(|error| refused(&handle, &error))
+    }
+}
+
+impl Listen for Server {
+    type Session = Incomings;
+
+    async fn next_session(&self) -> Option<Incomings> {
+        Server::accept(self).await
+    }
+}

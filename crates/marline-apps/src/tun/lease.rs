@@ -1,0 +1,323 @@
+//! How a client gets its addresses and keeps them: it asks, judges what is offered by its own
+//! configuration ([`Terms`](super::terms::Terms)), and sets the device up.
+
+use super::FLOW_QUEUE;
+use super::client::{Lease, Shared, carry};
+use super::hello::{Costs, OFFER_HEAD, Offer, Place, Standing};
+use super::queue::Queue;
+use super::setup::{Applied, Setup};
+use crate::destination::Role;
+use crate::proxy::{OpenOptions, Tasks, Tunnel};
+use marline::support::seldom::Seldom;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Smallest largest packet: what IPv6 asks of every link (RFC 8200 section 5). On paths with
+/// smaller datagrams larger packets travel in parts.
+const MIN_MTU: u16 = 1280;
+/// How long the server may take to offer a lease.
+const OFFER: Duration = Duration::from_secs(10);
+/// How often it is looked whether paths have come, gone or got another cost.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often it is looked what this host reaches without the tunnel.
+const LOOK_AROUND: Duration = Duration::from_secs(10);
+/// After a lease has ended or could not be asked for.
+const RETRY: Duration = Duration::from_millis(300);
+/// At most so long after several that ended at once: each may have this host run commands.
+const RETRY_MOST: Duration = Duration::from_secs(3);
+/// A lease that has lasted for so long did not end at once.
+const LASTING: Duration = Duration::from_secs(10);
+/// After the server has said that there is none, or has offered one that is not accepted.
+const REFUSED: Duration = Duration::from_secs(10);
+
+/// What was done to the device, and for what.
+#[derive(Debug)]
+struct Done {
+    places: Vec<Place>,
+    mtu: u16,
+    applied: Option<Applied>,
+}
+
+/// What is logged of leases; most of it is caused by the server.
+#[derive(Debug, Default)]
+struct Lines {
+    refused: Seldom,
+    unwelcome: Seldom,
+    shown: Seldom,
+    failed: Seldom,
+    granted: Seldom,
+    standing: Seldom,
+}
+
+/// Asks for a lease whenever there is a session and none, and sets the device up.
+pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks: Tasks) {
+    let mut done = Done {
+        places: Vec::new(),
+        mtu: 0,
+        applied: None,
+    };
+    let lines = Lines::default();
+    let mut complained = false;
+    let mut pause = RETRY;
+    loop {
+        let Some(room) = tunnel.room() else {
+            sleep(RETRY).await;
+            continue;
+        };
+        let most = u16::try_from(room).unwrap_or(u16::MAX).max(MIN_MTU);
+        let target = Role::Lease { mtu: most }.encode();
+        let Ok(mut stream) = tunnel.open_stream(OpenOptions::new(target)).await else {
+            sleep(RETRY).await;
+            continue;
+        };
+        let offer = timeout(OFFER, read_offer(&mut stream)).await;
+        let offer = offer.unwrap_or_else(|_| Err("the server did not answer".to_owned()));
+        let (mtu, mut places) = match offer {
+            Ok(offer) => offer,
+            Err(why) => {
+                if !std::mem::replace(&mut complained, true) {
+                    lines.refused.say(|left_out| {
+                        tracing::warn!("no addresses for the tunnel: {why}{left_out}");
+                    });
+                }
+                sleep(REFUSED).await;
+                continue;
+            }
+        };
+        judge(&shared, &mut places, &done.places, &lines).await;
+        if places.is_empty() {
+            drop(stream);
+            sleep(REFUSED).await;
+            continue;
+        }
+        complained = false;
+        let begun = Instant::now();
+        let mtu = mtu.clamp(MIN_MTU, most);
+        if (&done.places, done.mtu) != (&places, mtu) {
+            done = set_up(&shared, done, places.clone(), mtu, &lines).await;
+        }
+        let common = Arc::new(Queue::new());
+        shared.set_lease(Some(Arc::new(Lease {
+            mtu,
+            places,
+            common: Arc::clone(&common),
+        })));
+        carry_the_rest(&tunnel, &shared, &common, &tasks);
+        tokio::select! {
+            // Its end is the lease's.
+            _ = tell_costs(&tunnel, &mut stream) => {}
+            never = hear_standing(&tunnel, &shared, &lines) => match never {},
+            never = look_around(&shared) => match never {},
+        }
+        common.close();
+        shared.set_lease(None);
+        shared.set_standing(Standing::Alone);
+        pause = match begun.elapsed() >= LASTING {
+            true => RETRY,
+            false => (2 * pause).min(RETRY_MOST),
+        };
+        sleep(pause).await;
+    }
+}
+
+/// Leaves of `places` those that this client accepts, each as a single address, and says why it
+/// does not accept the others. `before` are in use.
+async fn judge(shared: &Shared, places: &mut Vec<Place>, before: &[Place], lines: &Lines) {
+    let elsewhere = shared.look().await;
+    places.retain_mut(|place| {
+        place.own = place.own.addr().into();
+        let verdict = shared.terms.place(place, before, &elsewhere);
+        if let Err(why) = &verdict {
+            lines.unwelcome.say(|left_out| {
+                tracing::warn!(
+                    "an address that the server offers is not accepted: {why}{left_out}"
+                );
+            });
+        }
+        verdict.is_ok()
+    });
+}
+
+/// Sets the device up for `places`, and undoes what was done for others.
+async fn set_up(
+    shared: &Shared,
+    before: Done,
+    places: Vec<Place>,
+    mtu: u16,
+    lines: &Lines,
+) -> Done {
+    match before.applied {
+        // The commands replace: connections inside the tunnel do not lose their address.
+        Some(applied) if before.places == places => applied.forget(),
+        // Runs commands.
+        applied => drop(spawn_blocking(move || drop(applied)).await),
+    }
+    let setup = Setup::client(&shared.device, &places, mtu, shared.terms.routes());
+    let applied = match shared.set_up {
+        true => setup.apply(CancellationToken::new()).await,
+        false => {
+            lines.shown.say(|_| setup.show());
+            Ok(Applied::default())
+        }
+    };
+    // The tunnel may be half set up by somebody else.
+    if let Err(error) = &applied {
+        lines.failed.say(|left_out| {
+            let hint = error.hint();
+            tracing::error!("the tunnel was not set up: {error}; {hint}{left_out}");
+        });
+    }
+    lines.granted.say(|left_out| {
+        let own = places.iter().map(|place| place.own.to_string());
+        let addresses: Vec<String> = own.collect();
+        tracing::info!(
+            "tunnel {}: {}, packets of up to {mtu} bytes{left_out}",
+            shared.device,
+            addresses.join(", ")
+        );
+    });
+    Done {
+        places,
+        mtu,
+        applied: applied.ok(),
+    }
+}
+
+/// Carries what belongs to no conversation that this host began.
+fn carry_the_rest<T: Tunnel>(tunnel: &T, shared: &Arc<Shared>, common: &Arc<Queue>, tasks: &Tasks) {
+    let options = OpenOptions {
+        queue: Some(FLOW_QUEUE),
+        ..OpenOptions::datagrams(Role::Common.encode())
+    };
+    let (common, shared) = (Arc::clone(common), Arc::clone(shared));
+    let carried = carry(tunnel.clone(), options, common, shared, None);
+    let draining = tasks.clone();
+    tasks.spawn(async move {
+        tokio::select! {
+            () = draining.draining() => {}
+            () = carried => {}
+        }
+    });
+}
+
+/// Tells the server what the paths cost, whenever that changes, until the stream ends.
+async fn tell_costs<T: Tunnel>(tunnel: &T, stream: &mut T::Stream) -> io::Result<()> {
+    let mut told = Costs::default();
+    let mut nothing = [0];
+    loop {
+        let costs = Costs(tunnel.costs());
+        if costs != told {
+            stream.write_all(&costs.encode()).await?;
+            stream.flush().await?;
+            told = costs;
+        }
+        if let Ok(ended) = timeout(LOOK, stream.read(&mut nothing)).await {
+            // The server says nothing more.
+            return ended.map(|_| ());
+        }
+    }
+}
+
+/// What has no end of its own.
+enum Never {}
+
+/// Hears from the server who has this client's addresses, if it says so.
+async fn hear_standing<T: Tunnel>(tunnel: &T, shared: &Shared, lines: &Lines) -> Never {
+    let options = OpenOptions::new(Role::Standing.encode());
+    if let Ok(mut stream) = tunnel.open_stream(options).await {
+        let _ = stream.flush().await;
+        while let Ok(byte) = stream.read_u8().await {
+            let Some(standing) = Standing::decode(byte) else {
+                continue;
+            };
+            let before = shared.set_standing(standing);
+            if before != standing {
+                lines
+                    .standing
+                    .say(|left_out| log(&shared.device, standing, &left_out));
+            }
+            let answered = stream.write_u8(byte).await;
+            if answered.and(stream.flush().await).is_err() {
+                break;
+            }
+        }
+    }
+    std::future::pending().await
+}
+
+fn log(device: &str, standing: Standing, left_out: &dyn std::fmt::Display) {
+    const MEND: &str = "give every machine a key of its own: `marline identity new`, and --allow-client at the server";
+    match standing {
+        Standing::Alone => {
+            tracing::info!("tunnel {device}: the addresses are this machine's alone{left_out}");
+        }
+        Standing::Shared => tracing::warn!(
+            "tunnel {device}: another machine uses this one's key; the addresses are this one's, and that one gets \
+             nothing. {MEND}{left_out}"
+        ),
+        Standing::SetAside => tracing::warn!(
+            "tunnel {device}: another machine uses this one's key and has the addresses now; nothing comes here until \
+             its session ends. {MEND}{left_out}"
+        ),
+    }
+}
+
+async fn look_around(shared: &Shared) -> Never {
+    loop {
+        sleep(LOOK_AROUND).await;
+        shared.look().await;
+    }
+}
+
+/// The largest packet and the addresses, or why there are none.
+async fn read_offer<S>(stream: &mut S) -> Result<(u16, Vec<Place>), String>
+where
+    S: AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    // There is nothing to say but what opened it.
+    let _ = stream.flush().await;
+    let mut bytes = vec![0; OFFER_HEAD];
+    let ended = |_| {
+        "the server knows of no tunnels; is it as new as this client, and started with --tun?"
+            .to_owned()
+    };
+    stream.read_exact(&mut bytes).await.map_err(ended)?;
+    let rest = Offer::rest([bytes[0], bytes[1], bytes[2]]).map_err(|error| error.to_string())?;
+    bytes.resize(OFFER_HEAD + rest, 0);
+    stream
+        .read_exact(&mut bytes[OFFER_HEAD..])
+        .await
+        .map_err(ended)?;
+    match Offer::decode(&bytes) {
+        Ok(Offer::Granted { mtu, places }) => Ok((mtu, places)),
+        Ok(Offer::Refused(why)) => Err(format!("the server says: {why}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Cursor;
+
+    proptest! {
+        #[test]
+        fn whatever_a_server_answers_is_an_offer_or_a_reason(
+            kind in 0..3u8,
+            length in 0..600u16,
+            body in proptest::collection::vec(any::<u8>(), 0..600),
+        ) {
+            let bytes = [&[kind][..], &length.to_be_bytes(), &body].concat();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            if let Ok((mtu, places)) = runtime.block_on(read_offer(&mut Cursor::new(bytes))) {
+                prop_assert!(mtu >= MIN_MTU && (1..=2).contains(&places.len()));
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A tunnel for IP packets: programs that know nothing of Marline, and of proxies, use the session all the same.
+//!
+//! The client's device is a network interface; what the kernel sends there goes to the server's device, and from there
+//! wherever the server's kernel routes it. Every conversation (addresses, protocol, ports) has a flow of its own, so that
+//! one that waits for a lost packet holds nobody else up. `docs/TUNNEL.md` has the user's view.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `packet.rs`, `checksum.rs` | IP headers |
+//! | `key.rs` | which packets belong together |
+//! | `mss.rs`, `icmp.rs` | what is done about packets that are too large or forbidden |
+//! | `rules.rs` | which conversations are carried how |
+//! | `queue.rs` | what waits for a flow |
+//! | `pool.rs`, `leases.rs`, `lease_file.rs` | addresses inside the tunnel |
+//! | `guests.rs` | which clients a server has, and which session of a key has its addresses |
+//! | `gate.rs` | what a server lets through |
+//! | `hello.rs` | how client and server speak of the tunnel |
+//! | `device.rs` | the network interface |
+//! | `setup.rs`, `remains.rs` | addresses, routes, forwarding and address translation, and what a killed run left of them |
+//! | `lease.rs`, `terms.rs`, `elsewhere.rs` | how a client gets addresses, and what it takes from its server |
+//! | `client.rs`, `server.rs` | the two ends |
+//! | `options.rs` | how it is wanted |
+//! | `view.rs`, `status.rs` | what a client's tunnel tells |
+
+mod checksum;
+mod client;
+#[cfg(target_os = "linux")]
+mod device;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_device.rs"]
+mod device;
+mod elsewhere;
+mod gate;
+mod guests;
+mod hello;
+mod icmp;
+mod key;
+mod lease;
+mod lease_file;
+mod leases;
+mod mss;
+mod options;
+mod packet;
+mod pool;
+mod queue;
+mod remains;
+mod rules;
+mod server;
+mod setup;
+pub mod status;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use crate::destination::Role;
+pub use client::ClientTunnel;
+pub use device::{Device, DeviceError};
+pub use gate::Gate;
+pub use hello::{Costs, OFFER_HEAD, Offer, OfferError, Place, Standing};
+pub use icmp::{Refusal, answer};
+pub use key::Key;
+pub use leases::LeasesError;
+pub use mss::clamp;
+pub use options::{TunIn, TunOut, TunSetup};
+pub use packet::{Fragment, Packet, PacketError};
+pub use pool::Pool;
+pub use rules::{Rule, Rules};
+pub(crate) use server::refuse;
+pub use server::{Hub, ServerTunnel, Visitor};
+pub use setup::{Applied, SetupError};
+pub use view::View;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+/// The device's name when none is given.
+pub const DEVICE: &str = "marline0";
+
+/// Bytes that wait in a flow until a path has room for them: enough to fill what becomes free at once, and for a scheduler
+/// to see that the paths are full. What waits longer does so before it, where CoDel bounds the time.
+const FLOW_QUEUE: u64 = 32 << 10;
+
+/// Packets to and from the kernel.
+#[derive(Debug)]
+struct Port {
+    incoming: mpsc::Receiver<Vec<u8>>,
+    outgoing: mpsc::Sender<Bytes>,
+}
+
+/// A server's tunnel could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerTunnelError {
+    /// The device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The state file.
+    #[error(transparent)]
+    Leases(#[from] LeasesError),
+    /// What sets the device up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+}
+
+impl ServerTunnelError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            ServerTunnelError::Device(error) => error.hint(),
+            ServerTunnelError::Leases(_) => {
+                "mend the file, or remove it: clients get new addresses then"
+            }
+            ServerTunnelError::Setup(error) => error.hint(),
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs to.
+
+use super::gate::Gate;
+use super::guests::{Guest, Guests, Sign};
+use super::hello::{Costs, Offer, Place, Standing};
+use super::icmp::{Refusal, answer};
+use super::key::Key;
+use super::lease_file::{LastWrite, LeaseFile};
+use super::packet::Packet;
+use super::pool::Pool;
+use super::queue::Queue;
+use super::remains::Remains;
+use super::setup::{Applied, Setup};
+use super::{Device, FLOW_QUEUE, Port, ServerTunnelError};
+use crate::destination::Role;
+use crate::proxy::associations::send;
+use crate::proxy::idle::Idle;
+use crate::proxy::policy::Judge;
+use crate::proxy::{PacketFlow, Tasks};
+use crate::tun::{TunOut, TunSetup};
+use bytes::Bytes;
+use marline::endpoint::Handle;
+use marline::identity::PublicKey;
+use marline::support::lock;
+use marline::support::seldom::Seldom;
+use marline_proto::sched::Choice;
+use marline_proto::wire::PathId;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Largest packet of the server's device; a client may have smaller ones, and senders are told so.
+const MTU: u16 = 1500;
+/// Smallest largest packet that a client may ask for (RFC 8200 section 5).
+const MIN_MTU: u16 = 1280;
+/// A flow that is quiet for so long is closed; longer than the client's own limit.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// A server's tunnel, opened and set up, and not yet served.
+#[derive(Debug)]
+pub struct ServerTunnel {
+    device: Device,
+    gate: Gate,
+    pool: Pool,
+    leases: LeaseFile,
+    by_cost: Option<Choice>,
+    /// Undone when the tunnel ends.
+    applied: Option<Applied>,
+}
+
+impl ServerTunnel {
+    /// Opens the device and, if that is asked for, sets it up. `key` is the server's, by which it has a network of its
+    /// own where none is configured. `stop` ends the setup and undoes it.
+    ///
+    /// # Errors
+    /// The device, the state file, a command that sets the device up, or `stop` during those.
+    pub async fn open(
+        config: &TunOut,
+        judge: Judge,
+        key: PublicKey,
+        stop: CancellationToken,
+    ) -> Result<Self, ServerTunnelError> {
+        let pool = config
+            .pool
+            .unwrap_or_else(|| Pool::of_server(key.as_bytes()));
+        let leases = LeaseFile::load(config.state.clone())?;
+        let device = Device::open(&config.device)?;
+        let setup = Setup::server(
+            device.name(),
+            &pool,
+            MTU,
+            config.setup != TunSetup::WithoutNat,
+            Remains::beside(config.state.as_deref()),
+        );
+        let applied = match config.setup {
+            TunSetup::Off => {
+                setup.show();
+                None
+            }
+            TunSetup::On | TunSetup::WithoutNat => Some(setup.apply(stop).await?),
+        };
+        tracing::info!("tunnel {}: clients have addresses of {pool}", device.name());
+        Ok(ServerTunnel {
+            device,
+            gate: Gate::new(pool, judge, config.peers),
+            pool,
+            leases,
+            by_cost: config.by_cost,
+            applied,
+        })
+    }
+
+    /// Begins to carry packets, as tasks.
+    pub fn serve(self, tasks: &Tasks) -> Hub {
+        let port = self.device.serve(tasks);
+        let hub = Hub::serve(self.gate, self.pool, self.leases, self.by_cost, port, tasks);
+        let (draining, applied) = (tasks.clone(), self.applied);
+        tasks.spawn(async move {
+            let _applied = applied;
+            draining.draining().await;
+        });
+        hub
+    }
+}
+
+/// A running tunnel of a server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Hub(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    gate: Gate,
+    pool: Pool,
+    /// The scheduler of what is sent to clients whose paths have different costs; `None` for the session's default.
+    by_cost: Option<Choice>,
+    leases: Arc<LeaseFile>,
+    guests: Mutex<Guests>,
+    kernel: mpsc::Sender<Bytes>,
+    /// What is logged of a pool that is used up.
+    used_up: Seldom,
+}
+
+/// One session of a client, which may or may not ask for a lease.
+#[derive(Debug)]
+pub struct Visitor {
+    hub: Hub,
+    peer: PublicKey,
+    session: Option<Handle>,
+    guest: Mutex<Option<Arc<Guest>>>,
+}
+
+impl Hub {
+    /// Carries packets between `port` and clients, and keeps leases, as tasks.
+    pub(super) fn serve(
+        gate: Gate,
+        pool: Pool,
+        leases: LeaseFile,
+        by_cost: Option<Choice>,
+        port: Port,
+        tasks: &Tasks,
+    ) -> Hub {
+        let leases = Arc::new(leases);
+        let hub = Hub(Arc::new(Inner {
+            gate,
+            pool,
+            by_cost,
+            leases: Arc::clone(&leases),
+            guests: Mutex::default(),
+            kernel: port.outgoing.clone(),
+            used_up: Seldom::default(),
+        }));
+        let (inner, draining) = (Arc::clone(&hub.0), tasks.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                () = draining.draining() => {}
+                () = inner.carry_back(port) => {}
+            }
+        });
+        let draining = tasks.clone();
+        tasks.spawn(async move {
+            let last = LastWrite(leases);
+            tokio::select! {
+                () = draining.draining() => {}
+                () = last.0.keep(|snapshot| Arc::clone(&last.0).write(snapshot)) => {}
+            }
+        });
+        hub
+    }
+
+    /// A session with `peer`.
+    pub fn visitor(&self, peer: PublicKey, session: Option<Handle>) -> Visitor {
+        Visitor {
+            hub: self.clone(),
+            peer,
+            session,
+            guest: Mutex::default(),
+        }
+    }
+}
+
+/// Tells a client that asks for a lease that there is none to be had.
+pub(crate) async fn refuse<S: AsyncWrite + Unpin>(mut stream: S, why: &str) {
+    let refused = Offer::Refused(why.to_owned()).encode();
+    if stream.write_all(&refused).await.is_ok() {
+        let _ = stream.shutdown().await;
+    }
+}
+
+impl Inner {
+    /// Carries what the kernel hands over to whom it is for.
+    async fn carry_back(&self, mut port: Port) {
+        while let Some(bytes) = port.incoming.recv().await {
+            let Ok(packet) = Packet::parse(&bytes) else {
+                continue;
+            };
+            let Some(guest) = lock(&self.guests).at(packet.destination).cloned() else {
+                continue;
+            };
+            if !self.gate.back(&bytes, &packet) {
+                continue;
+            }
+            if packet.dont_fragment && bytes.len() > usize::from(guest.mtu) {
+                // From the client's address: the kernel takes none from outside that have its own.
+                let from = packet.destination;
+                if let Some(told) = answer(&bytes, &packet, from, Refusal::TooBig(guest.mtu)) {
+                    let _ = self.kernel.try_send(told.into());
+                }
+                continue;
+            }
+            if let Some(queue) = guest.queue(Key::of(&packet).reversed()) {
+                queue.push(bytes.into());
+            }
+        }
+    }
+
+    /// What is answered to a packet, from the server's address of its family.
+    fn tell(&self, bytes: &[u8], packet: &Packet, refusal: Refusal) -> Option<Bytes> {
+        let servers = self.pool.server().into_iter().map(|net| net.addr());
+        let from = servers
+            .into_iter()
+            .find(|server| server.is_ipv4() == packet.source.is_ipv4())?;
+        answer(bytes, packet, from, refusal).map(Bytes::from)
+    }
+}
+
+/// Lets the guest go when it is dropped.
+struct Stay<'a>(&'a Visitor, &'a Arc<Guest>);
+
+impl Drop for Stay<'_> {
+    fn drop(&mut self) {
+        let Stay(visitor, guest) = self;
+        lock(&visitor.hub.0.guests).leave(guest);
+        lock(&visitor.guest).take_if(|current| Arc::ptr_eq(current, guest));
+        guest.ended.cancel();
+    }
+}
+
+impl Visitor {
+    /// Gives the client its addresses for as long as `stream` is open, or until the session asks
+    /// again.
+    pub(crate) async fn lease<S: AsyncRead + AsyncWrite + Unpin>(&self, mut stream: S, mtu: u16) {
+        let inner = &self.hub.0;
+        let Some((guest, places)) = self.arrive(mtu) else {
+            inner.used_up.say(|left_out| {
+                tracing::warn!("the tunnel's pool {} is used up{left_out}", inner.pool);
+            });
+            return refuse(stream, "all of its tunnel's addresses are in use").await;
+        };
+        let _stay = Stay(self, &guest);
+        inner.leases.is_kept(&self.peer).await;
+        let offer = Offer::Granted {
+            mtu: guest.mtu,
+            places,
+        };
+        let said = stream.write_all(&offer.encode()).await;
+        if said.and(stream.flush().await).is_err() {
+            return;
+        }
+        // Its end is the lease's.
+        tokio::select! {
+            _ = self.hear_costs(&mut stream, &guest) => {}
+            () = guest.ended.cancelled() => {}
+        }
+    }
+
+    /// Makes the client known, with the addresses that are its own. `None` when there are none
+    /// left.
+    fn arrive(&self, mtu: u16) -> Option<(Arc<Guest>, Vec<Place>)> {
+        let inner = &self.hub.0;
+        // Held to the end: nobody else is given the addresses of somebody who is about to be known.
+        let mut guests = lock(&inner.guests);
+        let present = |key: &PublicKey| guests.is_present(key);
+        let number = inner.leases.take(&inner.pool, self.peer, present)?;
+        let own = inner.pool.client(number);
+        let places = own.iter().zip(inner.pool.server());
+        let places = places.map(|(own, server)| Place {
+            own: *own,
+            server: server.addr(),
+        });
+        let addresses = own.iter().map(|net| net.addr()).collect();
+        let guest = Arc::new(Guest::new(self.peer, addresses, mtu.clamp(MIN_MTU, MTU)));
+        let before = lock(&self.guest).replace(Arc::clone(&guest));
+        if let Some(before) = before {
+            guests.leave(&before);
+            before.ended.cancel();
+        }
+        guests.arrive(&guest);
+        Some((guest, places.collect()))
+    }
+
+    /// Tells the client who has its addresses, and hears whether it is there.
+    pub(crate) async fn tell_standing<S: AsyncRead + AsyncWrite>(&self, stream: S) {
+        let Some(guest) = lock(&self.guest).clone() else {
+            return;
+        };
+        let (mut answers, mut told) = tokio::io::split(stream);
+        let (mut standing, over) = guest.standing();
+        let tell = async {
+            loop {
+                let now = *standing.borrow_and_update();
+                told.write_u8(now.encode()).await?;
+                told.flush().await?;
+                standing.changed().await.map_err(io::Error::other)?;
+            }
+        };
+        let hear = async {
+            loop {
+                if answers.read_u8().await? == Standing::SetAside.encode() {
+                    self.sees(&guest, Sign::Answer);
+                }
+            }
+        };
+        let _: io::Result<()> = tokio::select! {
+            ended = tell => ended,
+            ended = hear => ended,
+            () = over.cancelled() => Ok(()),
+        };
+    }
+
+    /// Takes note of what `guest` does though another session has its addresses.
+    fn sees(&self, guest: &Guest, sign: Sign) {
+        if guest.shows(sign) {
+            lock(&self.hub.0.guests).judge(&guest.key);
+        }
+    }
+
+    /// Takes over what the client says its paths cost, until the stream ends.
+    async fn hear_costs<S: AsyncRead + Unpin>(
+        &self,
+        stream: &mut S,
+        guest: &Guest,
+    ) -> io::Result<()> {
+        loop {
+            let rest = Costs::rest(stream.read_u8().await?).map_err(io::Error::other)?;
+            let mut bytes = vec![0; rest];
+            stream.read_exact(&mut bytes).await?;
+            let costs = Costs::decode(&bytes);
+            guest.by_cost.store(costs.differ(), Ordering::Relaxed);
+            for (path, cost) in costs.0 {
+                // It may have gone meanwhile.
+                let _ = self
+                    .session
+                    .as_ref()
+                    .map(|s| s.set_cost(PathId(path), cost));
+            }
+        }
+    }
+
+    /// Carries a flow of the tunnel both ways until either side ends it or it has been quiet for long.
+    pub(crate) async fn carry<P: PacketFlow>(&self, role: Role, flow: P) {
+        let Some(guest) = lock(&self.guest).clone() else {
+            tracing::debug!("a client without a lease opened a flow of the tunnel");
+            return;
+        };
+        flow.set_queue(Some(FLOW_QUEUE));
+        if guest.by_cost.load(Ordering::Relaxed)
+            && let Some(scheduler) = self.hub.0.by_cost
+        {
+            flow.set_scheduler(scheduler);
+        }
+        let queue = Arc::new(Queue::new());
+        let common = role == Role::Common;
+        if common {
+            *lock(&guest.common) = Some(Arc::clone(&queue));
+        }
+        let mut key = None;
+        let idle = Idle::new(IDLE);
+        let out = async {
+            while let Some(message) = flow.recv().await {
+                idle.touch();
+                let packet = match Packet::parse(&message) {
+                    Ok(packet) => packet,
+                    Err(error) => {
+                        tracing::debug!(%error, "a client sent what is no packet");
+                        continue;
+                    }
+                };
+                if !self.hub.0.gate.out(&guest.own, &message, &packet) {
+                    tracing::debug!(to = %packet.destination, "a packet in the tunnel is not allowed");
+                    if guest.own.contains(&packet.source)
+                        && !self.hub.0.gate.is_undecided(packet.destination)
+                        && let Some(told) = self.hub.0.tell(&message, &packet, Refusal::Prohibited)
+                    {
+                        queue.push(told);
+                    }
+                    continue;
+                }
+                if key.is_none() && !common {
+                    let its = Key::of(&packet);
+                    lock(&guest.flows).insert(its, Arc::clone(&queue));
+                    key = Some(its);
+                }
+                self.sees(&guest, Sign::Packet);
+                if self.hub.0.kernel.send(message).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let back = async {
+            while let Some(packet) = queue.pop().await {
+                idle.touch();
+                send(&flow, packet).await?;
+            }
+            io::Result::Ok(())
+        };
+        let quiet = async {
+            match common {
+                true => std::future::pending().await,
+                false => idle.expired().await,
+            }
+        };
+        tokio::select! {
+            () = out => {}
+            _ = back => {}
+            () = quiet => {}
+        }
+        guest.forget(&queue, key);
+    }
+}

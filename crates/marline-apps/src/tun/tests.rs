@@ -1,0 +1,525 @@
+//! Clients and a server with a tunnel, in memory: only their devices are missing, and the session
+//! between them.
+
+use super::client::Shared;
+use super::elsewhere::Elsewhere;
+use super::gate::Gate;
+use super::hello::{OFFER_HEAD, Offer, Place, Standing};
+use super::lease_file::LeaseFile;
+use super::packet::UDP;
+use super::packet::tests::v4;
+use super::server::{Hub, Visitor};
+use super::{Port, Rules};
+use crate::destination::Role;
+use crate::proxy::policy::tests::judge;
+use crate::proxy::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
+use crate::tun::TunIn;
+use bytes::Bytes;
+use marline::identity::PublicKey;
+use marline::support::lock;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+const OWN: [u8; 4] = [10, 77, 0, 2];
+const SERVER: [u8; 4] = [10, 77, 0, 1];
+/// More than anything here takes but for what is waited for on purpose.
+const SOON: Duration = Duration::from_millis(900);
+
+/// A flow that a client opened, at the server.
+#[derive(Debug)]
+enum Opened {
+    Stream(DuplexStream),
+    Packets(Pipe),
+}
+
+/// The client's end of a session.
+#[derive(Debug, Clone)]
+struct Session(mpsc::UnboundedSender<(Bytes, Opened)>);
+
+#[derive(Debug)]
+struct Pipe {
+    out: mpsc::Sender<Bytes>,
+    incoming: AsyncMutex<mpsc::Receiver<Bytes>>,
+}
+
+fn pipe() -> (Pipe, Pipe) {
+    let ((to_far, at_far), (to_near, at_near)) = (mpsc::channel(64), mpsc::channel(64));
+    let end = |out, incoming| Pipe {
+        out,
+        incoming: AsyncMutex::new(incoming),
+    };
+    (end(to_far, at_near), end(to_near, at_far))
+}
+
+impl PacketFlow for Pipe {
+    async fn send(&self, message: Bytes) -> io::Result<()> {
+        let sent = self.out.send(message).await;
+        sent.map_err(|_| io::ErrorKind::ConnectionReset.into())
+    }
+
+    async fn recv(&self) -> Option<Bytes> {
+        self.incoming.lock().await.recv().await
+    }
+}
+
+impl Session {
+    fn open(&self, options: OpenOptions, flow: Opened) -> Result<(), OpenError> {
+        let over = |_| OpenError::NoSession("it is over".into());
+        self.0.send((options.target, flow)).map_err(over)
+    }
+}
+
+impl Tunnel for Session {
+    type Stream = DuplexStream;
+    type Packets = Pipe;
+
+    fn room(&self) -> Option<usize> {
+        Some(1400)
+    }
+
+    async fn open_stream(&self, options: OpenOptions) -> Result<DuplexStream, OpenError> {
+        let (near, far) = duplex(4096);
+        self.open(options, Opened::Stream(far))?;
+        Ok(near)
+    }
+
+    async fn open_packets(&self, options: OpenOptions) -> Result<Pipe, OpenError> {
+        let (near, far) = pipe();
+        self.open(options, Opened::Packets(far))?;
+        Ok(near)
+    }
+}
+
+/// A client with a tunnel, and what goes between it and its kernel.
+struct Machine {
+    from_kernel: mpsc::Sender<Vec<u8>>,
+    to_kernel: mpsc::Receiver<Bytes>,
+    shared: Arc<Shared>,
+    _tasks: Tasks,
+}
+
+impl Machine {
+    fn new(session: Session, routes: &[&str]) -> Machine {
+        let (from_kernel, incoming) = mpsc::channel(64);
+        let (outgoing, to_kernel) = mpsc::channel(64);
+        let config = TunIn {
+            device: "tun7".into(),
+            setup: false,
+            routes: routes.iter().map(|net| net.parse().unwrap()).collect(),
+            rules: Rules::default(),
+        };
+        let device = config.device.clone();
+        let look = |_: &str| Elsewhere::default();
+        let shared = Shared::new(device, config, outgoing.clone(), look);
+        let tasks = Tasks::new();
+        let port = Port { incoming, outgoing };
+        Arc::clone(&shared).serve(port, &session, &tasks);
+        Machine {
+            from_kernel,
+            to_kernel,
+            shared,
+            _tasks: tasks,
+        }
+    }
+
+    /// The last byte of the next packet for its kernel, if one comes.
+    async fn gets(&mut self) -> Option<u8> {
+        let packet = timeout(SOON, self.to_kernel.recv()).await.ok()??;
+        packet.last().copied()
+    }
+
+    async fn leased(&self) -> Option<(u16, Vec<String>)> {
+        sleep(SOON).await;
+        let lease = self.shared.lease()?;
+        let own = lease.places.iter().map(|place| place.own.to_string());
+        Some((lease.mtu, own.collect()))
+    }
+}
+
+/// A server with a tunnel, and what its kernel sends.
+struct Server {
+    hub: Hub,
+    from_kernel: mpsc::Sender<Vec<u8>>,
+    _to_kernel: mpsc::Receiver<Bytes>,
+    _tasks: Tasks,
+}
+
+impl Server {
+    fn new() -> Server {
+        let (from_kernel, incoming) = mpsc::channel(64);
+        let (outgoing, to_kernel) = mpsc::channel(64);
+        let pool = "10.77.0.0/24".parse().unwrap();
+        let gate = Gate::new(pool, judge(&["10.77.0.1"], &[], &[], &[]), false);
+        let (port, tasks) = (Port { incoming, outgoing }, Tasks::new());
+        let leases = LeaseFile::load(None).unwrap();
+        Server {
+            hub: Hub::serve(gate, pool, leases, None, port, &tasks),
+            from_kernel,
+            _to_kernel: to_kernel,
+            _tasks: tasks,
+        }
+    }
+
+    fn visitor(&self) -> Arc<Visitor> {
+        let key = PublicKey::from_bytes([7; 32]);
+        Arc::new(self.hub.visitor(key, None))
+    }
+
+    /// A machine, and its session at this server, which is over when that is dropped.
+    fn machine(&self) -> (Machine, Over) {
+        let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
+        let visitor = self.visitor();
+        let session = tokio::spawn(async move {
+            let mut running = JoinSet::new();
+            while let Some((target, flow)) = flows.recv().await {
+                let visitor = Arc::clone(&visitor);
+                running.spawn(async move {
+                    match (Role::decode(&target).unwrap(), flow) {
+                        (Role::Lease { mtu }, Opened::Stream(flow)) => {
+                            visitor.lease(flow, mtu).await;
+                        }
+                        (Role::Standing, Opened::Stream(flow)) => visitor.tell_standing(flow).await,
+                        (role, Opened::Packets(flow)) => visitor.carry(role, flow).await,
+                        (role, flow) => panic!("{role:?} by {flow:?}"),
+                    }
+                });
+            }
+        });
+        (Machine::new(Session(opened), &[]), Over(session))
+    }
+
+    /// Its kernel sends this byte to the clients' address.
+    async fn sends(&self, byte: u8) {
+        self.from_kernel
+            .send(packet(SERVER, OWN, byte))
+            .await
+            .unwrap();
+    }
+}
+
+struct Over(JoinHandle<()>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn packet(from: impl Into<Ipv4Addr>, to: impl Into<Ipv4Addr>, byte: u8) -> Vec<u8> {
+    let mut bytes = v4(UDP, &[0, 53, 0x30, 0x39, 0, 9, 0, 0, byte]);
+    bytes[12..16].copy_from_slice(&from.into().octets());
+    bytes[16..20].copy_from_slice(&to.into().octets());
+    bytes
+}
+
+/// What is logged from here on in this thread, at the levels that everybody sees.
+fn log() -> (Arc<Mutex<Vec<u8>>>, impl Drop) {
+    struct Into(Arc<Mutex<Vec<u8>>>);
+    impl io::Write for Into {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            lock(&self.0).extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let log = Arc::<Mutex<Vec<u8>>>::default();
+    let its = Arc::clone(&log);
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::INFO)
+        .with_ansi(false)
+        .with_writer(move || Into(Arc::clone(&its)))
+        .finish();
+    (log, tracing::subscriber::set_default(subscriber))
+}
+
+fn lines(log: &Mutex<Vec<u8>>, what: &str) -> usize {
+    let bytes = lock(log);
+    let text = String::from_utf8_lossy(&bytes);
+    text.lines().filter(|line| line.contains(what)).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_of_two_machines_with_one_key_goes_on_when_the_second_leaves() {
+    let (log, _guard) = log();
+    let server = Server::new();
+    let (mut first, _session) = server.machine();
+    sleep(SOON).await;
+    server.sends(1).await;
+    assert_eq!(first.gets().await, Some(1));
+    assert_eq!(first.shared.standing(), Standing::Alone);
+
+    let (mut second, session) = server.machine();
+    sleep(SOON).await;
+    server.sends(2).await;
+    assert_eq!((second.gets().await, first.gets().await), (Some(2), None));
+    assert_eq!(first.shared.standing(), Standing::SetAside);
+    assert_eq!(second.shared.standing(), Standing::Shared);
+    assert_eq!(lines(&log, "is in use twice"), 1);
+    assert_eq!(lines(&log, "has the addresses now"), 1);
+    assert_eq!(lines(&log, "that one gets nothing"), 1);
+
+    drop(session);
+    sleep(SOON).await;
+    server.sends(3).await;
+    assert_eq!(first.gets().await, Some(3));
+    assert_eq!(first.shared.standing(), Standing::Alone);
+    assert_eq!(lines(&log, "not in use twice any more"), 1);
+    assert_eq!(lines(&log, "this machine's alone"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_machines_that_alternate_do_not_flood_the_log() {
+    let (log, _guard) = log();
+    let server = Server::new();
+    let (_first, _session) = server.machine();
+    for _ in 0..50 {
+        let (_second, _over) = server.machine();
+        sleep(Duration::from_millis(100)).await;
+    }
+    let all = [
+        "has the addresses now",
+        "this machine's alone",
+        "is in use twice",
+        "not in use twice",
+    ]
+    .map(|what| lines(&log, what));
+    assert!(all.iter().all(|count| *count <= 4), "{all:?}");
+    assert!(all[0] > 0 && all[2] > 0, "{all:?}");
+}
+
+/// A session that has a lease and does nothing more, as a machine that crashed leaves it.
+async fn lingering(visitor: Arc<Visitor>) -> DuplexStream {
+    let (mut near, far) = duplex(4096);
+    tokio::spawn(async move { visitor.lease(far, 1400).await });
+    let mut head = [0; OFFER_HEAD];
+    near.read_exact(&mut head).await.unwrap();
+    near
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_crash_has_left_of_a_session_is_no_second_machine() {
+    let (log, _guard) = log();
+    let server = Server::new();
+    let visitor = server.visitor();
+    let _lease = lingering(Arc::clone(&visitor)).await;
+    let (mut again, _session) = server.machine();
+    sleep(SOON).await;
+    server.sends(1).await;
+    assert_eq!(again.gets().await, Some(1));
+    // What was under way when it crashed.
+    let (late, flow) = pipe();
+    let its = Arc::clone(&visitor);
+    tokio::spawn(async move { its.carry(Role::Conversation, flow).await });
+    late.send(packet(OWN, SERVER, 1).into()).await.unwrap();
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(again.shared.standing(), Standing::Alone);
+    assert_eq!(lines(&log, "twice"), 0);
+    // A machine that lives, with a program that knows nothing of standings.
+    late.send(packet(OWN, SERVER, 2).into()).await.unwrap();
+    sleep(SOON).await;
+    assert_eq!(again.shared.standing(), Standing::Shared);
+    assert_eq!(lines(&log, "is in use twice"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_has_one_lease_however_often_it_asks() {
+    let (log, _guard) = log();
+    let server = Server::new();
+    let visitor = server.visitor();
+    let mut first = lingering(Arc::clone(&visitor)).await;
+    let mut leases = Vec::new();
+    for _ in 0..1000 {
+        leases.push(lingering(Arc::clone(&visitor)).await);
+    }
+    let mut rest = Vec::new();
+    let ended = timeout(SOON, first.read_to_end(&mut rest)).await;
+    assert!(ended.is_ok(), "the first is over");
+    let all = lines(&log, "");
+    assert!(all <= 5, "{all} lines");
+    drop(leases);
+    sleep(SOON).await;
+    let (mut machine, _session) = server.machine();
+    sleep(SOON).await;
+    server.sends(1).await;
+    assert_eq!(machine.gets().await, Some(1));
+}
+
+/// A server that offers this whenever it is asked, and what its client may send to it on the common
+/// flow.
+fn hostile(offer: Offer) -> (Session, mpsc::UnboundedReceiver<Pipe>) {
+    let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
+    let (to_test, commons) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Some((target, flow)) = flows.recv().await {
+            match (Role::decode(&target), flow) {
+                (Some(Role::Lease { .. }), Opened::Stream(mut flow)) => {
+                    flow.write_all(&offer.encode()).await.unwrap();
+                    kept.push(flow);
+                }
+                (Some(Role::Common), Opened::Packets(flow)) => to_test.send(flow).unwrap(),
+                // As a server does that knows no standings.
+                (_, flow) => drop(flow),
+            }
+        }
+    });
+    (Session(opened), commons)
+}
+
+fn granted(mtu: u16, own: &str, server: &str) -> Offer {
+    Offer::Granted {
+        mtu,
+        places: vec![Place {
+            own: own.parse().unwrap(),
+            server: server.parse().unwrap(),
+        }],
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hostile_server_gives_one_address_and_no_network() {
+    for (mtu, own, server, leased) in [
+        (
+            1400,
+            "10.77.0.2/8",
+            "10.77.0.1",
+            Some((1400, "10.77.0.2/32")),
+        ),
+        (
+            65_535,
+            "10.77.0.2/0",
+            "192.168.0.1",
+            Some((1400, "10.77.0.2/32")),
+        ),
+        (1280, "fd77::2/1", "fd77::1", Some((1280, "fd77::2/128"))),
+        (1400, "8.0.0.2/8", "8.0.0.1", None),
+        (1400, "10.77.0.2/24", "8.8.8.8", None),
+        (1400, "127.0.0.2/8", "127.0.0.1", None),
+        (
+            1400,
+            "198.51.100.2/24",
+            "198.51.100.1",
+            Some((1400, "198.51.100.2/32")),
+        ),
+    ] {
+        let (session, _commons) = hostile(granted(mtu, own, server));
+        let machine = Machine::new(session, &["198.51.100.0/24"]);
+        let leased = leased.map(|(mtu, own)| (mtu, vec![own.to_owned()]));
+        assert_eq!(machine.leased().await, leased, "{own}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn packets_of_a_hostile_server_are_dropped_and_said_now_and_then() {
+    let (log, _guard) = log();
+    let (session, mut commons) = hostile(granted(1400, "10.77.0.2/0", "10.77.0.1"));
+    let mut machine = Machine::new(session, &["198.51.100.0/24"]);
+    let common = commons.recv().await.unwrap();
+    for from in [
+        [8, 0, 0, 1],
+        [10, 77, 0, 3],
+        [192, 168, 1, 1],
+        OWN,
+        [127, 0, 0, 1],
+    ] {
+        for _ in 0..10 {
+            common.send(packet(from, OWN, 1).into()).await.unwrap();
+        }
+    }
+    common
+        .send(packet(SERVER, [10, 77, 0, 9], 2).into())
+        .await
+        .unwrap();
+    common.send(Bytes::from_static(b"no packet")).await.unwrap();
+    common.send(packet(SERVER, OWN, 3).into()).await.unwrap();
+    common
+        .send(packet([198, 51, 100, 7], OWN, 4).into())
+        .await
+        .unwrap();
+    assert_eq!(machine.gets().await, Some(3));
+    assert_eq!(machine.gets().await, Some(4));
+    assert_eq!(machine.gets().await, None);
+    assert_eq!(machine.shared.strays(), 52);
+    let said = lines(&log, "was dropped");
+    assert!((1..=4).contains(&said), "{said} lines");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_leases_back_at_once_is_asked_now_and_then() {
+    let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
+    let _machine = Machine::new(Session(opened), &[]);
+    let (log, _guard) = log();
+    let counted = tokio::spawn(async move {
+        let (mut count, mut number) = (0, 2);
+        while let Some((target, flow)) = flows.recv().await {
+            if let (Some(Role::Lease { .. }), Opened::Stream(mut flow)) =
+                (Role::decode(&target), flow)
+            {
+                (count, number) = (count + 1, number ^ 1);
+                let offer = granted(1400, &format!("10.77.0.{number}/24"), "10.77.0.1");
+                flow.write_all(&offer.encode()).await.unwrap();
+                if count == 20 {
+                    break;
+                }
+            }
+        }
+    });
+    let begun = tokio::time::Instant::now();
+    counted.await.unwrap();
+    assert!(begun.elapsed() > Duration::from_secs(45));
+    assert!(lines(&log, "packets of up to") <= 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_says_of_standings_that_are_not_known_is_ignored() {
+    let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
+    let machine = Machine::new(Session(opened), &[]);
+    let mut kept = Vec::new();
+    while let Some((target, flow)) = flows.recv().await {
+        match (Role::decode(&target), flow) {
+            (Some(Role::Lease { .. }), Opened::Stream(mut flow)) => {
+                let offer = granted(1400, "10.77.0.2/24", "10.77.0.1");
+                flow.write_all(&offer.encode()).await.unwrap();
+                kept.push(flow);
+            }
+            (Some(Role::Standing), Opened::Stream(mut flow)) => {
+                flow.write_all(&[9, 2, 255, 7]).await.unwrap();
+                assert_eq!(flow.read_u8().await.unwrap(), 2);
+                break;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(machine.shared.standing(), Standing::SetAside);
+    assert!(machine.leased().await.is_some());
+    let _ = machine.from_kernel.send(packet(OWN, SERVER, 1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_told_of_its_standing_by_one_stream_however_often_it_asks() {
+    let server = Server::new();
+    let visitor = server.visitor();
+    let _lease = lingering(Arc::clone(&visitor)).await;
+    let mut streams = Vec::new();
+    for _ in 0..100 {
+        let (mut near, far) = duplex(64);
+        let visitor = Arc::clone(&visitor);
+        tokio::spawn(async move { visitor.tell_standing(far).await });
+        assert_eq!(near.read_u8().await.unwrap(), Standing::Alone.encode());
+        streams.push(near);
+    }
+    let mut last = streams.pop().unwrap();
+    for mut stream in streams {
+        assert!(timeout(SOON, stream.read_u8()).await.unwrap().is_err());
+    }
+    let (_second, _session) = server.machine();
+    assert_eq!(last.read_u8().await.unwrap(), Standing::SetAside.encode());
+}

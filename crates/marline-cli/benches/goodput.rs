@@ -1,0 +1,446 @@
+//! Bulk goodput over two unshaped loopback paths, beside the bare QUIC library that sends the same
+//! datagrams without Marline: `cargo bench -p marline-cli --bench goodput [-- SECONDS PAIRS]`.
+//!
+//! Both run in this process, sender and receiver on a thread and a runtime each, interleaved pair
+//! by pair, so that drift of the machine hits both alike. What counts is goodput per CPU second of
+//! both ends together. Goal: at least 60 % of the bare library's. With `ours` among the arguments
+//! only Marline runs, for a profiler.
+
+#![allow(clippy::print_stdout, reason = "a benchmark reports on stdout")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use marline::carrier::{Attempt, CarrierChoice, Dial, ListenConfig, Listener, PathCarrier};
+use marline::endpoint::{Accepted, Driver, Handle};
+use marline::identity::{AllowList, Identity};
+use marline_proto::path::PathParams;
+use marline_proto::wire::{FlowKind, Params, PathId};
+use marline_proto::{Config, FlowOptions, Session, Side};
+use rustix::time::{ClockId, clock_gettime};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Datagrams that the bare sender keeps in flight on each path.
+const WINDOW: u64 = 256;
+const PATHS: u64 = 2;
+
+/// Goodput and what it cost.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    bytes: u64,
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl Measured {
+    fn gbps(&self) -> f64 {
+        self.bytes as f64 * 8e-9 / self.wall.as_secs_f64()
+    }
+
+    fn gbit_per_cpu_second(&self) -> f64 {
+        self.bytes as f64 * 8e-9 / self.cpu.as_secs_f64()
+    }
+}
+
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Runs sender and receiver on a thread each; `received` counts the receiver's bytes.
+fn measure<S, R>(span: Duration, sender: S, receiver: R) -> Result<Measured, Failure>
+where
+    S: FnOnce(SocketAddr, Arc<Shared>) -> Result<(), Failure> + Send + 'static,
+    R: FnOnce(mpsc::Sender<SocketAddr>, Arc<Shared>) -> Result<(), Failure> + Send + 'static,
+{
+    let shared = Arc::new(Shared::default());
+    let (tell, told) = mpsc::channel();
+    let receiving = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || receiver(tell, shared))
+    };
+    let addr = told.recv()?;
+    let sending = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || sender(addr, shared))
+    };
+    // Windows open and rates are learnt before the clock starts.
+    thread::sleep(span / 4);
+    let (start, cpu_start) = (Instant::now(), cpu());
+    let before = shared.bytes.load(Ordering::Relaxed);
+    thread::sleep(span);
+    let measured = Measured {
+        bytes: shared.bytes.load(Ordering::Relaxed) - before,
+        wall: start.elapsed(),
+        cpu: cpu() - cpu_start,
+    };
+    shared.stop.store(true, Ordering::Relaxed);
+    sending.join().map_err(|_| "the sender panicked")??;
+    receiving.join().map_err(|_| "the receiver panicked")??;
+    Ok(measured)
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    bytes: AtomicU64,
+    datagrams: [AtomicU64; PATHS as usize],
+    stop: AtomicBool,
+}
+
+impl Shared {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?)
+}
+
+fn any_port() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+mod bare {
+    //! quinn alone, configured as the carrier configures it.
+
+    use super::*;
+    use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+    use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
+
+    #[derive(Clone, Debug)]
+    struct Unlimited;
+
+    impl quinn::congestion::ControllerFactory for Unlimited {
+        fn build(self: Arc<Self>, _: Instant, _: u16) -> Box<dyn quinn::congestion::Controller> {
+            Box::new(Self)
+        }
+    }
+
+    impl quinn::congestion::Controller for Unlimited {
+        fn on_congestion_event(&mut self, _: Instant, _: Instant, _: bool, _: u64) {}
+        fn on_mtu_update(&mut self, _: u16) {}
+        fn window(&self) -> u64 {
+            1 << 40
+        }
+        fn clone_box(&self) -> Box<dyn quinn::congestion::Controller> {
+            Box::new(self.clone())
+        }
+        fn initial_window(&self) -> u64 {
+            1 << 40
+        }
+        fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+            self
+        }
+    }
+
+    fn transport() -> Arc<TransportConfig> {
+        let mut acks = quinn::AckFrequencyConfig::default();
+        acks.ack_eliciting_threshold(200_u32.into())
+            .max_ack_delay(Some(Duration::from_millis(25)))
+            .reordering_threshold(0_u32.into());
+        let mut transport = TransportConfig::default();
+        transport
+            .congestion_controller_factory(Arc::new(Unlimited))
+            .initial_mtu(1400)
+            .min_mtu(1400)
+            .mtu_discovery_config(None)
+            .ack_frequency_config(Some(acks))
+            .datagram_send_buffer_size(128 << 10)
+            .datagram_receive_buffer_size(Some(4 << 20));
+        Arc::new(transport)
+    }
+
+    /// A certificate that is made once and known to both ends.
+    #[derive(Clone, Debug)]
+    pub(super) struct Certificate {
+        der: CertificateDer<'static>,
+        key: Vec<u8>,
+    }
+
+    impl Certificate {
+        pub(super) fn new() -> Result<Self, Failure> {
+            let made = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
+            Ok(Self {
+                der: made.cert.der().clone(),
+                key: made.signing_key.serialize_der(),
+            })
+        }
+    }
+
+    fn socket() -> Result<std::net::UdpSocket, Failure> {
+        let socket = std::net::UdpSocket::bind(any_port())?;
+        let options = socket2::SockRef::from(&socket);
+        options.set_recv_buffer_size(4 << 20)?;
+        options.set_send_buffer_size(4 << 20)?;
+        Ok(socket)
+    }
+
+    pub(super) fn receive(
+        certificate: &Certificate,
+        tell: &mpsc::Sender<SocketAddr>,
+        shared: &Arc<Shared>,
+    ) -> Result<(), Failure> {
+        runtime()?.block_on(async {
+            let key = PrivatePkcs8KeyDer::from(certificate.key.clone());
+            let mut server =
+                ServerConfig::with_single_cert(vec![certificate.der.clone()], key.into())?;
+            server.transport_config(transport());
+            let endpoint = Endpoint::new(
+                quinn::EndpointConfig::default(),
+                Some(server),
+                socket()?,
+                Arc::new(quinn::TokioRuntime),
+            )?;
+            tell.send(endpoint.local_addr()?)?;
+            let mut readers = Vec::new();
+            for path in 0..PATHS as usize {
+                let incoming = endpoint.accept().await.ok_or("the endpoint closed")?;
+                let connection = incoming.await?;
+                let shared = Arc::clone(shared);
+                readers.push(tokio::spawn(async move {
+                    while let Ok(datagram) = connection.read_datagram().await {
+                        // The first byte tells the sender's path, whatever order they came in.
+                        let path = usize::from(datagram[0]).min(path.max(PATHS as usize - 1));
+                        shared.datagrams[path].fetch_add(1, Ordering::Relaxed);
+                        shared
+                            .bytes
+                            .fetch_add(datagram.len() as u64, Ordering::Relaxed);
+                    }
+                }));
+            }
+            for reader in readers {
+                reader.await?;
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn send(
+        certificate: &Certificate,
+        addr: SocketAddr,
+        shared: &Arc<Shared>,
+    ) -> Result<(), Failure> {
+        runtime()?.block_on(async {
+            let mut roots = quinn::rustls::RootCertStore::empty();
+            roots.add(certificate.der.clone())?;
+            let mut client = ClientConfig::with_root_certificates(Arc::new(roots))?;
+            client.transport_config(transport());
+            let mut writers = Vec::new();
+            for path in 0..PATHS as usize {
+                let endpoint = Endpoint::new(
+                    quinn::EndpointConfig::default(),
+                    None,
+                    socket()?,
+                    Arc::new(quinn::TokioRuntime),
+                )?;
+                let connection = endpoint
+                    .connect_with(client.clone(), addr, "localhost")?
+                    .await?;
+                let shared = Arc::clone(shared);
+                writers.push(tokio::spawn(async move {
+                    let mut datagram = vec![0; 1350];
+                    datagram[0] = path as u8;
+                    let datagram = Bytes::from(datagram);
+                    let mut sent = 0;
+                    while !shared.stopped() {
+                        let arrived = shared.datagrams[path].load(Ordering::Relaxed);
+                        if sent < arrived + WINDOW {
+                            connection.send_datagram_wait(datagram.clone()).await?;
+                            sent += 1;
+                        } else {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                    connection.close(0_u32.into(), b"");
+                    endpoint.wait_idle().await;
+                    Ok::<(), Failure>(())
+                }));
+            }
+            for writer in writers {
+                writer.await??;
+            }
+            Ok(())
+        })
+    }
+}
+
+mod ours {
+    //! A whole Marline session: one stream over both paths.
+
+    use super::*;
+
+    fn session(side: Side, params: &[u8]) -> Result<(Driver, Handle), Failure> {
+        let peer = Params::decode(params)?;
+        let (driver, handle) =
+            Driver::new(|now| Session::new(now, side, Config::default(), peer, 1))?;
+        Ok((driver, handle))
+    }
+
+    fn params() -> Bytes {
+        let mut params = Vec::new();
+        Config::default().params().encode(&mut params);
+        params.into()
+    }
+
+    fn add(handle: &Handle, path: PathId, carrier: PathCarrier) -> Result<(), Failure> {
+        use marline::carrier::Carrier as _;
+        let params = PathParams {
+            max_datagram: carrier.max_datagram(),
+            rtt: carrier.rtt(),
+            ..PathParams::default()
+        };
+        Ok(handle.add_path(path, "bench", &params, Box::new(carrier))?)
+    }
+
+    pub(super) fn receive(
+        (server, client): (&Identity, &Identity),
+        tell: &mpsc::Sender<SocketAddr>,
+        shared: &Arc<Shared>,
+    ) -> Result<(), Failure> {
+        runtime()?.block_on(async {
+            let allowed = AllowList::from_keys([client.public_key()]);
+            let config = ListenConfig::new(vec![any_port()]);
+            let mut listener = Listener::bind(config, server, allowed)?;
+            tell.send(listener.local_addrs()[0])?;
+            let Attempt::New(attempt) = listener.accept().await else {
+                return Err("a session was expected".into());
+            };
+            let (driver, handle) = session(Side::Server, attempt.params())?;
+            let path = attempt.path();
+            let (carrier, key) = attempt.accept(params())?;
+            add(&handle, path, carrier)?;
+            tokio::spawn(driver);
+            for _ in 1..PATHS {
+                let Attempt::Join(attempt) = listener.accept().await else {
+                    return Err("a path was expected".into());
+                };
+                let path = attempt.path();
+                add(&handle, path, attempt.accept(&key)?)?;
+            }
+            let (_, Accepted::Stream(mut stream)) = handle.accept().await? else {
+                return Err("a stream was expected".into());
+            };
+            let mut buf = vec![0; 256 << 10];
+            while !shared.stopped() {
+                match stream.read(&mut buf).await {
+                    Ok(read) => shared.bytes.fetch_add(read as u64, Ordering::Relaxed),
+                    // The sender may hear of the end first.
+                    Err(_) if shared.stopped() => break,
+                    Err(error) => return Err(error.into()),
+                };
+            }
+            handle.close(0, "measured");
+            handle.closed().await;
+            Ok(())
+        })
+    }
+
+    pub(super) fn send(
+        (server, client): (&Identity, &Identity),
+        addr: SocketAddr,
+        shared: &Arc<Shared>,
+    ) -> Result<(), Failure> {
+        runtime()?.block_on(async {
+            let dial = Dial {
+                carrier: CarrierChoice::Quic,
+                ..Dial::new(addr, server.public_key())
+            };
+            let opened = dial
+                .connect(client)
+                .await?
+                .open(PathId(0), params())
+                .await?;
+            let (driver, handle) = session(Side::Client, &opened.params)?;
+            add(&handle, PathId(0), opened.carrier)?;
+            tokio::spawn(driver);
+            for path in 1..PATHS {
+                let dialled = dial.connect(client).await?;
+                add(
+                    &handle,
+                    PathId(path),
+                    dialled.join(&opened.key, PathId(path)).await?,
+                )?;
+            }
+            let mut stream = handle.open_stream(FlowOptions::new(FlowKind::Stream))?;
+            let data = vec![0; 256 << 10];
+            while !shared.stopped() && stream.write_all(&data).await.is_ok() {}
+            if std::env::var_os("MARLINE_BENCH_STATS").is_some() {
+                println!("{:#?}", handle.stats());
+            }
+            handle.close(0, "measured");
+            handle.closed().await;
+            Ok(())
+        })
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() -> Result<(), Failure> {
+    let numbers: Vec<f64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
+    let span = Duration::from_secs_f64(numbers.first().copied().unwrap_or(2.0));
+    let pairs = numbers.get(1).map_or(5, |&n| n as usize).max(1);
+    let (server, client) = (
+        Arc::new(Identity::generate()?),
+        Arc::new(Identity::generate()?),
+    );
+    let run_ours = || {
+        let keys = [(); 2].map(|()| (Arc::clone(&server), Arc::clone(&client)));
+        let [a, b] = keys;
+        measure(
+            span,
+            move |addr, shared| ours::send((&a.0, &a.1), addr, &shared),
+            move |tell, shared| ours::receive((&b.0, &b.1), &tell, &shared),
+        )
+    };
+    if std::env::args().any(|a| a == "ours") {
+        let ours = run_ours()?;
+        let (gbps, per_cpu) = (ours.gbps(), ours.gbit_per_cpu_second());
+        println!("marline alone: {gbps:.2} Gb/s, {per_cpu:.2} Gb per CPU second");
+        return Ok(());
+    }
+    let certificate = bare::Certificate::new()?;
+    println!("{PATHS} unshaped loopback paths, {pairs} interleaved pairs of {span:?}");
+    println!("                bare quinn            marline               ratio per CPU second");
+    let mut ratios = Vec::new();
+    let mut walls = Vec::new();
+    for _ in 0..pairs {
+        let (a, b) = (certificate.clone(), certificate.clone());
+        let bare = measure(
+            span,
+            move |addr, shared| bare::send(&a, addr, &shared),
+            move |tell, shared| bare::receive(&b, &tell, &shared),
+        )?;
+        let ours = run_ours()?;
+        let ratio = ours.gbit_per_cpu_second() / bare.gbit_per_cpu_second();
+        println!(
+            "                {:5.2} Gb/s {:5.2} Gb/CPU-s  {:5.2} Gb/s {:5.2} Gb/CPU-s  {:.2}",
+            bare.gbps(),
+            bare.gbit_per_cpu_second(),
+            ours.gbps(),
+            ours.gbit_per_cpu_second(),
+            ratio
+        );
+        ratios.push(ratio);
+        walls.push(ours.gbps() / bare.gbps());
+    }
+    println!(
+        "median ratio: {:.2} per CPU second (goal 0.60), {:.2} of wall-clock goodput",
+        median(ratios),
+        median(walls)
+    );
+    Ok(())
+}

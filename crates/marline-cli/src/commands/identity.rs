@@ -1,0 +1,125 @@
+//! `marline identity`: this host's key pair.
+
+use super::{CliError, output};
+use crate::config::default_identity;
+use clap::Subcommand;
+use marline::identity::{ConnectionString, HostPort, Identity};
+use serde::Serialize;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// Make or show this host's key pair.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  marline identity new                       once on every host
+  marline identity show                      the key for the server's --allow-client
+  marline identity show --address vpn.example.com
+                                             on the server: the connection string for --server")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a key pair; an existing one is never overwritten.
+    New {
+        /// Key file [default: $XDG_CONFIG_HOME/marline/identity].
+        file: Option<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the public key, or a connection string.
+    Show {
+        /// Key file [default: $XDG_CONFIG_HOME/marline/identity].
+        file: Option<PathBuf>,
+        /// Print the connection string of a server with this key at this address. Give it once for each address.
+        #[arg(long, value_name = "HOST[:PORT]")]
+        address: Vec<HostPort>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Shown {
+    file: PathBuf,
+    public_key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection_string: Option<String>,
+}
+
+pub(super) fn run(args: Args) -> Result<(), CliError> {
+    match args.action {
+        Action::New { file, json } => {
+            let file = key_file(file)?;
+            let public_key = make(&file)?.public_key().to_string();
+            if json {
+                output::json(&Shown {
+                    file,
+                    public_key,
+                    connection_string: None,
+                })
+            } else {
+                tracing::info!("new key pair in {}; its public half:", file.display());
+                output::line(&public_key)
+            }
+        }
+        Action::Show {
+            file,
+            address,
+            json,
+        } => {
+            let file = key_file(file)?;
+            let key = Identity::load(&file)
+                .map_err(CliError::runtime)?
+                .public_key();
+            let connection_string = match address.is_empty() {
+                true => None,
+                false => {
+                    let string = ConnectionString::new(key, address).map_err(CliError::usage)?;
+                    Some(string.to_string())
+                }
+            };
+            if json {
+                output::json(&Shown {
+                    file,
+                    public_key: key.to_string(),
+                    connection_string,
+                })
+            } else {
+                output::line(&connection_string.unwrap_or_else(|| key.to_string()))
+            }
+        }
+    }
+}
+
+fn key_file(file: Option<PathBuf>) -> Result<PathBuf, CliError> {
+    file.or_else(default_identity).ok_or_else(|| {
+        CliError::usage("there is no place for a key file: neither XDG_CONFIG_HOME nor HOME is set")
+            .hint("name the file: marline identity new FILE")
+    })
+}
+
+fn make(file: &Path) -> Result<Identity, CliError> {
+    if let Some(folder) = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| {
+            CliError::runtime(format!(
+                "cannot make the folder {}: {error}",
+                folder.display()
+            ))
+        })?;
+    }
+    let identity = Identity::generate().map_err(CliError::runtime)?;
+    identity.save_new(file).map_err(CliError::runtime)?;
+    Ok(identity)
+}

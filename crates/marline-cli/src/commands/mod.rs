@@ -1,0 +1,135 @@
+//! The command line: one file a subcommand, and what they share.
+//!
+//! Standard output carries data; everything else goes to standard error. Exit codes: 0 success (a reader that closes our
+//! output early is success), 1 failure at run time, 2 wrong usage or configuration.
+
+pub mod client;
+mod demo;
+mod descriptors;
+mod error;
+mod identity;
+mod line;
+mod link;
+mod live;
+mod logging;
+pub mod output;
+mod paths;
+mod real;
+mod reload;
+mod repro;
+mod runs;
+mod schedulers;
+pub mod server;
+mod service;
+mod signals;
+mod sim;
+mod status;
+mod stop;
+mod words;
+
+pub use error::CliError;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use marline_lab::process::end_with_stdin;
+use std::process::ExitCode;
+
+/// Several unreliable links twisted into one low-latency connection.
+#[derive(Debug, Parser)]
+#[command(
+    name = "marline",
+    version,
+    max_term_width = 100,
+    propagate_version = true
+)]
+pub struct Cli {
+    /// What to log to standard error: error, warn, info, debug, trace, off, or a list such as
+    /// info,marline::live=debug; at warn and info, libraries log only errors unless the list names
+    /// them, as info,quinn=warn does [default: info; demo: warn]
+    #[arg(long, global = true, env = logging::VARIABLE, value_name = "LEVEL")]
+    log: Option<String>,
+    /// End when standard input does: for a process that must not outlive the one that started it
+    #[arg(long, global = true, hide = true)]
+    end_with_stdin: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Client(client::Args),
+    Server(server::Args),
+    Identity(identity::Args),
+    Link(link::Args),
+    Live(live::Args),
+    Status(status::Args),
+    Paths(paths::Args),
+    Repro(repro::Args),
+    Sim(sim::Args),
+}
+
+/// Runs the program with the process's arguments.
+pub fn main() -> ExitCode {
+    let parsed = Cli::command()
+        .try_get_matches_from(words::joined(std::env::args_os()))
+        .and_then(|matches| {
+            let cli = Cli::from_arg_matches(&matches)?;
+            Ok((cli, matches))
+        });
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            // Help and version go to standard output and are success, also into a closed pipe.
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitCode::from(2)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    match run(cli, &matches) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
+    let default_log = match cli.command {
+        // Its links go dark on purpose, and it shows its progress otherwise.
+        Command::Demo(_) => "warn",
+        _ => "info",
+    };
+    let from = match matches.value_source("log") {
+        Some(ValueSource::EnvVariable) => logging::From::Variable,
+        _ => logging::From::Flag,
+    };
+    logging::start(cli.log.as_deref().unwrap_or(default_log), from)?;
+    if cli.end_with_stdin {
+        end_with_stdin();
+    }
+    match cli.command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Client(args) => client::run(args),
+        Command::Server(args) => server::run(args),
+        Command::Identity(args) => identity::run(args),
+        Command::Link(args) => link::run(&args),
+        Command::Live(args) => live::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Paths(args) => paths::run(&args),
+        Command::Repro(args) => repro::run(&args),
+        Command::Sim(args) => sim::run(&args),
+    }
+}
+
+/// A runtime of one thread. Measured: spreading a session over threads costs 11–23 % more CPU and adds latency.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_current_thread()
+        // What comes in waits for 8 tasks' turns, not for 61 (tokio's default), beside a client with
+        // hundreds of busy flows. `lab/hostile.sh turns` measures it; the value was not tuned.
+        .event_interval(8)
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::runtime(format!("cannot start the async runtime: {error}")))
+}

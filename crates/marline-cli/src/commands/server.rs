@@ -1,0 +1,424 @@
+//! `marline server`: lets clients in and connects their flows to their targets.
+
+use super::service::Service;
+use super::{CliError, live, output, reload, runtime, schedulers};
+use crate::config::{ConfigError, RawServer, ServerConfig, Source};
+use crate::control::{Manage, Managed};
+use marline::carrier::{ListenError, SocketError};
+use marline::endpoint::server::BindError;
+use marline::endpoint::{self, ServerOptions};
+use marline::identity::{ConnectionString, DEFAULT_PORT, Host, HostPort, Identity};
+use marline_apps::live::Outlets;
+use marline_apps::proxy::policy::{Judge, OwnAddresses, Translators};
+use marline_apps::proxy::{Listen, Places, Targets, Tasks};
+use marline_apps::serve::{ServerSettings, serve};
+use marline_apps::tun::ServerTunnel;
+use marline_proto::sched::registry::SCHEDULERS;
+use rustix::process::{Resource, getrlimit};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+const NOBODY: &str = "the list of clients is empty: nobody is let in";
+
+const EXAMPLES: &str = "\
+Examples:
+  A cloud host for one client, whose key `marline identity show` printed on the client:
+    marline server --allow-client marline-pub:...
+
+  Many clients, one key a line; SIGHUP reads the list again, and a --config, too:
+    marline server --allow-clients-file /etc/marline/clients
+
+  Clients may reach the web and one private network, but no mail server:
+    marline server --allow-client marline-pub:... --allow-target '*' \\
+      --allow-target 10.1.0.0/16:443 --deny-target '*:25'
+
+  A studio that takes the stream of one camera at UDP port 6000 of this host, an SRT listener for example:
+    marline server --allow-client marline-pub:... --live udp://127.0.0.1:6000
+
+  Clients' IP packets too, under this host's addresses (needs root):
+    marline server --allow-client marline-pub:... --tun --tun-setup
+
+  From a file, where the keys are the names of the flags:
+    marline server --config server.toml
+
+    listen = [\"0.0.0.0:4433\"]
+    allow-clients-file = \"clients\"
+    metrics = \"127.0.0.1:9900\"
+
+Prints its connection string, one line, to standard output: what a client gives as --server.
+
+Without rules, clients reach every public address, and none that is loopback, link-local, private,
+shared by carriers, multicast or for documentation. This host's own addresses, that in the tunnel and
+those of --advertise among them, are closed unless a rule names them by address:
+  --allow-target '*' --allow-target 10.77.0.1:80";
+
+/// Let clients in and connect them to their targets.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = schedulers::after(EXAMPLES, SCHEDULERS.iter()))]
+pub struct Args {
+    /// Read the configuration from this TOML file; flags win over it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    raw: RawServer,
+}
+
+/// A server's configuration and local sockets, bound before clients are let in.
+#[derive(Debug)]
+pub struct Server {
+    args: Args,
+    source: Source<RawServer>,
+    config: ServerConfig,
+    identity: Identity,
+    judge: Judge,
+    tunnel: Option<ServerTunnel>,
+    service: Service,
+}
+
+impl Server {
+    /// Checks the configuration, reads the key, and binds the local sockets that it asks for.
+    ///
+    /// # Errors
+    /// Wrong configuration, an unusable key file, a busy port, another instance at the control socket, a tunnel that cannot
+    /// be had, a signal to stop meanwhile.
+    pub async fn bind(args: Args) -> Result<Self, CliError> {
+        let source = args.source()?;
+        let config = ServerConfig::check(&source)?;
+        let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
+        let judge = judge(&config)?;
+        let mut service = Service::bind(&source, &config.common).await?;
+        let tunnel = match &config.tun {
+            Some(tun) => {
+                let (judge, key) = (judge.clone(), identity.public_key());
+                // A command of the setup may hang.
+                let stop = CancellationToken::new();
+                let opening = ServerTunnel::open(tun, judge, key, stop.clone());
+                let tunnel = service.unless_stopped(opening, &stop).await?;
+                Some(tunnel.map_err(|error| {
+                    let hint = error.hint();
+                    CliError::runtime(error).hint(hint)
+                })?)
+            }
+            None => None,
+        };
+        Ok(Server {
+            args,
+            source,
+            config,
+            identity,
+            judge,
+            tunnel,
+            service,
+        })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    /// The key pair.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The line with which clients reach this server, which listens at `bound`: at the addresses that the configuration
+    /// advertises, of which those without a port have that of the first bound, or else at those bound. For the unspecified
+    /// address, that of the route to the public network stands in; behind address translation this guess is wrong, which
+    /// is what `advertise` is for.
+    ///
+    /// # Errors
+    /// When there is no address at all, or there are too many.
+    pub fn connection_string(&self, bound: &[SocketAddr]) -> Result<ConnectionString, CliError> {
+        let port = bound.first().map_or(DEFAULT_PORT, SocketAddr::port);
+        let mut addresses: Vec<HostPort> = Vec::new();
+        for address in &self.config.advertise {
+            let address = address.or_at(port);
+            // One with the port and one without.
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        if addresses.is_empty() {
+            for address in bound {
+                let ip = match address.ip() {
+                    ip if ip.is_unspecified() => outward(ip),
+                    ip => Some(ip),
+                };
+                let address = ip.map(|ip| HostPort {
+                    host: Host::Ip(ip),
+                    port: address.port(),
+                });
+                addresses.extend(address.filter(|address| !addresses.contains(address)));
+            }
+        }
+        ConnectionString::new(self.identity.public_key(), addresses).map_err(|error| {
+            CliError::runtime(error).hint("name this host's addresses with --advertise HOST")
+        })
+    }
+
+    /// Serves the clients that `endpoint` lets in until a signal or a request to stop. SIGHUP calls `reload`.
+    ///
+    /// # Errors
+    /// When the endpoint stops accepting by itself.
+    pub async fn serve<E: Listen + Manage>(
+        self,
+        endpoint: E,
+        reload: impl AsyncFnMut(),
+    ) -> Result<(), CliError> {
+        let Server {
+            config,
+            judge,
+            service,
+            tunnel,
+            ..
+        } = self;
+        let live = Outlets::new(&config.live);
+        for entry in &config.live {
+            tracing::info!("live {} goes to {}", entry.name, entry.target);
+        }
+        let board = live.board();
+        let (endpoint, tasks) = (Arc::new(endpoint), Tasks::new());
+        let targets = Targets::new(judge);
+        let (following, draining) = (targets.clone(), tasks.clone());
+        let discover = config.nat64.is_none();
+        tasks.spawn(async move {
+            tokio::select! {
+                () = draining.draining() => {}
+                () = following.follow(discover) => {}
+            }
+        });
+        let settings = Arc::new(ServerSettings {
+            targets,
+            live,
+            tunnel: tunnel.map(|tunnel| tunnel.serve(&tasks)),
+            places: Places::new(all_flows(config.max_flows), config.max_flows),
+        });
+        if !board.is_empty() {
+            tasks.spawn(live::show(board.clone(), tasks.clone()));
+        }
+        let accepting = {
+            let (endpoint, tasks) = (Arc::clone(&endpoint), tasks.clone());
+            async move {
+                while let Some(session) = endpoint.next_session().await {
+                    tasks.spawn(serve(session, Arc::clone(&settings), tasks.clone()));
+                }
+                CliError::runtime("the server's sockets failed and no client can reach it")
+            }
+        };
+        let managed = Arc::new(Managed {
+            session: endpoint,
+            board,
+            tunnel: None,
+        });
+        service.run(managed, tasks, reload, accepting).await
+    }
+}
+
+/// What clients may reach, judged at this host.
+fn judge(config: &ServerConfig) -> Result<Judge, CliError> {
+    let advertised = config.advertise.iter().map(|at| at.host().clone());
+    let own = OwnAddresses::of_this_host(advertised).map_err(|error| {
+        CliError::runtime(format!(
+            "cannot ask the system which addresses are this host's own: {error}"
+        ))
+        .hint("let this process have netlink sockets: with systemd, RestrictAddressFamilies needs AF_NETLINK")
+    })?;
+    let translators = match &config.nat64 {
+        Some(prefixes) => Translators::configured(prefixes.clone()),
+        None => Translators::to_be_discovered(),
+    };
+    let rules = config.targets.clone();
+    Ok(Judge::new(rules, Arc::new(own), Arc::new(translators)))
+}
+
+pub(super) fn run(args: Args) -> Result<(), CliError> {
+    let runtime = runtime()?;
+    let result = runtime.block_on(start(args));
+    // The look-up of a name may still hang in a thread of its own.
+    runtime.shutdown_background();
+    result
+}
+
+async fn start(args: Args) -> Result<(), CliError> {
+    let program = Server::bind(args).await?;
+    let config = program.config();
+    let (identity, allow) = (program.identity().clone(), config.allow_clients.clone());
+    let mut options = ServerOptions {
+        session: config.session(),
+        ..ServerOptions::new(config.listen.clone(), identity, allow.clone())
+    };
+    options.listen.tcp = config.tcp;
+    options.listen.tcp_congestion.clone_from(&config.tcp_cc);
+    let server = endpoint::Server::bind(options);
+    let server = server.map_err(|error| unbound(&program.source, error))?;
+    for address in server.local_addrs() {
+        let carriers = if config.tcp { "UDP and TCP" } else { "UDP" };
+        tracing::info!("listening at {carriers} {address}");
+    }
+    match allow.len() {
+        0 => tracing::warn!("{NOBODY}"),
+        count => tracing::info!("clients that are let in: {count}"),
+    }
+    let string = program.connection_string(server.local_addrs())?;
+    // Whoever started the server may have closed its end of this; it serves all the same.
+    if output::line(&string.to_string()).is_err() {
+        tracing::warn!("standard output is closed; the connection string is {string}");
+    }
+    let (args, running) = (program.args.clone(), program.source.raw.clone());
+    let reload = async || read_again(&args, &running, &server);
+    let result = program.serve(server.clone(), reload).await;
+    server.stop("the server stops").await;
+    result
+}
+
+impl Args {
+    fn source(&self) -> Result<Source<RawServer>, ConfigError> {
+        Source::load(self.raw.clone(), self.config.as_deref())
+    }
+}
+
+/// Reads the configuration again, and lets in those that are listed now and no others. `running` is
+/// what the server was started with. Whatever is wrong with the new configuration, the old list
+/// stays in force.
+fn read_again(args: &Args, running: &RawServer, server: &endpoint::Server) {
+    if args.config.is_none() && running.allow_clients_file.is_none() {
+        tracing::warn!(
+            "there is nothing to read again: this server was started without --config and --allow-clients-file"
+        );
+        return;
+    }
+    let read = args
+        .source()
+        .and_then(|source| Ok((ServerConfig::check_running(&source)?, source)));
+    let (new, source) = match read {
+        Ok(read) => read,
+        Err(error) => return reload::refused(error),
+    };
+    let change = server.allow_only(&new.allow_clients);
+    tracing::info!(
+        "the list of clients was read again: {} added, {} removed",
+        change.added.len(),
+        change.removed.len()
+    );
+    if new.allow_clients.is_empty() {
+        tracing::warn!("{NOBODY}");
+    }
+    if let Some(file) = &args.config {
+        let applied = ["allow-client", "allow-clients-file"];
+        let waiting = reload::waiting(running, &source.raw, &applied);
+        reload::need_restart(file, &waiting);
+    }
+}
+
+/// What `source` asks for and the system refuses.
+fn unbound(source: &Source<RawServer>, error: BindError) -> CliError {
+    let (address, refused) = match error {
+        BindError::Listen(ListenError::Socket { addr, source }) => (addr, source),
+        BindError::Listen(_) => {
+            return CliError::runtime(error).hint("check --listen and --identity");
+        }
+        BindError::Config(_) => return CliError::usage(error),
+    };
+    let mut place = source.place_of("listen", address);
+    let key = place.key();
+    let hint = match &refused {
+        SocketError::Busy {
+            protocol: "TCP", ..
+        } => format!(
+            "another program, perhaps a web server, has that TCP port: choose another with {key}, or do without TCP: --tcp off"
+        ),
+        SocketError::Busy { .. } => format!(
+            "another program, perhaps another `marline server`, has that port: stop it, or choose another with {key}"
+        ),
+        SocketError::Congestion { .. } => {
+            if let Some(name) = &source.raw.tcp_cc {
+                place = source.place("tcp-cc", name);
+            }
+            format!("correct {}", place.key())
+        }
+        _ => format!("choose an address of this host with {key}, or 0.0.0.0 for all"),
+    };
+    CliError::runtime(format!("{place}: {refused}")).hint(hint)
+}
+
+/// Flows that all clients may have together: four times what each may have. A flow may need a
+/// descriptor, and a quarter of the descriptors is for carriers and the rest.
+fn all_flows(each: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let descriptors = usize::try_from(limit / 4 * 3).unwrap_or(usize::MAX);
+    (4 * each).min(descriptors)
+}
+
+/// The address of this host that a packet to the public network would have, of the family of `any`. Nothing is sent.
+fn outward(any: IpAddr) -> Option<IpAddr> {
+    let public: IpAddr = match any {
+        IpAddr::V4(_) => Ipv4Addr::new(1, 0, 0, 1).into(),
+        IpAddr::V6(_) => Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0, 0, 1).into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((public, 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::FromArgMatches as _;
+
+    async fn server(words: &[&str]) -> (Server, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = Identity::generate().unwrap();
+        let file = folder.path().join("identity");
+        identity.save_new(&file).unwrap();
+        let (file, key) = (file.to_str().unwrap(), identity.public_key().to_string());
+        let command =
+            <Args as clap::Args>::augment_args(clap::Command::new("server").no_binary_name(true));
+        let fixed = [
+            "--identity",
+            file,
+            "--allow-client",
+            &key,
+            "--control",
+            "off",
+        ];
+        let matches = command
+            .try_get_matches_from(fixed.iter().chain(words))
+            .unwrap();
+        let args = Args::from_arg_matches(&matches).unwrap();
+        (Server::bind(args).await.unwrap(), folder)
+    }
+
+    #[tokio::test]
+    async fn clients_are_told_what_is_advertised_or_else_what_is_bound() {
+        let bound = [
+            "127.0.0.1:7001".parse().unwrap(),
+            "[::1]:7002".parse().unwrap(),
+        ];
+        let (plain, _folder) = server(&[]).await;
+        let string = plain.connection_string(&bound).unwrap().to_string();
+        assert!(string.ends_with("@127.0.0.1:7001,[::1]:7002"), "{string}");
+        assert!(plain.connection_string(&[]).is_err());
+        let words = ["vpn.example.com", "[2001:db8::1]", "h:7001", "h", "other:9"];
+        let words: Vec<&str> = words
+            .iter()
+            .flat_map(|word| ["--advertise", word])
+            .collect();
+        let (named, _folder) = server(&words).await;
+        let string = named.connection_string(&bound).unwrap();
+        assert!(
+            string
+                .to_string()
+                .ends_with("@vpn.example.com:7001,[2001:db8::1]:7001,h:7001,other:9"),
+            "{string}"
+        );
+        assert_eq!(string.server(), named.identity().public_key());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "advertise = [\"vpn.example.com\"]\n").unwrap();
+        let (named, _folder) = server(&["--config", file.path().to_str().unwrap()]).await;
+        let string = named.connection_string(&bound).unwrap().to_string();
+        assert!(string.ends_with("@vpn.example.com:7001"), "{string}");
+    }
+}

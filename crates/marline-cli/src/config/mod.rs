@@ -1,0 +1,25 @@
+//! Configuration: what the user wrote (`raw`), where (`source`), and what the program accepts (`checked`).
+
+mod advertise;
+mod checked;
+mod error;
+mod file;
+mod listening;
+mod live_entries;
+mod names;
+mod raw;
+mod reload;
+mod socks;
+mod source;
+#[cfg(test)]
+mod tests;
+mod tun;
+
+pub use advertise::Advertised;
+pub use checked::{ClientConfig, CommonConfig, ServerConfig, default_identity};
+pub use error::{ConfigError, Place};
+pub use listening::Listening;
+pub use names::{Congestion, Schedulers};
+pub use raw::{RawClient, RawServer};
+pub use reload::{PathChange, changed_keys, path_changes};
+pub use source::{Entry, Raw, Source, Written};

@@ -1,0 +1,167 @@
+//! Schedulers and congestion controllers by name.
+
+use super::ConfigError;
+use super::source::{Raw, Source, Written};
+use marline_apps::options::{AUTO, scheduler};
+use marline_base::Rate;
+use marline_base::text::{Problem, rate, suggest};
+use marline_proto::congestion::registry::CONTROLLERS;
+use marline_proto::sched::Choice;
+use marline_proto::sched::registry::default_for;
+use marline_proto::wire::FlowKind;
+
+/// Kinds that a scheduler must serve if it is named without one.
+const KINDS: [FlowKind; 2] = [FlowKind::Stream, FlowKind::Packets];
+
+/// The scheduler of flows that name none, for each kind. The names are those of the registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedulers {
+    /// For streams.
+    pub stream: Choice,
+    /// For packets.
+    pub packets: Choice,
+    /// Whether that one was named. Of itself it is left to live entries, and to tunnels over paths of several costs, what
+    /// they have instead.
+    pub packets_named: bool,
+    /// For blocks.
+    pub blocks: Choice,
+    /// For objects.
+    pub objects: Choice,
+}
+
+impl Default for Schedulers {
+    /// What `auto` stands for.
+    fn default() -> Self {
+        Schedulers {
+            stream: default_for(FlowKind::Stream),
+            packets: default_for(FlowKind::Packets),
+            packets_named: false,
+            blocks: default_for(FlowKind::Blocks),
+            objects: default_for(FlowKind::Objects),
+        }
+    }
+}
+
+impl Schedulers {
+    /// Reads the list of `scheduler` values.
+    pub(super) fn read<R: Raw>(
+        source: &Source<R>,
+        values: &[Written],
+    ) -> Result<Self, ConfigError> {
+        let mut schedulers = Schedulers::default();
+        let mut given: Vec<FlowKind> = Vec::new();
+        for value in values {
+            source.read("scheduler", value, |text| {
+                // `=` also stands in options, but only after a colon.
+                let split = text.split_once('=').filter(|(kind, _)| !kind.contains(':'));
+                let (kinds, name): (Vec<FlowKind>, &str) = match split {
+                    // Blocks and objects have it too, if it serves them.
+                    None => {
+                        for_one_kind(text)?;
+                        (kinds_of(text), text)
+                    }
+                    Some((word, name)) => {
+                        let kind = FlowKind::ALL.into_iter().find(|kind| kind.name() == word);
+                        let Some(kind) = kind else {
+                            return Err(Problem::new(format!("unknown kind of flow `{word}`"))
+                                .hint("write NAME, or one of stream=NAME, packets=NAME, blocks=NAME and objects=NAME"));
+                        };
+                        (vec![kind], name)
+                    }
+                };
+                for kind in kinds {
+                    if given.contains(&kind) {
+                        return Err(Problem::new(format!(
+                            "a scheduler for {} flows is already given",
+                            kind.name()
+                        )));
+                    }
+                    given.push(kind);
+                    let named = scheduler(name, kind)?;
+                    let choice = named.unwrap_or(default_for(kind));
+                    match kind {
+                        FlowKind::Stream => schedulers.stream = choice,
+                        FlowKind::Packets => {
+                            schedulers.packets = choice;
+                            schedulers.packets_named = named.is_some();
+                        }
+                        FlowKind::Blocks => schedulers.blocks = choice,
+                        FlowKind::Objects => schedulers.objects = choice,
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(schedulers)
+    }
+}
+
+/// A congestion controller: its name, and the rate that `fixed` holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Congestion {
+    /// Name in the registry.
+    pub name: &'static str,
+    /// For controllers that need one.
+    pub rate: Option<Rate>,
+}
+
+/// `NAME`, or `NAME=RATE` for a controller that needs a rate.
+pub(super) fn congestion(text: &str) -> Result<Congestion, Problem> {
+    let (name, given) = match text.split_once('=') {
+        Some((name, given)) => (name, Some(rate(given)?)),
+        None => (text, None),
+    };
+    let Some(entry) = CONTROLLERS.iter().find(|entry| entry.name == name) else {
+        let names: Vec<&str> = CONTROLLERS.iter().map(|entry| entry.name).collect();
+        return Err(
+            Problem::new(format!("unknown congestion controller `{name}`")).hint(suggest(
+                name,
+                &names,
+                "congestion controller",
+            )),
+        );
+    };
+    match (entry.needs_rate, given) {
+        (true, None) => Err(Problem::new(format!("`{name}` needs a rate"))
+            .hint(format!("write `{name}=20Mbit`, the rate of each path"))),
+        (false, Some(_)) => Err(Problem::new(format!("`{name}` takes no rate"))),
+        (_, rate) => Ok(Congestion {
+            name: entry.name,
+            rate,
+        }),
+    }
+}
+
+/// Refuses a scheduler without a kind that does not serve all of [`KINDS`], and says with which it may be named.
+fn for_one_kind(text: &str) -> Result<(), Problem> {
+    let Ok(choice) = text.parse::<Choice>() else {
+        return Ok(());
+    };
+    let kinds = choice.entry().kinds;
+    if KINDS.iter().all(|kind| kinds.contains(kind)) {
+        return Ok(());
+    }
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    let ways: Vec<String> = names
+        .iter()
+        .map(|kind| format!("`{kind}={text}`"))
+        .collect();
+    Err(Problem::new(format!(
+        "scheduler `{}` serves {} flows only",
+        choice.name(),
+        names.join(" and ")
+    ))
+    .hint(format!("name it for these: {}", ways.join(" or "))))
+}
+
+/// Kinds that a scheduler named without one is for.
+fn kinds_of(text: &str) -> Vec<FlowKind> {
+    let serves = |kind: &FlowKind| match text.parse::<Choice>() {
+        Ok(choice) => choice.entry().kinds.contains(kind),
+        Err(_) => text == AUTO,
+    };
+    let kinds = FlowKind::ALL.into_iter();
+    kinds
+        .filter(|kind| KINDS.contains(kind) || serves(kind))
+        .collect()
+}

@@ -1,0 +1,314 @@
+//! The configuration as the user wrote it: one struct a subcommand, filled from flags and TOML under the same names.
+
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "comments here are the flags' help, where brackets mean that a part may be left out"
+)]
+
+use super::listening::{self, Listening};
+use super::source::{Entry, Raw, Written, keys};
+use serde::{Deserialize, Serialize};
+
+/// Configuration of `marline client` as it was written.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, clap::Args)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RawClient {
+    /// Connection string that `marline server` prints: the server's address and key.
+    #[arg(long, value_name = "STRING", value_parser = Written::flag)]
+    pub server: Option<Written>,
+    /// Key file of this client, made by `marline identity new`
+    /// [default: $XDG_CONFIG_HOME/marline/identity].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub identity: Option<Written>,
+    /// A path: LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME]
+    /// [,name=NAME], where LOCAL is an interface, a source address or `any`. A path that has carried its budget, such as
+    /// 20GB, stands by until the month is over. Its carrier is QUIC, or TLS over TCP where the network blocks UDP, unless
+    /// you choose; tcp-cc is TCP's congestion control, such as bbr. Give it once for each path [default: any].
+    #[arg(long, value_name = "PATH", value_parser = Written::flag)]
+    pub path: Vec<Written>,
+    /// File that keeps what paths with a budget have carried, or `off` [default: $XDG_STATE_HOME/marline/usage.toml]. Clients
+    /// may share it: a path's budget is then that of all of them, up to what each carries in ten seconds.
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub usage: Option<Written>,
+    /// Address of the SOCKS5 proxy, or `off`; beyond loopback it needs a password, or --socks-open
+    /// [default: 127.0.0.1:1080].
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub socks: Option<Written>,
+    /// User name that the SOCKS5 proxy demands.
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub socks_user: Option<Written>,
+    /// File whose first line is the password that the SOCKS5 proxy demands; nobody but its owner
+    /// may read it.
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub socks_password_file: Option<Written>,
+    /// Let the SOCKS5 proxy serve everybody who reaches an address of it that is not loopback,
+    /// without a password: on or off [default: off].
+    #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on")]
+    pub socks_open: Option<Written>,
+    /// Carry TCP connections as objects, TLS records and HTTP responses, which are planned whole: `off`, `auto` (those to
+    /// ports of HTTP, HTTPS and others that speak TLS) or `on` [default: off]. Live entries have an option of this name
+    /// for video frames.
+    #[arg(long, value_name = "WHICH", value_parser = Written::flag)]
+    pub objects: Option<Written>,
+    /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME]
+    /// [,ordered][,objects]. TIME is how long a datagram is worth sending, 3s by default. Give it once for each forward.
+    #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
+    pub forward: Vec<Written>,
+    /// A live entry: udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
+    /// [,objects=off|auto|on][,scheduler=SCHEDULER][,priority=0..7]. What local programs send there (MPEG-TS, RTP, SRT,
+    /// RIST) goes to the server's --live of the same name, in order, at most the latency budget later than the paths take.
+    /// With objects=auto, frames of RTP and PES packets of MPEG-TS are planned whole; objects=on does so with whatever
+    /// comes. Give it once for each entry.
+    #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
+    pub live: Vec<Entry>,
+    /// Latency budget of live entries that name none [default: 300ms].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub latency: Option<Written>,
+    /// Deadline of video frames, such as 80ms: the RTP packets of a frame go as one block, coded so that it is whole by
+    /// then as surely as --reliability says. For live entries that name none [default: datagrams go one by one].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub deadline: Option<Written>,
+    /// Probability with which frames should keep their deadline, 0.5 to 0.9999 [default: 0.98].
+    #[arg(long, value_name = "P", value_parser = Written::flag)]
+    pub reliability: Option<Written>,
+    /// Rate that live entries which name none need, such as 10mbps, or `auto`: what is sent to them. Only what the paths
+    /// carry beyond it is spent on copies, and you are told when they carry less. Not for entries with a deadline or
+    /// objects=on [default: auto].
+    #[arg(long, value_name = "RATE", value_parser = Written::flag)]
+    pub target: Option<Written>,
+    /// Carry IP packets: make this network interface, whose packets the server's --tun passes on. Needs root or
+    /// CAP_NET_ADMIN [default name: marline0].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = marline_apps::tun::DEVICE)]
+    pub tun: Option<Written>,
+    /// Give the tunnel's interface its addresses and routes, and take them away in the end; otherwise you are shown the
+    /// commands: on or off [default: off].
+    #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on")]
+    pub tun_setup: Option<Written>,
+    /// Network behind the tunnel, such as 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for everything.
+    /// Packets go there through the tunnel, and may come from there. Give it once for each
+    /// [default: only the server's address in the tunnel].
+    #[arg(long, value_name = "NET", value_parser = Written::flag)]
+    pub tun_route: Vec<Written>,
+    /// How some of the tunnel's packets are carried: what they are, [dscp=N][,proto=tcp|udp|icmp|N][,port=N[-N]][,net=NET],
+    /// and how, [,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME][,ordered|unordered]. The first that fits holds.
+    /// Give it once for each rule.
+    #[arg(long, value_name = "RULE", value_parser = Written::flag)]
+    pub tun_rule: Vec<Written>,
+    /// Scheduler of flows that choose none: NAME or NAME:KEY=VALUE:..., with stream=, packets=, blocks= or objects= before
+    /// it for one kind of flow. Give it once for each kind [default: auto]. Names and keys are listed below.
+    #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
+    pub scheduler: Vec<Written>,
+    /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none, or fixed=RATE
+    /// [default: bbr-gentle].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub congestion: Option<Written>,
+    /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to 400%
+    /// [default: 50%].
+    #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
+    pub repair_budget: Option<Written>,
+    /// Serve Prometheus metrics at this address.
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub metrics: Option<Written>,
+    /// Host name by which the metrics may be asked for, beside addresses, localhost and this host's
+    /// own name. Give it once for each.
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub metrics_name: Vec<Written>,
+    /// Control socket for `marline status` and `marline paths`, or `off` [default: client.sock in
+    /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub control: Option<Written>,
+    /// End the session after this long without any working path [default: 60s].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub idle_timeout: Option<Written>,
+}
+
+/// Configuration of `marline server` as it was written.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, clap::Args)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RawServer {
+    /// Address to listen on, UDP and TCP. Give it once for each address [default: 0.0.0.0:4433 and [::]:4433].
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub listen: Vec<Written>,
+    /// Take clients whose networks block UDP over TCP, at the same addresses: on or off [default: on].
+    #[arg(long, value_name = "on|off", value_parser = Written::flag)]
+    pub tcp: Option<Written>,
+    /// The kernel's congestion control for what is sent to those clients, such as bbr or cubic [default: the system's].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub tcp_cc: Option<Written>,
+    /// HOST[:PORT] at which clients reach this server, for the connection string that it prints; without a port, that of
+    /// the first --listen. Give it once for each address [default: a guess].
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = Written::flag)]
+    pub advertise: Vec<Written>,
+    /// Key file of this server, made by `marline identity new`
+    /// [default: $XDG_CONFIG_HOME/marline/identity].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub identity: Option<Written>,
+    /// Public key of a client that is let in; in a --config, read again on SIGHUP. Give it once for
+    /// each client.
+    #[arg(long, value_name = "KEY", value_parser = Written::flag)]
+    pub allow_client: Vec<Written>,
+    /// File with the public keys of clients that are let in, one a line, instead of --allow-client; read again on
+    /// SIGHUP.
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub allow_clients_file: Option<Written>,
+    /// Target that clients may reach: *, HOST, *.DOMAIN, IP or CIDR, each with [:PORT[-PORT]]. Only
+    /// an address rule within a private range opens that range, and only an address rule opens this
+    /// host's own addresses, that in the tunnel and those of --advertise among them [default: *,
+    /// which is every other public address].
+    #[arg(long, value_name = "RULE", value_parser = Written::flag)]
+    pub allow_target: Vec<Written>,
+    /// Target that clients may not reach, whatever is allowed; written as for --allow-target.
+    #[arg(long, value_name = "RULE", value_parser = Written::flag)]
+    pub deny_target: Vec<Written>,
+    /// Prefix of a NAT64 translator in this host's network, such as 2001:db8:64::/96, or `off`:
+    /// IPv6 targets with it are judged by the IPv4 address in them, too, as with 64:ff9b::/96. Give
+    /// it once for each [default: what the resolver shows for ipv4only.arpa (RFC 7050)].
+    #[arg(long, value_name = "PREFIX", value_parser = Written::flag)]
+    pub nat64: Vec<Written>,
+    /// Where live entries of clients end: udp://HOST:PORT[,name=NAME]. Give it once for each name.
+    #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
+    pub live: Vec<Entry>,
+    /// Pass on clients' IP packets: make this network interface. What they may reach is as for --allow-target. Needs root
+    /// or CAP_NET_ADMIN [default name: marline0].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = marline_apps::tun::DEVICE)]
+    pub tun: Option<Written>,
+    /// Give the tunnel's interface its addresses, switch on forwarding and address translation, and undo it in the end;
+    /// otherwise you are shown the commands: on, off, or no-nat [default: off].
+    #[arg(long, value_name = "on|off|no-nat", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on")]
+    pub tun_setup: Option<Written>,
+    /// Networks from which clients get addresses, one of each family or one
+    /// [default: 10.77.0.0/24 and an IPv6 network of this server's own].
+    #[arg(long, value_name = "NETS", value_parser = Written::flag)]
+    pub tun_pool: Option<Written>,
+    /// File that keeps which client has which address, or `off` [default: $XDG_STATE_HOME/marline/tunnel.toml]. Beside it,
+    /// with .undo added to its name, what --tun-setup switched on is noted until it is switched off.
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub tun_state: Option<Written>,
+    /// Let clients reach each other through the tunnel: on or off [default: off].
+    #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on")]
+    pub tun_peers: Option<Written>,
+    /// Most flows that one client may have open at a time [default: 1024].
+    #[arg(long, value_name = "COUNT", value_parser = Written::flag)]
+    pub max_flows: Option<Written>,
+    /// Scheduler of what is sent to clients: NAME or NAME:KEY=VALUE:..., with stream=, packets=, blocks= or objects= before
+    /// it for one kind of flow. Give it once for each kind [default: auto]. Names and keys are listed below.
+    #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
+    pub scheduler: Vec<Written>,
+    /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none, or fixed=RATE
+    /// [default: bbr-gentle].
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub congestion: Option<Written>,
+    /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to 400%
+    /// [default: 50%].
+    #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
+    pub repair_budget: Option<Written>,
+    /// Serve Prometheus metrics at this address.
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub metrics: Option<Written>,
+    /// Host name by which the metrics may be asked for, beside addresses, localhost, this host's
+    /// own name and what is advertised. Give it once for each.
+    #[arg(long, value_name = "NAME", value_parser = Written::flag)]
+    pub metrics_name: Vec<Written>,
+    /// Control socket for `marline status`, or `off` [default: server.sock in
+    /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub control: Option<Written>,
+    /// End a session after this long without any working path [default: 60s].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub idle_timeout: Option<Written>,
+}
+
+/// Flags win over the file; a list that is given replaces the file's.
+fn list<T>(flags: Vec<T>, file: Vec<T>) -> Vec<T> {
+    if flags.is_empty() { file } else { flags }
+}
+
+impl Raw for RawClient {
+    const SUBCOMMAND: &'static str = "client";
+
+    fn over(self, file: Self) -> Self {
+        RawClient {
+            server: self.server.or(file.server),
+            identity: self.identity.or(file.identity),
+            path: list(self.path, file.path),
+            usage: self.usage.or(file.usage),
+            socks: self.socks.or(file.socks),
+            socks_user: self.socks_user.or(file.socks_user),
+            socks_password_file: self.socks_password_file.or(file.socks_password_file),
+            socks_open: self.socks_open.or(file.socks_open),
+            objects: self.objects.or(file.objects),
+            forward: list(self.forward, file.forward),
+            live: list(self.live, file.live),
+            latency: self.latency.or(file.latency),
+            deadline: self.deadline.or(file.deadline),
+            reliability: self.reliability.or(file.reliability),
+            target: self.target.or(file.target),
+            tun: self.tun.or(file.tun),
+            tun_setup: self.tun_setup.or(file.tun_setup),
+            tun_route: list(self.tun_route, file.tun_route),
+            tun_rule: list(self.tun_rule, file.tun_rule),
+            scheduler: list(self.scheduler, file.scheduler),
+            congestion: self.congestion.or(file.congestion),
+            repair_budget: self.repair_budget.or(file.repair_budget),
+            metrics: self.metrics.or(file.metrics),
+            metrics_name: list(self.metrics_name, file.metrics_name),
+            control: self.control.or(file.control),
+            idle_timeout: self.idle_timeout.or(file.idle_timeout),
+        }
+    }
+
+    fn listening(&self) -> Vec<Listening<'_>> {
+        listening::of_client(self)
+    }
+
+    fn other() -> (&'static str, Vec<String>) {
+        (RawServer::SUBCOMMAND, keys::<RawServer>())
+    }
+}
+
+impl Raw for RawServer {
+    const SUBCOMMAND: &'static str = "server";
+
+    fn over(self, file: Self) -> Self {
+        RawServer {
+            listen: list(self.listen, file.listen),
+            tcp: self.tcp.or(file.tcp),
+            tcp_cc: self.tcp_cc.or(file.tcp_cc),
+            advertise: list(self.advertise, file.advertise),
+            identity: self.identity.or(file.identity),
+            allow_client: list(self.allow_client, file.allow_client),
+            allow_clients_file: self.allow_clients_file.or(file.allow_clients_file),
+            allow_target: list(self.allow_target, file.allow_target),
+            deny_target: list(self.deny_target, file.deny_target),
+            nat64: list(self.nat64, file.nat64),
+            live: list(self.live, file.live),
+            tun: self.tun.or(file.tun),
+            tun_setup: self.tun_setup.or(file.tun_setup),
+            tun_pool: self.tun_pool.or(file.tun_pool),
+            tun_state: self.tun_state.or(file.tun_state),
+            tun_peers: self.tun_peers.or(file.tun_peers),
+            max_flows: self.max_flows.or(file.max_flows),
+            scheduler: list(self.scheduler, file.scheduler),
+            congestion: self.congestion.or(file.congestion),
+            repair_budget: self.repair_budget.or(file.repair_budget),
+            metrics: self.metrics.or(file.metrics),
+            metrics_name: list(self.metrics_name, file.metrics_name),
+            control: self.control.or(file.control),
+            idle_timeout: self.idle_timeout.or(file.idle_timeout),
+        }
+    }
+
+    fn listening(&self) -> Vec<Listening<'_>> {
+        listening::of_server(self)
+    }
+
+    fn other() -> (&'static str, Vec<String>) {
+        (RawClient::SUBCOMMAND, keys::<RawClient>())
+    }
+}

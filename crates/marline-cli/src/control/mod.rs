@@ -1,0 +1,52 @@
+//! Control of a running Marline over a local Unix socket, newline-delimited JSON, versioned. Never an open port.
+
+pub mod client;
+pub mod forecast;
+mod managed;
+mod place;
+pub mod protocol;
+pub mod server;
+mod session;
+mod socket;
+pub mod status;
+#[cfg(test)]
+mod tests;
+
+pub use managed::Managed;
+pub use place::{Place, is_private, usual_path, usual_paths};
+pub use socket::{BindError, ControlSocket};
+pub use status::Status;
+
+use marline::PathSpec;
+use marline_base::Rate;
+pub use marline_base::text::Problem;
+use std::future::Future;
+
+/// What the control socket, the metrics and a configuration reload do to a running session.
+pub trait Manage: Send + Sync + 'static {
+    /// A snapshot of everything.
+    fn status(&self) -> impl Future<Output = Status> + Send;
+
+    /// Starts to dial a further path.
+    fn add_path(&self, path: PathSpec) -> impl Future<Output = Result<(), Problem>> + Send;
+
+    /// Removes the path of that name or number.
+    fn remove_path(&self, name: &str) -> impl Future<Output = Result<(), Problem>> + Send;
+
+    /// Puts the path of that name or number on standby, or calls it back.
+    fn set_standby(
+        &self,
+        name: &str,
+        standby: bool,
+    ) -> impl Future<Output = Result<(), Problem>> + Send;
+
+    /// Gives the live entry of that name, or the only one, another target rate; `None` has it measured.
+    fn set_live_target(
+        &self,
+        live: Option<&str>,
+        target: Option<Rate>,
+    ) -> impl Future<Output = Result<(), Problem>> + Send {
+        let _ = (live, target);
+        std::future::ready(Err(Problem::new("this instance has no live entries")))
+    }
+}

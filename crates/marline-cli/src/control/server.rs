@@ -1,0 +1,124 @@
+//! The running side of the control socket.
+
+use super::protocol::{MAX_REQUEST, Outcome, Reply, Request, parse_request};
+use super::{ControlSocket, Manage, Problem};
+use marline::PathSpec;
+use marline::support::accept::PatientListener;
+use marline_apps::live::live_target;
+use marline_apps::lru::{Held, Lru};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// Most connections at a time; one more ends the one that has asked nothing for the longest.
+const MAX_CONNECTIONS: usize = 16;
+/// A connection that asks nothing, or does not read its answer, for this long is closed.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Answers requests at `socket` until the future is dropped. A request to stop cancels `stop`.
+///
+/// Memory is bounded by 16 connections of [`MAX_REQUEST`] bytes and one snapshot each.
+pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>, stop: CancellationToken) {
+    let lru = Lru::new(MAX_CONNECTIONS);
+    let mut listener = PatientListener::new(&socket.listener);
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        let stream = listener.accept().await;
+        let (managed, stop) = (Arc::clone(&managed), stop.clone());
+        let end = CancellationToken::new();
+        let held = lru.enter(end.clone());
+        connections.spawn(async move {
+            tokio::select! {
+                () = end.cancelled() => {}
+                ended = connection(stream, managed.as_ref(), &stop, held) => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a control connection failed");
+                    }
+                }
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn connection<M: Manage>(
+    stream: UnixStream,
+    managed: &M,
+    stop: &CancellationToken,
+    mut held: Held,
+) -> io::Result<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let limit = MAX_REQUEST as u64;
+        let Ok(read) = timeout(IDLE, (&mut reader).take(limit).read_until(b'\n', &mut line)).await
+        else {
+            return Ok(());
+        };
+        if read? == 0 {
+            return Ok(());
+        }
+        held.active();
+        let whole = line.last() == Some(&b'\n');
+        let outcome = if whole || line.len() < MAX_REQUEST {
+            match parse_request(&line) {
+                Ok(request) => answer(request, managed, stop).await,
+                Err(message) => Outcome::Error {
+                    message,
+                    hint: None,
+                },
+            }
+        } else {
+            Outcome::Error {
+                message: format!("a request has at most {MAX_REQUEST} bytes"),
+                hint: None,
+            }
+        };
+        let mut text = serde_json::to_vec(&Reply::from(outcome))?;
+        text.push(b'\n');
+        timeout(IDLE, writer.write_all(&text)).await??;
+        if !whole {
+            return Ok(());
+        }
+    }
+}
+
+async fn answer<M: Manage>(request: Request, managed: &M, stop: &CancellationToken) -> Outcome {
+    let result = match request {
+        Request::Status => {
+            return Outcome::Status {
+                status: Box::new(managed.status().await),
+            };
+        }
+        Request::PathsAdd { path } => match path.parse::<PathSpec>() {
+            Ok(spec) => managed.add_path(spec).await,
+            Err(problem) => Err(Problem {
+                message: problem.message,
+                hint: problem.hint,
+            }),
+        },
+        Request::PathsRemove { path } => managed.remove_path(&path).await,
+        Request::PathsStandby { path, standby } => managed.set_standby(&path, standby).await,
+        Request::LiveTarget { live, target } => match live_target(&target) {
+            Ok(target) => managed.set_live_target(live.as_deref(), target).await,
+            Err(problem) => Err(Problem {
+                message: problem.message,
+                hint: problem.hint,
+            }),
+        },
+        Request::Stop => {
+            stop.cancel();
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => Outcome::Done,
+        Err(Problem { message, hint }) => Outcome::Error { message, hint },
+    }
+}

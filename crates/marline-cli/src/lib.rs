@@ -1,0 +1,15 @@
+//! The program `marline`.
+//!
+//! | folder | what |
+//! | --- | --- |
+//! | `commands/` | one file a subcommand |
+//! | `config/` | what the user wrote, where, and what the program accepts |
+//! | `control/` | the control socket: what a running program tells, and what it is asked to change |
+//! | `metrics/` | the same for Prometheus |
+//! | `budget/` | what metered paths may carry in a month |
+
+pub mod budget;
+pub mod commands;
+pub mod config;
+pub mod control;
+pub mod metrics;

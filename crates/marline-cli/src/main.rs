@@ -1,0 +1,7 @@
+//! The program `marline`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    marline_cli::commands::main()
+}

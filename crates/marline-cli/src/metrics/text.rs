@@ -1,0 +1,519 @@
+//! A status snapshot as OpenMetrics text, which Prometheus reads. Base units; labels are numbers and states, never
+//! addresses or names.
+
+use super::forecast::Forecasts;
+use super::live::Live;
+use crate::control::Status;
+use crate::control::status::{FlowStatus, PathStatus, SessionStatus};
+use marline_proto::path::PathState;
+use prometheus_client::encoding::{EncodeLabelSet, text::encode};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+
+/// Media type of the text.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub(super) type FloatGauge = Gauge<f64, AtomicU64>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfSession {
+    session: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPath {
+    session: u64,
+    path: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPathDirection {
+    session: u64,
+    path: u64,
+    direction: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPathState {
+    session: u64,
+    path: u64,
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfFlow {
+    session: u64,
+    flow: u64,
+    kind: String,
+    scheduler: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfFlowDirection {
+    session: u64,
+    flow: u64,
+    direction: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfFlowQuantile {
+    session: u64,
+    flow: u64,
+    quantile: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfFlowRepairs {
+    session: u64,
+    flow: u64,
+    fate: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfFlowUnits {
+    session: u64,
+    flow: u64,
+    what: &'static str,
+}
+
+pub(super) const SEND: &str = "send";
+pub(super) const RECEIVE: &str = "receive";
+
+/// Every metric. Built anew for each scrape, so that what has ended is not reported for ever.
+#[derive(Default)]
+struct Metrics {
+    uptime: FloatGauge,
+    flows_opened: Family<OfSession, Counter>,
+    path_rtt: Family<OfPath, FloatGauge>,
+    path_rtt_min: Family<OfPath, FloatGauge>,
+    path_loss: Family<OfPath, FloatGauge>,
+    path_cwnd: Family<OfPath, Gauge>,
+    path_in_flight: Family<OfPath, Gauge>,
+    path_queue: Family<OfPath, Gauge>,
+    path_rate: Family<OfPath, Gauge>,
+    path_state: Family<OfPathState, Gauge>,
+    path_bytes: Family<OfPathDirection, Counter>,
+    path_packets: Family<OfPath, Counter>,
+    path_lost_packets: Family<OfPath, Counter>,
+    path_budget: Family<OfPath, Gauge>,
+    path_budget_used: Family<OfPath, Gauge>,
+    flow_bytes: Family<OfFlowDirection, Counter>,
+    flow_backlog: Family<OfFlow, Gauge>,
+    flow_delay: Family<OfFlowQuantile, FloatGauge>,
+    flow_redundancy: Family<OfFlow, FloatGauge>,
+    flow_retransmitted: Family<OfFlow, Counter>,
+    flow_coding_interval: Family<OfFlow, Gauge>,
+    flow_repairs: Family<OfFlowRepairs, Counter>,
+    flow_repair_bytes: Family<OfFlow, Counter>,
+    flow_lost_messages: Family<OfFlow, Counter>,
+    flow_units: Family<OfFlowUnits, Counter>,
+    flow_rebuilt_symbols: Family<OfFlow, Counter>,
+    forecasts: Forecasts,
+    live: Live,
+}
+
+/// The snapshot as text.
+///
+/// # Errors
+/// None in practice: formatting into a `String` does not fail.
+pub fn render(status: &Status) -> Result<String, fmt::Error> {
+    let metrics = Metrics::default();
+    metrics.uptime.set(status.uptime_s);
+    for session in &status.sessions {
+        metrics.session(session);
+    }
+    for entry in &status.live {
+        metrics.live.entry(entry);
+    }
+    let mut text = String::new();
+    encode(&mut text, &metrics.registry())?;
+    Ok(text)
+}
+
+impl Metrics {
+    fn session(&self, session: &SessionStatus) {
+        let labels = OfSession {
+            session: session.id,
+        };
+        self.flows_opened
+            .get_or_create(&labels)
+            .inc_by(session.flows_opened);
+        for path in &session.paths {
+            self.path(session.id, path);
+        }
+        for flow in &session.flows {
+            self.flow(session.id, flow);
+        }
+    }
+
+    fn path(&self, session: u64, path: &PathStatus) {
+        let of_path = OfPath {
+            session,
+            path: path.id,
+        };
+        for (family, value) in [
+            (&self.path_rtt, path.rtt_ms.map(|ms| ms / 1e3)),
+            (&self.path_rtt_min, path.rtt_min_ms.map(|ms| ms / 1e3)),
+            (&self.path_loss, path.loss),
+        ] {
+            if let Some(value) = value {
+                family.get_or_create(&of_path).set(value);
+            }
+        }
+        for (family, value) in [
+            (&self.path_cwnd, path.cwnd_bytes),
+            (&self.path_in_flight, path.in_flight_bytes),
+            (&self.path_queue, path.queue_bytes),
+        ] {
+            family.get_or_create(&of_path).set(gauge(value));
+        }
+        if let Some(rate) = path.rate_bps {
+            self.path_rate.get_or_create(&of_path).set(gauge(rate / 8));
+        }
+        for state in PathState::ALL {
+            let labels = OfPathState {
+                session,
+                path: path.id,
+                state: state.name(),
+            };
+            self.path_state
+                .get_or_create(&labels)
+                .set(i64::from(state == path.state));
+        }
+        for (direction, value) in [(SEND, path.sent_bytes), (RECEIVE, path.received_bytes)] {
+            let labels = OfPathDirection {
+                session,
+                path: path.id,
+                direction,
+            };
+            self.path_bytes.get_or_create(&labels).inc_by(value);
+        }
+        self.path_packets
+            .get_or_create(&of_path)
+            .inc_by(path.sent_packets);
+        self.path_lost_packets
+            .get_or_create(&of_path)
+            .inc_by(path.lost_packets);
+        if let Some(forecast) = &path.forecast {
+            self.forecasts.path(session, path.id, forecast);
+        }
+        if let Some(budget) = &path.budget {
+            for (family, value) in [
+                (&self.path_budget, budget.limit_bytes),
+                (&self.path_budget_used, budget.used_bytes),
+            ] {
+                family.get_or_create(&of_path).set(gauge(value));
+            }
+        }
+    }
+
+    fn flow(&self, session: u64, flow: &FlowStatus) {
+        let of_flow = OfFlow {
+            session,
+            flow: flow.id,
+            kind: flow.kind.clone(),
+            scheduler: flow.scheduler.clone(),
+        };
+        for (direction, value) in [(SEND, flow.sent_bytes), (RECEIVE, flow.delivered_bytes)] {
+            let labels = OfFlowDirection {
+                session,
+                flow: flow.id,
+                direction,
+            };
+            self.flow_bytes.get_or_create(&labels).inc_by(value);
+        }
+        self.flow_backlog
+            .get_or_create(&of_flow)
+            .set(gauge(flow.backlog_bytes));
+        if let Some(delay) = flow.delay_ms {
+            for (quantile, ms) in [
+                ("0.5", delay.p50),
+                ("0.95", delay.p95),
+                ("0.99", delay.p99),
+                ("1", delay.worst),
+            ] {
+                let labels = OfFlowQuantile {
+                    session,
+                    flow: flow.id,
+                    quantile,
+                };
+                self.flow_delay.get_or_create(&labels).set(ms / 1e3);
+            }
+        }
+        self.flow_redundancy
+            .get_or_create(&of_flow)
+            .set(flow.redundancy);
+        self.flow_retransmitted
+            .get_or_create(&of_flow)
+            .inc_by(flow.retransmitted_bytes);
+        if let Some(tau) = flow.coding_interval {
+            self.flow_coding_interval
+                .get_or_create(&of_flow)
+                .set(tau.into());
+        }
+        for (fate, value) in [
+            ("sent", flow.repairs_sent),
+            ("used", flow.repairs_used),
+            ("wasted", flow.repairs_wasted),
+            ("received", flow.repairs_received),
+            ("received_used", flow.symbols_recovered),
+        ] {
+            let labels = OfFlowRepairs {
+                session,
+                flow: flow.id,
+                fate,
+            };
+            self.flow_repairs.get_or_create(&labels).inc_by(value);
+        }
+        self.flow_repair_bytes
+            .get_or_create(&of_flow)
+            .inc_by(flow.repair_bytes);
+        self.flow_lost_messages
+            .get_or_create(&of_flow)
+            .inc_by(flow.lost_messages);
+        if let Some(calibration) = &flow.calibration {
+            self.forecasts.flow(session, flow.id, calibration);
+        }
+        let Some(units) = &flow.units else { return };
+        for (what, value) in [
+            ("sent", units.sent),
+            ("complete", units.complete),
+            ("complete_late", units.complete_late),
+            ("lost", units.lost),
+            ("cancelled", units.cancelled),
+            ("delivered", units.delivered),
+            ("delivered_late", units.delivered_late),
+            ("missing", units.missing),
+        ] {
+            let labels = OfFlowUnits {
+                session,
+                flow: flow.id,
+                what,
+            };
+            self.flow_units.get_or_create(&labels).inc_by(value);
+        }
+        self.flow_rebuilt_symbols
+            .get_or_create(&of_flow)
+            .inc_by(units.rebuilt_symbols);
+    }
+
+    fn registry(self) -> Registry {
+        let mut all = Registry::with_prefix("marline");
+        all.register_with_unit("uptime", "Time since the start", Unit::Seconds, self.uptime);
+        all.register(
+            "flows_opened",
+            "Flows opened since the session began",
+            self.flows_opened,
+        );
+        all.register_with_unit(
+            "path_rtt",
+            "Smoothed round-trip time",
+            Unit::Seconds,
+            self.path_rtt,
+        );
+        all.register_with_unit(
+            "path_rtt_min",
+            "Smallest recent round-trip time",
+            Unit::Seconds,
+            self.path_rtt_min,
+        );
+        all.register_with_unit(
+            "path_loss",
+            "Estimated share of packets lost, 0 to 1",
+            Unit::Ratios,
+            self.path_loss,
+        );
+        all.register_with_unit(
+            "path_cwnd",
+            "Congestion window",
+            Unit::Bytes,
+            self.path_cwnd,
+        );
+        all.register_with_unit(
+            "path_in_flight",
+            "Sent and not yet acknowledged or lost",
+            Unit::Bytes,
+            self.path_in_flight,
+        );
+        all.register_with_unit(
+            "path_queue",
+            "Scheduled and not yet sent",
+            Unit::Bytes,
+            self.path_queue,
+        );
+        all.register(
+            "path_rate_bytes_per_second",
+            "Expected delivery rate",
+            self.path_rate,
+        );
+        all.register(
+            "path_state",
+            "1 for the state that the path is in",
+            self.path_state,
+        );
+        all.register_with_unit("path", "Carried by the path", Unit::Bytes, self.path_bytes);
+        all.register("path_packets", "Packets sent", self.path_packets);
+        all.register(
+            "path_lost_packets",
+            "Packets sent and declared lost",
+            self.path_lost_packets,
+        );
+        all.register_with_unit(
+            "path_budget",
+            "What the path may carry in a month",
+            Unit::Bytes,
+            self.path_budget,
+        );
+        all.register_with_unit(
+            "path_budget_used",
+            "What of its budget the path has carried this month",
+            Unit::Bytes,
+            self.path_budget_used,
+        );
+        all.register_with_unit(
+            "flow",
+            "Taken from and handed to the application",
+            Unit::Bytes,
+            self.flow_bytes,
+        );
+        all.register_with_unit(
+            "flow_backlog",
+            "Taken and not yet sent",
+            Unit::Bytes,
+            self.flow_backlog,
+        );
+        all.register_with_unit(
+            "flow_delay",
+            "From a write until this end knows that the peer has it in order",
+            Unit::Seconds,
+            self.flow_delay,
+        );
+        all.register_with_unit(
+            "flow_redundancy",
+            "(sent - source) / source",
+            Unit::Ratios,
+            self.flow_redundancy,
+        );
+        all.register_with_unit(
+            "flow_retransmitted",
+            "Sent again after a loss",
+            Unit::Bytes,
+            self.flow_retransmitted,
+        );
+        all.register_with_unit(
+            "flow_coding_interval",
+            "Tau: one packet that this end sends in so many is a repair symbol; absent while none are due",
+            Unit::Other("packets".to_owned()),
+            self.flow_coding_interval,
+        );
+        all.register(
+            "flow_repairs",
+            "Repair symbols: sent, of these used by the other end or wasted there; received; received_used: symbols that came out of those before they arrived",
+            self.flow_repairs,
+        );
+        all.register_with_unit(
+            "flow_repair",
+            "Bytes of repair symbols that this end sent",
+            Unit::Bytes,
+            self.flow_repair_bytes,
+        );
+        all.register(
+            "flow_lost_messages",
+            "Messages not delivered in time",
+            self.flow_lost_messages,
+        );
+        all.register(
+            "flow_units",
+            "Blocks and objects, by what became of them",
+            self.flow_units,
+        );
+        all.register(
+            "flow_rebuilt_symbols",
+            "Symbols of blocks and objects that repair symbols brought back",
+            self.flow_rebuilt_symbols,
+        );
+        self.forecasts.register(&mut all);
+        self.live.register(&mut all);
+        all
+    }
+}
+
+pub(super) fn gauge(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::status::tests::example;
+
+    #[test]
+    fn the_text_has_base_units_and_no_names() {
+        let text = render(&example()).unwrap();
+        for line in [
+            "marline_uptime_seconds 61.5",
+            "marline_flows_opened_total{session=\"0\"} 5",
+            "marline_path_rtt_seconds{session=\"0\",path=\"0\"} 0.03125",
+            "marline_path_loss_ratios{session=\"0\",path=\"0\"} 0.01",
+            "marline_path_cwnd_bytes{session=\"0\",path=\"0\"} 120000",
+            "marline_path_rate_bytes_per_second{session=\"0\",path=\"0\"} 2500000",
+            "marline_path_state{session=\"0\",path=\"1\",state=\"dead\"} 1",
+            "marline_path_state{session=\"0\",path=\"1\",state=\"active\"} 0",
+            "marline_path_bytes_total{session=\"0\",path=\"0\",direction=\"send\"} 5000000",
+            "marline_path_lost_packets_total{session=\"0\",path=\"0\"} 36",
+            "marline_flow_bytes_total{session=\"0\",flow=\"4\",direction=\"receive\"} 3000000",
+            "marline_flow_delay_seconds{session=\"0\",flow=\"4\",quantile=\"0.99\"} 0.055",
+            "marline_flow_redundancy_ratios{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 0.125",
+            "marline_flow_coding_interval_packets{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 23",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"sent\"} 22",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"used\"} 13",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"wasted\"} 7",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"received\"} 59",
+            "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"received_used\"} 41",
+            "marline_flow_units_total{session=\"0\",flow=\"4\",what=\"complete\"} 30",
+            "marline_flow_rebuilt_symbols_total{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 18",
+            "marline_path_forecast_bytes_per_second{session=\"0\",path=\"0\"} 4937500.0",
+            "marline_path_forecast_deviation_bytes_per_second{session=\"0\",path=\"0\"} 1012500.0",
+            "marline_path_forecast_outage_ratios{session=\"0\",path=\"0\"} 0.02",
+            "marline_path_forecast_mode{session=\"0\",path=\"0\",mode=\"bank\"} 1.0",
+            "marline_path_promises_total{session=\"0\",path=\"0\"} 900",
+            "marline_path_promised_ratios{session=\"0\",path=\"0\"} 0.953",
+            "marline_path_promises_kept_ratios{session=\"0\",path=\"0\"} 0.949",
+            "marline_flow_promised_ratios{session=\"0\",flow=\"4\"} 0.981",
+            "marline_flow_promises_kept_ratios{session=\"0\",flow=\"4\"} 0.978",
+            "marline_live_bytes_total{live=\"0\",direction=\"send\"} 11844000",
+            "marline_live_faults_total{live=\"0\",direction=\"receive\",fault=\"rtp-late\"} 13",
+            "marline_live_faults_total{live=\"0\",direction=\"send\",fault=\"ts-continuity\"} 1",
+            "marline_live_given_up_total{live=\"0\"} 7",
+            "marline_live_repaired_total{live=\"0\"} 21",
+            "marline_live_peer_lost_total{live=\"0\"} 8",
+            "marline_live_peer_late_total{live=\"0\"} 9",
+            "marline_live_peer_duplicated_total{live=\"0\"} 10",
+            "marline_live_lost_total{live=\"0\"} 3",
+            "marline_live_late_total{live=\"0\"} 2",
+            "marline_live_duplicated_total{live=\"0\"} 4",
+            "marline_live_capacity_bytes_per_second{live=\"0\"} 937500",
+            "marline_live_below_target{live=\"0\"} 1",
+            "# EOF",
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is not in\n{text}"
+            );
+        }
+        assert!(
+            !text.contains("wlan0") && !text.contains("\"cam\"") && !text.contains("server-key"),
+            "{text}"
+        );
+        // What is not known is not reported as 0.
+        assert!(!text.contains("marline_path_rtt_seconds{session=\"0\",path=\"1\"}"));
+        let mut uncoded = example();
+        uncoded.sessions[0].flows[0].coding_interval = None;
+        let text = render(&uncoded).unwrap();
+        assert!(!text.contains("coding_interval_packets{"), "{text}");
+    }
+}

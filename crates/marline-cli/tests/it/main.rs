@@ -1,0 +1,16 @@
+//! The program and its proxies from outside: real sockets on loopback, real processes.
+
+mod cli;
+mod client_program;
+mod demo;
+mod endpoint;
+mod layering;
+mod memory;
+mod proxy_resets;
+mod proxy_socks;
+mod proxy_stop;
+mod proxy_udp;
+mod real;
+mod repro_processes;
+mod sim;
+mod world;

@@ -1,0 +1,171 @@
+//! Networks that let no UDP through: paths run over TCP, come back when a connection is cut, and say what is wrong when
+//! that is blocked too.
+
+use super::harness::{Site, marline, socks_connect, tcp_echo, until};
+use marline_cli::control::status::SessionStatus;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// A way to a server that passes TCP on and swallows UDP.
+struct NoUdp {
+    addr: SocketAddr,
+    _udp: UdpSocket,
+    connections: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl NoUdp {
+    fn before(server: SocketAddr) -> NoUdp {
+        // A port that is free for both.
+        let (udp, tcp) = until("a port", || {
+            let udp = UdpSocket::bind("127.0.0.1:0").ok()?;
+            let tcp = TcpListener::bind(udp.local_addr().ok()?).ok()?;
+            Some((udp, tcp))
+        });
+        let addr = udp.local_addr().unwrap();
+        let connections = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&connections);
+        thread::spawn(move || {
+            for inside in tcp.incoming() {
+                let (Ok(inside), Ok(outside)) = (inside, TcpStream::connect(server)) else {
+                    return;
+                };
+                let both = [&inside, &outside].map(|stream| stream.try_clone().unwrap());
+                kept.lock().unwrap().extend(both);
+                pass_on(inside.try_clone().unwrap(), outside.try_clone().unwrap());
+                pass_on(outside, inside);
+            }
+        });
+        NoUdp {
+            addr,
+            _udp: udp,
+            connections,
+        }
+    }
+
+    /// Ends all connections that there are now.
+    fn cut(&self) {
+        for connection in self.connections.lock().unwrap().drain(..) {
+            // It may have ended by itself.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream) {
+    thread::spawn(move || {
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Write);
+    });
+}
+
+/// What carries the path of this name.
+fn carrier<'a>(session: &'a SessionStatus, name: &str) -> Option<&'a str> {
+    let path = session.paths.iter().find(|path| path.name == name)?;
+    path.carrier.as_deref()
+}
+
+fn echoes(mut connection: TcpStream, length: usize) {
+    let sent: Vec<u8> = (0..length).map(|n| (n ^ (n >> 8)) as u8).collect();
+    let mut writer = connection.try_clone().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            writer.write_all(&sent).unwrap();
+            writer.shutdown(Shutdown::Write).unwrap();
+        });
+        let mut got = Vec::new();
+        connection.read_to_end(&mut got).unwrap();
+        assert!(got == sent, "{} of {length} bytes came back", got.len());
+    });
+}
+
+#[test]
+fn a_path_without_udp_runs_over_tcp_beside_one_with_quic() {
+    let site = Site::new();
+    let server = site.server(&["--tcp-cc", "cubic"]);
+    let blocked = NoUdp::before(server.addr);
+    let paths = [
+        format!("127.0.0.1,server={},name=blocked", blocked.addr),
+        "127.0.0.1,name=open".to_owned(),
+    ];
+    let client = site.client(&server, &paths, &[]);
+    let session = client.active(&["blocked", "open"]);
+    assert_eq!(carrier(&session, "blocked"), Some("tcp"));
+    assert_eq!(carrier(&session, "open"), Some("quic"));
+    let (code, table, _) = marline(site.folder(), &["status", "--control", "client.sock"]);
+    assert_eq!(code, 0);
+    assert!(table.contains("blocked (tcp)"), "{table}");
+    // The server tells people the same.
+    let at_server = server.status().sessions.pop().unwrap();
+    let mut carriers: Vec<_> = at_server.paths.into_iter().map(|p| p.carrier).collect();
+    carriers.sort();
+    assert_eq!(carriers, [Some("quic".into()), Some("tcp".into())]);
+    // With the open path gone, the blocked one carries everything.
+    client.paths(&["remove", "open"]);
+    echoes(socks_connect(client.socks(), tcp_echo()), 4 << 20);
+}
+
+#[test]
+fn a_session_outlives_the_loss_of_its_tcp_connection() {
+    let site = Site::new();
+    let server = site.server(&[]);
+    let blocked = NoUdp::before(server.addr);
+    let path = format!("127.0.0.1,server={},name=blocked", blocked.addr);
+    let client = site.client(&server, &[path], &[]);
+    client.active(&["blocked"]);
+    let target = tcp_echo();
+    let mut kept = socks_connect(client.socks(), target);
+    for word in [b"one", b"two", b"end"] {
+        kept.write_all(word).unwrap();
+        let mut answer = [0; 3];
+        kept.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, word);
+        blocked.cut();
+    }
+    echoes(socks_connect(client.socks(), target), 1 << 20);
+    assert_eq!(client.status().sessions[0].id, 0, "still the first session");
+}
+
+#[test]
+fn a_path_that_may_only_use_one_carrier_uses_no_other() {
+    let site = Site::new();
+    let server = site.server(&[]);
+    let paths = [
+        "127.0.0.1,carrier=tcp,tcp-cc=reno,name=tcp".to_owned(),
+        "127.0.0.2,carrier=quic,name=quic".to_owned(),
+    ];
+    let client = site.client(&server, &paths, &[]);
+    let session = client.active(&["tcp", "quic"]);
+    assert_eq!(carrier(&session, "tcp"), Some("tcp"));
+    assert_eq!(carrier(&session, "quic"), Some("quic"));
+
+    let site = Site::new();
+    let without = site.server(&["--tcp", "off"]);
+    let words = [
+        "client",
+        "--server",
+        &without.string,
+        "--identity",
+        "client",
+    ];
+    let fixed = ["--control", "off", "--socks", "off", "--path"];
+    let words = [&words[..], &fixed, &["127.0.0.1,carrier=tcp"]].concat();
+    let (code, _, error) = marline(site.folder(), &words);
+    assert_eq!(code, 1, "{error}");
+    assert!(error.contains("no connection to TCP 127.0.0.1:"), "{error}");
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_lacks_is_named_with_those_that_it_has() {
+    let site = Site::new();
+    let server = site.server(&[]);
+    let words = ["client", "--server", &server.string, "--identity", "client"];
+    let fixed = ["--control", "off", "--socks", "off", "--path"];
+    let words = [&words[..], &fixed, &["127.0.0.1,carrier=tcp,tcp-cc=vegan"]].concat();
+    let (code, _, error) = marline(site.folder(), &words);
+    assert_eq!(code, 2, "{error}");
+    for word in ["`vegan`", "there are", "reno", "hint: correct `tcp-cc=`"] {
+        assert!(error.contains(word), "no {word} in {error}");
+    }
+}

@@ -1,0 +1,59 @@
+//! The main job in one go, without root or configuration: a server, a client and two emulated links on loopback, and real
+//! traffic through real sockets over each link alone and over both, bonded by each scheduler.
+//!
+//! ```text
+//!  HTTP client ─▶ SOCKS5 ┐                ┌ link A ┐                ┌▶ HTTP server
+//!                        ├ Marline client ┤        ├ Marline server ┤
+//!  live sender ─▶ UDP ───┘                └ link B ┘                └▶ live receiver
+//! ```
+//!
+//! Everything runs in one process with one clock; the client, the server, the programs that use them and each link have
+//! a thread of their own.
+
+pub mod blocks;
+mod body;
+mod download;
+mod live;
+pub mod objects;
+mod options;
+mod origin;
+mod plan;
+pub mod report;
+mod run;
+mod session;
+pub mod table;
+mod verdict;
+mod worker;
+
+pub use body::Body;
+pub use live::{Delays, LiveFigures};
+pub use options::{DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, parse_link, schedulers};
+pub use origin::serve;
+pub use plan::{Plan, RunPlan};
+pub use report::Report;
+pub use run::run;
+
+/// Follows a demo while it runs.
+pub trait Watch {
+    /// A run begins.
+    fn begin(&mut self, run: &RunPlan);
+    /// A run goes on; called about ten times a second.
+    fn progress(&mut self, now: &Progress);
+    /// A run has ended.
+    fn end(&mut self, run: &report::RunReport);
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Since the traffic began.
+    pub elapsed: std::time::Duration,
+    /// Bytes of bodies downloaded so far.
+    pub downloaded: u64,
+    /// Live messages sent so far.
+    pub sent: u64,
+    /// Delay of the live message that came last.
+    pub delay: std::time::Duration,
+    /// The better link is dark.
+    pub dark: bool,
+}

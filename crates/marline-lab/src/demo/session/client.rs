@@ -1,0 +1,187 @@
+use super::counted::Counted;
+use super::{Keys, LOOK, SessionError, Targets, config};
+use crate::demo::live;
+use crate::demo::worker::Worker;
+use marline::PathSpec;
+use marline::carrier::{Bind, CarrierChoice};
+use marline::endpoint::{self, ClientOptions, Handle};
+use marline::identity::{self, HostPort};
+use marline_apps::proxy::{AsObjects, Host, OpenOptions, Protocol, Target, Tasks, socks5, udp};
+use marline_proto::path::PathState;
+use marline_proto::sched::Choice;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::sync::oneshot;
+use tokio::time::{interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// How long the session may take to come up.
+const READY: Duration = Duration::from_secs(10);
+/// How long the traffic waits for paths beside the first.
+const ALL_PATHS: Duration = Duration::from_secs(3);
+/// How long the server may take to hear that it is over.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// Where programs find the client.
+#[derive(Debug, Clone, Copy)]
+struct Front {
+    socks: SocketAddr,
+    forward: SocketAddr,
+}
+
+/// A client with a session.
+#[derive(Debug)]
+pub(in crate::demo) struct Client {
+    worker: Worker<Counted>,
+    front: Front,
+}
+
+impl Client {
+    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a forward to the live stream's receiver.
+    /// Returns when all paths are up, or when one is and the others take long.
+    pub(in crate::demo) async fn start(
+        keys: &Keys,
+        entries: &[SocketAddr],
+        targets: Targets,
+        scheduler: Choice,
+    ) -> Result<Self, SessionError> {
+        let path = |(index, entry): (usize, &SocketAddr)| PathSpec {
+            name: format!("link-{index}"),
+            local: Bind::Address(Ipv4Addr::LOCALHOST.into()),
+            server: Some(HostPort {
+                host: identity::Host::Ip(entry.ip()),
+                port: entry.port(),
+            }),
+            // The emulated links carry UDP.
+            carrier: CarrierChoice::Quic,
+            ..PathSpec::default()
+        };
+        let options = ClientOptions {
+            server: keys.server.public_key(),
+            addresses: Vec::new(),
+            identity: keys.client.clone(),
+            paths: entries.iter().enumerate().map(path).collect(),
+            session: config(scheduler),
+            quic: marline::carrier::QuicConfig::default(),
+        };
+        let (tell, told) = oneshot::channel();
+        let worker = Worker::start("demo client", move |stop| run(options, targets, tell, stop))?;
+        let front = told.await.map_err(|_| SessionError::Ended("client"))??;
+        Ok(Client { worker, front })
+    }
+
+    /// Where the SOCKS5 proxy listens.
+    pub(in crate::demo) fn socks(&self) -> SocketAddr {
+        self.front.socks
+    }
+
+    /// Where datagrams go that are for the live stream's receiver.
+    pub(in crate::demo) fn forward(&self) -> SocketAddr {
+        self.front.forward
+    }
+
+    /// Ends the session and says what its flows sent.
+    pub(in crate::demo) async fn stop(self) -> Result<Counted, SessionError> {
+        let counted = self.worker.stop().await;
+        counted.ok_or(SessionError::Ended("client"))
+    }
+}
+
+async fn run(
+    options: ClientOptions,
+    targets: Targets,
+    tell: oneshot::Sender<Result<Front, SessionError>>,
+    stop: CancellationToken,
+) -> Counted {
+    let mut counted = Counted::default();
+    let paths = options.paths.len();
+    let client = match endpoint::Client::start(options) {
+        Ok(client) => client,
+        Err(error) => {
+            let _ = tell.send(Err(error.into()));
+            return counted;
+        }
+    };
+    let tasks = Tasks::new();
+    let started = tokio::select! {
+        () = stop.cancelled() => None,
+        started = start(&client, paths, targets, &tasks) => Some(started),
+    };
+    // Whom the news does not reach has given the run up, and then `stop` is cancelled too.
+    match started {
+        None => {}
+        Some(Err(error)) => drop(tell.send(Err(error))),
+        Some(Ok((front, session))) => {
+            let _ = tell.send(Ok(front));
+            let mut looks = interval(LOOK);
+            while !stop.is_cancelled() {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    _ = looks.tick() => {}
+                }
+                counted.look(&session.stats());
+            }
+        }
+    }
+    tasks.cut();
+    let goodbye = client.stop("the demonstration is over");
+    let _ = timeout(GOODBYE, goodbye).await;
+    counted
+}
+
+/// Waits for the session and serves programs.
+async fn start(
+    client: &endpoint::Client,
+    paths: usize,
+    targets: Targets,
+    tasks: &Tasks,
+) -> Result<(Front, Handle), SessionError> {
+    client.ready(READY).await?;
+    let session = client.session().ok_or(SessionError::Ended("session"))?;
+    let all = async {
+        let mut looks = interval(LOOK / 10);
+        let up = |session: &Handle| {
+            let stats = session.stats();
+            let active = |path: &&marline_proto::stats::PathStats| path.state == PathState::Active;
+            stats.paths.iter().filter(active).count()
+        };
+        while up(&session) < paths {
+            looks.tick().await;
+        }
+    };
+    if timeout(ALL_PATHS, all).await.is_err() {
+        tracing::warn!("a link takes long to come up; the traffic begins without it");
+    }
+    let (listener, socket) = sockets().await?;
+    let front = Front {
+        socks: listener.local_addr()?,
+        forward: socket.local_addr()?,
+    };
+    let (host, port) = (Host::Ip(targets.live.ip()), targets.live.port());
+    let target = Target::new(Protocol::Udp, host, port).map_err(io::Error::other)?;
+    let options = OpenOptions {
+        lifetime: Some(live::LIFETIME),
+        ordered: true,
+        ..OpenOptions::datagrams(target.encode())
+    };
+    let objects = AsObjects::Off;
+    tasks.spawn(socks5::serve(
+        listener,
+        client.clone(),
+        None,
+        objects,
+        tasks.clone(),
+    ));
+    tasks.spawn(udp::forward(socket, client.clone(), options, tasks.clone()));
+    Ok((front, session))
+}
+
+async fn sockets() -> io::Result<(TcpListener, UdpSocket)> {
+    let any_port = (Ipv4Addr::LOCALHOST, 0);
+    Ok((
+        TcpListener::bind(any_port).await?,
+        UdpSocket::bind(any_port).await?,
+    ))
+}

@@ -1,0 +1,321 @@
+//! One path as it is configured: `LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME]`.
+
+use crate::carrier::{Bind, CarrierChoice};
+use crate::identity::HostPort;
+use marline_base::text::{Problem, size, suggest as nearest, units::show_large_size as size_text};
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// Longest interface name that Linux accepts (`IFNAMSIZ` less the closing zero).
+const MAX_INTERFACE: usize = 15;
+/// Longest path name.
+const MAX_NAME: usize = 64;
+/// Longest name of a congestion control that Linux takes (`TCP_CA_NAME_MAX` less the closing zero).
+const MAX_CONTROL: usize = 15;
+
+/// A path as the user wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathSpec {
+    /// The name that `marline status` shows and `marline paths` takes. Unique within a session.
+    pub name: String,
+    /// What the path's socket is bound to.
+    pub local: Bind,
+    /// Used only when no path that is not on standby works.
+    pub standby: bool,
+    /// Cost rank, 0 is cheapest; a scheduler that minds cost prefers lower ranks.
+    pub cost: u8,
+    /// Bytes that the path may carry in a month, both ways; beyond it the path stands by.
+    pub budget: Option<u64>,
+    /// Address of the server over this path, where it differs from those in the connection string.
+    pub server: Option<HostPort>,
+    /// What may carry the path.
+    pub carrier: CarrierChoice,
+    /// Congestion control of the kernel, as it calls it, where TCP carries the path; `None` for the
+    /// system's own choice.
+    pub tcp_cc: Option<String>,
+}
+
+impl PathSpec {
+    /// What may follow the local address, for help and hints.
+    pub const OPTIONS: [&str; 7] = [
+        "standby", "cost", "budget", "server", "carrier", "tcp-cc", "name",
+    ];
+}
+
+impl Default for PathSpec {
+    /// The path that is used when none is configured: the routing table's choice.
+    fn default() -> Self {
+        PathSpec {
+            name: "any".to_owned(),
+            local: Bind::Any,
+            standby: false,
+            cost: 0,
+            budget: None,
+            server: None,
+            carrier: CarrierChoice::Auto,
+            tcp_cc: None,
+        }
+    }
+}
+
+impl fmt::Display for PathSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&local_text(&self.local))?;
+        if self.standby {
+            f.write_str(",standby")?;
+        }
+        if self.cost != 0 {
+            write!(f, ",cost={}", self.cost)?;
+        }
+        if let Some(budget) = self.budget {
+            write!(f, ",budget={}", size_text(budget))?;
+        }
+        if let Some(server) = &self.server {
+            write!(f, ",server={server}")?;
+        }
+        if self.carrier != CarrierChoice::Auto {
+            write!(f, ",carrier={}", self.carrier)?;
+        }
+        if let Some(control) = &self.tcp_cc {
+            write!(f, ",tcp-cc={control}")?;
+        }
+        if self.name != default_name(&self.local, self.server.as_ref()) {
+            write!(f, ",name={}", self.name)?;
+        }
+        Ok(())
+    }
+}
+
+/// As `--path` takes it.
+fn local_text(local: &Bind) -> String {
+    match local {
+        Bind::Any => "any".to_owned(),
+        Bind::Interface(name) => name.clone(),
+        Bind::Address(address) => address.to_string(),
+    }
+}
+
+fn default_name(local: &Bind, server: Option<&HostPort>) -> String {
+    let local = local_text(local);
+    match server {
+        None => local,
+        // Two paths may leave by the same local address to different relays; their names must differ too.
+        Some(server) => format!("{local}/{server}"),
+    }
+}
+
+fn local(text: &str) -> Result<Bind, Problem> {
+    if text == "any" {
+        return Ok(Bind::Any);
+    }
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return match address {
+            address if address.is_unspecified() => Ok(Bind::Any),
+            address if address.is_multicast() => {
+                Err(Problem::new(format!("`{address}` is a multicast address"))
+                    .hint("give an address of this host, or the name of an interface"))
+            }
+            address => Ok(Bind::Address(address)),
+        };
+    }
+    let plausible = !text.is_empty()
+        && text.len() <= MAX_INTERFACE
+        && text
+            .chars()
+            .all(|c| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '='))
+        && text != "."
+        && text != "..";
+    // Four numbers with dots are meant as an address even when they are not one.
+    let numeric = text.contains('.') && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    if !plausible || numeric {
+        return Err(Problem::new(format!(
+            "`{text}` is neither an interface name nor an IP address"
+        ))
+        .hint(
+            "write an interface such as `wlan0`, a source address such as `192.168.1.7`, or `any`",
+        ));
+    }
+    Ok(Bind::Interface(text.to_owned()))
+}
+
+impl FromStr for PathSpec {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let mut words = text.split(',').map(str::trim);
+        let local = local(words.next().unwrap_or_default())?;
+        let mut spec = PathSpec {
+            local,
+            name: String::new(),
+            ..PathSpec::default()
+        };
+        let mut seen: Vec<&str> = Vec::new();
+        for word in words {
+            let (key, value) = match word.split_once('=') {
+                Some((key, value)) => (key, Some(value)),
+                None => (word, None),
+            };
+            if seen.contains(&key) {
+                return Err(Problem::new(format!("option `{key}` is given twice")));
+            }
+            seen.push(key);
+            match (key, value) {
+                ("standby", None) => spec.standby = true,
+                ("cost", Some(value)) => {
+                    spec.cost = value.parse().map_err(|_| {
+                        Problem::new(format!("cost `{value}` is not a number from 0 to 255"))
+                    })?;
+                }
+                ("budget", Some(value)) => spec.budget = Some(size(value)?),
+                ("server", Some(value)) => {
+                    let server = value.parse::<HostPort>();
+                    spec.server = Some(server.map_err(|error| Problem::new(error.to_string()))?);
+                }
+                ("carrier", Some(value)) => {
+                    spec.carrier = value.parse().map_err(|choices| {
+                        Problem::new(format!("carrier `{value}` is not {choices}"))
+                    })?;
+                }
+                ("tcp-cc", Some(value)) => spec.tcp_cc = Some(tcp_congestion(value)?),
+                ("name", Some(value)) => spec.name = name(value)?,
+                ("standby", Some(_)) => {
+                    return Err(Problem::new("option `standby` takes no value"));
+                }
+                ("cost" | "budget" | "server" | "carrier" | "tcp-cc" | "name", None) => {
+                    return Err(Problem::new(format!(
+                        "option `{key}` needs a value: `{key}=...`"
+                    )));
+                }
+                _ => {
+                    return Err(
+                        Problem::new(format!("unknown option `{key}`")).hint(nearest(
+                            key,
+                            &PathSpec::OPTIONS,
+                            "option",
+                        )),
+                    );
+                }
+            }
+        }
+        if spec.tcp_cc.is_some() && spec.carrier == CarrierChoice::Quic {
+            return Err(Problem::new("`tcp-cc` says nothing with `carrier=quic`")
+                .hint("leave one of them out"));
+        }
+        if spec.name.is_empty() {
+            spec.name = default_name(&spec.local, spec.server.as_ref());
+        }
+        Ok(spec)
+    }
+}
+
+/// The name of a kernel's congestion control. Whether this one has it shows when it is asked for.
+pub fn tcp_congestion(text: &str) -> Result<String, Problem> {
+    let fine = !text.is_empty()
+        && text.len() <= MAX_CONTROL
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    if fine {
+        Ok(text.to_owned())
+    } else {
+        Err(
+            Problem::new(format!("`{text}` is no name of a TCP congestion control"))
+                .hint("write one of `sysctl net.ipv4.tcp_available_congestion_control`, as `bbr`"),
+        )
+    }
+}
+
+fn name(text: &str) -> Result<String, Problem> {
+    let fine = !text.is_empty()
+        && text.len() <= MAX_NAME
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._:/@-[]".contains(c));
+    if fine {
+        Ok(text.to_owned())
+    } else {
+        Err(Problem::new(format!("name `{text}` is not usable"))
+            .hint(format!("use 1 to {MAX_NAME} letters, digits or ._:/@-")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> PathSpec {
+        text.parse()
+            .unwrap_or_else(|problem| panic!("{text}: {problem}"))
+    }
+
+    #[test]
+    fn reads_every_option() {
+        let spec = parse("wwan0,standby,cost=2,budget=1.5GB,server=[2001:db8::1]:4433,name=modem");
+        assert_eq!(spec.local, Bind::Interface("wwan0".into()));
+        assert!(spec.standby);
+        assert_eq!(spec.cost, 2);
+        assert_eq!(spec.budget, Some(1_500_000_000));
+        assert_eq!(spec.server, Some("[2001:db8::1]:4433".parse().unwrap()));
+        assert_eq!(spec.name, "modem");
+    }
+
+    #[test]
+    fn a_written_path_reads_back_the_same() {
+        for text in [
+            "any",
+            "wlan0",
+            "192.168.1.7,standby",
+            "fe80::1,cost=7",
+            "127.0.0.1,server=127.0.0.1:5001",
+            "wwan0,budget=20GB",
+            "wwan0,budget=1073741824B",
+            "wwan0,standby,cost=2,server=h:1,name=modem",
+            "wwan0,carrier=tcp,tcp-cc=bbr",
+            "wwan0,carrier=quic",
+        ] {
+            assert_eq!(parse(text).to_string(), text);
+            assert_eq!(parse(&parse(text).to_string()), parse(text));
+        }
+    }
+
+    #[test]
+    fn paths_to_different_relays_have_different_names() {
+        let a = parse("127.0.0.1,server=127.0.0.1:5001");
+        let b = parse("127.0.0.1,server=127.0.0.1:5002");
+        assert_ne!(a.name, b.name);
+    }
+
+    #[test]
+    fn wrong_paths_are_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "neither an interface"),
+            ("192.168.1", "neither an interface"),
+            ("192.168.1.300", "neither an interface"),
+            ("an-interface-far-too-long", "neither an interface"),
+            ("224.0.0.1", "multicast"),
+            ("wlan0,cost=x", "not a number"),
+            ("wlan0,cost=256", "not a number"),
+            ("wlan0,cost", "needs a value"),
+            ("wlan0,budget=20", "not an amount of data"),
+            ("wlan0,budget=0GB", "not an amount of data"),
+            ("wlan0,standby=yes", "takes no value"),
+            ("wlan0,standby,standby", "twice"),
+            ("wlan0,stanby", "unknown option `stanby`"),
+            ("wlan0,server=host:port", "port"),
+            ("wlan0,name=a b", "not usable"),
+            ("wlan0,carrier=udp", "is not auto, quic or tcp"),
+            ("wlan0,tcp-cc=", "no name of a TCP"),
+            ("wlan0,carrier=quic,tcp-cc=bbr", "says nothing"),
+        ] {
+            let problem = text.parse::<PathSpec>().expect_err(text);
+            assert!(problem.message.contains(reason), "{text}: {problem}");
+        }
+        let hint = "wlan0,stanby"
+            .parse::<PathSpec>()
+            .unwrap_err()
+            .hint
+            .unwrap();
+        assert!(hint.contains("`standby`"), "{hint}");
+    }
+}
