@@ -1,7 +1,7 @@
 //! What options of several kinds of flows have in common: schedulers by name, priorities.
 
 use marline_base::text::{Problem, suggest};
-use marline_proto::sched::registry::{SCHEDULERS, called_elsewhere};
+use marline_proto::sched::registry::{all, called_elsewhere};
 use marline_proto::sched::{Choice, ChoiceError};
 use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
 
@@ -16,9 +16,7 @@ pub fn scheduler(text: &str, kind: FlowKind) -> Result<Option<Choice>, Problem> 
     if text == AUTO {
         return Ok(None);
     }
-    let serving = SCHEDULERS
-        .iter()
-        .filter(|entry| entry.kinds.contains(&kind));
+    let serving = all().filter(|entry| entry.kinds.contains(&kind));
     let names: Vec<&str> = std::iter::once(AUTO)
         .chain(serving.map(|entry| entry.name))
         .collect();

@@ -13,3 +13,5 @@ pub mod commands;
 pub mod config;
 pub mod control;
 pub mod metrics;
+
+pub use commands::{main, main_with};

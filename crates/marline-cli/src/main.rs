@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    marline_cli::commands::main()
+    marline_cli::main()
 }

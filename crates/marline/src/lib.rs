@@ -7,4 +7,6 @@ mod path;
 #[doc(hidden)]
 pub mod support;
 
+pub use marline_proto::sched;
+pub use marline_proto::wire::FlowKind;
 pub use path::{PathSpec, tcp_congestion};

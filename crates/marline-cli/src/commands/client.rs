@@ -12,7 +12,7 @@ use marline_apps::live::Inlets;
 use marline_apps::proxy::front::{Front, stranger};
 use marline_apps::proxy::{Tasks, Tunnel};
 use marline_apps::tun::ClientTunnel;
-use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::sched::registry;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +66,7 @@ Examples:
 
 /// Carry local programs' traffic over several links to a server.
 #[derive(Debug, clap::Args)]
-#[command(after_help = schedulers::after(EXAMPLES, SCHEDULERS.iter()))]
+#[command(after_help = schedulers::after(EXAMPLES, registry::all()))]
 pub struct Args {
     /// Read the configuration from this TOML file; flags win over it.
     #[arg(long, value_name = "FILE")]

@@ -32,6 +32,7 @@ pub use error::CliError;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use marline_lab::process::end_with_stdin;
+use marline_proto::sched::{Entry, registry};
 use std::process::ExitCode;
 
 /// Several unreliable links twisted into one low-latency connection.
@@ -71,6 +72,50 @@ enum Command {
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
+    main_with(&[])
+}
+
+/// Runs the program with the process's arguments and with further schedulers, which every command
+/// knows by their names: `sim run`, `sim sweep`, `repro`, `demo`, `client`, `server`.
+///
+/// ```no_run
+/// use marline::FlowKind;
+/// use marline::sched::{Entry, Plan, Scheduler};
+///
+/// /// Sends everything on the first path that has room.
+/// #[derive(Debug)]
+/// struct First;
+///
+/// impl Scheduler for First {
+///     fn plan(&mut self, plan: &mut Plan<'_>) {
+///         while plan.next_len().is_some() {
+///             match plan.paths().iter().position(|path| path.has_room()) {
+///                 Some(path) => plan.send(path),
+///                 None => return,
+///             };
+///         }
+///     }
+/// }
+///
+/// static FIRST: Entry = Entry {
+///     name: "first",
+///     publication: "this page",
+///     help: "the first path that has room",
+///     kinds: &[FlowKind::Stream, FlowKind::Packets],
+///     options: &[],
+///     new: |_| Box::new(First),
+/// };
+///
+/// fn main() -> std::process::ExitCode {
+///     marline_cli::main_with(&[&FIRST])
+/// }
+/// ```
+pub fn main_with(schedulers: &[&'static Entry]) -> ExitCode {
+    if !schedulers.is_empty()
+        && let Err(error) = registry::add(schedulers)
+    {
+        return CliError::usage(error).report();
+    }
     let parsed = Cli::command()
         .try_get_matches_from(words::joined(std::env::args_os()))
         .and_then(|matches| {

@@ -1,6 +1,6 @@
 //! The registry's schedulers as the end of a help text.
 
-use marline_proto::sched::registry::Entry;
+use marline_proto::sched::Entry;
 use std::fmt::Write;
 
 /// `examples`, and then the schedulers with their options and defaults.

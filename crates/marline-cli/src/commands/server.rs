@@ -13,7 +13,7 @@ use marline_apps::proxy::policy::{Judge, OwnAddresses, Translators};
 use marline_apps::proxy::{Listen, Places, Targets, Tasks};
 use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::tun::ServerTunnel;
-use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::sched::registry;
 use rustix::process::{Resource, getrlimit};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ those of --advertise among them, are closed unless a rule names them by address:
 
 /// Let clients in and connect them to their targets.
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = schedulers::after(EXAMPLES, SCHEDULERS.iter()))]
+#[command(after_help = schedulers::after(EXAMPLES, registry::all()))]
 pub struct Args {
     /// Read the configuration from this TOML file; flags win over it.
     #[arg(long, value_name = "FILE")]

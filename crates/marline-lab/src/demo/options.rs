@@ -1,6 +1,6 @@
 use marline_link::{Capacity, ConfigError, Link, LinkConfig, QueueLimit};
 use marline_proto::sched::Choice;
-use marline_proto::sched::registry::{self, Entry};
+use marline_proto::sched::{Entry, registry};
 use marline_proto::wire::FlowKind;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Options {
 
 /// The schedulers that serve both kinds of flow in the demo.
 pub fn schedulers() -> impl Iterator<Item = &'static Entry> {
-    registry::SCHEDULERS.iter().filter(|entry| {
+    registry::all().filter(|entry| {
         [FlowKind::Stream, FlowKind::Packets]
             .iter()
             .all(|kind| entry.kinds.contains(kind))

@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 
 use marline_base::Instant;
 
-use super::registry::{Entry, PACKET_WISE};
+use super::entry::{Entry, PACKET_WISE};
 use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 use kernel::Kernel;
 use user::User;

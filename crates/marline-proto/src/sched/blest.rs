@@ -14,8 +14,8 @@ use alloc::boxed::Box;
 
 use marline_base::{Duration, Instant};
 
+use super::entry::{Entry, PACKET_WISE};
 use super::pick::{quickest, will_have_room};
-use super::registry::{Entry, PACKET_WISE};
 use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 
 const OPTIONS: &[OptionSpec] = &[OptionSpec::number(

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use marline_base::Instant;
 
 use super::acpf::{queue, takes};
-use super::registry::{Entry, PACKET_WISE};
+use super::entry::{Entry, PACKET_WISE};
 use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::wire::PathId;
 use standing::Standing;

@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::registry::{Entry, PACKET_WISE};
+use super::entry::{Entry, PACKET_WISE};
 use super::{Choice, PathView, Plan, Scheduler};
 use crate::wire::PathId;
 

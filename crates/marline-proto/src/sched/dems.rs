@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
-use super::registry::{Entry, PACKET_WISE};
+use super::entry::{Entry, PACKET_WISE};
 use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 use crate::flow::Symbol;
 

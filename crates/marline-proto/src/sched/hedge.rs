@@ -47,8 +47,8 @@ use alloc::boxed::Box;
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
+use super::entry::{Entry, PACKET_WISE};
 use super::ols::target::{self, Target};
-use super::registry::{Entry, PACKET_WISE};
 use super::{Choice, Coding, Feedback, OptionSpec, Outcome, Plan, Scheduler};
 use crate::flow::Symbol;
 use crate::path::{EmissionKind, LOSSY};

@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 
 use marline_base::Instant;
 
+use super::entry::{Entry, PACKET_WISE};
 use super::pick::quickest;
-use super::registry::{Entry, PACKET_WISE};
 use super::relief::Relief;
 use super::{Choice, Feedback, OptionSpec, Plan, Scheduler};
 

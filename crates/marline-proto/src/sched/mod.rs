@@ -10,7 +10,6 @@
 //! symbol on the path that is expected to deliver it first ([`PathView::arrival`]), and on a second
 //! one if the scheduler [insures](Scheduler::insures) it.
 
-use alloc::boxed::Box;
 use core::fmt;
 
 use marline_base::{Duration, Instant};
@@ -22,7 +21,6 @@ use crate::wire::PathId;
 mod acpf;
 mod blest;
 mod brim;
-mod choice;
 mod coding;
 mod common;
 mod cpf;
@@ -30,6 +28,7 @@ mod daps;
 mod dems;
 mod ecf;
 mod edpf;
+mod entry;
 mod hedge;
 pub mod hop;
 mod min_rtt;
@@ -37,6 +36,7 @@ mod ols;
 mod options;
 mod otias;
 mod outlook;
+mod parse;
 mod per_path;
 mod pick;
 mod plan;
@@ -50,11 +50,12 @@ mod sttf;
 mod unit;
 mod view;
 
-pub use choice::{Choice, ChoiceError};
 pub use coding::Coding;
 pub use common::Common;
+pub use entry::{Choice, Constructor, Entry};
 pub use options::{Accepts, OptionSpec, Value};
 pub use outlook::{Outlook, PathOutlook};
+pub use parse::ChoiceError;
 pub use plan::{Blocked, Plan, SymbolSource};
 pub use s_edpf::gauss::Gauss;
 pub use unit::{Forecast, Refusal, Unit, UnitCode};
@@ -206,6 +207,3 @@ pub trait Scheduler: fmt::Debug + Send {
         None
     }
 }
-
-/// Makes a scheduler as chosen.
-pub type Constructor = fn(&Choice) -> Box<dyn Scheduler>;

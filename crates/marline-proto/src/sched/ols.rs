@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
+use super::entry::{Entry, PACKET_WISE};
 use super::per_path::PerPath;
-use super::registry::{Entry, PACKET_WISE};
 use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::wire::PathId;
 

@@ -12,7 +12,7 @@ use alloc::boxed::Box;
 
 use marline_base::Duration;
 
-use super::registry::{Entry, PACKET_WISE};
+use super::entry::{Entry, PACKET_WISE};
 use super::{Choice, PathView, Plan, Scheduler};
 
 /// Windows that may wait for one path at most.

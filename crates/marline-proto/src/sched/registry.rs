@@ -1,32 +1,20 @@
-//! The schedulers by name. Each file declares its entry; adding one is a file and a line here.
+//! The schedulers by name. Each file declares its entry; adding one here is a file and a line, and
+//! one from outside the tree is [added](add) by the program.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use once_cell::race::OnceBox;
+
+use super::entry::{Choice, Entry, MAX_OPTIONS};
 use super::{
-    Choice, Constructor, OptionSpec, acpf, blest, brim, cpf, daps, dems, ecf, edpf, hedge, hop,
-    min_rtt, ols, otias, redundant, round_robin, s_edpf, sos, sttf,
+    acpf, blest, brim, cpf, daps, dems, ecf, edpf, hedge, hop, min_rtt, ols, otias, redundant,
+    round_robin, s_edpf, sos, sttf,
 };
 use crate::wire::FlowKind;
 
-/// A scheduler that can be chosen by name.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// Its name in flags, configuration, metrics and plots.
-    pub name: &'static str,
-    /// Where it was published.
-    pub publication: &'static str,
-    /// What it does, in a line.
-    pub help: &'static str,
-    /// Flow kinds that it can serve.
-    pub kinds: &'static [FlowKind],
-    /// What it can be told besides its name.
-    pub options: &'static [OptionSpec],
-    /// Makes one; [`Choice::make`] calls it.
-    pub new: Constructor,
-}
-
-/// Schedulers that look at one symbol at a time serve these.
-pub(super) const PACKET_WISE: &[FlowKind] = &FlowKind::ALL;
-
-/// All schedulers, sorted by name.
+/// The schedulers that come with this crate, sorted by name.
 pub const SCHEDULERS: &[Entry] = &[
     acpf::ENTRY,
     blest::ENTRY,
@@ -79,15 +67,72 @@ pub fn default_for_live() -> Choice {
     Choice::from(&hedge::ENTRY).switched_on("prompt")
 }
 
+/// Schedulers from elsewhere. Names have to mean the same all the time, so they are set once, by the
+/// program and before it reads any.
+static FURTHER: OnceBox<Vec<&'static Entry>> = OnceBox::new();
+
+/// Why schedulers were not added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddError {
+    /// Two schedulers have this name.
+    NameTaken(&'static str),
+    /// This scheduler has more options than a choice has room for.
+    TooManyOptions(&'static str),
+    /// Some were added before.
+    Again,
+}
+
+impl fmt::Display for AddError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NameTaken(name) => write!(f, "there are two schedulers called `{name}`"),
+            Self::TooManyOptions(name) => {
+                write!(f, "scheduler `{name}` has more than {MAX_OPTIONS} options")
+            }
+            Self::Again => f.write_str("schedulers were added before; add all at once"),
+        }
+    }
+}
+
+impl core::error::Error for AddError {}
+
+/// Makes schedulers from outside this crate known by their names. Once in a process, before any
+/// name is read.
+///
+/// # Errors
+/// A name is taken, or this was done before; nothing is added then.
+pub fn add(entries: &[&'static Entry]) -> Result<(), AddError> {
+    for (i, entry) in entries.iter().enumerate() {
+        let same = |other: &&Entry| other.name == entry.name;
+        if SCHEDULERS.iter().any(|other| same(&other))
+            || entries[..i].iter().any(|other| same(other))
+        {
+            return Err(AddError::NameTaken(entry.name));
+        }
+        if entry.options.len() > MAX_OPTIONS {
+            return Err(AddError::TooManyOptions(entry.name));
+        }
+    }
+    FURTHER
+        .set(Box::new(entries.to_vec()))
+        .map_err(|_| AddError::Again)
+}
+
+/// All schedulers: those of this crate, sorted by name, and those that were [added](add).
+pub fn all() -> impl Iterator<Item = &'static Entry> + Clone {
+    let further = FURTHER.get().map_or(&[][..], Vec::as_slice);
+    SCHEDULERS.iter().chain(further.iter().copied())
+}
+
 /// The scheduler called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {
-    SCHEDULERS.iter().find(|entry| entry.name == name)
+    all().find(|entry| entry.name == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::choice::MAX_OPTIONS;
     use crate::sched::tests::{Backlog, path};
     use crate::sched::{Accepts, Plan, Value};
     use alloc::format;

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use super::registry::{Entry, PACKET_WISE};
+use super::entry::{Entry, PACKET_WISE};
 use super::{Choice, Plan, Scheduler};
 use crate::wire::PathId;
 

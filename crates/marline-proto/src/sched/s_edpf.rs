@@ -24,8 +24,8 @@ use alloc::boxed::Box;
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
+use super::entry::Entry;
 use super::per_path::PerPath;
-use super::registry::Entry;
 use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::path::EmissionKind;
 use crate::wire::{FlowKind, PathId};

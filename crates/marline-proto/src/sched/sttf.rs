@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 
 use marline_base::{Duration, Instant};
 
-use super::registry::{Entry, PACKET_WISE};
+use super::entry::{Entry, PACKET_WISE};
 use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 use crate::congestion::Phase;
 

@@ -4,7 +4,7 @@ use marline_base::Rate;
 use marline_base::text::units;
 use marline_proto::congestion::registry::CONTROLLERS;
 use marline_proto::sched::Choice;
-use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::sched::registry;
 use marline_proto::wire::FlowKind;
 
 use super::mistake::nearest;
@@ -32,9 +32,7 @@ pub(super) fn serves(text: &str, kind: FlowKind) -> bool {
 
 /// What is wrong with a scheduler that does not serve a kind of flow, and the mend.
 pub(super) fn unfit(text: &str, kind: FlowKind, workload: &str) -> (String, String) {
-    let fit = SCHEDULERS
-        .iter()
-        .filter(|entry| entry.kinds.contains(&kind));
+    let fit = registry::all().filter(|entry| entry.kinds.contains(&kind));
     let fit: Vec<&str> = fit.map(|entry| entry.name).collect();
     (
         format!(
@@ -47,9 +45,7 @@ pub(super) fn unfit(text: &str, kind: FlowKind, workload: &str) -> (String, Stri
 
 /// All schedulers that serve these kinds.
 pub(super) fn all(kinds: &[FlowKind]) -> Vec<String> {
-    let fit = SCHEDULERS
-        .iter()
-        .filter(|entry| kinds.iter().all(|kind| entry.kinds.contains(kind)));
+    let fit = registry::all().filter(|entry| kinds.iter().all(|kind| entry.kinds.contains(kind)));
     fit.map(|entry| entry.name.to_owned()).collect()
 }
 

@@ -15,4 +15,3 @@ mod stalls;
 mod target;
 mod tcp;
 mod units;
-mod worked_example;

@@ -2,7 +2,7 @@
 
 use crate::commands::{CliError, output};
 use marline_proto::congestion::registry::CONTROLLERS;
-use marline_proto::sched::registry::SCHEDULERS;
+use marline_proto::sched::registry;
 use marline_sim::experiments;
 use marline_sim::measure::{CATALOGUE, Scope};
 use marline_sim::scenario::{Document, KINDS};
@@ -80,7 +80,7 @@ fn scenarios() -> Section {
 }
 
 fn schedulers() -> Section {
-    let rows = SCHEDULERS.iter().map(|entry| {
+    let rows = registry::all().map(|entry| {
         let option = |option: &marline_proto::sched::OptionSpec| {
             format!(":{}={} {}", option.key, option.default, option.help)
         };

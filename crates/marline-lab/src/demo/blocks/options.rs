@@ -3,7 +3,7 @@
 use marline_base::Rate;
 use marline_link::LinkConfig;
 use marline_proto::sched::Choice;
-use marline_proto::sched::registry::{self, Entry};
+use marline_proto::sched::{Entry, registry};
 use marline_proto::wire::FlowKind;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -106,7 +106,7 @@ impl Options {
 
 /// The schedulers that serve blocks.
 pub fn schedulers() -> impl Iterator<Item = &'static Entry> {
-    let all = registry::SCHEDULERS.iter();
+    let all = registry::all();
     all.filter(|entry| entry.kinds.contains(&FlowKind::Blocks))
 }
 

@@ -22,7 +22,7 @@ use marline_link::LinkConfig;
 use marline_proto::FlowOptions;
 use marline_proto::flow::ObjectOptions;
 use marline_proto::sched::Choice;
-use marline_proto::sched::registry::{self, Entry};
+use marline_proto::sched::{Entry, registry};
 use marline_proto::wire::FlowKind;
 use page::{Item, page};
 use sha2::{Digest, Sha256};
@@ -58,7 +58,7 @@ pub struct Options {
 
 /// The schedulers that serve objects.
 pub fn schedulers() -> impl Iterator<Item = &'static Entry> {
-    let all = registry::SCHEDULERS.iter();
+    let all = registry::all();
     all.filter(|entry| entry.kinds.contains(&FlowKind::Objects))
 }
 

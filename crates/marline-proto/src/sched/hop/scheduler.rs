@@ -23,7 +23,7 @@ use super::unit::{MOST_PACKETS, asked, block_of, seconds, source_left, symbol};
 use super::{Block, MOST_PATHS, Schedule, Sender, SenderPath, Settings};
 use crate::flow::Fate;
 use crate::path::forecast::{Kalman, Memory};
-use crate::sched::registry::Entry;
+use crate::sched::entry::Entry;
 use crate::sched::{
     Choice, Feedback, Forecast, OptionSpec, Outlook, PathOutlook, PathView, Plan, Refusal,
     Scheduler, Unit,

@@ -48,7 +48,7 @@ use smallvec::SmallVec;
 use super::lanes::{Lanes, Sight};
 use super::repairs::{AT_RISK, Risk, is_sooner};
 use super::{HORIZON, IDLE, Order, Ordered, Outlook, Variant, interval};
-use crate::sched::registry::Entry;
+use crate::sched::entry::Entry;
 use crate::sched::{Choice, PathView, Scheduler};
 use crate::wire::FlowKind;
 

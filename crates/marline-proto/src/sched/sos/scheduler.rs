@@ -21,7 +21,7 @@ use super::quotas::Quotas;
 use super::tail::Tail;
 use super::{Lane, Width};
 use crate::flow::Fate;
-use crate::sched::registry::Entry;
+use crate::sched::entry::Entry;
 use crate::sched::{Choice, Feedback, OptionSpec, PathView, Plan, Scheduler, Unit};
 use crate::wire::FlowKind;
 

@@ -1,6 +1,6 @@
 //! The smallest scheduler that codes: earliest delivery, a repair symbol every so many symbols.
 
-use marline_proto::sched::registry::Entry;
+use marline_proto::sched::Entry;
 use marline_proto::sched::{Choice, Plan, Scheduler};
 use marline_proto::wire::FlowKind;
 

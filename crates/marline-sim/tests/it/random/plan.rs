@@ -1,7 +1,8 @@
 //! What a seed stands for.
 
 use marline_proto::congestion::registry::CONTROLLERS;
-use marline_proto::sched::registry::{Entry, SCHEDULERS};
+use marline_proto::sched::Entry;
+use marline_proto::sched::registry::SCHEDULERS;
 use marline_proto::sched::{Accepts, Choice};
 use marline_proto::wire::FlowKind;
 use marline_proto::{Config, FlowOptions};

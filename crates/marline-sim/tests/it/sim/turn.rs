@@ -1,7 +1,8 @@
 //! Ends that take their time between what happens and what they send, as on hosts that do something else
 //! besides: what is planned when it is written leaves later, and must not count twice or be dated wrongly.
 
-use marline_proto::sched::registry::{Entry, SCHEDULERS};
+use marline_proto::sched::Entry;
+use marline_proto::sched::registry::SCHEDULERS;
 use marline_proto::wire::FlowKind;
 
 use super::{run_of, value};

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use marline_proto::Config;
-use marline_proto::sched::registry::Entry;
+use marline_proto::sched::Entry;
 use marline_proto::sched::{Choice, Feedback, Outcome, Plan, Scheduler};
 use marline_proto::wire::FlowKind;
 use marline_sim::Instant;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use marline_proto::Config;
 use marline_proto::flow::Fate;
-use marline_proto::sched::registry::Entry;
+use marline_proto::sched::Entry;
 use marline_proto::sched::{Choice, Plan, Scheduler};
 use marline_proto::wire::FlowKind;
 

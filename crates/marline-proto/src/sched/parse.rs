@@ -1,135 +1,17 @@
-//! A chosen scheduler with its options, written `NAME` or `NAME:KEY=VALUE:KEY=VALUE`.
+//! A chosen scheduler as it is written: `NAME` or `NAME:KEY=VALUE:KEY=VALUE`.
 //!
 //! Colons separate options, because commas separate what schedulers are written among.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use super::Scheduler;
-use super::options::{Accepts, Value};
-use super::registry::{Entry, SCHEDULERS, called_elsewhere, find};
-use marline_base::Duration;
-
-/// Most options that a scheduler may have.
-pub(super) const MAX_OPTIONS: usize = 8;
-
-/// A scheduler from the registry with a value for each of its options.
-#[derive(Clone, Copy)]
-pub struct Choice {
-    entry: &'static Entry,
-    /// In the order of the entry's options.
-    values: [Value; MAX_OPTIONS],
-}
-
-impl From<&'static Entry> for Choice {
-    /// With the default of every option.
-    fn from(entry: &'static Entry) -> Self {
-        let mut values = [Value::Switch(false); MAX_OPTIONS];
-        for (value, option) in values.iter_mut().zip(entry.options) {
-            *value = option.default;
-        }
-        Self { entry, values }
-    }
-}
-
-impl Choice {
-    /// The scheduler's entry in the registry.
-    pub const fn entry(&self) -> &'static Entry {
-        self.entry
-    }
-
-    /// The scheduler's name, without options.
-    pub const fn name(&self) -> &'static str {
-        self.entry.name
-    }
-
-    /// A new scheduler as chosen.
-    pub fn make(&self) -> Box<dyn Scheduler> {
-        (self.entry.new)(self)
-    }
-
-    /// Is the switch on? For the scheduler's constructor; panics if it has no such switch, which
-    /// a test over the registry finds.
-    pub fn switch(&self, key: &str) -> bool {
-        match self.value(key) {
-            Value::Switch(on) => on,
-            other => unreachable!("`{key}` is {other:?}, not a switch"),
-        }
-    }
-
-    /// The number; as for [`Choice::switch`].
-    pub fn number(&self, key: &str) -> f64 {
-        match self.value(key) {
-            Value::Number(number) => number,
-            other => unreachable!("`{key}` is {other:?}, not a number"),
-        }
-    }
-
-    /// The word, if the option that takes a number or a word has one; as for [`Choice::switch`].
-    pub fn word(&self, key: &str) -> Option<&'static str> {
-        match self.value(key) {
-            Value::Word(word) => Some(word),
-            _ => None,
-        }
-    }
-
-    /// The duration; as for [`Choice::switch`].
-    pub fn time(&self, key: &str) -> Duration {
-        match self.value(key) {
-            Value::Time(time) => time,
-            other => unreachable!("`{key}` is {other:?}, not a time"),
-        }
-    }
-
-    /// The same with this switch on; as for [`Choice::switch`].
-    pub(super) fn switched_on(mut self, key: &str) -> Self {
-        self.values[self.index(key)] = Value::Switch(true);
-        self
-    }
-
-    fn value(&self, key: &str) -> Value {
-        self.values[self.index(key)]
-    }
-
-    fn index(&self, key: &str) -> usize {
-        let mut options = self.entry.options.iter();
-        match options.position(|option| option.key == key) {
-            Some(index) => index,
-            None => unreachable!("scheduler {} has no option `{key}`", self.entry.name),
-        }
-    }
-}
-
-impl PartialEq for Choice {
-    fn eq(&self, other: &Self) -> bool {
-        self.entry.name == other.entry.name && self.values == other.values
-    }
-}
-
-impl Eq for Choice {}
-
-impl fmt::Display for Choice {
-    /// As it is written, without what is as by default.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.entry.name)?;
-        for (value, option) in self.values.iter().zip(self.entry.options) {
-            if *value != option.default {
-                write!(f, ":{}={value}", option.key)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Choice({self})")
-    }
-}
+use super::entry::{Choice, MAX_OPTIONS};
+use super::options::Accepts;
+use super::registry::{all, called_elsewhere, find};
+use marline_base::text;
 
 impl FromStr for Choice {
     type Err = ChoiceError;
@@ -153,11 +35,12 @@ impl FromStr for Choice {
             if core::mem::replace(&mut given[index], true) {
                 return Err(ChoiceError::Twice(option.key));
             }
-            choice.values[index] = option.read(value).ok_or_else(|| ChoiceError::Value {
+            let value = option.read(value).ok_or_else(|| ChoiceError::Value {
                 key: option.key,
                 value: value.to_string(),
                 accepts: option.accepts,
             })?;
+            choice.set(index, value);
         }
         Ok(choice)
     }
@@ -211,10 +94,7 @@ impl ChoiceError {
                 if let Some(own) = called_elsewhere(name) {
                     return format!("it is called `{own}` here");
                 }
-                let known = SCHEDULERS
-                    .iter()
-                    .map(|entry| entry.name)
-                    .collect::<Vec<_>>();
+                let known: Vec<_> = all().map(|entry| entry.name).collect();
                 nearest(name, &known, "schedulers")
             }
             Self::Key { scheduler, key } => {
@@ -239,43 +119,18 @@ impl fmt::Display for ChoiceError {
 
 impl core::error::Error for ChoiceError {}
 
-/// Names the nearest known word if few letters differ, else all of them.
+/// Names the known word that was meant, else all of them.
 fn nearest(word: &str, known: &[&str], what: &str) -> String {
-    let best = known.iter().map(|k| (distance(word, k), k)).min();
-    match best {
-        Some((letters, best)) if letters * 2 <= word.len().max(1) => {
-            format!("did you mean `{best}`?")
-        }
-        _ => format!("{what}: {}", known.join(", ")),
+    match text::nearest(word, known) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("{what}: {}", known.join(", ")),
     }
-}
-
-/// Letters to insert, drop, replace or swap with their neighbour to make one word the other
-/// (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    // Rows of the table for the letters of `a`: the one before the last, the last, and this one.
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut row = Vec::with_capacity(b.len() + 1);
-        row.push(i + 1);
-        for j in 0..b.len() {
-            let replaced = last[j] + usize::from(a[i] != b[j]);
-            let mut least = replaced.min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = core::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use marline_base::Duration;
 
     fn choice(text: &str) -> Choice {
         text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
