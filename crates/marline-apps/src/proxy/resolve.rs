@@ -43,6 +43,7 @@ impl Targets {
     /// For one session of a client; its other sessions share its part of the resolver.
     pub(crate) fn of(&self, client: Option<PublicKey>) -> Finder {
         Finder {
+            client,
             judge: self.judge.clone(),
             names: self.resolver.of(client),
             over: CancellationToken::new(),
@@ -81,6 +82,7 @@ impl Targets {
 /// Finds the targets of one session.
 #[derive(Debug, Clone)]
 pub(crate) struct Finder {
+    client: Option<PublicKey>,
     judge: Judge,
     names: Names,
     over: CancellationToken,
@@ -116,7 +118,13 @@ impl Finder {
         }
         found.retain(|address| self.allows(target, *address));
         match found.is_empty() {
-            true => Err(Refusal::NotAllowed),
+            true => {
+                match self.client {
+                    Some(client) => tracing::info!("{client} may not reach {target}"),
+                    None => tracing::info!("{target} may not be reached"),
+                }
+                Err(Refusal::NotAllowed)
+            }
             false => Ok(found),
         }
     }

@@ -71,7 +71,7 @@ impl SetupError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self.what.split(' ').next() {
-            Some("address") => {
+            Some("`nft") => {
                 "install nftables, or leave out address translation: --tun-setup=no-nat"
             }
             Some("`ip") => {

@@ -2,13 +2,14 @@
 
 use super::Advertised;
 use super::error::{ConfigError, Placed as _};
+use super::folders::{NO_CONFIGURATION, NO_STATE, default_identity, default_state};
 use super::listening::{SERVER, apart};
 use super::live_entries::{live_in, live_out};
 use super::names::{self, Congestion, Schedulers};
 use super::raw::{RawClient, RawServer};
 use super::socks::socks;
 use super::source::{Raw, Source, Written};
-use super::tun::{default_state, switch, tun_in, tun_out};
+use super::tun::{switch, tun_in, tun_out};
 use crate::control;
 use crate::control::status::Role;
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
@@ -370,11 +371,9 @@ fn usage(source: &Source<RawClient>, paths: &[PathSpec]) -> Result<Option<PathBu
         Some(value) if value.text == "off" => Ok(None),
         Some(value) => Ok(Some(source.resolve(value))),
         None => match default_state("usage.toml") {
-            None if paths.iter().any(|path| path.budget.is_some()) => Err(Problem::new(
-                "there is no place for it: neither XDG_STATE_HOME nor HOME is set",
-            )
-            .hint("name the file that keeps what paths have carried: --usage FILE, or `off`")
-            .at(source.missing("usage"))),
+            None if paths.iter().any(|path| path.budget.is_some()) => Err(Problem::new(NO_STATE)
+                .hint("name the file that keeps what paths have carried: --usage FILE, or `off`")
+                .at(source.missing("usage"))),
             found => Ok(found),
         },
     }
@@ -404,24 +403,11 @@ fn identity<R: Raw>(source: &Source<R>, value: Option<&Written>) -> Result<PathB
     match value {
         Some(value) => Ok(source.resolve(value)),
         None => default_identity().ok_or_else(|| {
-            Problem::new(
-                "there is no place to look for it: neither XDG_CONFIG_HOME nor HOME is set",
-            )
-            .hint("name the key file: --identity FILE")
-            .at(source.missing("identity"))
+            Problem::new(NO_CONFIGURATION)
+                .hint("name the key file: --identity FILE")
+                .at(source.missing("identity"))
         }),
     }
-}
-
-/// The key file when none is named: `$XDG_CONFIG_HOME/marline/identity`. `None` without a home.
-pub fn default_identity() -> Option<PathBuf> {
-    let set = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;
-    Some(folder.join("marline/identity"))
 }
 
 fn congestion<R: Raw>(

@@ -4,6 +4,7 @@ mod advertise;
 mod checked;
 mod error;
 mod file;
+mod folders;
 mod listening;
 mod live_entries;
 mod names;
@@ -16,8 +17,9 @@ mod tests;
 mod tun;
 
 pub use advertise::Advertised;
-pub use checked::{ClientConfig, CommonConfig, ServerConfig, default_identity};
+pub use checked::{ClientConfig, CommonConfig, ServerConfig};
 pub use error::{ConfigError, Place};
+pub use folders::default_identity;
 pub use listening::Listening;
 pub use names::{Congestion, Schedulers};
 pub use raw::{RawClient, RawServer};

@@ -1,6 +1,7 @@
 //! The keys of a tunnel: `tun` and those that begin with it.
 
 use super::error::Placed as _;
+use super::folders::{NO_STATE, default_state};
 use super::source::{Raw, Source, Written};
 use super::{ConfigError, RawClient, RawServer, Schedulers};
 use ipnet::IpNet;
@@ -9,7 +10,6 @@ use marline::carrier::Bind;
 use marline_apps::tun::{DEVICE, Rules, TunIn, TunOut, TunSetup};
 use marline_base::text::Problem;
 use marline_proto::sched::Choice;
-use std::path::PathBuf;
 
 /// Longest name of a network interface that Linux accepts (`IFNAMSIZ` less the closing zero).
 const MAX_DEVICE: usize = 15;
@@ -185,7 +185,7 @@ pub(super) fn tun_out(
         Some(value) if value.text == "off" => None,
         Some(value) => Some(source.resolve(value)),
         None => Some(default_state("tunnel.toml").ok_or_else(|| {
-            Problem::new("there is no place for it: neither XDG_STATE_HOME nor HOME is set")
+            Problem::new(NO_STATE)
                 .hint("name the file that keeps clients' addresses: --tun-state FILE, or `off`")
                 .at(source.missing("tun-state"))
         })?),
@@ -198,15 +198,4 @@ pub(super) fn tun_out(
         peers,
         by_cost: by_default(schedulers),
     }))
-}
-
-/// A file that this program keeps across restarts: `$XDG_STATE_HOME/marline/NAME`. `None` without a home.
-pub(super) fn default_state(name: &str) -> Option<PathBuf> {
-    let set = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let folder = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|h| h.join(".local/state")))?;
-    Some(folder.join("marline").join(name))
 }

@@ -121,7 +121,7 @@ pub struct BudgetStatus {
 pub struct FlowStatus {
     /// Number of the flow in its session.
     pub id: u64,
-    /// `stream` or `packets`.
+    /// `stream`, `packets`, `blocks` or `objects`.
     pub kind: String,
     /// Name of the scheduler that serves this end's sending half.
     pub scheduler: String,

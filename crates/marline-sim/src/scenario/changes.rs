@@ -21,7 +21,7 @@ pub(super) fn read(top: &Reader<'_>, around: &Around<'_>) -> Vec<Change> {
         one.needed("at", "\"10s\"");
         let (at, link) = (one.moment("at"), link(&one, around));
         if let Some(node) = one.get("at")
-            && at.is_some_and(|at| at >= Instant::ZERO + around.duration)
+            && at.is_some_and(|at| around.never(at))
         {
             one.wrong(
                 "at",

@@ -50,6 +50,7 @@ pub(super) fn read(
     let around = Around {
         links: &links,
         duration: duration.unwrap_or(LONGEST),
+        cut: matches!(top.get("duration"), Some(node) if node.place.is_flag()),
         files,
     };
     let of_blocks = top.inner("block-model");

@@ -20,6 +20,13 @@ pub enum Place {
     Flag(Arc<str>),
 }
 
+impl Place {
+    /// Is it on the command line?
+    pub(super) fn is_flag(&self) -> bool {
+        matches!(self, Self::Flag(_))
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -21,7 +21,17 @@ const MOST_PATHS: usize = 16;
 pub(super) struct Around<'a> {
     pub(super) links: &'a [Written],
     pub(super) duration: Duration,
+    /// The duration was asked for on the command line: what the file has after it does not happen,
+    /// and is no mistake.
+    pub(super) cut: bool,
     pub(super) files: &'a ReadFile<'a>,
+}
+
+impl Around<'_> {
+    /// Is it a mistake that this is to happen at `at`, because the run is over by then?
+    pub(super) fn never(&self, at: Instant) -> bool {
+        !self.cut && at >= Instant::ZERO + self.duration
+    }
 }
 
 /// Reads the sessions; the caller finishes `top`.
@@ -169,7 +179,6 @@ fn path(reader: &Reader<'_>, around: &Around<'_>) -> Option<PathPlan> {
     let standby = reader.flag("standby").unwrap_or(false);
     let joins = reader.moment("joins").unwrap_or(Instant::ZERO);
     let leaves = reader.moment("leaves");
-    let end = Instant::ZERO + around.duration;
     if let Some(node) = reader.get("leaves")
         && leaves.is_some_and(|leaves| leaves <= joins)
     {
@@ -177,7 +186,7 @@ fn path(reader: &Reader<'_>, around: &Around<'_>) -> Option<PathPlan> {
         reader.wrong("leaves", node, "the path leaves before it has joined", mend);
     }
     if let Some(node) = reader.get("joins")
-        && joins >= end
+        && around.never(joins)
     {
         let mend = "give a time before `duration`";
         reader.wrong("joins", node, "the run is over by then", mend);

@@ -82,7 +82,7 @@ pub(super) fn active(
     stops: Option<Instant>,
 ) {
     if let Some(node) = reader.get("starts")
-        && starts >= Instant::ZERO + around.duration
+        && around.never(starts)
     {
         let mend = "give a time before `duration`";
         reader.wrong("starts", node, "the run is over by then", mend);

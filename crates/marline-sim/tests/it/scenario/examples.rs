@@ -91,3 +91,24 @@ fn every_example_runs_and_yields_the_measures_that_are_listed() {
     }
     assert!(count >= 6, "{count} examples");
 }
+
+#[test]
+fn what_a_file_has_after_an_end_that_a_flag_asks_for_does_not_happen() {
+    let all = experiments::all();
+    let example = all.iter().find(|one| one.path == "examples/handover.toml");
+    let mut document = Document::parse("handover", example.unwrap().text).unwrap();
+    document.set("duration=20s").unwrap();
+    let cells = document.scenarios(&|_| Err("no files".into())).unwrap();
+    assert_eq!(cells[0].1.duration, Duration::from_secs(20));
+    // In the file it is a mistake: nobody means it.
+    let text = example
+        .unwrap()
+        .text
+        .replace("duration = \"50s\"", "duration = \"20s\"");
+    let document = Document::parse("handover", &text).unwrap();
+    let mistakes = document.scenarios(&|_| Err("no files".into())).unwrap_err();
+    assert!(
+        mistakes.to_string().contains("the run is over by then"),
+        "{mistakes}"
+    );
+}
