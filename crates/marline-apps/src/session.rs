@@ -11,7 +11,7 @@ use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowKind;
 
 use marline::endpoint::{
-    Accepted, Blocks, Client, Handle, Incomings, NoSession, Objects, Packets, Server, TargetNews,
+    Accepted, Blocks, Client, Incomings, NoSession, Objects, Packets, Server, Session, TargetNews,
 };
 use marline::identity::PublicKey;
 
@@ -79,7 +79,7 @@ fn flow_options(kind: FlowKind, options: OpenOptions) -> FlowOptions {
 }
 
 /// A session's refusal in the proxies' words.
-fn refused(handle: &Handle, error: &marline_proto::OpenError) -> proxy::OpenError {
+fn refused(handle: &Session, error: &marline_proto::OpenError) -> proxy::OpenError {
     match error {
         marline_proto::OpenError::TooManyFlows => proxy::OpenError::TooManyFlows,
         marline_proto::OpenError::Closing => {
@@ -98,7 +98,7 @@ impl Accept for Incomings {
         Some(Incomings::peer(self))
     }
 
-    fn session(&self) -> Option<Handle> {
+    fn session(&self) -> Option<Session> {
         Some(self.handle().clone())
     }
 
@@ -123,7 +123,7 @@ impl Accept for Incomings {
 }
 
 /// The session of the moment.
-fn current(client: &Client) -> Result<Handle, OpenError> {
+fn current(client: &Client) -> Result<Session, OpenError> {
     client
         .current()
         .map_err(|NoSession(why)| OpenError::NoSession(why))

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use marline::carrier::{Attempt, CarrierChoice, Dial, ListenConfig, Listener, PathCarrier};
-use marline::endpoint::{Accepted, Driver, Handle};
+use marline::endpoint::{Accepted, Driver, Session};
 use marline::identity::{AllowList, Identity};
 use marline_proto::path::PathParams;
 use marline_proto::wire::{FlowKind, Params, PathId};
-use marline_proto::{Config, FlowOptions, Session, Side};
+use marline_proto::{Config, FlowOptions, Session as Machine, Side};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -279,10 +279,10 @@ mod ours {
 
     use super::*;
 
-    fn session(side: Side, params: &[u8]) -> Result<(Driver, Handle), Failure> {
+    fn session(side: Side, params: &[u8]) -> Result<(Driver, Session), Failure> {
         let peer = Params::decode(params)?;
         let (driver, handle) =
-            Driver::new(|now| Session::new(now, side, Config::default(), peer, 1))?;
+            Driver::new(|now| Machine::new(now, side, Config::default(), peer, 1))?;
         Ok((driver, handle))
     }
 
@@ -292,7 +292,7 @@ mod ours {
         params.into()
     }
 
-    fn add(handle: &Handle, path: PathId, carrier: PathCarrier) -> Result<(), Failure> {
+    fn add(handle: &Session, path: PathId, carrier: PathCarrier) -> Result<(), Failure> {
         use marline::carrier::Carrier as _;
         let params = PathParams {
             max_datagram: carrier.max_datagram(),

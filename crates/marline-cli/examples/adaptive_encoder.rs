@@ -215,7 +215,7 @@ async fn connect(server: &Server, key: Identity, links: [&Emulator; 2]) -> Outco
     let path = |link: &Emulator| format!("any,server={}", link.addr()).parse();
     let paths = links.map(path).into_iter().collect::<Result<_, _>>()?;
     let client = Client::start(ClientOptions::new(&string, key, paths))?;
-    client.ready(Duration::from_secs(10)).await?;
+    client.connect(Duration::from_secs(10)).await?;
     sleep(Duration::from_millis(500)).await;
     Ok(client)
 }

@@ -71,7 +71,7 @@ async fn main() -> Outcome<()> {
     // The plan bounds what is sent.
     options.session.congestion = "none";
     let client = Client::start(options)?;
-    client.ready(Duration::from_secs(10)).await?;
+    client.connect(Duration::from_secs(10)).await?;
     sleep(Duration::from_millis(500)).await;
     let session = client.session().ok_or("the session is over")?;
     let frames = session.open_blocks(FlowOptions {

@@ -81,7 +81,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let string = ConnectionString::new(theirs.public_key(), vec![addr.to_string().parse()?])?;
     let client = Client::start(ClientOptions::new(&string, ours, paths))?;
-    client.ready(Duration::from_secs(10)).await?;
+    client.connect(Duration::from_secs(10)).await?;
     let session = client.session().ok_or("the session is over")?;
 
     let begin = Instant::now();

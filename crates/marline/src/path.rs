@@ -16,7 +16,7 @@ const MAX_CONTROL: usize = 15;
 
 /// A path as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathSpec {
+pub struct Path {
     /// The name that `marline status` shows and `marline paths` takes. Unique within a session.
     pub name: String,
     /// What the path's socket is bound to.
@@ -36,17 +36,88 @@ pub struct PathSpec {
     pub tcp_cc: Option<String>,
 }
 
-impl PathSpec {
+/// Each of these makes a path, and the methods say what is different about it:
+///
+/// ```
+/// use marline::Path;
+///
+/// let modem = Path::interface("wwan0").cost(2).standby().named("modem");
+/// assert_eq!(modem, "wwan0,standby,cost=2,name=modem".parse()?);
+/// # Ok::<(), marline::Problem>(())
+/// ```
+impl Path {
+    /// The path that the routing table chooses.
+    pub fn any() -> Self {
+        Self::default()
+    }
+
+    /// Over this network interface.
+    pub fn interface(name: impl Into<String>) -> Self {
+        Self::over(Bind::Interface(name.into()))
+    }
+
+    /// From this address of the host.
+    pub fn address(address: IpAddr) -> Self {
+        Self::over(Bind::Address(address))
+    }
+
+    fn over(local: Bind) -> Self {
+        Self {
+            name: default_name(&local, None),
+            local,
+            ..Self::default()
+        }
+    }
+
+    /// Under another name than that of what it is bound to.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Used only when no path that is not on standby works.
+    #[must_use]
+    pub fn standby(mut self) -> Self {
+        self.standby = true;
+        self
+    }
+
+    /// With this cost rank, 0 is cheapest.
+    #[must_use]
+    pub fn cost(mut self, cost: u8) -> Self {
+        self.cost = cost;
+        self
+    }
+
+    /// To this address of the server, instead of those in the connection string; the path's name
+    /// follows it unless it was given another.
+    #[must_use]
+    pub fn server(mut self, server: HostPort) -> Self {
+        if self.name == default_name(&self.local, self.server.as_ref()) {
+            self.name = default_name(&self.local, Some(&server));
+        }
+        self.server = Some(server);
+        self
+    }
+
+    /// Carried by this.
+    #[must_use]
+    pub fn carrier(mut self, carrier: CarrierChoice) -> Self {
+        self.carrier = carrier;
+        self
+    }
+
     /// What may follow the local address, for help and hints.
     pub const OPTIONS: [&str; 7] = [
         "standby", "cost", "budget", "server", "carrier", "tcp-cc", "name",
     ];
 }
 
-impl Default for PathSpec {
+impl Default for Path {
     /// The path that is used when none is configured: the routing table's choice.
     fn default() -> Self {
-        PathSpec {
+        Path {
             name: "any".to_owned(),
             local: Bind::Any,
             standby: false,
@@ -59,7 +130,7 @@ impl Default for PathSpec {
     }
 }
 
-impl fmt::Display for PathSpec {
+impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&local_text(&self.local))?;
         if self.standby {
@@ -139,16 +210,16 @@ fn local(text: &str) -> Result<Bind, Problem> {
     Ok(Bind::Interface(text.to_owned()))
 }
 
-impl FromStr for PathSpec {
+impl FromStr for Path {
     type Err = Problem;
 
     fn from_str(text: &str) -> Result<Self, Problem> {
         let mut words = text.split(',').map(str::trim);
         let local = local(words.next().unwrap_or_default())?;
-        let mut spec = PathSpec {
+        let mut spec = Path {
             local,
             name: String::new(),
-            ..PathSpec::default()
+            ..Path::default()
         };
         let mut seen: Vec<&str> = Vec::new();
         for word in words {
@@ -191,7 +262,7 @@ impl FromStr for PathSpec {
                     return Err(
                         Problem::new(format!("unknown option `{key}`")).hint(nearest(
                             key,
-                            &PathSpec::OPTIONS,
+                            &Path::OPTIONS,
                             "option",
                         )),
                     );
@@ -244,7 +315,7 @@ fn name(text: &str) -> Result<String, Problem> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> PathSpec {
+    fn parse(text: &str) -> Path {
         text.parse()
             .unwrap_or_else(|problem| panic!("{text}: {problem}"))
     }
@@ -308,14 +379,10 @@ mod tests {
             ("wlan0,tcp-cc=", "no name of a TCP"),
             ("wlan0,carrier=quic,tcp-cc=bbr", "says nothing"),
         ] {
-            let problem = text.parse::<PathSpec>().expect_err(text);
+            let problem = text.parse::<Path>().expect_err(text);
             assert!(problem.message.contains(reason), "{text}: {problem}");
         }
-        let hint = "wlan0,stanby"
-            .parse::<PathSpec>()
-            .unwrap_err()
-            .hint
-            .unwrap();
+        let hint = "wlan0,stanby".parse::<Path>().unwrap_err().hint.unwrap();
         assert!(hint.contains("`standby`"), "{hint}");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use marline::PathSpec;
+use marline::Path;
 use marline::endpoint::{Client, ClientOptions};
 use marline::identity::{ConnectionString, Identity, PublicKey};
 use marline_apps::proxy::{Protocol, Target};
@@ -123,8 +123,8 @@ impl Knobs {
         Ok(target.map_err(|problem| problem.to_string())?.encode())
     }
 
-    pub(crate) fn path(&self) -> Result<PathSpec, Failure> {
-        let spec = self.path.parse::<PathSpec>();
+    pub(crate) fn path(&self) -> Result<Path, Failure> {
+        let spec = self.path.parse::<Path>();
         Ok(spec.map_err(|problem| problem.to_string())?)
     }
 
@@ -146,7 +146,7 @@ impl Knobs {
     pub(crate) async fn client(&self, identity: Identity) -> Result<Client, Failure> {
         let options = ClientOptions::new(self.server()?, identity, vec![self.path()?]);
         let client = Client::start(options)?;
-        client.ready(Duration::from_secs(10)).await?;
+        client.connect(Duration::from_secs(10)).await?;
         Ok(client)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ipnet::IpNet;
-use marline::endpoint::{Accepted, Handle, Packets};
+use marline::endpoint::{Accepted, Packets, Session};
 use marline_apps::tun::{Offer, Place, Role};
 use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
@@ -32,7 +32,7 @@ pub(crate) async fn foreign(knobs: Knobs) -> Outcome {
     host(&knobs, |session, _| quietly(lease(session))).await
 }
 
-async fn lease(session: Handle) -> Outcome {
+async fn lease(session: Session) -> Outcome {
     let place = Place {
         own: OWN.parse::<IpNet>()?,
         server: SERVER.parse()?,

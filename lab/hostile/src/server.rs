@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use marline::endpoint::{Accepted, Handle, Server, ServerOptions};
+use marline::endpoint::{Accepted, Server, ServerOptions, Session};
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, Identity};
 use marline_apps::proxy::reply;
 use marline_proto::FlowOptions;
@@ -26,7 +26,7 @@ pub(crate) fn announce(identity: &Identity, addrs: &[SocketAddr]) -> Outcome {
 }
 
 /// Lets the clients in, each with its session, until the time is over.
-pub(crate) async fn host<F>(knobs: &Knobs, treat: fn(Handle, usize) -> F) -> Outcome
+pub(crate) async fn host<F>(knobs: &Knobs, treat: fn(Session, usize) -> F) -> Outcome
 where
     F: Future<Output = ()> + Send + 'static,
 {

@@ -1,7 +1,7 @@
 //! What the proxies need of a session: open flows at one end, accept them at the other.
 
 use bytes::Bytes;
-use marline::endpoint::{Blocks, Handle, Objects, TargetNews};
+use marline::endpoint::{Blocks, Objects, Session, TargetNews};
 use marline::identity::PublicKey;
 use marline_base::Rate;
 use marline_proto::sched::Choice;
@@ -226,7 +226,7 @@ pub trait Accept: Send + 'static {
     }
 
     /// The session itself; `None` where there is none behind it.
-    fn session(&self) -> Option<Handle> {
+    fn session(&self) -> Option<Session> {
         None
     }
 

@@ -19,7 +19,7 @@ use crate::proxy::policy::Judge;
 use crate::proxy::{PacketFlow, Tasks};
 use crate::tun::{TunOut, TunSetup};
 use bytes::Bytes;
-use marline::endpoint::Handle;
+use marline::endpoint::Session;
 use marline::identity::PublicKey;
 use marline::support::lock;
 use marline::support::seldom::Seldom;
@@ -129,7 +129,7 @@ struct Inner {
 pub struct Visitor {
     hub: Hub,
     peer: PublicKey,
-    session: Option<Handle>,
+    session: Option<Session>,
     guest: Mutex<Option<Arc<Guest>>>,
 }
 
@@ -172,7 +172,7 @@ impl Hub {
     }
 
     /// A session with `peer`.
-    pub fn visitor(&self, peer: PublicKey, session: Option<Handle>) -> Visitor {
+    pub fn visitor(&self, peer: PublicKey, session: Option<Session>) -> Visitor {
         Visitor {
             hub: self.clone(),
             peer,

@@ -3,7 +3,6 @@
 use super::{Ledger, Month};
 use crate::control::status::{BudgetStatus, PathStatus};
 use crate::control::{Manage, Problem, Status};
-use marline::PathSpec;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,7 +38,7 @@ struct Limit {
 }
 
 impl State {
-    fn limit(&mut self, path: &PathSpec) {
+    fn limit(&mut self, path: &marline::Path) {
         if let Some(bytes) = path.budget {
             let limit = Limit {
                 bytes,
@@ -77,7 +76,7 @@ impl State {
 
 impl<M: Manage> Metered<M> {
     /// A session with these paths, of which `ledger` knows what they have carried before.
-    pub fn new(session: M, paths: &[PathSpec], ledger: Ledger) -> Self {
+    pub fn new(session: M, paths: &[marline::Path], ledger: Ledger) -> Self {
         let mut state = State {
             ledger,
             limits: BTreeMap::new(),
@@ -173,7 +172,7 @@ impl<M: Manage> Manage for Metered<M> {
         status
     }
 
-    async fn add_path(&self, path: PathSpec) -> Result<(), Problem> {
+    async fn add_path(&self, path: marline::Path) -> Result<(), Problem> {
         self.session.add_path(path.clone()).await?;
         self.state().limit(&path);
         Ok(())
@@ -236,7 +235,7 @@ mod tests {
         async fn status(&self) -> Status {
             self.status.lock().unwrap().clone()
         }
-        async fn add_path(&self, _: PathSpec) -> Result<(), Problem> {
+        async fn add_path(&self, _: marline::Path) -> Result<(), Problem> {
             Ok(())
         }
         async fn remove_path(&self, _: &str) -> Result<(), Problem> {

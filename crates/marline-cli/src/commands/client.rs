@@ -213,7 +213,7 @@ async fn start(args: Args) -> Result<(), CliError> {
     };
     let client = endpoint::Client::start(options).map_err(CliError::usage)?;
     let ended = async {
-        if let Err(error) = client.ready(CONNECT).await {
+        if let Err(error) = client.connect(CONNECT).await {
             return unconnected(&error);
         }
         client.closed().await;
@@ -297,7 +297,7 @@ async fn read_again<M: Manage>(
 mod tests {
     use super::*;
     use crate::control::Status;
-    use marline::PathSpec;
+    use marline::Path;
     use marline::identity::{ConnectionString, PublicKey};
     use std::fs;
     use std::sync::Mutex;
@@ -317,7 +317,7 @@ mod tests {
         async fn status(&self) -> Status {
             crate::control::status::tests::example()
         }
-        async fn add_path(&self, path: PathSpec) -> Result<(), Problem> {
+        async fn add_path(&self, path: Path) -> Result<(), Problem> {
             self.note(format!("add {path}"))
         }
         async fn remove_path(&self, name: &str) -> Result<(), Problem> {

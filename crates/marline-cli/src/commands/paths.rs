@@ -8,7 +8,7 @@
 use super::{CliError, output, status};
 use crate::control::protocol::{Outcome, Request};
 use clap::Subcommand;
-use marline::PathSpec;
+use marline::Path;
 use std::path::PathBuf;
 
 /// Add, remove or rest paths of a running client.
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let (request, done) = match &args.action {
         Action::Add { path } => {
             // Refused here, before a running instance is looked for.
-            path.parse::<PathSpec>().map_err(|problem| {
+            path.parse::<Path>().map_err(|problem| {
                 let error = CliError::usage(format!("paths add {path}: {problem}"));
                 match problem.hint {
                     Some(hint) => error.hint(hint),
@@ -103,7 +103,7 @@ mod tests {
         let add = command.find_subcommand("add").unwrap();
         let path = add.get_positionals().next().unwrap();
         let help = path.get_help().unwrap().to_string();
-        for option in PathSpec::OPTIONS {
+        for option in Path::OPTIONS {
             assert!(help.contains(&format!("[,{option}")), "{option}: {help}");
         }
     }

@@ -13,7 +13,7 @@ use super::tun::{switch, tun_in, tun_out};
 use crate::control;
 use crate::control::status::Role;
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
-use marline::{PathSpec, tcp_congestion};
+use marline::{Path, tcp_congestion};
 use marline_apps::live::{LiveIn, LiveOut};
 use marline_apps::proxy::AsObjects;
 use marline_apps::proxy::policy::{Policy, Prefix, Rule};
@@ -42,7 +42,7 @@ pub struct ClientConfig {
     /// Key file.
     pub identity: PathBuf,
     /// Paths, at least one, with different names.
-    pub paths: Vec<PathSpec>,
+    pub paths: Vec<Path>,
     /// Where it is kept what paths with a budget have carried, if it is.
     pub usage: Option<PathBuf>,
     /// Where the SOCKS5 proxy listens, if it is wanted.
@@ -332,11 +332,11 @@ fn allow_clients(source: &Source<RawServer>) -> Result<AllowList, ConfigError> {
     }
 }
 
-fn paths(source: &Source<RawClient>) -> Result<Vec<PathSpec>, ConfigError> {
-    let mut paths: Vec<PathSpec> = Vec::new();
+fn paths(source: &Source<RawClient>) -> Result<Vec<Path>, ConfigError> {
+    let mut paths: Vec<Path> = Vec::new();
     for value in &source.raw.path {
         let path = source.read("path", value, |text| {
-            let path: PathSpec = text.parse()?;
+            let path: Path = text.parse()?;
             if let Some(other) = paths
                 .iter()
                 .find(|other| other.local == path.local && other.server == path.server)
@@ -361,12 +361,12 @@ fn paths(source: &Source<RawClient>) -> Result<Vec<PathSpec>, ConfigError> {
         paths.push(path);
     }
     if paths.is_empty() {
-        paths.push(PathSpec::default());
+        paths.push(Path::default());
     }
     Ok(paths)
 }
 
-fn usage(source: &Source<RawClient>, paths: &[PathSpec]) -> Result<Option<PathBuf>, ConfigError> {
+fn usage(source: &Source<RawClient>, paths: &[Path]) -> Result<Option<PathBuf>, ConfigError> {
     match &source.raw.usage {
         Some(value) if value.text == "off" => Ok(None),
         Some(value) => Ok(Some(source.resolve(value))),

@@ -1,7 +1,7 @@
 //! What a configuration reload changes: the paths of a running client, and keys.
 
 use super::Raw;
-use marline::PathSpec;
+use marline::Path;
 use serde_json::Value;
 
 /// One change to a running session's paths.
@@ -10,7 +10,7 @@ pub enum PathChange {
     /// Remove the path of this name.
     Remove(String),
     /// Dial this path.
-    Add(PathSpec),
+    Add(Path),
     /// Put the path of this name on standby (`true`) or call it back.
     Standby(String, bool),
 }
@@ -19,7 +19,7 @@ pub enum PathChange {
 ///
 /// New paths come up before old ones go, so that a session keeps a path where it can. A path whose address or cost
 /// changed must be dialled anew under its old name, so that one goes first.
-pub fn path_changes(old: &[PathSpec], new: &[PathSpec]) -> Vec<PathChange> {
+pub fn path_changes(old: &[Path], new: &[Path]) -> Vec<PathChange> {
     let mut first = Vec::new();
     let mut last = Vec::new();
     for path in new {
@@ -27,7 +27,7 @@ pub fn path_changes(old: &[PathSpec], new: &[PathSpec]) -> Vec<PathChange> {
             None => first.push(PathChange::Add(path.clone())),
             Some(other) if other == path => {}
             Some(other) => {
-                let rested = PathSpec {
+                let rested = Path {
                     standby: path.standby,
                     ..other.clone()
                 };
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    fn paths(list: &[&str]) -> Vec<PathSpec> {
+    fn paths(list: &[&str]) -> Vec<Path> {
         list.iter().map(|text| text.parse().unwrap()).collect()
     }
 
@@ -145,16 +145,16 @@ mod tests {
         );
     }
 
-    fn any_paths() -> impl Strategy<Value = Vec<PathSpec>> {
+    fn any_paths() -> impl Strategy<Value = Vec<Path>> {
         proptest::collection::btree_map(0..5_u8, (any::<bool>(), 0..2_u8), 0..5).prop_map(|paths| {
             paths
                 .into_iter()
-                .map(|(number, (standby, cost))| PathSpec {
+                .map(|(number, (standby, cost))| Path {
                     name: format!("p{number}"),
                     local: marline::carrier::Bind::Interface(format!("if{number}")),
                     standby,
                     cost,
-                    ..PathSpec::default()
+                    ..Path::default()
                 })
                 .collect()
         })

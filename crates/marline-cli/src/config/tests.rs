@@ -1,7 +1,7 @@
 mod refusals;
 
 use super::*;
-use marline::PathSpec;
+use marline::Path;
 use marline::identity::{ConnectionString, PublicKey};
 use marline_apps::proxy::SocksLogin;
 use marline_apps::tun::TunSetup;
@@ -148,7 +148,7 @@ fn flags_win_and_a_given_list_replaces_the_files() {
 fn defaults_are_those_that_the_help_promises() {
     let config = client(&["--server", "S"], None).unwrap();
     assert_eq!(config.socks, Some("127.0.0.1:1080".parse().unwrap()));
-    assert_eq!(config.paths, [PathSpec::default()]);
+    assert_eq!(config.paths, [Path::default()]);
     assert_eq!(config.common.congestion.name, "bbr-gentle");
     assert_eq!(config.common.idle_timeout.as_secs(), 60);
     assert_eq!(config.common.metrics, None);
@@ -192,7 +192,7 @@ fn the_same_port_serves_tcp_and_udp() {
 #[test]
 fn the_help_lists_every_option_of_a_path() {
     let help = help_of::<RawClient>("path");
-    for option in PathSpec::OPTIONS {
+    for option in Path::OPTIONS {
         assert!(help.contains(&format!("[,{option}")), "{option}: {help}");
     }
 }

@@ -5,7 +5,7 @@ use super::folders::{NO_STATE, default_state};
 use super::source::{Raw, Source, Written};
 use super::{ConfigError, RawClient, RawServer, Schedulers};
 use ipnet::IpNet;
-use marline::PathSpec;
+use marline::Path;
 use marline::carrier::Bind;
 use marline_apps::tun::{DEVICE, Rules, TunIn, TunOut, TunSetup};
 use marline_base::text::Problem;
@@ -81,7 +81,7 @@ fn no_tunnel<R: Raw>(
 
 pub(super) fn tun_in(
     source: &Source<RawClient>,
-    paths: &[PathSpec],
+    paths: &[Path],
     schedulers: &Schedulers,
 ) -> Result<Option<TunIn>, ConfigError> {
     let raw = &source.raw;
@@ -126,7 +126,7 @@ pub(super) fn tun_in(
 }
 
 /// Paths with a cost are for what the cheaper ones do not carry, unless a scheduler is asked for.
-fn by_cost(paths: &[PathSpec], schedulers: &Schedulers) -> Option<Choice> {
+fn by_cost(paths: &[Path], schedulers: &Schedulers) -> Option<Choice> {
     let costs = || paths.iter().map(|path| path.cost);
     let differ = costs().min() != costs().max();
     by_default(schedulers).filter(|_| differ)
@@ -139,7 +139,7 @@ fn by_default(schedulers: &Schedulers) -> Option<Choice> {
 }
 
 /// A route for everything would also take the paths' own datagrams, unless they are bound to an interface.
-fn free_of_loops(net: &IpNet, paths: &[PathSpec]) -> Result<(), Problem> {
+fn free_of_loops(net: &IpNet, paths: &[Path]) -> Result<(), Problem> {
     let unbound = paths
         .iter()
         .find(|path| !matches!(path.local, Bind::Interface(_)));

@@ -1,7 +1,7 @@
 //! What control and metrics see of a session, its live entries and its tunnel together.
 
 use super::{Manage, Problem, Status};
-use marline::PathSpec;
+use marline::Path;
 use marline_apps::live::Board;
 use marline_apps::tun::View;
 use marline_base::Rate;
@@ -27,7 +27,7 @@ impl<M: Manage> Manage for Managed<M> {
         }
     }
 
-    async fn add_path(&self, path: PathSpec) -> Result<(), Problem> {
+    async fn add_path(&self, path: Path) -> Result<(), Problem> {
         self.session.add_path(path).await
     }
 

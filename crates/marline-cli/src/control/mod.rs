@@ -17,7 +17,7 @@ pub use place::{Place, is_private, usual_path, usual_paths};
 pub use socket::{BindError, ControlSocket};
 pub use status::Status;
 
-use marline::PathSpec;
+use marline::Path;
 use marline_base::Rate;
 pub use marline_base::text::Problem;
 use std::future::Future;
@@ -28,7 +28,7 @@ pub trait Manage: Send + Sync + 'static {
     fn status(&self) -> impl Future<Output = Status> + Send;
 
     /// Starts to dial a further path.
-    fn add_path(&self, path: PathSpec) -> impl Future<Output = Result<(), Problem>> + Send;
+    fn add_path(&self, path: Path) -> impl Future<Output = Result<(), Problem>> + Send;
 
     /// Removes the path of that name or number.
     fn remove_path(&self, name: &str) -> impl Future<Output = Result<(), Problem>> + Send;

@@ -2,7 +2,7 @@
 
 use super::protocol::{MAX_REQUEST, Outcome, Reply, Request, parse_request};
 use super::{ControlSocket, Manage, Problem};
-use marline::PathSpec;
+use marline::Path;
 use marline::support::accept::PatientListener;
 use marline_apps::live::live_target;
 use marline_apps::lru::{Held, Lru};
@@ -96,7 +96,7 @@ async fn answer<M: Manage>(request: Request, managed: &M, stop: &CancellationTok
                 status: Box::new(managed.status().await),
             };
         }
-        Request::PathsAdd { path } => match path.parse::<PathSpec>() {
+        Request::PathsAdd { path } => match path.parse::<Path>() {
             Ok(spec) => managed.add_path(spec).await,
             Err(problem) => Err(Problem {
                 message: problem.message,

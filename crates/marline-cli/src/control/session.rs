@@ -7,7 +7,7 @@ use marline_proto::sched::PathOutlook;
 use marline_proto::stats::{Delays, FlowStats, SessionStats, UnitCounters};
 use marline_proto::wire::PathId;
 
-use marline::PathSpec;
+use marline::Path;
 use marline::endpoint::client::{AddPathError, UnknownPath};
 use marline::endpoint::{Client, PathInfo, Server, SessionInfo, SessionState};
 
@@ -181,7 +181,7 @@ impl Manage for Client {
         status(Role::Client, self.uptime(), &[self.info()])
     }
 
-    async fn add_path(&self, spec: PathSpec) -> Result<(), Problem> {
+    async fn add_path(&self, spec: Path) -> Result<(), Problem> {
         Client::add_path(self, spec).map_err(|error| {
             let hint = match error {
                 AddPathError::NameTaken(_) => "give this one another name: `...,name=NAME`",
@@ -214,7 +214,7 @@ impl Manage for Server {
         status(Role::Server, self.uptime(), &self.sessions())
     }
 
-    async fn add_path(&self, _: PathSpec) -> Result<(), Problem> {
+    async fn add_path(&self, _: Path) -> Result<(), Problem> {
         Err(not_here())
     }
 

@@ -23,7 +23,7 @@ impl Manage for Recorder {
     async fn status(&self) -> Status {
         example()
     }
-    async fn add_path(&self, path: PathSpec) -> Result<(), Problem> {
+    async fn add_path(&self, path: Path) -> Result<(), Problem> {
         self.note(format!("add {path}"));
         Ok(())
     }

@@ -163,7 +163,7 @@ fn asked_by_name<B>(request: &Request<B>, names: &Names) -> Option<bool> {
 mod tests {
     use super::*;
     use crate::control::{Problem, Status};
-    use marline::PathSpec;
+    use marline::Path;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::net::TcpStream;
     use tokio::task::JoinHandle;
@@ -175,7 +175,7 @@ mod tests {
         async fn status(&self) -> Status {
             crate::control::status::tests::example()
         }
-        async fn add_path(&self, _: PathSpec) -> Result<(), Problem> {
+        async fn add_path(&self, _: Path) -> Result<(), Problem> {
             Ok(())
         }
         async fn remove_path(&self, _: &str) -> Result<(), Problem> {

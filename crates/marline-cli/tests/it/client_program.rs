@@ -3,7 +3,6 @@
 use crate::memory::{MemoryPackets, MemoryStream, MemoryTunnel};
 use crate::world::{World, socks_command, tcp_echo};
 use clap::{Args as _, FromArgMatches as _};
-use marline::PathSpec;
 use marline::identity::{ConnectionString, Identity};
 use marline_apps::proxy::{OpenError, OpenOptions, Tunnel};
 use marline_cli::commands::CliError;
@@ -47,7 +46,7 @@ impl Manage for Session {
         }
     }
 
-    async fn add_path(&self, _: PathSpec) -> Result<(), Problem> {
+    async fn add_path(&self, _: marline::Path) -> Result<(), Problem> {
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::wire::{DeliveryOrder, FlowKind, LEAST_PRIORITY, MAX_TARGET};
 /// How a flow is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowOptions {
-    /// What it carries.
+    /// What it carries; methods that open one kind of flow set it themselves.
     pub kind: FlowKind,
     /// Packets flows: deliver in order (the default) or as they come. Streams are in order.
     pub ordered: bool,
@@ -28,6 +28,13 @@ pub struct FlowOptions {
     pub scheduler: Option<Choice>,
     /// Opaque to the session, handed to the peer: at most 512 bytes.
     pub target: Bytes,
+}
+
+/// A stream with defaults for the rest.
+impl Default for FlowOptions {
+    fn default() -> Self {
+        Self::new(FlowKind::Stream)
+    }
 }
 
 impl FlowOptions {

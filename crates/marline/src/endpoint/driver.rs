@@ -10,12 +10,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use marline_base::Instant;
 use marline_proto::wire::{PathId, close_code};
-use marline_proto::{CloseReason, Event, Session};
+use marline_proto::{CloseReason, Event, Session as Machine};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
 use super::clock::Clock;
-use super::handle::Handle;
+use super::session::Session;
 use super::shared::{Shared, State};
 use crate::carrier::{Carrier, CarrierEnd, SESSION_OVER, SendError};
 
@@ -30,7 +30,7 @@ const MOMENT: Duration = Duration::from_millis(20);
 /// Longest wait, after that, for the carriers to tell the peer so.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What a [`Handle`] asks of the driver.
+/// What a [`Session`] asks of the driver.
 #[derive(Debug)]
 pub(super) enum Command {
     /// The session has the path already; here is its carrier.
@@ -92,11 +92,11 @@ enum Stage {
 impl Driver {
     /// A driver for a session that `make` creates at the driver's own time zero, and a handle on
     /// it.
-    pub fn new<E>(make: impl FnOnce(Instant) -> Result<Session, E>) -> Result<(Self, Handle), E> {
+    pub fn new<E>(make: impl FnOnce(Instant) -> Result<Machine, E>) -> Result<(Self, Session), E> {
         let clock = Clock::new();
         let shared = Shared::new(make(clock.now())?, clock);
         let (asked, commands) = mpsc::unbounded_channel();
-        let handle = Handle::new(Arc::clone(&shared), asked);
+        let handle = Session::new(Arc::clone(&shared), asked);
         let driver = Self {
             shared,
             commands,

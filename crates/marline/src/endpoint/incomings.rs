@@ -2,25 +2,25 @@
 
 use marline_proto::FlowInfo;
 
-use super::{Accepted, Closed, Handle};
+use super::{Accepted, Closed, Session};
 use crate::identity::PublicKey;
 
 /// The accepting end of a session, which a server hands out. Dropping it resets the flows that the
 /// client opens later; accepted ones live on.
 #[derive(Debug)]
 pub struct Incomings {
-    handle: Handle,
+    handle: Session,
     peer: PublicKey,
 }
 
 impl Incomings {
     /// Of this session with `peer`; nobody else should accept its flows.
-    pub fn new(handle: Handle, peer: PublicKey) -> Self {
+    pub fn new(handle: Session, peer: PublicKey) -> Self {
         Self { handle, peer }
     }
 
     /// The session.
-    pub fn handle(&self) -> &Handle {
+    pub fn handle(&self) -> &Session {
         &self.handle
     }
 

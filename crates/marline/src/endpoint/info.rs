@@ -3,7 +3,7 @@
 use marline_proto::path::PathState;
 use marline_proto::stats::{PathStats, SessionStats};
 
-use super::Handle;
+use super::Session;
 use crate::carrier::CarrierKind;
 use crate::identity::PublicKey;
 
@@ -76,7 +76,7 @@ pub(super) fn path(
     }
 }
 
-impl Handle {
+impl Session {
     pub(super) fn session_state(&self) -> SessionState {
         match (self.is_closed(), self.has_working_path()) {
             (Some(_), _) => SessionState::Closing,

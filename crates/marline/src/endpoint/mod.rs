@@ -9,7 +9,7 @@
 //! | `clock.rs` | real time as the session counts it |
 //! | `shared.rs` | the session behind its lock, and who waits for what |
 //! | `driver.rs` | the task that moves datagrams and time |
-//! | `handle.rs` | [`Handle`]: open and accept flows, add and remove paths |
+//! | `session.rs` | [`Session`]: open and accept flows, add and remove paths |
 //! | `stream.rs`, `packets.rs` | flows as tokio knows streams, and as messages |
 //! | `blocks.rs`, `objects.rs`, `units.rs` | flows of blocks and of objects, and what they share |
 //! | `not_taken.rs` | why something was not taken, as tokio says it |
@@ -18,13 +18,13 @@ mod blocks;
 pub mod client;
 mod clock;
 mod driver;
-mod handle;
 mod incomings;
 mod info;
 mod not_taken;
 mod objects;
 mod packets;
 pub mod server;
+mod session;
 mod shared;
 mod stream;
 mod units;
@@ -36,18 +36,21 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::carrier::QuicConfig;
 
 pub use blocks::Blocks;
-pub use client::{Client, ClientOptions, ConnectError, NoSession};
+pub use client::{
+    AddPathError, Client, ClientOptions, ConnectError, FailureKind, NoSession, PathFailure,
+    UnknownPath,
+};
 pub use driver::Driver;
-pub use handle::{Accepted, Handle};
 pub use incomings::Incomings;
 pub use info::{PathInfo, SessionInfo, SessionState};
 #[doc(hidden)]
 pub use not_taken::not_taken;
 pub use objects::{Object, Objects};
 pub use packets::{Packets, TargetNews};
-pub use server::{Server, ServerOptions};
+pub use server::{BindError, Server, ServerOptions};
+pub use session::{Accepted, Session};
 pub use shared::Closed;
-pub use stream::Stream;
+pub use stream::{ReadHalf, Stream, WriteHalf};
 pub use units::{Incoming, Settled, Units};
 
 /// A seed for what needs no secrecy but should differ from run to run.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use marline_proto::flow::Unsettled;
 use marline_proto::path::PathState;
 use marline_proto::wire::{FlowId, PathId, close_code};
-use marline_proto::{CloseReason, Event, Session};
+use marline_proto::{CloseReason, Event, Session as Machine};
 
 use super::clock::Clock;
 use super::packets::TargetNews;
@@ -54,7 +54,7 @@ pub(super) struct PathNote {
 /// What the lock guards.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) session: Session,
+    pub(super) session: Machine,
     /// The session's paths.
     pub(super) paths: BTreeMap<PathId, PathNote>,
     /// Why paths ended, the latest [`ENDS`] of them.
@@ -80,7 +80,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(session: Session, clock: Clock) -> Arc<Self> {
+    pub(super) fn new(session: Machine, clock: Clock) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 session,

@@ -20,37 +20,84 @@ const WRITE: usize = 64 << 10;
 ///
 /// `shutdown` finishes the sending half; what was written is still delivered. Dropping the stream
 /// before that gives both halves up: the peer reads [`io::ErrorKind::ConnectionReset`].
+///
+/// Reading and writing are cancel safe: what a dropped future has not returned was not taken.
+///
+/// ```no_run
+/// # async fn f(session: marline::Session) -> Result<(), Box<dyn std::error::Error>> {
+/// use marline::FlowOptions;
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// let stream = session.open_stream(FlowOptions::default())?;
+/// let (mut reader, mut writer) = stream.into_split();
+/// writer.write_all(b"a question").await?;
+/// writer.shutdown().await?;
+/// let mut answer = Vec::new();
+/// reader.read_to_end(&mut answer).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Stream {
-    shared: Arc<Shared>,
-    flow: FlowId,
-    finished: bool,
+    reader: ReadHalf,
+    writer: WriteHalf,
+}
+
+/// The half of a [`Stream`] that is read. Dropping it tells the peer that nobody reads any more.
+#[derive(Debug)]
+pub struct ReadHalf {
+    flow: Arc<Flow>,
     ended: bool,
 }
 
+/// The half of a [`Stream`] that is written. Dropping it before `shutdown` gives it up.
+#[derive(Debug)]
+pub struct WriteHalf {
+    flow: Arc<Flow>,
+    finished: bool,
+}
+
+/// What both halves are of; forgotten when both are gone.
+#[derive(Debug)]
+struct Flow {
+    shared: Arc<Shared>,
+    id: FlowId,
+}
+
 impl Stream {
-    pub(super) fn new(shared: Arc<Shared>, flow: FlowId) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, id: FlowId) -> Self {
+        let flow = Arc::new(Flow { shared, id });
         Self {
-            shared,
-            flow,
-            finished: false,
-            ended: false,
+            reader: ReadHalf {
+                flow: Arc::clone(&flow),
+                ended: false,
+            },
+            writer: WriteHalf {
+                flow,
+                finished: false,
+            },
         }
     }
 
     /// The flow's number in its session.
     pub fn id(&self) -> FlowId {
-        self.flow
+        self.writer.flow.id
+    }
+
+    /// Both halves, to be used by different tasks.
+    pub fn into_split(self) -> (ReadHalf, WriteHalf) {
+        (self.reader, self.writer)
     }
 
     /// Is nothing more to be read because the stream was given up, or the session is over?
     pub fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
         // After the end was read there is nothing to lose, and the session may have forgotten the
         // flow.
-        if self.ended {
+        if self.reader.ended {
             return Poll::Pending;
         }
-        self.shared.poll_given_up(self.flow, cx)
+        let Flow { shared, id } = &*self.reader.flow;
+        shared.poll_given_up(*id, cx)
     }
 }
 
@@ -63,7 +110,7 @@ fn over(closed: &Closed) -> io::Error {
     closed.clone().into()
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for ReadHalf {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -72,18 +119,18 @@ impl AsyncRead for Stream {
         if self.ended || buf.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        let this = &mut *self;
-        let now = this.shared.clock.now();
-        let mut state = this.shared.lock();
+        let flow = Arc::clone(&self.flow);
+        let now = flow.shared.clock.now();
+        let mut state = flow.shared.lock();
         let mut any = false;
         while buf.remaining() > 0 {
-            match state.session.read(now, this.flow, buf.remaining()) {
+            match state.session.read(now, flow.id, buf.remaining()) {
                 Chunk::Data(data) => {
                     any = true;
                     buf.put_slice(&data);
                 }
                 Chunk::Finished => {
-                    this.ended = true;
+                    self.ended = true;
                     break;
                 }
                 Chunk::Reset(code) if !any => return Poll::Ready(Err(reset(code))),
@@ -93,7 +140,7 @@ impl AsyncRead for Stream {
                     if let Some(closed) = &state.closed {
                         return Poll::Ready(Err(over(closed)));
                     }
-                    state.wait_to_read(this.flow, cx);
+                    state.wait_to_read(flow.id, cx);
                     return Poll::Pending;
                 }
             }
@@ -104,25 +151,26 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for WriteHalf {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let now = self.shared.clock.now();
-        let mut state = self.shared.lock();
+        let Flow { shared, id } = &*self.flow;
+        let now = shared.clock.now();
+        let mut state = shared.lock();
         if let Some(closed) = &state.closed {
             return Poll::Ready(Err(over(closed)));
         }
         let chunk = Bytes::copy_from_slice(&data[..data.len().min(WRITE)]);
-        match state.session.write(now, self.flow, &chunk) {
+        match state.session.write(now, *id, &chunk) {
             Ok(taken) => {
                 state.wake_driver();
                 Poll::Ready(Ok(taken))
             }
             Err(WriteError::Blocked) => {
-                state.wait_to_write(self.flow, cx);
+                state.wait_to_write(*id, cx);
                 Poll::Pending
             }
             Err(WriteError::Closed) => {
@@ -138,21 +186,61 @@ impl AsyncWrite for Stream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.finished = true;
-        let mut state = self.shared.lock();
-        state.session.finish(self.flow);
+        let mut state = self.flow.shared.lock();
+        state.session.finish(self.flow.id);
         state.wake_driver();
         Poll::Ready(Ok(()))
     }
 }
 
-impl Drop for Stream {
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.reader).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.writer).poll_write(cx, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_shutdown(cx)
+    }
+}
+
+impl Drop for ReadHalf {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        if !self.finished {
-            state.session.reset(self.flow, 0);
-        }
-        state.session.stop(self.flow, 0);
-        state.forget(self.flow);
+        let mut state = self.flow.shared.lock();
+        state.session.stop(self.flow.id, 0);
         state.wake_driver();
+    }
+}
+
+impl Drop for WriteHalf {
+    fn drop(&mut self) {
+        if !self.finished {
+            let mut state = self.flow.shared.lock();
+            state.session.reset(self.flow.id, 0);
+            state.wake_driver();
+        }
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.shared.lock().forget(self.id);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use marline_base::Instant;
-use marline_proto::Session;
+use marline_proto::Session as Machine;
 use marline_proto::flow::{Fate, Received, SendError, UnitPiece};
 use marline_proto::wire::FlowId;
 
@@ -83,7 +83,7 @@ impl Units {
     }
 
     /// Does something to the flow, and lets the driver act on it.
-    pub fn with<T>(&self, act: impl FnOnce(&mut Session, Instant, FlowId) -> T) -> T {
+    pub fn with<T>(&self, act: impl FnOnce(&mut Machine, Instant, FlowId) -> T) -> T {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();
         let result = act(&mut state.session, now, self.flow);
@@ -94,7 +94,7 @@ impl Units {
     /// Writes something, waiting while the flow has no room.
     pub(super) async fn write<T>(
         &self,
-        mut write: impl FnMut(&mut Session, Instant, FlowId) -> Result<T, SendError>,
+        mut write: impl FnMut(&mut Machine, Instant, FlowId) -> Result<T, SendError>,
     ) -> io::Result<T> {
         poll_fn(|cx| self.poll_write(cx, &mut write)).await
     }
@@ -103,7 +103,7 @@ impl Units {
     pub fn poll_write<T>(
         &self,
         cx: &mut Context<'_>,
-        write: impl FnOnce(&mut Session, Instant, FlowId) -> Result<T, SendError>,
+        write: impl FnOnce(&mut Machine, Instant, FlowId) -> Result<T, SendError>,
     ) -> Poll<io::Result<T>> {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();

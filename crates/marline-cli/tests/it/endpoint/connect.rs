@@ -65,7 +65,7 @@ async fn all_addresses_of_a_server_are_tried() {
 
 async fn refused(options: ClientOptions) -> ConnectError {
     let client = Client::start(options).unwrap();
-    let error = client.ready(LIMIT).await.unwrap_err();
+    let error = client.connect(LIMIT).await.unwrap_err();
     let refused = client.open_stream(target()).await;
     assert!(matches!(refused, Err(OpenError::NoSession(_))));
     error
@@ -130,7 +130,7 @@ async fn a_server_that_is_not_there_is_named_with_each_path() {
         &["any", "127.0.0.1"],
     );
     let client = Client::start(options).unwrap();
-    let error = client.ready(Duration::from_millis(50)).await.unwrap_err();
+    let error = client.connect(Duration::from_millis(50)).await.unwrap_err();
     let text = error.to_string();
     assert!(
         text.contains("path any: no answer") && text.contains("path 127.0.0.1: no answer"),

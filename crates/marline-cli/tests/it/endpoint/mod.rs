@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, split};
 
-use marline::PathSpec;
+use marline::Path;
 use marline::endpoint::client::PathFailure;
 use marline::endpoint::{Client, ClientOptions, ConnectError, Packets, Server, ServerOptions};
 use marline::identity::{AllowList, ConnectionString, Identity};
@@ -170,7 +170,7 @@ async fn active(client: &Client, name: &str) {
 }
 
 async fn ready(client: &Client) {
-    client.ready(LIMIT).await.unwrap();
+    client.connect(LIMIT).await.unwrap();
 }
 
 fn target() -> OpenOptions {

@@ -28,7 +28,7 @@ async fn a_path_is_killed_and_another_added_under_a_running_transfer() {
     .await;
     links[0].set_dark(true);
     client.remove_path("a").unwrap();
-    let c: PathSpec = through(&links[2], "c").parse().unwrap();
+    let c: Path = through(&links[2], "c").parse().unwrap();
     client.add_path(c.clone()).unwrap();
     let twice = client.add_path(c).unwrap_err();
     assert!(twice.to_string().contains("there is a path c already"));

@@ -6,11 +6,11 @@ use super::options::{Task, congestion};
 use super::tally::Tally;
 use super::{Ended, Options, RunError, relay};
 use crate::demo::worker::Worker;
-use marline::PathSpec;
+use marline::Path;
 use marline::carrier::{Bind, QuicConfig};
 use marline::endpoint::server::BindError;
 use marline::endpoint::{
-    Accepted, Blocks, Client, ClientOptions, Handle, Incoming, Server, ServerOptions,
+    Accepted, Blocks, Client, ClientOptions, Incoming, Server, ServerOptions, Session,
 };
 use marline::identity::{AllowList, Host, HostPort, Identity, PublicKey};
 use marline_proto::FlowOptions;
@@ -119,14 +119,14 @@ fn client(
     entries: &[SocketAddr],
     scheduler: Choice,
 ) -> ClientOptions {
-    let path = |(index, entry): (usize, &SocketAddr)| PathSpec {
+    let path = |(index, entry): (usize, &SocketAddr)| Path {
         name: format!("link-{index}"),
         local: Bind::Address(Ipv4Addr::LOCALHOST.into()),
         server: Some(HostPort {
             host: Host::Ip(entry.ip()),
             port: entry.port(),
         }),
-        ..PathSpec::default()
+        ..Path::default()
     };
     ClientOptions {
         server,
@@ -139,7 +139,7 @@ fn client(
 }
 
 /// Waits until all paths are up, or some time after the first is.
-async fn all_paths(session: &Handle, paths: usize) {
+async fn all_paths(session: &Session, paths: usize) {
     let active = || {
         let stats = session.stats();
         stats
@@ -166,7 +166,7 @@ async fn send(
     task: &Task,
     notes: &impl Notes,
 ) -> Result<f64, RunError> {
-    client.ready(READY).await?;
+    client.connect(READY).await?;
     let session = client.session();
     let session = session.ok_or_else(|| RunError::Failed("the session is over".into()))?;
     all_paths(&session, paths).await;
@@ -212,7 +212,7 @@ async fn send(
     Ok(redundancy(&session, &flow))
 }
 
-fn redundancy(session: &Handle, flow: &Blocks) -> f64 {
+fn redundancy(session: &Session, flow: &Blocks) -> f64 {
     let stats = session.stats();
     let ours = stats.flows.iter().find(|stats| stats.id == flow.id());
     ours.map_or(0.0, |stats| stats.counters.redundancy())

@@ -11,7 +11,7 @@ use super::plan::RunPlan;
 use super::worker::Worker;
 use crate::emulate::{EmulateError, Emulator, EmulatorConfig};
 use bytes::Bytes;
-use marline::PathSpec;
+use marline::Path;
 use marline::endpoint::server::BindError;
 use marline::endpoint::{
     Accepted, Client, ClientOptions, ConnectError, Object, Server, ServerOptions,
@@ -236,14 +236,14 @@ async fn receive(
     identity: Identity,
     entries: &[SocketAddr],
 ) -> Result<BTreeMap<u64, Noted>, RunError> {
-    let path = |(index, entry): (usize, &SocketAddr)| PathSpec {
+    let path = |(index, entry): (usize, &SocketAddr)| Path {
         name: format!("link-{index}"),
         local: marline::carrier::Bind::Address(Ipv4Addr::LOCALHOST.into()),
         server: Some(HostPort {
             host: marline::identity::Host::Ip(entry.ip()),
             port: entry.port(),
         }),
-        ..PathSpec::default()
+        ..Path::default()
     };
     let client = Client::start(ClientOptions {
         server: key,
@@ -253,7 +253,7 @@ async fn receive(
         session: marline_proto::Config::default(),
         quic: marline::carrier::QuicConfig::default(),
     })?;
-    client.ready(READY).await?;
+    client.connect(READY).await?;
     let failed = |text: &str| RunError::Failed(text.to_owned());
     let session = client.session().ok_or(failed("the session is over"))?;
     let flow = session.open_objects(FlowOptions::new(FlowKind::Objects));

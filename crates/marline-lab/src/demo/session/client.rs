@@ -2,9 +2,9 @@ use super::counted::Counted;
 use super::{Keys, LOOK, SessionError, Targets, config};
 use crate::demo::live;
 use crate::demo::worker::Worker;
-use marline::PathSpec;
+use marline::Path;
 use marline::carrier::{Bind, CarrierChoice};
-use marline::endpoint::{self, ClientOptions, Handle};
+use marline::endpoint::{self, ClientOptions, Session};
 use marline::identity::{self, HostPort};
 use marline_apps::proxy::{AsObjects, Host, OpenOptions, Protocol, Target, Tasks, socks5, udp};
 use marline_proto::path::PathState;
@@ -47,7 +47,7 @@ impl Client {
         targets: Targets,
         scheduler: Choice,
     ) -> Result<Self, SessionError> {
-        let path = |(index, entry): (usize, &SocketAddr)| PathSpec {
+        let path = |(index, entry): (usize, &SocketAddr)| Path {
             name: format!("link-{index}"),
             local: Bind::Address(Ipv4Addr::LOCALHOST.into()),
             server: Some(HostPort {
@@ -56,7 +56,7 @@ impl Client {
             }),
             // The emulated links carry UDP.
             carrier: CarrierChoice::Quic,
-            ..PathSpec::default()
+            ..Path::default()
         };
         let options = ClientOptions {
             server: keys.server.public_key(),
@@ -137,12 +137,12 @@ async fn start(
     paths: usize,
     targets: Targets,
     tasks: &Tasks,
-) -> Result<(Front, Handle), SessionError> {
-    client.ready(READY).await?;
+) -> Result<(Front, Session), SessionError> {
+    client.connect(READY).await?;
     let session = client.session().ok_or(SessionError::Ended("session"))?;
     let all = async {
         let mut looks = interval(LOOK / 10);
-        let up = |session: &Handle| {
+        let up = |session: &Session| {
             let stats = session.stats();
             let active = |path: &&marline_proto::stats::PathStats| path.state == PathState::Active;
             stats.paths.iter().filter(active).count()

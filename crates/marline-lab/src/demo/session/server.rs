@@ -1,7 +1,7 @@
 use super::counted::Counted;
 use super::{Keys, LOOK, SessionError, Targets, config};
 use crate::demo::worker::Worker;
-use marline::endpoint::{self, Handle, ServerOptions};
+use marline::endpoint::{self, ServerOptions, Session};
 use marline::identity::AllowList;
 use marline_apps::live::Outlets;
 use marline_apps::proxy::policy::{Judge, Policy, Rule};
@@ -93,7 +93,7 @@ async fn run(
     // Gone when the run was given up, and then `stop` is cancelled too.
     let _ = tell.send(Ok(*addr));
     let tasks = Tasks::new();
-    let mut session: Option<Handle> = None;
+    let mut session: Option<Session> = None;
     let mut looks = interval(LOOK);
     loop {
         tokio::select! {

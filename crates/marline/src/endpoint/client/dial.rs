@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::error::PathFailure;
 use super::{ClientOptions, Shared};
-use crate::PathSpec;
+use crate::Path;
 use crate::carrier::{Bind, Dial, Dialled, SocketSpec};
 use crate::identity::{Host, HostPort};
 
@@ -20,7 +20,7 @@ const MAX_ADDRESSES: usize = 16;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The socket of a path.
-pub(super) fn socket(spec: &PathSpec) -> SocketSpec {
+pub(super) fn socket(spec: &Path) -> SocketSpec {
     SocketSpec {
         bind: spec.local.clone(),
         ..SocketSpec::default()
@@ -33,7 +33,7 @@ pub(super) fn socket(spec: &PathSpec) -> SocketSpec {
 /// When none does: the failure that tells most.
 pub(super) async fn dial(
     shared: &Shared,
-    spec: &PathSpec,
+    spec: &Path,
     favourite: Option<SocketAddr>,
 ) -> Result<(Dialled, SocketAddr), PathFailure> {
     let options = &shared.options;
@@ -73,7 +73,7 @@ pub(super) async fn dial(
 }
 
 /// All addresses of the server that this path can lead to, names looked up by this host.
-async fn resolve(options: &ClientOptions, spec: &PathSpec) -> Result<Vec<SocketAddr>, PathFailure> {
+async fn resolve(options: &ClientOptions, spec: &Path) -> Result<Vec<SocketAddr>, PathFailure> {
     let hosts: &[HostPort] = match &spec.server {
         Some(host) => std::slice::from_ref(host),
         None => &options.addresses,

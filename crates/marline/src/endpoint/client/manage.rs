@@ -7,7 +7,7 @@ use marline_proto::path::PathState;
 use super::dial::socket;
 use super::slot::{Slot, Slots};
 use super::{Client, FailureKind};
-use crate::PathSpec;
+use crate::Path;
 use crate::carrier::SocketError;
 use crate::endpoint::info::{self, PathInfo, SessionInfo, SessionState};
 
@@ -28,7 +28,7 @@ pub enum AddPathError {
     #[error("path {path}: {error}")]
     Socket {
         /// The path as it is written.
-        path: Box<PathSpec>,
+        path: Box<Path>,
         /// What the system said.
         error: SocketError,
     },
@@ -55,7 +55,7 @@ impl Client {
     /// # Errors
     /// There is a path of that name, there are too many, or this host cannot dial it. Nothing has
     /// changed then.
-    pub fn add_path(&self, spec: PathSpec) -> Result<(), AddPathError> {
+    pub fn add_path(&self, spec: Path) -> Result<(), AddPathError> {
         {
             let slots = self.shared.slots();
             if slots.iter().any(|slot| slot.spec.name == spec.name) {

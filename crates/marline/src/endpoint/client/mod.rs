@@ -29,7 +29,7 @@ use tokio_util::task::TaskTracker;
 pub use error::{ConnectError, FailureKind, NoSession, PathFailure};
 pub use manage::{AddPathError, UnknownPath};
 
-use crate::PathSpec;
+use crate::Path;
 use crate::carrier::{Outcomes, QuicConfig};
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
 use session::Current;
@@ -49,7 +49,7 @@ pub struct ClientOptions {
     /// This client's key.
     pub identity: Identity,
     /// The paths, with different names. All are dialled at once.
-    pub paths: Vec<PathSpec>,
+    pub paths: Vec<Path>,
     /// The session's configuration.
     pub session: marline_proto::Config,
     /// The carriers'; their idle limit is raised above the session's where it is not.
@@ -58,7 +58,7 @@ pub struct ClientOptions {
 
 impl ClientOptions {
     /// Of the server that a connection string names, with defaults for the rest.
-    pub fn new(server: &ConnectionString, identity: Identity, paths: Vec<PathSpec>) -> Self {
+    pub fn new(server: &ConnectionString, identity: Identity, paths: Vec<Path>) -> Self {
         Self {
             server: server.server(),
             addresses: server.addresses().to_vec(),
@@ -127,7 +127,7 @@ impl Client {
         Ok(client)
     }
 
-    fn start_path(&self, spec: PathSpec) {
+    fn start_path(&self, spec: Path) {
         tracing::info!("path {}: dialling", spec.name);
         let gone = self.shared.stop.child_token();
         let number = self.shared.slots().add(spec, gone.clone());
@@ -135,17 +135,17 @@ impl Client {
         self.shared.tasks.spawn(task);
     }
 
-    /// Waits until there is a session, at most for `limit`.
+    /// Waits until there is a session, at most for `limit`, and returns it. Cancel safe.
     ///
     /// # Errors
     /// The limit is over, or there is no use in waiting: every path was refused, or is not one of
     /// this host's. The client goes on trying all the same.
-    pub async fn ready(&self, limit: Duration) -> Result<(), ConnectError> {
+    pub async fn connect(&self, limit: Duration) -> Result<crate::Session, ConnectError> {
         let mut current = self.shared.current.subscribe();
         let start = Instant::now();
         loop {
-            if current.borrow_and_update().live().is_some() {
-                return Ok(());
+            if let Some(live) = current.borrow_and_update().live() {
+                return Ok(live.handle.clone());
             }
             let paths = self.shared.slots().failures();
             let hopeless = |(_, failure): &(String, Option<PathFailure>)| {
@@ -180,7 +180,7 @@ impl Client {
     }
 
     /// The session's handle, if there is a session.
-    pub fn session(&self) -> Option<super::Handle> {
+    pub fn session(&self) -> Option<super::Session> {
         let live = self.shared.current.borrow().live()?;
         Some(live.handle.clone())
     }
@@ -189,7 +189,7 @@ impl Client {
     ///
     /// # Errors
     /// There is no session now, and why.
-    pub fn current(&self) -> Result<super::Handle, NoSession> {
+    pub fn current(&self) -> Result<super::Session, NoSession> {
         let current = self.shared.current.borrow();
         match current.live() {
             Some(live) => Ok(live.handle.clone()),

@@ -7,16 +7,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use marline_proto::path::PathParams;
 use marline_proto::wire::{Params, PathId, close_code};
-use marline_proto::{CloseReason, Session, Side};
+use marline_proto::{CloseReason, Session as Machine, Side};
 use tokio::time::timeout;
 
 use super::Shared;
 use super::error::PathFailure;
 use super::slot::Slot;
-use crate::PathSpec;
+use crate::Path;
 use crate::carrier::handshake::{RefuseCode, SessionKey};
 use crate::carrier::{Carrier, DialError, Dialled, PathCarrier};
-use crate::endpoint::{Driver, Handle};
+use crate::endpoint::{Driver, Session};
 
 /// How long one connection may keep the others waiting while it opens the session.
 const OPEN: Duration = Duration::from_secs(4);
@@ -26,7 +26,7 @@ const OPEN: Duration = Duration::from_secs(4);
 pub(super) struct Live {
     /// Counted from 0.
     pub(super) number: u64,
-    pub(super) handle: Handle,
+    pub(super) handle: Session,
     key: SessionKey,
     next_path: AtomicU64,
 }
@@ -69,7 +69,7 @@ impl Current {
     }
 }
 
-fn params(carrier: &mut PathCarrier, spec: &PathSpec) -> PathParams {
+fn params(carrier: &mut PathCarrier, spec: &Path) -> PathParams {
     PathParams {
         max_datagram: carrier.max_datagram(),
         cost: u32::from(spec.cost),
@@ -84,7 +84,7 @@ impl Shared {
     pub(super) async fn attach(
         self: &Arc<Self>,
         dialled: Dialled,
-        spec: &PathSpec,
+        spec: &Path,
     ) -> Result<(Arc<Live>, PathId), PathFailure> {
         let client = self.options.identity.public_key();
         let live = {
@@ -131,7 +131,7 @@ impl Shared {
     async fn open(
         self: &Arc<Self>,
         dialled: Dialled,
-        spec: &PathSpec,
+        spec: &Path,
     ) -> Result<(Arc<Live>, PathId), PathFailure> {
         let first = PathId(0);
         let mut ours = Vec::new();
@@ -146,7 +146,7 @@ impl Shared {
         let config = self.options.session.clone();
         let seed = crate::endpoint::seed();
         let (driver, handle) =
-            Driver::new(|now| Session::new(now, Side::Client, config, theirs, seed))
+            Driver::new(|now| Machine::new(now, Side::Client, config, theirs, seed))
                 .map_err(|error| PathFailure::passing(error.to_string()))?;
         // A server has nothing to open.
         handle.refuse_flows();

@@ -6,13 +6,13 @@ use marline_proto::wire::PathId;
 use tokio_util::sync::CancellationToken;
 
 use super::error::PathFailure;
-use crate::PathSpec;
+use crate::Path;
 
 /// One configured path. Its number stays the same while its carriers come and go.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) number: u64,
-    pub(super) spec: PathSpec,
+    pub(super) spec: Path,
     /// Its path in the session, while it is up.
     pub(super) path: Option<PathId>,
     /// Why it is not up; `None` while it is up or dialled for the first time.
@@ -41,7 +41,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn add(&mut self, spec: PathSpec, gone: CancellationToken) -> u64 {
+    pub(super) fn add(&mut self, spec: Path, gone: CancellationToken) -> u64 {
         let number = self.next;
         self.next += 1;
         self.all.push(Slot {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use marline_proto::path::PathParams;
 use marline_proto::wire::{Params, close_code};
-use marline_proto::{Session, Side};
+use marline_proto::{Session as Machine, Side};
 
 use super::Shared;
 use super::memory;
@@ -13,7 +13,7 @@ use super::registry::{Entry, UsedPaths};
 use crate::carrier::handshake::RefuseCode;
 use crate::carrier::{Attempt, Carrier, JoinAttempt, NewAttempt, PathCarrier};
 use crate::endpoint::Incomings;
-use crate::endpoint::{Driver, Handle};
+use crate::endpoint::{Driver, Session};
 use crate::identity::PublicKey;
 
 pub(super) fn admit(shared: &Arc<Shared>, attempt: Attempt) {
@@ -86,7 +86,7 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
         }
     };
     let (config, seed) = (shared.config.clone(), crate::endpoint::seed());
-    let made = Driver::new(|now| Session::new(now, Side::Server, config, theirs, seed));
+    let made = Driver::new(|now| Machine::new(now, Side::Server, config, theirs, seed));
     let (driver, handle) = match made {
         Ok(made) => made,
         Err(error) => {
@@ -137,7 +137,7 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
 async fn drive(
     shared: Arc<Shared>,
     driver: Driver,
-    handle: Handle,
+    handle: Session,
     number: u64,
     session: crate::carrier::handshake::SessionId,
 ) {

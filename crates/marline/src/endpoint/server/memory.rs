@@ -12,7 +12,7 @@ use marline_proto::wire::close_code;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Shared, admit};
-use crate::endpoint::Handle;
+use crate::endpoint::Session;
 use crate::identity::PublicKey;
 
 /// How often it is looked at: at 1 Gb/s 12 MB come between two looks.
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 struct Holder {
     client: PublicKey,
-    handle: Handle,
+    handle: Session,
     held: u64,
 }
 

@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Handle;
+use super::Session;
 use super::incomings::Incomings;
 use crate::carrier::{self, ListenConfig, Listener, SESSION_OVER};
 use crate::identity::{AllowList, Identity, PublicKey};
@@ -164,7 +164,7 @@ impl Server {
     }
 
     /// The handles of all sessions, in no particular order.
-    pub fn handles(&self) -> Vec<Handle> {
+    pub fn handles(&self) -> Vec<Session> {
         let registry = self.shared.registry();
         registry.iter().map(|entry| entry.handle.clone()).collect()
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use marline_proto::wire::PathId;
 
 use crate::carrier::handshake::{SessionId, SessionKey};
-use crate::endpoint::Handle;
+use crate::endpoint::Session;
 use crate::identity::PublicKey;
 
 /// How far behind the highest number a new path's number may be. Paths are numbered in the order
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     /// Counted from 0.
     pub(super) number: u64,
     pub(super) peer: PublicKey,
-    pub(super) handle: Handle,
+    pub(super) handle: Session,
     pub(super) key: SessionKey,
     pub(super) used: UsedPaths,
 }

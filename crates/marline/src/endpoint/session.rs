@@ -21,7 +21,7 @@ use crate::carrier::{Carrier, CarrierKind};
 
 /// Opens and accepts flows of one session, and adds and removes its paths. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Handle {
+pub struct Session {
     shared: Arc<Shared>,
     commands: mpsc::UnboundedSender<Command>,
 }
@@ -43,7 +43,7 @@ pub enum Accepted {
 /// ([`crate::carrier::ListenConfig::max_half_open`]).
 const CARRIER_COST: u64 = 50 << 10;
 
-impl Handle {
+impl Session {
     pub(super) fn new(shared: Arc<Shared>, commands: mpsc::UnboundedSender<Command>) -> Self {
         Self { shared, commands }
     }
