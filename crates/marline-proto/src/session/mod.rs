@@ -87,6 +87,60 @@ pub enum Side {
 ///
 /// The session never blocks, allocates within the bounds of its [`Config`], and does not panic on
 /// any datagram.
+///
+/// # The loop
+///
+/// Two sessions and a wire of 10 ms between them, in time that the caller makes up:
+///
+/// ```
+/// use bytes::Bytes;
+/// use marline_base::{Duration, Instant};
+/// use marline_proto::flow::Chunk;
+/// use marline_proto::path::PathParams;
+/// use marline_proto::wire::{FlowKind, PathId};
+/// use marline_proto::{Config, Event, FlowOptions, Session, Side};
+///
+/// let (mut now, config) = (Instant::ZERO, Config::default());
+/// let session = |side| Session::new(now, side, config.clone(), config.params(), 7);
+/// let mut ends = [session(Side::Client)?, session(Side::Server)?];
+/// for end in &mut ends {
+///     end.add_path(now, PathId(0), &PathParams::default())?;
+/// }
+/// let flow = ends[0].open_flow(&FlowOptions::new(FlowKind::Stream))?;
+/// ends[0].write(now, flow, &Bytes::from_static(b"hello"))?;
+/// ends[0].finish(flow);
+///
+/// // What is under way: when it arrives, at which end, and the datagram.
+/// let mut wire: Vec<(Instant, usize, PathId, Bytes)> = Vec::new();
+/// let mut heard = Vec::new();
+/// while heard != b"hello" {
+///     // Whatever arrives now, and timers that are due.
+///     let arrived = wire.extract_if(.., |(at, ..)| *at <= now).collect::<Vec<_>>();
+///     for (_, end, path, datagram) in arrived {
+///         ends[end].handle_datagram(now, path, &datagram);
+///     }
+///     let mut wake = Instant::MAX;
+///     for (i, end) in ends.iter_mut().enumerate() {
+///         end.handle_timeout(now);
+///         let mut datagram = Vec::new();
+///         while let Some(sent) = end.poll_transmit(now, &mut datagram) {
+///             let arrives = now + Duration::from_millis(10);
+///             wire.push((arrives, 1 - i, sent.path, datagram.split_off(0).into()));
+///         }
+///         while let Some(event) = end.poll_event() {
+///             if let Event::FlowReadable(flow) = event {
+///                 while let Chunk::Data(data) = end.read(now, flow, 1_000) {
+///                     heard.extend_from_slice(&data);
+///                 }
+///             }
+///         }
+///         wake = end.poll_timeout(now).map_or(wake, |(at, _)| wake.min(at));
+///     }
+///     now = wire.iter().map(|(at, ..)| *at).chain([wake]).min().unwrap_or(wake);
+/// }
+/// assert!(now < Instant::ZERO + Duration::from_millis(50));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Session {
     side: Side,

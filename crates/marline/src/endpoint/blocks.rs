@@ -17,6 +17,35 @@ use super::units::{Incoming, Settled, Units};
 /// and worth something only by its deadline.
 ///
 /// Dropping it ends both directions; blocks that were written are still sent until their deadlines.
+///
+/// ```
+/// use bytes::Bytes;
+/// use marline::{Accepted, BlockTerms, FlowOptions, Incoming};
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let marline::support::Loopback { session, mut incomings, client, server } =
+/// #     marline::support::loopback().await?;
+/// let blocks = session.open_blocks(FlowOptions::default())?;
+/// let terms = BlockTerms {
+///     deadline: Some(Duration::from_secs(5)),
+///     reliability: None,
+/// };
+/// blocks.write(&Bytes::from(vec![7; 100_000]), terms).await?;
+///
+/// // At the server:
+/// let (_, flow) = incomings.accept().await?;
+/// if let Accepted::Blocks(blocks) = flow {
+///     match blocks.recv().await {
+///         Some(Incoming::Piece(block)) => assert_eq!(block.data.len(), 100_000),
+///         other => panic!("it should have come: {other:?}"),
+///     }
+/// }
+/// # drop((client, server));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Blocks {
     units: Units,
@@ -55,7 +84,9 @@ impl Blocks {
     }
 
     /// Largest block (bytes) that would arrive `within` this time with at least this probability,
-    /// if it were written now; `None` if the flow's scheduler does not know.
+    /// if it were written now; `None` if the flow's scheduler does not know. What it says holds for
+    /// the present: ask again before each block, for paths and what waits for them change with
+    /// every acknowledgement.
     pub fn capacity(&self, within: Duration, reliability: f64) -> Option<u64> {
         self.units
             .with(|session, now, flow| session.block_capacity(now, flow, within, reliability))

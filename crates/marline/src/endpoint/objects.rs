@@ -17,6 +17,30 @@ use super::units::{Incoming, Settled, Units};
 /// first.
 ///
 /// Dropping it ends both directions; objects that were written whole are still delivered.
+///
+/// ```
+/// use bytes::Bytes;
+/// use marline::{Accepted, FlowOptions, Object, ObjectOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let marline::support::Loopback { session, mut incomings, client, server } =
+/// #     marline::support::loopback().await?;
+/// let objects = session.open_objects(FlowOptions::default())?;
+/// let number = objects
+///     .send(&Bytes::from_static(b"an image"), &ObjectOptions::default())
+///     .await?;
+///
+/// // At the server:
+/// let (_, flow) = incomings.accept().await?;
+/// if let Accepted::Objects(objects) = flow {
+///     let data = Bytes::from_static(b"an image");
+///     assert_eq!(objects.recv().await, Some(Object::Whole { number, data }));
+/// }
+/// # drop((client, server));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Objects {
     units: Units,

@@ -30,7 +30,35 @@ pub enum TargetNews {
 
 /// Messages over all paths of a session; boundaries are kept.
 ///
-/// Dropping it ends both directions; what was sent is still delivered within its lifetime.
+/// Dropping it ends both directions; what was sent is still delivered within its lifetime. `send`
+/// and `recv` may wait at the same time and are cancel safe.
+///
+/// ```
+/// use bytes::Bytes;
+/// use marline::{Accepted, FlowOptions};
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let marline::support::Loopback { session, mut incomings, client, server } =
+/// #     marline::support::loopback().await?;
+/// // Late messages are worth nothing.
+/// let options = FlowOptions {
+///     lifetime: Some(Duration::from_millis(200)),
+///     ..FlowOptions::default()
+/// };
+/// let packets = session.open_packets(options)?;
+/// packets.send(Bytes::from_static(b"one message")).await?;
+///
+/// // At the server:
+/// let (_, flow) = incomings.accept().await?;
+/// if let Accepted::Packets(packets) = flow {
+///     assert_eq!(packets.recv().await.as_deref(), Some(&b"one message"[..]));
+/// }
+/// # drop((client, server));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Packets {
     shared: Arc<Shared>,

@@ -81,6 +81,31 @@ pub enum BindError {
 }
 
 /// A running server. Cheap to clone; it runs until [`stop`](Self::stop) or the end of the runtime.
+///
+/// ```no_run
+/// use marline::{Accepted, AllowList, Identity, Server, ServerOptions};
+/// use tokio::io::{copy, split};
+///
+/// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+/// let allow = AllowList::load("clients".as_ref())?;
+/// let listen = vec!["0.0.0.0:4433".parse()?];
+/// let server = Server::bind(ServerOptions::new(listen, Identity::generate()?, allow))?;
+/// while let Some(mut session) = server.accept().await {
+///     tokio::spawn(async move {
+///         while let Ok((info, flow)) = session.accept().await {
+///             println!("{} opened a flow of {:?}", session.peer(), info.kind);
+///             if let Accepted::Stream(stream) = flow {
+///                 tokio::spawn(async move {
+///                     let (mut reader, mut writer) = split(stream);
+///                     copy(&mut reader, &mut writer).await
+///                 });
+///             }
+///         }
+///     });
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Server {
     shared: Arc<Shared>,
