@@ -2,7 +2,7 @@
 
 use crate::carrier::{Bind, CarrierChoice};
 use crate::identity::HostPort;
-use marline_base::text::{Problem, size, suggest as nearest, units::show_large_size as size_text};
+use marline_base::text::{Problem, Takes, list, size, units::show_large_size as size_text};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -109,8 +109,14 @@ impl Path {
     }
 
     /// What may follow the local address, for help and hints.
-    pub const OPTIONS: [&str; 7] = [
-        "standby", "cost", "budget", "server", "carrier", "tcp-cc", "name",
+    pub const OPTIONS: [(&str, Takes); 7] = [
+        ("standby", Takes::Nothing),
+        ("cost", Takes::Value),
+        ("budget", Takes::Value),
+        ("server", Takes::Value),
+        ("carrier", Takes::Value),
+        ("tcp-cc", Takes::Value),
+        ("name", Takes::Value),
     ];
 }
 
@@ -214,59 +220,32 @@ impl FromStr for Path {
     type Err = Problem;
 
     fn from_str(text: &str) -> Result<Self, Problem> {
-        let mut words = text.split(',').map(str::trim);
-        let local = local(words.next().unwrap_or_default())?;
+        let (head, options) = list(text, &Path::OPTIONS)?;
         let mut spec = Path {
-            local,
+            local: local(head)?,
             name: String::new(),
             ..Path::default()
         };
-        let mut seen: Vec<&str> = Vec::new();
-        for word in words {
-            let (key, value) = match word.split_once('=') {
-                Some((key, value)) => (key, Some(value)),
-                None => (word, None),
-            };
-            if seen.contains(&key) {
-                return Err(Problem::new(format!("option `{key}` is given twice")));
-            }
-            seen.push(key);
-            match (key, value) {
-                ("standby", None) => spec.standby = true,
-                ("cost", Some(value)) => {
+        for (key, value) in options {
+            match key {
+                "standby" => spec.standby = true,
+                "cost" => {
                     spec.cost = value.parse().map_err(|_| {
                         Problem::new(format!("cost `{value}` is not a number from 0 to 255"))
                     })?;
                 }
-                ("budget", Some(value)) => spec.budget = Some(size(value)?),
-                ("server", Some(value)) => {
+                "budget" => spec.budget = Some(size(value)?),
+                "server" => {
                     let server = value.parse::<HostPort>();
                     spec.server = Some(server.map_err(|error| Problem::new(error.to_string()))?);
                 }
-                ("carrier", Some(value)) => {
+                "carrier" => {
                     spec.carrier = value.parse().map_err(|choices| {
                         Problem::new(format!("carrier `{value}` is not {choices}"))
                     })?;
                 }
-                ("tcp-cc", Some(value)) => spec.tcp_cc = Some(tcp_congestion(value)?),
-                ("name", Some(value)) => spec.name = name(value)?,
-                ("standby", Some(_)) => {
-                    return Err(Problem::new("option `standby` takes no value"));
-                }
-                ("cost" | "budget" | "server" | "carrier" | "tcp-cc" | "name", None) => {
-                    return Err(Problem::new(format!(
-                        "option `{key}` needs a value: `{key}=...`"
-                    )));
-                }
-                _ => {
-                    return Err(
-                        Problem::new(format!("unknown option `{key}`")).hint(nearest(
-                            key,
-                            &Path::OPTIONS,
-                            "option",
-                        )),
-                    );
-                }
+                "tcp-cc" => spec.tcp_cc = Some(tcp_congestion(value)?),
+                _ => spec.name = name(value)?,
             }
         }
         if spec.tcp_cc.is_some() && spec.carrier == CarrierChoice::Quic {

@@ -6,7 +6,9 @@ use crate::options::{self, priority};
 use crate::proxy::objects::AsObjects;
 use crate::proxy::{OpenOptions, Protocol, Target};
 use marline_base::Rate;
-use marline_base::text::{Problem, duration, listen_address, rate, suggest};
+use marline_base::text::{
+    Keys, Pair, Problem, Takes, duration, list, listen_address, rate, suggest, unknown,
+};
 use marline_proto::sched::Choice;
 use marline_proto::wire::FlowKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,15 +21,15 @@ const LATENCY_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(10)..=Duration::from_secs(60);
 /// The priority of entries that name none: before what asks for none.
 const PRIORITY: u8 = OpenOptions::MIDDLE_PRIORITY - 1;
-const IN_OPTIONS: [&str; 8] = [
-    "name",
-    "latency",
-    "target",
-    "deadline",
-    "reliability",
-    "objects",
-    "scheduler",
-    "priority",
+const IN_OPTIONS: &Keys = &[
+    ("name", Takes::Value),
+    ("latency", Takes::Value),
+    ("target", Takes::Value),
+    ("deadline", Takes::Value),
+    ("reliability", Takes::Value),
+    ("objects", Takes::Value),
+    ("scheduler", Takes::Value),
+    ("priority", Takes::Value),
 ];
 /// What becomes of a video frame within this time is worth something.
 const DEADLINE_RANGE: std::ops::RangeInclusive<Duration> =
@@ -36,7 +38,7 @@ const DEADLINE_RANGE: std::ops::RangeInclusive<Duration> =
 const RELIABILITY: Reliability = Reliability(9_800);
 /// The scheduler of frames: what cannot be on time as surely as asked is sent all the same, for a video goes on.
 const FRAME_SCHEDULER: &str = "hop-jump:refuse=off";
-const OUT_OPTIONS: [&str; 1] = ["name"];
+const OUT_OPTIONS: &Keys = &[("name", Takes::Value)];
 
 /// A client's live entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +157,7 @@ impl LiveIn {
     /// # Errors
     /// What is wrong with the text, and the mend.
     pub fn parse(text: &str, defaults: &LiveDefaults) -> Result<Self, Problem> {
-        let (address, options) = split(text, &IN_OPTIONS)?;
+        let (address, options) = split(text, IN_OPTIONS)?;
         let listen = listen_at(address)?;
         let mut entry = LiveIn {
             name: LiveName::default(),
@@ -230,7 +232,7 @@ impl FromStr for LiveOut {
     type Err = Problem;
 
     fn from_str(text: &str) -> Result<Self, Problem> {
-        let (address, options) = split(text, &OUT_OPTIONS)?;
+        let (address, options) = split(text, OUT_OPTIONS)?;
         let target = Target::parse(Protocol::Udp, address)?;
         if let crate::proxy::Host::Ip(ip) = target.host() {
             refuse_multicast(*ip)?;
@@ -248,7 +250,7 @@ impl FromStr for LiveOut {
 
 /// Where a client's entry listens.
 pub fn listen(text: &str) -> Result<SocketAddr, Problem> {
-    listen_at(split(text, &IN_OPTIONS)?.0)
+    listen_at(split(text, IN_OPTIONS)?.0)
 }
 
 fn listen_at(address: &str) -> Result<SocketAddr, Problem> {
@@ -332,14 +334,10 @@ fn refuse_multicast(ip: IpAddr) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The address of an entry, and its options with their values.
-type Parts<'a> = (&'a str, Vec<(&'a str, &'a str)>);
-
-/// Parts `udp://ADDRESS,KEY=VALUE,...`.
-fn split<'a>(text: &'a str, known: &[&str]) -> Result<Parts<'a>, Problem> {
-    let mut words = text.split(',').map(str::trim);
-    let address = words.next().unwrap_or_default();
-    let address = match address.split_once("://") {
+/// Parts `udp://ADDRESS,KEY=VALUE,...`: the address of an entry, and its options with their values.
+fn split<'a>(text: &'a str, known: &Keys) -> Result<(&'a str, Vec<Pair<'a>>), Problem> {
+    let head = text.split(',').next().unwrap_or_default().trim();
+    let address = match head.split_once("://") {
         Some(("udp", address)) => address,
         Some((other, rest)) => {
             return Err(
@@ -353,28 +351,15 @@ fn split<'a>(text: &'a str, known: &[&str]) -> Result<Parts<'a>, Problem> {
                 .hint("write udp://[HOST]:PORT, for example `udp://:5000`"));
         }
     };
-    let mut options: Vec<(&str, &str)> = Vec::new();
-    for word in words {
-        let (key, value) = word.split_once('=').unwrap_or((word, ""));
-        if !known.contains(&key) {
-            let unknown = Problem::new(format!("unknown option `{key}`"));
-            return Err(if IN_OPTIONS.contains(&key) {
-                unknown.hint(format!("`{key}` is for the client's --live"))
-            } else {
-                unknown.hint(suggest(key, known, "option"))
-            });
+    let options = list(text, known).map_err(|wrong| {
+        // At a server, perhaps an option of the other end.
+        let mut of_client = IN_OPTIONS.iter().map(|(key, _)| *key);
+        match of_client.find(|key| unknown(key).message == wrong.message) {
+            Some(key) => unknown(key).hint(format!("`{key}` is for the client's --live")),
+            None => wrong,
         }
-        if value.is_empty() {
-            return Err(Problem::new(format!(
-                "option `{key}` needs a value: `{key}=...`"
-            )));
-        }
-        if options.iter().any(|(other, _)| *other == key) {
-            return Err(Problem::new(format!("option `{key}` is given twice")));
-        }
-        options.push((key, value));
-    }
-    Ok((address, options))
+    });
+    Ok((address, options?.1))
 }
 
 #[cfg(test)]

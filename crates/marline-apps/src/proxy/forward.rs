@@ -2,14 +2,20 @@
 
 use crate::options::{priority, scheduler as scheduler_for};
 use crate::proxy::{OpenOptions, Protocol, Target};
-use marline_base::text::{Problem, duration, listen_address, suggest};
+use marline_base::text::{Keys, Problem, Takes, duration, list, listen_address};
 use marline_proto::sched::Choice;
 use marline_proto::wire::FlowKind;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-const OPTIONS: [&str; 5] = ["scheduler", "priority", "lifetime", "ordered", "objects"];
+const OPTIONS: &Keys = &[
+    ("scheduler", Takes::Value),
+    ("priority", Takes::Value),
+    ("lifetime", Takes::Value),
+    ("ordered", Takes::Nothing),
+    ("objects", Takes::Nothing),
+];
 
 /// A local address whose connections or datagrams are carried to one target behind the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,12 +71,8 @@ impl FromStr for Forward {
                 "write tcp:LISTEN=HOST:PORT or udp:LISTEN=HOST:PORT, for example `tcp:127.0.0.1:8080=example.com:80`",
             )
         };
-        let mut words = text.split(',').map(str::trim);
-        let (listen, target) = words
-            .next()
-            .unwrap_or_default()
-            .split_once('=')
-            .ok_or_else(shape)?;
+        let head = text.split(',').next().unwrap_or_default().trim();
+        let (listen, target) = head.split_once('=').ok_or_else(shape)?;
         let (protocol, listen) = listen.split_once(':').ok_or_else(shape)?;
         let protocol = match protocol {
             "tcp" => Protocol::Tcp,
@@ -91,45 +93,22 @@ impl FromStr for Forward {
             objects: false,
         };
         let mut scheduler = None;
-        let mut seen: Vec<&str> = Vec::new();
-        for word in words {
-            let (key, value) = match word.split_once('=') {
-                Some((key, value)) => (key, Some(value)),
-                None => (word, None),
-            };
-            if seen.contains(&key) {
-                return Err(Problem::new(format!("option `{key}` is given twice")));
-            }
-            seen.push(key);
-            match (key, value) {
+        for (key, value) in list(text, OPTIONS)?.1 {
+            match key {
                 // Which may be chosen depends on the kind, which a later option may say.
-                ("scheduler", Some(name)) => scheduler = Some(name),
-                ("priority", Some(value)) => {
-                    forward.priority = Some(priority(value)?);
-                }
-                ("lifetime" | "ordered", _) if protocol == Protocol::Tcp => {
+                "scheduler" => scheduler = Some(value),
+                "priority" => forward.priority = Some(priority(value)?),
+                "lifetime" | "ordered" if protocol == Protocol::Tcp => {
                     return Err(Problem::new(format!("option `{key}` is for udp forwards"))
                         .hint("a tcp forward is a stream: reliable and in order for as long as it lives"));
                 }
-                ("lifetime", Some(value)) => forward.lifetime = Some(lifetime(value)?),
-                ("ordered", None) => forward.ordered = true,
-                ("objects", _) if protocol == Protocol::Udp => {
+                "lifetime" => forward.lifetime = Some(lifetime(value)?),
+                "ordered" => forward.ordered = true,
+                _ if protocol == Protocol::Udp => {
                     return Err(Problem::new("option `objects` is for tcp forwards")
                         .hint("datagrams are carried one by one"));
                 }
-                ("objects", None) => forward.objects = true,
-                ("ordered" | "objects", Some(_)) => {
-                    return Err(Problem::new(format!("option `{key}` takes no value")));
-                }
-                ("scheduler" | "priority" | "lifetime", None) => {
-                    return Err(Problem::new(format!(
-                        "option `{key}` needs a value: `{key}=...`"
-                    )));
-                }
-                _ => {
-                    return Err(Problem::new(format!("unknown option `{key}`"))
-                        .hint(suggest(key, &OPTIONS, "option")));
-                }
+                _ => forward.objects = true,
             }
         }
         if let Some(name) = scheduler {

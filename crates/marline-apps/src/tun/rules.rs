@@ -6,7 +6,7 @@ use crate::options::{priority, scheduler};
 use crate::proxy::OpenOptions;
 use bytes::Bytes;
 use ipnet::IpNet;
-use marline_base::text::{self, Problem};
+use marline_base::text::{self, Keys, Problem, Takes, pairs};
 use marline_proto::sched::Choice;
 use marline_proto::wire::FlowKind;
 use std::net::IpAddr;
@@ -14,16 +14,16 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-const KEYS: [&str; 9] = [
-    "dscp",
-    "proto",
-    "port",
-    "net",
-    "scheduler",
-    "priority",
-    "lifetime",
-    "ordered",
-    "unordered",
+const KEYS: &Keys = &[
+    ("dscp", Takes::Value),
+    ("proto", Takes::Value),
+    ("port", Takes::Value),
+    ("net", Takes::Value),
+    ("scheduler", Takes::Value),
+    ("priority", Takes::Value),
+    ("lifetime", Takes::Value),
+    ("ordered", Takes::Nothing),
+    ("unordered", Takes::Nothing),
 ];
 /// TCP asks again for what it misses, so a packet is worth carrying only about as long as that takes.
 const TCP_LIFETIME: Duration = Duration::from_secs(1);
@@ -111,27 +111,7 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, Problem> {
         let mut rule = Rule::default();
-        let mut seen: Vec<&str> = Vec::new();
-        for word in text.split(',').map(str::trim) {
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            if !KEYS.contains(&key) {
-                return Err(Problem::new(format!("unknown option `{key}`"))
-                    .hint(text::suggest(key, &KEYS, "option")));
-            }
-            if seen.contains(&key) {
-                return Err(Problem::new(format!("option `{key}` is given twice")));
-            }
-            seen.push(key);
-            let flag = matches!(key, "ordered" | "unordered");
-            match (flag, value) {
-                (true, "") | (false, _) => {}
-                (true, _) => return Err(Problem::new(format!("option `{key}` takes no value"))),
-            }
-            if !flag && value.is_empty() {
-                return Err(Problem::new(format!(
-                    "option `{key}` needs a value: `{key}=...`"
-                )));
-            }
+        for (key, value) in pairs(text, KEYS)? {
             match key {
                 "dscp" => rule.dscp = Some(dscp(value)?),
                 "proto" => rule.protocol = Some(value.parse()?),

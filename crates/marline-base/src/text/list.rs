@@ -1,13 +1,12 @@
 //! Lists of options as people write them: `KEY=VALUE,KEY,…`.
 
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Problem, suggest};
 
-/// One option of a list: its key, and what stands after `=`.
-pub type Pair<'a> = (&'a str, Option<&'a str>);
+/// One option of a list: its key, and what stands after `=`; nothing of one that stands alone.
+pub type Pair<'a> = (&'a str, &'a str);
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +20,26 @@ pub enum Takes {
 /// Options of one kind of list, by key.
 pub type Keys = [(&'static str, Takes)];
 
-/// Splits `HEAD,KEY=VALUE,KEY,…` into its head and its options, each of which is one of `keys`,
-/// stands once, and has a value if it needs one.
+/// Splits `HEAD,KEY=VALUE,KEY,…` into its head and its options, as [`pairs`] reads them.
 ///
 /// # Errors
 /// What is wrong with an option, and the mend.
 pub fn list<'a>(text: &'a str, keys: &Keys) -> Result<(&'a str, Vec<Pair<'a>>), Problem> {
-    let mut words = text.split(',').map(str::trim);
-    let head = words.next().unwrap_or_default();
+    let (head, rest) = match text.split_once(',') {
+        Some((head, rest)) => (head, Some(rest)),
+        None => (text, None),
+    };
+    let options = rest.map_or(Ok(Vec::new()), |rest| pairs(rest, keys))?;
+    Ok((head.trim(), options))
+}
+
+/// Reads `KEY=VALUE,KEY,…`: each key is one of `keys`, stands once, and has a value if it needs one.
+///
+/// # Errors
+/// What is wrong with an option, and the mend.
+pub fn pairs<'a>(text: &'a str, keys: &Keys) -> Result<Vec<Pair<'a>>, Problem> {
     let mut options: Vec<Pair<'a>> = Vec::new();
-    for word in words {
+    for word in text.split(',').map(str::trim) {
         let (key, value) = match word.split_once('=') {
             Some((key, value)) => (key, Some(value)),
             None => (word, None),
@@ -51,16 +60,15 @@ pub fn list<'a>(text: &'a str, keys: &Keys) -> Result<(&'a str, Vec<Pair<'a>>), 
             (Takes::Nothing, Some(_)) => {
                 return Err(Problem::new(format!("option `{key}` takes no value")));
             }
-            _ => options.push((key, value)),
+            _ => options.push((key, value.unwrap_or_default())),
         }
     }
-    Ok((head, options))
+    Ok(options)
 }
 
 /// That there is no such option.
 pub fn unknown(key: &str) -> Problem {
-    let message: String = format!("unknown option `{key}`");
-    Problem::new(message)
+    Problem::new(format!("unknown option `{key}`"))
 }
 
 #[cfg(test)]
@@ -73,7 +81,7 @@ mod tests {
     fn a_list_has_a_head_and_options() {
         let (head, options) = list("wlan0, cost=2,standby", KEYS).unwrap();
         assert_eq!(head, "wlan0");
-        assert_eq!(options, [("cost", Some("2")), ("standby", None)]);
+        assert_eq!(options, [("cost", "2"), ("standby", "")]);
         assert_eq!(list("", KEYS).unwrap(), ("", Vec::new()));
     }
 

@@ -10,7 +10,7 @@ use alloc::format;
 use alloc::string::String;
 use core::net::SocketAddr;
 
-pub use list::{Keys, Pair, Takes, list, unknown};
+pub use list::{Keys, Pair, Takes, list, pairs, unknown};
 pub use nearest::nearest;
 pub use problem::Problem;
 

@@ -103,7 +103,7 @@ mod tests {
         let add = command.find_subcommand("add").unwrap();
         let path = add.get_positionals().next().unwrap();
         let help = path.get_help().unwrap().to_string();
-        for option in Path::OPTIONS {
+        for (option, _) in Path::OPTIONS {
             assert!(help.contains(&format!("[,{option}")), "{option}: {help}");
         }
     }

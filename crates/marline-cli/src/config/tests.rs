@@ -192,7 +192,7 @@ fn the_same_port_serves_tcp_and_udp() {
 #[test]
 fn the_help_lists_every_option_of_a_path() {
     let help = help_of::<RawClient>("path");
-    for option in Path::OPTIONS {
+    for (option, _) in Path::OPTIONS {
         assert!(help.contains(&format!("[,{option}")), "{option}: {help}");
     }
 }
