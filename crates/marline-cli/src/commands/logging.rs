@@ -59,6 +59,18 @@ fn read(filter: &str, from: From) -> Result<EnvFilter, CliError> {
     EnvFilter::try_new(words.join(",")).map_err(|error| refused(error.to_string()))
 }
 
+/// Modules of the program that have crates of their own, and whose names in lists stay as they are.
+const MODULES: [(&str, &str); 8] = [
+    ("marline::budget", "marline_cli::budget"),
+    ("marline::cli", "marline_cli::commands"),
+    ("marline::config", "marline_cli::config"),
+    ("marline::control", "marline_cli::control"),
+    ("marline::live", "marline_apps::live"),
+    ("marline::metrics", "marline_cli::metrics"),
+    ("marline::proxy", "marline_apps::proxy"),
+    ("marline::tun", "marline_apps::tun"),
+];
+
 /// At the levels `info` and `warn` only what this program says itself, and the errors of libraries:
 /// the rest of theirs are dumps of structures that a peer can cause at will. Whoever wants them
 /// names the library or a lower level.
@@ -67,7 +79,16 @@ fn of_ours(word: &str) -> Cow<'_, str> {
         Ok(level @ (LevelFilter::WARN | LevelFilter::INFO)) => {
             format!("{},marline={level}", LevelFilter::ERROR).into()
         }
-        _ => word.into(),
+        _ => {
+            let module = MODULES.iter().find(|(name, _)| {
+                let rest = word.trim().strip_prefix(name);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '=']))
+            });
+            match module {
+                Some((name, own)) => word.replacen(name, own, 1).into(),
+                None => word.into(),
+            }
+        }
     }
 }
 
@@ -112,7 +133,7 @@ mod tests {
                     tracing::enabled!(target: "quinn_udp", tracing::Level::WARN),
                     tracing::enabled!(target: "quinn_udp", tracing::Level::ERROR),
                     tracing::enabled!(target: "marline_proto::sched", tracing::Level::INFO),
-                    tracing::enabled!(target: "marline::live", tracing::Level::WARN),
+                    tracing::enabled!(target: "marline_apps::live", tracing::Level::WARN),
                 ]
             })
         }
@@ -123,6 +144,15 @@ mod tests {
         assert_eq!(logged("debug"), [true; 4]);
         assert_eq!(logged("error"), [false, true, false, false]);
         assert_eq!(logged("off"), [false; 4]);
+        // The module's name in lists is older than its crate.
+        assert_eq!(
+            logged("error,marline::live=warn"),
+            [false, true, false, true]
+        );
+        assert_eq!(
+            logged("error,marline::lives=warn"),
+            [false, true, false, false]
+        );
     }
 
     #[test]

@@ -21,9 +21,9 @@ const REFILL: Duration = Duration::from_secs(1);
 /// Modules whose lines only the operator causes, by starting, reloading and stopping the program. A
 /// list of commands or of forwards may be longer than a burst, and must be whole.
 const OPERATOR: [&str; 3] = [
-    "marline::cli",
-    "marline::proxy::front",
-    "marline::tun::setup",
+    "marline_cli::commands",
+    "marline_apps::proxy::front",
+    "marline_apps::tun::setup",
 ];
 
 /// What one place may still log.
@@ -287,8 +287,8 @@ mod tests {
         let lines = lines(|| {
             for step in 0..200 {
                 tracing::debug!(target: PEERS, "a packet: {step}");
-                tracing::info!(target: "marline::tun::setup", "  ip route add {step}");
-                tracing::info!(target: "marline::tun::setups", "  ip route add {step}");
+                tracing::info!(target: "marline_apps::tun::setup", "  ip route add {step}");
+                tracing::info!(target: "marline_apps::tun::setups", "  ip route add {step}");
             }
         });
         assert_eq!(lines.len(), 2 * 200 + BURST as usize);

@@ -11,7 +11,7 @@ fn nothing_is_lost_when_the_better_link_goes_dark() {
     });
     println!("{}\n{figures}", Figures::HEAD);
     println!(
-        "aims: silence 100 ms, p99 60 ms (benchmark: cargo bench -p marline --bench handover)"
+        "aims: silence 100 ms, p99 60 ms (benchmark: cargo bench -p marline-cli --bench handover)"
     );
     assert_eq!(figures.lost, 0, "{figures:?}");
     // No measure of speed but of sense: what waits for the link to come back is silent for 3 s.
