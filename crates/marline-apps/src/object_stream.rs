@@ -1,4 +1,12 @@
 //! A stream of bytes that travels as a flow of objects.
+//!
+//! The bytes are cut where they say that something ends, a TLS record or an HTTP response, and
+//! otherwise where the writer pauses; no byte waits for an object to be complete. Objects are
+//! numbered as they are cut; the far end puts them together by number and in no other way, and the
+//! empty object is the end: a flow that ends without it was given up. So a wrong cut costs a plan
+//! and never a byte. At most 4 MiB are sent ahead of what is known to have arrived, and at most 8
+//! MiB wait for an earlier object; more means that the peer is broken. The `Priority` header of a
+//! response (RFC 9218) sets the priority of the whole flow while that response lasts.
 
 use std::io;
 use std::pin::Pin;

@@ -18,6 +18,11 @@
 //! | `alarm.rs` | what is due at a time that changes |
 //! | `terms.rs` | what an entry asks for |
 //! | `status.rs` | what it tells |
+//!
+//! An entry's lifetime for datagrams is its latency budget. With a deadline, a flow of blocks
+//! carries the RTP packets of one video frame each; with objects, a flow of objects carries a video
+//! frame or a PES packet each, which are handed over in order. The parsers follow the numbers in
+//! RTP and MPEG-TS and change nothing.
 
 mod alarm;
 mod arriving;

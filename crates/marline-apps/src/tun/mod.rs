@@ -21,6 +21,9 @@
 //! | `client.rs`, `server.rs` | the two ends |
 //! | `options.rs` | how it is wanted |
 //! | `view.rs`, `status.rs` | what a client's tunnel tells |
+//!
+//! CoDel keeps the queue of each conversation short. The kernel's device is opened by `tun-rs`,
+//! which cuts and joins the kernel's large segments.
 
 mod checksum;
 mod client;

@@ -9,6 +9,10 @@
 //!
 //! Everything runs in one process with one clock; the client, the server, the programs that use them and each link have
 //! a thread of their own.
+//!
+//! The traffic is a download and a live stream, pages of objects, or blocks. With `--processes` a
+//! demo of blocks starts both ends and the relays as processes ([`process`](crate::process)), which
+//! report on standard output what they sent and received when, by the machine's monotonic clock.
 
 pub mod blocks;
 mod body;

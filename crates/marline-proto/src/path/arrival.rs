@@ -18,6 +18,10 @@
 //!
 //! The peer has one clock, so forecasts of different paths can be compared with each other although
 //! the clocks' difference is unknown.
+//!
+//! Service times come from the gaps between packets that queued, because a path's rate is a
+//! maximum; a wait that a packet cannot have had is subtracted again. Where packets overtake each
+//! other, a packet counts as arrived when those before it on its path have arrived too.
 
 use marline_base::{Duration, Instant, Rate};
 

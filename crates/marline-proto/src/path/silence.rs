@@ -3,6 +3,10 @@
 //! A burst of losses shows by itself only when it is over. Where packets come at even intervals, its first
 //! packet is known to be missing as soon as the next should have come; told at once, that packet is sent
 //! again while the burst lasts.
+//!
+//! The report goes back over the quickest path. The sender knows when each packet should have
+//! arrived and copies those that did not. By gaps in packet numbers alone the sender would wait for
+//! the end of the burst.
 
 use marline_base::{Duration, Instant};
 

@@ -1,4 +1,9 @@
 //! All that the session keeps of one path.
+//!
+//! A rate that was never filled is a lower bound. A path's rate is its controller's model, or the
+//! measured delivery rate, only once the sender has filled the path or met a queue on it; before
+//! that the rate is at least the window over the round-trip time, limited by what was asked of the
+//! path (`session/demand.rs`). Without this an idle path would look useless and stay idle.
 
 use alloc::boxed::Box;
 

@@ -1,4 +1,8 @@
 //! Round trips where packets overtake each other.
+//!
+//! RFC 9002 measures round trips only by the largest acknowledged packet. Where packets overtake
+//! each other that is a quick one, and a window that holds one round trip of the quick ones starves
+//! the path of its capacity. So windows go by the mean of all packets, and timers by the newest.
 
 use marline_base::{Duration, Instant};
 

@@ -9,6 +9,28 @@
 //! Retransmissions are not a scheduler's business unless it says so: the session places a lost
 //! symbol on the path that is expected to deliver it first ([`PathView::arrival`]), and on a second
 //! one if the scheduler [insures](Scheduler::insures) it.
+//!
+//! A lost symbol is not sent again while another copy of it is in flight or waits, nor while the
+//! flow's code should bring it back first (`flow/code_send.rs`).
+//!
+//! # How the papers' algorithms map onto the trait
+//!
+//! A scheduler that places packet by packet loops over [`Plan::next_len`]; one that plans a whole
+//! unit reads [`Plan::unit`] and emits all of it. Neither pretends to be the other, and both see
+//! other flows' bytes as queued and in flight.
+//!
+//! | algorithm | uses |
+//! | --- | --- |
+//! | JUMP, LEAP, FLIP (HOP) | [`Scheduler::admit`], [`capacity`](Scheduler::capacity) and [`deadline`](Scheduler::deadline) before a block is taken; [`wake_at`](Scheduler::wake_at) for the part that is planned later; [`Plan::repair_of`] |
+//! | S-EDPF (Algorithms 1 and 2) | [`Plan::send`] fills the queue per path; [`on_feedback`](Scheduler::on_feedback) for arrival times; [`Plan::repair`] every τ packets |
+//! | ACPF (Figure 2) | [`PathView::cost`] and the congestion controller's state in [`PathView::congestion`]; [`Plan::unsent`] is the scheduler's queue |
+//! | DEJA and TPA (OLS) | [`Plan::send`] on the first path, [`Plan::copy`] on those whose arrival interval overlaps |
+//! | SOS, SOS-FEC | [`Plan::units`], [`Plan::take_back`] when something more urgent comes, [`Plan::repair_of`] |
+//!
+//! [`Plan::repair`] combines the window of a coded stream, [`Plan::repair_of`] one unit of blocks
+//! or objects. [`Scheduler::on_unit`] tells what became of a unit. [`Scheduler::outlook`] is what a
+//! scheduler expects of its paths and how often that came true, and [`Scheduler::coding_interval`]
+//! the τ of a code; both are for status and metrics.
 
 use alloc::boxed::Box;
 use core::fmt;

@@ -18,6 +18,11 @@
 //! left out; eq. (9) takes Y_q and a_q for independent, although on a path that keeps its order one
 //! follows the other, so their correlation is measured; symbols are queued ahead of a path's window only as far as
 //! `horizon` goes, and what waits is planned anew every few milliseconds.
+//!
+//! Algorithm 2's queue per path, with at least one packet in it, is the queue that
+//! [`Plan::send`](super::Plan::send) fills; its slots are granted by window and pacer. The laws of
+//! arrivals, Z_p among them, are centred on [`PathView::forecast`](super::PathView::forecast).
+//! "Only into a free slot" means that nothing is unsent and nothing waits before the path.
 
 use alloc::boxed::Box;
 

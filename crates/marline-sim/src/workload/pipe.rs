@@ -1,4 +1,10 @@
 //! Units through one direction of a flow.
+//!
+//! A unit's delay counts from when the application wanted to write it, not from when the session
+//! had room. What a packets flow refuses, what is given up and what never arrives counts as
+//! undelivered, so that a scheduler cannot look good by losing what would have been late. What was
+//! written before the end of the warm-up counts nowhere; what was written so late that it may still
+//! be on its way at the end of the run counts neither way.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -19,6 +19,15 @@
 //! | `choice.rs` | [`CarrierChoice`]: which of them a path may use |
 //! | `memory.rs` | [`MemoryCarrier`]: two ends within one process, for tests |
 //! | `tls.rs`, `transparent.rs` | TLS by raw public keys; a congestion controller that controls nothing |
+//!
+//! One path has one QUIC connection on its own socket, with a congestion controller that controls
+//! nothing, because Marline windows and paces every path itself. Where UDP is blocked, a TLS
+//! connection over TCP takes its place; there the session leaves congestion control to the kernel
+//! and shows schedulers what the kernel reports (`Session::carrier_told`). Both ends prove raw
+//! public keys (RFC 7250): the client pins the server's key, the server lists its clients' keys. A
+//! further path joins a session by a proof from the first connection's TLS exporter.
+//!
+//! A carrier buffers at most 128 KiB to send and 4 MiB received, unless it is configured otherwise.
 
 mod attempt;
 mod choice;

@@ -1,4 +1,7 @@
 //! A trial by real processes: a server, a client, a relay for each link, and the stream.
+//!
+//! `marline sim validate`, which holds the simulator against real processes, and `marline repro
+//! --processes`, which judges experiments by them, share this.
 
 mod fit;
 mod http;

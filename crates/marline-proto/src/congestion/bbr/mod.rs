@@ -24,6 +24,13 @@
 //! them where a round loses much by more than a pipe in flight, or stands in a queue from beginning to end
 //! (`startup.rs`): a stream that waits for what was lost is limited by that, and would overrun the queue again and
 //! again; one that is spread over several paths would keep a queue on each for ever.
+//!
+//! Why `bbr-gentle` is the default: the draft's probe of four packets stops a live stream for 200
+//! ms every ten seconds. The gentle probe keeps half of the pipe full and leaves out paths that are
+//! not filled; `bbr` keeps the draft's probe for comparisons. Draining the queue whole in each
+//! cycle of gains keeps the round trip of a full path near its minimum: 25 instead of 47 ms on 6
+//! Mb/s with 20 ms. STARTUP ends in rounds that lose a quarter of what was sent, whatever was in
+//! flight, because what is sent again in bursts overruns a short buffer again, without end.
 
 use alloc::boxed::Box;
 

@@ -4,6 +4,14 @@
 //! of this size arrives by its deadline, LEAP how large a block may be that does, FLIP how short a
 //! deadline may be. They want paths without a congestion controller of their own (`none`), because
 //! the plan is what bounds the queue (§III), and acknowledgements with arrival times.
+//!
+//! JUMP (§IV, eq. 1–6) is the smallest schedule of a block whose error probability P_e is at most 1
+//! − P_thr. [`Scheduler::admit`] computes the schedule from rate forecast, bytes in flight and
+//! bytes queued of each path, and refuses with the best probability there is (`Refusal::Late`);
+//! [`Scheduler::plan`] emits the s_i symbols of each path, source symbols first, then repair
+//! symbols. LEAP is the same search, run when the application asks how much fits, before it
+//! encodes; FLIP is the search for the deadline. With `stage`, a plan emits the head of the block
+//! and plans the rest 2 ms later, at the time that [`Scheduler::wake_at`] names.
 
 mod rest;
 

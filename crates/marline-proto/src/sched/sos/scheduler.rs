@@ -9,6 +9,10 @@
 //! every few milliseconds, and at once when something more urgent comes, because objects do not
 //! depend on each other's order; what was lost is sent again, or replaced by coded symbols, by the
 //! session. A path counts what its bottleneck has not served yet instead of all that flies.
+//!
+//! [`Plan::unit`](crate::sched::Plan::unit) gives the most urgent object and what is left of it.
+//! The paths' views, and the spacing of arrivals learnt from feedback, give T_U of each path (eq.
+//! 2, 7).
 
 use alloc::boxed::Box;
 
