@@ -165,7 +165,7 @@ impl World {
             let more = self.advance(limit);
             for end in [End::Client, End::Server] {
                 while let Some(event) = self.session(end).poll_event() {
-                    // Whoever hears of it may use either session.
+                    // The receiver of the event may use either session.
                     self.touch_both();
                     on_event(self, end, event);
                 }

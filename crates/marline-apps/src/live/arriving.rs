@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Most bytes that wait for an earlier object.
 const WAITING: usize = 8 << 20;
 
-/// So many objects are refused at a time, which costs the session a look at all that arrives; the rest is
+/// Number of objects refused at a time, which costs the session a look at all that arrives; the rest is
 /// only passed over.
 const REFUSED: usize = 1 << 6;
 
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(all(&mut arriving), ["one", ""]);
         arriving.push(0, first.slice(9..), false);
         assert_eq!(all(&mut arriving), ["three"]);
-        // The end is told by itself.
+        // The end is reported by itself.
         arriving.push(0, Bytes::new(), true);
         assert_eq!(all(&mut arriving), ["four"]);
     }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// How long a datagram waits for others that leave with it: what an encoder writes at once arrives within this time, and
 /// is planned as one.
 const GATHER: Duration = Duration::from_millis(3);
-/// So much (bytes) waits for nothing.
+/// This much (bytes) does not wait.
 const PART: usize = 32 << 10;
 /// Urgency (RFC 9218) of units at which a decoder can start, and of all others.
 const RANDOM_ACCESS: u8 = 2;
@@ -33,7 +33,7 @@ pub(super) struct Part {
 }
 
 /// Cuts one direction of a flow into objects. Nothing waits for an object to be complete: what has come leaves after
-/// [`GATHER`], and the end is told when it shows. An object that does not end by itself does after `patience`, or with
+/// [`GATHER`], and the end is reported when it shows. An object that does not end by itself does after `patience`, or with
 /// [`LONGEST`] bytes; datagrams of no medium that is understood belong to the object that is open, or are one for as long
 /// as they come together.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ const MOST: usize = 8 << 20;
 /// What each datagram costs besides its bytes.
 const COST: usize = 128;
 
-/// A medium is recognised within this time from a sender's first datagram and by so many of them, or not at all: RTP
+/// A medium is recognised within this time from a sender's first datagram and by this number of them, or not at all: RTP
 /// needs two packets in sequence.
 const RECOGNISE: Duration = Duration::from_millis(50);
 const FIRST: usize = 4;

@@ -255,7 +255,7 @@ async fn exchange<P: PacketFlow>(
     end
 }
 
-/// Tells the flow its target, and people how it fares. Never completes.
+/// Gives the flow its target rate, and reports how it fares. Never completes.
 async fn steer<P: PacketFlow>(entry: &Entry, flow: &P, running: &Running) {
     let mut target = entry.target();
     loop {
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    // So long that a busy machine is not what is tested.
+    // Long enough that a busy machine is not what is tested.
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn inlet() -> Inlet {
@@ -384,7 +384,7 @@ mod tests {
         );
     }
 
-    /// It has ended after it took so many messages, and none of them is known to be at the other end.
+    /// It has ended after it took this number of messages, and none of them is known to be at the other end.
     struct Ended {
         session_over: bool,
         room: usize,

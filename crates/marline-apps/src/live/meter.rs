@@ -132,7 +132,7 @@ impl Meter {
         self.state().sent.count(datagram);
     }
 
-    /// So many were not given to the session, or are left in a flow that the server has closed.
+    /// This number was not given to the session, or are left in a flow that the server has closed.
     pub(super) fn refused(&self, datagrams: u64) {
         self.state().refused += datagrams;
     }
@@ -185,7 +185,7 @@ impl Meter {
         all.repaired += counters.repaired_symbols;
         all.lost += counters.peer_missed.saturating_sub(counters.peer_late);
         all.late += counters.peer_late;
-        // A peer may tell anything.
+        // A peer may report anything.
         all.duplicated = all.duplicated.saturating_add(counters.peer_duplicates);
         let all = &mut sum.received;
         all.datagrams += received.datagrams;

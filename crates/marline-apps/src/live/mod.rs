@@ -17,7 +17,7 @@
 //! | `inspect.rs`, `rtp.rs`, `mpegts.rs` | what the content's own numbers say |
 //! | `alarm.rs` | what is due at a time that changes |
 //! | `terms.rs` | what an entry asks for |
-//! | `status.rs` | what it tells |
+//! | `status.rs` | what it reports |
 //!
 //! An entry's lifetime for datagrams is its latency budget. With a deadline, a flow of blocks
 //! carries the RTP packets of one video frame each; with objects, a flow of objects carries a video

@@ -1,4 +1,4 @@
-//! MPEG transport streams (ISO/IEC 13818-1 section 2.4.3): packets of 188 bytes whose continuity counters tell of losses.
+//! MPEG transport streams (ISO/IEC 13818-1 section 2.4.3): packets of 188 bytes whose continuity counters show losses.
 //! Any bytes are packets or none.
 
 /// Bytes of a packet.

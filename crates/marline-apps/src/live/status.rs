@@ -1,4 +1,4 @@
-//! What a running Marline tells about its live entries. Fields may be added.
+//! What a running Marline reports about its live entries. Fields may be added.
 
 use crate::live::{Content, Wholeness};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct LiveStatus {
     pub flows: u64,
     /// How long the receiver waits for a missing datagram, milliseconds; a server does not know.
     pub latency_ms: Option<f64>,
-    /// The rate that was said to be needed, bits per second; `None` where it is measured, or nobody looks after it.
+    /// The rate that was said to be needed, bits per second; `None` where it is measured, or nothing measures it.
     pub target_bps: Option<u64>,
     /// Whether it is looked after that the paths carry what is needed, as said or measured: for flows of datagrams from
     /// local programs, and not for video frames with a deadline or what travels as objects.

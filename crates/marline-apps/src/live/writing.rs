@@ -20,7 +20,7 @@ pub(super) fn write_all<T>(
 const UNWRITTEN: usize = 16;
 
 /// Keeps a part that a flow did not take because it is over, for the next session. Whoever receives learns of the end; a
-/// server that goes on sending and takes nothing is left when so much is kept.
+/// server that goes on sending and takes nothing is left when this much is kept.
 ///
 /// # Errors
 /// [`SendError::Closed`]: the part was not kept.

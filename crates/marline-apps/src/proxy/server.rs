@@ -25,7 +25,7 @@ const REFUSED: Duration = Duration::from_secs(5);
 /// A UDP flow without a datagram in either direction for this long is closed; longer than the client's own limit.
 const UDP_IDLE: Duration = Duration::from_secs(150);
 
-/// Connects a stream to its target, or tells its client why not.
+/// Connects a stream to its target, or reports to its client why not.
 pub(crate) async fn stream<S>(mut flow: S, target: Result<Target, Refusal>, finder: &Finder)
 where
     S: ByteFlow,

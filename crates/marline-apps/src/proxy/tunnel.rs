@@ -78,7 +78,7 @@ pub enum OpenError {
 /// A reliable stream of bytes over a session.
 pub trait ByteFlow: AsyncRead + AsyncWrite + Send + Unpin {
     /// Is nothing more to be read because the flow was given up, at either end, or because the
-    /// session is over? Wakes the task when that comes about. For those who do not read for now,
+    /// session is over? Wakes the task when that comes about. For tasks that do not read for now,
     /// and would not learn of it.
     fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _ = cx;
@@ -155,7 +155,7 @@ pub trait PacketFlow: Send + Sync + 'static {
     /// any other error that the flow is over.
     fn send(&self, message: Bytes) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Sends a message that has waited for so long already, which is taken from what it is worth sending. Flows without
+    /// Sends a message that has waited for this time already, which is taken from what it is worth sending. Flows without
     /// lifetimes send it as any other.
     fn send_waited(
         &self,
@@ -175,7 +175,7 @@ pub trait PacketFlow: Send + Sync + 'static {
     /// Chooses the scheduler of what this end sends. Flows without schedulers do nothing with it.
     fn set_scheduler(&self, _: Choice) {}
 
-    /// Says what rate the application needs; `None` to have it measured. Returns whether anybody looks after it: most
+    /// Says what rate the application needs; `None` to have it measured. Returns whether the session watches it: most
     /// flows do nothing with it.
     fn set_target(&self, _: Option<Rate>) -> bool {
         false

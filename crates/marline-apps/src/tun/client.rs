@@ -32,7 +32,7 @@ use tokio::time::{sleep, timeout};
 
 /// Most conversations with a flow of their own; the one that has been quiet longest makes room for a new one.
 const MAX_FLOWS: usize = 512;
-/// A conversation that is quiet for so long loses its flow, and gets another with its next packet.
+/// A conversation that is quiet for this time loses its flow, and gets another with its next packet.
 const IDLE: Duration = Duration::from_secs(60);
 /// After a flow could not be had.
 const RETRY: Duration = Duration::from_millis(300);

@@ -241,7 +241,7 @@ impl Offer {
     }
 }
 
-/// A text for the log, in which whoever wrote it can begin no new line and steer no terminal.
+/// A text for the log, in which its author can begin no new line and steer no terminal.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let plain = |c: char| match c.is_control() {

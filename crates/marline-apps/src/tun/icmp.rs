@@ -18,7 +18,7 @@ pub enum Refusal {
     Prohibited,
 }
 
-/// The packet that tells the sender of `bytes` about it, from the address `from`; `None` where nobody may be told:
+/// The packet that informs the sender of `bytes`, from the address `from`; `None` where no answer is allowed:
 /// errors, later parts, broadcasts, and addresses of another family than `from`. `packet` is what [`Packet::parse`]
 /// read from `bytes`.
 pub fn answer(bytes: &[u8], packet: &Packet, from: IpAddr, refusal: Refusal) -> Option<Vec<u8>> {

@@ -28,9 +28,9 @@ const LOOK: Duration = Duration::from_secs(1);
 const LOOK_AROUND: Duration = Duration::from_secs(10);
 /// After a lease has ended or could not be asked for.
 const RETRY: Duration = Duration::from_millis(300);
-/// At most so long after several that ended at once: each may have this host run commands.
+/// Longest wait after several that ended at once: each may have this host run commands.
 const RETRY_MOST: Duration = Duration::from_secs(3);
-/// A lease that has lasted for so long did not end at once.
+/// A lease that has lasted for this time did not end at once.
 const LASTING: Duration = Duration::from_secs(10);
 /// After the server has said that there is none, or has offered one that is not accepted.
 const REFUSED: Duration = Duration::from_secs(10);
@@ -205,7 +205,7 @@ fn carry_the_rest<T: Tunnel>(tunnel: &T, shared: &Arc<Shared>, common: &Arc<Queu
     });
 }
 
-/// Tells the server what the paths cost, whenever that changes, until the stream ends.
+/// Reports to the server what the paths cost, whenever that changes, until the stream ends.
 async fn tell_costs<T: Tunnel>(tunnel: &T, stream: &mut T::Stream) -> io::Result<()> {
     let mut told = Costs::default();
     let mut nothing = [0];
@@ -226,7 +226,7 @@ async fn tell_costs<T: Tunnel>(tunnel: &T, stream: &mut T::Stream) -> io::Result
 /// What has no end of its own.
 enum Never {}
 
-/// Hears from the server who has this client's addresses, if it says so.
+/// Learns from the server who has this client's addresses, if it says so.
 async fn hear_standing<T: Tunnel>(tunnel: &T, shared: &Shared, lines: &Lines) -> Never {
     let options = OpenOptions::new(Role::Standing.encode());
     if let Ok(mut stream) = tunnel.open_stream(options).await {

@@ -20,7 +20,7 @@
 //! | `lease.rs`, `terms.rs`, `elsewhere.rs` | how a client gets addresses, and what it takes from its server |
 //! | `client.rs`, `server.rs` | the two ends |
 //! | `options.rs` | how it is wanted |
-//! | `view.rs`, `status.rs` | what a client's tunnel tells |
+//! | `view.rs`, `status.rs` | what a client's tunnel reports |
 //!
 //! CoDel keeps the queue of each conversation short. The kernel's device is opened by `tun-rs`,
 //! which cuts and joins the kernel's large segments.

@@ -60,7 +60,7 @@ pub struct Packet {
     pub fragment: Fragment,
     /// Where the transport's header begins (bytes); at most the packet's length.
     pub transport: usize,
-    /// Whoever has the destination may be asked to send it on to somebody else: it has a source route, or may have
+    /// The host at the destination may be asked to send it on to another one: it has a source route, or may have
     /// one behind more headers than are walked over.
     pub detour: bool,
     /// Source and destination port, where the protocol has them and they are in this packet.

@@ -69,7 +69,7 @@ impl Line {
     }
 }
 
-/// A line with one end for those who add and one for the task that takes.
+/// A queue with one end for the tasks that add and one for the task that takes.
 #[derive(Debug)]
 pub(super) struct Queue {
     line: Mutex<Line>,

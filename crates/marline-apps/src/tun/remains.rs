@@ -101,7 +101,7 @@ impl Remains {
         remains
     }
 
-    /// Somebody has switched it off since: if it is on again, that is somebody else's wish.
+    /// Somebody has switched it off since: if it is on again, somebody else wants it on.
     fn forget_what_is_off(&mut self) {
         let Some(file) = &self.file else { return };
         if !self.stored.on.iter().any(|setting| is_off(setting)) {
@@ -128,7 +128,7 @@ impl Remains {
         self.stored.on.iter().any(|on| on == setting)
     }
 
-    /// Tells others that this process will switch off what an earlier one could not.
+    /// Notes for other processes that this one will switch off what an earlier one could not.
     pub(super) fn take_over(&self) {
         if !self.stored.on.is_empty() {
             self.keep();

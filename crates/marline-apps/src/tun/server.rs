@@ -33,11 +33,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Largest packet of the server's device; a client may have smaller ones, and senders are told so.
+/// Largest packet of the server's device; a client may have smaller ones, and senders are informed.
 const MTU: u16 = 1500;
 /// Smallest largest packet that a client may ask for (RFC 8200 section 5).
 const MIN_MTU: u16 = 1280;
-/// A flow that is quiet for so long is closed; longer than the client's own limit.
+/// A flow that is quiet for this time is closed; longer than the client's own limit.
 const IDLE: Duration = Duration::from_secs(90);
 
 /// A server's tunnel, opened and set up, and not yet served.
@@ -182,7 +182,7 @@ impl Hub {
     }
 }
 
-/// Tells a client that asks for a lease that there is none to be had.
+/// Informs a client that asks for a lease that there is none to be had.
 pub(crate) async fn refuse<S: AsyncWrite + Unpin>(mut stream: S, why: &str) {
     let refused = Offer::Refused(why.to_owned()).encode();
     if stream.write_all(&refused).await.is_ok() {
@@ -292,7 +292,7 @@ impl Visitor {
         Some((guest, places.collect()))
     }
 
-    /// Tells the client who has its addresses, and hears whether it is there.
+    /// Informs the client who has its addresses, and learns whether it is there.
     pub(crate) async fn tell_standing<S: AsyncRead + AsyncWrite>(&self, stream: S) {
         let Some(guest) = lock(&self.guest).clone() else {
             return;

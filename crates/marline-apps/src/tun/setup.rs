@@ -20,9 +20,9 @@ const FORWARDING: [&str; 2] = [
     "/proc/sys/net/ipv6/conf/all/forwarding",
 ];
 
-/// A command that undoes something is ended after so long.
+/// A command that undoes something is ended after this time.
 const UNDOING: Duration = Duration::from_secs(5);
-/// A running command is looked at so often.
+/// How often a running command is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// One thing to be done.

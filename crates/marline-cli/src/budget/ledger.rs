@@ -7,11 +7,11 @@
 //! ```
 //! With `clock = "2026-10"` the clock was behind the month that is counted when it was looked at last. A clock that is
 //! set back must not make anybody forget what was used; but one that was ahead once, and is right again, must not make
-//! a month last for years. So a month behind the one that is counted begins anew, too, once the clock has come to it from
+//! a month last for years. So a month behind the one that is counted begins again, too, once the clock has come to it from
 //! an earlier one.
 //!
 //! Several clients may keep one file, with the same paths or others: each adds what its own have carried since it saved
-//! last, and hears of the others' when it has something to add. A file with `.lock` after its name, which stays, keeps
+//! last, and learns of the others' when it has something to add. A file with `.lock` after its name, which stays, keeps
 //! them from writing at once.
 
 use super::Month;
@@ -30,7 +30,7 @@ pub struct Ledger {
     /// The month that the clock showed last.
     clock: Month,
     used: BTreeMap<String, u64>,
-    /// Of these, what the file has not been told of.
+    /// Of these, what is not in the file yet.
     fresh: BTreeMap<String, u64>,
     /// What the carrier of a path had counted when it was last asked.
     seen: BTreeMap<String, u64>,

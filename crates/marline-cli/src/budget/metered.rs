@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 const LOOK: Duration = Duration::from_millis(500);
 /// Looks between two writes of the file: what a crash may forget is what was carried in that time.
 const SAVE: u32 = 20;
-/// Bytes of IPv6, UDP and QUIC headers around a datagram of a path, which whoever bills for them counts too.
+/// Bytes of IPv6, UDP and QUIC headers around a datagram of a path, which the operator who bills for them counts too.
 const HEADERS: u64 = 76;
 
 /// A session, and what its paths may carry in a month.
@@ -139,7 +139,7 @@ impl<M: Manage> Metered<M> {
         }
     }
 
-    /// Keeps what was counted. Waits for at most so long, blocking, while another client writes the file.
+    /// Keeps what was counted. Waits for at most this time, blocking, while another client writes the file.
     pub fn save(&self, now: Month, patience: Duration) {
         let began = Instant::now();
         loop {
@@ -186,7 +186,7 @@ impl<M: Manage> Manage for Metered<M> {
         Ok(())
     }
 
-    /// Whoever calls a path back that is over its budget gets it until the end of the month.
+    /// A path over its budget that the user calls back is used until the end of the month.
     async fn set_standby(&self, name: &str, standby: bool) -> Result<(), Problem> {
         let full = self.name_of(name).await;
         self.session.set_standby(name, standby).await?;
@@ -282,7 +282,7 @@ mod tests {
         metered.look(month("2026-12")).await;
         assert_eq!(metered.session.asked(), [("wwan0".to_owned(), false)]);
 
-        // After a restart in the same month it does not begin anew.
+        // After a restart in the same month it does not begin again.
         metered.session.carried(1_100_000 + 999_000);
         metered.look(month("2026-12")).await;
         metered.save(month("2026-12"), Duration::ZERO);

@@ -60,7 +60,7 @@ fn read(filter: &str, from: From) -> Result<EnvFilter, CliError> {
 }
 
 /// At the levels `info` and `warn` only what this program says itself, and the errors of libraries:
-/// the rest of theirs are dumps of structures that a peer can cause at will. Whoever wants them
+/// the rest of theirs are dumps of structures that a peer can cause at will. A user who wants them
 /// names the library or a lower level.
 fn of_ours(word: &str) -> Cow<'_, str> {
     match word.trim().parse::<LevelFilter>() {

@@ -263,7 +263,7 @@ async fn start(args: Args) -> Result<(), CliError> {
         count => tracing::info!("clients that are let in: {count}"),
     }
     let string = program.connection_string(server.local_addrs())?;
-    // Whoever started the server may have closed its end of this; it serves all the same.
+    // The process that started the server may have closed its end of this; the server serves all the same.
     if output::line(&string.to_string()).is_err() {
         tracing::warn!("standard output is closed; the connection string is {string}");
     }

@@ -45,7 +45,7 @@ impl File {
     /// # Errors
     /// What is not TOML, an unknown key, a value of the wrong type.
     pub(super) fn parse<R: Raw>(&self) -> Result<R, ConfigError> {
-        // What could be read in spite of errors tells in which key they are.
+        // What could be read in spite of errors shows in which key they are.
         let (table, errors) = DeTable::parse_recoverable(&self.text);
         if let Some(error) = errors.first() {
             return Err(self.refused::<R>(error, table.get_ref()));

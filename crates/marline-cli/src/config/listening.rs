@@ -40,7 +40,7 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// What `written` asks for; `None` if that is no address, which is told when it is read in earnest.
+    /// What `written` asks for; `None` if that is no address, which is reported when it is read in earnest.
     fn written(
         key: &'static str,
         written: &'a Written,
@@ -58,7 +58,7 @@ impl<'a> Listening<'a> {
         self.protocol == other.protocol && port == other.address.port() && port != 0
     }
 
-    /// Whether the system surely refuses one of the two. Of an IPv6 wildcard and an IPv4 address only it can tell.
+    /// Whether the system surely refuses one of the two. Of an IPv6 wildcard and an IPv4 address only the system knows.
     fn excludes(&self, other: &Self) -> bool {
         let (one, two) = (self.address.ip(), other.address.ip());
         let overlap = one == two

@@ -1,4 +1,4 @@
-//! What a running Marline tells about itself: the body of `marline status` and the source of the metrics.
+//! What a running Marline reports about itself: the body of `marline status` and the source of the metrics.
 //!
 //! The field names are the JSON names. Fields may be added; a reader ignores those that it does not know.
 
@@ -57,7 +57,7 @@ pub struct SessionStatus {
 /// One path of a session. Everything about sending is this end's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathStatus {
-    /// Number of the path. On a client it counts the configured paths and stays the same when one is dialled anew; on a
+    /// Number of the path. On a client it counts the configured paths and stays the same when one is dialled again; on a
     /// server it is the session's own.
     pub id: u64,
     /// Name from the configuration; on a server, the client's address when the path came up.
@@ -140,7 +140,7 @@ pub struct FlowStatus {
     pub redundancy: f64,
     /// Sent again because it was lost, bytes.
     pub retransmitted_bytes: u64,
-    /// The coding interval τ: one packet that this end sends in so many is a repair symbol at present; `None` while none
+    /// The coding interval τ: one in τ packets that this end sends is a repair symbol at present; `None` while none
     /// are due by such a rule. Others may still fill idle slots.
     #[serde(default)]
     pub coding_interval: Option<u32>,

@@ -83,7 +83,7 @@ struct OfFlowUnits {
 pub(super) const SEND: &str = "send";
 pub(super) const RECEIVE: &str = "receive";
 
-/// Every metric. Built anew for each scrape, so that what has ended is not reported for ever.
+/// Every metric. Built again for each scrape, so that what has ended is not reported for ever.
 #[derive(Default)]
 struct Metrics {
     uptime: FloatGauge,

@@ -17,7 +17,7 @@ struct Figure {
     of: fn(&Figures) -> Option<f64>,
 }
 
-/// Repeated runs differ by about so much.
+/// Repeated runs differ by about this much.
 const SHARE: f64 = 0.03;
 
 const FIGURES: &[Figure] = &[

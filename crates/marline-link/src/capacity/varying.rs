@@ -18,7 +18,7 @@ pub enum RateDist {
     LogNormal,
 }
 
-/// A rate that is drawn anew at the start of every interval, censored from the left.
+/// A rate that is drawn again at the start of every interval, censored from the left.
 ///
 /// The HOP paper's synthetic links have 40 Mb/s, standard deviation 8 Mb/s, every 25 ms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// So many acknowledgements alike.
+    /// This number of acknowledgements alike.
     fn alike(count: usize, gap: u64, rtt: u64) -> impl Iterator<Item = (u64, u64)> {
         core::iter::repeat_n((gap, rtt), count)
     }

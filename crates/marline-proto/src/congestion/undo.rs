@@ -25,7 +25,7 @@ impl<S: Copy> Undo<S> {
         }
     }
 
-    /// So many bytes more were declared lost.
+    /// This number of further bytes was declared lost.
     pub(super) fn lost(&mut self, bytes: u64) {
         self.missing = self.missing.saturating_add(bytes);
     }

@@ -7,14 +7,14 @@
 //! and is learnt from the residuals arrival − sent − wait. The *spread* says how wrong that was
 //! lately.
 //!
-//! Delay that is drawn anew for each packet calls for a long memory, delay that steps and stays for
+//! Delay that is drawn again for each packet calls for a long memory, delay that steps and stays for
 //! a short one. So several forecasters of the offset with different memories run side by side;
 //! each is judged by how wrong it was about packets at the moment when they *left*, and the best
 //! one answers. That is the horizon at which a scheduler uses it: a forecaster that follows every
 //! step looks splendid one packet ahead and is late by a round trip where it matters.
 //!
-//! A step upwards shows itself before the first late packet arrives: nothing is heard when
-//! something should be ([`ArrivalForecast::due`]).
+//! A step upwards shows itself before the first late packet arrives: no acknowledgement comes when
+//! one should ([`ArrivalForecast::due`]).
 //!
 //! The peer has one clock, so forecasts of different paths can be compared with each other although
 //! the clocks' difference is unknown.
@@ -41,7 +41,7 @@ const BETTER: f64 = 0.9;
 const UPPER: f64 = 0.95;
 /// Steps of a forecaster's quantile in a mean absolute error.
 const STEPS: f64 = 2.0;
-/// A quantile that is more than so many mean absolute errors is of a time that is over: where nothing is
+/// A quantile above this number of mean absolute errors is of a time that is over: where nothing is
 /// wrong any more, steps of the errors' size would leave it there for ever.
 const STALE: f64 = 16.0;
 
@@ -103,7 +103,7 @@ impl Upper {
         self.learn(error, SCORED, STEPS, (stale, f64::INFINITY));
     }
 
-    /// The mean is that of so many packets, and the percentile moves by steps of which so many are the mean, or the
+    /// The mean is that of `packets` packets, and the percentile moves by steps of which `steps` are the mean, or the
     /// nearest that is within `bounds` (µs).
     fn learn(&mut self, error: f64, packets: f64, steps: f64, bounds: (f64, f64)) {
         self.error += (error.abs() - self.error) / packets;
@@ -131,7 +131,7 @@ pub(crate) struct Unheard {
     pub(crate) beliefs: Beliefs,
 }
 
-/// From arrival to our hearing of it, plus the first residual so that clocks cancel (µs).
+/// From arrival to its acknowledgement here, plus the first residual so that clocks cancel (µs).
 #[derive(Clone, Copy, Debug, Default)]
 struct Report {
     lag: f64,
@@ -153,7 +153,7 @@ pub(crate) struct Landing {
     pub(crate) beyond: f64,
     /// What the model believed when it left.
     pub(crate) beliefs: Beliefs,
-    /// We heard of it on the path's own way back, which says when to expect to hear of others.
+    /// It was acknowledged by the path's own way back, which says when to expect further acknowledgements.
     pub(crate) own_way: bool,
 }
 
@@ -211,7 +211,7 @@ impl ArrivalModel {
         };
     }
 
-    /// A packet leaves that nothing will tell the arrival of. Behind others it takes its time at the
+    /// A packet leaves whose arrival will not be reported. Behind others it takes its time at the
     /// bottleneck, too; by itself it keeps none busy, and where nothing else is sent the rate is a guess.
     pub(crate) fn on_sent_beside(&mut self, now: Instant, size: u32, rate: Rate) {
         if self.free > now {
@@ -219,7 +219,7 @@ impl ArrivalModel {
         }
     }
 
-    /// We hear `now` of a packet that arrived. Calls in ascending order of numbers within one
+    /// A packet that arrived is acknowledged `now`. Calls in ascending order of numbers within one
     /// acknowledgement.
     pub(crate) fn on_arrival(&mut self, now: Instant, landing: Landing) {
         let Landing {
@@ -271,7 +271,7 @@ impl ArrivalModel {
         }
     }
 
-    /// A packet cannot have waited longer than it took beyond the quickest: by so much (µs) the
+    /// A packet cannot have waited longer than it took beyond the quickest: by this much (µs) the
     /// bottleneck was free earlier than thought, less what was corrected since the packet left.
     /// Without this, service times that are a little too long add up to a queue that is not there.
     fn correct(&mut self, phantom: f64, corrected_before: f64) {
@@ -299,11 +299,11 @@ impl ArrivalModel {
     }
 
     /// What a packet that leaves now on a path of this rate has to expect; `None` before the first
-    /// arrival. `unheard` is the packet that should be heard of next.
+    /// arrival. `unheard` is the packet that should be acknowledged next.
     pub(crate) fn forecast(&self, rate: Rate, unheard: Option<Unheard>) -> Option<ArrivalForecast> {
         let origin = self.origin?;
         let best = &self.forecasters[self.best];
-        // Where delay is drawn anew for each packet, a late one says nothing of the next.
+        // Where delay is drawn again for each packet, a late one says nothing about the next.
         let natural = if self.best == 0 {
             best.errors.upper
         } else {

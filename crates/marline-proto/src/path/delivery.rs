@@ -113,7 +113,7 @@ impl DeliverySampler {
     }
 
     /// A packet of `bytes`, sent at `sent` with `snapshot`, is newly acknowledged (§3.3), `now` or
-    /// as of a moment to come, if it was told sooner than usual.
+    /// as of a moment to come, if it was reported sooner than usual.
     pub fn on_acked(
         &mut self,
         now: Instant,

@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(note(1.2, 0.4), Some(0.2));
         assert_eq!(note(1.6, 0.5), Some(0.2));
         assert_eq!(note(2.2, 0.6), Some(0.5));
-        // However long nothing was heard, something was.
+        // However long ago it was, something was measured.
         assert_eq!(note(9.0, 0.7), Some(0.6));
     }
 }

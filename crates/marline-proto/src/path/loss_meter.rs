@@ -2,7 +2,7 @@
 
 /// Outcomes remembered for suspicion.
 const RECENT: u32 = 64;
-/// So many losses among them are heavy. An overflowing queue drops about half of a burst; that is
+/// This number of losses among them is heavy. An overflowing queue drops about half of a burst; that is
 /// congestion control's business.
 const HEAVY: u32 = 48;
 /// A path that lately lost a larger share of its packets is expected to lose more: one loss says so of the next 500

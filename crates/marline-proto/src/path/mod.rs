@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `track.rs` | all that the session keeps of one path |
 //! | `ledger.rs`, `timers.rs` | packets sent, losses, and what the path waits for |
-//! | `received.rs`, `silence.rs` | packets received, and when the peer must hear of them |
+//! | `received.rs`, `silence.rs` | packets received, and when the peer must be sent acknowledgements |
 //! | `relayed.rs`, `repeats.rs` | acknowledgements over another path's way back |
 //! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
@@ -55,7 +55,7 @@ pub struct PathParams {
     /// one has proved both directions and is active at once.
     pub rtt: Option<marline_base::Duration>,
     /// The carrier controls congestion itself, and [`Session::carrier_told`] says how that
-    /// stands: the session's controller of this path is what the carrier tells.
+    /// stands: the session's controller of this path is what the carrier reports.
     ///
     /// [`Session::carrier_told`]: crate::Session::carrier_told
     pub carrier_controls: bool,

@@ -12,8 +12,8 @@ const WINDOW: Duration = Duration::from_secs(10);
 const JUMP_US: i64 = -100_000;
 /// Weight of a new spacing or delay in its running mean, as 1/n.
 const SMOOTHING: f64 = 16.0;
-/// A queue has grown where so many packets took longer than any since the delay began to rise, by so much in all (µs),
-/// and none in between fell back by more than a part of that. Delay that is drawn anew for each packet hardly
+/// A queue has grown where this number of packets took longer than any since the delay began to rise, by so much in all (µs),
+/// and none in between fell back by more than a part of that. Delay that is drawn again for each packet hardly
 /// ever does that; what rises by as much at once is a step, and what takes longer than a second drifts.
 const RISING: u32 = 8;
 const RISEN: f64 = 5e3;
@@ -116,7 +116,7 @@ impl OneWay {
         beyond
     }
 
-    /// A clock stood still: what was seen before tells nothing of it.
+    /// A clock stood still: what was seen before says nothing about it.
     fn forget(&mut self) {
         (self.min, self.back) = ([None; 2], [None; 2]);
         self.jumped = true;
@@ -220,7 +220,7 @@ mod tests {
                 one_way.on_way_back(back, at + 20_000 - theirs);
                 assert_eq!(one_way.take_jump(), n == 100, "{n}");
                 let ahead = ours as i64 - theirs as i64;
-                // Where the way back shows it, the next packet there tells how long it stood.
+                // Where the way back shows it, the next packet there shows how long it stood.
                 if n != 100 {
                     assert_eq!(one_way.clock_us(), Some((40_000, ahead)), "{n}");
                 }
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(one_way.clock_us(), Some((40_000, 5_000_000)));
     }
 
-    /// Does it see a queue in packets that take so long (ms)?
+    /// Does it see a queue in packets that take these times (ms)?
     fn sees_queue(delays: impl IntoIterator<Item = f64>) -> bool {
         let mut one_way = OneWay::default();
         delays.into_iter().enumerate().any(|(n, delay)| {

@@ -9,7 +9,7 @@ use marline_base::{Duration, Instant};
 use super::Settled;
 use crate::wire::{Ack, Arrival};
 
-/// The mean round trip of the packets whose arrival this acknowledgement tells first, if some of them were overtaken;
+/// The mean round trip of the packets whose arrival this acknowledgement reports first, if some of them were overtaken;
 /// what the peer waited before it wrote this is taken off. The acknowledgement came by the path's own way.
 ///
 /// RFC 9002 §5.1 takes a sample only from the largest packet. Where packets overtake each other those are the

@@ -84,7 +84,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Figure 2b: does so long a queue make the fraction grow? One of just the threshold does not.
+    /// Figure 2b: does a queue of this length make the fraction grow? One of just the threshold does not.
     fn is_long(&self, queue: f64) -> bool {
         queue > self.threshold
     }

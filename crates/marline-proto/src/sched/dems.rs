@@ -7,7 +7,7 @@
 //! waits for the other (§3.1).
 //!
 //! * DEMS sends the end backwards, so that the paths meet wherever they are. Here a path works
-//!   forward from where its part begins, and what has not left is divided anew every few
+//!   forward from where its part begins, and what has not left is divided again every few
 //!   milliseconds: what is left always is a chunk of its own, and it is done no later.
 //! * A chunk is a unit ([`Plan::unit`]). A stream has none; its backlog is taken as one, up to the
 //!   option `chunk`.
@@ -40,7 +40,7 @@ const OPTIONS: &[OptionSpec] = &[
     ),
 ];
 
-/// How often what waits is divided anew.
+/// How often what waits is divided again.
 const REVISE: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]

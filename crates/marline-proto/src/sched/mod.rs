@@ -204,7 +204,7 @@ pub trait Scheduler: fmt::Debug + Send {
         false
     }
 
-    /// τ: one packet of the flow in so many is a repair symbol now, for status and metrics. `None`
+    /// τ: one in τ packets of the flow is a repair symbol now, for status and metrics. `None`
     /// when none are due at present, and from schedulers that send them by another rule than every
     /// τ-th packet.
     fn coding_interval(&self) -> Option<u32> {
@@ -212,7 +212,7 @@ pub trait Scheduler: fmt::Debug + Send {
     }
 
     /// Should this lost symbol be sent again on two paths at once, if there are two that could bring
-    /// it before another round trip is over? Whoever says so pays for the second from its budget.
+    /// it before another round trip is over? A scheduler that says so pays for the second from its budget.
     fn insures(&mut self, now: Instant, symbol: &Symbol) -> bool {
         let _ = (now, symbol);
         false

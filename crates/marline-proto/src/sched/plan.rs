@@ -221,7 +221,7 @@ impl<'a> Plan<'a> {
         Some(symbol)
     }
 
-    /// Takes back all source symbols of this flow that have not left yet; so many bytes they have.
+    /// Takes back all source symbols of this flow that have not left yet; answers their bytes.
     pub fn take_back(&mut self) -> u64 {
         let taken = self.source.take_back();
         for (path, bytes) in self.paths.iter_mut().zip(&taken) {

@@ -25,9 +25,9 @@ use super::{Blocked, Feedback, Outcome, PathView, Plan, pick};
 use crate::flow::Symbol;
 use crate::wire::PathId;
 
-/// Round trips that differ less than so many times are not worth a copy.
+/// Round trips that differ by less than this factor are not worth a copy.
 const RTT_RATIO: u32 = 4;
-/// A slow path with a window of at most so many symbols is always worth one.
+/// A slow path with a window of at most this number of symbols is always worth one.
 const TINY_WINDOW: u64 = 4;
 
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 //! A stream waits for the latest of all earlier packets, so each packet goes where the expected
 //! *maximum* of all arrivals grows least: argmin over q of E\[max(Y₁, …, Y_P, a_q)\], equation 9.
 //! Arrivals are normal variables, and so is their maximum (Clark 1961), or, with `seen`, as they
-//! were seen. Their moments come from arrival times at the receiver and are learnt anew ten times a
+//! were seen. Their moments come from arrival times at the receiver and are learnt again ten times a
 //! second (Algorithm 2's timer).
 //!
 //! Every τ-th packet is a repair symbol (Algorithm 1), on the path that loses most (Theorem 4); the
@@ -17,7 +17,7 @@
 //! Where the paper is silent or wrong: Algorithm 1 begins with a repair symbol of nothing, which is
 //! left out; eq. (9) takes Y_q and a_q for independent, although on a path that keeps its order one
 //! follows the other, so their correlation is measured; symbols are queued ahead of a path's window only as far as
-//! `horizon` goes, and what waits is planned anew every few milliseconds.
+//! `horizon` goes, and what waits is planned again every few milliseconds.
 //!
 //! Algorithm 2's queue per path, with at least one packet in it, is the queue that
 //! [`Plan::send`](super::Plan::send) fills; its slots are granted by window and pacer. The laws of
@@ -47,9 +47,9 @@ pub(super) mod mend;
 mod repairs;
 mod sample;
 
-/// How often the laws of arrivals are learnt anew (`Z_timer`).
+/// How often the laws of arrivals are learnt again (`Z_timer`).
 const REFRESH: Duration = Duration::from_millis(100);
-/// How often what waits is planned anew.
+/// How often what waits is planned again.
 const REVISE: Duration = Duration::from_millis(10);
 /// What waits beyond the horizon takes a path before which less than this part of its round trip
 /// stands: as much as a controller's own probes of the capacity leave there. More would be lost in
@@ -192,7 +192,7 @@ trait Variant {
     /// Changes the lanes before packets are placed.
     fn prepare(&mut self, lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>);
 
-    /// Is nothing to be gained by repair symbols while so much waits?
+    /// Is nothing to be gained by repair symbols while this much waits?
     fn is_coding_vain(&self, paths: &[PathView], outlook: &Outlook<'_>) -> bool {
         let _ = (paths, outlook);
         false

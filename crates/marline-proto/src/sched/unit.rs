@@ -73,7 +73,7 @@ pub enum Refusal {
     },
     /// It is longer than what arrives in time as surely as asked (HOP §IV-A, LEAP).
     Large {
-        /// So many bytes would.
+        /// A unit of this number of bytes would.
         fits: u64,
         /// The same in symbols.
         symbols: u32,

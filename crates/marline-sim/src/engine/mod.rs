@@ -1,6 +1,6 @@
 //! The clock, the links, and what is on its way between sessions.
 //!
-//! The engine owns no session: whoever drives it hands them in, so that a test's two sessions and
+//! The engine owns no session: its caller hands them in, so that a test's two sessions and
 //! a scenario's many run on the same code. Session `2k` is the client of pair `k`, session
 //! `2k + 1` its server. Several pairs may use one link, and then share its queue.
 //!
@@ -34,7 +34,7 @@ pub(crate) use queue::Alarm;
 use queue::{Due, Queue};
 use slots::Slots;
 
-/// So many steps at one instant are a loop that lets no time pass.
+/// This number of steps at one instant is a loop that lets no time pass.
 const MAX_STEPS_AT_ONCE: u32 = 10_000;
 
 /// Datagrams are written one after the other into chunks of this size (bytes): large enough to
@@ -105,7 +105,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// An engine at time zero for so many pairs of sessions, without links.
+    /// An engine at time zero for this number of pairs of sessions, without links.
     pub(crate) fn new(pairs: usize, rng: Rng) -> Self {
         let seat = || Seat {
             wake: Instant::ZERO,
@@ -150,7 +150,7 @@ impl Engine {
         self.one_by_one = one_by_one;
     }
 
-    /// Lets sessions send so long after what made them, as on hosts that have other things to do.
+    /// Lets sessions send this long after what made them, as on hosts that have other things to do.
     pub(crate) fn set_turn(&mut self, turn: Duration) {
         self.turn = turn;
     }
@@ -271,7 +271,7 @@ impl Engine {
         std::mem::swap(&mut self.alarms, into);
     }
 
-    /// Somebody used the session: it may have something to send.
+    /// The session was used: it may have something to send.
     pub(crate) fn touch(&mut self, index: usize) {
         let seat = &mut self.seats[index];
         if !seat.touched {

@@ -11,7 +11,7 @@ use marline_base::Instant;
 pub(super) enum Due {
     /// The datagram in this slot of the engine's [`Slots`](super::slots::Slots) arrives.
     Arrival(u32),
-    /// Whoever drives the engine asked to be called.
+    /// The engine's caller asked to be called.
     Alarm(Alarm),
 }
 

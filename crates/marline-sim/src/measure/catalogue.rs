@@ -1,5 +1,5 @@
 //! What can be measured, by name: the one table for documentation, for the check of scenario files
-//! and for those who write the values.
+//! and for the code that writes the values.
 //!
 //! A value's full name is what it is measured of, a dot, and the measure: `video.frame_delay.p99_ms`
 //! for the workload `video`, `path.wifi.throughput_mbps` for the path over the link `wifi`. With

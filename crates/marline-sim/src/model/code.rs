@@ -17,7 +17,7 @@ struct Left {
     known: bool,
 }
 
-/// Both ends of the code. Packets are numbered anew in the order in which they leave, because they
+/// Both ends of the code. Packets are numbered again in the order in which they leave, because they
 /// leave paths out of order.
 #[derive(Debug)]
 pub(super) struct Code {
@@ -78,7 +78,7 @@ impl Code {
         (!left.known).then_some(number)
     }
 
-    /// The sender hears that a packet is known.
+    /// The sender learns that a packet is known.
     pub(super) fn on_known(&mut self, packet: u64) {
         if let Some(number) = self.numbers.get(&packet)
             && let Some(left) = self.left.get_mut((number - self.first) as usize)

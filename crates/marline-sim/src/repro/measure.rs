@@ -17,7 +17,7 @@ use crate::scenario::{Cell, Document, Expectation, Mistakes, Scenario};
 pub struct Options<'a> {
     /// Seeds 1 to this instead of the scenario's.
     pub seeds: Option<u64>,
-    /// At most so many of the scenario's seeds.
+    /// At most this number of the scenario's seeds.
     pub most_seeds: Option<usize>,
     /// Runs at once; at least one.
     pub threads: usize,
@@ -232,7 +232,7 @@ fn needs(expectation: &Expectation, job: &Job<'_>) -> bool {
     is_other || job.scheduler == scheduler && apart_from(None)
 }
 
-/// Runs every cell, scheduler and seed, and judges the bounds. `progress` hears how many of how
+/// Runs every cell, scheduler and seed, and judges the bounds. `progress` is called with how many of how
 /// many runs are over.
 ///
 /// # Errors

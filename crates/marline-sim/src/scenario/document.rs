@@ -199,7 +199,7 @@ impl Document {
     ///
     /// What cannot be drawn is left out; [`Self::scenarios`] says why.
     pub fn drawn(&self) -> Vec<(String, Vec<(String, String)>)> {
-        // Mistakes are those of the cells, which tell them.
+        // Mistakes are those of the cells, which report them.
         let sink = Sink::default();
         let cells = self.cells();
         let of_one_draw = cells.chunk_by(|a, b| number(a) == number(b));

@@ -1,4 +1,4 @@
-//! `[draw]`: cells whose values nobody chose. An axis `draw` of so many cells, each with its own values for
+//! `[draw]`: cells whose values nobody chose. An axis `draw` of `count` cells, each with its own values for
 //! the keys under `[draw.keys]`, all of which follow from `draw.seed`.
 //!
 //! Each value follows from the seed, the cell's number and its key alone: more cells, or one key more or
@@ -187,7 +187,7 @@ pub(super) fn set(root: &mut Table, number: &str, sink: &Sink) {
     }
 }
 
-/// The keys under `keys` of the table with their laws, in the order of the file; what cannot be read is told to
+/// The keys under `keys` of the table with their laws, in the order of the file; what cannot be read is reported to
 /// `wrong`.
 fn laws(
     table: &Reader<'_>,
@@ -319,7 +319,7 @@ fn three_digits(value: f64) -> String {
     show(round(value, decimals(value)), decimals(value))
 }
 
-/// The same for a value of a range: with more digits where three would not tell ten places of it apart, and never beyond
+/// The same for a value of a range: with more digits where three would not distinguish ten places of it, and never beyond
 /// its ends.
 fn within([low, high]: [f64; 2], value: f64) -> String {
     if value <= 0.0 || low == high {

@@ -137,7 +137,7 @@ impl Keys {
         keys
     }
 
-    /// These keys with `newer` ones over them. A shared key that is set anew holds for both
+    /// These keys with `newer` ones over them. A shared key that is set again holds for both
     /// directions, whatever each had of its own.
     pub(super) fn overlaid(&self, newer: &Self) -> Self {
         let over = |old: &[Pair], newest: &[Pair]| {

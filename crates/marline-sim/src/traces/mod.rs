@@ -33,7 +33,7 @@ pub fn read(path: &Path) -> Result<String, TraceError> {
     let cannot = |error| fail(format!("cannot read: {error}"));
     let file = File::open(path).map_err(cannot)?;
     let mut text = String::new();
-    // One byte more tells a file that is too long from one that just fits.
+    // One byte more distinguishes a file that is too long from one that just fits.
     file.take(MAX_FILE + 1)
         .read_to_string(&mut text)
         .map_err(cannot)?;

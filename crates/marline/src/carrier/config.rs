@@ -18,7 +18,7 @@ pub const MAX_MTU: u16 = 8952;
 /// quinn's own default, for which its receive buffers are made.
 const USUAL_MAX_PAYLOAD: u16 = 1472;
 
-/// Acknowledge every so many packets, or after [`ACK_DELAY`], in whatever order they came: the
+/// Acknowledge after this number of packets, or after [`ACK_DELAY`], in whatever order they came: the
 /// session's feedback is what decides anything, and these ACKs only cost.
 const ACK_EVERY: u32 = 200;
 const ACK_DELAY: Duration = Duration::from_millis(25);
@@ -42,7 +42,7 @@ pub struct QuicConfig {
     /// datagram of 1362 bytes. It is never searched for nor shrunk by the carrier; a path that
     /// does not take it shows as loss to the session.
     pub mtu: u16,
-    /// The carrier ends when nothing came from the peer for so long, default 60 s. It must be
+    /// The carrier ends when nothing came from the peer for this time, default 60 s. It must be
     /// longer than the longest outage that a path should survive; the session notices much
     /// earlier that a path is silent.
     pub idle_timeout: Duration,

@@ -52,7 +52,7 @@ pub struct ListenConfig {
     /// How many of them are for addresses from which a listed client came within a day, default 64,
     /// at most a quarter. 1024 addresses are remembered (100 KB).
     pub reserved_half_open: usize,
-    /// With more than so many of them, an address must first prove that it receives what is sent
+    /// With more than this number of them, an address must first prove that it receives what is sent
     /// to it (Retry, RFC 9000 section 8.1.2), default 64; 0 asks that of everybody.
     pub retry_above: usize,
     /// TCP connections that may be there without having begun TLS, default 256; each costs a
@@ -290,7 +290,7 @@ impl Listener {
             Err(turned) => turned,
         };
         match turned {
-            // Stateless: whoever gives a false address is never heard of again.
+            // Stateless: a client that gives a false address sends nothing more.
             Turn::Prove => drop(incoming.retry()),
             Turn::Away(why) => {
                 self.warn(&Rejected { remote, why });
@@ -329,7 +329,7 @@ impl Listener {
         self.handshakes.abort_all();
     }
 
-    /// Waits, after [`close`](Self::close), until all peers have been told, or until `limit` is
+    /// Waits, after [`close`](Self::close), until all peers have been informed, or until `limit` is
     /// over.
     pub async fn drained(&mut self, limit: Duration) {
         let _ = timeout(limit, async {

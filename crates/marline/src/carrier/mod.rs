@@ -132,11 +132,11 @@ pub trait Carrier: Debug + Send {
         None
     }
 
-    /// Ends the carrier and tells the peer a code and a reason in words (at most
+    /// Ends the carrier and sends the peer a code and a reason in words (at most
     /// [`MAX_CLOSE_REASON`] bytes). What is queued and not yet sent is lost.
     fn close(&mut self, code: u32, reason: &str);
 
-    /// Ready once a closed carrier has told the peer so, and has seen its last late packets. To be
+    /// Ready once a closed carrier has informed the peer, and has seen its last late packets. To be
     /// awaited, with a limit, before the runtime ends; else the peer may learn of the end only by
     /// its idle limit. A carrier that shares its socket with others is ready at once.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()>;

@@ -194,7 +194,7 @@ impl Carrier for QuicCarrier {
             if let Some(error) = self.connection.close_reason() {
                 return Err(SendError::Ended(error.into()));
             }
-            // quinn tells of room only to those who wait with a datagram, so this one waits.
+            // quinn reports room only to tasks that wait with a datagram, so this one waits.
             let connection = self.connection.clone();
             self.parked = Some(Box::pin(async move {
                 connection.send_datagram_wait(datagram).await

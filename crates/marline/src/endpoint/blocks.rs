@@ -80,7 +80,7 @@ impl Blocks {
             .with(|session, _, flow| session.drop_late_blocks(flow, drop));
     }
 
-    /// The next block, or news of one that will not come; `None` when nothing more will.
+    /// The next block, or a notice of one that will not come; `None` when nothing more will.
     pub async fn recv(&self) -> Option<Incoming> {
         self.units.recv().await
     }

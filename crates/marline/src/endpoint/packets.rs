@@ -48,9 +48,9 @@ impl Packets {
     }
 
     /// Says what rate the application needs, an encoder's bit rate for example: schedulers spend
-    /// only what is left over on redundancy, and [`target_news`](Self::target_news) tells when the
+    /// only what is left over on redundancy, and [`target_news`](Self::target_news) reports when the
     /// paths carry less. It may change at any time. `None`, as at the beginning, has it measured; there
-    /// are news then, too, if the flow has a lifetime and no [bounded queue](Self::set_queue), so that
+    /// are reported then, too, if the flow has a lifetime and no [bounded queue](Self::set_queue), so that
     /// what is written is what is needed.
     pub fn set_target(&self, target: Option<Rate>) {
         let mut state = self.shared.lock();
@@ -77,7 +77,7 @@ impl Packets {
     }
 
     /// Waits until the paths carry less than the target, or carry it again; of several changes
-    /// since the last call only the latest is told. `None` when the flow is over. One task may wait
+    /// since the last call only the latest is reported. `None` when the flow is over. One task may wait
     /// at a time.
     pub async fn target_news(&self) -> Option<TargetNews> {
         poll_fn(|cx| {
@@ -119,7 +119,7 @@ impl Packets {
         self.send_waited(message, Duration::ZERO).await
     }
 
-    /// Sends a message that has waited for so long already: its lifetime counts from when it began to.
+    /// Sends a message that has waited for this time already: its lifetime counts from when it began to.
     ///
     /// # Errors
     /// As those of [`send`](Self::send).

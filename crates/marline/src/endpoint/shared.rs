@@ -31,15 +31,15 @@ struct Waiting {
     read: Option<Waker>,
     write: Option<Waker>,
     target: Option<Waker>,
-    /// The latest of its kind that nobody has taken.
+    /// The latest of its kind that no task has taken.
     news: Option<TargetNews>,
     settle: Option<Waker>,
 }
 
-/// Fates of blocks and objects that are kept, for each flow, until somebody asks.
+/// Fates of blocks and objects that are kept, for each flow, until a task asks.
 const SETTLED: usize = 4_096;
 
-/// Ends of paths that are remembered for those who have not asked yet.
+/// Ends of paths that are remembered for tasks that have not asked yet.
 const ENDS: usize = 64;
 
 /// A path that the session has.
@@ -61,14 +61,14 @@ pub(super) struct State {
     ends: BTreeMap<PathId, String>,
     /// Flows that the peer opens are reset.
     pub(super) refuses: bool,
-    /// Flows that the peer opened and nobody accepted yet; the session bounds their number.
+    /// Flows that the peer opened and that are not accepted yet; the session bounds their number.
     pub(super) incoming: VecDeque<FlowId>,
     pub(super) closed: Option<Closed>,
     flows: BTreeMap<FlowId, Waiting>,
     /// What became of blocks and objects, the latest [`SETTLED`] of each flow.
     settled: BTreeMap<FlowId, VecDeque<Settled>>,
     accept: Option<Waker>,
-    /// Those who wait for the end of the session or for room for another flow.
+    /// Tasks that wait for the end of the session or for room for another flow.
     others: Vec<Waker>,
     driver: Option<Waker>,
 }
@@ -159,7 +159,7 @@ impl State {
         news
     }
 
-    /// What was learnt about an earlier target is not news any more.
+    /// What was learnt about an earlier target is out of date.
     pub(super) fn forget_news(&mut self, flow: FlowId) {
         if let Some(waiting) = self.flows.get_mut(&flow) {
             waiting.news = None;
@@ -183,7 +183,7 @@ impl State {
         self.settled.entry(flow).or_default();
     }
 
-    /// Nobody will ask what becomes of them.
+    /// No task will ask what becomes of them.
     pub(super) fn ignore_settled(&mut self, flow: FlowId) {
         self.settled.remove(&flow);
     }
@@ -239,7 +239,7 @@ impl State {
         self.wake_driver();
     }
 
-    /// Resets the flows that the peer opened and nobody accepted, and those that it will open.
+    /// Resets the flows that the peer opened and that are not accepted, and those that it will open.
     pub(super) fn refuse_flows(&mut self) {
         self.refuses = true;
         while let Some(flow) = self.incoming.pop_front() {
@@ -345,7 +345,7 @@ impl State {
                 }
             }
             Event::PathAbandoned(path) => self.path_ended(path, "given up by the peer"),
-            // Whoever ended it from outside knows better than the session why.
+            // The caller that ended it from outside knows better than the session why.
             Event::Closed(_) if self.closed.is_some() => {}
             Event::Closed(reason) => {
                 self.closed = Some(Closed(reason));

@@ -22,11 +22,11 @@ pub(super) struct Responses {
 enum State {
     #[default]
     Head,
-    /// So many bytes of a body of known length are to come.
+    /// This number of bytes of a body of known length is to come.
     Body(u64),
     /// The line before a chunk.
     Chunk,
-    /// So many bytes of a chunk, its line end included.
+    /// This number of bytes of a chunk, its line end included, is to come.
     Data(u64),
     Trailer,
     /// The body ends with the connection.

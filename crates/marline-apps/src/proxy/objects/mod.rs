@@ -21,7 +21,7 @@ use tls::Records;
 /// What a cutter says of the bytes that it was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// So many of them, at least one, belong to the present object.
+    /// The number of them, at least one, that belong to the present object.
     pub take: usize,
     /// It ends with them.
     pub ends: bool,

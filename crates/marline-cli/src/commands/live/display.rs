@@ -1,4 +1,4 @@
-//! How live entries fare, again and again: one line that is written anew where there is a terminal, else a line of the
+//! How live entries fare, again and again: one line that is rewritten where there is a terminal, else a line of the
 //! log now and then.
 
 use crate::commands::line;

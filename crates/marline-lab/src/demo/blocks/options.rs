@@ -8,7 +8,7 @@ use marline_proto::wire::FlowKind;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The links when none are given: those of the HOP paper, whose capacity is drawn anew every 25 ms.
+/// The links when none are given: those of the HOP paper, whose capacity is drawn again every 25 ms.
 pub const DEFAULT_LINKS: [&str; 2] = ["rate=40mbit,rate-sd=8mbit,rate-every=25ms,delay=12.5ms"; 2];
 
 /// The schedulers when none are given: HOP, which sends every block here, however unlikely it is to be on time, and

@@ -24,7 +24,7 @@ pub struct LiveFigures {
     pub damaged: u64,
     /// In-order delay of the messages that came; `None` if none came.
     pub delay_ms: Option<Delays>,
-    /// Longest time in which the receiver heard nothing while it should have, milliseconds.
+    /// Longest time in which the receiver received nothing while it should have, milliseconds.
     pub longest_stall_ms: f64,
 }
 

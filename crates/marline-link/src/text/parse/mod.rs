@@ -27,7 +27,7 @@ impl LinkConfig {
     /// | key | value |
     /// | --- | --- |
     /// | `rate` | `20mbit` (bit, kbit, mbit, gbit) or `unlimited` |
-    /// | `rate-sd`, `rate-dist`, `rate-every`, `rate-min`, `rate-phase` | the rate is drawn anew every `rate-every` with mean `rate` and this standard deviation, and is at least `rate-min`; `normal` (default), `uniform`, `gamma` or `lognormal` |
+    /// | `rate-sd`, `rate-dist`, `rate-every`, `rate-min`, `rate-phase` | the rate is drawn again every `rate-every` with mean `rate` and this standard deviation, and is at least `rate-min`; `normal` (default), `uniform`, `gamma` or `lognormal` |
     /// | `trace` | path of a Mahimahi trace, or of a table of rates as `FILE.csv#COLUMN`, instead of `rate` |
     /// | `trace-scale` | multiplies the rates of a table |
     /// | `service`, `service-sd`, `service-dist` | time for each packet, instead of `rate`; `normal`, `gamma` or `lognormal` |

@@ -164,7 +164,7 @@ impl Controller for Bbr {
     }
 
     fn on_demand(&mut self, rate: Rate, srtt: Duration) {
-        // What comes back from more than a first window tells more than any wish.
+        // What comes back from more than a first window says more than what streams need.
         if self.manner == Manner::HalfPipe && self.delivered < self.control.initial {
             self.control.ask(rate, srtt);
         }

@@ -2,7 +2,7 @@
 
 use marline_base::{Duration, Instant};
 
-/// Blocks offered within so much of each other begin together: what came of one interval is asked for once.
+/// Blocks offered within this time of each other begin together: what came of one interval is asked for once.
 const TOGETHER: Duration = Duration::from_millis(2);
 
 /// The blocks that were offered or sent, by their numbers.

@@ -1,11 +1,11 @@
 //! Service from packets whose arrivals scatter.
 
-/// A stretch is measured when it has so many packets and lasts so many deviations of the scatter,
+/// A stretch is measured when it has this number of packets and lasts this number of deviations of the scatter,
 const PACKETS: f64 = 64.0;
 const DEVIATIONS: f64 = 5.0;
-/// or when it has so many.
+/// or when it has this number of packets.
 const MOST: f64 = 1_024.0;
-/// Fewer packets tell nothing.
+/// Fewer packets show nothing.
 const FEWEST: f64 = 4.0;
 
 /// When the first and the last packet of a stretch arrived but for the scatter, and what was served in between.
@@ -54,7 +54,7 @@ impl Line {
         (self.sent >= PACKETS && lasts) || self.sent >= MOST
     }
 
-    /// What it tells; `None` if that is nothing.
+    /// What it shows; `None` if that is nothing.
     pub(super) fn stretch(&self) -> Option<Stretch> {
         let [i, ii, t, it] = self.sums.map(|sum| sum / self.seen);
         let slope = (it - i * t) / (ii - i * i);

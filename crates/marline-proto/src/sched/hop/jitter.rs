@@ -4,7 +4,7 @@ use marline_base::{Duration, Instant};
 
 /// Triples of packets that the scatter remembers: some blocks.
 const MEMORY: f64 = 512.0;
-/// Before so many nothing is said.
+/// Before this number of packets nothing is said.
 const FEW: f64 = 64.0;
 /// Packets sent at most so far apart follow each other through the bottleneck.
 const TOGETHER: Duration = Duration::from_millis(1);
@@ -61,7 +61,7 @@ impl Jitter {
         }
     }
 
-    /// A packet that waited nowhere took so long from its sending to its arrival, on two clocks.
+    /// A packet that waited nowhere took this time from its sending to its arrival, on two clocks.
     pub(super) fn unqueued(&mut self, way: f64) {
         let (mean, count) = self.unqueued.unwrap_or((way, 0.0));
         let count = (count + 1.0).min(BURSTS);
@@ -84,7 +84,7 @@ impl Jitter {
     }
 
     /// Arrivals that have to be looked at together, to see the bottleneck and not the jitter: those of packets that
-    /// leave within a deviation. `None` where each tells its departure.
+    /// leave within a deviation. `None` where each shows its departure.
     pub(super) fn group(&self) -> Option<usize> {
         let many = self.deviation() / self.gap();
         // Also of nothing at all.
@@ -94,12 +94,12 @@ impl Jitter {
         Some(libm::round(many.min(MOST)) as usize)
     }
 
-    /// Is it known that each arrival tells its departure?
+    /// Is it known that each arrival shows its departure?
     pub(super) fn is_even(&self) -> bool {
         self.triples >= FEW && self.group().is_none()
     }
 
-    /// How long the service of so many `bits` lasted that seems to have lasted `lasted` (seconds): what jitter
+    /// How long the service of `bits` lasted that seems to have lasted `lasted` (seconds): what jitter
     /// has squeezed or stretched beyond belief counts as the most that is believed. A capacity that
     /// changes by more is followed within some stretches.
     pub(super) fn plausible(&mut self, lasted: f64, bits: f64) -> f64 {

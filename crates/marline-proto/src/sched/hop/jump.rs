@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{Lane, Order, failure};
 
-/// P_e is computed at most so often in one search.
+/// Most computations of P_e in one search.
 pub(super) const EVALUATIONS: u32 = 10;
 
 /// A block's packets to the redundancy that is tried first, and to what is tried beyond if that is too little.

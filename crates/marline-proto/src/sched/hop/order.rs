@@ -62,7 +62,7 @@ impl Order {
     }
 }
 
-/// Probability that the packet after so many on a lane is late or lost; `None` if there can be none.
+/// Probability that the packet after `packets` others on a lane is late or lost; `None` if there can be none.
 fn next(lanes: &[Lane], lane: usize, packets: usize) -> Option<f64> {
     let late = lanes[lane].late().get(packets + 1)?;
     Some(1.0 - (1.0 - late) * (1.0 - lanes[lane].loss()))

@@ -80,7 +80,7 @@ pub(super) const QUANTUM: f64 = 0.5e-3;
 const PACE: f64 = 1.282;
 /// Blocks whose rest is planned later.
 const MOST_STAGED: usize = 64;
-/// Where all blocks would be refused, one is taken so often.
+/// Where all blocks would be refused, one is taken this often.
 const TRIAL: Duration = Duration::from_millis(250);
 
 /// What is promised.
@@ -132,7 +132,7 @@ struct Hop {
     stage: Duration,
     sender: Sender,
     paths: BTreeMap<PathId, Arrivals>,
-    /// Blocks that were offered or sent, of which the estimators have been told.
+    /// Blocks that were offered or sent, which the estimators know.
     beginning: Beginning,
     /// Blocks that wait for their turn.
     ahead: Ahead,
@@ -202,7 +202,7 @@ impl Hop {
         for view in views {
             self.arrivals(view.id).digest();
         }
-        // A path that is silent may come back; one that was opened anew has another number.
+        // A path that is silent may come back; one that was opened again has another number.
         while self.paths.len() > 2 * MOST_PATHS {
             let gone = |id: &&PathId| views.iter().all(|view| view.id != **id);
             let Some(oldest) = self.paths.keys().find(gone).copied() else {
@@ -237,7 +237,7 @@ impl Hop {
         rests.fold(self.ahead.packets(), u32::saturating_add)
     }
 
-    /// The paths as the sender sees them; those of which nothing has been heard are left out.
+    /// The paths as the sender sees them; those that reported nothing yet are left out.
     fn seen<'a>(&'a self, views: &[PathView]) -> Vec<SenderPath<'a>> {
         let path = |view: &PathView| {
             let path = self.paths.get(&view.id)?;

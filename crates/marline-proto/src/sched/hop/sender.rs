@@ -11,7 +11,7 @@ pub struct Settings {
     /// What redundancy costs: with a price, the hybrid of JUMP and priced schedules; without, JUMP as
     /// in the paper.
     pub price: Option<f64>,
-    /// The head of a block goes at once and the rest so many seconds later, when more is known of
+    /// The head of a block goes at once and the rest this many seconds later, when more is known of
     /// the last slot; 0 sends all at once.
     pub stage: f64,
     /// Fewest packets of a block on each path, without which nothing would be learnt of it.
@@ -49,7 +49,7 @@ const HEAD: f64 = 6e-3;
 const MOST_LOSS: f64 = 0.5;
 /// The least on each path is at most this part of a block: where the other paths suffice it is redundancy,
 const SMALL: u32 = 16;
-/// and this where arrivals scatter: fewer do not tell the service from the scatter.
+/// and this where arrivals scatter: fewer do not separate the service from the scatter.
 const SCATTERED: u32 = 8;
 
 /// Packets on a path that is believed to carry nothing, if a block has twice as many: with fewer nothing would be seen of

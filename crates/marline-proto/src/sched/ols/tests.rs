@@ -121,7 +121,7 @@ fn tpa_lets_as_many_copies_pass_as_the_budget_has_steps() {
     let views = paths();
     let allowed = (0..10).filter(|_| ols.allows(&views, 1, SYMBOL)).count();
     assert_eq!(allowed, 6);
-    // When a window was scheduled on the path, the budget is calculated anew.
+    // When a window was scheduled on the path, the budget is calculated again.
     for _ in 0..10 {
         assert!(!ols.allows(&views, 1, SYMBOL));
         ols.scheduled(&views, 1, SYMBOL);
@@ -207,7 +207,7 @@ fn a_stream_that_begins_late_or_again_is_measured_from_its_beginning() {
         for ms in start..start + 1_000 {
             target.observe(Instant::from_millis(ms), None, 1_250);
             target.sent(1_250);
-            // Nobody knows in the first tenth of a second.
+            // It is not known in the first tenth of a second.
             let known = ms >= 450;
             assert_eq!(target.is_known(), known, "{ms} ms");
             let off = (target.bytes_per_second() - 1.25e6).abs();

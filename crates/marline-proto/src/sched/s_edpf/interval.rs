@@ -11,7 +11,7 @@ use crate::sched::{Choice, OptionSpec, PathView};
 enum Rule {
     /// No repair symbols.
     Off,
-    /// Every so many packets.
+    /// One packet in this number.
     Fixed(u32),
     /// From measured loss.
     Auto,
@@ -82,7 +82,7 @@ impl Interval {
         self.tau.filter(|_| !self.suspended)
     }
 
-    /// Sends no repair symbols as long as they are `vain`, unless τ was chosen by hand.
+    /// Sends no repair symbols as long as they gain nothing (`vain`), unless τ was chosen by hand.
     pub(super) fn suspend(&mut self, vain: bool) {
         self.suspended = vain && self.rule == Rule::Auto;
         if self.suspended {

@@ -17,7 +17,7 @@ pub(super) const SATURATED: u32 = 3;
 /// Probability with which something must be missing to be worth a repair symbol while more follows; with
 /// less it is as good as there.
 pub(super) const AT_RISK: f64 = 0.05;
-/// Of so many losses in the mean some are missing.
+/// Where this number of losses is expected, some are missing.
 const CERTAIN: f64 = 300.0;
 /// Repair symbols that count; what half of them brought back is past then.
 const MOST: u32 = 32;
@@ -95,7 +95,7 @@ pub(super) fn path(
         }
         let better = best.is_none_or(|best| {
             let loss = plan.paths()[best].loss;
-            // Measured over a few hundred packets, less tells nothing.
+            // Measured over a few hundred packets, less shows nothing.
             let alike = (path.loss - loss).abs() < 0.005;
             let more = lanes.spread(i) > lanes.spread(best);
             !alike && path.loss > loss || alike && more

@@ -63,7 +63,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Remembers so many packets of each path.
+    /// Remembers this number of packets of each path.
     pub(super) fn new(memory: usize) -> Self {
         Self {
             memory,

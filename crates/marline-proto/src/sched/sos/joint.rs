@@ -19,7 +19,7 @@ const PROMISED: f64 = 0.8;
 const ROUNDS: u32 = 3;
 /// Of objects with more packets, single ones do not matter,
 const SMALL: u32 = 64;
-/// and of others so many are moved at most.
+/// and of others this number is moved at most.
 const MOVES: u32 = 16;
 /// Steps towards the time that a split keeps.
 const STEPS: u32 = 10;
@@ -129,7 +129,7 @@ pub(super) fn settled(lanes: &[Lane], packets: &[u32]) -> Each<Lane> {
     widths(lanes, packets, &mut scores, epsilon)
 }
 
-/// When one lane alone has brought so many packets, as far as it can be promised.
+/// When one lane alone has brought this number of packets, as far as it can be promised.
 pub(super) fn promise(lane: &Lane, packets: u32) -> f64 {
     let sum = Sum::of(lane, packets);
     sum.end(normal::score(

@@ -14,7 +14,7 @@ pub fn redundant(lanes: &[Lane], n: u32, gamma: f64) -> Split {
     let mut packets = plain.packets.clone();
     for (i, sent) in packets.iter_mut().enumerate() {
         lucky[i] = lanes[i].with_luck(gamma.clamp(0.0, 1.0));
-        // Never less: only equal bounds, told apart by their order, could make it so.
+        // Never less: only equal bounds, distinguished by their order, could make it so.
         let more = split(&lucky, n).packets[i].saturating_sub(base[i]);
         *sent = (*sent + more).min(n);
         lucky[i] = lanes[i];

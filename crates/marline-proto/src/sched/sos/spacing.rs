@@ -5,10 +5,10 @@ use libm::sqrt;
 
 /// Packets that are remembered: about as many as a large object has (§3.2.2).
 const WINDOW: usize = 5_000;
-/// Moments are computed anew after so many packets, or after an eighth of those remembered if that
+/// Moments are computed again after this number of packets, or after an eighth of those remembered if that
 /// is less.
 const STALE: usize = 64;
-/// Groups whose sums tell a deviation.
+/// Groups whose sums show a deviation.
 const FEW: usize = 8;
 
 /// What is known of the time between a path's arrivals, in the unit of the samples.
@@ -34,7 +34,7 @@ pub struct Spacing {
     moments: Option<Moments>,
     /// Samples since the moments were computed.
     fresh: usize,
-    /// The deviation is that of the sums of so many.
+    /// The deviation is that of the sums of this number.
     group: usize,
 }
 
@@ -46,7 +46,7 @@ impl Default for Spacing {
 }
 
 impl Spacing {
-    /// Of so many packets, at least one.
+    /// Of this number of packets, at least one.
     pub fn of(packets: usize) -> Self {
         Self {
             samples: VecDeque::new(),
@@ -67,7 +67,7 @@ impl Spacing {
         self
     }
 
-    /// A packet arrived so long after the one before it, or after it could have. Negative times
+    /// A packet arrived this long after the one before it, or after it could have. Negative times
     /// count as 0, because packets that overtake each other arrive together as far as an object is
     /// concerned; what is not a number is left out.
     pub fn record(&mut self, time: f64) {
@@ -107,7 +107,7 @@ impl Spacing {
         let mut values: Vec<f32> = self.samples.iter().copied().collect();
         let count = values.len() as f64;
         let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / count;
-        // Few groups tell little.
+        // Few groups show little.
         let group = match values.len() / self.group {
             0..FEW => 1,
             _ => self.group,

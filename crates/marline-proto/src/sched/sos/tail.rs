@@ -227,7 +227,7 @@ impl Tail {
     }
 }
 
-/// After this nothing is heard of a symbol only if it is late.
+/// After this a symbol is unacknowledged only if it is late.
 fn overdue_after(view: &PathView, way: &Way) -> Duration {
     let busy = way.ahead * way.moments.mean;
     view.srtt + view.rtt_var * 4 + Duration::from_secs_f64(busy.clamp(0.0, 10.0))

@@ -1,5 +1,5 @@
 //! The experiment of the HOP paper without a protocol: blocks over links whose capacity is drawn
-//! anew every so often, queues that carry over, and a sender that hears of departures a round trip
+//! again at intervals, queues that carry over, and a sender that learns of departures a round trip
 //! later.
 //!
 //! What plans is the [`Sender`] of `marline-proto`, which the schedulers use, too. Here it meets the

@@ -12,7 +12,7 @@ const MOST: usize = 64;
 /// For how long.
 const MEMORY: Duration = Duration::from_secs(600);
 
-/// A network, as far as a host can tell it from others: the interface or address asked for, the
+/// A network, as far as a host can distinguish it from others: the interface or address asked for, the
 /// source address that it has there, and where it leads.
 pub(super) type Network = (Bind, IpAddr, SocketAddr);
 

@@ -119,7 +119,7 @@ fn relays(
     links.map(start).collect()
 }
 
-/// Tells the tally what the two ends say, until all is over; the redundancy.
+/// Gives the tally what the two ends report, until all is over; answers the redundancy.
 fn follow(
     near: &mut Part,
     far: &mut Part,

@@ -288,7 +288,7 @@ fn a_path_begins_with_what_is_needed_of_it() {
     // Less than the guess, but not than the usual ten packets, which would leave at 2.885 times 0.625 Mb/s.
     assert_eq!(gentle(None, Some(1)), (20_000, 1.8));
     assert_eq!(gentle(None, Some(0)), (10 * MTU, 1.8));
-    // Whoever needs much may be wrong about the path.
+    // An application that needs much may be wrong about the path.
     assert_eq!(gentle(Some(1_000), None).0, 512 * MTU);
     let plain = |after| first(Manner::FourPackets, None, after);
     assert_eq!(plain(Some(6)), plain(None));

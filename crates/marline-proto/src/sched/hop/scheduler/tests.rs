@@ -404,7 +404,7 @@ fn promises_are_counted_by_path_and_by_block() {
         let mean = path.capacity.mean / 1e6;
         assert!((25.6..=38.4).contains(&mean), "{path:?}");
         assert_eq!(path.mode, "bank");
-        // Of the first blocks nothing could be promised; the last have not been heard of. Thirty symbols a path are
+        // Of the first blocks nothing could be promised; the last are not acknowledged yet. Thirty symbols a path are
         // on time in every slot.
         let all = path.calibration.total();
         assert!((90..100).contains(&all.promises), "{all:?}");

@@ -40,7 +40,7 @@ fn done(paths: &[Path], packets: &[u32], probability: f64) -> f64 {
     high
 }
 
-/// All splits of `n` among so many.
+/// All splits of `n` among the lanes.
 fn all(paths: usize, n: u32) -> Vec<Vec<u32>> {
     if paths == 1 {
         return [[n].to_vec()].to_vec();

@@ -52,7 +52,7 @@ fn a_unit_is_divided_so_that_its_parts_end_together() {
     assert_eq!(counts(&sent(&mut *scheduler, &mut [], 30)), [0, 0]);
 }
 
-/// Tells the scheduler of packets that arrived so long after each other, in turn (µs).
+/// Reports to the scheduler packets that arrived this long after each other, in turn (µs).
 fn teach(scheduler: &mut dyn Scheduler, path: u64, gaps: &[u64]) {
     let mut at = 1_000_000;
     for n in 0..400_u64 {

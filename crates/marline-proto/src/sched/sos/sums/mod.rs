@@ -16,7 +16,7 @@ use table::{COLUMNS, FINE, FIRST_Z, ROOTS, ROWS};
 const EVEN: f64 = 1e-3;
 /// and less than this, so nearly that Wilson and Hilferty's line will do.
 const MILD: f64 = 0.5;
-/// More than this is not told apart: the last row.
+/// More than this is not distinguished: the last row.
 const MOST: f64 = 12.0;
 
 /// The law of a sum with a mean of 0 and a deviation of 1, and this skewness.
@@ -29,7 +29,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Of a sum of so many packets, whose times are skewed so much one by one. Skewness below 0 counts as 0.
+    /// Of a sum of this number of packets, each of whose times has this skewness. Skewness below 0 counts as 0.
     pub(super) fn new(skew: f64, packets: f64) -> Self {
         let skew = skew / sqrt(packets.max(1e-6));
         if skew <= MILD {

@@ -226,7 +226,7 @@ impl<'a> Load<'a> {
         u8::from(!first)
     }
 
-    /// Divides all that waits anew.
+    /// Divides all that waits again.
     fn plan(&mut self) {
         if self.planner.variant.is_rateless() {
             return;

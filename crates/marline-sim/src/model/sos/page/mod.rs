@@ -52,7 +52,7 @@ pub struct Loaded {
 }
 
 impl Experiment {
-    /// Loads every page so often.
+    /// How often every page is loaded.
     ///
     /// # Errors
     /// A link whose parameters lie out of their range.
