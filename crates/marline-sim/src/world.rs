@@ -110,7 +110,7 @@ impl World {
         }
     }
 
-    /// Cuts a path's wire in one or both directions, or mends it. What waits in the queue of a
+    /// Cuts a path's wire in one or both directions, or restores it. What waits in the queue of a
     /// link that is cut is lost; what has left it arrives.
     pub fn set_dark(&mut self, path: PathId, up: bool, down: bool) {
         if let Some(link) = self.engine.link_of(0, path) {

@@ -33,7 +33,7 @@ impl Content {
     }
 }
 
-/// What the content's own numbers say. In packets of RTP, but for `continuity_errors`.
+/// What the content's own numbers say. In packets of RTP, except for `continuity_errors`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Wholeness {
     /// Numbers that are missing.

@@ -153,7 +153,7 @@ impl LiveIn {
     /// Reads an entry; what it does not say is as in `defaults`.
     ///
     /// # Errors
-    /// What is wrong with the text, and the mend.
+    /// What is wrong with the text, and the hint.
     pub fn parse(text: &str, defaults: &LiveDefaults) -> Result<Self, Problem> {
         let (address, options) = split(text, &IN_OPTIONS)?;
         let listen = listen_at(address)?;
@@ -316,7 +316,7 @@ fn live_objects(text: &str) -> Result<AsObjects, Problem> {
 /// A target rate; `auto` has it measured.
 ///
 /// # Errors
-/// What is wrong with the text, and the mend.
+/// What is wrong with the text, and the hint.
 pub fn live_target(text: &str) -> Result<Option<Rate>, Problem> {
     match text {
         "auto" => Ok(None),

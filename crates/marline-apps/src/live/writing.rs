@@ -19,7 +19,7 @@ pub(super) fn write_all<T>(
 /// Parts that are kept of a flow that is over: as many as may come before it is known to be.
 const UNWRITTEN: usize = 16;
 
-/// Keeps a part that a flow did not take because it is over, for the next session. Whoever receives learns of the end; a
+/// Keeps a part that a flow did not take because it is over, for the next session. The receiver learns of the end; a
 /// server that goes on sending and takes nothing is left when this much is kept.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ struct Stored {
     /// Who will switch them off again, if it lives.
     #[serde(default)]
     process: u32,
-    /// When that process was started, by which it is told from a later one of the same number.
+    /// When that process was started, by which it is distinguished from a later one of the same number.
     #[serde(default)]
     started: u64,
 }

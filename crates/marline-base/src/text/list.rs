@@ -25,7 +25,7 @@ pub type Keys = [(&'static str, Takes)];
 /// stands once, and has a value if it needs one.
 ///
 /// # Errors
-/// What is wrong with an option, and the mend.
+/// What is wrong with an option, and the hint.
 pub fn list<'a>(text: &'a str, keys: &Keys) -> Result<(&'a str, Vec<Pair<'a>>), Problem> {
     let mut words = text.split(',').map(str::trim);
     let head = words.next().unwrap_or_default();

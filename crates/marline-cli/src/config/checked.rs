@@ -135,7 +135,7 @@ impl ClientConfig {
     /// Checks what was written.
     ///
     /// # Errors
-    /// The first value that cannot be accepted, with its place and the mend.
+    /// The first value that cannot be accepted, with its place and the hint.
     pub fn check(source: &Source<RawClient>) -> Result<Self, ConfigError> {
         let raw = &source.raw;
         let server = raw.server.as_ref().ok_or_else(|| {
@@ -192,7 +192,7 @@ impl ServerConfig {
     /// Checks what was written.
     ///
     /// # Errors
-    /// The first value that cannot be accepted, with its place and the mend; no client that would
+    /// The first value that cannot be accepted, with its place and the hint; no client that would
     /// be let in.
     pub fn check(source: &Source<RawServer>) -> Result<Self, ConfigError> {
         let raw = &source.raw;
@@ -210,7 +210,7 @@ impl ServerConfig {
     /// client was taken out.
     ///
     /// # Errors
-    /// The first value that cannot be accepted, with its place and the mend.
+    /// The first value that cannot be accepted, with its place and the hint.
     pub fn check_running(source: &Source<RawServer>) -> Result<Self, ConfigError> {
         let raw = &source.raw;
         let mut listen = Vec::new();

@@ -1,4 +1,4 @@
-//! A configuration file: TOML, and what is wrong with it, with the line, the key and the mend.
+//! A configuration file: TOML, and what is wrong with it, with the line, the key and the hint.
 
 use super::error::{ConfigError, Place, Placed as _};
 use super::source::{Raw, keys};
@@ -103,7 +103,7 @@ impl File {
     }
 }
 
-/// What is wrong with the value of `key`, in toml's words, and the mend. Within a table it is the table's and its own.
+/// What is wrong with the value of `key`, in toml's words, and the hint. Within a table it is the table's and its own.
 fn wrong<R: Raw>(message: &str, key: Option<&str>) -> Problem {
     let problem = Problem::new(message);
     let Some(key) = key else {

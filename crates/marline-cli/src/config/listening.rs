@@ -40,7 +40,7 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// What `written` asks for; `None` if that is no address, which is reported when it is read in earnest.
+    /// What `written` asks for; `None` if that is no address, which is reported when it is read for real.
     fn written(
         key: &'static str,
         written: &'a Written,

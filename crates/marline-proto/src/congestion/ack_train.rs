@@ -4,7 +4,7 @@
 //! shortest one.
 //!
 //! It has no second thoughts: one round of jitter, or a sender whose packets a tunnel delays, ends
-//! slow start early. [`HyStart`](super::hystart::HyStart) mends that; this is here to be compared
+//! slow start early. [`HyStart`](super::hystart::HyStart) corrects that; this is here to be compared
 //! with. As HyStart++ it serves only the first slow start here, where Linux watches every one, and
 //! sees only acknowledgements of a window that was in use.
 

@@ -101,7 +101,7 @@ impl Told {
 }
 
 /// What BBR's state in the kernel's numbers is: its gains show its phase, since they differ in all
-/// of them but for the cruise, whose window's gain is 2.
+/// of them except for the cruise, whose window's gain is 2.
 ///
 /// Gains of 1 for pacing and window are those of its probe for the smallest round-trip time only.
 pub fn bbr_view(bandwidth: Rate, min_rtt: Duration, pacing_gain: f64, window_gain: f64) -> View {

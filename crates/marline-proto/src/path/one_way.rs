@@ -12,7 +12,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 const JUMP_US: i64 = -100_000;
 /// Weight of a new spacing or delay in its running mean, as 1/n.
 const SMOOTHING: f64 = 16.0;
-/// A queue has grown where this number of packets took longer than any since the delay began to rise, by so much in all (µs),
+/// A queue has grown where this number of packets took longer than any since the delay began to rise, by this much in all (µs),
 /// and none in between fell back by more than a part of that. Delay that is drawn again for each packet hardly
 /// ever does that; what rises by as much at once is a step, and what takes longer than a second drifts.
 const RISING: u32 = 8;

@@ -8,7 +8,7 @@ use crate::wire::PathId;
 /// What a scheduler that forecasts expects of its paths, and what became of its promises.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outlook {
-    /// The paths of which something is known, by their numbers.
+    /// The paths about which something is known, by their numbers.
     pub paths: Vec<PathOutlook>,
     /// Promises that a unit is on time, and what its receiver said.
     pub units: Calibration,

@@ -228,7 +228,7 @@ impl Engine {
         }
     }
 
-    /// Cuts a link in one or both directions, or mends it. What waits in the queue of a direction
+    /// Cuts a link in one or both directions, or restores it. What waits in the queue of a direction
     /// that is cut is lost; what has left it arrives.
     pub(crate) fn set_dark(&mut self, index: usize, up: bool, down: bool) {
         let now = self.now;

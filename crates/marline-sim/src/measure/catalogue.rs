@@ -158,7 +158,7 @@ catalogue! {
 }
 
 /// Is the smaller of two values of the measure, named in full, the better one? Of names that are
-/// not in the table: yes, but for rates.
+/// not in the table: yes, except for rates.
 pub(crate) fn is_less_better(value: &str) -> bool {
     let measured = |entry: &&Entry| value.split('.').any(|part| part == entry.name);
     let entry = CATALOGUE.iter().find(measured);

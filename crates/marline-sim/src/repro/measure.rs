@@ -186,7 +186,7 @@ impl Prepared {
         expectations
     }
 
-    /// The runs that its bounds need: where runs take their time in earnest, others are not worth it.
+    /// The runs that its bounds need: where runs take their time for real, others are not worth it.
     pub fn needed(&self) -> Vec<Job<'_>> {
         let expectations = self.expectations();
         let mut jobs = self.batch.jobs();

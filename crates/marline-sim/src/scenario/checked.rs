@@ -193,7 +193,7 @@ fn unique_workloads(top: &Reader<'_>, sessions: &[SessionPlan]) {
     }
 }
 
-/// What a scheduler's name stands for, or what is wrong with it and the mend.
+/// What a scheduler's name stands for, or what is wrong with it and the hint.
 type Check = fn(&str) -> Result<String, (String, String)>;
 
 fn compared(top: &Reader<'_>, sessions: &[SessionPlan], check: Check) -> Vec<String> {

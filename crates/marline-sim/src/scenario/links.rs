@@ -22,7 +22,7 @@ pub const DATAGRAM: u32 = 1_362;
 /// Answers the text of a file that a scenario names, or says why it cannot be read.
 pub type ReadFile<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
-/// The mend where a file that a scenario names cannot be read.
+/// The hint where a file that a scenario names cannot be read.
 pub(super) const A_FILE: &str = "name a file relative to the scenario's folder";
 
 /// One key of a link as it was written.

@@ -90,7 +90,7 @@ pub(super) fn served(
     }
 }
 
-/// What is wrong with a variant's name, and the mend.
+/// What is wrong with a variant's name, and the hint.
 pub(super) fn check(name: &str) -> Result<String, (String, String)> {
     beside::variant::<Variant>(name, &Variant::NAMES, "object-model")
 }

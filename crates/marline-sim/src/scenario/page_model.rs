@@ -82,7 +82,7 @@ fn chosen(reader: &Reader<'_>, files: &ReadFile<'_>) -> Option<Vec<Page>> {
     Some(vec![page.clone()])
 }
 
-/// What is wrong with a variant's name, and the mend.
+/// What is wrong with a variant's name, and the hint.
 pub(super) fn check(name: &str) -> Result<String, (String, String)> {
     beside::variant::<Variant>(name, &Variant::NAMES, "page-model")
 }

@@ -331,7 +331,7 @@ pub struct CellPlan {
 /// What a [`Change`] does to a link.
 #[derive(Clone, Debug)]
 pub enum Setting {
-    /// Cuts it (true) or mends it, upwards and downwards.
+    /// Cuts it (true) or restores it, upwards and downwards.
     Dark {
         /// Upwards.
         up: bool,

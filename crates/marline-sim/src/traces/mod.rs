@@ -1,7 +1,7 @@
 //! What applications send, recorded: video frames, web pages, an offloaded task.
 //!
 //! Every loader takes a file's name and text, so that it can be tested without files; [`read`]
-//! fetches the text with a bound on its length. Every error names the file, the line and the mend.
+//! fetches the text with a bound on its length. Every error names the file, the line and the hint.
 //! Capacity traces are not here: a link reads its own ([`marline_link::LinkConfig::parse_with`]).
 
 mod error;

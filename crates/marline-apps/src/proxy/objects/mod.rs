@@ -56,7 +56,7 @@ impl Default for Cutter {
 }
 
 impl Cutter {
-    /// For a direction of which nothing was seen.
+    /// For a direction about which nothing was seen.
     pub fn new() -> Self {
         Cutter {
             format: Format::Unknown,

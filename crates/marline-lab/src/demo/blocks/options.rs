@@ -99,7 +99,7 @@ impl Options {
     /// The links' mean rates, as far as they have one.
     pub(super) fn rates(&self) -> [Rate; 2] {
         let rate = |link: &LinkConfig| link.capacity.mean_rate();
-        // Links of which nothing is known count alike.
+        // Links about which nothing is known count alike.
         [0, 1].map(|link| rate(&self.links[link]).unwrap_or(Rate::from_mbps(1)))
     }
 }

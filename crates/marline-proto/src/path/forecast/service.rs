@@ -92,7 +92,7 @@ impl ServiceMeter {
     }
 
     /// A packet that left at `left` cannot be measured, because it is not known when its service
-    /// began: its predecessor was lost, or its own waiting time is in doubt.
+    /// began: its predecessor was lost, or its own waiting time is uncertain.
     pub fn skip(&mut self, left: f64) {
         if left > self.last {
             self.last = left;

@@ -62,7 +62,7 @@ pub struct Skip {
     pending: VecDeque<Unseen>,
     /// Something was lost: the next departure does not show how long it took.
     gap: bool,
-    /// Departures are known but for a constant.
+    /// Departures are known except for a constant.
     relative: bool,
 }
 
@@ -77,7 +77,7 @@ struct Unseen {
 }
 
 impl Skip {
-    /// An estimator of a path of which nothing is known.
+    /// An estimator of a path about which nothing is known.
     pub fn new(memory: Memory) -> Self {
         Self {
             meter: ServiceMeter::new(),
@@ -93,7 +93,7 @@ impl Skip {
         }
     }
 
-    /// The same where departures are known but for a constant, as from arrivals less the least that a
+    /// The same where departures are known except for a constant, as from arrivals less the least that a
     /// packet took. Then a packet that came to an idle bottleneck seems to take no time, and is not
     /// measured.
     pub fn relative(memory: Memory) -> Self {
@@ -191,7 +191,7 @@ impl Skip {
         let silent = || {
             let long = from - SILENT * every;
             let waits = self.batches.first().is_some_and(|batch| batch.came < long);
-            // A path of which nothing is known is not known to carry nothing. Nor is one that still reports: its
+            // A path about which nothing is known is not known to carry nothing. Nor is one that still reports: its
             // way became longer.
             let known = self.forecast(every).is_some() && self.heard < now - SILENT * every;
             known && waits && self.meter.last().is_some_and(|last| last < from)
@@ -283,7 +283,7 @@ impl Skip {
         let forecast = self.forecast(every)?;
         let known = self.lag.get().map_or(oldest, |lag| now - lag);
         let near = known - GLIMPSE * every;
-        // Without a departure for long it is not the capacity that is in doubt but the link.
+        // Without a departure for long it is not the capacity that is uncertain but the link.
         let last = self.meter.last().unwrap_or(oldest).max(self.progress);
         let glimpsed = self.meter.over((at - every).max(near), known);
         let glimpse = glimpsed.capacity(0.5 * SEEN * every);

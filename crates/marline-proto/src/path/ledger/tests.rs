@@ -76,7 +76,7 @@ fn one_that_does_so_no_longer_gets_three_packets_time_again() {
     );
     ledger.on_ack(at(1_130), &[n + 6..=n + 6]).unwrap();
     assert_eq!(ledger.detect_lost(at(1_130), &rtt).len(), 1, "by three");
-    // What is too late now was sent after the doubt only if it left since.
+    // What is too late now was sent after the suspicion only if it left since.
     assert!(ledger.on_ack(at(1_140), &[n + 3..=n + 3]).unwrap()[0].spurious);
     assert!(ledger.reordering.is_none());
     send(&mut ledger, 1_200);

@@ -8,7 +8,7 @@ const MOST: f64 = 1_024.0;
 /// Fewer packets show nothing.
 const FEWEST: f64 = 4.0;
 
-/// When the first and the last packet of a stretch arrived but for the scatter, and what was served in between.
+/// When the first and the last packet of a stretch arrived except for the scatter, and what was served in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     pub(super) first: f64,

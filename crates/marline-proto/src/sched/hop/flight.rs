@@ -38,7 +38,7 @@ pub(super) struct Packet {
     pub(super) first: bool,
 }
 
-/// Packets from the oldest of which nothing is known.
+/// Packets from the oldest about which nothing is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     packets: VecDeque<Packet>,

@@ -201,7 +201,7 @@ impl Planner {
 
     fn lanes(&self, ways: &[Way], k: u32, step: u32, every: Option<f64>) -> Vec<Lane> {
         let lane = |way: &Way| {
-            // More than k packets on one path never help (§IV), but for what is lost of them.
+            // More than k packets on one path never help (§IV), except for what is lost of them.
             let useful = k.saturating_add(spare(k, way.loss));
             let limits = Limits {
                 least: way.limits.least.min(useful),

@@ -64,7 +64,7 @@ fn settle(
     let least = lane.least().max(k.saturating_sub(sent)).min(lane.most());
     let mut failure = others.below(k);
     let mut best = (f64::INFINITY, lane.least(), failure);
-    // Of the packets before: if the next one is on time, they all were, but for what was lost.
+    // Of the packets before: if the next one is on time, they all were, except for what was lost.
     let mut losses = Losses::none(lane.loss());
     for s in 0..=lane.most() {
         if s > 0 {

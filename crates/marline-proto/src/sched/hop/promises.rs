@@ -35,7 +35,7 @@ struct Promise {
     probability: f64,
     /// A packet is on time if it leaves the bottleneck by then (seconds).
     by: f64,
-    /// Packets of which nothing is known yet.
+    /// Packets about which nothing is known yet.
     open: u32,
     arrived: bool,
     late: bool,

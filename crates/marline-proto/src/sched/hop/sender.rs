@@ -40,7 +40,7 @@ impl Default for Settings {
     }
 }
 
-/// Share of a block that goes on each path of which nothing is known, times the number of paths.
+/// Share of a block that goes on each path about which nothing is known, times the number of paths.
 const BLIND: f64 = 1.2;
 /// The head of a block is what a path carries in this time on average (seconds), so that it does not
 /// run dry before the rest comes.
@@ -236,7 +236,7 @@ impl Sender {
     }
 }
 
-/// Packets for a path of which nothing is known.
+/// Packets for a path about which nothing is known.
 fn blind(packets: u32, paths: usize) -> u32 {
     let share = BLIND * f64::from(packets) / paths.max(1) as f64;
     (libm::ceil(share) as u32).min(packets)

@@ -8,7 +8,7 @@
 //! Where this goes beyond the paper: what was queued for a path and has not left is divided again
 //! every few milliseconds, and at once when something more urgent comes, because objects do not
 //! depend on each other's order; what was lost is sent again, or replaced by coded symbols, by the
-//! session. A path counts what its bottleneck has not served yet instead of all that flies.
+//! session. A path counts what its bottleneck has not served yet instead of all that is in flight.
 //!
 //! [`Plan::unit`](crate::sched::Plan::unit) gives the most urgent object and what is left of it.
 //! The paths' views, and the spacing of arrivals learnt from feedback, give T_U of each path (eq.

@@ -30,7 +30,7 @@ impl Split {
 /// lane that gets nothing counts for nothing. Empty without lanes.
 ///
 /// Lanes with laws (among them one without a law is certain) are split so that the probability that all of them are
-/// done is 1 − ε soonest. That is exact but for what laws and tables leave open, and repeats the search below for each
+/// done is 1 − ε soonest. That is exact except for what laws and tables leave open, and repeats the search below for each
 /// choice of tails.
 ///
 /// Bounds grow with every packet, so the best split is that of the n packets whose bounds are

@@ -27,14 +27,14 @@ struct Flight {
     place: u64,
 }
 
-/// What flies of each unit whose fate is not known.
+/// What is in flight of each unit whose fate is not known.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     reach: Reach,
     flights: BTreeMap<u64, SmallVec<[Flight; 4]>>,
     /// Packets that have left on each path.
     left: PerPath<u64>,
-    /// When something that flies is overdue next.
+    /// When something in flight is overdue next.
     due: Option<Instant>,
     gaps: Gaps,
 }

@@ -14,7 +14,7 @@ pub enum Variant {
     Bound,
     /// JUMP with the true distribution of the capacity.
     IdealJump,
-    /// JUMP with the adaptive filter: the paper's HOP with its equations mended.
+    /// JUMP with the adaptive filter: the paper's HOP with its equations corrected.
     Hop,
     /// JUMP with the bank, its bounds less the backlog.
     JumpBank,

@@ -48,7 +48,7 @@ pub struct Outcome {
     pub sent: u64,
     /// Packets that objects had.
     pub needed: u64,
-    /// When objects should have arrived, but for a share of ε (ms), D_U; none from variants that
+    /// When objects should have arrived, except for a share of ε (ms), D_U; none from variants that
     /// promise nothing.
     pub bound: Option<f64>,
 }
