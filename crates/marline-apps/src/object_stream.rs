@@ -22,16 +22,18 @@ use crate::proxy::objects::{Cutter, Order};
 
 /// Longest part of an object that is sent as one (bytes).
 const PIECE: usize = 64 << 10;
-/// What may be under way, not known to have arrived (bytes): what waits at the other end for an earlier object is at
-/// most as much.
+/// What may be under way, not known to have arrived (bytes): what waits at the other end for an
+/// earlier object is at most as much.
 const AHEAD: u64 = 4 << 20;
 /// What may wait here for an earlier object; more than any faithful end sends ahead.
 const WAITING: usize = 8 << 20;
 
-/// A reliable stream of bytes over a flow of objects, which are cut where the bytes say that something ends: a TLS
-/// record, an HTTP response. It behaves as [`marline::endpoint::Stream`] does.
+/// A reliable stream of bytes over a flow of objects, which are cut where the bytes say that
+/// something ends: a TLS record, an HTTP response. It behaves as [`marline::endpoint::Stream`]
+/// does.
 ///
-/// Objects follow each other by their numbers, and the empty one is the end: a flow that ends without it was given up.
+/// Objects follow each other by their numbers, and the empty one is the end: a flow that ends
+/// without it was given up.
 #[derive(Debug)]
 pub struct ObjectStream {
     units: Units,

@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 /// Number of generators that run at once: a register of 128 bits has room for their words.
 const LANES: usize = 4;
 
-/// `L` generators TinyMT32 side by side, RFC 8682: each step needs the result of the one before, so that one alone
-/// leaves most of a core idle.
+/// `L` generators TinyMT32 side by side, RFC 8682: each step needs the result of the one before, so
+/// that one alone leaves most of a core idle.
 #[derive(Clone, Debug)]
 struct TinyMt32<const L: usize> {
     state: [[u32; L]; 4],

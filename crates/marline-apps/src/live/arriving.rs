@@ -1,4 +1,5 @@
-//! Objects taken apart into the datagrams that they were made of, in the order in which those were sent.
+//! Objects taken apart into the datagrams that they were made of, in the order in which those were
+//! sent.
 
 use super::grouping::HEAD;
 use crate::proxy::objects::Order;
@@ -8,17 +9,18 @@ use std::collections::VecDeque;
 /// Most bytes that wait for an earlier object.
 const WAITING: usize = 8 << 20;
 
-/// Number of objects refused at a time, which costs the session a look at all that arrives; the rest is
-/// only passed over.
+/// Number of objects refused at a time, which costs the session a look at all that arrives; the
+/// rest is only passed over.
 const REFUSED: usize = 1 << 6;
 
-/// Pieces of objects in, datagrams out. Objects go by their numbers; what will not come is passed over, and so is what
-/// more than [`WAITING`] bytes have waited for.
+/// Pieces of objects in, datagrams out. Objects go by their numbers; what will not come is passed
+/// over, and so is what more than [`WAITING`] bytes have waited for.
 #[derive(Debug)]
 pub(super) struct Arriving {
     order: Order,
-    /// Pieces whose turn it is, with the objects that they are of. They are taken apart when their datagrams are asked
-    /// for: an empty datagram has two bytes here, and by itself many times that.
+    /// Pieces whose turn it is, with the objects that they are of. They are taken apart when their
+    /// datagrams are asked for: an empty datagram has two bytes here, and by itself many times
+    /// that.
     ready: VecDeque<(u64, Bytes)>,
     /// The object that `open` is of.
     object: u64,
@@ -38,9 +40,11 @@ impl Default for Arriving {
 }
 
 impl Arriving {
-    /// Takes the next piece of an object; returns objects that are not waited for any more, to be refused.
+    /// Takes the next piece of an object; returns objects that are not waited for any more, to be
+    /// refused.
     pub(super) fn push(&mut self, number: u64, data: Bytes, last: bool) -> Vec<u64> {
-        // What comes of an object that was passed over is of no use; that too much waits is seen below.
+        // What comes of an object that was passed over is of no use; that too much waits is seen
+        // below.
         let _ = self.order.push(number, data, last);
         self.settle()
     }

@@ -1,4 +1,5 @@
-//! The client's side: datagrams of local programs into flows, one for each sender, and what comes back to the sender.
+//! The client's side: datagrams of local programs into flows, one for each sender, and what comes
+//! back to the sender.
 
 use super::entry::{Entry, Running};
 use super::inflow::{Arrived, Inflow};
@@ -183,8 +184,8 @@ async fn carry<T: Tunnel>(
     }
 }
 
-/// Carries what `peer` sends until either side ends it or it has been quiet for long. What was under way when the session
-/// ended is back in `waiting` then.
+/// Carries what `peer` sends until either side ends it or it has been quiet for long. What was
+/// under way when the session ended is back in `waiting` then.
 async fn exchange<P: PacketFlow>(
     flow: Arc<P>,
     inlet: &Inlet,
@@ -384,7 +385,8 @@ mod tests {
         );
     }
 
-    /// It has ended after it took this number of messages, and none of them is known to be at the other end.
+    /// It has ended after it took this number of messages, and none of them is known to be at the
+    /// other end.
     struct Ended {
         session_over: bool,
         room: usize,

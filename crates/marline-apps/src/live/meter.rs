@@ -142,7 +142,8 @@ impl Meter {
         self.state().received.count(datagram);
     }
 
-    /// Whether the paths carry what is needed is looked after from now on, or not; nothing is known of it yet.
+    /// Whether the paths carry what is needed is looked after from now on, or not; nothing is known
+    /// of it yet.
     pub(super) fn watch(&self, watched: bool) {
         let mut state = self.state();
         (state.watched, state.capacity) = (watched, None);

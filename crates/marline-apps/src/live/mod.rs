@@ -1,8 +1,9 @@
-//! Live streams: datagrams of encoders and contribution tools carried in order, each worth no more than a latency budget.
+//! Live streams: datagrams of encoders and contribution tools carried in order, each worth no more
+//! than a latency budget.
 //!
-//! A client's entry listens at a port; every local sender gets a flow of its own there, and what comes back on the flow
-//! goes to that sender, because SRT and RIST talk both ways. A server's entry of the same name says where the flows end.
-//! `docs/LIVE.md` has the user's view.
+//! A client's entry listens at a port; every local sender gets a flow of its own there, and what
+//! comes back on the flow goes to that sender, because SRT and RIST talk both ways. A server's
+//! entry of the same name says where the flows end. `docs/LIVE.md` has the user's view.
 //!
 //! | file | what |
 //! | --- | --- |

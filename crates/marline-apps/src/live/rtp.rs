@@ -6,7 +6,8 @@ use std::ops::Range;
 const FIXED: usize = 12;
 /// Second bytes that RTCP uses where both share a port (RFC 5761 section 4).
 const RTCP: std::ops::RangeInclusive<u8> = 192..=223;
-/// Packets in sequence that make a source credible: what is not RTP rarely looks like it twice (appendix A.1).
+/// Packets in sequence that make a source credible: what is not RTP rarely looks like it twice
+/// (appendix A.1).
 const MIN_SEQUENTIAL: u8 = 2;
 /// A jump forwards of this much or more is a restart rather than a loss (appendix A.1).
 const MAX_DROPOUT: u16 = 3000;
@@ -149,7 +150,8 @@ impl Source {
     }
 
     fn restart(&mut self, sequence: u16) {
-        // One round of numbers above zero, so that what comes from before the first has a number too.
+        // One round of numbers above zero, so that what comes from before the first has a number
+        // too.
         self.highest = (1 << 16) + u64::from(sequence);
         self.first = self.highest;
         self.seen.fill(0);

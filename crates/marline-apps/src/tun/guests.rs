@@ -21,8 +21,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Packets that come from a session for this time after it was set aside may have been under way when
-/// its machine crashed.
+/// Packets that come from a session for this time after it was set aside may have been under way
+/// when its machine crashed.
 const UNDER_WAY: Duration = Duration::from_secs(5);
 
 /// A session of a client with a lease.

@@ -1,8 +1,10 @@
-//! A tunnel for IP packets: programs that know nothing of Marline, and of proxies, use the session all the same.
+//! A tunnel for IP packets: programs that know nothing of Marline, and of proxies, use the session
+//! all the same.
 //!
-//! The client's device is a network interface; what the kernel sends there goes to the server's device, and from there
-//! wherever the server's kernel routes it. Every conversation (addresses, protocol, ports) has a flow of its own, so that
-//! one that waits for a lost packet holds nobody else up. `docs/TUNNEL.md` has the user's view.
+//! The client's device is a network interface; what the kernel sends there goes to the server's
+//! device, and from there wherever the server's kernel routes it. Every conversation (addresses,
+//! protocol, ports) has a flow of its own, so that one that waits for a lost packet holds nobody
+//! else up. `docs/TUNNEL.md` has the user's view.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -80,8 +82,9 @@ use tokio::sync::mpsc;
 /// The device's name when none is given.
 pub const DEVICE: &str = "marline0";
 
-/// Bytes that wait in a flow until a path has room for them: enough to fill what becomes free at once, and for a scheduler
-/// to see that the paths are full. What waits longer does so before it, where CoDel bounds the time.
+/// Bytes that wait in a flow until a path has room for them: enough to fill what becomes free at
+/// once, and for a scheduler to see that the paths are full. What waits longer does so before it,
+/// where CoDel bounds the time.
 const FLOW_QUEUE: u64 = 32 << 10;
 
 /// Packets to and from the kernel.

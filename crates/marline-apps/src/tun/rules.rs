@@ -25,7 +25,8 @@ const KEYS: [&str; 9] = [
     "ordered",
     "unordered",
 ];
-/// TCP asks again for what it misses, so a packet is worth carrying only about as long as that takes.
+/// TCP asks again for what it misses, so a packet is worth carrying only about as long as that
+/// takes.
 const TCP_LIFETIME: Duration = Duration::from_secs(1);
 /// Others would rather have the next packet.
 const LIFETIME: Duration = Duration::from_millis(500);
@@ -177,7 +178,8 @@ impl FromStr for Protocol {
     }
 }
 
-/// A code point by its number or its name: `ef`, `cs0` to `cs7`, `af11` to `af43` (RFC 2474, RFC 2597, RFC 3246).
+/// A code point by its number or its name: `ef`, `cs0` to `cs7`, `af11` to `af43` (RFC 2474, RFC
+/// 2597, RFC 3246).
 fn dscp(text: &str) -> Result<u8, Problem> {
     let digits = |text: &str| -> Option<u8> { text.parse().ok() };
     let named = match text.as_bytes() {

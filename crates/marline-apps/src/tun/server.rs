@@ -1,4 +1,5 @@
-//! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs to.
+//! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs
+//! to.
 
 use super::gate::Gate;
 use super::guests::{Guest, Guests, Sign};
@@ -53,8 +54,8 @@ pub struct ServerTunnel {
 }
 
 impl ServerTunnel {
-    /// Opens the device and, if that is asked for, sets it up. `key` is the server's, by which it has a network of its
-    /// own where none is configured. `stop` ends the setup and undoes it.
+    /// Opens the device and, if that is asked for, sets it up. `key` is the server's, by which it
+    /// has a network of its own where none is configured. `stop` ends the setup and undoes it.
     ///
     /// # Errors
     /// The device, the state file, a command that sets the device up, or `stop` during those.
@@ -115,7 +116,8 @@ pub struct Hub(Arc<Inner>);
 struct Inner {
     gate: Gate,
     pool: Pool,
-    /// The scheduler of what is sent to clients whose paths have different costs; `None` for the session's default.
+    /// The scheduler of what is sent to clients whose paths have different costs; `None` for the
+    /// session's default.
     by_cost: Option<Choice>,
     leases: Arc<LeaseFile>,
     guests: Mutex<Guests>,
@@ -350,7 +352,8 @@ impl Visitor {
         }
     }
 
-    /// Carries a flow of the tunnel both ways until either side ends it or it has been quiet for long.
+    /// Carries a flow of the tunnel both ways until either side ends it or it has been quiet for
+    /// long.
     pub(crate) async fn carry<P: PacketFlow>(&self, role: Role, flow: P) {
         let Some(guest) = lock(&self.guest).clone() else {
             tracing::debug!("a client without a lease opened a flow of the tunnel");

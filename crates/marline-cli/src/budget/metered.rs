@@ -9,11 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often paths are asked what they have carried; a budget may be exceeded by what a path carries in that time.
+/// How often paths are asked what they have carried; a budget may be exceeded by what a path
+/// carries in that time.
 const LOOK: Duration = Duration::from_millis(500);
 /// Looks between two writes of the file: what a crash may forget is what was carried in that time.
 const SAVE: u32 = 20;
-/// Bytes of IPv6, UDP and QUIC headers around a datagram of a path, which the operator who bills for them counts too.
+/// Bytes of IPv6, UDP and QUIC headers around a datagram of a path, which the operator who bills
+/// for them counts too.
 const HEADERS: u64 = 76;
 
 /// A session, and what its paths may carry in a month.
@@ -50,7 +52,8 @@ impl State {
         }
     }
 
-    /// Takes down what the paths have carried by `now`; returns those that are to stand by, or to come back, with why.
+    /// Takes down what the paths have carried by `now`; returns those that are to stand by, or to
+    /// come back, with why.
     fn look(&mut self, now: Month, paths: &[PathStatus]) -> Vec<(String, bool)> {
         self.ledger.turn(now);
         for path in paths {
@@ -139,7 +142,8 @@ impl<M: Manage> Metered<M> {
         }
     }
 
-    /// Keeps what was counted. Waits for at most this time, blocking, while another client writes the file.
+    /// Keeps what was counted. Waits for at most this time, blocking, while another client writes
+    /// the file.
     pub fn save(&self, now: Month, patience: Duration) {
         let began = Instant::now();
         loop {

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 /// Why a subcommand ended without doing its work.
 ///
-/// It is printed to standard error as `error: MESSAGE`, and, where there is a hint, a second line `hint: HINT`.
+/// It is printed to standard error as `error: MESSAGE`, and, where there is a hint, a second line
+/// `hint: HINT`.
 #[derive(Debug)]
 pub struct CliError {
     kind: Kind,

@@ -71,8 +71,8 @@ fn of_ours(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether `word` is no level, and yet tracing would take it: as the name of a module, of which everything is logged, and
-/// of all others nothing.
+/// Whether `word` is no level, and yet tracing would take it: as the name of a module, of which
+/// everything is logged, and of all others nothing.
 fn misspelt(word: &str) -> bool {
     let bare = !word.is_empty()
         && word

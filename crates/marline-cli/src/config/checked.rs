@@ -71,11 +71,13 @@ pub struct ServerConfig {
     pub listen: Vec<SocketAddr>,
     /// Take TLS over TCP at the same addresses.
     pub tcp: bool,
-    /// The kernel's congestion control for what is sent over TCP; `None` for the system's own choice.
+    /// The kernel's congestion control for what is sent over TCP; `None` for the system's own
+    /// choice.
     pub tcp_cc: Option<String>,
     /// Key file.
     pub identity: PathBuf,
-    /// Addresses at which clients reach it, for the connection string that it prints; empty when it has to guess.
+    /// Addresses at which clients reach it, for the connection string that it prints; empty when it
+    /// has to guess.
     pub advertise: Vec<Advertised>,
     /// Clients that are let in.
     pub allow_clients: AllowList,

@@ -103,7 +103,8 @@ impl File {
     }
 }
 
-/// What is wrong with the value of `key`, in toml's words, and the hint. Within a table it is the table's and its own.
+/// What is wrong with the value of `key`, in toml's words, and the hint. Within a table it is the
+/// table's and its own.
 fn wrong<R: Raw>(message: &str, key: Option<&str>) -> Problem {
     let problem = Problem::new(message);
     let Some(key) = key else {

@@ -138,7 +138,8 @@ fn by_default(schedulers: &Schedulers) -> Option<Choice> {
     BY_COST.parse().ok().filter(|_| !named)
 }
 
-/// A route for everything would also take the paths' own datagrams, unless they are bound to an interface.
+/// A route for everything would also take the paths' own datagrams, unless they are bound to an
+/// interface.
 fn free_of_loops(net: &IpNet, paths: &[PathSpec]) -> Result<(), Problem> {
     let unbound = paths
         .iter()
@@ -200,7 +201,8 @@ pub(super) fn tun_out(
     }))
 }
 
-/// A file that this program keeps across restarts: `$XDG_STATE_HOME/marline/NAME`. `None` without a home.
+/// A file that this program keeps across restarts: `$XDG_STATE_HOME/marline/NAME`. `None` without a
+/// home.
 pub(super) fn default_state(name: &str) -> Option<PathBuf> {
     let set = |name| {
         std::env::var_os(name)

@@ -1,5 +1,5 @@
-//! A status snapshot as OpenMetrics text, which Prometheus reads. Base units; labels are numbers and states, never
-//! addresses or names.
+//! A status snapshot as OpenMetrics text, which Prometheus reads. Base units; labels are numbers
+//! and states, never addresses or names.
 
 use super::forecast::Forecasts;
 use super::live::Live;

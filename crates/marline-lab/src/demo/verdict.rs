@@ -1,8 +1,8 @@
 //! One sentence from the figures: what bonding gained, and what it cost.
 //!
-//! In every figure bonding is held against that single link which did better in it, so that no gain comes from a poor
-//! opponent. The speaker for bonding is one scheduler, named before the runs; the best of several would owe its lead to
-//! chance.
+//! In every figure bonding is held against that single link which did better in it, so that no gain
+//! comes from a poor opponent. The speaker for bonding is one scheduler, named before the runs; the
+//! best of several would owe its lead to chance.
 
 use super::report::{Figures, RunReport};
 

@@ -76,8 +76,8 @@ pub enum ProcessError {
 /// The flag of a child that must not outlive the process that started it: [`end_with_stdin`].
 pub const END_WITH_STDIN: &str = "--end-with-stdin";
 
-/// Ends this process, as SIGTERM does, when its standard input ends. The holder of the other end need not ask for it: it
-/// may have been killed.
+/// Ends this process, as SIGTERM does, when its standard input ends. The holder of the other end
+/// need not ask for it: it may have been killed.
 pub fn end_with_stdin() {
     thread::spawn(|| {
         // Nobody listens to what comes; where nothing can be read, nobody is there.

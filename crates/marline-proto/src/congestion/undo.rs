@@ -2,7 +2,8 @@
 
 use marline_base::Instant;
 
-/// The state before a reduction, while it may still prove to have been unfounded (RFC 4015, RFC 9438 §4.9).
+/// The state before a reduction, while it may still prove to have been unfounded (RFC 4015, RFC
+/// 9438 §4.9).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo<S> {
     before: S,
@@ -30,8 +31,8 @@ impl<S: Copy> Undo<S> {
         self.missing = self.missing.saturating_add(bytes);
     }
 
-    /// A packet of `bytes`, sent at `sent`, arrived after all; what stood before the episode if nothing of it is
-    /// missing any more.
+    /// A packet of `bytes`, sent at `sent`, arrived after all; what stood before the episode if
+    /// nothing of it is missing any more.
     pub(super) fn arrived(&mut self, bytes: u64, sent: Instant) -> Option<S> {
         if sent > self.until || self.after.is_some_and(|after| sent <= after) {
             return None;

@@ -7,8 +7,8 @@
 //! and is learnt from the residuals arrival − sent − wait. The *spread* says how wrong that was
 //! lately.
 //!
-//! Delay that is drawn again for each packet calls for a long memory, delay that steps and stays for
-//! a short one. So several forecasters of the offset with different memories run side by side;
+//! Delay that is drawn again for each packet calls for a long memory, delay that steps and stays
+//! for a short one. So several forecasters of the offset with different memories run side by side;
 //! each is judged by how wrong it was about packets at the moment when they *left*, and the best
 //! one answers. That is the horizon at which a scheduler uses it: a forecaster that follows every
 //! step looks splendid one packet ahead and is late by a round trip where it matters.
@@ -73,8 +73,8 @@ pub struct ArrivalForecast {
     pub behind_us: f64,
     /// 95th percentile of how much later than expected packets arrived lately (µs).
     pub late_us: f64,
-    /// 95th percentile of when packets arrived over the last thousand or so, if they met no queue of ours, whatever was
-    /// expected: peer's clock minus ours (µs).
+    /// 95th percentile of when packets arrived over the last thousand or so, if they met no queue
+    /// of ours, whatever was expected: peer's clock minus ours (µs).
     pub ceiling_us: f64,
     /// How far that is beyond their mean (µs).
     pub swing_us: f64,
@@ -103,8 +103,8 @@ impl Upper {
         self.learn(error, SCORED, STEPS, (stale, f64::INFINITY));
     }
 
-    /// The mean is that of `packets` packets, and the percentile moves by steps of which `steps` are the mean, or the
-    /// nearest that is within `bounds` (µs).
+    /// The mean is that of `packets` packets, and the percentile moves by steps of which `steps`
+    /// are the mean, or the nearest that is within `bounds` (µs).
     fn learn(&mut self, error: f64, packets: f64, steps: f64, bounds: (f64, f64)) {
         self.error += (error.abs() - self.error) / packets;
         let step = self.error.clamp(bounds.0, bounds.1) / steps;
@@ -153,7 +153,8 @@ pub(crate) struct Landing {
     pub(crate) beyond: f64,
     /// What the model believed when it left.
     pub(crate) beliefs: Beliefs,
-    /// It was acknowledged by the path's own way back, which says when to expect further acknowledgements.
+    /// It was acknowledged by the path's own way back, which says when to expect further
+    /// acknowledgements.
     pub(crate) own_way: bool,
 }
 
@@ -200,8 +201,8 @@ impl ArrivalModel {
         }
     }
 
-    /// The clocks do not differ by what they did: all that is known of arrivals is wrong by as much, and of errors of
-    /// that size the model would be deaf for thousands of packets.
+    /// The clocks do not differ by what they did: all that is known of arrivals is wrong by as
+    /// much, and of errors of that size the model would be deaf for thousands of packets.
     pub(crate) fn begin_anew(&mut self) {
         *self = Self {
             beginning: self.beginning.wrapping_add(1),
@@ -212,7 +213,8 @@ impl ArrivalModel {
     }
 
     /// A packet leaves whose arrival will not be reported. Behind others it takes its time at the
-    /// bottleneck, too; by itself it keeps none busy, and where nothing else is sent the rate is a guess.
+    /// bottleneck, too; by itself it keeps none busy, and where nothing else is sent the rate is a
+    /// guess.
     pub(crate) fn on_sent_beside(&mut self, now: Instant, size: u32, rate: Rate) {
         if self.free > now {
             self.on_sent(now, size, rate);
@@ -285,8 +287,8 @@ impl ArrivalModel {
         }
     }
 
-    /// When a packet that left at `sent` has arrived, on the peer's clock (µs), if nothing happened to it:
-    /// twice as late as 95 % of packets come lately. `None` before the first arrival.
+    /// When a packet that left at `sent` has arrived, on the peer's clock (µs), if nothing happened
+    /// to it: twice as late as 95 % of packets come lately. `None` before the first arrival.
     pub(crate) fn arrives_by(&self, sent: Instant, beliefs: &Beliefs) -> Option<i64> {
         if beliefs.beginning != self.beginning {
             return None;

@@ -2,8 +2,8 @@
 
 use core::ops::Add;
 
-/// The least value of a window and of the one before: of what was measured in the last one or two windows. Times and
-/// values are of any kind, such as seconds or microseconds of two clocks.
+/// The least value of a window and of the one before: of what was measured in the last one or two
+/// windows. Times and values are of any kind, such as seconds or microseconds of two clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Least<T, V> {
     values: [Option<V>; 2],

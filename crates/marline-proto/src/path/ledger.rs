@@ -35,9 +35,9 @@ const REORDERING_MEMORY: Duration = Duration::from_secs(30);
 const MAX_EXTRA_EIGHTHS: u32 = 8;
 /// However late packets came that were taken for lost, no more round-trip times are waited.
 const MAX_LATE: u32 = 4;
-/// Lost packets are remembered for this number of round-trip times after it was time to take them for lost, to
-/// learn that a loss was spurious; but never for less than [`LEAST_MEMORY`], since where packets overtake each
-/// other the round trips that are measured are those of the quick ones.
+/// Lost packets are remembered for this number of round-trip times after it was time to take them
+/// for lost, to learn that a loss was spurious; but never for less than [`LEAST_MEMORY`], since
+/// where packets overtake each other the round trips that are measured are those of the quick ones.
 const SPURIOUS_MEMORY: u32 = 3;
 const LEAST_MEMORY: Duration = Duration::from_millis(250);
 /// One over the weight of a packet in the mean time that packets take.
@@ -201,8 +201,8 @@ pub(crate) struct Ledger {
     in_order: u64,
     /// When a path that had kept order did so no longer.
     misled: Option<Instant>,
-    /// Mean time from sending to acknowledgement of all packets. Round trips are those of packets that
-    /// come before all later ones: where packets overtake each other, only the quickest do.
+    /// Mean time from sending to acknowledgement of all packets. Round trips are those of packets
+    /// that come before all later ones: where packets overtake each other, only the quickest do.
     taken: Duration,
     /// Time threshold of the last look for lost packets.
     patience: Duration,
@@ -509,8 +509,9 @@ impl Ledger {
         })
     }
 
-    /// Symbols in the oldest `limit` open packets, from number `from` on, that were not rescued yet, marking them rescued.
-    /// Packets that carry anything of a flow that does not want it stay as they are.
+    /// Symbols in the oldest `limit` open packets, from number `from` on, that were not rescued
+    /// yet, marking them rescued. Packets that carry anything of a flow that does not want it stay
+    /// as they are.
     pub(crate) fn rescue(
         &mut self,
         from: u64,

@@ -215,8 +215,9 @@ impl Path {
         (self.max_datagram - SYMBOL_OVERHEAD) as u32
     }
 
-    /// Rate by the controller's model, else as measured. As long as the sender neither filled the path nor
-    /// met a queue on it, both are lower bounds, and the window over the round-trip time is a better guess.
+    /// Rate by the controller's model, else as measured. As long as the sender neither filled the
+    /// path nor met a queue on it, both are lower bounds, and the window over the round-trip time
+    /// is a better guess.
     pub(crate) fn rate(&self) -> Rate {
         debug_assert_eq!(
             self.rate,
@@ -271,7 +272,8 @@ impl Path {
         self.asked.is_some()
     }
 
-    /// Did the sender ever have more to send than the path took, or meet a queue, so that its capacity is known?
+    /// Did the sender ever have more to send than the path took, or meet a queue, so that its
+    /// capacity is known?
     pub(crate) fn was_filled(&self) -> bool {
         self.was_filled
     }

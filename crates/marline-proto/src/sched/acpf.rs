@@ -84,7 +84,8 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Figure 2b: does a queue of this length make the fraction grow? One of just the threshold does not.
+    /// Figure 2b: does a queue of this length make the fraction grow? One of just the threshold
+    /// does not.
     fn is_long(&self, queue: f64) -> bool {
         queue > self.threshold
     }
@@ -145,9 +146,9 @@ struct Acpf {
     wake_at: Option<Instant>,
 }
 
-/// Packets of full size that wait in the scheduler's queue, which is the session's: the tunnel of the paper
-/// has one queue. By its own queue alone, a flow in which little waits would keep to a small fraction of
-/// windows that another one fills, and never send.
+/// Packets of full size that wait in the scheduler's queue, which is the session's: the tunnel of
+/// the paper has one queue. By its own queue alone, a flow in which little waits would keep to a
+/// small fraction of windows that another one fills, and never send.
 pub(super) fn queue(plan: &Plan<'_>) -> f64 {
     let symbol = plan.paths().iter().map(|p| p.symbol).min().unwrap_or(1);
     plan.waiting() as f64 / f64::from(symbol.max(1))

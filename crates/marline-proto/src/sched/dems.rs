@@ -217,7 +217,8 @@ mod tests {
     #[test]
     fn each_unit_is_a_chunk_of_its_own() {
         // The first five symbols are done after 15 ms on path 0. Behind them the next five would
-        // take until 20 ms there: (5 + 1·15 + 0.5·15)/1.5 = 18.33 ms gives path 0 3.33, path 1 1.67.
+        // take until 20 ms there: (5 + 1·15 + 0.5·15)/1.5 = 18.33 ms gives path 0 3.33, path 1
+        // 1.67.
         let mut backlog = Backlog::of(10).in_units_of(5);
         dems("dems").plan(&mut Plan::new(Instant::ZERO, &mut paths(0), &mut backlog));
         assert_eq!(backlog.sent_on(), [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);

@@ -127,9 +127,9 @@ pub struct Feedback {
 /// [`Scheduler::plan`] is called whenever something changed that could change the answer: new
 /// backlog, acknowledgements, losses, a path's state, or the time that [`Scheduler::wake_at`]
 /// named. It sees only paths that may carry data now, in ascending order of [`PathView::id`]: the
-/// active ones; those on standby if there are none; suspect ones if there is nothing else. It must come to an end: each call
-/// may emit what fits the paths' windows, or, for schedulers that queue ahead, what they bound
-/// themselves.
+/// active ones; those on standby if there are none; suspect ones if there is nothing else. It must
+/// come to an end: each call may emit what fits the paths' windows, or, for schedulers that queue
+/// ahead, what they bound themselves.
 pub trait Scheduler: fmt::Debug + Send {
     /// May the unit be written, and what is to be expected of it? Asked before it is taken, so that
     /// the application can change it; schedulers that promise nothing take everything and forecast
@@ -211,8 +211,9 @@ pub trait Scheduler: fmt::Debug + Send {
         None
     }
 
-    /// Should this lost symbol be sent again on two paths at once, if there are two that could bring
-    /// it before another round trip is over? A scheduler that says so pays for the second from its budget.
+    /// Should this lost symbol be sent again on two paths at once, if there are two that could
+    /// bring it before another round trip is over? A scheduler that says so pays for the second
+    /// from its budget.
     fn insures(&mut self, now: Instant, symbol: &Symbol) -> bool {
         let _ = (now, symbol);
         false

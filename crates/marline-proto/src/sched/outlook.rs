@@ -23,7 +23,7 @@ pub struct PathOutlook {
     pub capacity: CapacityForecast,
     /// How the forecast comes about, in a word.
     pub mode: &'static str,
-    /// Promises that all packets of a unit that this path got are on time, as far as they are not lost, and what their
-    /// arrivals said.
+    /// Promises that all packets of a unit that this path got are on time, as far as they are not
+    /// lost, and what their arrivals said.
     pub calibration: Calibration,
 }

@@ -53,7 +53,8 @@ pub const SCHEDULERS: &[Entry] = &[
     sttf::ENTRY,
 ];
 
-/// Names that some schedulers have in plans and talks, and their own: a user who writes one of these learns ours.
+/// Names that some schedulers have in plans and talks, and their own: a user who writes one of
+/// these learns ours.
 const ELSEWHERE: &[(&str, &str)] = &[("ols-x", "hedge")];
 
 /// The name of the scheduler that is called `name` elsewhere. It is not chosen by that.

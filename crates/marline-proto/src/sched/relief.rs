@@ -8,10 +8,10 @@
 //! * **opportunistic retransmission** copies that symbol to the quick path, once. Linux does so
 //!   only if the slow path's window is at most 4 symbols or its round trip is more than 4 times as
 //!   long;
-//! * **penalisation** halves the slow path's window, at most once in a round trip of the quick path.
-//!   Windows belong to congestion control here, so it is the scheduler that keeps to the half,
-//!   and adds a symbol per round trip of the slow path until the window is reached, as a window in
-//!   congestion avoidance would grow.
+//! * **penalisation** halves the slow path's window, at most once in a round trip of the quick
+//!   path. Windows belong to congestion control here, so it is the scheduler that keeps to the
+//!   half, and adds a symbol per round trip of the slow path until the window is reached, as a
+//!   window in congestion avoidance would grow.
 //!
 //! Linux acts also when the send buffer is full and nothing is unsent; this does not.
 

@@ -228,8 +228,8 @@ impl Engine {
         }
     }
 
-    /// Cuts a link in one or both directions, or restores it. What waits in the queue of a direction
-    /// that is cut is lost; what has left it arrives.
+    /// Cuts a link in one or both directions, or restores it. What waits in the queue of a
+    /// direction that is cut is lost; what has left it arrives.
     pub(crate) fn set_dark(&mut self, index: usize, up: bool, down: bool) {
         let now = self.now;
         self.wires[index].up.set_dark(now, up);
@@ -301,8 +301,8 @@ impl Engine {
         sessions[to].handle_datagram(self.now, path, datagram);
     }
 
-    /// Puts everything that touched sessions want to send on the links, if it is their turn. The others
-    /// have nothing new to say.
+    /// Puts everything that touched sessions want to send on the links, if it is their turn. The
+    /// others have nothing new to say.
     #[inline]
     pub(crate) fn flush<S>(&mut self, sessions: &mut S)
     where

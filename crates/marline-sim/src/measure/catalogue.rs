@@ -1,10 +1,10 @@
 //! What can be measured, by name: the one table for documentation, for the check of scenario files
 //! and for the code that writes the values.
 //!
-//! A value's full name is what it is measured of, a dot, and the measure: `video.frame_delay.p99_ms`
-//! for the workload `video`, `path.wifi.throughput_mbps` for the path over the link `wifi`. With
-//! several sessions, their paths are `path.SESSION.LINK`; a session's second path over one link is
-//! `LINK-2`.
+//! A value's full name is what it is measured of, a dot, and the measure:
+//! `video.frame_delay.p99_ms` for the workload `video`, `path.wifi.throughput_mbps` for the path
+//! over the link `wifi`. With several sessions, their paths are `path.SESSION.LINK`; a session's
+//! second path over one link is `LINK-2`.
 
 use marline_proto::wire::FlowKind;
 

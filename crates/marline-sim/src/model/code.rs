@@ -112,9 +112,9 @@ impl Code {
 
     /// A repair symbol arrives.
     pub(super) fn on_repair(&mut self, repair: Repair, payload: &[u8], known: &mut Vec<u64>) {
-        // The sender knows that what is before `start` is known, even what this decoder refused: that is
-        // given up, and with it all before it. While nothing before `start` is missing, what is known
-        // there is kept: repair symbols that others overtook combine it, too.
+        // The sender knows that what is before `start` is known, even what this decoder refused:
+        // that is given up, and with it all before it. While nothing before `start` is missing,
+        // what is known there is kept: repair symbols that others overtook combine it, too.
         while self.decoder.status().first_missing < repair.start.min(self.decoder.status().end) {
             let missing = self.decoder.status().first_missing;
             self.decoder.forget_before(missing + 1);

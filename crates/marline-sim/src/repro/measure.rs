@@ -116,7 +116,8 @@ pub struct Prepared {
 /// Reads an experiment and picks its cells and seeds.
 ///
 /// # Errors
-/// If the scenario is wrong, it has none of the cells that are asked for, or one of its schedulers cannot run.
+/// If the scenario is wrong, it has none of the cells that are asked for, or one of its schedulers
+/// cannot run.
 pub fn prepare(experiment: &Experiment, options: Options<'_>) -> Result<Prepared, MeasureError> {
     let mut cells = cells(experiment, options.traces).map_err(MeasureError::Scenario)?;
     let left_out = only(&mut cells, options.only)?;
@@ -232,8 +233,8 @@ fn needs(expectation: &Expectation, job: &Job<'_>) -> bool {
     is_other || job.scheduler == scheduler && apart_from(None)
 }
 
-/// Runs every cell, scheduler and seed, and judges the bounds. `progress` is called with how many of how
-/// many runs are over.
+/// Runs every cell, scheduler and seed, and judges the bounds. `progress` is called with how many
+/// of how many runs are over.
 ///
 /// # Errors
 /// As [`prepare`]; if runs cannot be kept, or it was stopped.

@@ -12,8 +12,8 @@ pub struct Ratio {
     /// Mean of the first over mean of the second.
     pub value: f64,
     /// 95 % confidence interval after Fieller (1954): every ratio r for which a paired t test does
-    /// not distinguish the first from r times the second. `None` for one pair, or if the second's mean
-    /// cannot be distinguished from zero, when no bounded interval exists.
+    /// not distinguish the first from r times the second. `None` for one pair, or if the second's
+    /// mean cannot be distinguished from zero, when no bounded interval exists.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -15,8 +15,8 @@ use super::tree::{Node, Table, Value};
 /// 9001 section 5.3).
 pub const OVERHEAD: u32 = 20 + 8 + 11 + 3 + 16;
 
-/// Largest datagram that Marline's carrier takes in packets of 1400 bytes, its default (bytes): less
-/// by QUIC's header, the seal and the longest head of a DATAGRAM frame.
+/// Largest datagram that Marline's carrier takes in packets of 1400 bytes, its default (bytes):
+/// less by QUIC's header, the seal and the longest head of a DATAGRAM frame.
 pub const DATAGRAM: u32 = 1_362;
 
 /// Answers the text of a file that a scenario names, or says why it cannot be read.

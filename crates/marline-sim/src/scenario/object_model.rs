@@ -9,8 +9,8 @@ use super::plan::LinkPlan;
 use super::reader::Reader;
 use crate::model::sos::{Experiment, Variant};
 
-/// The keys of scenarios with sessions, which the model has none of, and of time, which it counts in
-/// objects.
+/// The keys of scenarios with sessions, which the model has none of, and of time, which it counts
+/// in objects.
 const NOT_HERE: [&str; 14] = [
     "sessions",
     "paths",

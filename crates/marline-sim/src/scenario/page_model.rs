@@ -11,7 +11,8 @@ use super::reader::Reader;
 use crate::model::sos::page::{Experiment, Variant};
 use crate::traces::{Page, Pages};
 
-/// The keys of scenarios with sessions, which the model has none of, and of time, which it counts in loads.
+/// The keys of scenarios with sessions, which the model has none of, and of time, which it counts
+/// in loads.
 const NOT_HERE: [&str; 14] = [
     "sessions",
     "paths",

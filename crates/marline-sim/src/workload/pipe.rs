@@ -170,8 +170,8 @@ impl Pipe {
         self.ordered
     }
 
-    /// As many units are under way as may be; the next would be refused: where the order is kept, every
-    /// one is settled in its turn.
+    /// As many units are under way as may be; the next would be refused: where the order is kept,
+    /// every one is settled in its turn.
     pub fn is_crowded(&self) -> bool {
         self.ordered && self.units.len() >= MOST_UNITS
     }

@@ -76,10 +76,10 @@ pub const SESSION_OVER: u32 = 1;
 /// What brings datagrams over one path.
 ///
 /// Calling contract, on one task: on every turn call [`poll_recv`](Self::poll_recv) until it is
-/// pending, then [`send`](Self::send) what there is to send, then
-/// [`poll_flush`](Self::poll_flush). After `send` has returned [`SendError::Full`], call
-/// [`poll_writable`](Self::poll_writable) and send again once it is ready. Nothing leaves the host before the task has yielded to the runtime. Dropping a carrier
-/// closes it with code 0.
+/// pending, then [`send`](Self::send) what there is to send, then [`poll_flush`](Self::poll_flush).
+/// After `send` has returned [`SendError::Full`], call [`poll_writable`](Self::poll_writable) and
+/// send again once it is ready. Nothing leaves the host before the task has yielded to the runtime.
+/// Dropping a carrier closes it with code 0.
 pub trait Carrier: Debug + Send {
     /// Receives at most `limit` datagrams, appending them to `out` in the order of arrival, and
     /// returns how many (at least one).

@@ -97,8 +97,8 @@ impl Blocks {
         self.units.shared.is_over()
     }
 
-    /// Blocks that the other end is not known to have and that are not given up, oldest first, each with its number;
-    /// see [`Packets::unsettled`](super::Packets::unsettled).
+    /// Blocks that the other end is not known to have and that are not given up, oldest first, each
+    /// with its number; see [`Packets::unsettled`](super::Packets::unsettled).
     pub fn unsettled(&self) -> Vec<(u64, Bytes)> {
         self.units.unsettled()
     }

@@ -239,7 +239,8 @@ impl State {
         self.wake_driver();
     }
 
-    /// Resets the flows that the peer opened and that are not accepted, and those that it will open.
+    /// Resets the flows that the peer opened and that are not accepted, and those that it will
+    /// open.
     pub(super) fn refuse_flows(&mut self) {
         self.refuses = true;
         while let Some(flow) = self.incoming.pop_front() {

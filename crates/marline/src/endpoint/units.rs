@@ -123,7 +123,8 @@ impl Units {
         }
     }
 
-    /// What is neither given up nor known to be at the other end, each with the number of its block or object.
+    /// What is neither given up nor known to be at the other end, each with the number of its block
+    /// or object.
     pub(super) fn unsettled(&self) -> Vec<(u64, Bytes)> {
         let unsettled = self.shared.unsettled(self.flow).into_iter();
         unsettled.map(|unit| (unit.number, unit.data)).collect()
@@ -169,8 +170,8 @@ impl Units {
         Poll::Ready(received)
     }
 
-    /// What became of the next block or object that is settled; `None` when the flow is over or the other end wants no
-    /// more of it.
+    /// What became of the next block or object that is settled; `None` when the flow is over or the
+    /// other end wants no more of it.
     pub(super) async fn settled(&self) -> Option<Settled> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();

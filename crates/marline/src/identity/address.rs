@@ -70,7 +70,8 @@ impl FromStr for HostPort {
 }
 
 impl HostPort {
-    /// The host, and the port if the text has one: for callers with another default than [`DEFAULT_PORT`].
+    /// The host, and the port if the text has one: for callers with another default than
+    /// [`DEFAULT_PORT`].
     ///
     /// # Errors
     /// What is wrong with the text.

@@ -1,5 +1,6 @@
-//! HTTP/1.1 responses (RFC 9112): with `Content-Length`, head and body are an object; of chunked ones the head, each
-//! chunk and the trailer are. A response that ends with its connection has no end that could be known.
+//! HTTP/1.1 responses (RFC 9112): with `Content-Length`, head and body are an object; of chunked
+//! ones the head, each chunk and the trailer are. A response that ends with its connection has no
+//! end that could be known.
 
 use super::{Cut, Foreign};
 

@@ -1,5 +1,5 @@
-//! A demo of objects: pages of a hundred objects from a server to a client over the two links, over each alone and over
-//! both with each scheduler.
+//! A demo of objects: pages of a hundred objects from a server to a client over the two links, over
+//! each alone and over both with each scheduler.
 
 mod page;
 mod report;
@@ -114,7 +114,8 @@ pub async fn run(options: &Options, mut tell: impl FnMut(&RunReport)) -> Report 
     }
 }
 
-/// What an end noted of each object: when it was written or whole, its SHA-256, and whether it is urgent.
+/// What an end noted of each object: when it was written or whole, its SHA-256, and whether it is
+/// urgent.
 #[derive(Debug, Clone, Copy)]
 struct Noted {
     at: Instant,
@@ -181,7 +182,8 @@ async fn one(options: &Options, plan: &RunPlan) -> Result<Figures, RunError> {
     Ok(figures(&sent, &got, redundancy))
 }
 
-/// Sends all pages over the first flow of the first session; what was noted, and the redundancy that it took.
+/// Sends all pages over the first flow of the first session; what was noted, and the redundancy
+/// that it took.
 async fn send(
     server: &Server,
     seed: u64,

@@ -39,8 +39,8 @@ pub(in crate::demo) struct Client {
 }
 
 impl Client {
-    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a forward to the live stream's receiver.
-    /// Returns when all paths are up, or when one is and the others take long.
+    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a forward to the live
+    /// stream's receiver. Returns when all paths are up, or when one is and the others take long.
     pub(in crate::demo) async fn start(
         keys: &Keys,
         entries: &[SocketAddr],

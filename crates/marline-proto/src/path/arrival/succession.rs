@@ -9,12 +9,12 @@ const WINDOW: usize = 128;
 const WAIT_GAIN: f64 = 1.0 / 64.0;
 /// Packets over which service times are averaged, at least.
 const SERVED: f64 = 256.0;
-/// Where delay is drawn again for each packet, gaps between arrivals vary by far more than a service
-/// time, and only the mean of many says something: of at most this many times more.
+/// Where delay is drawn again for each packet, gaps between arrivals vary by far more than a
+/// service time, and only the mean of many says something: of at most this many times more.
 const NOISY: f64 = 4.0;
 
-/// Bytes around a datagram on its way: of IP (20), UDP (8), QUIC (14) and its seal (16). Service times are
-/// learnt from whole packets; a small one takes longer than its share of that.
+/// Bytes around a datagram on its way: of IP (20), UDP (8), QUIC (14) and its seal (16). Service
+/// times are learnt from whole packets; a small one takes longer than its share of that.
 const HEAD: f64 = 58.0;
 /// A path that is thought to be quicker than before by this factor is learnt again.
 const QUICKER: f64 = 0.8;
@@ -41,9 +41,9 @@ pub(super) struct Succession {
     frontier: i64,
     /// Mean wait (µs).
     wait: f64,
-    /// Mean time from one packet to the next that stood behind it, and its mean deviation (µs); mean
-    /// size of these packets (bytes). Each apart, or a small packet that came late would count for
-    /// as many large ones.
+    /// Mean time from one packet to the next that stood behind it, and its mean deviation (µs);
+    /// mean size of these packets (bytes). Each apart, or a small packet that came late would count
+    /// for as many large ones.
     gap: f64,
     deviation: f64,
     size: f64,

@@ -173,8 +173,8 @@ fn service_times_are_learnt_where_the_rate_is_only_a_maximum() {
     assert!((known - free).abs() < 1_000, "{known} and {free}");
 }
 
-/// A path begins as one of 1 Mb/s and turns out to have ten: what was counted as served in sequence at the first
-/// rate is gone long ago, and later packets, one every 2 ms, stand behind nothing.
+/// A path begins as one of 1 Mb/s and turns out to have ten: what was counted as served in sequence
+/// at the first rate is gone long ago, and later packets, one every 2 ms, stand behind nothing.
 #[test]
 fn a_rate_that_was_too_low_leaves_no_queue_behind() {
     let mut model = ArrivalModel::default();
@@ -243,7 +243,8 @@ fn feedback_is_due_after_the_path_the_wait_and_the_way_back() {
 fn packets_that_nobody_acknowledges_stand_in_the_queue_like_others() {
     let rate = Rate::from_mbps(10);
     let queue = |acks: u32| {
-        // Packets come a little faster than the link takes them, which shows how long it takes for one.
+        // Packets come a little faster than the link takes them, which shows how long it takes for
+        // one.
         let (mut model, _) = follow(Duration::from_micros(950), rate, |_| {
             Duration::from_millis(30)
         });

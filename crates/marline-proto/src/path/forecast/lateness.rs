@@ -162,7 +162,8 @@ impl Lateness {
         left
     }
 
-    /// What waits already, in steps of `step` packets, for functions that change with `slope` a step.
+    /// What waits already, in steps of `step` packets, for functions that change with `slope` a
+    /// step.
     fn mixture(&self, step: u32, slope: f64, most: u32) -> Option<Mixture> {
         let bits = f64::from(step) * self.packet;
         let nodes = self.backlog.nodes().iter();

@@ -53,8 +53,8 @@ pub struct CapacityForecast {
     pub sd: f64,
     /// Probability that the path falls into an outage instead, 0..=1.
     pub outage: f64,
-    /// Capacity is in an outage or a fall: exponential with mean [`CapacityForecast::mean`] in each slot
-    /// (HOP §V-C, before VI), instead of normal.
+    /// Capacity is in an outage or a fall: exponential with mean [`CapacityForecast::mean`] in each
+    /// slot (HOP §V-C, before VI), instead of normal.
     pub falling: bool,
 }
 

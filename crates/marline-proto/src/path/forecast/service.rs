@@ -56,8 +56,8 @@ impl ServiceMeter {
     /// A packet of `bits` came to the bottleneck at `came` and had left it at `left` (seconds), in
     /// the order of departure. One that seems to leave before its predecessor is left out.
     pub fn on_departure(&mut self, came: f64, left: f64, bits: f64) {
-        // Seen together with its predecessor, which it followed through the bottleneck: it was served
-        // in the same time, as far as can be known.
+        // Seen together with its predecessor, which it followed through the bottleneck: it was
+        // served in the same time, as far as can be known.
         if left == self.last && came < left && bits > 0.0 {
             if let Some(piece) = self.pieces.back_mut().filter(|piece| piece.to == left) {
                 piece.bits += bits;

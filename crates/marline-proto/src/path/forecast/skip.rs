@@ -11,13 +11,14 @@ use crate::path::least::Least;
 const SEEN: f64 = 0.02;
 /// A glimpse is at most this part of a block's interval, and needs as much as a sample.
 const GLIMPSE: f64 = 0.25;
-/// For this number of intervals something must have waited, beyond those in which nothing can be known, before silence says that the
-/// path carries nothing: the last packet of a block may just be lost, which takes some time to notice.
+/// For this number of intervals something must have waited, beyond those in which nothing can be
+/// known, before silence says that the path carries nothing: the last packet of a block may just be
+/// lost, which takes some time to notice.
 const SILENT: f64 = 2.0;
 /// Whole intervals until what happened is known, at most: blocks every 2 ms over satellites.
 const MOST_BEHIND: f64 = 512.0;
-/// The least delay of reports of departures is that of the last one or two windows of this many seconds: a route may
-/// become longer at any time.
+/// The least delay of reports of departures is that of the last one or two windows of this many
+/// seconds: a route may become longer at any time.
 const LATELY: f64 = 0.5;
 /// Batches that are kept apart; more are joined.
 const MOST_BATCHES: usize = 256;
@@ -36,8 +37,9 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// A bank; how far ahead it looks follows from how late departures are reported. At first between the newest whole
-    /// interval and the one that is planned lies one that is not known yet.
+    /// A bank; how far ahead it looks follows from how late departures are reported. At first
+    /// between the newest whole interval and the one that is planned lies one that is not known
+    /// yet.
     pub fn bank() -> Self {
         Self::Bank(Box::new(Bank::new(2)))
     }
@@ -93,9 +95,9 @@ impl Skip {
         }
     }
 
-    /// The same where departures are known except for a constant, as from arrivals less the least that a
-    /// packet took. Then a packet that came to an idle bottleneck seems to take no time, and is not
-    /// measured.
+    /// The same where departures are known except for a constant, as from arrivals less the least
+    /// that a packet took. Then a packet that came to an idle bottleneck seems to take no time, and
+    /// is not measured.
     pub fn relative(memory: Memory) -> Self {
         Self {
             relative: true,
@@ -112,8 +114,8 @@ impl Skip {
         }
     }
 
-    /// At `heard` it became known that a packet that came at `came` had left at `left`. In the order
-    /// of departure.
+    /// At `heard` it became known that a packet that came at `came` had left at `left`. In the
+    /// order of departure.
     pub fn on_departure(&mut self, heard: f64, came: f64, left: f64, bits: f64) {
         self.measure(heard, came, left, bits);
         self.on_gone(came, bits);
@@ -130,7 +132,8 @@ impl Skip {
     }
 
     /// The same of a stretch in which `bits` were served without a pause, where single packets show
-    /// nothing: at `heard` it became known that one had left at `first` and, after them, one at `last`.
+    /// nothing: at `heard` it became known that one had left at `first` and, after them, one at
+    /// `last`.
     pub fn on_stretch(&mut self, heard: f64, first: f64, last: f64, bits: f64) {
         self.gap = false;
         self.meter.skip(first);
@@ -147,7 +150,8 @@ impl Skip {
         self.heard = self.heard.max(heard);
     }
 
-    /// All has left the bottleneck that was to leave until then, although it cannot be measured yet.
+    /// All has left the bottleneck that was to leave until then, although it cannot be measured
+    /// yet.
     pub fn on_progress(&mut self, left: f64) {
         self.progress = self.progress.max(left);
     }
@@ -166,7 +170,8 @@ impl Skip {
         self.forget(came, bits);
     }
 
-    /// The next departure does not show how long it took, because of something before it nothing is known.
+    /// The next departure does not show how long it took, because of something before it nothing is
+    /// known.
     pub fn interrupt(&mut self) {
         self.gap = true;
     }
@@ -191,8 +196,8 @@ impl Skip {
         let silent = || {
             let long = from - SILENT * every;
             let waits = self.batches.first().is_some_and(|batch| batch.came < long);
-            // A path about which nothing is known is not known to carry nothing. Nor is one that still reports: its
-            // way became longer.
+            // A path about which nothing is known is not known to carry nothing. Nor is one that
+            // still reports: its way became longer.
             let known = self.forecast(every).is_some() && self.heard < now - SILENT * every;
             known && waits && self.meter.last().is_some_and(|last| last < from)
         };
@@ -242,11 +247,11 @@ impl Skip {
         }
     }
 
-    /// Bits that came before `at` and will wait at the bottleneck still at `at`, by what is known at
-    /// `now`. Blocks come `every` seconds.
+    /// Bits that came before `at` and will wait at the bottleneck still at `at`, by what is known
+    /// at `now`. Blocks come `every` seconds.
     ///
-    /// Between the last departure reported and `at` the capacity was not observed. It is the forecast,
-    /// corrected by the last glimpse as far as glimpses have predicted what follows them.
+    /// Between the last departure reported and `at` the capacity was not observed. It is the
+    /// forecast, corrected by the last glimpse as far as glimpses have predicted what follows them.
     pub fn backlog(&self, at: f64, now: f64, every: f64) -> Backlog {
         let older = self.before(at);
         let Some(unseen) = self.unseen(at, now, every) else {
@@ -322,8 +327,9 @@ mod tests {
 
     const EVERY: f64 = 25e-3;
 
-    /// Bursts of 60 packets of 12 000 bit every 25 ms over capacities that change with the slot; what
-    /// left is reported 25 ms later. Calls `look` at each block with the capacity of the slot before.
+    /// Bursts of 60 packets of 12 000 bit every 25 ms over capacities that change with the slot;
+    /// what left is reported 25 ms later. Calls `look` at each block with the capacity of the slot
+    /// before.
     fn run(capacities: &[f64], memory: Memory, mut look: impl FnMut(usize, &mut Skip, f64)) {
         let mut skip = Skip::new(memory);
         let mut free = 0.0_f64;
@@ -394,8 +400,8 @@ mod tests {
     #[test]
     fn a_lost_last_packet_is_no_outage() {
         let mut skip = Skip::relative(Memory::bank());
-        // Blocks of four packets every 25 ms, 10 ms on their way; of the second block the last is lost, which is noticed
-        // 80 ms later.
+        // Blocks of four packets every 25 ms, 10 ms on their way; of the second block the last is
+        // lost, which is noticed 80 ms later.
         for block in 0..6 {
             let at = f64::from(block) * EVERY;
             skip.on_block(at, EVERY);

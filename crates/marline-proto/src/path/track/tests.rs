@@ -21,7 +21,8 @@ fn new_path() -> Path {
     Path::new(Instant::ZERO, PathId(0), &params, controller)
 }
 
-/// Such a one on which a packet left every 2 ms from the beginning on, 40 in all, and 30 have been acknowledged.
+/// Such a one on which a packet left every 2 ms from the beginning on, 40 in all, and 30 have been
+/// acknowledged.
 fn path() -> Path {
     let mut path = new_path();
     for n in 0..40 {

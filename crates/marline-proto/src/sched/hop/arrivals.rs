@@ -17,13 +17,14 @@ use crate::sched::{Feedback, Outcome};
 /// The least way is that of the last one or two of these: clocks drift, and routes change.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Turns what is reported to a scheduler about its symbols into departures from the bottleneck: an arrival on
-/// the peer's clock, less the least time that a packet took, on our clock. So a packet that waited
-/// nowhere seems to leave when it was sent.
+/// Turns what is reported to a scheduler about its symbols into departures from the bottleneck: an
+/// arrival on the peer's clock, less the least time that a packet took, on our clock. So a packet
+/// that waited nowhere seems to leave when it was sent.
 ///
 /// Where delays scatter by more than a packet's service ([`Jitter`]) the departures of a burst are
 /// instead the line through its arrivals in the order of sending, less the mean time that a packet
-/// took which waited nowhere: from the least time, and one by one, the scatter would be taken for service.
+/// took which waited nowhere: from the least time, and one by one, the scatter would be taken for
+/// service.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     pub(super) skip: Skip,
@@ -162,8 +163,9 @@ impl Arrivals {
 
     /// Each packet shows its departure, in the order of arrival.
     ///
-    /// What the first of a burst took is not known: the bottleneck may have had nothing to do before it. By the
-    /// least time it had, but where the route became longer everything seems to have waited until that is forgotten.
+    /// What the first of a burst took is not known: the bottleneck may have had nothing to do
+    /// before it. By the least time it had, but where the route became longer everything seems to
+    /// have waited until that is forgotten.
     fn measure_each(&mut self) {
         let mut news: Vec<(u64, Instant, Instant, f64, bool)> = Vec::new();
         for packet in self.flight.iter_mut() {

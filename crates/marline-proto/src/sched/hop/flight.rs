@@ -79,7 +79,8 @@ impl Flight {
         self.packets.iter_mut()
     }
 
-    /// The oldest, if it is known what became of it or it will not become known, and when the one after it was sent.
+    /// The oldest, if it is known what became of it or it will not become known, and when the one
+    /// after it was sent.
     pub(super) fn next(&mut self) -> Option<(Packet, Option<Instant>)> {
         let (oldest, newest) = (self.packets.front()?, self.packets.back()?);
         if oldest.state == State::Open && newest.sent.since(oldest.sent) <= PATIENCE {

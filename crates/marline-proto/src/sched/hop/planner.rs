@@ -7,7 +7,8 @@ use super::{Found, Lane, Order, flip, jump, leap, priced};
 use crate::path::forecast::Lateness;
 use crate::path::forecast::normal::Table;
 
-/// Packets that JUMP, LEAP and FLIP count one by one; larger blocks are planned in steps of several.
+/// Packets that JUMP, LEAP and FLIP count one by one; larger blocks are planned in steps of
+/// several.
 const FINE: u32 = 512;
 /// The same for priced schedules, which look at more of them.
 const COARSE: u32 = 128;
@@ -66,8 +67,8 @@ impl Schedule {
 
 /// Plans blocks. Holds the tables that plans need; cheap to use, not to make.
 ///
-/// Of blocks that are planned in steps of several packets a step is lost as a whole, which is on the
-/// safe side.
+/// Of blocks that are planned in steps of several packets a step is lost as a whole, which is on
+/// the safe side.
 ///
 /// Whatever it is asked, a plan looks at 16 paths and at most 512 steps a path.
 #[derive(Clone, Debug, Default)]

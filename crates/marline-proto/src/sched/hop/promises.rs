@@ -8,8 +8,8 @@ use crate::path::forecast::Calibration;
 const MOST: usize = 256;
 /// Packets that are not acknowledged this long after they should have left (seconds) are lost.
 const PATIENCE: f64 = 1.0;
-/// Most blocks that were acknowledged in part before anything was promised: where a round trip takes less than a block
-/// waits for the plan of its rest.
+/// Most blocks that were acknowledged in part before anything was promised: where a round trip
+/// takes less than a block waits for the plan of its rest.
 const EARLY: usize = 64;
 
 /// Promises about one path: all packets of a block that went on it are on time.

@@ -1,9 +1,9 @@
 //! HOP over a session: `hop-jump`, `hop-leap`, `hop-flip`.
 //!
-//! All three send blocks as [`Sender`] plans them and differ in what they promise: JUMP that a block
-//! of this size arrives by its deadline, LEAP how large a block may be that does, FLIP how short a
-//! deadline may be. They want paths without a congestion controller of their own (`none`), because
-//! the plan is what bounds the queue (§III), and acknowledgements with arrival times.
+//! All three send blocks as [`Sender`] plans them and differ in what they promise: JUMP that a
+//! block of this size arrives by its deadline, LEAP how large a block may be that does, FLIP how
+//! short a deadline may be. They want paths without a congestion controller of their own (`none`),
+//! because the plan is what bounds the queue (§III), and acknowledgements with arrival times.
 //!
 //! JUMP (§IV, eq. 1–6) is the smallest schedule of a block whose error probability P_e is at most 1
 //! − P_thr. [`Scheduler::admit`] computes the schedule from rate forecast, bytes in flight and
@@ -215,7 +215,8 @@ impl Hop {
         }
     }
 
-    /// A block begins when it is offered: whether it is taken or not, and however much later it is sent.
+    /// A block begins when it is offered: whether it is taken or not, and however much later it is
+    /// sent.
     fn begin(&mut self, now: Instant, id: u64, block: &Block) {
         if !self.beginning.offer(id, now, self.every) {
             return;
@@ -227,7 +228,8 @@ impl Hop {
         }
     }
 
-    /// Packets that leave before those of a block that is offered now, and must arrive by its deadline, too.
+    /// Packets that leave before those of a block that is offered now, and must arrive by its
+    /// deadline, too.
     fn packets_ahead(&self) -> u32 {
         let rest = |staged: &Staged| {
             let sent = staged.sent.iter().map(|(_, packets)| packets).sum();
@@ -260,8 +262,8 @@ impl Hop {
         views.iter().all(known)
     }
 
-    /// Sends `packets` more of a block on the path at `index`, at once or when it is their turn: source symbols, then
-    /// repair symbols. Answers how many there are, as far as that is known.
+    /// Sends `packets` more of a block on the path at `index`, at once or when it is their turn:
+    /// source symbols, then repair symbols. Answers how many there are, as far as that is known.
     fn give(
         &mut self,
         plan: &mut Plan<'_>,
@@ -315,8 +317,8 @@ impl Hop {
         }
     }
 
-    /// Sends `packets` more of a block on the path at `index` now: source symbols, then repair symbols.
-    /// Answers how many there were.
+    /// Sends `packets` more of a block on the path at `index` now: source symbols, then repair
+    /// symbols. Answers how many there were.
     fn emit(plan: &mut Plan<'_>, id: u64, source: &mut u32, index: usize, packets: u32) -> u32 {
         for emitted in 0..packets {
             if *source > 0 && plan.next_len().is_some() {

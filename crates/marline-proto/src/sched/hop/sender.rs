@@ -8,8 +8,8 @@ use crate::path::forecast::{Backlog, CapacityForecast, Lateness, Skip};
 /// How a sender plans.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// What redundancy costs: with a price, the hybrid of JUMP and priced schedules; without, JUMP as
-    /// in the paper.
+    /// What redundancy costs: with a price, the hybrid of JUMP and priced schedules; without, JUMP
+    /// as in the paper.
     pub price: Option<f64>,
     /// The head of a block goes at once and the rest this many seconds later, when more is known of
     /// the last slot; 0 sends all at once.
@@ -42,18 +42,19 @@ impl Default for Settings {
 
 /// Share of a block that goes on each path about which nothing is known, times the number of paths.
 const BLIND: f64 = 1.2;
-/// The head of a block is what a path carries in this time on average (seconds), so that it does not
-/// run dry before the rest comes.
+/// The head of a block is what a path carries in this time on average (seconds), so that it does
+/// not run dry before the rest comes.
 const HEAD: f64 = 6e-3;
 /// A path that loses more is not planned with more redundancy.
 const MOST_LOSS: f64 = 0.5;
-/// The least on each path is at most this part of a block: where the other paths suffice it is redundancy,
+/// The least on each path is at most this part of a block: where the other paths suffice it is
+/// redundancy,
 const SMALL: u32 = 16;
 /// and this where arrivals scatter: fewer do not separate the service from the scatter.
 const SCATTERED: u32 = 8;
 
-/// Packets on a path that is believed to carry nothing, if a block has twice as many: with fewer nothing would be seen of
-/// its capacity, and the belief never change.
+/// Packets on a path that is believed to carry nothing, if a block has twice as many: with fewer
+/// nothing would be seen of its capacity, and the belief never change.
 const PROBE: u32 = 3;
 
 /// A block to be sent.

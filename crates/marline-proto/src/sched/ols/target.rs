@@ -63,8 +63,9 @@ impl Target {
         self.configured.or(self.said)
     }
 
-    /// Is it known yet? Not in the first tenth of a second of the first measurement, or, of a burst now and then,
-    /// before the second one: then nothing is left over. Later measurements begin with what was known.
+    /// Is it known yet? Not in the first tenth of a second of the first measurement, or, of a burst
+    /// now and then, before the second one: then nothing is left over. Later measurements begin
+    /// with what was known.
     pub(in crate::sched) fn is_known(&self) -> bool {
         self.bytes_per_second().is_finite()
     }

@@ -146,9 +146,9 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// The latest of what path `q`'s next packet and all others would be each by itself: all of them
-    /// are not there sooner, but the greater of two normal variables, taken for normal, varies less
-    /// than either, and so would seem to be there sooner the more packets a late path gets.
+    /// The latest of what path `q`'s next packet and all others would be each by itself: all of
+    /// them are not there sooner, but the greater of two normal variables, taken for normal, varies
+    /// less than either, and so would seem to be there sooner the more packets a late path gets.
     fn late_without(&self, q: usize) -> f64 {
         let own = self.lanes[q].delay.shifted(self.lanes[q].departs);
         let latest = self.lanes.iter().map(|lane| self.value(lane.latest));

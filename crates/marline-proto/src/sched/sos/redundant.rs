@@ -8,7 +8,8 @@ use super::{Lane, Split, joint, split};
 pub fn redundant(lanes: &[Lane], n: u32, gamma: f64) -> Split {
     let plain = split(lanes, n);
     let lanes = joint::settled(lanes, &plain.packets);
-    // Of lanes with laws the plain split is better by a packet here and there than that of their widths.
+    // Of lanes with laws the plain split is better by a packet here and there than that of their
+    // widths.
     let base = split(&lanes, n).packets;
     let mut lucky = lanes.clone();
     let mut packets = plain.packets.clone();

@@ -13,8 +13,8 @@ use crate::sched::per_path::PerPath;
 use crate::sched::{Feedback, Outcome, PathView, Plan, Unit};
 use crate::wire::PathId;
 
-/// Standard deviations of the losses to be expected that repair symbols make up for in advance, where
-/// they delay nothing else.
+/// Standard deviations of the losses to be expected that repair symbols make up for in advance,
+/// where they delay nothing else.
 const LOSSES: f64 = 3.0;
 
 /// Symbols of a unit that fly on a path.
@@ -251,8 +251,8 @@ fn wait_here(standing: &mut [Standing], paths: &[PathView], open: u32) -> bool {
     hidden == 0
 }
 
-/// Could one more on this path arrive before enough of those that fly are there for sure? Of those the
-/// latest do not count, if there are more than are missing.
+/// Could one more on this path arrive before enough of those that fly are there for sure? Of those
+/// the latest do not count, if there are more than are missing.
 fn is_useful(ways: &[Way], standing: &[Standing], missing: u32, index: usize) -> bool {
     if standing
         .iter()

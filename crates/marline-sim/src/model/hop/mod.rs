@@ -2,9 +2,9 @@
 //! again at intervals, queues that carry over, and a sender that learns of departures a round trip
 //! later.
 //!
-//! What plans is the [`Sender`] of `marline-proto`, which the schedulers use, too. Here it meets the
-//! paper's conditions and nothing else: packets of one size, no headers, no congestion control, no
-//! windows, acknowledgements that wait for nothing and return over the quickest path. So what is
+//! What plans is the [`Sender`] of `marline-proto`, which the schedulers use, too. Here it meets
+//! the paper's conditions and nothing else: packets of one size, no headers, no congestion control,
+//! no windows, acknowledgements that wait for nothing and return over the quickest path. So what is
 //! late is late because of the capacity or the plan.
 
 mod path;

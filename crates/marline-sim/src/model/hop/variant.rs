@@ -9,8 +9,8 @@ use marline_proto::sched::hop::Settings;
 /// Who plans, and from what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// No scheduler: every path carries the whole block and its queue is empty when a block comes. No
-    /// sender can do better.
+    /// No scheduler: every path carries the whole block and its queue is empty when a block comes.
+    /// No sender can do better.
     Bound,
     /// JUMP with the true distribution of the capacity.
     IdealJump,

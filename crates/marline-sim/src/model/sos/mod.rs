@@ -27,7 +27,8 @@ use variant::{Means, Plan};
 /// An experiment with objects.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The links, forward; a service time, or a recording of when packets can leave, and a constant delay each.
+    /// The links, forward; a service time, or a recording of when packets can leave, and a constant
+    /// delay each.
     pub links: Vec<LinkConfig>,
     /// Packets of an object, n.
     pub packets: u32,
@@ -113,7 +114,8 @@ impl Experiment {
     }
 
     /// Symbols go on whichever path has less than its reach under way, coded ones once all have
-    /// been sent, until the sender knows that as many arrived as the object has. Delay and what was sent.
+    /// been sent, until the sender knows that as many arrived as the object has. Delay and what was
+    /// sent.
     fn rateless(&self, paths: &mut [Path<'_>], known: &[Way], lanes: &[Lane]) -> (f64, u64) {
         let feedback = self.feedback.as_secs_f64() * 1e3;
         let rooms = |unsent: bool| -> Vec<u32> {

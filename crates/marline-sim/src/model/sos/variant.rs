@@ -9,8 +9,8 @@ use super::path::Way;
 /// Who plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// No scheduler: every path carries the whole object, any n packets of it suffice. No schedule is
-    /// better.
+    /// No scheduler: every path carries the whole object, any n packets of it suffice. No schedule
+    /// is better.
     Bound,
     /// Each packet where it arrives first on average.
     Edpf,

@@ -246,8 +246,8 @@ impl TcpSender {
         }
     }
 
-    /// The application writes this number of bytes beyond what [`TcpConfig::limit`] let it write before; without a limit it
-    /// has written more than any network carries already.
+    /// The application writes this number of bytes beyond what [`TcpConfig::limit`] let it write
+    /// before; without a limit it has written more than any network carries already.
     pub fn write(&mut self, bytes: u64) {
         self.limit = self.limit.map(|limit| limit.saturating_add(bytes));
     }

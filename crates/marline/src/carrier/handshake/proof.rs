@@ -14,7 +14,8 @@ pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-marline-join";
 /// that connection can know.
 pub(in super::super) type Exported = Zeroizing<[u8; 32]>;
 
-/// HMAC-SHA256 that shows that the client which joins a session with a further connection also opened it.
+/// HMAC-SHA256 that shows that the client which joins a session with a further connection also
+/// opened it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Proof([u8; 32]);
 

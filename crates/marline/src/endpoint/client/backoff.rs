@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use marline_base::Rng;
 
-/// A server that is being restarted, or a modem that changes its address, is often back within a moment.
+/// A server that is being restarted, or a modem that changes its address, is often back within a
+/// moment.
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(5);
 /// A path that lived for this time was a success; what failed sooner goes on backing off.

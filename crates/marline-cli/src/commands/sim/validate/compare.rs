@@ -13,8 +13,9 @@ fn tolerance(ms: f64) -> f64 {
     MOST_MS.max(MOST_SHARE * ms)
 }
 
-/// How many real runs to average, where simulated ones of other seeds had these values of a quantile: as many as the
-/// standard error of the mean is a third of what the quantile may differ by. From 1 to 8.
+/// How many real runs to average, where simulated ones of other seeds had these values of a
+/// quantile: as many as the standard error of the mean is a third of what the quantile may differ
+/// by. From 1 to 8.
 pub(super) fn runs_for(simulated_ms: &[f64]) -> u64 {
     let n = simulated_ms.len() as f64;
     let mean = simulated_ms.iter().sum::<f64>() / n;
