@@ -1,5 +1,9 @@
 //! One path as it is configured:
-//! `LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME]`.
+//!
+//! ```text
+//! LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT]
+//!      [,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME]
+//! ```
 
 use crate::carrier::{Bind, CarrierChoice};
 use crate::identity::HostPort;

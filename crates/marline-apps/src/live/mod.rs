@@ -10,7 +10,7 @@
 //! | `inlet.rs` | the client's side |
 //! | `inflow.rs` | what a sender's datagrams wait in while there is no session |
 //! | `frames.rs`, `grouping.rs` | entries with a deadline: video frames as blocks |
-//! | `media.rs`, `composing.rs`, `arriving.rs` | entries with objects: video frames and PES packets as objects |
+//! | `media.rs`, `composing.rs`, `arriving.rs` | entries with objects: frames and PES packets |
 //! | `writing.rs` | what both write in several parts, and keep for the next session |
 //! | `framing.rs`, `pes.rs` | where frames and PES packets begin and end |
 //! | `outlet.rs` | the server's side |

@@ -1,5 +1,8 @@
 //! One forward:
-//! `tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered][,objects]`.
+//!
+//! ```text
+//! tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered][,objects]
+//! ```
 
 use crate::options::{priority, scheduler as scheduler_for};
 use crate::proxy::{OpenOptions, Protocol, Target};

@@ -5,7 +5,8 @@
 //! lease holds:
 //!
 //! ```text
-//! 0 | length (2) | largest packet (2) | count (1) | count times: family (1): 4, 6 | prefix (1) | client's | server's
+//! 0 | length (2) | largest packet (2) | count (1)
+//!   | count times: family (1): 4, 6 | prefix (1) | client's | server's
 //! 1 | length (2) | why there is no lease, UTF-8
 //! ```
 //! Then the client says what its paths cost, and again whenever that has changed, because only it

@@ -18,8 +18,10 @@
 //! | `gate.rs` | what a server lets through |
 //! | `hello.rs` | how client and server speak of the tunnel |
 //! | `device.rs` | the network interface |
-//! | `setup.rs`, `remains.rs` | addresses, routes, forwarding and address translation, and what a killed run left of them |
-//! | `lease.rs`, `terms.rs`, `elsewhere.rs` | how a client gets addresses, and what it takes from its server |
+//! | `setup.rs` | addresses, routes, forwarding and address translation |
+//! | `remains.rs` | what a killed run left of them |
+//! | `lease.rs` | how a client gets addresses |
+//! | `terms.rs`, `elsewhere.rs` | what a client takes from its server |
 //! | `client.rs`, `server.rs` | the two ends |
 //! | `options.rs` | how it is wanted |
 //! | `view.rs`, `status.rs` | what a client's tunnel reports |

@@ -1,5 +1,9 @@
 //! Which conversations are carried how:
-//! `[dscp=N][,proto=P][,port=N[-N]][,net=CIDR][,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered|unordered]`.
+//!
+//! ```text
+//! [dscp=N][,proto=P][,port=N[-N]][,net=CIDR][,scheduler=SCHEDULER]
+//!     [,priority=N][,lifetime=TIME][,ordered|unordered]
+//! ```
 
 use super::packet::{ICMP, ICMP_V6, Packet, TCP, UDP};
 use crate::options::{priority, scheduler};

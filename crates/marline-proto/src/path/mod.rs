@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `track.rs` | all that the session keeps of one path |
 //! | `ledger.rs`, `timers.rs` | packets sent, losses, and what the path waits for |
-//! | `received.rs`, `silence.rs` | packets received, and when the peer must be sent acknowledgements |
+//! | `received.rs`, `silence.rs` | packets received, and when to acknowledge them |
 //! | `relayed.rs`, `repeats.rs` | acknowledgements over another path's way back |
 //! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |

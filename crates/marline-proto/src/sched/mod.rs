@@ -19,13 +19,17 @@
 //! unit reads [`Plan::unit`] and emits all of it. Neither pretends to be the other, and both see
 //! other flows' bytes as queued and in flight.
 //!
-//! | algorithm | uses |
-//! | --- | --- |
-//! | JUMP, LEAP, FLIP (HOP) | [`Scheduler::admit`], [`capacity`](Scheduler::capacity) and [`deadline`](Scheduler::deadline) before a block is taken; [`wake_at`](Scheduler::wake_at) for the part that is planned later; [`Plan::repair_of`] |
-//! | S-EDPF (Algorithms 1 and 2) | [`Plan::send`] fills the queue per path; [`on_feedback`](Scheduler::on_feedback) for arrival times; [`Plan::repair`] every τ packets |
-//! | ACPF (Figure 2) | [`PathView::cost`] and the congestion controller's state in [`PathView::congestion`]; [`Plan::unsent`] is the scheduler's queue |
-//! | DEJA and TPA (OLS) | [`Plan::send`] on the first path, [`Plan::copy`] on those whose arrival interval overlaps |
-//! | SOS, SOS-FEC | [`Plan::units`], [`Plan::take_back`] when something more urgent comes, [`Plan::repair_of`] |
+//! * JUMP, LEAP, FLIP (HOP): [`Scheduler::admit`], [`capacity`](Scheduler::capacity) and
+//!   [`deadline`](Scheduler::deadline) before a block is taken; [`wake_at`](Scheduler::wake_at) for
+//!   the part that is planned later; [`Plan::repair_of`]
+//! * S-EDPF (Algorithms 1 and 2): [`Plan::send`] fills the queue per path;
+//!   [`on_feedback`](Scheduler::on_feedback) for arrival times; [`Plan::repair`] every τ packets
+//! * ACPF (Figure 2): [`PathView::cost`] and the congestion controller's state in
+//!   [`PathView::congestion`]; [`Plan::unsent`] is the scheduler's queue
+//! * DEJA and TPA (OLS): [`Plan::send`] on the first path, [`Plan::copy`] on those whose arrival
+//!   interval overlaps
+//! * SOS, SOS-FEC: [`Plan::units`], [`Plan::take_back`] when something more urgent comes,
+//!   [`Plan::repair_of`]
 //!
 //! [`Plan::repair`] combines the window of a coded stream, [`Plan::repair_of`] one unit of blocks
 //! or objects. [`Scheduler::on_unit`] tells what became of a unit. [`Scheduler::outlook`] is what a

@@ -18,7 +18,8 @@
 //! | `tcp/` | [`TcpCarrier`]: one TLS connection over TCP, where UDP is blocked |
 //! | `choice.rs` | [`CarrierChoice`]: which of them a path may use |
 //! | `memory.rs` | [`MemoryCarrier`]: two ends within one process, for tests |
-//! | `tls.rs`, `transparent.rs` | TLS by raw public keys; a congestion controller that controls nothing |
+//! | `tls.rs` | TLS by raw public keys |
+//! | `transparent.rs` | a congestion controller that controls nothing |
 //!
 //! One path has one QUIC connection on its own socket, with a congestion controller that controls
 //! nothing, because Marline windows and paces every path itself. Where UDP is blocked, a TLS

@@ -2,10 +2,10 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `filters.rs` | the model: windowed maximum of bandwidth, windowed minimum of round-trip time (§4.1) |
+//! | `filters.rs` | the model: windowed maximum of bandwidth, minimum of round-trip time (§4.1) |
 //! | `control.rs` | what the model makes of it: pacing rate, send quantum, window (§4.2) |
 //! | `recovery.rs` | the window while losses are repaired (§4.2.3.4) |
-//! | `startup.rs` | STARTUP and DRAIN: finding the full pipe and emptying the queue (§4.3.2, §4.3.3) |
+//! | `startup.rs` | STARTUP and DRAIN: find the full pipe, empty the queue (§4.3.2, §4.3.3) |
 //! | `probe_bw.rs` | PROBE_BW: the cycle of gains (§4.3.4) |
 //! | `probe_rtt.rs` | PROBE_RTT: the window of four packets every ten seconds (§4.3.5) |
 //!
