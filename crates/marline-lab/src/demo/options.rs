@@ -35,8 +35,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Time for each run with which the whole demo takes about a minute: whole seconds from 4 to
-    /// 20.
+    /// Time for each run with which the whole demo takes about a minute: whole seconds, from
+    /// 4 to 20.
     pub fn default_time(schedulers: usize) -> Duration {
         let runs = u32::try_from(schedulers.saturating_add(2)).unwrap_or(u32::MAX);
         let each = (MINUTE / runs).saturating_sub(BESIDE);

@@ -11,9 +11,9 @@
 //! Two ways of moving the fraction are published: by every packet that is scheduled, path by path
 //! ([`kernel`], §4.1), and every millisecond, for all paths at once ([`user`], §4.2).
 //!
-//! [`PathView::cost`](super::PathView::cost) orders the paths;
-//! [`PathView::congestion`](super::PathView::congestion) gives the window's gain and the phase
-//! (PROBE_RTT freezes the fraction); [`Plan::unsent`](super::Plan::unsent) is the scheduler's
+//! [`PathView::cost`] orders the paths;
+//! [`PathView::congestion`] gives the window's gain and the phase
+//! (PROBE_RTT freezes the fraction); [`Plan::unsent`] is the scheduler's
 //! queue. The kernel's variant moves its fractions in `plan`, the user-space variant by `wake_at`.
 
 mod kernel;

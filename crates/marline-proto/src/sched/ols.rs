@@ -10,7 +10,7 @@
 //! overlaps an interval that it lies inside of; the budget is refreshed when a window of bytes was
 //! scheduled on the path since the last time.
 //!
-//! [`PathView::queued`](super::PathView::queued) is the paper's qlen. Window, smoothed round-trip
+//! [`PathView::queued`] is the paper's qlen. Window, smoothed round-trip
 //! time and the median deviation of the round trips that feedback shows give the interval (eq.
 //! 1–3). The session drops a copy whose symbol is acknowledged before the copy leaves.
 

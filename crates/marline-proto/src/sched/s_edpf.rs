@@ -21,8 +21,8 @@
 //! only as far as `horizon` goes, and what waits is planned again every few milliseconds.
 //!
 //! Algorithm 2's queue per path, with at least one packet in it, is the queue that
-//! [`Plan::send`](super::Plan::send) fills; its slots are granted by window and pacer. The laws of
-//! arrivals, Z_p among them, are centred on [`PathView::forecast`](super::PathView::forecast).
+//! [`Plan::send`] fills; its slots are granted by window and pacer. The laws of
+//! arrivals, Z_p among them, are centred on [`PathView::forecast`].
 //! "Only into a free slot" means that nothing is unsent and nothing waits before the path.
 
 use alloc::boxed::Box;

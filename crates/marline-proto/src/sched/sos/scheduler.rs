@@ -10,7 +10,7 @@
 //! depend on each other's order; what was lost is sent again, or replaced by coded symbols, by the
 //! session. A path counts what its bottleneck has not served yet instead of all that is in flight.
 //!
-//! [`Plan::unit`](crate::sched::Plan::unit) gives the most urgent object and what is left of it.
+//! [`Plan::unit`] gives the most urgent object and what is left of it.
 //! The paths' views, and the spacing of arrivals learnt from feedback, give T_U of each path (eq.
 //! 2, 7).
 
