@@ -1,5 +1,5 @@
-//! What a local sender's datagrams wait in: until it is known what they are, and until there is a
-//! session.
+//! A local sender's datagrams while they wait: until it is known what they are, and until there is
+//! a session.
 
 use super::entry::Entry;
 use super::inspect::{Content, Inspector};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 /// the server.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Bytes of one sender that wait for a session, as many as may be under way in one; of more the
+/// Bytes of one sender that wait for a session, as many as may be in flight in one; beyond that the
 /// oldest are dropped.
 const MOST: usize = 8 << 20;
 /// What each datagram costs besides its bytes.
@@ -51,10 +51,10 @@ impl Arrived {
     }
 }
 
-/// What a sender's datagrams are taken from, in the order in which they came.
+/// The source of a sender's datagrams, in the order in which they came.
 #[derive(Debug)]
 pub(super) struct Inflow {
-    /// Those that were looked at, waited for a session, or were under way when one ended.
+    /// Datagrams that were inspected, waited for a session, or were in flight when one ended.
     early: VecDeque<Arrived>,
     /// What they cost.
     held: usize,
@@ -92,7 +92,7 @@ impl Inflow {
         Some(first)
     }
 
-    /// Puts back, before all others, what was sent and did not arrive: datagrams, each with how
+    /// Puts back, before all others, datagrams that were sent and did not arrive, each with how
     /// long it has waited.
     pub(super) fn put_back(&mut self, sent: Vec<(Bytes, Duration)>) {
         let now = Instant::now();
@@ -127,7 +127,7 @@ impl Inflow {
         false
     }
 
-    /// Keeps what comes, no longer than for `budget` and no more than [`MOST`], until `there`.
+    /// Keeps what arrives, no longer than for `budget` and no more than [`MOST`], until `there`.
     /// False when the sender is gone.
     pub(super) async fn hold(
         &mut self,

@@ -1,6 +1,6 @@
 //! What has to be done to the system before a tunnel carries anything: addresses, routes,
-//! forwarding, address translation. Either a person does it, who is shown the commands, or this
-//! program does and undoes it.
+//! forwarding, address translation. Either the operator does it and is shown the commands, or this
+//! program does it and undoes it.
 
 use super::hello::Place;
 use super::pool::Pool;

@@ -9,10 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often paths are asked what they have carried; a budget may be exceeded by what a path
-/// carries in that time.
+/// How often the paths' counters are read; a budget may be exceeded by what a path carries in that
+/// time.
 const LOOK: Duration = Duration::from_millis(500);
-/// Looks between two writes of the file: what a crash may forget is what was carried in that time.
+/// Readings between two writes of the file: a crash forgets at most what was carried in that time.
 const SAVE: u32 = 20;
 /// Bytes of IPv6, UDP and QUIC headers around a datagram of a path, which the operator who bills
 /// for them counts too.
@@ -34,7 +34,7 @@ struct State {
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     bytes: u64,
-    /// The path stands by whatever it has carried.
+    /// The path stands by, whatever it has carried.
     standby: bool,
     /// It stands by because of what it has carried.
     over: bool,
@@ -79,7 +79,7 @@ impl State {
 }
 
 impl<M: Manage> Metered<M> {
-    /// A session with these paths, of which `ledger` knows what they have carried before.
+    /// A session with these paths; `ledger` knows what they have carried before.
     pub fn new(session: M, paths: &[PathSpec], ledger: Ledger) -> Self {
         let mut state = State {
             ledger,
@@ -319,7 +319,8 @@ mod tests {
         called.session.asked();
         called.look(month("2026-11")).await;
         assert_eq!(called.session.asked(), []);
-        // Put to rest by its number while it is over, it rests in the next month, too.
+        // Put on standby by its number while it is over its budget, it stands by in the next month,
+        // too.
         let id = called.status().await.sessions[0].paths[0].id.to_string();
         called.set_standby(&id, true).await.unwrap();
         called.session.asked();

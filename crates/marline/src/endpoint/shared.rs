@@ -1,4 +1,4 @@
-//! The session behind its lock, and who waits for what.
+//! The session behind its lock, and the tasks that wait for it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -45,7 +45,7 @@ const ENDS: usize = 64;
 /// A path that the session has.
 #[derive(Debug)]
 pub(super) struct PathNote {
-    /// What people call it.
+    /// The name that `marline status` shows.
     pub(super) name: String,
     pub(super) state: PathState,
     pub(super) carrier: CarrierKind,
@@ -149,7 +149,7 @@ impl State {
         self.flows.entry(flow).or_default().write = Some(cx.waker().clone());
     }
 
-    /// Takes what there is to learn about a flow's target, or has it learnt later.
+    /// Takes the latest report on a flow's target rate, or has the task woken when there is one.
     pub(super) fn target_news(&mut self, flow: FlowId, cx: &Context<'_>) -> Option<TargetNews> {
         let waiting = self.flows.entry(flow).or_default();
         let news = waiting.news.take();
@@ -275,7 +275,7 @@ impl State {
         }
     }
 
-    /// Wakes whom an event concerns.
+    /// Wakes the tasks that an event concerns.
     pub(super) fn on_event(&mut self, event: Event) {
         match event {
             Event::FlowOpened(flow) if self.refuses => {
