@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
-/// At most so many connections; the least recently active one gives way. Clones are one.
+/// At most this number of connections; the least recently active one gives way. Clones are one.
 #[derive(Debug, Clone)]
 pub struct Lru {
     most: usize,

@@ -1,4 +1,12 @@
 //! A stream of bytes that travels as a flow of objects.
+//!
+//! The bytes are cut where they say that something ends, a TLS record or an HTTP response, and
+//! otherwise where the writer pauses; no byte waits for an object to be complete. Objects are
+//! numbered as they are cut; the far end puts them together by number and in no other way, and the
+//! empty object is the end: a flow that ends without it was given up. So a wrong cut costs a plan
+//! and never a byte. At most 4 MiB are sent ahead of what is known to have arrived, and at most 8
+//! MiB wait for an earlier object; more means that the peer is broken. The `Priority` header of a
+//! response (RFC 9218) sets the priority of the whole flow while that response lasts.
 
 use std::io;
 use std::pin::Pin;
@@ -14,16 +22,18 @@ use crate::proxy::objects::{Cutter, Order};
 
 /// Longest part of an object that is sent as one (bytes).
 const PIECE: usize = 64 << 10;
-/// What may be under way, not known to have arrived (bytes): what waits at the other end for an earlier object is at
-/// most as much.
+/// What may be under way, not known to have arrived (bytes): what waits at the other end for an
+/// earlier object is at most as much.
 const AHEAD: u64 = 4 << 20;
 /// What may wait here for an earlier object; more than any faithful end sends ahead.
 const WAITING: usize = 8 << 20;
 
-/// A reliable stream of bytes over a flow of objects, which are cut where the bytes say that something ends: a TLS
-/// record, an HTTP response. It behaves as [`marline::endpoint::Stream`] does.
+/// A reliable stream of bytes over a flow of objects, which are cut where the bytes say that
+/// something ends: a TLS record, an HTTP response. It behaves as [`marline::endpoint::Stream`]
+/// does.
 ///
-/// Objects follow each other by their numbers, and the empty one is the end: a flow that ends without it was given up.
+/// Objects follow each other by their numbers, and the empty one is the end: a flow that ends
+/// without it was given up.
 #[derive(Debug)]
 pub struct ObjectStream {
     units: Units,

@@ -8,10 +8,11 @@ use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
 /// Leaves the choice of the scheduler to the session.
 pub const AUTO: &str = "auto";
 
-/// The scheduler that `text` chooses, `NAME` or `NAME:KEY=VALUE:...`, which must serve flows of `kind`; `None` for [`AUTO`].
+/// The scheduler that `text` chooses, `NAME` or `NAME:KEY=VALUE:...`, which must serve flows of
+/// `kind`; `None` for [`AUTO`].
 ///
 /// # Errors
-/// When there is none, it does not serve that kind, or an option is wrong; with the mend.
+/// When there is none, it does not serve that kind, or an option is wrong; with the hint.
 pub fn scheduler(text: &str, kind: FlowKind) -> Result<Option<Choice>, Problem> {
     if text == AUTO {
         return Ok(None);

@@ -122,8 +122,9 @@ async fn of_tunnel<S: ByteFlow>(flow: S, role: Role, visitor: Option<&Visitor>) 
     }
 }
 
-/// Carries the flow of a client's live entry. A stream has no end to wait for when the server stops: it goes on until its
-/// session is over, so that its client knows what to send over the next one.
+/// Carries the flow of a client's live entry. A stream has no end to wait for when the server
+/// stops: it goes on until its session is over, so that its client knows what to send over the next
+/// one.
 fn spawn_live<S: Send + 'static, P: PacketFlow>(
     flow: IncomingFlow<S, P>,
     name: LiveName,

@@ -138,7 +138,8 @@ impl Tunnel for Client {
     }
 
     fn room(&self) -> Option<usize> {
-        /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long a session lasts.
+        /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long
+        /// a session lasts.
         const OVERHEAD: usize = 40;
         let paths = self.current().ok()?.stats().paths;
         let least = paths.iter().map(|path| path.max_datagram).min()?;

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a file so that after a crash it holds the old or the new bytes; its folder is made when there is none.
+/// Writes a file so that after a crash it holds the old or the new bytes; its folder is made when
+/// there is none.
 ///
 /// # Errors
 /// What the system said.

@@ -33,9 +33,10 @@ impl Rng {
 
     /// The sub-stream called `name`.
     ///
-    /// It depends on the seed and the name alone, not on how much was drawn before. Small seeds and names that differ
-    /// in their first byte may meet: seed 1 and "2x" have the stream of seed 2 and "1x". Where many seeds meet many
-    /// names, take these from a stream that has a name of its own.
+    /// It depends on the seed and the name alone, not on how much was drawn before. Small seeds and
+    /// names that differ in their first byte may meet: seed 1 and "2x" have the stream of seed 2
+    /// and "1x". Where many seeds meet many names, take these from a stream that has a name of its
+    /// own.
     pub fn stream(&self, name: &str) -> Self {
         // FNV-1a, then one SplitMix64 step, so that names that differ in one bit part at once.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.seed;

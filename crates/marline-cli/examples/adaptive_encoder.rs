@@ -1,4 +1,4 @@
-//! An encoder that makes what the links carry: `cargo run --release -p marline --example adaptive_encoder [-- SECONDS]`.
+//! An encoder that makes what the links carry: `cargo run --release -p marline-cli --example adaptive_encoder [-- SECONDS]`.
 //!
 //! A client and a server in one process, between them two emulated links that lose packets, and one of which loses most
 //! of its capacity for a while. The encoder says what rate it makes ([`Packets::set_target`]) and listens

@@ -1,4 +1,4 @@
-//! A remote renderer that asks how much it may encode: `cargo run --release -p marline --example ar_frames`.
+//! A remote renderer that asks how much it may encode: `cargo run --release -p marline-cli --example ar_frames`.
 //!
 //! Forty frames a second over two emulated links whose capacity is drawn anew every 25 ms; a frame is worth nothing 35 ms
 //! after it was rendered. Before each the renderer asks [`Blocks::capacity`] for the largest block that is on time with a

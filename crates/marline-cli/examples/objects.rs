@@ -1,7 +1,7 @@
 //! A wall of photos over two emulated links: thumbnails first, each picture after its thumbnail.
 //!
 //! ```sh
-//! cargo run --release -p marline --example objects
+//! cargo run --release -p marline-cli --example objects
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints what arrives")]
 

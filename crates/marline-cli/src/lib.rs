@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `commands/` | one file a subcommand |
 //! | `config/` | what the user wrote, where, and what the program accepts |
-//! | `control/` | the control socket: what a running program tells, and what it is asked to change |
+//! | `control/` | the control socket: what a running program reports, and how it is changed |
 //! | `metrics/` | the same for Prometheus |
 //! | `budget/` | what metered paths may carry in a month |
 

@@ -7,11 +7,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// So many generators at once: a register of 128 bits has room for their words.
+/// Number of generators that run at once: a register of 128 bits has room for their words.
 const LANES: usize = 4;
 
-/// `L` generators TinyMT32 side by side, RFC 8682: each step needs the result of the one before, so that one alone
-/// leaves most of a core idle.
+/// `L` generators TinyMT32 side by side, RFC 8682: each step needs the result of the one before, so
+/// that one alone leaves most of a core idle.
 #[derive(Clone, Debug)]
 struct TinyMt32<const L: usize> {
     state: [[u32; L]; 4],
@@ -99,7 +99,7 @@ impl Successive {
         let first = key - lane as u16;
         let mut each = self.drawn.len() / LANES;
         if self.first != first || each < count {
-            // A window that grows meanwhile shall not make them be drawn anew each time.
+            // A window that grows meanwhile shall not make them be drawn again each time.
             each = count.next_multiple_of(STEP);
             (self.first, self.drawn) = (first, draw(first, each));
         }
@@ -107,7 +107,7 @@ impl Successive {
     }
 }
 
-/// Coefficients are drawn in multiples of so many.
+/// Coefficients are drawn in multiples of this number.
 const STEP: usize = 32;
 
 /// `each` coefficients of each of the keys from `first` on.

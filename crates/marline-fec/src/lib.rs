@@ -2,7 +2,7 @@
 //!
 //! | module | is |
 //! | --- | --- |
-//! | [`stream`] | repairs a stream as it flows: random combinations of a sliding window (RFC 8681) |
+//! | [`stream`] | repairs a stream: random combinations of a sliding window (RFC 8681) |
 //! | [`block`] | repairs a block: any k of its symbols bring it back |
 //! | [`analysis`] | what the streaming code costs and gives, in numbers |
 //! | [`gf256`] | the arithmetic under both, with kernels for what the CPU has |

@@ -17,7 +17,7 @@ pub struct LinkConfig {
     pub capacity: Capacity,
     /// Propagation delay.
     pub delay: Delay,
-    /// When a random delay is drawn anew.
+    /// When a random delay is drawn again.
     pub redraw: Redraw,
     /// Lets a packet arrive before one that left earlier. By default arrival times never decrease:
     /// a packet whose delay was drawn too short arrives together with its predecessor.

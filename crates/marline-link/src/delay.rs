@@ -41,7 +41,7 @@ impl Default for Delay {
     }
 }
 
-/// When a random [`Delay`] is drawn anew.
+/// When a random [`Delay`] is drawn again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Redraw {
     /// For each packet.

@@ -27,7 +27,8 @@ pub enum Loss {
 
 impl Loss {
     /// Losses that come in bursts of `burst` packets on average (at least 1) and take a share
-    /// `rate` (0 to 1, exclusive) of all packets: Gilbert's model, in which the bad state loses everything.
+    /// `rate` (0 to 1, exclusive) of all packets: Gilbert's model, in which the bad state loses
+    /// everything.
     pub fn in_bursts(rate: f64, burst: f64) -> Self {
         let to_good = 1.0 / burst;
         Self::GilbertElliott {

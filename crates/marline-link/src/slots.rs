@@ -1,6 +1,6 @@
 use marline_base::Rng;
 
-/// A process that is drawn anew for every numbered slot.
+/// A process that is drawn again for every numbered slot.
 ///
 /// Every slot has a generator of its own, so that a value depends on nothing but the slot, and
 /// idle hours cost nothing.

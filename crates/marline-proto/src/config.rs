@@ -35,6 +35,11 @@ pub(crate) const MAX_REPAIR_BUDGET: f64 = 16.0;
 /// | symbols of a coded flow | 2 × [`code_window`](Self::code_window) of 1500 bytes for each of [`code_flows`](Self::code_flows), and as much for their equations; `code_window` of them for each flow that is coded here |
 /// | paths | 16 at once; the ids of the last 32 that were removed |
 ///
+/// A stream holds at most `flow_window` / 256 + 64 pieces out of order. A message of a packets flow
+/// counts at least 64 bytes of `flow_window`, whole or in parts. A unit that is not settled costs
+/// some 100 bytes. Pieces below 512 bytes are copied, so that none keeps its datagram alive. A peer
+/// that breaks the protocol ends the session; unauthenticated bytes never reach it.
+///
 /// Events are bounded by what datagrams bring between two calls of
 /// [`poll_event`](crate::Session::poll_event).
 #[derive(Clone, Debug, PartialEq)]

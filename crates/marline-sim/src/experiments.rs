@@ -30,7 +30,8 @@ pub fn all() -> Vec<Experiment> {
     found
 }
 
-/// What the names of measured traces begin with in scenario files. They do not come with the program.
+/// What the names of measured traces begin with in scenario files. They do not come with the
+/// program.
 const TRACES: &str = "traces/";
 
 impl Experiment {

@@ -110,7 +110,7 @@ impl World {
         }
     }
 
-    /// Cuts a path's wire in one or both directions, or mends it. What waits in the queue of a
+    /// Cuts a path's wire in one or both directions, or restores it. What waits in the queue of a
     /// link that is cut is lost; what has left it arrives.
     pub fn set_dark(&mut self, path: PathId, up: bool, down: bool) {
         if let Some(link) = self.engine.link_of(0, path) {
@@ -165,7 +165,7 @@ impl World {
             let more = self.advance(limit);
             for end in [End::Client, End::Server] {
                 while let Some(event) = self.session(end).poll_event() {
-                    // Whoever hears of it may use either session.
+                    // The receiver of the event may use either session.
                     self.touch_both();
                     on_event(self, end, event);
                 }

@@ -1,4 +1,9 @@
-//! One path as it is configured: `LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME]`.
+//! One path as it is configured:
+//!
+//! ```text
+//! LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT]
+//!      [,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME]
+//! ```
 
 use crate::carrier::{Bind, CarrierChoice};
 use crate::identity::HostPort;
@@ -177,7 +182,8 @@ fn default_name(local: &Bind, server: Option<&HostPort>) -> String {
     let local = local_text(local);
     match server {
         None => local,
-        // Two paths may leave by the same local address to different relays; their names must differ too.
+        // Two paths may leave by the same local address to different relays; their names must
+        // differ too.
         Some(server) => format!("{local}/{server}"),
     }
 }

@@ -4,7 +4,8 @@
 //! version (1) = 1 | protocol (1): 6 TCP, 17 UDP | port (2), big endian | host type (1) | host
 //! host type 4: IPv4 address (4) | 6: IPv6 address (16) | 0: name (1 to 254), to the end
 //! ```
-//! Every target has exactly one encoding: names are lower case, and an address is never written as a name.
+//! Every target has exactly one encoding: names are lower case, and an address is never written as
+//! a name.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use marline_base::text::{self, Problem};
@@ -34,7 +35,8 @@ pub enum Protocol {
 pub enum Host {
     /// An address.
     Ip(IpAddr),
-    /// A name, which the server resolves. Lower case, letters, digits, hyphens and underscores in labels of 1 to 63.
+    /// A name, which the server resolves. Lower case, letters, digits, hyphens and underscores in
+    /// labels of 1 to 63.
     Name(String),
 }
 

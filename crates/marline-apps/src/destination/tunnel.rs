@@ -1,7 +1,8 @@
 //! The part of a tunnel that a flow is for:
 //!
 //! ```text
-//! version (1) = 3 | role (1): 0 lease, 1 common, 2 conversation, 3 standing | of a lease: largest packet (2)
+//! version (1) = 3 | role (1): 0 lease, 1 common, 2 conversation, 3 standing
+//!   | of a lease: largest packet (2)
 //! ```
 
 use bytes::Bytes;

@@ -4,7 +4,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Calls `act` whenever it is `due`, which is asked anew after each call and whenever it `changed`. Never completes.
+/// Calls `act` whenever it is `due`, which is asked again after each call and whenever it
+/// `changed`. Never completes.
 pub(super) async fn act_in_time(
     changed: &Notify,
     due: impl Fn() -> Option<Instant>,
@@ -25,7 +26,7 @@ pub(super) async fn act_in_time(
     }
 }
 
-/// So long ago.
+/// This long ago.
 pub(super) fn before(waited: Duration) -> Instant {
     let now = Instant::now();
     now.checked_sub(waited).unwrap_or(now)

@@ -1,4 +1,5 @@
-//! Objects taken apart into the datagrams that they were made of, in the order in which those were sent.
+//! Objects taken apart into the datagrams that they were made of, in the order in which those were
+//! sent.
 
 use super::grouping::HEAD;
 use crate::proxy::objects::Order;
@@ -8,21 +9,22 @@ use std::collections::VecDeque;
 /// Most bytes that wait for an earlier object.
 const WAITING: usize = 8 << 20;
 
-/// So many objects are refused at a time, which costs the session a look at all that arrives; the rest is
-/// only passed over.
+/// Most objects refused at a time: each costs the session a look at all that arrives. The others
+/// are only skipped.
 const REFUSED: usize = 1 << 6;
 
-/// Pieces of objects in, datagrams out. Objects go by their numbers; what will not come is passed over, and so is what
-/// more than [`WAITING`] bytes have waited for.
+/// Takes pieces of objects, yields datagrams. Objects go by their numbers; those that will not come
+/// are skipped, and so are those for which more than [`WAITING`] bytes have waited.
 #[derive(Debug)]
 pub(super) struct Arriving {
     order: Order,
-    /// Pieces whose turn it is, with the objects that they are of. They are taken apart when their datagrams are asked
-    /// for: an empty datagram has two bytes here, and by itself many times that.
+    /// Pieces whose turn it is, with the objects that they are of. They are taken apart when their
+    /// datagrams are asked for: an empty datagram has two bytes here, and by itself many times
+    /// that.
     ready: VecDeque<(u64, Bytes)>,
-    /// The object that `open` is of.
+    /// The object that `open` belongs to.
     object: u64,
-    /// What is being taken apart: the end of an object's pieces so far.
+    /// The end of an object's pieces that is being taken apart.
     open: BytesMut,
 }
 
@@ -38,9 +40,10 @@ impl Default for Arriving {
 }
 
 impl Arriving {
-    /// Takes the next piece of an object; returns objects that are not waited for any more, to be refused.
+    /// Takes the next piece of an object; returns the objects that are given up, to be refused.
     pub(super) fn push(&mut self, number: u64, data: Bytes, last: bool) -> Vec<u64> {
-        // What comes of an object that was passed over is of no use; that too much waits is seen below.
+        // Pieces of an object that was skipped are of no use; the check below sees when too much
+        // waits.
         let _ = self.order.push(number, data, last);
         self.settle()
     }
@@ -51,7 +54,7 @@ impl Arriving {
         self.settle()
     }
 
-    /// Nothing more will come: nothing is waited for any more.
+    /// Nothing more will arrive: whatever waits is handed over.
     pub(super) fn let_go(&mut self) {
         while !self.order.is_empty() {
             let _passed = self.order.pass();
@@ -59,7 +62,7 @@ impl Arriving {
         }
     }
 
-    /// Takes what is there, and gives up what too much waits for.
+    /// Takes what is there, and gives up objects for which too much waits.
     fn settle(&mut self) -> Vec<u64> {
         let mut given_up = Vec::new();
         self.take();
@@ -87,7 +90,7 @@ impl Arriving {
         }
     }
 
-    /// The datagram at the beginning of what is open, if it is whole.
+    /// The datagram at the beginning of `open`, if it is whole.
     fn cut(&mut self) -> Option<Bytes> {
         let head = self.open.first_chunk::<HEAD>()?;
         let length = usize::from(u16::from_be_bytes(*head));
@@ -148,7 +151,7 @@ mod tests {
         assert_eq!(all(&mut arriving), ["one", ""]);
         arriving.push(0, first.slice(9..), false);
         assert_eq!(all(&mut arriving), ["three"]);
-        // The end is told by itself.
+        // The end is reported by itself.
         arriving.push(0, Bytes::new(), true);
         assert_eq!(all(&mut arriving), ["four"]);
     }

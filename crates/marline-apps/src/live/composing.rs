@@ -10,10 +10,10 @@ use bytes::{Bytes, BytesMut};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a datagram waits for others that leave with it: what an encoder writes at once arrives within this time, and
-/// is planned as one.
+/// How long a datagram waits for others that leave with it: what an encoder writes at once arrives
+/// within this time, and is planned as one.
 const GATHER: Duration = Duration::from_millis(3);
-/// So much (bytes) waits for nothing.
+/// This much (bytes) does not wait.
 const PART: usize = 32 << 10;
 /// Urgency (RFC 9218) of units at which a decoder can start, and of all others.
 const RANDOM_ACCESS: u8 = 2;
@@ -32,10 +32,10 @@ pub(super) struct Part {
     pub(super) data: Bytes,
 }
 
-/// Cuts one direction of a flow into objects. Nothing waits for an object to be complete: what has come leaves after
-/// [`GATHER`], and the end is told when it shows. An object that does not end by itself does after `patience`, or with
-/// [`LONGEST`] bytes; datagrams of no medium that is understood belong to the object that is open, or are one for as long
-/// as they come together.
+/// Cuts one direction of a flow into objects. Nothing waits for an object to be complete: what has
+/// come leaves after [`GATHER`], and the end is reported when it shows. An object that does not end
+/// by itself does after `patience`, or with [`LONGEST`] bytes; datagrams of no medium that is
+/// understood belong to the object that is open, or are one for as long as they come together.
 #[derive(Debug)]
 pub(super) struct Composer {
     patience: Duration,
@@ -92,7 +92,8 @@ impl Composer {
         }
     }
 
-    /// Takes a datagram; what leaves now, at most the end of an object and the beginning of the next.
+    /// Takes a datagram; what leaves now, at most the end of an object and the beginning of the
+    /// next.
     pub(super) fn push(&mut self, now: Instant, datagram: &[u8]) -> Vec<Part> {
         let mut parts = Vec::new();
         let bounds = self.framing.look(datagram);

@@ -75,14 +75,16 @@ impl Entry {
         })
     }
 
-    /// A datagram of a local program was dropped while it had no flow; an earlier one may have counted it.
+    /// A datagram of a local program was dropped while it had no flow; an earlier one may have
+    /// counted it.
     pub(super) fn refuse(&self, counted: bool) {
         let sent = &mut self.flows().ended.sent;
         sent.datagrams += u64::from(!counted);
         sent.refused += 1;
     }
 
-    /// Says once that the other end closed a flow, which an entry without its like there does at once.
+    /// Says once that the other end closed a flow, which an entry without its like there does at
+    /// once.
     pub(super) fn complain_of_end(&self) {
         if !self.complained.swap(true, Ordering::Relaxed) {
             tracing::warn!(

@@ -1,4 +1,5 @@
-//! A flow of blocks as a flow of datagrams: frames go as blocks and come out as the datagrams that they were made of.
+//! A flow of blocks as a flow of datagrams: frames go as blocks and come out as the datagrams that
+//! they were made of.
 
 use super::alarm::{act_in_time, before};
 use super::grouping::{Group, Grouper, cut, cut_all};
@@ -27,8 +28,8 @@ const WATCHED: usize = 1 << 15;
 
 /// Frames over all paths of a session.
 ///
-/// A frame is given up at its deadline by the sender; one that is whole later is handed over all the same, for receivers
-/// of RTP know better what it is worth.
+/// A frame is given up at its deadline by the sender; one that is whole later is handed over all
+/// the same, for receivers of RTP know better what it is worth.
 #[derive(Debug)]
 pub struct Frames {
     flow: Blocks,
@@ -40,8 +41,8 @@ pub struct Frames {
     unwritten: Mutex<Vec<Group>>,
     /// Something changed in `open`.
     changed: Notify,
-    /// What is left of the block that came last. Datagrams are cut off it when they are asked for: an empty one has two
-    /// bytes there, and by itself many times that.
+    /// What is left of the block that came last. Datagrams are cut off it when they are asked for:
+    /// an empty one has two bytes there, and by itself many times that.
     arrived: Mutex<Bytes>,
 }
 

@@ -1,4 +1,5 @@
-//! Where the units of a medium begin and end in its datagrams: video frames of RTP, PES packets of MPEG-TS.
+//! Where the units of a medium begin and end in its datagrams: video frames of RTP, PES packets of
+//! MPEG-TS.
 
 use super::mpegts::is_transport;
 use super::pes::PesBegins;
@@ -19,9 +20,10 @@ pub(super) struct Bounds {
 
 /// Follows one direction of a flow.
 ///
-/// RTP packets of one source and timestamp are a frame, whose last packet has the marker (RFC 3550 section 5.1). A PES
-/// packet of MPEG-TS, bare or in RTP (RFC 2250), begins with the datagram in which it does: what else is in that datagram,
-/// the end of the one before for example, belongs to it.
+/// RTP packets of one source and timestamp are a frame, whose last packet has the marker (RFC 3550
+/// section 5.1). A PES packet of MPEG-TS, bare or in RTP (RFC 2250), begins with the datagram in
+/// which it does: what else is in that datagram, the end of the one before for example, belongs to
+/// it.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     frame: Option<(u32, u32)>,

@@ -25,9 +25,10 @@ pub(super) struct Group {
     pub(super) block: Bytes,
 }
 
-/// Puts datagrams together: RTP packets of one source that have one timestamp are one frame (RFC 3550 section 5.1),
-/// which is complete with the packet that has the marker, or when a packet of the source with another timestamp comes, or
-/// when it has waited too long. Sources that share a port do not disturb each other. What is not RTP is complete by itself.
+/// Puts datagrams together: RTP packets of one source that have one timestamp are one frame (RFC
+/// 3550 section 5.1), which is complete with the packet that has the marker, or when a packet of
+/// the source with another timestamp comes, or when it has waited too long. Sources that share a
+/// port do not disturb each other. What is not RTP is complete by itself.
 #[derive(Debug)]
 pub(super) struct Grouper {
     patience: Duration,
@@ -248,7 +249,8 @@ pub(super) mod tests {
             prop_assert!(total <= bytes.len());
         }
 
-        /// Whatever comes, it comes out again, each datagram once; those of one kind in their order.
+        /// Whatever comes, it comes out again, each datagram once; those of one kind in their
+        /// order.
         #[test]
         fn nothing_is_lost_or_made_up(
             kinds in proptest::collection::vec((0u8..3, 0u32..4, any::<bool>()), 0..60),

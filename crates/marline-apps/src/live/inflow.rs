@@ -1,4 +1,5 @@
-//! What a local sender's datagrams wait in: until it is known what they are, and until there is a session.
+//! A local sender's datagrams while they wait: until it is known what they are, and until there is
+//! a session.
 
 use super::entry::Entry;
 use super::inspect::{Content, Inspector};
@@ -12,16 +13,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// How long a sender's datagrams are dropped after its flow could not be opened or was closed by the server.
+/// How long a sender's datagrams are dropped after its flow could not be opened or was closed by
+/// the server.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Bytes of one sender that wait for a session, as many as may be under way in one; of more the oldest are dropped.
+/// Bytes of one sender that wait for a session, as many as may be in flight in one; beyond that the
+/// oldest are dropped.
 const MOST: usize = 8 << 20;
 /// What each datagram costs besides its bytes.
 const COST: usize = 128;
 
-/// A medium is recognised within this time from a sender's first datagram and by so many of them, or not at all: RTP
-/// needs two packets in sequence.
+/// A medium is recognised within this time from a sender's first datagram and by this number of
+/// them, or not at all: RTP needs two packets in sequence.
 const RECOGNISE: Duration = Duration::from_millis(50);
 const FIRST: usize = 4;
 
@@ -48,10 +51,10 @@ impl Arrived {
     }
 }
 
-/// What a sender's datagrams are taken from, in the order in which they came.
+/// The source of a sender's datagrams, in the order in which they came.
 #[derive(Debug)]
 pub(super) struct Inflow {
-    /// Those that were looked at, waited for a session, or were under way when one ended.
+    /// Datagrams that were inspected, waited for a session, or were in flight when one ended.
     early: VecDeque<Arrived>,
     /// What they cost.
     held: usize,
@@ -72,7 +75,8 @@ impl Inflow {
         self.early.push_back(arrived);
     }
 
-    /// Waits for the next datagram and leaves it where it is; `None` when no more will come. Cancel safe.
+    /// Waits for the next datagram and leaves it where it is; `None` when no more will come. Cancel
+    /// safe.
     pub(super) async fn first(&mut self) -> Option<&mut Arrived> {
         if self.early.is_empty() {
             let arrived = self.rest.recv().await?;
@@ -88,7 +92,8 @@ impl Inflow {
         Some(first)
     }
 
-    /// Puts back, before all others, what was sent and did not arrive: datagrams, each with how long it has waited.
+    /// Puts back, before all others, datagrams that were sent and did not arrive, each with how
+    /// long it has waited.
     pub(super) fn put_back(&mut self, sent: Vec<(Bytes, Duration)>) {
         let now = Instant::now();
         for (datagram, waited) in sent.into_iter().rev() {
@@ -122,8 +127,8 @@ impl Inflow {
         false
     }
 
-    /// Keeps what comes, no longer than for `budget` and no more than [`MOST`], until `there`. False when the sender
-    /// is gone.
+    /// Keeps what arrives, no longer than for `budget` and no more than [`MOST`], until `there`.
+    /// False when the sender is gone.
     pub(super) async fn hold(
         &mut self,
         there: impl Future<Output = ()>,
@@ -158,7 +163,8 @@ impl Inflow {
         }
     }
 
-    /// Refuses what comes for a while: a flow that cannot be opened is not asked for again with every datagram.
+    /// Refuses what comes for a while: a flow that cannot be opened is not asked for again with
+    /// every datagram.
     pub(super) async fn refuse(mut self, entry: &Entry) {
         sleep(RETRY).await;
         self.rest.close();

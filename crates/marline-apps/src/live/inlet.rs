@@ -1,4 +1,5 @@
-//! The client's side: datagrams of local programs into flows, one for each sender, and what comes back to the sender.
+//! The client's side: datagrams of local programs go into flows, one for each sender, and answers
+//! go back to the sender.
 
 use super::entry::{Entry, Running};
 use super::inflow::{Arrived, Inflow};
@@ -37,9 +38,9 @@ struct Inlet {
     entry: Arc<Entry>,
     options: OpenOptions,
     latency: Duration,
-    /// Video frames go as blocks.
+    /// Video frames travel as blocks.
     frames: Option<FrameTerms>,
-    /// Frames and PES packets go as objects, opened so.
+    /// Frames and PES packets travel as objects, in flows opened with these options.
     objects: AsObjects,
     of_objects: OpenOptions,
 }
@@ -183,8 +184,8 @@ async fn carry<T: Tunnel>(
     }
 }
 
-/// Carries what `peer` sends until either side ends it or it has been quiet for long. What was under way when the session
-/// ended is back in `waiting` then.
+/// Carries what `peer` sends until either side ends the flow or it has been quiet for long. What
+/// was in flight when the session ended is back in `waiting` then.
 async fn exchange<P: PacketFlow>(
     flow: Arc<P>,
     inlet: &Inlet,
@@ -236,7 +237,7 @@ async fn exchange<P: PacketFlow>(
         () = idle.expired() => false,
         () = steer(&inlet.entry, flow.as_ref(), &running) => false,
     };
-    // What had arrived before it was known that no more can be sent.
+    // What arrived before the flow was known to be over.
     while let Ok(Some(message)) = timeout(Duration::ZERO, flow.recv()).await {
         hand_over(message).await;
     }
@@ -244,7 +245,7 @@ async fn exchange<P: PacketFlow>(
     match end {
         FlowEnd::Session => waiting.put_back(flow.unsettled()),
         FlowEnd::Closed => {
-            // It is not known to be there, and will not be.
+            // It is not known to have arrived, and that will not become known.
             running.refused(flow.unsettled().len() as u64);
             if begun.elapsed() < AT_ONCE {
                 entry.complain_of_end();
@@ -255,7 +256,7 @@ async fn exchange<P: PacketFlow>(
     end
 }
 
-/// Tells the flow its target, and people how it fares. Never completes.
+/// Gives the flow its target rate, and reports how it fares. Never completes.
 async fn steer<P: PacketFlow>(entry: &Entry, flow: &P, running: &Running) {
     let mut target = entry.target();
     loop {
@@ -304,7 +305,7 @@ mod tests {
     use crate::live::LiveName;
     use std::sync::Mutex;
 
-    /// Notes how long what is sent had waited.
+    /// Notes how long sent datagrams had waited.
     #[derive(Default)]
     struct Noted(Mutex<Vec<Duration>>);
 
@@ -323,7 +324,7 @@ mod tests {
         }
     }
 
-    // So long that a busy machine is not what is tested.
+    // Long enough that a busy machine is not what is tested.
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn inlet() -> Inlet {
@@ -384,7 +385,8 @@ mod tests {
         );
     }
 
-    /// It has ended after it took so many messages, and none of them is known to be at the other end.
+    /// It has ended after it took this number of messages, and none of them is known to be at the
+    /// other end.
     struct Ended {
         session_over: bool,
         room: usize,
@@ -457,7 +459,7 @@ mod tests {
     #[tokio::test]
     async fn answers_that_had_come_when_the_flow_ended_are_handed_over() {
         let (socket, peer) = local().await;
-        // Which of both halves is looked at first is left to chance.
+        // Which of the two halves is polled first is random.
         for _ in 0..20 {
             let inlet = inlet();
             let (_sender, mut waiting) = inflow([arrived(1)]);

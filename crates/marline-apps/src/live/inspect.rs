@@ -1,6 +1,7 @@
 //! What is in the datagrams of one direction of a flow, and whether it is whole.
 //!
-//! Nothing is changed or held back by it: what is not understood, SRT and the rest, passes as it is.
+//! Nothing is changed or held back by it: what is not understood, SRT and the rest, passes as it
+//! is.
 
 use super::mpegts::{Continuity, is_transport};
 use super::rtp::{Header, Sources, Verdict};
@@ -33,7 +34,7 @@ impl Content {
     }
 }
 
-/// What the content's own numbers say. In packets of RTP, but for `continuity_errors`.
+/// What the content's own numbers say. In packets of RTP, except for `continuity_errors`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Wholeness {
     /// Numbers that are missing.

@@ -1,5 +1,5 @@
-//! A flow of objects as a flow of datagrams: frames and PES packets go as objects and come out as the datagrams that they
-//! were made of, in order.
+//! A flow of objects as a flow of datagrams: frames and PES packets go as objects and come out as
+//! the datagrams that they were made of, in order.
 
 use super::alarm::{act_in_time, before};
 use super::arriving::Arriving;
@@ -19,20 +19,22 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// An object that does not end by itself does after this part of its lifetime, and without one after that time.
+/// An object that does not end by itself does after this part of its lifetime, and without one
+/// after that time.
 const PATIENCE: u32 = 4;
 const NO_LIFETIME: Duration = Duration::from_millis(100);
 /// Objects whose lifetime is watched at a time: as many as a session lets be under way.
 const WATCHED: usize = 1 << 15;
-/// Codes with which the other end hears that an object was given up at the end of its lifetime or for lack of room, and
-/// that one is not waited for any more.
+/// Codes with which the other end learns that an object was given up at the end of its lifetime or
+/// for lack of room, and that one is not waited for any more.
 const EXPIRED: u64 = 1;
 const UNWANTED: u64 = 2;
 
 /// A medium over all paths of a session.
 ///
-/// An object is given up by its sender when its lifetime is over; the other end, which hands datagrams over in the order
-/// in which they were sent, goes on without it as soon as it hears that.
+/// An object is given up by its sender when its lifetime is over; the other end, which hands
+/// datagrams over in the order in which they were sent, goes on without it as soon as it learns
+/// that.
 #[derive(Debug)]
 pub struct Media {
     flow: Objects,

@@ -83,9 +83,9 @@ struct State {
     sent: Side,
     received: Side,
     refused: u64,
-    /// Whether the paths carry what is needed is looked after,
+    /// Whether the session watches that the paths carry the target rate,
     watched: bool,
-    /// and what they carry, while that is less.
+    /// and the rate that they carry while that is less.
     capacity: Option<Rate>,
     /// The session's counters when they were last seen.
     counters: FlowCounters,
@@ -132,7 +132,8 @@ impl Meter {
         self.state().sent.count(datagram);
     }
 
-    /// So many were not given to the session, or are left in a flow that the server has closed.
+    /// Adds datagrams that were not given to the session, or are left in a flow that the server has
+    /// closed.
     pub(super) fn refused(&self, datagrams: u64) {
         self.state().refused += datagrams;
     }
@@ -142,7 +143,8 @@ impl Meter {
         self.state().received.count(datagram);
     }
 
-    /// Whether the paths carry what is needed is looked after from now on, or not; nothing is known of it yet.
+    /// From now on the session watches whether the paths carry the target rate, or no longer;
+    /// nothing is known yet.
     pub(super) fn watch(&self, watched: bool) {
         let mut state = self.state();
         (state.watched, state.capacity) = (watched, None);
@@ -152,7 +154,7 @@ impl Meter {
         self.state().watched
     }
 
-    /// Something was learnt about that.
+    /// The session reported on the target rate.
     pub(super) fn target(&self, news: Option<TargetNews>) {
         self.state().capacity = match news {
             Some(TargetNews::Below { capacity }) => Some(capacity),
@@ -185,7 +187,7 @@ impl Meter {
         all.repaired += counters.repaired_symbols;
         all.lost += counters.peer_missed.saturating_sub(counters.peer_late);
         all.late += counters.peer_late;
-        // A peer may tell anything.
+        // A peer may report anything.
         all.duplicated = all.duplicated.saturating_add(counters.peer_duplicates);
         let all = &mut sum.received;
         all.datagrams += received.datagrams;
@@ -217,7 +219,7 @@ pub(super) struct Sum {
     /// Bytes that left for the first time, and again.
     pub(super) source_bytes: u64,
     pub(super) repeated_bytes: u64,
-    /// Whether one of them gets what it needs is looked after.
+    /// Whether the session watches the target rate of one of them.
     pub(super) watched: bool,
     /// The least that the paths carry for one of them, while that is below its target.
     pub(super) capacity: Option<Rate>,
@@ -229,7 +231,7 @@ mod tests {
     use bytes::Bytes;
     use std::io;
 
-    /// A flow that has counted so.
+    /// A flow with these counts.
     struct Counted(FlowCounters);
 
     impl PacketFlow for Counted {

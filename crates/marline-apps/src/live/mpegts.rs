@@ -1,5 +1,5 @@
-//! MPEG transport streams (ISO/IEC 13818-1 section 2.4.3): packets of 188 bytes whose continuity counters tell of losses.
-//! Any bytes are packets or none.
+//! MPEG transport streams (ISO/IEC 13818-1 section 2.4.3): packets of 188 bytes whose continuity
+//! counters show losses. Any bytes are packets or none.
 
 /// Bytes of a packet.
 pub(super) const PACKET: usize = 188;
@@ -31,10 +31,11 @@ impl Default for Continuity {
 }
 
 impl Continuity {
-    /// Follows the packets of a datagram; returns at how many the counter was not what it should have been.
+    /// Follows the packets of a datagram; returns at how many the counter was not what it should
+    /// have been.
     ///
-    /// A counter has four bits: exactly 15 lost packets in a row look like a repetition, 16 like none. Packets marked as
-    /// damaged are passed over.
+    /// A counter has four bits: exactly 15 lost packets in a row look like a repetition, 16 like
+    /// none. Packets marked as damaged are passed over.
     pub(super) fn follow(&mut self, datagram: &[u8]) -> u64 {
         let packets = datagram.chunks_exact(PACKET);
         packets.map(|packet| u64::from(self.breaks(packet))).sum()

@@ -17,7 +17,8 @@ use tokio::time::{sleep, timeout};
 
 /// How long a name may take to resolve.
 const RESOLVE: Duration = Duration::from_secs(5);
-/// A flow without a datagram in either direction for this long is closed; longer than the client's own limit.
+/// A flow without a datagram in either direction for this long is closed; longer than the client's
+/// own limit.
 const IDLE: Duration = Duration::from_secs(150);
 
 /// A server's live entries. Cheap to clone.
@@ -52,7 +53,8 @@ impl Outlets {
         self.board.clone()
     }
 
-    /// Carries a client's flow to the entry of `name` until either side ends it or it has been quiet for long.
+    /// Carries a client's flow to the entry of `name` until either side ends it or it has been
+    /// quiet for long.
     pub(crate) async fn carry<P: PacketFlow>(&self, name: &LiveName, flow: P) {
         let found = self.entries.iter().find(|(_, entry)| entry.name == *name);
         let Some((target, entry)) = found else {

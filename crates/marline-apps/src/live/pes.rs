@@ -1,5 +1,6 @@
-//! Where the PES packets of an MPEG transport stream begin (ISO/IEC 13818-1 sections 2.4.3.2 to 2.4.3.7): the access
-//! units of its video, or of what it has instead. Any bytes have such places or none.
+//! Where the PES packets of an MPEG transport stream begin (ISO/IEC 13818-1 sections 2.4.3.2 to
+//! 2.4.3.7): the access units of its video, or of what it has instead. Any bytes have such places
+//! or none.
 
 use super::mpegts::PACKET;
 
@@ -8,7 +9,8 @@ const START_CODE: [u8; 3] = [0, 0, 1];
 /// Stream ids of video (Table 2-22), and the one that newer codecs share.
 const VIDEO: std::ops::RangeInclusive<u8> = 0xe0..=0xef;
 const EXTENDED: u8 = 0xfd;
-/// Transport packets without a beginning of the PID that is followed, after which any other may take its place: 3 MB.
+/// Transport packets without a beginning of the PID that is followed, after which any other may
+/// take its place: 3 MB.
 const GONE: u32 = 1 << 14;
 
 /// What a transport packet says of a PES packet that begins in it.
@@ -52,7 +54,8 @@ fn begin(packet: &[u8]) -> Option<Begin> {
     })
 }
 
-/// Follows one PID: the first of a video, and until there is one the first that carries PES packets at all.
+/// Follows one PID: the first of a video, and until there is one the first that carries PES packets
+/// at all.
 #[derive(Debug, Default)]
 pub(super) struct PesBegins {
     followed: Option<Begin>,
@@ -61,8 +64,8 @@ pub(super) struct PesBegins {
 }
 
 impl PesBegins {
-    /// Does a PES packet of the PID that is followed begin in this datagram, which is nothing but transport packets? Then
-    /// whether a decoder can start with it (random_access_indicator).
+    /// Does a PES packet of the PID that is followed begin in this datagram, which is nothing but
+    /// transport packets? Then whether a decoder can start with it (random_access_indicator).
     pub(super) fn follow(&mut self, datagram: &[u8]) -> Option<bool> {
         let mut found = None;
         for packet in datagram.chunks_exact(PACKET) {

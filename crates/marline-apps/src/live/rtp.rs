@@ -6,11 +6,12 @@ use std::ops::Range;
 const FIXED: usize = 12;
 /// Second bytes that RTCP uses where both share a port (RFC 5761 section 4).
 const RTCP: std::ops::RangeInclusive<u8> = 192..=223;
-/// Packets in sequence that make a source credible: what is not RTP rarely looks like it twice (appendix A.1).
+/// Packets in sequence that make a source credible: what is not RTP rarely looks like it twice
+/// (appendix A.1).
 const MIN_SEQUENTIAL: u8 = 2;
 /// A jump forwards of this much or more is a restart rather than a loss (appendix A.1).
 const MAX_DROPOUT: u16 = 3000;
-/// How far behind the highest number one is still told to be late or a duplicate.
+/// How far behind the highest number a packet still counts as late or as a duplicate.
 const WINDOW: u64 = 1024;
 /// Sources followed at a time; the one that has been quiet longest makes room.
 const MAX_SOURCES: usize = 8;
@@ -67,7 +68,7 @@ impl Header {
 pub(super) enum Verdict {
     /// Not known to be RTP yet, or a retransmission within RIST, which numbers what it repeats.
     Unknown,
-    /// After so many that are missing.
+    /// After this number of missing ones.
     Next {
         /// Numbers that were skipped.
         missing: u64,
@@ -81,7 +82,7 @@ pub(super) enum Verdict {
 /// Follows the sources in one direction of one flow.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    /// The one heard last stands last.
+    /// The one that sent last stands last.
     sources: Vec<Source>,
 }
 
@@ -149,7 +150,8 @@ impl Source {
     }
 
     fn restart(&mut self, sequence: u16) {
-        // One round of numbers above zero, so that what comes from before the first has a number too.
+        // One round of numbers above zero, so that what comes from before the first has a number
+        // too.
         self.highest = (1 << 16) + u64::from(sequence);
         self.first = self.highest;
         self.seen.fill(0);

@@ -1,4 +1,4 @@
-//! What a running Marline tells about its live entries. Fields may be added.
+//! What a running Marline reports about its live entries. Fields may be added.
 
 use crate::live::{Content, Wholeness};
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,12 @@ pub struct LiveStatus {
     pub flows: u64,
     /// How long the receiver waits for a missing datagram, milliseconds; a server does not know.
     pub latency_ms: Option<f64>,
-    /// The rate that was said to be needed, bits per second; `None` where it is measured, or nobody looks after it.
+    /// The rate that was said to be needed, bits per second; `None` where it is measured, or
+    /// nothing measures it.
     pub target_bps: Option<u64>,
-    /// Whether it is looked after that the paths carry what is needed, as said or measured: for flows of datagrams from
-    /// local programs, and not for video frames with a deadline or what travels as objects.
+    /// Whether it is looked after that the paths carry what is needed, as said or measured: for
+    /// flows of datagrams from local programs, and not for video frames with a deadline or what
+    /// travels as objects.
     #[serde(default)]
     pub watched: bool,
     /// What the paths carry, bits per second, while that is less than what is needed.
@@ -47,7 +49,8 @@ pub struct LiveSent {
     pub given_up: u64,
     /// Lost on their way, and brought all the same by a copy or a retransmission.
     pub repaired: u64,
-    /// Given up by the other end and never seen there, as it said last. Of frames and objects it says nothing.
+    /// Given up by the other end and never seen there, as it said last. Of frames and objects it
+    /// says nothing.
     #[serde(default)]
     pub lost: u64,
     /// Given up there, and came later.

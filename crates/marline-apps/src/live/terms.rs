@@ -1,5 +1,7 @@
-//! Live entries: `udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
-//! [,objects=off|auto|on][,scheduler=SCHEDULER][,priority=N]` at a client, `udp://HOST:PORT[,name=NAME]` at a server.
+//! Live entries:
+//! `udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
+//! [,objects=off|auto|on][,scheduler=SCHEDULER][,priority=N]` at a client,
+//! `udp://HOST:PORT[,name=NAME]` at a server.
 
 use crate::destination::LiveName;
 use crate::options::{self, priority};
@@ -36,7 +38,8 @@ const DEADLINE_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(5)..=Duration::from_secs(10);
 /// The reliability of entries with a deadline that name none.
 const RELIABILITY: Reliability = Reliability(9_800);
-/// The scheduler of frames: what cannot be on time as surely as asked is sent all the same, for a video goes on.
+/// The scheduler of frames: what cannot be on time as surely as asked is sent all the same, for a
+/// video goes on.
 const FRAME_SCHEDULER: &str = "hop-jump:refuse=off";
 const OUT_OPTIONS: &Keys = &[("name", Takes::Value)];
 
@@ -47,13 +50,16 @@ pub struct LiveIn {
     pub name: LiveName,
     /// Where local programs send to.
     pub listen: SocketAddr,
-    /// How long a datagram is worth sending, and how long the receiver waits for one that is missing.
+    /// How long a datagram is worth sending, and how long the receiver waits for one that is
+    /// missing.
     pub latency: Duration,
-    /// The rate that is needed; `None` to have it measured, or where it is [not looked after](Self::untargeted).
+    /// The rate that is needed; `None` to have it measured, or where it is [not looked
+    /// after](Self::untargeted).
     pub target: Option<Rate>,
     /// Video frames go as blocks, with these terms.
     pub frames: Option<FrameTerms>,
-    /// Video frames and PES packets go as objects: never, where they are recognised, or whatever comes.
+    /// Video frames and PES packets go as objects: never, where they are recognised, or whatever
+    /// comes.
     pub objects: AsObjects,
     /// `None` for that of packets flows.
     pub scheduler: Option<Choice>,
@@ -142,8 +148,8 @@ impl LiveIn {
         }
     }
 
-    /// The option for which nothing has a target rate, if nothing has: schedulers of blocks and objects judge each by
-    /// itself. With `objects=auto`, what is not recognised has one.
+    /// The option for which nothing has a target rate, if nothing has: schedulers of blocks and
+    /// objects judge each by itself. With `objects=auto`, what is not recognised has one.
     pub fn untargeted(&self) -> Option<&'static str> {
         match (self.frames, self.objects) {
             (Some(_), _) => Some("deadline"),
@@ -155,7 +161,7 @@ impl LiveIn {
     /// Reads an entry; what it does not say is as in `defaults`.
     ///
     /// # Errors
-    /// What is wrong with the text, and the mend.
+    /// What is wrong with the text, and the hint.
     pub fn parse(text: &str, defaults: &LiveDefaults) -> Result<Self, Problem> {
         let (address, options) = split(text, IN_OPTIONS)?;
         let listen = listen_at(address)?;
@@ -318,7 +324,7 @@ fn live_objects(text: &str) -> Result<AsObjects, Problem> {
 /// A target rate; `auto` has it measured.
 ///
 /// # Errors
-/// What is wrong with the text, and the mend.
+/// What is wrong with the text, and the hint.
 pub fn live_target(text: &str) -> Result<Option<Rate>, Problem> {
     match text {
         "auto" => Ok(None),

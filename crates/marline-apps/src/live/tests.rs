@@ -1,5 +1,5 @@
-//! What a receiver finds in a transport stream that came over a live entry's flow, in virtual time: there a budget
-//! means the same on every machine.
+//! What a receiver finds in a transport stream that came over a live entry's flow, in virtual time:
+//! there a budget means the same on every machine.
 
 use super::inspect::{Content, Inspector};
 use super::mpegts::PACKET;
@@ -28,8 +28,8 @@ fn datagram(number: u64) -> Bytes {
     (number * 7..(number + 1) * 7).flat_map(packet).collect()
 }
 
-/// How many datagrams of a stream arrive by an entry with these options, and at how many transport packets the
-/// continuity breaks.
+/// How many datagrams of a stream arrive by an entry with these options, and at how many transport
+/// packets the continuity breaks.
 fn arrived(options: &str, seed: u64) -> (u64, u64) {
     let entry = format!("udp://127.0.0.1:5000{options}");
     let entry = LiveIn::parse(&entry, &LiveDefaults::default()).unwrap();

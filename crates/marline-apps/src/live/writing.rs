@@ -4,7 +4,8 @@ use marline::endpoint::not_taken;
 use marline_proto::flow::SendError;
 use std::io;
 
-/// Writes all parts, for one that is not taken does not keep the next; the first error, if there was one.
+/// Writes all parts, for one that is not taken does not keep the next; the first error, if there
+/// was one.
 pub(super) fn write_all<T>(
     parts: impl IntoIterator<Item = T>,
     mut write: impl FnMut(T) -> Result<(), SendError>,
@@ -19,8 +20,9 @@ pub(super) fn write_all<T>(
 /// Parts that are kept of a flow that is over: as many as may come before it is known to be.
 const UNWRITTEN: usize = 16;
 
-/// Keeps a part that a flow did not take because it is over, for the next session. Whoever receives learns of the end; a
-/// server that goes on sending and takes nothing is left when so much is kept.
+/// Keeps a part that a flow did not take because it is over, for the next session. The receiver
+/// learns of the end; a server that goes on sending and takes nothing is left when this much is
+/// kept.
 ///
 /// # Errors
 /// [`SendError::Closed`]: the part was not kept.

@@ -1,5 +1,6 @@
-//! A bounded table of message flows, one for each local peer or destination, that opens on the first datagram and
-//! forgets what has gone quiet; and the task of a flow that carries datagrams as they are.
+//! A bounded table of message flows, one for each local peer or destination, that opens on the
+//! first datagram and forgets what has gone quiet; and the task of a flow that carries datagrams as
+//! they are.
 
 use super::idle::Idle;
 use super::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
@@ -20,9 +21,11 @@ const MAX_FLOWS: usize = 1024;
 /// Datagrams that wait for the session, for each flow; more are dropped, as UDP does. More than the
 /// runtime lets a socket hand over before other tasks have their turn.
 const MAX_WAITING: usize = 256;
-/// A flow without a datagram in either direction for this long is closed. RFC 4787 REQ-5 asks for two minutes or more.
+/// A flow without a datagram in either direction for this long is closed. RFC 4787 REQ-5 asks for
+/// two minutes or more.
 pub(crate) const IDLE: Duration = Duration::from_secs(120);
-/// How long a flow that the server closed stays closed: a refused target is not asked for again with every datagram.
+/// How long a flow that the server closed stays closed: a refused target is not asked for again
+/// with every datagram.
 const REFUSED: Duration = Duration::from_secs(1);
 /// How long after a session that was no good another one is looked for.
 pub(crate) const AGAIN: Duration = Duration::from_millis(10);
@@ -59,8 +62,8 @@ impl<K: Hash + Eq + Clone, I: Send + 'static> Associations<K, I> {
         }
     }
 
-    /// Sends `item` on the flow of `key`; if there is none, the future that `open` makes of what is sent on it becomes
-    /// its task. False when the item was dropped.
+    /// Sends `item` on the flow of `key`; if there is none, the future that `open` makes of what is
+    /// sent on it becomes its task. False when the item was dropped.
     pub(crate) async fn send<F>(
         &mut self,
         key: &K,
@@ -82,7 +85,8 @@ impl<K: Hash + Eq + Clone, I: Send + 'static> Associations<K, I> {
             Err(TrySendError::Closed(_)) => return false,
             Err(TrySendError::Full(item)) => item,
         };
-        // After a pause of this process a burst may wait at the socket, and the flow's own task had no turn yet.
+        // After a pause of this process a burst may wait at the socket, and the flow's own task had
+        // no turn yet.
         tokio::task::yield_now().await;
         let taken = flow.outgoing.try_send(item).is_ok();
         if !taken {
@@ -144,8 +148,8 @@ impl FlowEnd {
     }
 }
 
-/// Carries datagrams over a flow of its own, one in each session, until either side ends it or it has been quiet for
-/// long. Without a session they are dropped, as by a network that is down.
+/// Carries datagrams over a flow of its own, one in each session, until either side ends it or it
+/// has been quiet for long. Without a session they are dropped, as by a network that is down.
 pub(super) async fn carry<T: Tunnel>(
     tunnel: T,
     options: OpenOptions,

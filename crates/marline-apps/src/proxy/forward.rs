@@ -1,4 +1,8 @@
-//! One forward: `tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered][,objects]`.
+//! One forward:
+//!
+//! ```text
+//! tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered][,objects]
+//! ```
 
 use crate::options::{priority, scheduler as scheduler_for};
 use crate::proxy::{OpenOptions, Protocol, Target};
@@ -28,7 +32,8 @@ pub struct Forward {
     pub scheduler: Option<Choice>,
     /// 0 (served first) to 7; `None` for the middle.
     pub priority: Option<u8>,
-    /// How long a datagram is worth sending; UDP only. `None` for [`OpenOptions::DATAGRAM_LIFETIME`].
+    /// How long a datagram is worth sending; UDP only. `None` for
+    /// [`OpenOptions::DATAGRAM_LIFETIME`].
     pub lifetime: Option<Duration>,
     /// Datagrams are delivered in order; UDP only.
     pub ordered: bool,

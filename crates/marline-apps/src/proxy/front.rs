@@ -1,5 +1,5 @@
-//! The listening side of a client: the SOCKS5 proxy and all forwards, bound first and served later, so that a busy port
-//! is an error before anything is dialled.
+//! The listening side of a client: the SOCKS5 proxy and all forwards, bound first and served later,
+//! so that a busy port is an error before anything is dialled.
 
 use super::{AsObjects, Forward, Protocol, SocksLogin, Tasks, Tunnel, socks5, tcp, udp};
 use std::fmt;

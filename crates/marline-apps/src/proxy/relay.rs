@@ -12,7 +12,7 @@ use super::ByteFlow;
 
 /// Most bytes that a direction holds between its reader and its writer. 8 KiB, the usual default,
 /// costs a third of the speed; more than this was not faster
-/// (`cargo bench -p marline --bench goodput`).
+/// (`cargo bench -p marline-cli --bench goodput`).
 const BUFFER: usize = 64 << 10;
 
 /// A connection that is reset when it is dropped, unless it was finished: whatever ends a relay

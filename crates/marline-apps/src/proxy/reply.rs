@@ -137,8 +137,9 @@ pub async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Reply> {
     }
 }
 
-/// A stream whose first bytes are the server's answer, which reading takes off: so what the application sends first need
-/// not wait a round trip for the answer. A refusal is an error of the first read.
+/// A stream whose first bytes are the server's answer, which reading takes off: so what the
+/// application sends first need not wait a round trip for the answer. A refusal is an error of the
+/// first read.
 #[derive(Debug)]
 pub(super) struct ReplyFirst<S> {
     stream: S,

@@ -22,10 +22,11 @@ const CONNECT: Duration = Duration::from_secs(10);
 const CONNECT_ONE: Duration = Duration::from_secs(3);
 /// How long a refused client may take to close its end.
 const REFUSED: Duration = Duration::from_secs(5);
-/// A UDP flow without a datagram in either direction for this long is closed; longer than the client's own limit.
+/// A UDP flow without a datagram in either direction for this long is closed; longer than the
+/// client's own limit.
 const UDP_IDLE: Duration = Duration::from_secs(150);
 
-/// Connects a stream to its target, or tells its client why not.
+/// Connects a stream to its target, or reports to its client why not.
 pub(crate) async fn stream<S>(mut flow: S, target: Result<Target, Refusal>, finder: &Finder)
 where
     S: ByteFlow,
@@ -116,7 +117,8 @@ async fn connect(
 
 /// Exchanges datagrams with a target.
 pub(crate) async fn datagrams<P: PacketFlow>(flow: P, target: Target, finder: &Finder) {
-    // A flow of messages has no first answer: refused ones are closed, and the reason is in the log.
+    // A flow of messages has no first answer: refused ones are closed, and the reason is in the
+    // log.
     let Ok(addresses) = finder.find(&target, Protocol::Udp).await else {
         return;
     };

@@ -1,4 +1,5 @@
-//! The SOCKS5 proxy (RFC 1928, RFC 1929): CONNECT and UDP ASSOCIATE. Host names go to the server unresolved.
+//! The SOCKS5 proxy (RFC 1928, RFC 1929): CONNECT and UDP ASSOCIATE. Host names go to the server
+//! unresolved.
 
 use super::SocksLogin;
 use super::associations::{Associations, ReturnPath, carry};
@@ -53,8 +54,9 @@ enum SocksError {
 
 type Commanded = Socks5ServerProtocol<TcpStream, states::CommandRead>;
 
-/// Serves `listener` until the tasks drain. With a `login` it demands that of its users; without, it serves everybody who
-/// reaches the port. `objects` says which connections are carried as objects.
+/// Serves `listener` until the tasks drain. With a `login` it demands that of its users; without,
+/// it serves everybody who reaches the port. `objects` says which connections are carried as
+/// objects.
 pub async fn serve<T: Tunnel>(
     listener: TcpListener,
     tunnel: T,
@@ -151,7 +153,8 @@ async fn handshake(
         None => Socks5ServerProtocol::accept_no_auth(connection).await?,
         Some(login) => {
             let check = |user: String, password: String| {
-                // Both are compared in full, so that the time taken tells nothing of where they differ.
+                // Both are compared in full, so that the time taken tells nothing of where they
+                // differ.
                 same(&user, &login.user) & same(&password, &login.password)
             };
             Socks5ServerProtocol::accept_password_auth(connection, check)
@@ -237,8 +240,8 @@ fn target(protocol: Protocol, address: TargetAddr) -> Result<Target, super::Targ
     }
 }
 
-/// Whose datagrams an association takes: those of the host that opened it, and of the port that it announced (RFC 1928
-/// section 7) or else of the first port that sends.
+/// Whose datagrams an association takes: those of the host that opened it, and of the port that it
+/// announced (RFC 1928 section 7) or else of the first port that sends.
 struct AskedSource {
     ip: IpAddr,
     port: Option<u16>,

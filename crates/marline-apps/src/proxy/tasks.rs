@@ -1,4 +1,5 @@
-//! The tasks behind a proxy, and how they end: first no new ones, then those that run finish, then the rest are cut off.
+//! The tasks behind a proxy, and how they end: first no new ones, then those that run finish, then
+//! the rest are cut off.
 
 use std::future::Future;
 use std::time::Duration;
@@ -47,7 +48,8 @@ impl Tasks {
         self.cut.cancel();
     }
 
-    /// Drains, waits at most `patience` for what runs to end, and cuts off the rest. Returns how many were cut off.
+    /// Drains, waits at most `patience` for what runs to end, and cuts off the rest. Returns how
+    /// many were cut off.
     pub async fn finish(&self, patience: Duration) -> usize {
         self.drain();
         self.running.close();

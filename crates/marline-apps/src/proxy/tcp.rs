@@ -7,7 +7,8 @@ use marline::support::accept::PatientListener;
 use std::io;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Carries every connection to `listener` over a stream opened with `options`, until the tasks drain.
+/// Carries every connection to `listener` over a stream opened with `options`, until the tasks
+/// drain.
 pub async fn forward<T: Tunnel>(
     listener: TcpListener,
     tunnel: T,

@@ -15,7 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// How a flow is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// What the flow is for, at most 512 bytes, opaque to the session. The proxies put a [`Target`](super::Target) here.
+    /// What the flow is for, at most 512 bytes, opaque to the session. The proxies put a
+    /// [`Target`](super::Target) here.
     pub target: Bytes,
     /// 0 (served first) to 7.
     pub priority: u8,
@@ -25,9 +26,11 @@ pub struct OpenOptions {
     pub lifetime: Option<Duration>,
     /// Messages are delivered in order. Streams always are.
     pub ordered: bool,
-    /// Most bytes of messages that may wait until a path has room for them; `None` for as many as may be on their way.
+    /// Most bytes of messages that may wait until a path has room for them; `None` for as many as
+    /// may be on their way.
     pub queue: Option<u64>,
-    /// A stream is carried as objects, cut where its bytes say that something ends; `scheduler` must serve objects then.
+    /// A stream is carried as objects, cut where its bytes say that something ends; `scheduler`
+    /// must serve objects then.
     pub objects: bool,
 }
 
@@ -35,11 +38,13 @@ impl OpenOptions {
     /// Priority of a flow that asks for none.
     pub const MIDDLE_PRIORITY: u8 = 3;
 
-    /// Lifetime of datagrams that belong to a program which knows nothing of lifetimes. After an outage of every path, a
-    /// program that sends datagrams is better served by new ones than by a backlog of old ones.
+    /// Lifetime of datagrams that belong to a program which knows nothing of lifetimes. After an
+    /// outage of every path, a program that sends datagrams is better served by new ones than by a
+    /// backlog of old ones.
     pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(3);
 
-    /// For a program's datagrams: given up after [`DATAGRAM_LIFETIME`](Self::DATAGRAM_LIFETIME), the rest by default.
+    /// For a program's datagrams: given up after [`DATAGRAM_LIFETIME`](Self::DATAGRAM_LIFETIME),
+    /// the rest by default.
     pub fn datagrams(target: Bytes) -> Self {
         OpenOptions {
             lifetime: Some(Self::DATAGRAM_LIFETIME),
@@ -78,7 +83,7 @@ pub enum OpenError {
 /// A reliable stream of bytes over a session.
 pub trait ByteFlow: AsyncRead + AsyncWrite + Send + Unpin {
     /// Is nothing more to be read because the flow was given up, at either end, or because the
-    /// session is over? Wakes the task when that comes about. For those who do not read for now,
+    /// session is over? Wakes the task when that comes about. For tasks that do not read for now,
     /// and would not learn of it.
     fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _ = cx;
@@ -91,9 +96,10 @@ impl ByteFlow for tokio::io::DuplexStream {}
 
 /// A handle on a running session that opens flows. Cheap to clone.
 pub trait Tunnel: Clone + Send + Sync + 'static {
-    /// A reliable stream of bytes. `shutdown` finishes the sending half: what was written is delivered, also when the
-    /// stream is dropped right after. Dropping it before resets both halves, which the other end reads as an error of the
-    /// kind [`io::ErrorKind::ConnectionReset`].
+    /// A reliable stream of bytes. `shutdown` finishes the sending half: what was written is
+    /// delivered, also when the stream is dropped right after. Dropping it before resets both
+    /// halves, which the other end reads as an error of the kind
+    /// [`io::ErrorKind::ConnectionReset`].
     type Stream: ByteFlow + 'static;
     /// A flow of messages.
     type Packets: PacketFlow;
@@ -103,8 +109,8 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
         std::future::ready(())
     }
 
-    /// The longest message (bytes) that is sure to travel in one datagram on each of the session's paths; `None` while
-    /// there is no session, or where nothing is known of it.
+    /// The longest message (bytes) that is sure to travel in one datagram on each of the session's
+    /// paths; `None` while there is no session, or where nothing is known of it.
     fn room(&self) -> Option<usize> {
         None
     }
@@ -149,14 +155,15 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
 
 /// A flow of messages whose boundaries are kept. Dropping it closes it.
 pub trait PacketFlow: Send + Sync + 'static {
-    /// Sends one message; waits while the session has no room for it. `send` and `recv` may wait at the same time.
+    /// Sends one message; waits while the session has no room for it. `send` and `recv` may wait at
+    /// the same time.
     ///
-    /// An error of the kind [`io::ErrorKind::InvalidInput`] means that this message is too large and the flow lives on;
-    /// any other error that the flow is over.
+    /// An error of the kind [`io::ErrorKind::InvalidInput`] means that this message is too large
+    /// and the flow lives on; any other error that the flow is over.
     fn send(&self, message: Bytes) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Sends a message that has waited for so long already, which is taken from what it is worth sending. Flows without
-    /// lifetimes send it as any other.
+    /// Sends a message that has waited for this time already, which is taken from what it is worth
+    /// sending. Flows without lifetimes send it as any other.
     fn send_waited(
         &self,
         message: Bytes,
@@ -169,20 +176,21 @@ pub trait PacketFlow: Send + Sync + 'static {
     /// The next message, or `None` when the flow is over.
     fn recv(&self) -> impl Future<Output = Option<Bytes>> + Send;
 
-    /// Bounds what may wait at this end, as [`OpenOptions::queue`] does. Flows without queues do nothing with it.
+    /// Bounds what may wait at this end, as [`OpenOptions::queue`] does. Flows without queues do
+    /// nothing with it.
     fn set_queue(&self, _: Option<u64>) {}
 
     /// Chooses the scheduler of what this end sends. Flows without schedulers do nothing with it.
     fn set_scheduler(&self, _: Choice) {}
 
-    /// Says what rate the application needs; `None` to have it measured. Returns whether anybody looks after it: most
-    /// flows do nothing with it.
+    /// Says what rate the application needs; `None` to have it measured. Returns whether the
+    /// session watches it: most flows do nothing with it.
     fn set_target(&self, _: Option<Rate>) -> bool {
         false
     }
 
-    /// Waits until the paths carry less than the target, or carry it again; `None` when the flow is over. May wait for
-    /// ever where nothing is known of it.
+    /// Waits until the paths carry less than the target, or carry it again; `None` when the flow is
+    /// over. May wait for ever where nothing is known of it.
     fn target_news(&self) -> impl Future<Output = Option<TargetNews>> + Send {
         std::future::pending()
     }
@@ -192,13 +200,15 @@ pub trait PacketFlow: Send + Sync + 'static {
         None
     }
 
-    /// Is the session over or about to be, and not this flow alone? Never where there is none behind it.
+    /// Is the session over or about to be, and not this flow alone? Never where there is none
+    /// behind it.
     fn is_session_over(&self) -> bool {
         false
     }
 
-    /// Messages that the other end is not known to have and that are not given up, oldest first, each with how long it
-    /// has waited. Once the session is over, they may be sent over the next one; some may come there a second time.
+    /// Messages that the other end is not known to have and that are not given up, oldest first,
+    /// each with how long it has waited. Once the session is over, they may be sent over the next
+    /// one; some may come there a second time.
     fn unsettled(&self) -> Vec<(Bytes, Duration)> {
         Vec::new()
     }
@@ -213,7 +223,8 @@ pub trait Listen: Send + Sync + 'static {
     fn next_session(&self) -> impl Future<Output = Option<Self::Session>> + Send;
 }
 
-/// The accepting end of one session. Dropping it resets flows that are opened later; accepted ones live on.
+/// The accepting end of one session. Dropping it resets flows that are opened later; accepted ones
+/// live on.
 pub trait Accept: Send + 'static {
     /// See [`Tunnel::Stream`].
     type Stream: ByteFlow + 'static;

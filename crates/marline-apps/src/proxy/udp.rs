@@ -1,4 +1,5 @@
-//! UDP forwards: a local port whose datagrams end at one target behind the server. One flow for each local address.
+//! UDP forwards: a local port whose datagrams end at one target behind the server. One flow for
+//! each local address.
 
 use super::associations::{Associations, ReturnPath, carry};
 use super::{OpenOptions, Tasks, Tunnel};
@@ -12,8 +13,9 @@ use tokio::net::UdpSocket;
 /// Largest UDP payload, bytes.
 pub(crate) const MAX_DATAGRAM: usize = 65_535;
 
-/// Receive buffer of a socket that local programs or targets send to. The usual default holds less than a hundred
-/// datagrams of full size, fewer than arrive while a busy machine lets this process wait.
+/// Receive buffer of a socket that local programs or targets send to. The usual default holds less
+/// than a hundred datagrams of full size, fewer than arrive while a busy machine lets this process
+/// wait.
 const RECV_BUFFER: usize = 1 << 20;
 
 /// Gives `socket` room for a burst, as far as the system grants it.
@@ -25,7 +27,8 @@ pub(crate) fn roomy(socket: &UdpSocket) {
 
 /// Sends a datagram over a connected socket.
 ///
-/// If nobody took an earlier datagram, the system reports that here and does not send this one, so it is sent once more.
+/// If nobody took an earlier datagram, the system reports that here and does not send this one, so
+/// it is sent once more.
 ///
 /// # Errors
 /// The system does not send it.
@@ -38,7 +41,8 @@ pub(crate) async fn hand_over(socket: &UdpSocket, datagram: &[u8]) -> io::Result
     }
 }
 
-/// Carries every datagram to `socket` over flows opened with `options`, and the answers back, until the tasks drain.
+/// Carries every datagram to `socket` over flows opened with `options`, and the answers back, until
+/// the tasks drain.
 ///
 /// At most 1024 local addresses have a flow at a time; one that is quiet for two minutes is closed.
 pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: OpenOptions, tasks: Tasks) {

@@ -9,8 +9,8 @@ fn fold(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// The checksum over `parts` one after the other, each of which but the last must have an even length. At most 64 KiB
-/// together, so that the sum of 32 bits cannot overflow.
+/// The checksum over `parts` one after the other, each of which but the last must have an even
+/// length. At most 64 KiB together, so that the sum of 32 bits cannot overflow.
 pub(super) fn of(parts: &[&[u8]]) -> u16 {
     let mut sum = 0;
     for part in parts {
@@ -24,7 +24,8 @@ pub(super) fn of(parts: &[&[u8]]) -> u16 {
     !fold(sum)
 }
 
-/// The checksum of a transport's header and payload with the pseudo-header of IPv6 (RFC 8200 section 8.1) before them.
+/// The checksum of a transport's header and payload with the pseudo-header of IPv6 (RFC 8200
+/// section 8.1) before them.
 pub(super) fn of_v6(source: IpAddr, destination: IpAddr, protocol: u8, payload: &[u8]) -> u16 {
     let octets = |address| match address {
         IpAddr::V6(address) => address.octets(),
@@ -36,8 +37,8 @@ pub(super) fn of_v6(source: IpAddr, destination: IpAddr, protocol: u8, payload: 
     of(&[&octets(source), &octets(destination), &tail, payload])
 }
 
-/// The checksum after one word of what it covers has changed from `old` to `new` (RFC 1624 equation 3). `odd` says that
-/// the word begins at an odd distance from the start.
+/// The checksum after one word of what it covers has changed from `old` to `new` (RFC 1624 equation
+/// 3). `odd` says that the word begins at an odd distance from the start.
 pub(super) fn updated(checksum: u16, old: u16, new: u16, odd: bool) -> u16 {
     let (old, new) = match odd {
         true => (old.swap_bytes(), new.swap_bytes()),

@@ -30,9 +30,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-/// Most conversations with a flow of their own; the one that has been quiet longest makes room for a new one.
+/// Most conversations with a flow of their own; the one that has been quiet longest makes room for
+/// a new one.
 const MAX_FLOWS: usize = 512;
-/// A conversation that is quiet for so long loses its flow, and gets another with its next packet.
+/// A conversation that is quiet for this time loses its flow, and gets another with its next
+/// packet.
 const IDLE: Duration = Duration::from_secs(60);
 /// After a flow could not be had.
 const RETRY: Duration = Duration::from_millis(300);
@@ -303,8 +305,8 @@ fn make_room<K: std::hash::Hash + Eq + Copy>(flows: &mut HashMap<K, Flow>) {
     }
 }
 
-/// Carries one flow both ways until either side ends it. A conversation's also ends when it is quiet for long; if it can
-/// have no flow of its own, it shares that of `lease`.
+/// Carries one flow both ways until either side ends it. A conversation's also ends when it is
+/// quiet for long; if it can have no flow of its own, it shares that of `lease`.
 pub(super) async fn carry<T: Tunnel>(
     tunnel: T,
     options: OpenOptions,

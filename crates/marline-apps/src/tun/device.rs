@@ -1,7 +1,8 @@
 //! The network interface whose packets this program reads and writes.
 //!
-//! The kernel hands over what its TCP sends in pieces of up to 64 KiB, which are cut into packets here, and takes back
-//! packets of one connection joined in the same way; both ways the kernel's own work is per piece (`tun-rs`).
+//! The kernel hands over what its TCP sends in pieces of up to 64 KiB, which are cut into packets
+//! here, and takes back packets of one connection joined in the same way; both ways the kernel's
+//! own work is per piece (`tun-rs`).
 
 use super::Port;
 use crate::proxy::Tasks;
@@ -71,8 +72,8 @@ impl DeviceError {
 }
 
 impl Device {
-    /// Opens the device of this name, making it if there is none. It is neither up nor has it addresses then. Needs a
-    /// tokio runtime.
+    /// Opens the device of this name, making it if there is none. It is neither up nor has it
+    /// addresses then. Needs a tokio runtime.
     ///
     /// # Errors
     /// The system refuses it.

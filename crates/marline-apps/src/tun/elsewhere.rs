@@ -83,7 +83,8 @@ impl Elsewhere {
         found.map(|(name, _)| name.as_str())
     }
 
-    /// The most specific route to `address` but for default routes: the interface and the network.
+    /// The most specific route to `address` except for default routes: the interface and the
+    /// network.
     pub(super) fn leads_to(&self, address: IpAddr) -> Option<(&str, IpNet)> {
         let routes = self.routes.iter().filter(|(_, net)| net.contains(&address));
         let best = routes.max_by_key(|(_, net)| net.prefix_len());

@@ -30,7 +30,7 @@ impl Gate {
             && self.allows(packet.destination, port, packet.is_echo(bytes))
     }
 
-    /// Is it too early to say what may go to `address`? Whoever sends it tries again.
+    /// Is it too early to say what may go to `address`? The sender tries again.
     pub fn is_undecided(&self, address: IpAddr) -> bool {
         self.judge.is_undecided(address)
     }

@@ -4,7 +4,7 @@
 //! are set aside, and the next older one has the addresses again as soon as the newest has gone.
 //! Usually the older one is what a crash or a lost link has left of the same machine, and ends by
 //! itself. If it shows that it lives, two machines use one key, which both and the server's
-//! operator are told.
+//! operator are informed.
 
 use super::hello::Standing;
 use super::key::Key;
@@ -21,8 +21,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Packets that come from a session for so long after it was set aside may have been under way when
-/// its machine crashed.
+/// Packets that come from a session for this time after it was set aside may have been under way
+/// when its machine crashed.
 const UNDER_WAY: Duration = Duration::from_secs(5);
 
 /// A session of a client with a lease.
@@ -40,7 +40,7 @@ pub(super) struct Guest {
     /// Its lease is over.
     pub(super) ended: CancellationToken,
     standing: watch::Sender<Standing>,
-    /// Ends the stream that tells the client so.
+    /// Ends the stream that informs the client.
     told: Mutex<CancellationToken>,
     aside: Mutex<Aside>,
 }
@@ -99,7 +99,7 @@ impl Guest {
     }
 
     /// Who has its addresses, and what becomes of that, until what is returned beside it is
-    /// cancelled, by the next who asks. The client is told by one stream.
+    /// cancelled, by the next request. The client is informed by one stream.
     pub(super) fn standing(&self) -> (watch::Receiver<Standing>, CancellationToken) {
         let mine = self.ended.child_token();
         std::mem::replace(&mut *lock(&self.told), mine.clone()).cancel();
@@ -202,7 +202,7 @@ impl Guests {
         self.judge(&guest.key);
     }
 
-    /// Tells the sessions of `key` where they stand, and the log whether two machines use it.
+    /// Informs the sessions of `key` where they stand, and logs whether two machines use it.
     pub(super) fn judge(&mut self, key: &PublicKey) {
         let mut is_twice = false;
         if let Some((newest, older)) = self.by_key.get(key).and_then(|all| all.split_last()) {

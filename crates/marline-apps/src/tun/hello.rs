@@ -1,18 +1,23 @@
 //! How a client and a server speak of a tunnel.
 //!
-//! A flow of a tunnel is opened with its [`Role`](crate::destination::Role) as its destination. The lease is a stream. The server answers at once with an offer and keeps it open for as long as the lease holds:
+//! A flow of a tunnel is opened with its [`Role`](crate::destination::Role) as its destination. The
+//! lease is a stream. The server answers at once with an offer and keeps it open for as long as the
+//! lease holds:
 //!
 //! ```text
-//! 0 | length (2) | largest packet (2) | count (1) | count times: family (1): 4, 6 | prefix (1) | client's | server's
+//! 0 | length (2) | largest packet (2) | count (1)
+//!   | count times: family (1): 4, 6 | prefix (1) | client's | server's
 //! 1 | length (2) | why there is no lease, UTF-8
 //! ```
-//! Then the client says what its paths cost, and again whenever that has changed, because only it knows:
+//! Then the client says what its paths cost, and again whenever that has changed, because only it
+//! knows:
 //!
 //! ```text
 //! count (1), at most 16 | count times: number of the path (8) | cost rank (1)
 //! ```
-//! Numbers are big endian; a length counts the bytes behind it. The common flow brings the client what belongs to no
-//! conversation that it has begun. All other flows carry one conversation each, both ways, a packet a message.
+//! Numbers are big endian; a length counts the bytes behind it. The common flow brings the client
+//! what belongs to no conversation that it has begun. All other flows carry one conversation each,
+//! both ways, a packet a message.
 //!
 //! A client that has a lease may open a stream of the role *standing*, on which the server says in
 //! a byte, at once and whenever that changes, who has the lease's addresses ([`Standing`]): several
@@ -241,7 +246,7 @@ impl Offer {
     }
 }
 
-/// A text for the log, in which whoever wrote it can begin no new line and steer no terminal.
+/// A text for the log, in which its author can begin no new line and steer no terminal.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let plain = |c: char| match c.is_control() {

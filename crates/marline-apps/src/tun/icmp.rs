@@ -18,9 +18,9 @@ pub enum Refusal {
     Prohibited,
 }
 
-/// The packet that tells the sender of `bytes` about it, from the address `from`; `None` where nobody may be told:
-/// errors, later parts, broadcasts, and addresses of another family than `from`. `packet` is what [`Packet::parse`]
-/// read from `bytes`.
+/// The packet that informs the sender of `bytes`, from the address `from`; `None` where no answer
+/// is allowed: errors, later parts, broadcasts, and addresses of another family than `from`.
+/// `packet` is what [`Packet::parse`] read from `bytes`.
 pub fn answer(bytes: &[u8], packet: &Packet, from: IpAddr, refusal: Refusal) -> Option<Vec<u8>> {
     let nobody = packet.source.is_unspecified() || packet.source.is_multicast();
     let many = packet.destination.is_multicast() && !matches!(refusal, Refusal::TooBig(_));
@@ -38,7 +38,8 @@ pub fn answer(bytes: &[u8], packet: &Packet, from: IpAddr, refusal: Refusal) -> 
 
 fn answer_v4(bytes: &[u8], from: Ipv4Addr, to: Ipv4Addr, refusal: Refusal) -> Vec<u8> {
     let quoted = &bytes[..bytes.len().min(LONGEST_V4 - 28)];
-    // Destination unreachable: fragmentation needed, or communication administratively prohibited (RFC 1812).
+    // Destination unreachable: fragmentation needed, or communication administratively prohibited
+    // (RFC 1812).
     let (code, mtu) = match refusal {
         Refusal::TooBig(mtu) => (4, mtu),
         Refusal::Prohibited => (13, 0),

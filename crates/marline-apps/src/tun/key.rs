@@ -1,10 +1,12 @@
-//! Which packets belong together: those of one conversation keep their order, and wait for nobody else's.
+//! Which packets belong together: those of one conversation keep their order, and wait for nobody
+//! else's.
 
 use super::packet::{Fragment, Packet};
 use std::net::IpAddr;
 
-/// A conversation inside the tunnel, as its packets in one direction show it: addresses, protocol, and ports where there
-/// are any. Packets that came in parts, and protocols without ports, go by addresses and protocol alone.
+/// A conversation inside the tunnel, as its packets in one direction show it: addresses, protocol,
+/// and ports where there are any. Packets that came in parts, and protocols without ports, go by
+/// addresses and protocol alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     source: IpAddr,

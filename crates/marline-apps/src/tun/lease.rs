@@ -17,25 +17,25 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Smallest largest packet: what IPv6 asks of every link (RFC 8200 section 5). On paths with
-/// smaller datagrams larger packets travel in parts.
+/// Smallest value of the largest packet: what IPv6 requires of every link (RFC 8200 section 5). On
+/// paths with smaller datagrams larger packets travel in parts.
 const MIN_MTU: u16 = 1280;
 /// How long the server may take to offer a lease.
 const OFFER: Duration = Duration::from_secs(10);
-/// How often it is looked whether paths have come, gone or got another cost.
+/// How often paths are checked for changes: new ones, lost ones, other costs.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often it is looked what this host reaches without the tunnel.
+/// How often the networks that this host reaches without the tunnel are read.
 const LOOK_AROUND: Duration = Duration::from_secs(10);
-/// After a lease has ended or could not be asked for.
+/// Wait after a lease has ended or could not be asked for.
 const RETRY: Duration = Duration::from_millis(300);
-/// At most so long after several that ended at once: each may have this host run commands.
+/// Longest wait after several that ended at once: each may have this host run commands.
 const RETRY_MOST: Duration = Duration::from_secs(3);
-/// A lease that has lasted for so long did not end at once.
+/// A lease that has lasted for this time did not end at once.
 const LASTING: Duration = Duration::from_secs(10);
-/// After the server has said that there is none, or has offered one that is not accepted.
+/// Wait after the server has said that there is no lease, or has offered one that is not accepted.
 const REFUSED: Duration = Duration::from_secs(10);
 
-/// What was done to the device, and for what.
+/// What was done to the device, and for which addresses.
 #[derive(Debug)]
 struct Done {
     places: Vec<Place>,
@@ -43,7 +43,7 @@ struct Done {
     applied: Option<Applied>,
 }
 
-/// What is logged of leases; most of it is caused by the server.
+/// What is logged about leases; most of it is caused by the server.
 #[derive(Debug, Default)]
 struct Lines {
     refused: Seldom,
@@ -54,7 +54,7 @@ struct Lines {
     standing: Seldom,
 }
 
-/// Asks for a lease whenever there is a session and none, and sets the device up.
+/// Asks for a lease whenever there is a session and no lease, and sets the device up.
 pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks: Tasks) {
     let mut done = Done {
         places: Vec::new(),
@@ -109,7 +109,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
         })));
         carry_the_rest(&tunnel, &shared, &common, &tasks);
         tokio::select! {
-            // Its end is the lease's.
+            // The lease ends with its stream.
             _ = tell_costs(&tunnel, &mut stream) => {}
             never = hear_standing(&tunnel, &shared, &lines) => match never {},
             never = look_around(&shared) => match never {},
@@ -125,7 +125,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
     }
 }
 
-/// Leaves of `places` those that this client accepts, each as a single address, and says why it
+/// Leaves in `places` those that this client accepts, each as a single address, and logs why it
 /// does not accept the others. `before` are in use.
 async fn judge(shared: &Shared, places: &mut Vec<Place>, before: &[Place], lines: &Lines) {
     let elsewhere = shared.look().await;
@@ -205,7 +205,7 @@ fn carry_the_rest<T: Tunnel>(tunnel: &T, shared: &Arc<Shared>, common: &Arc<Queu
     });
 }
 
-/// Tells the server what the paths cost, whenever that changes, until the stream ends.
+/// Reports to the server what the paths cost, whenever that changes, until the stream ends.
 async fn tell_costs<T: Tunnel>(tunnel: &T, stream: &mut T::Stream) -> io::Result<()> {
     let mut told = Costs::default();
     let mut nothing = [0];
@@ -226,7 +226,7 @@ async fn tell_costs<T: Tunnel>(tunnel: &T, stream: &mut T::Stream) -> io::Result
 /// What has no end of its own.
 enum Never {}
 
-/// Hears from the server who has this client's addresses, if it says so.
+/// Learns from the server who has this client's addresses, if it says so.
 async fn hear_standing<T: Tunnel>(tunnel: &T, shared: &Shared, lines: &Lines) -> Never {
     let options = OpenOptions::new(Role::Standing.encode());
     if let Ok(mut stream) = tunnel.open_stream(options).await {
@@ -279,7 +279,7 @@ async fn read_offer<S>(stream: &mut S) -> Result<(u16, Vec<Place>), String>
 where
     S: AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
-    // There is nothing to say but what opened it.
+    // The destination that opened the stream says everything; there is nothing to send.
     let _ = stream.flush().await;
     let mut bytes = vec![0; OFFER_HEAD];
     let ended = |_| {

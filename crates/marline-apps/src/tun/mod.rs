@@ -1,8 +1,10 @@
-//! A tunnel for IP packets: programs that know nothing of Marline, and of proxies, use the session all the same.
+//! A tunnel for IP packets: programs that know nothing of Marline, and of proxies, use the session
+//! all the same.
 //!
-//! The client's device is a network interface; what the kernel sends there goes to the server's device, and from there
-//! wherever the server's kernel routes it. Every conversation (addresses, protocol, ports) has a flow of its own, so that
-//! one that waits for a lost packet holds nobody else up. `docs/TUNNEL.md` has the user's view.
+//! The client's device is a network interface; what the kernel sends there goes to the server's
+//! device, and from there wherever the server's kernel routes it. Every conversation (addresses,
+//! protocol, ports) has a flow of its own, so that one that waits for a lost packet holds nobody
+//! else up. `docs/TUNNEL.md` has the user's view.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -16,11 +18,16 @@
 //! | `gate.rs` | what a server lets through |
 //! | `hello.rs` | how client and server speak of the tunnel |
 //! | `device.rs` | the network interface |
-//! | `setup.rs`, `remains.rs` | addresses, routes, forwarding and address translation, and what a killed run left of them |
-//! | `lease.rs`, `terms.rs`, `elsewhere.rs` | how a client gets addresses, and what it takes from its server |
+//! | `setup.rs` | addresses, routes, forwarding and address translation |
+//! | `remains.rs` | what a killed run left of them |
+//! | `lease.rs` | how a client gets addresses |
+//! | `terms.rs`, `elsewhere.rs` | what a client takes from its server |
 //! | `client.rs`, `server.rs` | the two ends |
 //! | `options.rs` | how it is wanted |
-//! | `view.rs`, `status.rs` | what a client's tunnel tells |
+//! | `view.rs`, `status.rs` | what a client's tunnel reports |
+//!
+//! CoDel keeps the queue of each conversation short. The kernel's device is opened by `tun-rs`,
+//! which cuts and joins the kernel's large segments.
 
 mod checksum;
 mod client;
@@ -77,8 +84,9 @@ use tokio::sync::mpsc;
 /// The device's name when none is given.
 pub const DEVICE: &str = "marline0";
 
-/// Bytes that wait in a flow until a path has room for them: enough to fill what becomes free at once, and for a scheduler
-/// to see that the paths are full. What waits longer does so before it, where CoDel bounds the time.
+/// Bytes that wait in a flow until a path has room for them: enough to fill what becomes free at
+/// once, and for a scheduler to see that the paths are full. What waits longer does so before it,
+/// where CoDel bounds the time.
 const FLOW_QUEUE: u64 = 32 << 10;
 
 /// Packets to and from the kernel.

@@ -1,4 +1,5 @@
-//! TCP's maximum segment size, lowered to what fits a tunnel: connections then never meet the packets that are too large.
+//! TCP's maximum segment size, lowered to what fits a tunnel: connections then never meet the
+//! packets that are too large.
 
 use super::checksum;
 use super::packet::{Fragment, Packet, TCP, u16_at};
@@ -12,8 +13,9 @@ const END: u8 = 0;
 const NOTHING: u8 = 1;
 const MAX_SEGMENT: u8 = 2;
 
-/// Lowers the segment size that a SYN announces to what fits packets of `mtu` bytes (RFC 9293 section 3.7.1), and keeps
-/// its checksum right. `packet` is what [`Packet::parse`] read from `bytes`. True when something was changed.
+/// Lowers the segment size that a SYN announces to what fits packets of `mtu` bytes (RFC 9293
+/// section 3.7.1), and keeps its checksum right. `packet` is what [`Packet::parse`] read from
+/// `bytes`. True when something was changed.
 pub fn clamp(bytes: &mut [u8], packet: &Packet, mtu: u16) -> bool {
     if packet.protocol != TCP || packet.fragment != Fragment::Whole {
         return false;

@@ -31,7 +31,8 @@ pub struct TunOut {
     pub state: Option<PathBuf>,
     /// Clients reach each other.
     pub peers: bool,
-    /// The scheduler of what goes to clients whose paths have different costs; `None` for the session's default.
+    /// The scheduler of what goes to clients whose paths have different costs; `None` for the
+    /// session's default.
     pub by_cost: Option<Choice>,
 }
 

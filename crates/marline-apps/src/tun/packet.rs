@@ -23,7 +23,8 @@ const DESTINATION: u8 = 60;
 /// Most of them; what is behind more is not looked into.
 const MAX_EXTENSIONS: usize = 8;
 
-/// IPv4 options (RFC 791 section 3.1): the end of all, one byte of nothing, and loose and strict source routes.
+/// IPv4 options (RFC 791 section 3.1): the end of all, one byte of nothing, and loose and strict
+/// source routes.
 const NO_MORE: u8 = 0;
 const NOTHING: u8 = 1;
 const LOOSE_ROUTE: u8 = 131;
@@ -60,8 +61,8 @@ pub struct Packet {
     pub fragment: Fragment,
     /// Where the transport's header begins (bytes); at most the packet's length.
     pub transport: usize,
-    /// Whoever has the destination may be asked to send it on to somebody else: it has a source route, or may have
-    /// one behind more headers than are walked over.
+    /// The host at the destination may be asked to send it on to another one: it has a source
+    /// route, or may have one behind more headers than are walked over.
     pub detour: bool,
     /// Source and destination port, where the protocol has them and they are in this packet.
     pub ports: Option<(u16, u16)>,
@@ -101,7 +102,8 @@ pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 impl Packet {
-    /// Reads the headers of `bytes`, which must hold one packet and nothing else. Any bytes are a packet or an error.
+    /// Reads the headers of `bytes`, which must hold one packet and nothing else. Any bytes are a
+    /// packet or an error.
     ///
     /// # Errors
     /// See [`PacketError`].
@@ -245,7 +247,8 @@ impl Packet {
         }
     }
 
-    /// An ICMP message that reports an error (RFC 792, RFC 4443 section 2.1), which is never answered with another.
+    /// An ICMP message that reports an error (RFC 792, RFC 4443 section 2.1), which is never
+    /// answered with another.
     pub fn is_icmp_error(&self, bytes: &[u8]) -> bool {
         let kind = bytes.get(self.transport);
         self.fragment != Fragment::Later
@@ -302,7 +305,8 @@ pub(super) mod tests {
         bytes
     }
 
-    /// An IPv6 packet whose first header after the fixed one is `next`, from fd77::2 to 2001:db8::1.
+    /// An IPv6 packet whose first header after the fixed one is `next`, from fd77::2 to
+    /// 2001:db8::1.
     pub(in crate::tun) fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x6b, 0x80, 0, 0];
         bytes.extend((payload.len() as u16).to_be_bytes());

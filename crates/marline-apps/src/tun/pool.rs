@@ -1,4 +1,5 @@
-//! The addresses inside a tunnel: the server's, and one for each client, by a number that is the same in both families.
+//! The addresses inside a tunnel: the server's, and one for each client, by a number that is the
+//! same in both families.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use marline_base::text::Problem;
@@ -23,7 +24,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// When none is configured: 10.77.0.0/24, and a unique local network (RFC 4193) of this server's own, by its key.
+    /// When none is configured: 10.77.0.0/24, and a unique local network (RFC 4193) of this
+    /// server's own, by its key.
     pub fn of_server(key: &[u8]) -> Self {
         let hash = Sha256::digest(key);
         let mut octets = [0; 16];

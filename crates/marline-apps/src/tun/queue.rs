@@ -1,5 +1,5 @@
-//! What waits for one conversation's flow: bounded, and kept short by CoDel (RFC 8289), so that programs inside the
-//! tunnel learn of its rate by losses before its delay grows.
+//! What waits for one conversation's flow: bounded, and kept short by CoDel (RFC 8289), so that
+//! programs inside the tunnel learn of its rate by losses before its delay grows.
 
 use bytes::Bytes;
 use marline_base::Instant;
@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant as RealInstant;
 use tokio::sync::Notify;
 
-/// Most packets that wait: several of the bursts of up to 64 KiB that the kernel hands over at once.
+/// Most packets that wait: several of the bursts of up to 64 KiB that the kernel hands over at
+/// once.
 const MOST: usize = 512;
 
 /// Packets in order, judged when they leave.
@@ -69,7 +70,7 @@ impl Line {
     }
 }
 
-/// A line with one end for those who add and one for the task that takes.
+/// A queue with one end for the tasks that add and one for the task that takes.
 #[derive(Debug)]
 pub(super) struct Queue {
     line: Mutex<Line>,
@@ -154,8 +155,8 @@ mod tests {
     fn the_queue_is_bounded_and_its_delay_falls() {
         let mut line = Line::new();
         let (mut refused, mut dropped) = (0, 0);
-        // One packet leaves in each millisecond, and 5 % more come, from a sender that does not slow down: without drops
-        // 400 would wait in the end.
+        // One packet leaves in each millisecond, and 5 % more come, from a sender that does not
+        // slow down: without drops 400 would wait in the end.
         for number in 0..8000 {
             let now = Instant::ZERO + Duration::from_millis(number);
             for _ in 0..1 + u32::from(number % 20 == 0) {

@@ -1,5 +1,5 @@
-//! What a server has switched on in the system and not yet switched off again, in a file: a process that is killed undoes
-//! nothing, but the next one knows of it and does.
+//! What a server has switched on in the system and not yet switched off again, in a file: a process
+//! that is killed undoes nothing, but the next one knows of it and does.
 //!
 //! ```toml
 //! boot = "e7ab9d3c-…"
@@ -8,8 +8,8 @@
 //! process = 4711
 //! started = 182736
 //! ```
-//! With the boot and the network namespace all that is gone, so the file counts in its own only. While the process that
-//! wrote it lives, it will undo that itself.
+//! With the boot and the network namespace all that is gone, so the file counts in its own only.
+//! While the process that wrote it lives, it will undo that itself.
 
 use crate::whole::write_whole;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,8 @@ struct Stored {
     /// Who will switch them off again, if it lives.
     #[serde(default)]
     process: u32,
-    /// When that process was started, by which it is told from a later one of the same number.
+    /// When that process was started, by which it is distinguished from a later one of the same
+    /// number.
     #[serde(default)]
     started: u64,
 }
@@ -101,7 +102,7 @@ impl Remains {
         remains
     }
 
-    /// Somebody has switched it off since: if it is on again, that is somebody else's wish.
+    /// Somebody has switched it off since: if it is on again, somebody else wants it on.
     fn forget_what_is_off(&mut self) {
         let Some(file) = &self.file else { return };
         if !self.stored.on.iter().any(|setting| is_off(setting)) {
@@ -128,7 +129,7 @@ impl Remains {
         self.stored.on.iter().any(|on| on == setting)
     }
 
-    /// Tells others that this process will switch off what an earlier one could not.
+    /// Notes for other processes that this one will switch off what an earlier one could not.
     pub(super) fn take_over(&self) {
         if !self.stored.on.is_empty() {
             self.keep();
@@ -177,7 +178,8 @@ impl Stored {
 /// When the process was started, in ticks of the kernel's clock; `None` if it has ended.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Its name, in brackets, may have blanks and brackets of its own. Fields 3 and 22 of proc_pid_stat(5).
+    // Its name, in brackets, may have blanks and brackets of its own. Fields 3 and 22 of
+    // proc_pid_stat(5).
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let is_dead = matches!(fields.next()?, "Z" | "X");
     fields.nth(18)?.parse().ok().filter(|_| !is_dead)

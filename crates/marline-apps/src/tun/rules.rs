@@ -1,5 +1,9 @@
 //! Which conversations are carried how:
-//! `[dscp=N][,proto=P][,port=N[-N]][,net=CIDR][,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered|unordered]`.
+//!
+//! ```text
+//! [dscp=N][,proto=P][,port=N[-N]][,net=CIDR][,scheduler=SCHEDULER]
+//!     [,priority=N][,lifetime=TIME][,ordered|unordered]
+//! ```
 
 use super::packet::{ICMP, ICMP_V6, Packet, TCP, UDP};
 use crate::options::{priority, scheduler};
@@ -25,7 +29,8 @@ const KEYS: &Keys = &[
     ("ordered", Takes::Nothing),
     ("unordered", Takes::Nothing),
 ];
-/// TCP asks again for what it misses, so a packet is worth carrying only about as long as that takes.
+/// TCP asks again for what it misses, so a packet is worth carrying only about as long as that
+/// takes.
 const TCP_LIFETIME: Duration = Duration::from_secs(1);
 /// Others would rather have the next packet.
 const LIFETIME: Duration = Duration::from_millis(500);
@@ -157,7 +162,8 @@ impl FromStr for Protocol {
     }
 }
 
-/// A code point by its number or its name: `ef`, `cs0` to `cs7`, `af11` to `af43` (RFC 2474, RFC 2597, RFC 3246).
+/// A code point by its number or its name: `ef`, `cs0` to `cs7`, `af11` to `af43` (RFC 2474, RFC
+/// 2597, RFC 3246).
 fn dscp(text: &str) -> Result<u8, Problem> {
     let digits = |text: &str| -> Option<u8> { text.parse().ok() };
     let named = match text.as_bytes() {

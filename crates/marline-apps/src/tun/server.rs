@@ -1,4 +1,5 @@
-//! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs to.
+//! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs
+//! to.
 
 use super::gate::Gate;
 use super::guests::{Guest, Guests, Sign};
@@ -33,11 +34,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Largest packet of the server's device; a client may have smaller ones, and senders are told so.
+/// Largest packet of the server's device; a client may have smaller ones, and senders are informed.
 const MTU: u16 = 1500;
 /// Smallest largest packet that a client may ask for (RFC 8200 section 5).
 const MIN_MTU: u16 = 1280;
-/// A flow that is quiet for so long is closed; longer than the client's own limit.
+/// A flow that is quiet for this time is closed; longer than the client's own limit.
 const IDLE: Duration = Duration::from_secs(90);
 
 /// A server's tunnel, opened and set up, and not yet served.
@@ -53,8 +54,8 @@ pub struct ServerTunnel {
 }
 
 impl ServerTunnel {
-    /// Opens the device and, if that is asked for, sets it up. `key` is the server's, by which it has a network of its
-    /// own where none is configured. `stop` ends the setup and undoes it.
+    /// Opens the device and, if that is asked for, sets it up. `key` is the server's, by which it
+    /// has a network of its own where none is configured. `stop` ends the setup and undoes it.
     ///
     /// # Errors
     /// The device, the state file, a command that sets the device up, or `stop` during those.
@@ -115,7 +116,8 @@ pub struct Hub(Arc<Inner>);
 struct Inner {
     gate: Gate,
     pool: Pool,
-    /// The scheduler of what is sent to clients whose paths have different costs; `None` for the session's default.
+    /// The scheduler of what is sent to clients whose paths have different costs; `None` for the
+    /// session's default.
     by_cost: Option<Choice>,
     leases: Arc<LeaseFile>,
     guests: Mutex<Guests>,
@@ -182,7 +184,7 @@ impl Hub {
     }
 }
 
-/// Tells a client that asks for a lease that there is none to be had.
+/// Informs a client that asks for a lease that there is none to be had.
 pub(crate) async fn refuse<S: AsyncWrite + Unpin>(mut stream: S, why: &str) {
     let refused = Offer::Refused(why.to_owned()).encode();
     if stream.write_all(&refused).await.is_ok() {
@@ -292,7 +294,7 @@ impl Visitor {
         Some((guest, places.collect()))
     }
 
-    /// Tells the client who has its addresses, and hears whether it is there.
+    /// Informs the client who has its addresses, and learns whether it is there.
     pub(crate) async fn tell_standing<S: AsyncRead + AsyncWrite>(&self, stream: S) {
         let Some(guest) = lock(&self.guest).clone() else {
             return;
@@ -350,7 +352,8 @@ impl Visitor {
         }
     }
 
-    /// Carries a flow of the tunnel both ways until either side ends it or it has been quiet for long.
+    /// Carries a flow of the tunnel both ways until either side ends it or it has been quiet for
+    /// long.
     pub(crate) async fn carry<P: PacketFlow>(&self, role: Role, flow: P) {
         let Some(guest) = lock(&self.guest).clone() else {
             tracing::debug!("a client without a lease opened a flow of the tunnel");

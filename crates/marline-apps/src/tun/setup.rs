@@ -1,5 +1,6 @@
-//! What has to be done to the system before a tunnel carries anything: addresses, routes, forwarding, address
-//! translation. Either a person does it, who is shown the commands, or this program does and undoes it.
+//! What has to be done to the system before a tunnel carries anything: addresses, routes,
+//! forwarding, address translation. Either the operator does it and is shown the commands, or this
+//! program does it and undoes it.
 
 use super::hello::Place;
 use super::pool::Pool;
@@ -20,9 +21,9 @@ const FORWARDING: [&str; 2] = [
     "/proc/sys/net/ipv6/conf/all/forwarding",
 ];
 
-/// A command that undoes something is ended after so long.
+/// A command that undoes something is ended after this time.
 const UNDOING: Duration = Duration::from_secs(5);
-/// A running command is looked at so often.
+/// How often a running command is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// One thing to be done.
@@ -93,7 +94,8 @@ fn family(net: &IpNet) -> &'static str {
     }
 }
 
-/// A default route would displace the one that the paths need: its halves come before it and leave it alone.
+/// A default route would displace the one that the paths need: its halves come before it and leave
+/// it alone.
 fn halves(net: IpNet) -> Vec<IpNet> {
     match net.prefix_len() {
         0 => net.subnets(1).map(Iterator::collect).unwrap_or_default(),
@@ -156,7 +158,8 @@ impl Setup {
         setup
     }
 
-    /// For a server with this pool; with `nat`, clients appear under the server's own addresses outside.
+    /// For a server with this pool; with `nat`, clients appear under the server's own addresses
+    /// outside.
     pub(super) fn server(device: &str, pool: &Pool, mtu: u16, nat: bool, remains: Remains) -> Self {
         let mut setup = Setup::of_device(device, mtu);
         setup.remains = remains;
@@ -246,8 +249,8 @@ impl Setup {
             .filter(|file| self.remains.holds(file))
     }
 
-    /// Does everything; other tasks go on meanwhile. With `stop` the command that runs is ended, what was done is undone,
-    /// and this fails.
+    /// Does everything; other tasks go on meanwhile. With `stop` the command that runs is ended,
+    /// what was done is undone, and this fails.
     pub(super) async fn apply(self, stop: CancellationToken) -> Result<Applied, SetupError> {
         let done = tokio::task::spawn_blocking(move || self.run(&stop));
         done.await.unwrap_or_else(|error| {

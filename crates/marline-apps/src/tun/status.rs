@@ -1,4 +1,4 @@
-//! What a running client tells about its tunnel. Fields may be added.
+//! What a running client reports about its tunnel. Fields may be added.
 
 use serde::{Deserialize, Serialize};
 

@@ -28,7 +28,7 @@ use tokio::time::{sleep, timeout};
 
 const OWN: [u8; 4] = [10, 77, 0, 2];
 const SERVER: [u8; 4] = [10, 77, 0, 1];
-/// More than anything here takes but for what is waited for on purpose.
+/// More than anything here takes except for what is waited for on purpose.
 const SOON: Duration = Duration::from_millis(900);
 
 /// A flow that a client opened, at the server.

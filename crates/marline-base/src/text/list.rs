@@ -23,7 +23,7 @@ pub type Keys = [(&'static str, Takes)];
 /// Splits `HEAD,KEY=VALUE,KEY,…` into its head and its options, as [`pairs`] reads them.
 ///
 /// # Errors
-/// What is wrong with an option, and the mend.
+/// What is wrong with an option, and the hint.
 pub fn list<'a>(text: &'a str, keys: &Keys) -> Result<(&'a str, Vec<Pair<'a>>), Problem> {
     let (head, rest) = match text.split_once(',') {
         Some((head, rest)) => (head, Some(rest)),

@@ -99,7 +99,8 @@ pub fn duration(text: &str) -> Result<Duration, Problem> {
     })
 }
 
-/// A rate in bits per second with its unit, `64kbit`, `20Mbit` or `1Gbit`, also with `bps` for `bit`; more than 0.
+/// A rate in bits per second with its unit, `64kbit`, `20Mbit` or `1Gbit`, also with `bps` for
+/// `bit`; more than 0.
 ///
 /// # Errors
 /// What is wrong with the text, and how to write it.

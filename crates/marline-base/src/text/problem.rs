@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-/// What is wrong with a value, and the mend, without saying where it stands.
+/// What is wrong with a value, and the hint, without saying where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// What is wrong, as a clause without a full stop.

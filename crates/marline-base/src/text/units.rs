@@ -44,12 +44,12 @@ const SIZES: &Units = &[
 /// The units that sizes are written with: the decimal ones up to megabytes.
 const SHOWN_SIZES: &Units = SIZES.split_at(5).0.split_at(2).1;
 
-/// What is wrong with a text that [`time`] refuses, and the mend.
+/// What is wrong with a text that [`time`] refuses, and the hint.
 pub const A_TIME: &str = "not a time; give a number with ns, us, ms, s or min, such as 15ms";
-/// What is wrong with a text that [`rate`] refuses, and the mend.
+/// What is wrong with a text that [`rate`] refuses, and the hint.
 pub const A_RATE: &str =
     "not a rate; give a number with bit, kbit, mbit or gbit (a second), such as 20mbit";
-/// What is wrong with a text that [`share`] refuses, and the mend.
+/// What is wrong with a text that [`share`] refuses, and the hint.
 pub const A_SHARE: &str = "not a probability; give a share such as 1% or 0.01";
 
 /// Splits off the number that `text` begins with: digits, a fraction, an exponent.

@@ -5,14 +5,14 @@
 //! [bytes]
 //! wwan0 = 1234567
 //! ```
-//! With `clock = "2026-10"` the clock was behind the month that is counted when it was looked at last. A clock that is
-//! set back must not make anybody forget what was used; but one that was ahead once, and is right again, must not make
-//! a month last for years. So a month behind the one that is counted begins anew, too, once the clock has come to it from
-//! an earlier one.
+//! With `clock = "2026-10"` the clock was behind the month that is counted when it was looked at
+//! last. A clock that is set back must not make anybody forget what was used; but one that was
+//! ahead once, and is right again, must not make a month last for years. So a month behind the one
+//! that is counted begins again, too, once the clock has come to it from an earlier one.
 //!
-//! Several clients may keep one file, with the same paths or others: each adds what its own have carried since it saved
-//! last, and hears of the others' when it has something to add. A file with `.lock` after its name, which stays, keeps
-//! them from writing at once.
+//! Several clients may keep one file, with the same paths or others: each adds what its own have
+//! carried since it saved last, and learns of the others' when it has something to add. A file with
+//! `.lock` after its name, which stays, keeps them from writing at once.
 
 use super::Month;
 use marline_apps::whole::write_whole;
@@ -30,7 +30,7 @@ pub struct Ledger {
     /// The month that the clock showed last.
     clock: Month,
     used: BTreeMap<String, u64>,
-    /// Of these, what the file has not been told of.
+    /// Of these, what is not in the file yet.
     fresh: BTreeMap<String, u64>,
     /// What the carrier of a path had counted when it was last asked.
     seen: BTreeMap<String, u64>,
@@ -57,7 +57,8 @@ pub struct LedgerError {
 }
 
 impl Ledger {
-    /// What `file` holds, if it is of the month `now`; nothing when there is no such file. With `None`, nothing is kept.
+    /// What `file` holds, if it is of the month `now`; nothing when there is no such file. With
+    /// `None`, nothing is kept.
     ///
     /// # Errors
     /// The file cannot be read, or is not what this program writes.
@@ -133,8 +134,9 @@ impl Ledger {
         }
     }
 
-    /// Adds what others have written meanwhile, and writes the file, if there is one and something to write. Where
-    /// another client is writing it just now, nothing happens; then the answer is false.
+    /// Adds what others have written meanwhile, and writes the file, if there is one and something
+    /// to write. Where another client is writing it just now, nothing happens; then the answer is
+    /// false.
     ///
     /// # Errors
     /// It cannot be read or written. What this client has counted is kept for the next time.
@@ -150,7 +152,8 @@ impl Ledger {
         // A file that is gone has nothing to add.
         if file.exists() {
             let others = Ledger::load(Some(file.clone()), now)?;
-            // Should they differ about the month, one of them has seen a clock that was wrong: all go by the file.
+            // Should they differ about the month, one of them has seen a clock that was wrong: all
+            // go by the file.
             (self.month, self.clock, self.used) = (others.month, others.clock, others.used);
             for (path, bytes) in &self.fresh {
                 let sum = self.used.entry(path.clone()).or_default();
@@ -185,8 +188,8 @@ fn read(file: &Path) -> Result<Option<String>, LedgerError> {
     }
 }
 
-/// Nobody else writes `file` until what is returned is dropped; `None` if somebody does. What is locked is a file beside
-/// it: `file` itself is replaced whenever it is written.
+/// Nobody else writes `file` until what is returned is dropped; `None` if somebody does. What is
+/// locked is a file beside it: `file` itself is replaced whenever it is written.
 fn hold(file: &Path) -> io::Result<Option<File>> {
     let mut name = file.as_os_str().to_owned();
     name.push(".lock");
@@ -313,8 +316,8 @@ mod tests {
             [&clients[0], &clients[1]].map(|c| c.used("wwan0")),
             [19, 20]
         );
-        // One enters the new month first. The other has not looked at the clock since, and has something of the old
-        // month to say, of which nothing comes into the new one.
+        // One enters the new month first. The other has not looked at the clock since, and has
+        // something of the old month to say, of which nothing comes into the new one.
         clients[1].count("wwan0", 14);
         clients[0].turn(month(DECEMBER));
         clients[0].count("wwan0", 13);

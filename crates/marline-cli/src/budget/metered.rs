@@ -8,11 +8,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often paths are asked what they have carried; a budget may be exceeded by what a path carries in that time.
+/// How often the paths' counters are read; a budget may be exceeded by what a path carries in that
+/// time.
 const LOOK: Duration = Duration::from_millis(500);
-/// Looks between two writes of the file: what a crash may forget is what was carried in that time.
+/// Readings between two writes of the file: a crash forgets at most what was carried in that time.
 const SAVE: u32 = 20;
-/// Bytes of IPv6, UDP and QUIC headers around a datagram of a path, which whoever bills for them counts too.
+/// Bytes of IPv6, UDP and QUIC headers around a datagram of a path, which the operator who bills
+/// for them counts too.
 const HEADERS: u64 = 76;
 
 /// A session, and what its paths may carry in a month.
@@ -31,7 +33,7 @@ struct State {
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     bytes: u64,
-    /// The path stands by whatever it has carried.
+    /// The path stands by, whatever it has carried.
     standby: bool,
     /// It stands by because of what it has carried.
     over: bool,
@@ -49,7 +51,8 @@ impl State {
         }
     }
 
-    /// Takes down what the paths have carried by `now`; returns those that are to stand by, or to come back, with why.
+    /// Takes down what the paths have carried by `now`; returns those that are to stand by, or to
+    /// come back, with why.
     fn look(&mut self, now: Month, paths: &[PathStatus]) -> Vec<(String, bool)> {
         self.ledger.turn(now);
         for path in paths {
@@ -75,7 +78,7 @@ impl State {
 }
 
 impl<M: Manage> Metered<M> {
-    /// A session with these paths, of which `ledger` knows what they have carried before.
+    /// A session with these paths; `ledger` knows what they have carried before.
     pub fn new(session: M, paths: &[marline::Path], ledger: Ledger) -> Self {
         let mut state = State {
             ledger,
@@ -138,7 +141,8 @@ impl<M: Manage> Metered<M> {
         }
     }
 
-    /// Keeps what was counted. Waits for at most so long, blocking, while another client writes the file.
+    /// Keeps what was counted. Waits for at most this time, blocking, while another client writes
+    /// the file.
     pub fn save(&self, now: Month, patience: Duration) {
         let began = Instant::now();
         loop {
@@ -185,7 +189,7 @@ impl<M: Manage> Manage for Metered<M> {
         Ok(())
     }
 
-    /// Whoever calls a path back that is over its budget gets it until the end of the month.
+    /// A path over its budget that the user calls back is used until the end of the month.
     async fn set_standby(&self, name: &str, standby: bool) -> Result<(), Problem> {
         let full = self.name_of(name).await;
         self.session.set_standby(name, standby).await?;
@@ -281,7 +285,7 @@ mod tests {
         metered.look(month("2026-12")).await;
         assert_eq!(metered.session.asked(), [("wwan0".to_owned(), false)]);
 
-        // After a restart in the same month it does not begin anew.
+        // After a restart in the same month it does not begin again.
         metered.session.carried(1_100_000 + 999_000);
         metered.look(month("2026-12")).await;
         metered.save(month("2026-12"), Duration::ZERO);
@@ -314,7 +318,8 @@ mod tests {
         called.session.asked();
         called.look(month("2026-11")).await;
         assert_eq!(called.session.asked(), []);
-        // Put to rest by its number while it is over, it rests in the next month, too.
+        // Put on standby by its number while it is over its budget, it stands by in the next month,
+        // too.
         let id = called.status().await.sessions[0].paths[0].id.to_string();
         called.set_standby(&id, true).await.unwrap();
         called.session.asked();

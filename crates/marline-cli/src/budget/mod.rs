@@ -1,5 +1,5 @@
-//! Data budgets: what paths have carried this month, kept across restarts. A path over its budget stands by for the rest
-//! of the month: it carries only what no other path can.
+//! Data budgets: what paths have carried this month, kept across restarts. A path over its budget
+//! stands by for the rest of the month: it carries only what no other path can.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -17,9 +17,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a client tries to reach its server before it gives up. Once it has had a session it never does.
+/// How long a client tries to reach its server before it gives up. Once it has had a session it
+/// never does.
 const CONNECT: Duration = Duration::from_secs(12);
-/// Waits so long at the end for other clients that write the usage file.
+/// How long it waits at the end for other clients that write the usage file.
 const LAST_SAVE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
@@ -93,7 +94,8 @@ impl Client {
     /// Checks the configuration, reads the key, and binds what is asked for.
     ///
     /// # Errors
-    /// Wrong configuration, an unusable key file, a busy port, another instance at the control socket.
+    /// Wrong configuration, an unusable key file, a busy port, another instance at the control
+    /// socket.
     pub async fn bind(args: Args) -> Result<Self, CliError> {
         let source = args.source()?;
         let config = ClientConfig::check(&source)?;
@@ -139,11 +141,11 @@ impl Client {
         &self.identity
     }
 
-    /// Serves local programs over `session` until a signal, a request to stop, or the end of the session for good, which
-    /// `ended` tells with its reason.
+    /// Serves local programs over `session` until a signal, a request to stop, or the end of the
+    /// session for good, which `ended` reports with its reason.
     ///
     /// # Errors
-    /// What `ended` tells.
+    /// What `ended` reports.
     pub async fn serve<S: Tunnel + Manage>(
         self,
         session: S,
@@ -302,7 +304,7 @@ mod tests {
     use std::fs;
     use std::sync::Mutex;
 
-    /// Writes down what it is told.
+    /// Writes down what it is given.
     #[derive(Default)]
     struct Recorder(Mutex<Vec<String>>);
 

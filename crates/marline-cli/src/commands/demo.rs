@@ -74,14 +74,15 @@ pub(super) struct Args {
     /// Seed of everything random in the links and the download
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// The first link, the same in both directions [default: rate=20mbit,delay=15ms,jitter=2ms,loss=1%]
+    /// The first link, the same in both directions [default:
+    /// rate=20mbit,delay=15ms,jitter=2ms,loss=1%]
     #[arg(long, value_name = "LINK")]
     link_a: Option<String>,
     /// The second link, the same in both directions [default: rate=10mbit,delay=40ms]
     #[arg(long, value_name = "LINK")]
     link_b: Option<String>,
-    /// Pages of 100 objects instead of a download and a live stream, with these schedulers [when none is given: sos,
-    /// sos-fec, sos-rateless, edpf, min-rtt]
+    /// Pages of 100 objects instead of a download and a live stream, with these schedulers [when
+    /// none is given: sos, sos-fec, sos-rateless, edpf, min-rtt]
     #[arg(
         long,
         value_name = "SCHEDULERS",
@@ -256,7 +257,8 @@ fn failures(report: &Report) -> Result<(), CliError> {
     .hint("run it again with --log debug to see why"))
 }
 
-/// The progress on standard error: a bar if that is a terminal, and a line for each run that has ended in any case.
+/// The progress on standard error: a bar if that is a terminal, and a line for each run that has
+/// ended in any case.
 #[derive(Debug)]
 struct Display {
     bar: ProgressBar,

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 /// Why a subcommand ended without doing its work.
 ///
-/// It is printed to standard error as `error: MESSAGE`, and, where there is a mend to name, a second line `hint: MEND`.
+/// It is printed to standard error as `error: MESSAGE`, and, where there is a hint, a second line
+/// `hint: HINT`.
 #[derive(Debug)]
 pub struct CliError {
     kind: Kind,
@@ -71,7 +72,7 @@ impl CliError {
         self
     }
 
-    /// The message and the mend in one line, for a log.
+    /// The message and the hint in one line, for a log.
     pub(super) fn in_one(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{} (hint: {hint})", self.message),

@@ -36,7 +36,8 @@ enum Action {
     Show {
         /// Key file [default: $XDG_CONFIG_HOME/marline/identity].
         file: Option<PathBuf>,
-        /// Print the connection string of a server with this key at this address. Give it once for each address.
+        /// Print the connection string of a server with this key at this address. Give it once for
+        /// each address.
         #[arg(long, value_name = "HOST[:PORT]")]
         address: Vec<HostPort>,
         /// Print JSON.

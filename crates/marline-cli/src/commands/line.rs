@@ -1,4 +1,4 @@
-//! One line at the bottom of a terminal that is written anew again and again, above which logs appear.
+//! One line at the bottom of a terminal that is rewritten again and again, above which logs appear.
 
 use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal, Write};

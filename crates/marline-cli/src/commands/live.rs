@@ -1,4 +1,5 @@
-//! `marline live`: targets of live entries at run time. And the running display of a client or server that has some.
+//! `marline live`: targets of live entries at run time. And the running display of a client or
+//! server that has some.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -36,8 +37,8 @@ pub(super) struct Args {
 enum Action {
     /// Say what rate a live entry needs.
     ///
-    /// Only what the paths carry beyond it is spent on copies; when they carry less, the log, the status and the metrics
-    /// say so. Entries with a deadline or objects=on have none.
+    /// Only what the paths carry beyond it is spent on copies; when they carry less, the log, the
+    /// status and the metrics say so. Entries with a deadline or objects=on have none.
     Target {
         /// A rate, such as 8mbps, or `auto` to have it measured.
         #[arg(value_name = "RATE", allow_hyphen_values = true)]

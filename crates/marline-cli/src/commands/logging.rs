@@ -72,7 +72,7 @@ const MODULES: [(&str, &str); 8] = [
 ];
 
 /// At the levels `info` and `warn` only what this program says itself, and the errors of libraries:
-/// the rest of theirs are dumps of structures that a peer can cause at will. Whoever wants them
+/// the rest of theirs are dumps of structures that a peer can cause at will. A user who wants them
 /// names the library or a lower level.
 fn of_ours(word: &str) -> Cow<'_, str> {
     match word.trim().parse::<LevelFilter>() {
@@ -92,8 +92,8 @@ fn of_ours(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether `word` is no level, and yet tracing would take it: as the name of a module, of which everything is logged, and
-/// of all others nothing.
+/// Whether `word` is no level, and yet tracing would take it: as the name of a module, of which
+/// everything is logged, and of all others nothing.
 fn misspelt(word: &str) -> bool {
     let bare = !word.is_empty()
         && word

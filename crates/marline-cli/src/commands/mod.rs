@@ -1,7 +1,8 @@
 //! The command line: one file a subcommand, and what they share.
 //!
-//! Standard output carries data; everything else goes to standard error. Exit codes: 0 success (a reader that closes our
-//! output early is success), 1 failure at run time, 2 wrong usage or configuration.
+//! Standard output carries data; everything else goes to standard error. Exit codes: 0 success (a
+//! reader that closes our output early is success), 1 failure at run time, 2 wrong usage or
+//! configuration.
 
 pub mod client;
 mod demo;
@@ -168,11 +169,12 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// A runtime of one thread. Measured: spreading a session over threads costs 11–23 % more CPU and adds latency.
+/// A runtime of one thread. Measured: spreading a session over threads costs 11–23 % more CPU and
+/// adds latency.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     tokio::runtime::Builder::new_current_thread()
-        // What comes in waits for 8 tasks' turns, not for 61 (tokio's default), beside a client with
-        // hundreds of busy flows. `lab/hostile.sh turns` measures it; the value was not tuned.
+        // What comes in waits for 8 tasks' turns, not for 61 (tokio's default), beside a client
+        // with hundreds of busy flows. `lab/hostile.sh turns` measures it; the value was not tuned.
         .event_interval(8)
         .enable_all()
         .build()

@@ -58,17 +58,19 @@ pub(super) struct Args {
     /// Use the seeds 1 to N instead of the experiment's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
-    /// Only cells with this value on that axis; several values of an axis add up. Experiments that have not the
-    /// axis are left out
+    /// Only cells with this value on that axis; several values of an axis add up. Experiments that
+    /// have not the axis are left out
     #[arg(long = "cell", value_name = "AXIS=VALUE", value_parser = cell, conflicts_with = "write")]
     cells: Vec<(String, String)>,
     /// By real processes over emulated links, not in the simulator; the seeds are the links'
     #[arg(long, conflicts_with_all = ["jobs", "out", "plot", "write"])]
     processes: bool,
-    /// Let each run by processes last so many seconds, its warm-up included [default: as the experiment says]
+    /// Let each run by processes last so many seconds, its warm-up included [default: as the
+    /// experiment says]
     #[arg(long, value_name = "N", requires = "processes", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: Option<u64>,
-    /// Let streams that never run dry be downloads by curl through the SOCKS5 proxy, not writes into a forward
+    /// Let streams that never run dry be downloads by curl through the SOCKS5 proxy, not writes
+    /// into a forward
     #[arg(long, requires = "processes")]
     curl: bool,
     /// Runs at once [default: one a core]
@@ -86,7 +88,8 @@ pub(super) struct Args {
     /// Keep finished runs in DIR/runs.jsonl: stopped and started again, the command redoes nothing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// The folder of the measured traces, for the figures that need them; they do not come with the program
+    /// The folder of the measured traces, for the figures that need them; they do not come with the
+    /// program
     #[arg(long, value_name = "DIR", default_value = "../shared/traces")]
     traces: PathBuf,
 }
@@ -127,7 +130,8 @@ impl Args {
         Ok(old)
     }
 
-    /// Where finished runs of the experiment are kept: of this program, and with the traces as they are if it needs them.
+    /// Where finished runs of the experiment are kept: of this program, and with the traces as they
+    /// are if it needs them.
     fn store(&self, one: &Experiment) -> Option<Result<Store, CliError>> {
         let traces = self.traces().filter(|_| one.needs_traces());
         let files = || traces.map(runs::state).unwrap_or_default();
@@ -149,7 +153,8 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    // What expects nothing reproduces nothing; a scenario that cannot be read says so when it is run.
+    // What expects nothing reproduces nothing; a scenario that cannot be read says so when it is
+    // run.
     let traces = args.traces();
     let mut all = experiments::all();
     all.retain(|one| !repro::figures(one, traces).is_ok_and(|figures| figures.is_empty()));
@@ -198,7 +203,8 @@ fn selected(args: &Args, all: &[Experiment]) -> Result<Vec<Experiment>, CliError
     Ok(found)
 }
 
-/// Those that have the axes of --cell, if any has them. Before anything is run, it is known that they have the cells.
+/// Those that have the axes of --cell, if any has them. Before anything is run, it is known that
+/// they have the cells.
 fn with_cells(found: &[Experiment], args: &Args) -> Result<Vec<Experiment>, CliError> {
     let stop = AtomicBool::new(false);
     let (mut kept, mut lacking) = (Vec::new(), Vec::new());

@@ -37,8 +37,8 @@ pub(super) fn store(folder: &Path, files: &str) -> Result<Store, CliError> {
     Store::open(&folder.join("runs.jsonl"), &program).map_err(CliError::runtime)
 }
 
-/// Stands for the files of a folder and those below it: their names, sizes and times, not what is in them, which may be
-/// much. Empty if it cannot be read.
+/// Stands for the files of a folder and those below it: their names, sizes and times, not what is
+/// in them, which may be much. Empty if it cannot be read.
 pub(super) fn state(folder: &Path) -> String {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -81,8 +81,8 @@ impl Server {
     /// Checks the configuration, reads the key, and binds the local sockets that it asks for.
     ///
     /// # Errors
-    /// Wrong configuration, an unusable key file, a busy port, another instance at the control socket, a tunnel that cannot
-    /// be had, a signal to stop meanwhile.
+    /// Wrong configuration, an unusable key file, a busy port, another instance at the control
+    /// socket, a tunnel that cannot be had, a signal to stop meanwhile.
     pub async fn bind(args: Args) -> Result<Self, CliError> {
         let source = args.source()?;
         let config = ServerConfig::check(&source)?;
@@ -124,10 +124,11 @@ impl Server {
         &self.identity
     }
 
-    /// The line with which clients reach this server, which listens at `bound`: at the addresses that the configuration
-    /// advertises, of which those without a port have that of the first bound, or else at those bound. For the unspecified
-    /// address, that of the route to the public network stands in; behind address translation this guess is wrong, which
-    /// is what `advertise` is for.
+    /// The line with which clients reach this server, which listens at `bound`: at the addresses
+    /// that the configuration advertises, of which those without a port have that of the first
+    /// bound, or else at those bound. For the unspecified address, that of the route to the public
+    /// network stands in; behind address translation this guess is wrong, which is what `advertise`
+    /// is for.
     ///
     /// # Errors
     /// When there is no address at all, or there are too many.
@@ -159,7 +160,8 @@ impl Server {
         })
     }
 
-    /// Serves the clients that `endpoint` lets in until a signal or a request to stop. SIGHUP calls `reload`.
+    /// Serves the clients that `endpoint` lets in until a signal or a request to stop. SIGHUP calls
+    /// `reload`.
     ///
     /// # Errors
     /// When the endpoint stops accepting by itself.
@@ -263,7 +265,8 @@ async fn start(args: Args) -> Result<(), CliError> {
         count => tracing::info!("clients that are let in: {count}"),
     }
     let string = program.connection_string(server.local_addrs())?;
-    // Whoever started the server may have closed its end of this; it serves all the same.
+    // The process that started the server may have closed its end of this; the server serves all
+    // the same.
     if output::line(&string.to_string()).is_err() {
         tracing::warn!("standard output is closed; the connection string is {string}");
     }
@@ -352,7 +355,8 @@ fn all_flows(each: usize) -> usize {
     (4 * each).min(descriptors)
 }
 
-/// The address of this host that a packet to the public network would have, of the family of `any`. Nothing is sent.
+/// The address of this host that a packet to the public network would have, of the family of `any`.
+/// Nothing is sent.
 fn outward(any: IpAddr) -> Option<IpAddr> {
     let public: IpAddr = match any {
         IpAddr::V4(_) => Ipv4Addr::new(1, 0, 0, 1).into(),

@@ -1,4 +1,5 @@
-//! What the long-running subcommands have in common: metrics, control socket, signals, the graceful stop.
+//! What the long-running subcommands have in common: metrics, control socket, signals, the graceful
+//! stop.
 
 use super::signals::{Signal, Signals};
 use super::{CliError, descriptors};
@@ -21,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Metrics and control, bound and not yet served.
 #[derive(Debug)]
 pub(super) struct Service {
-    /// Listened to from here on: what is done to the system before anything is served must be undone, too.
+    /// Listened to from here on: what is done to the system before anything is served must be
+    /// undone, too.
     signals: Signals,
     metrics: Option<(TcpListener, Names)>,
     control: Option<ControlSocket>,
@@ -84,7 +86,8 @@ impl Service {
         })
     }
 
-    /// What `begun` comes to. A signal to stop cancels `stop` and waits until `begun` has cleaned up.
+    /// What `begun` comes to. A signal to stop cancels `stop` and waits until `begun` has cleaned
+    /// up.
     ///
     /// # Errors
     /// Such a signal came.
@@ -105,8 +108,8 @@ impl Service {
         }
     }
 
-    /// Serves until a signal or a request to stop, then lets `tasks` finish. SIGHUP calls `reload`. `ended` completes
-    /// with the reason when there is nothing left to serve.
+    /// Serves until a signal or a request to stop, then lets `tasks` finish. SIGHUP calls `reload`.
+    /// `ended` completes with the reason when there is nothing left to serve.
     pub(super) async fn run<M: Manage>(
         self,
         managed: Arc<M>,

@@ -410,7 +410,8 @@ fn repairs(flow: &FlowStatus) -> String {
     }
 }
 
-/// Repair symbols of the other end that arrived here, and symbols that came out of them before they arrived.
+/// Repair symbols of the other end that arrived here, and symbols that came out of them before they
+/// arrived.
 fn repairs_received(flow: &FlowStatus) -> String {
     match flow.repairs_received {
         0 => unknown(),

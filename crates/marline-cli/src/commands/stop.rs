@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Signals this soon after the first are the same wish: `timeout`, and a shell that ends a pipeline, signal a process and then
-/// its whole group.
+/// Signals this soon after the first are the same request: `timeout`, and a shell that ends a
+/// pipeline, signal a process and then its whole group.
 pub(super) const SAME_WISH: Duration = Duration::from_millis(500);
 
 /// Becomes true at the first SIGINT, SIGTERM or SIGHUP. The next one ends the program at once.

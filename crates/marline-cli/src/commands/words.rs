@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
-/// `words`, where a number below zero is one with the flag before it: `--latency=-5ms` for `--latency -5ms`. No flag begins
-/// with one dash and a digit, and so the error is about the flag and its value rather than about a flag `-5`.
+/// `words`, where a number below zero is one with the flag before it: `--latency=-5ms` for
+/// `--latency -5ms`. No flag begins with one dash and a digit, and so the error is about the flag
+/// and its value rather than about a flag `-5`.
 pub(super) fn joined(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     let mut flags = true;

@@ -72,11 +72,13 @@ pub struct ServerConfig {
     pub listen: Vec<SocketAddr>,
     /// Take TLS over TCP at the same addresses.
     pub tcp: bool,
-    /// The kernel's congestion control for what is sent over TCP; `None` for the system's own choice.
+    /// The kernel's congestion control for what is sent over TCP; `None` for the system's own
+    /// choice.
     pub tcp_cc: Option<String>,
     /// Key file.
     pub identity: PathBuf,
-    /// Addresses at which clients reach it, for the connection string that it prints; empty when it has to guess.
+    /// Addresses at which clients reach it, for the connection string that it prints; empty when it
+    /// has to guess.
     pub advertise: Vec<Advertised>,
     /// Clients that are let in.
     pub allow_clients: AllowList,
@@ -136,7 +138,7 @@ impl ClientConfig {
     /// Checks what was written.
     ///
     /// # Errors
-    /// The first value that cannot be accepted, with its place and the mend.
+    /// The first value that cannot be accepted, with its place and the hint.
     pub fn check(source: &Source<RawClient>) -> Result<Self, ConfigError> {
         let raw = &source.raw;
         let server = raw.server.as_ref().ok_or_else(|| {
@@ -193,7 +195,7 @@ impl ServerConfig {
     /// Checks what was written.
     ///
     /// # Errors
-    /// The first value that cannot be accepted, with its place and the mend; no client that would
+    /// The first value that cannot be accepted, with its place and the hint; no client that would
     /// be let in.
     pub fn check(source: &Source<RawServer>) -> Result<Self, ConfigError> {
         let raw = &source.raw;
@@ -211,7 +213,7 @@ impl ServerConfig {
     /// client was taken out.
     ///
     /// # Errors
-    /// The first value that cannot be accepted, with its place and the mend.
+    /// The first value that cannot be accepted, with its place and the hint.
     pub fn check_running(source: &Source<RawServer>) -> Result<Self, ConfigError> {
         let raw = &source.raw;
         let mut listen = Vec::new();

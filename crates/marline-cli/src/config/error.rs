@@ -4,7 +4,7 @@ use marline_base::text::Problem;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A refused configuration: file and line or flag, the key, the value, and the mend.
+/// A refused configuration: file and line or flag, the key, the value, and the hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// Boxed, so that a `Result` stays small.

@@ -1,4 +1,4 @@
-//! A configuration file: TOML, and what is wrong with it, with the line, the key and the mend.
+//! A configuration file: TOML, and what is wrong with it, with the line, the key and the hint.
 
 use super::error::{ConfigError, Place, Placed as _};
 use super::source::{Raw, keys};
@@ -45,7 +45,7 @@ impl File {
     /// # Errors
     /// What is not TOML, an unknown key, a value of the wrong type.
     pub(super) fn parse<R: Raw>(&self) -> Result<R, ConfigError> {
-        // What could be read in spite of errors tells in which key they are.
+        // What could be read in spite of errors shows in which key they are.
         let (table, errors) = DeTable::parse_recoverable(&self.text);
         if let Some(error) = errors.first() {
             return Err(self.refused::<R>(error, table.get_ref()));
@@ -103,7 +103,8 @@ impl File {
     }
 }
 
-/// What is wrong with the value of `key`, in toml's words, and the mend. Within a table it is the table's and its own.
+/// What is wrong with the value of `key`, in toml's words, and the hint. Within a table it is the
+/// table's and its own.
 fn wrong<R: Raw>(message: &str, key: Option<&str>) -> Problem {
     let problem = Problem::new(message);
     let Some(key) = key else {

@@ -1,4 +1,5 @@
-//! Where the program listens, by key: no two may have one port, and one that cannot be had is named by where it stands.
+//! Where the program listens, by key: no two may have one port, and one that cannot be had is named
+//! by where it stands.
 
 use super::error::{ConfigError, Place, Placed as _};
 use super::raw::{RawClient, RawServer};
@@ -40,7 +41,8 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// What `written` asks for; `None` if that is no address, which is told when it is read in earnest.
+    /// What `written` asks for; `None` if that is no address, which is reported when it is read for
+    /// real.
     fn written(
         key: &'static str,
         written: &'a Written,
@@ -58,7 +60,8 @@ impl<'a> Listening<'a> {
         self.protocol == other.protocol && port == other.address.port() && port != 0
     }
 
-    /// Whether the system surely refuses one of the two. Of an IPv6 wildcard and an IPv4 address only it can tell.
+    /// Whether the system surely refuses one of the two. Of an IPv6 wildcard and an IPv4 address
+    /// only the system knows.
     fn excludes(&self, other: &Self) -> bool {
         let (one, two) = (self.address.ip(), other.address.ip());
         let overlap = one == two
@@ -176,7 +179,8 @@ impl<R: Raw> Source<R> {
         }
     }
 
-    /// What else asks for the port that the system refused `key` at `address`, which was fit to be asked for.
+    /// What else asks for the port that the system refused `key` at `address`, which was fit to be
+    /// asked for.
     pub fn rival(&self, key: &str, address: SocketAddr) -> Option<String> {
         let all = self.raw.listening();
         let own = |one: &&Listening<'_>| one.key == key && one.address == address;

@@ -1,4 +1,5 @@
-//! All live entries of a configuration: what those get that say nothing, and names that must differ.
+//! All live entries of a configuration: what those get that say nothing, and names that must
+//! differ.
 
 use super::error::{ConfigError, Placed as _};
 use super::names::Schedulers;

@@ -1,4 +1,5 @@
-//! Configuration: what the user wrote (`raw`), where (`source`), and what the program accepts (`checked`).
+//! Configuration: what the user wrote (`raw`), where (`source`), and what the program accepts
+//! (`checked`).
 
 mod advertise;
 mod checked;

@@ -20,8 +20,8 @@ pub struct Schedulers {
     pub stream: Choice,
     /// For packets.
     pub packets: Choice,
-    /// Whether that one was named. Of itself it is left to live entries, and to tunnels over paths of several costs, what
-    /// they have instead.
+    /// Whether that one was named. Of itself it is left to live entries, and to tunnels over paths
+    /// of several costs, what they have instead.
     pub packets_named: bool,
     /// For blocks.
     pub blocks: Choice,
@@ -132,7 +132,8 @@ pub(super) fn congestion(text: &str) -> Result<Congestion, Problem> {
     }
 }
 
-/// Refuses a scheduler without a kind that does not serve all of [`KINDS`], and says with which it may be named.
+/// Refuses a scheduler without a kind that does not serve all of [`KINDS`], and says with which it
+/// may be named.
 fn for_one_kind(text: &str) -> Result<(), Problem> {
     let Ok(choice) = text.parse::<Choice>() else {
         return Ok(());

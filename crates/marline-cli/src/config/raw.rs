@@ -1,4 +1,5 @@
-//! The configuration as the user wrote it: one struct a subcommand, filled from flags and TOML under the same names.
+//! The configuration as the user wrote it: one struct a subcommand, filled from flags and TOML
+//! under the same names.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -20,14 +21,17 @@ pub struct RawClient {
     /// [default: $XDG_CONFIG_HOME/marline/identity].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub identity: Option<Written>,
-    /// A path: LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME]
-    /// [,name=NAME], where LOCAL is an interface, a source address or `any`. A path that has carried its budget, such as
-    /// 20GB, stands by until the month is over. Its carrier is QUIC, or TLS over TCP where the network blocks UDP, unless
-    /// you choose; tcp-cc is TCP's congestion control, such as bbr. Give it once for each path [default: any].
+    /// A path:
+    /// LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME]
+    /// [,name=NAME], where LOCAL is an interface, a source address or `any`. A path that has
+    /// carried its budget, such as 20GB, stands by until the month is over. Its carrier is QUIC, or
+    /// TLS over TCP where the network blocks UDP, unless you choose; tcp-cc is TCP's congestion
+    /// control, such as bbr. Give it once for each path [default: any].
     #[arg(long, value_name = "PATH", value_parser = Written::flag)]
     pub path: Vec<Written>,
-    /// File that keeps what paths with a budget have carried, or `off` [default: $XDG_STATE_HOME/marline/usage.toml]. Clients
-    /// may share it: a path's budget is then that of all of them, up to what each carries in ten seconds.
+    /// File that keeps what paths with a budget have carried, or `off` [default:
+    /// $XDG_STATE_HOME/marline/usage.toml]. Clients may share it: a path's budget is then that of
+    /// all of them, up to what each carries in ten seconds.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub usage: Option<Written>,
     /// Address of the SOCKS5 proxy, or `off`; beyond loopback it needs a password, or --socks-open
@@ -46,44 +50,48 @@ pub struct RawClient {
     #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub socks_open: Option<Written>,
-    /// Carry TCP connections as objects, TLS records and HTTP responses, which are planned whole: `off`, `auto` (those to
-    /// ports of HTTP, HTTPS and others that speak TLS) or `on` [default: off]. Live entries have an option of this name
-    /// for video frames.
+    /// Carry TCP connections as objects, TLS records and HTTP responses, which are planned whole:
+    /// `off`, `auto` (those to ports of HTTP, HTTPS and others that speak TLS) or `on` [default:
+    /// off]. Live entries have an option of this name for video frames.
     #[arg(long, value_name = "WHICH", value_parser = Written::flag)]
     pub objects: Option<Written>,
     /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME]
-    /// [,ordered][,objects]. TIME is how long a datagram is worth sending, 3s by default. Give it once for each forward.
+    /// [,ordered][,objects]. TIME is how long a datagram is worth sending, 3s by default. Give it
+    /// once for each forward.
     #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
     pub forward: Vec<Written>,
-    /// A live entry: udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
-    /// [,objects=off|auto|on][,scheduler=SCHEDULER][,priority=0..7]. What local programs send there (MPEG-TS, RTP, SRT,
-    /// RIST) goes to the server's --live of the same name, in order, at most the latency budget later than the paths take.
-    /// With objects=auto, frames of RTP and PES packets of MPEG-TS are planned whole; objects=on does so with whatever
-    /// comes. Give it once for each entry.
+    /// A live entry:
+    /// udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
+    /// [,objects=off|auto|on][,scheduler=SCHEDULER][,priority=0..7]. What local programs send there
+    /// (MPEG-TS, RTP, SRT, RIST) goes to the server's --live of the same name, in order, at most
+    /// the latency budget later than the paths take. With objects=auto, frames of RTP and PES
+    /// packets of MPEG-TS are planned whole; objects=on does so with whatever comes. Give it once
+    /// for each entry.
     #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
     pub live: Vec<Entry>,
     /// Latency budget of live entries that name none [default: 300ms].
     #[arg(long, value_name = "TIME", value_parser = Written::flag)]
     pub latency: Option<Written>,
-    /// Deadline of video frames, such as 80ms: the RTP packets of a frame go as one block, coded so that it is whole by
-    /// then as surely as --reliability says. For live entries that name none [default: datagrams go one by one].
+    /// Deadline of video frames, such as 80ms: the RTP packets of a frame go as one block, coded so
+    /// that it is whole by then as surely as --reliability says. For live entries that name none
+    /// [default: datagrams go one by one].
     #[arg(long, value_name = "TIME", value_parser = Written::flag)]
     pub deadline: Option<Written>,
     /// Probability with which frames should keep their deadline, 0.5 to 0.9999 [default: 0.98].
     #[arg(long, value_name = "P", value_parser = Written::flag)]
     pub reliability: Option<Written>,
-    /// Rate that live entries which name none need, such as 10mbps, or `auto`: what is sent to them. Only what the paths
-    /// carry beyond it is spent on copies, and you are told when they carry less. Not for entries with a deadline or
-    /// objects=on [default: auto].
+    /// Rate that live entries which name none need, such as 10mbps, or `auto`: what is sent to
+    /// them. Only what the paths carry beyond it is spent on copies, and you are told when they
+    /// carry less. Not for entries with a deadline or objects=on [default: auto].
     #[arg(long, value_name = "RATE", value_parser = Written::flag)]
     pub target: Option<Written>,
-    /// Carry IP packets: make this network interface, whose packets the server's --tun passes on. Needs root or
-    /// CAP_NET_ADMIN [default name: marline0].
+    /// Carry IP packets: make this network interface, whose packets the server's --tun passes on.
+    /// Needs root or CAP_NET_ADMIN [default name: marline0].
     #[arg(long, value_name = "NAME", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = marline_apps::tun::DEVICE)]
     pub tun: Option<Written>,
-    /// Give the tunnel's interface its addresses and routes, and take them away in the end; otherwise you are shown the
-    /// commands: on or off [default: off].
+    /// Give the tunnel's interface its addresses and routes, and take them away in the end;
+    /// otherwise you are shown the commands: on or off [default: off].
     #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub tun_setup: Option<Written>,
@@ -92,21 +100,23 @@ pub struct RawClient {
     /// [default: only the server's address in the tunnel].
     #[arg(long, value_name = "NET", value_parser = Written::flag)]
     pub tun_route: Vec<Written>,
-    /// How some of the tunnel's packets are carried: what they are, [dscp=N][,proto=tcp|udp|icmp|N][,port=N[-N]][,net=NET],
-    /// and how, [,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME][,ordered|unordered]. The first that fits holds.
-    /// Give it once for each rule.
+    /// How some of the tunnel's packets are carried: what they are,
+    /// [dscp=N][,proto=tcp|udp|icmp|N][,port=N[-N]][,net=NET], and how,
+    /// [,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME][,ordered|unordered]. The first that
+    /// fits holds. Give it once for each rule.
     #[arg(long, value_name = "RULE", value_parser = Written::flag)]
     pub tun_rule: Vec<Written>,
-    /// Scheduler of flows that choose none: NAME or NAME:KEY=VALUE:..., with stream=, packets=, blocks= or objects= before
-    /// it for one kind of flow. Give it once for each kind [default: auto]. Names and keys are listed below.
+    /// Scheduler of flows that choose none: NAME or NAME:KEY=VALUE:..., with stream=, packets=,
+    /// blocks= or objects= before it for one kind of flow. Give it once for each kind [default:
+    /// auto]. Names and keys are listed below.
     #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
-    /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none, or fixed=RATE
-    /// [default: bbr-gentle].
+    /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none,
+    /// or fixed=RATE [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
-    /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to 400%
-    /// [default: 50%].
+    /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to
+    /// 400% [default: 50%].
     #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
     pub repair_budget: Option<Written>,
     /// Serve Prometheus metrics at this address.
@@ -129,17 +139,21 @@ pub struct RawClient {
 #[derive(Debug, Default, Clone, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RawServer {
-    /// Address to listen on, UDP and TCP. Give it once for each address [default: 0.0.0.0:4433 and [::]:4433].
+    /// Address to listen on, UDP and TCP. Give it once for each address [default: 0.0.0.0:4433 and
+    /// [::]:4433].
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub listen: Vec<Written>,
-    /// Take clients whose networks block UDP over TCP, at the same addresses: on or off [default: on].
+    /// Take clients whose networks block UDP over TCP, at the same addresses: on or off [default:
+    /// on].
     #[arg(long, value_name = "on|off", value_parser = Written::flag)]
     pub tcp: Option<Written>,
-    /// The kernel's congestion control for what is sent to those clients, such as bbr or cubic [default: the system's].
+    /// The kernel's congestion control for what is sent to those clients, such as bbr or cubic
+    /// [default: the system's].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub tcp_cc: Option<Written>,
-    /// HOST[:PORT] at which clients reach this server, for the connection string that it prints; without a port, that of
-    /// the first --listen. Give it once for each address [default: a guess].
+    /// HOST[:PORT] at which clients reach this server, for the connection string that it prints;
+    /// without a port, that of the first --listen. Give it once for each address [default: a
+    /// guess].
     #[arg(long, value_name = "HOST[:PORT]", value_parser = Written::flag)]
     pub advertise: Vec<Written>,
     /// Key file of this server, made by `marline identity new`
@@ -150,8 +164,8 @@ pub struct RawServer {
     /// each client.
     #[arg(long, value_name = "KEY", value_parser = Written::flag)]
     pub allow_client: Vec<Written>,
-    /// File with the public keys of clients that are let in, one a line, instead of --allow-client; read again on
-    /// SIGHUP.
+    /// File with the public keys of clients that are let in, one a line, instead of --allow-client;
+    /// read again on SIGHUP.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub allow_clients_file: Option<Written>,
     /// Target that clients may reach: *, HOST, *.DOMAIN, IP or CIDR, each with [:PORT[-PORT]]. Only
@@ -171,13 +185,13 @@ pub struct RawServer {
     /// Where live entries of clients end: udp://HOST:PORT[,name=NAME]. Give it once for each name.
     #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
     pub live: Vec<Entry>,
-    /// Pass on clients' IP packets: make this network interface. What they may reach is as for --allow-target. Needs root
-    /// or CAP_NET_ADMIN [default name: marline0].
+    /// Pass on clients' IP packets: make this network interface. What they may reach is as for
+    /// --allow-target. Needs root or CAP_NET_ADMIN [default name: marline0].
     #[arg(long, value_name = "NAME", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = marline_apps::tun::DEVICE)]
     pub tun: Option<Written>,
-    /// Give the tunnel's interface its addresses, switch on forwarding and address translation, and undo it in the end;
-    /// otherwise you are shown the commands: on, off, or no-nat [default: off].
+    /// Give the tunnel's interface its addresses, switch on forwarding and address translation, and
+    /// undo it in the end; otherwise you are shown the commands: on, off, or no-nat [default: off].
     #[arg(long, value_name = "on|off|no-nat", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub tun_setup: Option<Written>,
@@ -185,8 +199,9 @@ pub struct RawServer {
     /// [default: 10.77.0.0/24 and an IPv6 network of this server's own].
     #[arg(long, value_name = "NETS", value_parser = Written::flag)]
     pub tun_pool: Option<Written>,
-    /// File that keeps which client has which address, or `off` [default: $XDG_STATE_HOME/marline/tunnel.toml]. Beside it,
-    /// with .undo added to its name, what --tun-setup switched on is noted until it is switched off.
+    /// File that keeps which client has which address, or `off` [default:
+    /// $XDG_STATE_HOME/marline/tunnel.toml]. Beside it, with .undo added to its name, what
+    /// --tun-setup switched on is noted until it is switched off.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub tun_state: Option<Written>,
     /// Let clients reach each other through the tunnel: on or off [default: off].
@@ -196,16 +211,17 @@ pub struct RawServer {
     /// Most flows that one client may have open at a time [default: 1024].
     #[arg(long, value_name = "COUNT", value_parser = Written::flag)]
     pub max_flows: Option<Written>,
-    /// Scheduler of what is sent to clients: NAME or NAME:KEY=VALUE:..., with stream=, packets=, blocks= or objects= before
-    /// it for one kind of flow. Give it once for each kind [default: auto]. Names and keys are listed below.
+    /// Scheduler of what is sent to clients: NAME or NAME:KEY=VALUE:..., with stream=, packets=,
+    /// blocks= or objects= before it for one kind of flow. Give it once for each kind [default:
+    /// auto]. Names and keys are listed below.
     #[arg(long, value_name = "SCHEDULER", value_parser = Written::flag)]
     pub scheduler: Vec<Written>,
-    /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none, or fixed=RATE
-    /// [default: bbr-gentle].
+    /// Congestion controller of every path: bbr, bbr-gentle, cubic, cubic-hystart, new-reno, none,
+    /// or fixed=RATE [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
-    /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to 400%
-    /// [default: 50%].
+    /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to
+    /// 400% [default: 50%].
     #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
     pub repair_budget: Option<Written>,
     /// Serve Prometheus metrics at this address.

@@ -17,8 +17,8 @@ pub enum PathChange {
 
 /// The changes that turn the paths `old` into `new`, in the order in which to make them.
 ///
-/// New paths come up before old ones go, so that a session keeps a path where it can. A path whose address or cost
-/// changed must be dialled anew under its old name, so that one goes first.
+/// New paths come up before old ones go, so that a session keeps a path where it can. A path whose
+/// address or cost changed must be dialled again under its old name, so that one goes first.
 pub fn path_changes(old: &[Path], new: &[Path]) -> Vec<PathChange> {
     let mut first = Vec::new();
     let mut last = Vec::new();

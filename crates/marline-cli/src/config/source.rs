@@ -1,4 +1,5 @@
-//! Where values come from: the command line or a file, remembered with each value so that an error can name the place.
+//! Where values come from: the command line or a file, remembered with each value so that an error
+//! can name the place.
 
 use super::error::{ConfigError, Place, Placed as _};
 use super::file::File;
@@ -51,8 +52,8 @@ impl<'de> Deserialize<'de> for Written {
     }
 }
 
-/// One of several values that may also be written as a table, as under `[[live]]`: `address` is the value itself, and
-/// the other keys are its options.
+/// One of several values that may also be written as a table, as under `[[live]]`: `address` is the
+/// value itself, and the other keys are its options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry(pub Written);
 
@@ -151,7 +152,8 @@ impl<R: Raw> Source<R> {
     /// Flags, completed by the file where one is named.
     ///
     /// # Errors
-    /// When the file cannot be read, is not TOML, or holds an unknown key or a value of the wrong type.
+    /// When the file cannot be read, is not TOML, or holds an unknown key or a value of the wrong
+    /// type.
     pub fn load(flags: R, file: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = file else {
             return Ok(Source::flags(flags));

@@ -20,7 +20,8 @@ fn help_of<R: Raw>(flag: &str) -> String {
     argument.unwrap().get_help().unwrap().to_string()
 }
 
-/// Connection strings for the words `S` and `T`, a key for `K`: the tests are about everything else.
+/// Connection strings for the words `S` and `T`, a key for `K`: the tests are about everything
+/// else.
 fn spelt_out(word: &str) -> String {
     let key = PublicKey::from_bytes([9; 32]);
     let at = |host: &str| {

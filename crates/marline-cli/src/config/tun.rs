@@ -138,7 +138,8 @@ fn by_default(schedulers: &Schedulers) -> Option<Choice> {
     BY_COST.parse().ok().filter(|_| !named)
 }
 
-/// A route for everything would also take the paths' own datagrams, unless they are bound to an interface.
+/// A route for everything would also take the paths' own datagrams, unless they are bound to an
+/// interface.
 fn free_of_loops(net: &IpNet, paths: &[Path]) -> Result<(), Problem> {
     let unbound = paths
         .iter()

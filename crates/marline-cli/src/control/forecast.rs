@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is expected of a path's capacity, by a flow of this end whose scheduler forecasts. `docs/BLOCKS.md` explains it.
+/// What is expected of a path's capacity, by a flow of this end whose scheduler forecasts.
+/// `docs/BLOCKS.md` explains it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForecastStatus {
     /// The flow that knows it.
@@ -16,7 +17,8 @@ pub struct ForecastStatus {
     pub mode: String,
     /// Probability that the path falls into an outage, 0 to 1.
     pub outage: f64,
-    /// Promises that all packets of a block on this path are on time, unless lost, and what became of them.
+    /// Promises that all packets of a block on this path are on time, unless lost, and what became
+    /// of them.
     pub calibration: CalibrationStatus,
 }
 
@@ -29,7 +31,8 @@ pub struct CalibrationStatus {
     pub promised: Option<f64>,
     /// Share of the promises that were kept; `None` without promises.
     pub kept: Option<f64>,
-    /// The same by the tenth in which the promised probability lay, those without promises left out.
+    /// The same by the tenth in which the promised probability lay, those without promises left
+    /// out.
     pub deciles: Vec<DecileStatus>,
 }
 

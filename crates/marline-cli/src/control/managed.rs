@@ -14,7 +14,7 @@ pub struct Managed<M> {
     pub session: Arc<M>,
     /// Its live entries.
     pub board: Board,
-    /// Its tunnel, if it has one that tells something.
+    /// Its tunnel, if it has one that reports something.
     pub tunnel: Option<View>,
 }
 

@@ -1,4 +1,5 @@
-//! Control of a running Marline over a local Unix socket, newline-delimited JSON, versioned. Never an open port.
+//! Control of a running Marline over a local Unix socket, newline-delimited JSON, versioned. Never
+//! an open port.
 
 pub mod client;
 pub mod forecast;
@@ -40,7 +41,8 @@ pub trait Manage: Send + Sync + 'static {
         standby: bool,
     ) -> impl Future<Output = Result<(), Problem>> + Send;
 
-    /// Gives the live entry of that name, or the only one, another target rate; `None` has it measured.
+    /// Gives the live entry of that name, or the only one, another target rate; `None` has it
+    /// measured.
     fn set_live_target(
         &self,
         live: Option<&str>,

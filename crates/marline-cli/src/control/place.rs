@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(usual(8, None), "marline-8");
         for id in [0, 7] {
             assert_eq!(usual(id, Some("xdg")), "xdg/marline");
-            // Whoever asks looks where a service without that variable has its socket, too.
+            // A client also looks where a service without that variable has its socket.
             let service = user(id, None).usual_folder();
             assert!(user(id, Some("xdg")).folders().contains(&service));
         }

@@ -98,7 +98,7 @@ impl From<Outcome> for Reply {
 /// Reads one request line.
 ///
 /// # Errors
-/// What to tell the other side: not JSON, another version, an unknown request.
+/// What to report to the other side: not JSON, another version, an unknown request.
 pub fn parse_request(line: &[u8]) -> Result<Request, String> {
     #[derive(Deserialize)]
     struct Version {

@@ -90,7 +90,8 @@ impl ControlSocket {
         }
     }
 
-    /// Opens the socket at `path` with mode 0600. A file that a dead instance left behind is replaced.
+    /// Opens the socket at `path` with mode 0600. A file that a dead instance left behind is
+    /// replaced.
     ///
     /// # Errors
     /// See [`BindError`].
@@ -112,8 +113,8 @@ impl ControlSocket {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io_error(error)),
         }
-        // Bound under another name and renamed, so that nobody meets a socket with wider permissions than 0600, and a
-        // stale file is replaced in one step.
+        // Bound under another name and renamed, so that nobody meets a socket with wider
+        // permissions than 0600, and a stale file is replaced in one step.
         let mut draft = path.as_os_str().to_owned();
         draft.push(format!(".{}", std::process::id()));
         let draft = PathBuf::from(draft);

@@ -1,6 +1,8 @@
-//! What a running Marline tells about itself: the body of `marline status` and the source of the metrics.
+//! What a running Marline reports about itself: the body of `marline status` and the source of the
+//! metrics.
 //!
-//! The field names are the JSON names. Fields may be added; a reader ignores those that it does not know.
+//! The field names are the JSON names. Fields may be added; a reader ignores those that it does not
+//! know.
 
 use super::forecast::{CalibrationStatus, ForecastStatus};
 use marline_apps::live::status::LiveStatus;
@@ -40,7 +42,8 @@ pub enum Role {
 /// All paths and flows between one client and one server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionStatus {
-    /// Number of the session in this process, counted from 0. While a client is connecting, that of the session to come.
+    /// Number of the session in this process, counted from 0. While a client is connecting, that of
+    /// the session to come.
     pub id: u64,
     /// Public key of the other end, as `marline identity show` prints it.
     pub peer: String,
@@ -57,8 +60,8 @@ pub struct SessionStatus {
 /// One path of a session. Everything about sending is this end's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathStatus {
-    /// Number of the path. On a client it counts the configured paths and stays the same when one is dialled anew; on a
-    /// server it is the session's own.
+    /// Number of the path. On a client it counts the configured paths and stays the same when one
+    /// is dialled again; on a server it is the session's own.
     pub id: u64,
     /// Name from the configuration; on a server, the client's address when the path came up.
     pub name: String,
@@ -133,15 +136,15 @@ pub struct FlowStatus {
     pub delivered_bytes: u64,
     /// Taken from the application and not yet sent for the first time, bytes.
     pub backlog_bytes: u64,
-    /// From a write at this end until this end knows that the peer has it in order, milliseconds; `None` before anything
-    /// was acknowledged. Messages of an unordered flow count alone.
+    /// From a write at this end until this end knows that the peer has it in order, milliseconds;
+    /// `None` before anything was acknowledged. Messages of an unordered flow count alone.
     pub delay_ms: Option<Quantiles>,
     /// (bytes sent - source bytes) / source bytes.
     pub redundancy: f64,
     /// Sent again because it was lost, bytes.
     pub retransmitted_bytes: u64,
-    /// The coding interval τ: one packet that this end sends in so many is a repair symbol at present; `None` while none
-    /// are due by such a rule. Others may still fill idle slots.
+    /// The coding interval τ: one in τ packets that this end sends is a repair symbol at present;
+    /// `None` while none are due by such a rule. Others may still fill idle slots.
     #[serde(default)]
     pub coding_interval: Option<u32>,
     /// Repair symbols that this end sent, bytes.
@@ -150,7 +153,8 @@ pub struct FlowStatus {
     /// Repair symbols that this end sent.
     #[serde(default)]
     pub repairs_sent: u64,
-    /// Of these, those with which the other end recovered something before it arrived, as it last said.
+    /// Of these, those with which the other end recovered something before it arrived, as it last
+    /// said.
     #[serde(default)]
     pub repairs_used: u64,
     /// Of these, those that reached the other end for nothing, as it last said.
@@ -162,12 +166,14 @@ pub struct FlowStatus {
     /// Symbols that came out of these before they arrived.
     #[serde(default)]
     pub symbols_recovered: u64,
-    /// Messages that this end gave up because their lifetime ended, and that the other end never sent in time.
+    /// Messages that this end gave up because their lifetime ended, and that the other end never
+    /// sent in time.
     pub lost_messages: u64,
     /// Its blocks or objects; `None` for other kinds.
     #[serde(default)]
     pub units: Option<UnitsStatus>,
-    /// Promises that a block is on time, and what the other end said; `None` of flows that promise nothing.
+    /// Promises that a block is on time, and what the other end said; `None` of flows that promise
+    /// nothing.
     #[serde(default)]
     pub calibration: Option<CalibrationStatus>,
 }

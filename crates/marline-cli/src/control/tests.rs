@@ -9,7 +9,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Writes down what it is told.
+/// Writes down what it is given.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<String>>);
 

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// Most connections whose request is not complete, and most that are being answered: one more ends
-/// the oldest, so that those who are silent, or do not read, keep nobody out.
+/// the oldest, so that clients that are silent, or do not read, keep no other out.
 const MAX_CONNECTIONS: usize = 16;
 /// How long a request may take to be complete.
 const REQUEST: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ async fn accept_each<M: Manage>(listener: TcpListener, shared: Arc<Shared<M>>) {
 }
 
 /// One request and its answer. A connection that stayed open in between would be worth nothing:
-/// whoever asks again connects again.
+/// a client that asks again connects again.
 async fn connection<M: Manage>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     shared: Arc<Shared<M>>,

@@ -1,5 +1,5 @@
-//! A status snapshot as OpenMetrics text, which Prometheus reads. Base units; labels are numbers and states, never
-//! addresses or names.
+//! A status snapshot as OpenMetrics text, which Prometheus reads. Base units; labels are numbers
+//! and states, never addresses or names.
 
 use super::forecast::Forecasts;
 use super::live::Live;
@@ -83,7 +83,7 @@ struct OfFlowUnits {
 pub(super) const SEND: &str = "send";
 pub(super) const RECEIVE: &str = "receive";
 
-/// Every metric. Built anew for each scrape, so that what has ended is not reported for ever.
+/// Every metric. Built again for each scrape, so that what has ended is not reported for ever.
 #[derive(Default)]
 struct Metrics {
     uptime: FloatGauge,

@@ -181,7 +181,7 @@ impl Frame {
     /// It takes frames to last equally long on all paths, as they do where each path carries its
     /// share: the slots of every path must add up to the same time, or the bound holds for none.
     ///
-    /// Theorem 3 as mended: a period of S frames delays the coded path's packets by at most
+    /// Theorem 3 as corrected: a period of S frames delays the coded path's packets by at most
     /// Δ·N(N − 1)S²/2 together, another path's by Δ·NS(NS − 1)/2.
     pub fn buffering_bound(&self) -> f64 {
         let (mean, second) = (self.mean(), self.second_moment());

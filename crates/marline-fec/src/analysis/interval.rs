@@ -2,9 +2,9 @@
 
 use libm::{exp, expm1, floor};
 
-/// The longest coding interval τ at which packets wait for lost ones no longer than `wait` frames in
-/// the mean, at least 2: every τ-th packet is coded. `None` if no information packet is lost, so that
-/// coding gains nothing.
+/// The longest coding interval τ at which packets wait for lost ones no longer than `wait` frames
+/// in the mean, at least 2: every τ-th packet is coded. `None` if no information packet is lost, so
+/// that coding gains nothing.
 ///
 /// `information` and `coded` are the shares of information and of coded packets that are lost, 0 to
 /// 1; they differ where they take different paths. A coded packet that is lost prolongs decoding
@@ -12,8 +12,9 @@ use libm::{exp, expm1, floor};
 ///
 /// The wait is that of Theorem 3's renewal argument, E\[S²\] / 2(E\[S\] + P(S = 0)) frames, with
 /// losses of information packets as rare and independent as Poisson's. It is an upper bound: the
-/// first frame of a period counts whole, though what arrives before its first loss waits for nothing.
-/// It overrates the wait up to threefold where periods last one frame: half a frame for 1/6.
+/// first frame of a period counts whole, though what arrives before its first loss waits for
+/// nothing. It overrates the wait up to threefold where periods last one frame: half a frame for
+/// 1/6.
 pub fn interval(information: f64, coded: f64, wait: f64) -> Option<u32> {
     if information.is_nan() || information <= 0.0 {
         return None;

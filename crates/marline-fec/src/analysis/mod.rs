@@ -1,6 +1,6 @@
 //! What a streaming code costs and gives, in numbers: the analysis of S-EDPF (Garcia-Saavedra,
 //! Karzand and Leith, "Low Delay Random Linear Coding and Scheduling Over Multiple Interfaces"),
-//! section 3, with its errors mended.
+//! section 3, with its errors corrected.
 //!
 //! Time is cut into *frames* of τ slots, spread over paths; the last slot of one path carries a
 //! coded packet, all others carry information. A slot of path p is lost with probability ε_p. As
@@ -19,7 +19,7 @@
 //! * The paper has closed forms that are exact for equal paths only and too high otherwise (up to
 //!   9 % in the mean and 25 % in the second moment); [`approximation`] has them for comparison.
 //! * Theorem 3's bound of the buffering delay fails for more than one path: its proof takes every
-//!   path for the coded one. [`Frame::buffering_bound`] is the mended one.
+//!   path for the coded one. [`Frame::buffering_bound`] is the corrected one.
 //! * Theorem 4 says where coded packets go: [`coded_path`].
 //! * [`interval()`] turns it round: the longest τ at which packets wait no longer than they may.
 

@@ -72,8 +72,8 @@ impl Decoder {
         Ok(true)
     }
 
-    /// How many symbols are needed still, at least: after so many different ones the block is
-    /// there, or, beyond 256 symbols in all, it is there most likely.
+    /// How many symbols are needed still, at least: after this number of different ones the block
+    /// is there, or, beyond 256 symbols in all, it is there most likely.
     pub fn needed(&self) -> usize {
         let lacking = self.missing.saturating_sub(self.repairs.len());
         if self.missing == 0 { 0 } else { lacking.max(1) }

@@ -14,9 +14,9 @@
 //!
 //! where + is the field's, so exclusive or. The first kind is a Cauchy matrix: every square part of
 //! it is invertible, so up to 256 symbols in all, *any k are enough*, always. Beyond, the code is a
-//! dense random one with RFC 8681's [`coefficients`](crate::coefficients()): k are enough but for a probability of about
-//! 0.4 %, k + 1 but for 0.002 %. A repair symbol does not depend on how many others there are, so
-//! that a sender may go on making them.
+//! dense random one with RFC 8681's [`coefficients`](crate::coefficients()): k are enough except
+//! for a probability of about 0.4 %, k + 1 except for 0.002 %. A repair symbol does not depend on
+//! how many others there are, so that a sender may go on making them.
 //!
 //! A dense random code takes k multiplications for each repair symbol, where a transform-based code
 //! such as `reed-solomon-simd` takes log k. With few repair symbols the former is faster at both

@@ -390,7 +390,7 @@ impl Gfni {
             // All but the last vectors of a symbol are whole: masks would take a tenth of the time.
             if src.len() >= N * WIDE {
                 for (lane, x) in x.iter_mut().enumerate() {
-                    // SAFETY: `src` has so many bytes.
+                    // SAFETY: `src` has this many bytes.
                     *x = unsafe { _mm512_loadu_si512(src.as_ptr().add(lane * WIDE).cast()) };
                 }
             } else {

@@ -34,7 +34,7 @@ pub struct Decoder {
     limits: Limits,
     /// The oldest symbol that is remembered.
     base: u64,
-    /// One more than the newest symbol that was heard of.
+    /// One more than the newest symbol that any input named.
     end: u64,
     /// A ring of a power of two of places.
     places: Vec<Place>,
@@ -146,11 +146,11 @@ pub struct Status {
     /// The oldest missing symbol; all before it are known, or were given up. Equal to `end` if
     /// none is missing.
     pub first_missing: u64,
-    /// One more than the newest symbol that was heard of, be it in a repair symbol.
+    /// One more than the newest symbol that any input named, be it in a repair symbol.
     pub end: u64,
     /// How many symbols before `end` are missing.
     pub missing: usize,
-    /// How many independent equations about them are known: so many repair symbols less are
+    /// How many independent equations about them are known: that many repair symbols less are
     /// needed. `missing − rank` further ones that cover all of them would do, most likely.
     pub rank: usize,
 }

@@ -22,8 +22,8 @@
 //! The receiver moves what it knows to the left side. What is left is a system of linear equations
 //! in the symbols that it lacks; the [`Decoder`] keeps it reduced, so that a symbol comes out with
 //! the first packet that determines it. *m* missing symbols need *m* independent equations; random
-//! coefficients give them with *m* repair symbols but for a probability of about 0.4 %, and with
-//! *m* + 1 but for 0.002 %.
+//! coefficients give them with *m* repair symbols except for a probability of about 0.4 %, and with
+//! *m* + 1 except for 0.002 %.
 //!
 //! # What travels
 //!

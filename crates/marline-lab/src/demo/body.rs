@@ -38,7 +38,7 @@ impl Body {
         format!("sha-256=:{}:", BASE64.encode(&self.hash))
     }
 
-    /// SHA-256 of the first `length` bytes, or `None` if there are not so many.
+    /// SHA-256 of the first `length` bytes, or `None` if there are fewer.
     pub fn prefix_hash(&self, length: u64) -> Option<Hash> {
         let prefix = self.bytes.get(..usize::try_from(length).ok()?)?;
         Some(Sha256::digest(prefix).into())

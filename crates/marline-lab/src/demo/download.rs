@@ -23,8 +23,8 @@ pub(super) struct Downloaded {
     pub(super) bytes: u64,
     /// Bodies that came whole.
     pub(super) bodies: u64,
-    /// Every whole body had the SHA-256 that the server announced, and the last, cut off by the end, that of as long a
-    /// prefix.
+    /// Every whole body had the SHA-256 that the server announced, and the last, cut off by the
+    /// end, that of as long a prefix.
     pub(super) intact: bool,
 }
 
@@ -54,7 +54,8 @@ fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-/// Downloads from `origin` through the proxy at `socks` until `end`; `count` follows the bytes as they come.
+/// Downloads from `origin` through the proxy at `socks` until `end`; `count` follows the bytes as
+/// they come.
 pub(super) async fn run(
     origin: SocketAddr,
     socks: SocketAddr,

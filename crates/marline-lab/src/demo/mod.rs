@@ -1,5 +1,6 @@
-//! The main job in one go, without root or configuration: a server, a client and two emulated links on loopback, and real
-//! traffic through real sockets over each link alone and over both, bonded by each scheduler.
+//! The main job in one go, without root or configuration: a server, a client and two emulated links
+//! on loopback, and real traffic through real sockets over each link alone and over both, bonded by
+//! each scheduler.
 //!
 //! ```text
 //!  HTTP client ─▶ SOCKS5 ┐                ┌ link A ┐                ┌▶ HTTP server
@@ -7,8 +8,12 @@
 //!  live sender ─▶ UDP ───┘                └ link B ┘                └▶ live receiver
 //! ```
 //!
-//! Everything runs in one process with one clock; the client, the server, the programs that use them and each link have
-//! a thread of their own.
+//! Everything runs in one process with one clock; the client, the server, the programs that use
+//! them and each link have a thread of their own.
+//!
+//! The traffic is a download and a live stream, pages of objects, or blocks. With `--processes` a
+//! demo of blocks starts both ends and the relays as processes ([`process`](crate::process)), which
+//! report on standard output what they sent and received when, by the machine's monotonic clock.
 
 pub mod blocks;
 mod body;

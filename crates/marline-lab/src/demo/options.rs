@@ -13,7 +13,8 @@ pub const DEFAULT_LINKS: [&str; 2] = [
 /// The schedulers when none are given: the default and what it is most often compared with.
 pub const DEFAULT_SCHEDULERS: &str = "mend,min-rtt,redundant,round-robin";
 
-/// Queue of a link that has a rate and no queue of its own: without a bound, delays grow without one.
+/// Queue of a link that has a rate and no queue of its own: without a bound, delays grow without
+/// one.
 const DEFAULT_QUEUE: Duration = Duration::from_millis(200);
 /// What a demo takes when no other length is asked for, about.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -34,7 +35,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Time for each run with which the whole demo takes about a minute: whole seconds from 4 to 20.
+    /// Time for each run with which the whole demo takes about a minute: whole seconds, from
+    /// 4 to 20.
     pub fn default_time(schedulers: usize) -> Duration {
         let runs = u32::try_from(schedulers.saturating_add(2)).unwrap_or(u32::MAX);
         let each = (MINUTE / runs).saturating_sub(BESIDE);
@@ -51,7 +53,8 @@ pub fn schedulers() -> impl Iterator<Item = &'static Entry> {
     })
 }
 
-/// Reads a link in the text form of [`LinkConfig`], with a queue of 200 ms if it has a rate and names no queue.
+/// Reads a link in the text form of [`LinkConfig`], with a queue of 200 ms if it has a rate and
+/// names no queue.
 ///
 /// # Errors
 /// As [`LinkConfig::parse_with`] and [`Link::new`].

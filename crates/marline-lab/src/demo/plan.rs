@@ -57,8 +57,8 @@ impl Plan {
         }
     }
 
-    /// Bytes of one download: so few that the slower link carries some in the time of a run, and else as many as can be,
-    /// for between two downloads the links idle for a round trip.
+    /// Bytes of one download: so few that the slower link carries some in the time of a run, and
+    /// else as many as can be, for between two downloads the links idle for a round trip.
     pub(super) fn body_length(&self) -> usize {
         let rates = self.options.links.iter();
         let slowest = rates.filter_map(|link| link.capacity.mean_rate()).min();

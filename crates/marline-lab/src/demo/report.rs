@@ -88,7 +88,8 @@ pub struct DownloadFigures {
     pub bytes: u64,
     /// Bodies that came whole.
     pub bodies: u64,
-    /// Every whole body had the SHA-256 that the server announced, and what came of the last that of as long a prefix.
+    /// Every whole body had the SHA-256 that the server announced, and what came of the last that
+    /// of as long a prefix.
     pub sha256_ok: bool,
 }
 
@@ -120,8 +121,8 @@ pub(super) mod tests {
     use super::*;
     use crate::demo::live::Delays;
 
-    /// A run that succeeded, with these figures: goodput in Mb/s, median and 99th percentile of the delay, longest stall,
-    /// redundancy.
+    /// A run that succeeded, with these figures: goodput in Mb/s, median and 99th percentile of the
+    /// delay, longest stall, redundancy.
     pub(in crate::demo) fn run(links: &[&'static str], figures: [f64; 5]) -> RunReport {
         let [goodput_mbps, p50, p99, longest_stall_ms, redundancy] = figures;
         RunReport {

@@ -23,8 +23,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at
 const PROGRESS: Duration = Duration::from_millis(100);
 /// How long the last live messages may take to come: their lifetime, and the way.
 const LAST: Duration = live::LIFETIME.saturating_add(Duration::from_millis(500));
-/// Receive buffer of the live stream's socket, as far as the system allows: a message that everything waited for lets
-/// seconds of messages go at once.
+/// Receive buffer of the live stream's socket, as far as the system allows: a message that
+/// everything waited for lets seconds of messages go at once.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Why a run failed.
@@ -194,7 +194,8 @@ fn download_figures(downloaded: &Downloaded, time: Duration) -> DownloadFigures 
     }
 }
 
-/// One emulator a link in use, all with the draws of the demo's seed, so that every run meets the same links.
+/// One emulator a link in use, all with the draws of the demo's seed, so that every run meets the
+/// same links.
 fn links(plan: &Plan, run: &RunPlan, server: SocketAddr) -> Result<Vec<Emulator>, EmulateError> {
     let start = |link: &usize| {
         let mut config = EmulatorConfig::new(server, plan.options.links[*link].clone());

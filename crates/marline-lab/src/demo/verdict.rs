@@ -1,8 +1,8 @@
 //! One sentence from the figures: what bonding gained, and what it cost.
 //!
-//! In every figure bonding is held against that single link which did better in it, so that no gain comes from a poor
-//! opponent. The speaker for bonding is one scheduler, named before the runs; the best of several would owe its lead to
-//! chance.
+//! In every figure bonding is held against that single link which did better in it, so that no gain
+//! comes from a poor opponent. The speaker for bonding is one scheduler, named before the runs; the
+//! best of several would owe its lead to chance.
 
 use super::report::{Figures, RunReport};
 
@@ -17,7 +17,7 @@ struct Figure {
     of: fn(&Figures) -> Option<f64>,
 }
 
-/// Repeated runs differ by about so much.
+/// Repeated runs differ by about this much.
 const SHARE: f64 = 0.03;
 
 const FIGURES: &[Figure] = &[

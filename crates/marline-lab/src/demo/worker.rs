@@ -4,7 +4,8 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// A thread with a runtime of its own, so that no part of a run waits for another's turn and a delay is the session's.
+/// A thread with a runtime of its own, so that no part of a run waits for another's turn and a
+/// delay is the session's.
 ///
 /// Dropping it asks it to stop and waits until it has.
 #[derive(Debug)]
@@ -15,7 +16,8 @@ pub(super) struct Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Runs what `work` makes of the token on a thread called `name`, which must end soon after the token is cancelled.
+    /// Runs what `work` makes of the token on a thread called `name`, which must end soon after the
+    /// token is cancelled.
     pub(super) fn start<F>(
         name: &str,
         work: impl FnOnce(CancellationToken) -> F + Send + 'static,
@@ -42,7 +44,8 @@ impl<T: Send + 'static> Worker<T> {
         })
     }
 
-    /// Waits for the work to end by itself; `None` if it panicked. Cancel safe; not to be called again after that.
+    /// Waits for the work to end by itself; `None` if it panicked. Cancel safe; not to be called
+    /// again after that.
     pub(super) async fn result(&mut self) -> Option<T> {
         (&mut self.result).await.ok()
     }

@@ -1,7 +1,8 @@
 //! A network device by which the kernel's packets come and go, in whichever network namespace.
 //!
-//! A TUN device belongs to the namespace in which it was opened, and its file can be read from everywhere. Only a thread
-//! of its own enters the namespace, so that the rest of the program stays where it is.
+//! A TUN device belongs to the namespace in which it was opened, and its file can be read from
+//! everywhere. Only a thread of its own enters the namespace, so that the rest of the program stays
+//! where it is.
 
 use super::Place;
 use ipnet::IpNet;
@@ -82,7 +83,8 @@ impl DeviceError {
 }
 
 impl Device {
-    /// Opens the device, making it if there is none, and brings it up with its address; `mtu` in bytes.
+    /// Opens the device, making it if there is none, and brings it up with its address; `mtu` in
+    /// bytes.
     pub(super) fn open(place: &Place, mtu: u16) -> Result<Self, DeviceError> {
         let opened = thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -137,8 +139,8 @@ fn enter(place: &Place) -> Result<(), DeviceError> {
     })
 }
 
-/// The device in this thread's namespace. Without offloads, so that what the kernel hands over are packets as they
-/// travel, of at most `mtu` bytes.
+/// The device in this thread's namespace. Without offloads, so that what the kernel hands over are
+/// packets as they travel, of at most `mtu` bytes.
 fn set_up(place: &Place, mtu: u16) -> io::Result<SyncDevice> {
     let builder = DeviceBuilder::new().name(&place.device).mtu(mtu);
     let builder = match place.address {
@@ -153,8 +155,9 @@ fn set_up(place: &Place, mtu: u16) -> io::Result<SyncDevice> {
     Ok(device)
 }
 
-/// Asks the kernel to send nothing of its own over the device, such as questions for routers: a link that draws losses
-/// would draw for them, too. Where it refuses, or has no IPv6, that changes no more than the draws.
+/// Asks the kernel to send nothing of its own over the device, such as questions for routers: a
+/// link that draws losses would draw for them, too. Where it refuses, or has no IPv6, that changes
+/// no more than the draws.
 fn be_quiet(device: &str) {
     // No address of its own making; nobody else can have the one that was given.
     for (setting, value) in [

@@ -39,8 +39,8 @@ pub struct EmulatorConfig {
 
 impl EmulatorConfig {
     /// Both directions alike, on a free port of the loopback interface, for up to 256 clients that
-    /// are forgotten after two minutes. The seed is drawn: two links started alike lose each its own
-    /// packets.
+    /// are forgotten after two minutes. The seed is drawn: two links started alike lose each its
+    /// own packets.
     pub fn new(target: SocketAddr, link: LinkConfig) -> Self {
         Self {
             listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
@@ -71,8 +71,8 @@ fn drawn() -> u64 {
     RandomState::new().hash_one(()) >> 32
 }
 
-/// An emulated link that runs until it is dropped. `At` is where programs find it: an address, or two devices
-/// ([`between`](Emulator::between)).
+/// An emulated link that runs until it is dropped. `At` is where programs find it: an address, or
+/// two devices ([`between`](Emulator::between)).
 ///
 /// Memory: at most 64 MiB of packets on their way in each direction, and what the two
 /// [`Link`]s hold.

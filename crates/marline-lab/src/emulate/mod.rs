@@ -1,5 +1,5 @@
-//! One emulated link in real time: a UDP relay that treats datagrams as [`marline_link`] says, or two network devices
-//! between which it carries the kernel's packets.
+//! One emulated link in real time: a UDP relay that treats datagrams as [`marline_link`] says, or
+//! two network devices between which it carries the kernel's packets.
 //!
 //! ```text
 //!  client ──▶ listen socket ──▶ up link ──▶ socket of that client ──▶ target
@@ -11,7 +11,8 @@
 //!
 //! Every client address gets a socket of its own towards the target, as behind a NAT; all clients
 //! share the two links. A datagram counts with its IP and UDP headers (28 bytes with IPv4, 48 with
-//! IPv6), so that a rate means what it means on a real link. A packet of a device counts as it is, which is the same.
+//! IPv6), so that a rate means what it means on a real link. A packet of a device counts as it is,
+//! which is the same.
 //!
 //! An [`Emulator`] is one thread that sleeps until a packet comes or falls due; it needs no
 //! runtime and ends when it is dropped.

@@ -13,11 +13,11 @@ const LONGEST: usize = 15;
 pub struct Place {
     /// The TUN device, which is made if there is none.
     pub device: String,
-    /// The network namespace it is in: one of `ip netns`, or the path of one, as `/proc/PID/ns/net`. By default this
-    /// program's.
+    /// The network namespace it is in: one of `ip netns`, or the path of one, as
+    /// `/proc/PID/ns/net`. By default this program's.
     pub namespace: Option<String>,
-    /// The address that the device gets, with the length of its network's prefix. Without one the device has those that
-    /// somebody else gives it.
+    /// The address that the device gets, with the length of its network's prefix. Without one the
+    /// device has those that somebody else gives it.
     pub address: Option<IpNet>,
 }
 

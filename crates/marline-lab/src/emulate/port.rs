@@ -46,8 +46,9 @@ impl Port {
         }
     }
 
-    /// Whether nothing can come any more after this error. Sockets live on: what they report is the target's refusal of
-    /// an earlier datagram (ICMP), and a link does not care who listens behind it. Devices can be taken away.
+    /// Whether nothing can come any more after this error. Sockets live on: what they report is the
+    /// target's refusal of an earlier datagram (ICMP), and a link does not care who listens behind
+    /// it. Devices can be taken away.
     pub(super) fn is_gone(&self, error: &io::Error) -> bool {
         let passing = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
         matches!(self, Port::Device(..)) && !passing

@@ -26,7 +26,8 @@ impl Way {
         }
     }
 
-    /// Bytes that a packet has on the link beside those that are handed over here: packets of devices are whole.
+    /// Bytes that a packet has on the link beside those that are handed over here: packets of
+    /// devices are whole.
     pub(super) const fn header_bytes(&self) -> u32 {
         match self {
             Way::Up(_, to) | Way::Down(_, to) => socket::header_bytes(*to),

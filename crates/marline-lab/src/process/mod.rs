@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often those who wait look whether they should stop.
+/// How often waiting threads look whether they should stop.
 pub const POLL: Duration = Duration::from_millis(50);
 /// How long a process may take to say what it should.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -73,11 +73,11 @@ pub enum ProcessError {
     Stopped,
 }
 
-/// The flag of a child that must not outlive whoever started it: [`end_with_stdin`].
+/// The flag of a child that must not outlive the process that started it: [`end_with_stdin`].
 pub const END_WITH_STDIN: &str = "--end-with-stdin";
 
-/// Ends this process, as SIGTERM does, when its standard input ends. Whoever holds the other end need not ask for it: it
-/// may have been killed.
+/// Ends this process, as SIGTERM does, when its standard input ends. The holder of the other end
+/// need not ask for it: it may have been killed.
 pub fn end_with_stdin() {
     thread::spawn(|| {
         // Nobody listens to what comes; where nothing can be read, nobody is there.
@@ -86,7 +86,7 @@ pub fn end_with_stdin() {
     });
 }
 
-/// Fails when it is time to stop: whoever started processes drops, and so ends, them.
+/// Fails when it is time to stop: the owner of the processes drops, and so ends, them.
 pub fn look(stop: &AtomicBool) -> Result<(), ProcessError> {
     match stop.load(Ordering::Relaxed) {
         true => Err(ProcessError::Stopped),

@@ -30,7 +30,7 @@ pub enum Capacity {
     Unlimited,
     /// A constant rate, at least 1 kbit/s.
     Constant(Rate),
-    /// A rate that is drawn anew every interval.
+    /// A rate that is drawn again every interval.
     Varying(VaryingRate),
     /// A service time that is drawn for each packet, whatever its size.
     Service(ServiceTime),

@@ -154,7 +154,7 @@ mod tests {
             1.0 - sum
         });
         assert!(gamma < bound, "gamma: {gamma}");
-        // The bound is narrow enough to tell the three apart.
+        // The bound is narrow enough to distinguish the three.
         let other = distance(ServiceTime::Gamma { mean, sd }, |x| {
             normal_cdf((x - 10.0) / 2.0)
         });

@@ -1,7 +1,7 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// A trace that cannot be used: the file, the line, what is wrong with it and how to mend it.
+/// A trace that cannot be used: the file, the line, what is wrong with it and how to correct it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
     name: String,

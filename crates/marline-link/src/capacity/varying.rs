@@ -18,7 +18,7 @@ pub enum RateDist {
     LogNormal,
 }
 
-/// A rate that is drawn anew at the start of every interval, censored from the left.
+/// A rate that is drawn again at the start of every interval, censored from the left.
 ///
 /// The HOP paper's synthetic links have 40 Mb/s, standard deviation 8 Mb/s, every 25 ms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,8 +139,9 @@ mod tests {
 
     #[test]
     fn every_family_has_its_moments_and_its_shape() {
-        // The probability of less than 30 Mb/s, 1.25 deviations below the mean: of the uniform distribution by its
-        // half-width, of the log-normal by exp(s²) = 1.04, of the gamma with shape 25 by 1 − Q(25, 18.75).
+        // The probability of less than 30 Mb/s, 1.25 deviations below the mean: of the uniform
+        // distribution by its half-width, of the log-normal by exp(s²) = 1.04, of the gamma with
+        // shape 25 by 1 − Q(25, 18.75).
         let uniform = 0.5 - 1.25 / (2.0 * libm::sqrt(3.0));
         let s = libm::sqrt(libm::log(1.04));
         let lognormal = phi((libm::log(0.75) + s * s / 2.0) / s);

@@ -1,12 +1,12 @@
 //! HyStart as Linux has it ("Taming the elephants: New TCP slow start", S. Ha and I. Rhee, Computer
-//! Networks 55(9), 2011, with the constants of Linux 5.6 and later): leaves slow start for good when
-//! acknowledgements come back to back for too long, or when round trips take longer than the
+//! Networks 55(9), 2011, with the constants of Linux 5.6 and later): leaves slow start for good
+//! when acknowledgements come back to back for too long, or when round trips take longer than the
 //! shortest one.
 //!
 //! It has no second thoughts: one round of jitter, or a sender whose packets a tunnel delays, ends
-//! slow start early. [`HyStart`](super::hystart::HyStart) mends that; this is here to be compared
-//! with. As HyStart++ it serves only the first slow start here, where Linux watches every one, and
-//! sees only acknowledgements of a window that was in use.
+//! slow start early. [`HyStart`](super::hystart::HyStart) corrects that; this is here to be
+//! compared with. As HyStart++ it serves only the first slow start here, where Linux watches every
+//! one, and sees only acknowledgements of a window that was in use.
 
 use marline_base::{Duration, Instant};
 
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// So many acknowledgements alike.
+    /// This number of acknowledgements alike.
     fn alike(count: usize, gap: u64, rtt: u64) -> impl Iterator<Item = (u64, u64)> {
         core::iter::repeat_n((gap, rtt), count)
     }

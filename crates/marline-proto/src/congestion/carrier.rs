@@ -1,5 +1,5 @@
 //! No congestion control of the session's own, on a path whose carrier has one: what the carrier
-//! tells of it holds, for the session as for schedulers.
+//! reports of it holds, for the session as for schedulers.
 
 use alloc::boxed::Box;
 
@@ -7,14 +7,14 @@ use marline_base::{Duration, Instant, Rate};
 
 use super::{Ack, Controller, Loss, Phase, View};
 
-/// The name before the carrier has told another.
+/// The name before the carrier has reported another.
 const NAME: &str = "carrier";
 /// Datagrams, and part of the window, that may wait in the carrier beyond its window. The session
-/// hears of the carrier's acknowledgements only when it is woken; meanwhile this keeps it busy.
+/// learns of the carrier's acknowledgements only when it is woken; meanwhile this keeps it busy.
 const SPARE_DATAGRAMS: u64 = 8;
 const SPARE_PART: u64 = 8;
 
-/// How the congestion control of a carrier stands, as a kernel's TCP tells it.
+/// How the congestion control of a carrier stands, as a kernel's TCP reports it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CarrierState {
     /// Its name, its phase, its gains and its model.
@@ -33,7 +33,7 @@ struct Observed {
     view: View,
 }
 
-/// A controller that knows no more than ten datagrams (RFC 6928) until the carrier tells.
+/// A controller that knows no more than ten datagrams (RFC 6928) until the carrier reports.
 pub(crate) fn new(mtu: u64) -> Box<dyn Controller> {
     Box::new(Observed {
         mtu,
@@ -78,7 +78,7 @@ impl Controller for Observed {
     }
 }
 
-/// What a carrier last told, and what it took since.
+/// What a carrier last reported, and what it took since.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Told {
     in_flight: u64,
@@ -100,8 +100,8 @@ impl Told {
     }
 }
 
-/// What BBR's state in the kernel's numbers is: its gains tell its phase, since they differ in all
-/// of them but for the cruise, whose window's gain is 2.
+/// What BBR's state in the kernel's numbers is: its gains show its phase, since they differ in all
+/// of them except for the cruise, whose window's gain is 2.
 ///
 /// Gains of 1 for pacing and window are those of its probe for the smallest round-trip time only.
 pub fn bbr_view(bandwidth: Rate, min_rtt: Duration, pacing_gain: f64, window_gain: f64) -> View {

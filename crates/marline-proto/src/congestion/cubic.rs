@@ -263,7 +263,7 @@ impl Controller for Cubic {
             undo.lost(loss.bytes);
         }
         if loss.persistent {
-            // RFC 9002 §7.6.2. The curve begins anew where the slow start will end (§4.8).
+            // RFC 9002 §7.6.2. The curve begins again where the slow start will end (§4.8).
             self.curve.cwnd = self.minimum();
             self.curve.w_max = None;
             self.curve.epoch = None;

@@ -1,4 +1,4 @@
-//! A fixed rate, for links whose rate is known and that are shared with nobody.
+//! A fixed rate, for links whose rate is known and that no other traffic shares.
 
 use alloc::boxed::Box;
 
@@ -8,7 +8,7 @@ use super::{Ack, Controller, Loss, Params, Phase, View};
 
 pub(super) const NAME: &str = "fixed";
 
-/// Rate without [`Params::rate`]. Whoever reads configuration refuses that case (see
+/// Rate without [`Params::rate`]. The reader of configuration refuses that case (see
 /// [`Entry::needs_rate`](super::registry::Entry::needs_rate)); this keeps the constructor total.
 const DEFAULT_RATE: Rate = Rate::from_mbps(1);
 

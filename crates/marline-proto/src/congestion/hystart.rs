@@ -42,7 +42,7 @@ pub(super) struct HyStart {
 /// What an acknowledgement means for slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
-    /// Grow the window by so many bytes. Pacing makes the limit `L` of §4.2 infinite.
+    /// Grow the window by this number of bytes. Pacing makes the limit `L` of §4.2 infinite.
     Grow(u64),
     /// Enter congestion avoidance at the current window.
     Leave,

@@ -39,10 +39,12 @@ pub struct Ack {
     pub in_flight: u64,
     /// When the largest newly acknowledged packet was sent.
     pub sent: Instant,
-    /// Round-trip time of that packet, or where packets overtake each other the mean of all that this tells of, less
-    /// what the peer waited; `None` if it taught none (it had been acknowledged before).
+    /// Round-trip time of that packet, or where packets overtake each other the mean of all that
+    /// this reports, less what the peer waited; `None` if it taught none (it had been acknowledged
+    /// before).
     pub rtt: Option<Duration>,
-    /// The path's smoothed round-trip time (RFC 9002 §5.3), for which only the largest packets count.
+    /// The path's smoothed round-trip time (RFC 9002 §5.3), for which only the largest packets
+    /// count.
     pub srtt: Duration,
     /// Delivery rate (draft-cheng-iccrg-delivery-rate-estimation §3.3), if this sample taught one.
     pub delivery: Option<DeliverySample>,
@@ -145,7 +147,7 @@ pub trait Controller: fmt::Debug + Send {
     }
 
     /// The path's carrier controls its own congestion, and stands so. Only the controller of such
-    /// paths is told.
+    /// paths is reported.
     fn on_carrier(&mut self, state: &CarrierState) {
         let _ = state;
     }
@@ -155,9 +157,10 @@ pub trait Controller: fmt::Debug + Send {
         let _ = mtu;
     }
 
-    /// Live streams need `rate` of the path, whose capacity nobody knows yet and whose smoothed round-trip time is
-    /// `srtt`, or assumed to be until one was measured. A controller may begin with what that takes instead of its
-    /// usual first window; told again, the last rate counts.
+    /// Live streams need `rate` of the path, whose capacity is not known yet and whose smoothed
+    /// round-trip time is `srtt`, or assumed to be until one was measured. A controller may begin
+    /// with what that takes instead of its usual first window; if it is called again, the last rate
+    /// counts.
     fn on_demand(&mut self, rate: Rate, srtt: Duration) {
         let _ = (rate, srtt);
     }

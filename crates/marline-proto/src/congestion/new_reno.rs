@@ -1,5 +1,5 @@
-//! NewReno as QUIC runs it (RFC 9002 §7 and appendix B), with the Eifel response to losses that were none
-//! (RFC 4015), as TCP has it.
+//! NewReno as QUIC runs it (RFC 9002 §7 and appendix B), with the Eifel response to losses that
+//! were none (RFC 4015), as TCP has it.
 
 use alloc::boxed::Box;
 

@@ -2,7 +2,8 @@
 
 use marline_base::Instant;
 
-/// The state before a reduction, while it may still prove to have been unfounded (RFC 4015, RFC 9438 §4.9).
+/// The state before a reduction, while it may still prove to have been unfounded (RFC 4015, RFC
+/// 9438 §4.9).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo<S> {
     before: S,
@@ -25,13 +26,13 @@ impl<S: Copy> Undo<S> {
         }
     }
 
-    /// So many bytes more were declared lost.
+    /// This number of further bytes was declared lost.
     pub(super) fn lost(&mut self, bytes: u64) {
         self.missing = self.missing.saturating_add(bytes);
     }
 
-    /// A packet of `bytes`, sent at `sent`, arrived after all; what stood before the episode if nothing of it is
-    /// missing any more.
+    /// A packet of `bytes`, sent at `sent`, arrived after all; what stood before the episode if
+    /// nothing of it is missing any more.
     pub(super) fn arrived(&mut self, bytes: u64, sent: Instant) -> Option<S> {
         if sent > self.until || self.after.is_some_and(|after| sent <= after) {
             return None;

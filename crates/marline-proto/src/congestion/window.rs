@@ -17,7 +17,7 @@ pub(super) const fn minimum_window(mtu: u64) -> u64 {
 
 /// Whether the sender was held back lately.
 ///
-/// A window that nobody fills says nothing about the path, so it must not grow (RFC 9002 §7.8).
+/// A window that is not filled says nothing about the path, so it must not grow (RFC 9002 §7.8).
 /// One bit from the latest send would be too little: the tail of a burst that did fill the window
 /// is app-limited. So an acknowledgement counts if the sender was held back at any time since the
 /// packet that it covers was sent, about the last round trip.

@@ -9,6 +9,25 @@
 //! from some symbol on to the newest of their moment, so that those which combine a symbol combine all older ones too, and giving the newest
 //! lost symbol its equation first finds one for as many as can have one. What has none is sent
 //! again, and so is what waited longer than a status of the receiver takes.
+//!
+//! # Source and repair symbols
+//!
+//! A flow is coded if its scheduler asks for it
+//! ([`Scheduler::codes`](crate::sched::Scheduler::codes)) and the peer decodes. Then every symbol
+//! is a numbered source symbol (a SYMBOL frame instead of STREAM or PACKET). Symbols are numbered
+//! in the order in which they leave, because a repair symbol combines only what has left. The coded
+//! content includes offset and length, so that a recovered symbol is handled exactly as if it had
+//! arrived. A symbol is cut when it leaves, and never again: a retransmission has the number and
+//! the bytes of the first transmission, or travels outside the code.
+//!
+//! A repair symbol is computed when it leaves, over everything that the receiver is not known to
+//! have by then, at most 256 symbols; if that is nothing, the repair symbol does not leave. Repair
+//! symbols are limited by the flow's repair budget (`flow/code_budget.rs`), whatever the scheduler
+//! asks for.
+//!
+//! What the receiver recovered counts as delivered. If the receiver's CODE_STATUS does not come
+//! within a round trip, a lost symbol is sent again. So a code that cannot help costs a round trip,
+//! and never a byte.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;

@@ -7,17 +7,21 @@
 //! and is learnt from the residuals arrival − sent − wait. The *spread* says how wrong that was
 //! lately.
 //!
-//! Delay that is drawn anew for each packet calls for a long memory, delay that steps and stays for
-//! a short one. So several forecasters of the offset with different memories run side by side;
+//! Delay that is drawn again for each packet calls for a long memory, delay that steps and stays
+//! for a short one. So several forecasters of the offset with different memories run side by side;
 //! each is judged by how wrong it was about packets at the moment when they *left*, and the best
 //! one answers. That is the horizon at which a scheduler uses it: a forecaster that follows every
 //! step looks splendid one packet ahead and is late by a round trip where it matters.
 //!
-//! A step upwards shows itself before the first late packet arrives: nothing is heard when
-//! something should be ([`ArrivalForecast::due`]).
+//! A step upwards shows itself before the first late packet arrives: no acknowledgement comes when
+//! one should ([`ArrivalForecast::due`]).
 //!
 //! The peer has one clock, so forecasts of different paths can be compared with each other although
 //! the clocks' difference is unknown.
+//!
+//! Service times come from the gaps between packets that queued, because a path's rate is a
+//! maximum; a wait that a packet cannot have had is subtracted again. Where packets overtake each
+//! other, a packet counts as arrived when those before it on its path have arrived too.
 
 use marline_base::{Duration, Instant, Rate};
 
@@ -37,7 +41,7 @@ const BETTER: f64 = 0.9;
 const UPPER: f64 = 0.95;
 /// Steps of a forecaster's quantile in a mean absolute error.
 const STEPS: f64 = 2.0;
-/// A quantile that is more than so many mean absolute errors is of a time that is over: where nothing is
+/// A quantile above this number of mean absolute errors is of a time that is over: where nothing is
 /// wrong any more, steps of the errors' size would leave it there for ever.
 const STALE: f64 = 16.0;
 
@@ -69,8 +73,8 @@ pub struct ArrivalForecast {
     pub behind_us: f64,
     /// 95th percentile of how much later than expected packets arrived lately (µs).
     pub late_us: f64,
-    /// 95th percentile of when packets arrived over the last thousand or so, if they met no queue of ours, whatever was
-    /// expected: peer's clock minus ours (µs).
+    /// 95th percentile of when packets arrived over the last thousand or so, if they met no queue
+    /// of ours, whatever was expected: peer's clock minus ours (µs).
     pub ceiling_us: f64,
     /// How far that is beyond their mean (µs).
     pub swing_us: f64,
@@ -99,8 +103,8 @@ impl Upper {
         self.learn(error, SCORED, STEPS, (stale, f64::INFINITY));
     }
 
-    /// The mean is that of so many packets, and the percentile moves by steps of which so many are the mean, or the
-    /// nearest that is within `bounds` (µs).
+    /// The mean is that of `packets` packets, and the percentile moves by steps of which `steps`
+    /// are the mean, or the nearest that is within `bounds` (µs).
     fn learn(&mut self, error: f64, packets: f64, steps: f64, bounds: (f64, f64)) {
         self.error += (error.abs() - self.error) / packets;
         let step = self.error.clamp(bounds.0, bounds.1) / steps;
@@ -127,7 +131,7 @@ pub(crate) struct Unheard {
     pub(crate) beliefs: Beliefs,
 }
 
-/// From arrival to our hearing of it, plus the first residual so that clocks cancel (µs).
+/// From arrival to its acknowledgement here, plus the first residual so that clocks cancel (µs).
 #[derive(Clone, Copy, Debug, Default)]
 struct Report {
     lag: f64,
@@ -149,7 +153,8 @@ pub(crate) struct Landing {
     pub(crate) beyond: f64,
     /// What the model believed when it left.
     pub(crate) beliefs: Beliefs,
-    /// We heard of it on the path's own way back, which says when to expect to hear of others.
+    /// It was acknowledged by the path's own way back, which says when to expect further
+    /// acknowledgements.
     pub(crate) own_way: bool,
 }
 
@@ -196,8 +201,8 @@ impl ArrivalModel {
         }
     }
 
-    /// The clocks do not differ by what they did: all that is known of arrivals is wrong by as much, and of errors of
-    /// that size the model would be deaf for thousands of packets.
+    /// The clocks do not differ by what they did: all that is known of arrivals is wrong by as
+    /// much, and of errors of that size the model would be deaf for thousands of packets.
     pub(crate) fn begin_anew(&mut self) {
         *self = Self {
             beginning: self.beginning.wrapping_add(1),
@@ -207,15 +212,16 @@ impl ArrivalModel {
         };
     }
 
-    /// A packet leaves that nothing will tell the arrival of. Behind others it takes its time at the
-    /// bottleneck, too; by itself it keeps none busy, and where nothing else is sent the rate is a guess.
+    /// A packet leaves whose arrival will not be reported. Behind others it takes its time at the
+    /// bottleneck, too; by itself it keeps none busy, and where nothing else is sent the rate is a
+    /// guess.
     pub(crate) fn on_sent_beside(&mut self, now: Instant, size: u32, rate: Rate) {
         if self.free > now {
             self.on_sent(now, size, rate);
         }
     }
 
-    /// We hear `now` of a packet that arrived. Calls in ascending order of numbers within one
+    /// A packet that arrived is acknowledged `now`. Calls in ascending order of numbers within one
     /// acknowledgement.
     pub(crate) fn on_arrival(&mut self, now: Instant, landing: Landing) {
         let Landing {
@@ -267,7 +273,7 @@ impl ArrivalModel {
         }
     }
 
-    /// A packet cannot have waited longer than it took beyond the quickest: by so much (µs) the
+    /// A packet cannot have waited longer than it took beyond the quickest: by this much (µs) the
     /// bottleneck was free earlier than thought, less what was corrected since the packet left.
     /// Without this, service times that are a little too long add up to a queue that is not there.
     fn correct(&mut self, phantom: f64, corrected_before: f64) {
@@ -281,8 +287,8 @@ impl ArrivalModel {
         }
     }
 
-    /// When a packet that left at `sent` has arrived, on the peer's clock (µs), if nothing happened to it:
-    /// twice as late as 95 % of packets come lately. `None` before the first arrival.
+    /// When a packet that left at `sent` has arrived, on the peer's clock (µs), if nothing happened
+    /// to it: twice as late as 95 % of packets come lately. `None` before the first arrival.
     pub(crate) fn arrives_by(&self, sent: Instant, beliefs: &Beliefs) -> Option<i64> {
         if beliefs.beginning != self.beginning {
             return None;
@@ -295,11 +301,11 @@ impl ArrivalModel {
     }
 
     /// What a packet that leaves now on a path of this rate has to expect; `None` before the first
-    /// arrival. `unheard` is the packet that should be heard of next.
+    /// arrival. `unheard` is the packet that should be acknowledged next.
     pub(crate) fn forecast(&self, rate: Rate, unheard: Option<Unheard>) -> Option<ArrivalForecast> {
         let origin = self.origin?;
         let best = &self.forecasters[self.best];
-        // Where delay is drawn anew for each packet, a late one says nothing of the next.
+        // Where delay is drawn again for each packet, a late one says nothing about the next.
         let natural = if self.best == 0 {
             best.errors.upper
         } else {

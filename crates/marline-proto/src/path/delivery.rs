@@ -113,7 +113,7 @@ impl DeliverySampler {
     }
 
     /// A packet of `bytes`, sent at `sent` with `snapshot`, is newly acknowledged (§3.3), `now` or
-    /// as of a moment to come, if it was told sooner than usual.
+    /// as of a moment to come, if it was reported sooner than usual.
     pub fn on_acked(
         &mut self,
         now: Instant,
@@ -137,8 +137,8 @@ impl DeliverySampler {
 
     /// What the packets acknowledged since the last call teach; `None` if there were none (§3.3).
     ///
-    /// Intervals shorter than `min_rtt`, the least time between a packet and its acknowledgement, are
-    /// not trusted: they come from packets that were declared lost and acknowledged after all.
+    /// Intervals shorter than `min_rtt`, the least time between a packet and its acknowledgement,
+    /// are not trusted: they come from packets that were declared lost and acknowledged after all.
     pub fn sample(&mut self, min_rtt: Duration) -> Option<DeliveryReport> {
         let Newest { sent, snapshot } = self.newest.take()?;
         if self

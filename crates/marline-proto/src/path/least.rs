@@ -2,8 +2,8 @@
 
 use core::ops::Add;
 
-/// The least value of a window and of the one before: of what was measured in the last one or two windows. Times and
-/// values are of any kind, such as seconds or microseconds of two clocks.
+/// The least value of a window and of the one before: of what was measured in the last one or two
+/// windows. Times and values are of any kind, such as seconds or microseconds of two clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Least<T, V> {
     values: [Option<V>; 2],
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(note(1.2, 0.4), Some(0.2));
         assert_eq!(note(1.6, 0.5), Some(0.2));
         assert_eq!(note(2.2, 0.6), Some(0.5));
-        // However long nothing was heard, something was.
+        // However long ago it was, something was measured.
         assert_eq!(note(9.0, 0.7), Some(0.6));
     }
 }

@@ -3,7 +3,11 @@
 //! Packet numbers belong to the path, so a packet that overtakes on another path never looks like
 //! a loss here. Reordering within the path is learnt: a packet declared lost that arrives after all
 //! switches the packet threshold off and widens the time threshold (RFC 8985 §6.2). A path that
-//! has kept order for long is believed at once: there the first packet after a gap tells.
+//! has kept order for long is believed at once: there the first packet after a gap suffices.
+//!
+//! The widened window lasts until 30 s pass without another spurious loss, and reaches at least as
+//! far as the packet that came late. Where packets overtake each other by more than a round trip,
+//! steps of an eighth of a round trip, as in RFC 8985, would never get there.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -25,15 +29,15 @@ const PACKET_THRESHOLD: u64 = 3;
 /// The same on a path that delivered [`ORDERLY`] packets in order since it last did not.
 const ORDERLY_THRESHOLD: u64 = 1;
 const ORDERLY: u64 = 512;
-/// The packet threshold returns when no loss was spurious for so long.
+/// The packet threshold returns when no loss was spurious for this time.
 const REORDERING_MEMORY: Duration = Duration::from_secs(30);
 /// Most eighths of a round-trip time that reordering may add to the time threshold.
 const MAX_EXTRA_EIGHTHS: u32 = 8;
 /// However late packets came that were taken for lost, no more round-trip times are waited.
 const MAX_LATE: u32 = 4;
-/// Lost packets are remembered for so many round-trip times after it was time to take them for lost, to
-/// learn that a loss was spurious; but never for less than [`LEAST_MEMORY`], since where packets overtake each
-/// other the round trips that are measured are those of the quick ones.
+/// Lost packets are remembered for this number of round-trip times after it was time to take them
+/// for lost, to learn that a loss was spurious; but never for less than [`LEAST_MEMORY`], since
+/// where packets overtake each other the round trips that are measured are those of the quick ones.
 const SPURIOUS_MEMORY: u32 = 3;
 const LEAST_MEMORY: Duration = Duration::from_millis(250);
 /// One over the weight of a packet in the mean time that packets take.
@@ -46,7 +50,7 @@ pub enum EmissionKind {
     Source,
     /// Again, while the first copy may still arrive.
     Copy,
-    /// Again, because every earlier copy was lost or is on a path in doubt.
+    /// Again, because every earlier copy was lost or is on a suspect path.
     Retransmission,
     /// A combination of what the receiver is not known to have ([`crate::sched::Plan::repair`]).
     Repair,
@@ -197,8 +201,8 @@ pub(crate) struct Ledger {
     in_order: u64,
     /// When a path that had kept order did so no longer.
     misled: Option<Instant>,
-    /// Mean time from sending to acknowledgement of all packets. Round trips are those of packets that
-    /// come before all later ones: where packets overtake each other, only the quickest do.
+    /// Mean time from sending to acknowledgement of all packets. Round trips are those of packets
+    /// that come before all later ones: where packets overtake each other, only the quickest do.
     taken: Duration,
     /// Time threshold of the last look for lost packets.
     patience: Duration,
@@ -340,7 +344,7 @@ impl Ledger {
         }
     }
 
-    /// Has the path kept order for so long that a gap is a loss?
+    /// Has the path kept order long enough that a gap is a loss?
     fn keeps_order(&self) -> bool {
         self.in_order >= ORDERLY
     }
@@ -434,7 +438,7 @@ impl Ledger {
         let memory = self.patience + (rtt.smoothed() * SPURIOUS_MEMORY).max(LEAST_MEMORY);
         while let Some(packet) = self.packets.front() {
             let keep = match packet.fate {
-                // Nobody acknowledges a packet that only acknowledges.
+                // A packet that only acknowledges is not acknowledged.
                 Fate::Outstanding => packet.eliciting,
                 Fate::Lost => now.since(packet.sent) < memory,
                 Fate::Acked => false,
@@ -505,8 +509,9 @@ impl Ledger {
         })
     }
 
-    /// Symbols in the oldest `limit` open packets, from number `from` on, that were not rescued yet, marking them rescued.
-    /// Packets that carry anything of a flow that does not want it stay as they are.
+    /// Symbols in the oldest `limit` open packets, from number `from` on, that were not rescued
+    /// yet, marking them rescued. Packets that carry anything of a flow that does not want it stay
+    /// as they are.
     pub(crate) fn rescue(
         &mut self,
         from: u64,

@@ -2,11 +2,12 @@
 
 /// Outcomes remembered for suspicion.
 const RECENT: u32 = 64;
-/// So many losses among them are heavy. An overflowing queue drops about half of a burst; that is
-/// congestion control's business.
+/// This number of losses among them is heavy. An overflowing queue drops about half of a burst;
+/// that is congestion control's business.
 const HEAVY: u32 = 48;
-/// A path that lately lost a larger share of its packets is expected to lose more: one loss says so of the next 500
-/// packets, a burst of four of 900. Bursts that together take one packet in fifty may be as far apart.
+/// A path that lately lost a larger share of its packets is expected to lose more: one loss says so
+/// of the next 500 packets, a burst of four of 900. Bursts that together take one packet in fifty
+/// may be as far apart.
 pub(crate) const LOSSY: f64 = 0.0005;
 
 /// Weight of one packet in the loss fraction, as 1/n.

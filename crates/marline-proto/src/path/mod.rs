@@ -1,4 +1,17 @@
 //! One path: its ledger of sent packets, what it received, its estimators, its state.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `track.rs` | all that the session keeps of one path |
+//! | `ledger.rs`, `timers.rs` | packets sent, losses, and what the path waits for |
+//! | `received.rs`, `silence.rs` | packets received, and when to acknowledge them |
+//! | `relayed.rs`, `repeats.rs` | acknowledgements over another path's way back |
+//! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
+//! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
+//! | `delivery.rs` | delivery rate |
+//! | `loss_meter.rs` | the share of packets that are lost |
+//! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
+//! | `pacer.rs`, `state.rs` | pacing; the path's state |
 
 mod arrival;
 pub mod delivery;
@@ -42,7 +55,7 @@ pub struct PathParams {
     /// one has proved both directions and is active at once.
     pub rtt: Option<marline_base::Duration>,
     /// The carrier controls congestion itself, and [`Session::carrier_told`] says how that
-    /// stands: the session's controller of this path is what the carrier tells.
+    /// stands: the session's controller of this path is what the carrier reports.
     ///
     /// [`Session::carrier_told`]: crate::Session::carrier_told
     pub carrier_controls: bool,

@@ -8,13 +8,15 @@
 use marline_base::{Duration, Instant};
 
 const WINDOW: Duration = Duration::from_secs(10);
-/// Where the two ways' minima add up to less (µs), a clock stood still between them. Skew alone makes no such sum.
+/// Where the two ways' minima add up to less (µs), a clock stood still between them. Skew alone
+/// makes no such sum.
 const JUMP_US: i64 = -100_000;
 /// Weight of a new spacing or delay in its running mean, as 1/n.
 const SMOOTHING: f64 = 16.0;
-/// A queue has grown where so many packets took longer than any since the delay began to rise, by so much in all (µs),
-/// and none in between fell back by more than a part of that. Delay that is drawn anew for each packet hardly
-/// ever does that; what rises by as much at once is a step, and what takes longer than a second drifts.
+/// A queue has grown where this number of packets took longer than any since the delay began to
+/// rise, by this much in all (µs), and none in between fell back by more than a part of that. Delay
+/// that is drawn again for each packet hardly ever does that; what rises by as much at once is a
+/// step, and what takes longer than a second drifts.
 const RISING: u32 = 8;
 const RISEN: f64 = 5e3;
 const FALLEN: f64 = 0.25;
@@ -116,13 +118,14 @@ impl OneWay {
         beyond
     }
 
-    /// A clock stood still: what was seen before tells nothing of it.
+    /// A clock stood still: what was seen before says nothing about it.
     fn forget(&mut self) {
         (self.min, self.back) = ([None; 2], [None; 2]);
         self.jumped = true;
     }
 
-    /// Has a clock stood still since the last call, so that no difference of both clocks holds any more?
+    /// Has a clock stood still since the last call, so that no difference of both clocks holds any
+    /// more?
     pub(crate) fn take_jump(&mut self) -> bool {
         core::mem::take(&mut self.jumped)
     }
@@ -163,7 +166,8 @@ impl OneWay {
         Some((there.saturating_add(back), there.saturating_sub(back) / 2))
     }
 
-    /// Do packets come at last in a queue that grows? That is seen long before their delay is alike again.
+    /// Do packets come at last in a queue that grows? That is seen long before their delay is alike
+    /// again.
     pub(crate) fn shows_growing_queue(&self) -> bool {
         self.rise.as_ref().is_some_and(Rise::is_queue)
     }
@@ -205,7 +209,8 @@ mod tests {
         }
     }
 
-    /// The clock of a machine that is suspended stands still on many systems, and so does a process that is stopped.
+    /// The clock of a machine that is suspended stands still on many systems, and so does a process
+    /// that is stopped.
     #[test]
     fn a_clock_that_stood_still_is_compared_anew() {
         for [ours, theirs] in [[20_000_000, 0], [0, 20_000_000]] {
@@ -220,7 +225,7 @@ mod tests {
                 one_way.on_way_back(back, at + 20_000 - theirs);
                 assert_eq!(one_way.take_jump(), n == 100, "{n}");
                 let ahead = ours as i64 - theirs as i64;
-                // Where the way back shows it, the next packet there tells how long it stood.
+                // Where the way back shows it, the next packet there shows how long it stood.
                 if n != 100 {
                     assert_eq!(one_way.clock_us(), Some((40_000, ahead)), "{n}");
                 }
@@ -245,7 +250,7 @@ mod tests {
         assert_eq!(one_way.clock_us(), Some((40_000, 5_000_000)));
     }
 
-    /// Does it see a queue in packets that take so long (ms)?
+    /// Does it see a queue in packets that take these times (ms)?
     fn sees_queue(delays: impl IntoIterator<Item = f64>) -> bool {
         let mut one_way = OneWay::default();
         delays.into_iter().enumerate().any(|(n, delay)| {
@@ -258,7 +263,8 @@ mod tests {
 
     #[test]
     fn a_queue_is_seen_while_it_grows() {
-        // 0.8 ms a packet; every fourth left together with the one before, and every tenth is small.
+        // 0.8 ms a packet; every fourth left together with the one before, and every tenth is
+        // small.
         let ramp = |n: u32| {
             let early = if n.is_multiple_of(4) { 0.3 } else { 0.0 };
             let small = if n % 10 == 9 { 1.4 } else { 0.0 };

@@ -1,19 +1,25 @@
-//! What another path's way back told first.
+//! Packets that another path's way back reported first.
+//!
+//! Delivery rate and round trips are measured when the path's own way back reports a packet, not
+//! when another way reported it first. A loss is reported by the quickest way back, and so is what
+//! arrived before it. If samples were taken at that moment, a path would look quicker the more it
+//! lost: a path of 240 ms beside one of 40 ms was taken to be two and a half times as quick as it
+//! is, was overrun, and lost more.
 
 use alloc::collections::VecDeque;
 
 use marline_base::Instant;
 
-/// So many are remembered: 100 ms of a gigabit a second in datagrams of 1500 bytes.
+/// Number of packets remembered: 100 ms of a gigabit a second in datagrams of 1500 bytes.
 const MOST: usize = 8_192;
 
-/// Packets of which another path's way back told first, in the order in which they were told. The path's
-/// own way back follows and tells the round trip.
+/// Packets that another path's way back reported first, in the order of the reports. The path's own
+/// way back follows and gives the round trip.
 #[derive(Debug, Default)]
 pub(crate) struct Relayed(VecDeque<(u64, Instant)>);
 
 impl Relayed {
-    /// Another way told of this packet, that left at `sent`.
+    /// Another way reported this packet, which left at `sent`.
     pub(crate) fn push(&mut self, packet: u64, sent: Instant) {
         if self.0.len() >= MOST {
             self.0.pop_front();
@@ -21,8 +27,8 @@ impl Relayed {
         self.0.push_back((packet, sent));
     }
 
-    /// The path's own way tells of this packet as its largest: when it left, if it is one of these.
-    /// What was told before it is forgotten.
+    /// The path's own way reports this packet as its largest: answers when it left, if it is one of
+    /// these. What was reported before it is forgotten.
     pub(crate) fn take(&mut self, packet: u64) -> Option<Instant> {
         while let Some((number, sent)) = self.0.front().copied().filter(|(n, _)| *n <= packet) {
             self.0.pop_front();

@@ -1,4 +1,5 @@
-//! What was told of a path, by its own way back or by a quicker one, to be told once more by the quicker one.
+//! Acknowledgements of a path, sent by its own way back or by a quicker one, that the quicker one
+//! repeats.
 
 use alloc::collections::VecDeque;
 
@@ -6,19 +7,19 @@ use marline_base::{Duration, Instant};
 
 use crate::wire::Ack;
 
-/// Of acknowledgements within so long one waits to be repeated.
+/// Of acknowledgements within this time one waits to be repeated.
 const SPACING: Duration = Duration::from_millis(5);
-/// So many wait at most: a third of a second, which is what the way back of a geostationary satellite
-/// takes longer than others.
+/// Most acknowledgements that wait: a third of a second, which is how much longer the way back of a
+/// geostationary satellite takes than others.
 const MOST: usize = 64;
 
-/// Acknowledgements of a path that went one way, with when. A later one says nearly all that an earlier one
-/// does, so of those that are due the newest is enough.
+/// Acknowledgements of a path that went one way, with their times. A later one reports nearly all
+/// that an earlier one does, so of those that are due the newest is enough.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats(VecDeque<(Instant, Ack)>);
 
 impl Repeats {
-    /// This acknowledgement goes now. When which packet arrived is told once.
+    /// This acknowledgement goes now. The arrival time of each packet is reported once.
     pub(crate) fn push(&mut self, now: Instant, mut ack: Ack) {
         ack.arrivals.truncate(1);
         let before_last = self.0.iter().rev().nth(1);
@@ -28,7 +29,8 @@ impl Repeats {
         self.0.push_back((now, ack));
     }
 
-    /// The newest of those that went so long before `now` or longer, as it was; they are forgotten.
+    /// The newest of those that went this long before `now` or longer, unchanged; they are
+    /// forgotten.
     pub(crate) fn take(&mut self, now: Instant, age: Duration) -> Option<Ack> {
         let due = self.0.iter().take_while(|(at, _)| now.since(*at) >= age);
         let newest = self.0.drain(..due.count()).next_back();

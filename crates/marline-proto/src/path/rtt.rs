@@ -9,8 +9,8 @@ pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(200);
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 /// A minimum older than this is replaced, so that a route that grew longer is noticed.
 const MIN_WINDOW: Duration = Duration::from_secs(10);
-/// Round trips that are longer than the shortest by more than this, and by more than so many mean deviations of
-/// them, have met a queue.
+/// Round trips that are longer than the shortest by more than this, and by more than this number of
+/// mean deviations of them, have met a queue.
 const LEAST_QUEUE: Duration = Duration::from_millis(5);
 const ALIKE: u32 = 4;
 
@@ -23,7 +23,8 @@ pub(crate) struct Rtt {
     /// Four times the variation, which timers want for every datagram.
     slack: Duration,
     sampled: bool,
-    /// Sampled, measured by the carrier's handshake, or guessed by what another path's way back brought.
+    /// Sampled, measured by the carrier's handshake, or guessed by what another path's way back
+    /// brought.
     known: bool,
     /// Smallest sample of the running window and of the one before it.
     min: [Duration; 2],
@@ -79,8 +80,9 @@ impl Rtt {
         adjusted
     }
 
-    /// A round trip of which another path was the way back: better than nothing, and forgotten with the
-    /// first sample. It is no minimum: where that way is quicker, the path would hold less than its pipe.
+    /// A round trip of which another path was the way back: better than nothing, and forgotten with
+    /// the first sample. It is no minimum: where that way is quicker, the path would hold less than
+    /// its pipe.
     pub(crate) fn guess(&mut self, rtt: Duration) {
         if !self.known {
             self.known = true;
@@ -122,8 +124,8 @@ impl Rtt {
         }
     }
 
-    /// Do packets stand in a queue? Then round trips are longer than the shortest, and alike; where delay is
-    /// drawn anew for each they are longer, too, but differ.
+    /// Do packets stand in a queue? Then round trips are longer than the shortest, and alike; where
+    /// delay is drawn again for each they are longer, too, but differ.
     pub(crate) fn shows_queue(&self) -> bool {
         let beyond = self.smoothed.saturating_sub(self.min());
         beyond > LEAST_QUEUE.max(self.variation * ALIKE)
@@ -215,7 +217,7 @@ mod tests {
         assert!(!after(&[20; 40]));
         assert!(!after(&[24; 40]), "the time that a few packets take");
         assert!(after(&[50; 40]));
-        // Drawn anew between 20 and 80: longer by 30 in the mean, but they deviate by 30 from it.
+        // Drawn again between 20 and 80: longer by 30 in the mean, but they deviate by 30 from it.
         assert!(!after(&[80, 20].repeat(40)));
     }
 }

@@ -1,21 +1,25 @@
-//! That nothing arrives any more on a path is news, too.
+//! That nothing arrives any more on a path is worth a report.
 //!
-//! A burst of losses shows by itself only when it is over. Where packets come at even intervals, its first
-//! packet is known to be missing as soon as the next should have come; told at once, that packet is sent
-//! again while the burst lasts.
+//! A burst of losses shows by itself only when it is over. Where packets come at even intervals,
+//! the first lost packet is known to be missing as soon as the next one should have come. Reported
+//! at once, it is sent again while the burst lasts.
+//!
+//! The report goes back over the quickest path. The sender knows when each packet should have
+//! arrived and copies those that did not. By gaps in packet numbers alone the sender would wait for
+//! the end of the burst.
 
 use marline_base::{Duration, Instant};
 
 use super::loss_meter::{LOSSY, LossMeter};
 
-/// A path falls silent when nothing arrives for so many of the usual gaps.
+/// A path falls silent when nothing arrives for this number of usual gaps.
 const SILENT_GAPS: f64 = 1.5;
-/// Gaps count as so long at least (ns).
+/// Shortest gap that counts (ns).
 const LEAST_GAP: f64 = 1e6;
-/// After so long a path is idle.
+/// After this time a path is idle.
 const LONGEST: Duration = Duration::from_millis(100);
-/// A silence is told again after each further gap, so often at most: what tells of it may be lost, and more
-/// is missing by then. Of bursts of four packets on average, one in a hundred takes more.
+/// A silence is reported again after each further gap, at most this often: the report may be lost,
+/// and more is missing by then. Of bursts of four packets on average, one in a hundred is longer.
 const TOLD: u32 = 16;
 /// Weight of a gap in the mean one.
 const GAIN: f64 = 1.0 / 8.0;
@@ -23,10 +27,12 @@ const GAIN: f64 = 1.0 / 8.0;
 const EVEN: f64 = 0.4;
 /// The gap that a burst leaves counts as no further from the mean one than this share of it.
 const BURST: f64 = 1.5;
-/// A packet is missing if it has not arrived so long after one that left later: until then it may only have been
-/// overtaken. Jitter knows no packets: 32 of them are 70 ms of 5 Mb/s and 9 of 40.
+/// A packet is missing if it has not arrived this long after one that left later: until then it may
+/// only have been overtaken. Jitter is a time, not a number of packets: 32 packets are 70 ms of 5
+/// Mb/s and 9 of 40.
 const OVERTAKEN: Duration = Duration::from_millis(70);
-/// So many packets are judged at once at most: no peer makes us count to a number of its choice.
+/// At most this number of packets is judged at once: no peer makes us count to a number of its
+/// choice.
 const MOST_JUDGED: u64 = 256;
 
 /// When a path has been silent for too long.
@@ -42,12 +48,12 @@ pub(super) struct Silence {
     judged: u64,
     /// The largest number that had arrived when packets were judged last.
     passed: Option<(Instant, u64)>,
-    /// How often the present silence was told.
+    /// How often the present silence was reported.
     told: u32,
 }
 
 impl Silence {
-    /// Packets up to `largest` are arriving; `has` tells of each whether it did.
+    /// Packets up to `largest` are arriving; `has` answers whether a packet arrived.
     pub(super) fn on_number(&mut self, now: Instant, largest: u64, has: impl Fn(u64) -> bool) {
         let (at, until) = *self.passed.get_or_insert((now, largest));
         if now.since(at) < OVERTAKEN {
@@ -72,7 +78,7 @@ impl Silence {
         }
     }
 
-    /// When the peer must hear that nothing arrives; `None` where that would say nothing of losses.
+    /// When the peer must learn that nothing arrives; `None` where a silence would not mean losses.
     pub(super) fn due(&self) -> Option<Instant> {
         let even = self.spread <= EVEN * self.spacing;
         let gaps = SILENT_GAPS + f64::from(self.told);

@@ -52,8 +52,8 @@ const IN_TIME: u32 = 3;
 const LONGEST_BURST: Duration = Duration::from_millis(250);
 /// Probe interval right after the suspicion; a quarter of it after any answer.
 const FIRST_INTERVAL: Duration = Duration::from_millis(10);
-/// It grows once the path has been silent for so long: a return from a short darkness, or the end of a long burst of
-/// losses, is noticed at once.
+/// The interval grows once the path has been silent for this time: a return from a short outage, or
+/// the end of a long burst of losses, is noticed at once.
 const STEADY: Duration = Duration::from_millis(300);
 /// Longest probe interval of a suspect path: it bounds how late a return is noticed.
 const SUSPECT_INTERVAL: Duration = Duration::from_millis(200);
@@ -64,9 +64,9 @@ const DEAD_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
     pub(crate) since: Instant,
-    /// When the first packet left of which nothing was heard when it should have been.
+    /// When the first packet left that was not acknowledged when it should have been.
     missed: Instant,
-    /// Packets sent after that one of which was heard in time.
+    /// Packets sent after that one that were acknowledged in time.
     in_time: u32,
     /// The last answer, or the start of the trial.
     pub(crate) heard: Instant,
@@ -121,9 +121,9 @@ impl Trial {
         }
     }
 
-    /// A packet that left at `sent` was acknowledged `now`, as soon as ever. True when the path is as
-    /// it was: of a path that is dark or slower nothing is heard in time, of one that lost some packets
-    /// in a row all that follows them is.
+    /// A packet that left at `sent` was acknowledged `now`, as soon as ever. True when the path is
+    /// as it was: on a path that is dark or slower nothing is acknowledged in time, on one that
+    /// lost some packets in a row everything after them is.
     pub(crate) fn on_acked_in_time(&mut self, now: Instant, sent: Instant) -> bool {
         self.in_time += u32::from(sent > self.missed);
         self.in_time >= IN_TIME && now.since(self.since) <= LONGEST_BURST
@@ -145,7 +145,7 @@ impl Trial {
     }
 }
 
-/// A path's state as the session keeps it: health by evidence, reserve by wish.
+/// A path's state as the session keeps it: health by evidence, standby as the user asked.
 #[derive(Debug)]
 pub(crate) enum Health {
     Validating,

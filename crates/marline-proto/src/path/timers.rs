@@ -6,8 +6,8 @@ use super::{Health, LOSSY, Path};
 
 /// Longest time between two probe timeouts, unless the round trip is longer.
 const MAX_PTO: Duration = Duration::from_secs(1);
-/// A new path is asked again so long after its first question, and then after twice as long each time: what is lost
-/// now may be lost in a burst.
+/// A new path is probed again this long after its first probe, and then after twice as long each
+/// time: probes that are lost now may be lost in a burst.
 const FIRST_RETRY: Duration = Duration::from_millis(25);
 /// Feedback may be late by this much beyond round trip and deviation before it is missed.
 const LATENESS: Duration = Duration::from_millis(10);
@@ -16,22 +16,22 @@ const LATENESS: Duration = Duration::from_millis(10);
 const MOST_SWING: u32 = 2;
 /// A mistaken suspicion adds the round trip divided by this to what feedback may be late by.
 const PER_MISTAKE: u32 = 4;
-/// So many count.
+/// At most this number counts.
 const MOST_MISTAKES: u32 = 4;
-/// They are forgotten when so long passes without another.
+/// Mistakes are forgotten when this time passes without another.
 const REMEMBERED: Duration = Duration::from_secs(30);
 
-/// For what a detour would take a path is waited for so many round trips at most.
+/// A path is given the time that a detour would take, but at most this number of round trips.
 const LONGEST_DETOUR: u32 = 3;
 
-/// An acknowledgement waits for the shortest round trip divided by this at most, or for the least delay, which
-/// bounds how many there are a second.
+/// An acknowledgement waits for the shortest round trip divided by this at most, or for the least
+/// delay, which bounds how many acknowledgements there are a second.
 const ACK_PART: u32 = 10;
 const LEAST_ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// Suspicions of a path that proved wrong, because all that was in flight arrived, or all that
 /// followed a burst of losses. What was sent elsewhere meanwhile only delayed what the other paths
-/// carry, so the next one takes longer.
+/// carry, so the next suspicion takes longer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mistakes {
     count: u32,
@@ -83,9 +83,9 @@ fn ack_delay(shortest_trip: Duration, longest: Duration) -> Duration {
 }
 
 impl Path {
-    /// How long an acknowledgement may wait for more to acknowledge, at most `longest`: a small part of the round
-    /// trip. What waits longer is missing in the peer's window as if the path were longer, which a window of few
-    /// packets does not make up for.
+    /// How long an acknowledgement may wait for more to acknowledge, at most `longest`: a small
+    /// part of the round trip. A longer wait makes the path look longer to the peer's window, and a
+    /// window of few packets does not make up for that.
     pub(crate) fn ack_delay(&self, longest: Duration) -> Duration {
         ack_delay(self.rtt.min(), longest)
     }
@@ -138,8 +138,9 @@ impl Path {
     pub(crate) fn probe_timeout_at(&self, max_ack_delay: Duration) -> Option<Instant> {
         let base = match self.health {
             Health::Dead(_) => return None,
-            // Nobody answered yet: it is asked again, also when the question is known to be lost, and sooner than a
-            // far peer can answer. All waits for the answer, and two questions too many cost 120 bytes.
+            // Nobody answered yet: the path is probed again, also when the probe is known to be
+            // lost, and sooner than a far peer can answer. Everything waits for the answer, and two
+            // probes too many cost 120 bytes.
             Health::Validating => FIRST_RETRY,
             Health::Active | Health::Suspect(_) if !self.ledger.has_outstanding() => return None,
             Health::Active | Health::Suspect(_) => self.rtt.probe_timeout(max_ack_delay),
@@ -175,9 +176,10 @@ impl Path {
         self.rtt.smoothed() + self.lateness(max_ack_delay)
     }
 
-    /// Has it been silent for no longer than bursts of losses have made it lately, or, where packets are lost, than the
-    /// `detour` would take of what is in flight? To wait for so long costs no more, if it is an outage after all, than
-    /// a mistaken detour does, behind which all that follows stands.
+    /// Has the path been silent for no longer than bursts of losses have made it lately, or, where
+    /// packets are lost, than the `detour` of what is in flight would take? If it is an outage
+    /// after all, to wait for this time costs no more than a mistaken detour, which delays all that
+    /// follows.
     pub(crate) fn may_be_a_burst(
         &self,
         now: Instant,
@@ -196,7 +198,8 @@ impl Path {
 
     /// By how much feedback may be late before it is missed.
     fn lateness(&self, max_ack_delay: Duration) -> Duration {
-        // The deviation forgets a jump within a few packets; one more of the kind is no news.
+        // The deviation forgets a jump within a few packets; another jump of the kind is to be
+        // expected.
         let swing = self.rtt.swing().min(self.rtt.smoothed() / MOST_SWING);
         let patience = self.mistakes.patience(self.rtt.smoothed()) + self.mending();
         self.rtt.slack().max(swing + LATENESS) + patience + max_ack_delay

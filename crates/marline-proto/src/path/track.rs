@@ -1,4 +1,9 @@
 //! All that the session keeps of one path.
+//!
+//! A rate that was never filled is a lower bound. A path's rate is its controller's model, or the
+//! measured delivery rate, only once the sender has filled the path or met a queue on it; before
+//! that the rate is at least the window over the round-trip time, limited by what was asked of the
+//! path (`session/demand.rs`). Without this an idle path would look useless and stay idle.
 
 use alloc::boxed::Box;
 
@@ -22,9 +27,11 @@ use crate::sched::PathView;
 use crate::stats::PathCounters;
 use crate::wire::PathId;
 
-/// A packet is missing that is later than packets are by so long and by half of its time on the link.
+/// A packet counts as missing when it is later than packets are by this time and by half of its
+/// time on the link.
 const MISSING: Duration = Duration::from_micros(500);
-/// So many missing in a row are a burst of losses, which most likely took so many more.
+/// This number of missing packets in a row is a burst of losses, which most likely took the next
+/// ones, too.
 const BURST: usize = 2;
 const BURST_GOES_ON: usize = 2;
 
@@ -40,17 +47,18 @@ const PACKET_HEAD: usize = 1 + 8 + 1 + 8 + 8 + 2;
 pub(crate) const WHOLE_MARGIN: u32 = (SYMBOL_OVERHEAD - PACKET_HEAD) as u32;
 /// The measured rate forgets a peak with this weight a sample.
 const RATE_DECAY: f64 = 1.0 / 64.0;
-/// The rate that the window of a path promises which was never filled is believed up to what is asked for, or to so many
-/// times what the path was seen to carry.
+/// The rate that the window of a never filled path suggests counts up to what was asked for, or up
+/// to this multiple of what the path was seen to carry.
 const GROWING: f64 = 1.25;
 
-/// What an acknowledgement says of time.
+/// What an acknowledgement says about time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
     /// The path's round trip, if it shows one.
     pub(crate) rtt: Option<Duration>,
-    /// When the path's own way back would have brought it. What a quicker way tells sooner was
-    /// delivered no sooner: measured as it is told, a path would look quicker by as much.
+    /// When the path's own way back would have brought it. What a quicker way reports sooner was
+    /// delivered no sooner: measured at the moment of that report, a path would look quicker by the
+    /// difference.
     pub(crate) heard: Instant,
 }
 
@@ -75,13 +83,14 @@ pub(crate) struct Path {
     pub(crate) one_way: OneWay,
     pub(crate) arrival: ArrivalModel,
     pub(crate) loss: LossMeter,
-    /// How soon a packet was ever heard of after it left, by whatever way back.
+    /// The shortest time from a packet's departure to the first report of it, by whatever way back.
     soonest: Duration,
     measured_rate: f64,
     /// What is expected now; every packet sent asks, only feedback changes it.
     rate: Rate,
-    /// Some rate sample was taken while the sender had more to send than the path took, or a queue stood on it. While
-    /// streams ask for something and the window is sought, only a queue counts: such samples say what the window was.
+    /// Some rate sample was taken while the sender had more to send than the path took, or a queue
+    /// stood on it. While streams ask for a rate and the window is sought, only a queue counts:
+    /// such samples show what the window was.
     was_filled: bool,
     /// What live streams need of it, as long as its capacity is not known.
     asked: Option<Rate>,
@@ -96,20 +105,22 @@ pub(crate) struct Path {
     pub(crate) acks_alone: u32,
     pub(crate) last_eliciting_sent: Instant,
     pub(crate) last_progress: Instant,
-    /// Packets of which another path's way back told first.
+    /// Packets that another path's way back reported first.
     pub(crate) relayed: Relayed,
-    /// What this path's own way back told and a quicker one may tell again.
+    /// Acknowledgements that went this path's own way back and that a quicker way may repeat.
     pub(crate) repeats: Repeats,
-    /// What went by another path's quicker way, for each time that it goes that way again.
+    /// Acknowledgements that went by another path's quicker way, one queue for each time they are
+    /// repeated.
     pub(crate) hurried: [Repeats; 2],
-    /// A round trip that the path's own way back told after another one, for the controller.
+    /// A round trip that the path's own way back reported after another way did, for the
+    /// controller.
     pub(crate) own_trip: Option<Duration>,
     pub(crate) mistakes: Mistakes,
     /// Suspicions that a burst of losses caused.
     pub(crate) bursts: Mistakes,
-    /// The carrier's queue is full; it said that it will tell when there is room.
+    /// The carrier's queue is full; the carrier will report when there is room.
     pub(crate) blocked: bool,
-    /// What the carrier told of its own congestion control, where it has one.
+    /// What the carrier reported of its own congestion control, where it has one.
     told: Option<Told>,
     pub(crate) counters: PathCounters,
 }
@@ -204,8 +215,9 @@ impl Path {
         (self.max_datagram - SYMBOL_OVERHEAD) as u32
     }
 
-    /// Rate by the controller's model, else as measured. As long as the sender neither filled the path nor
-    /// met a queue on it, both are lower bounds, and the window over the round-trip time is a better guess.
+    /// Rate by the controller's model, else as measured. As long as the sender neither filled the
+    /// path nor met a queue on it, both are lower bounds, and the window over the round-trip time
+    /// is a better guess.
     pub(crate) fn rate(&self) -> Rate {
         debug_assert_eq!(
             self.rate,
@@ -215,8 +227,8 @@ impl Path {
         self.rate
     }
 
-    /// The path's own way back tells `now` what another one told before: that the packet which left
-    /// at `sent` arrived, `delay` before this was written.
+    /// The path's own way back reports at `now` what another way reported before: that the packet
+    /// which left at `sent` arrived, `delay` before this acknowledgement was written.
     pub(crate) fn on_own_way_back(&mut self, now: Instant, sent: Instant, delay: Duration) {
         self.own_trip = Some(self.rtt.sample(now, now.since(sent), delay));
         self.rate = self.expected_rate();
@@ -240,15 +252,15 @@ impl Path {
         }
     }
 
-    /// Live streams need so much of the path, whose capacity is not known. The window grows while they use a part of
-    /// it, and so is no guess of the capacity.
+    /// Live streams need this rate of the path, whose capacity is not known. The window grows while
+    /// they use a part of it, and so is no estimate of the capacity.
     pub(crate) fn ask(&mut self, now: Instant, rate: Rate) {
         self.controller.on_demand(rate, self.rtt.smoothed());
         self.asked = Some(rate);
         self.repace(now);
     }
 
-    /// They are over, or its capacity is known.
+    /// The live streams are over, or the path's capacity is known.
     pub(crate) fn ask_no_more(&mut self) {
         if self.asked.take().is_some() {
             self.rate = self.expected_rate();
@@ -260,7 +272,8 @@ impl Path {
         self.asked.is_some()
     }
 
-    /// Did the sender ever have more to send than the path took, or meet a queue, so that its capacity is known?
+    /// Did the sender ever have more to send than the path took, or meet a queue, so that its
+    /// capacity is known?
     pub(crate) fn was_filled(&self) -> bool {
         self.was_filled
     }
@@ -298,9 +311,9 @@ impl Path {
         self.told.map_or(Duration::ZERO, |_| self.rtt.smoothed())
     }
 
-    /// How many of the oldest open packets from number `from` on that were not rescued are taken for lost:
-    /// those that should have arrived before `at_us` on the peer's clock, when it had none of them, and what a
-    /// burst of losses will have taken after them.
+    /// How many of the oldest open packets from number `from` on, rescued ones left out, are taken
+    /// for lost: those that should have arrived before `at_us` on the peer's clock, when it had
+    /// none of them, and what a burst of losses will have taken after them.
     pub(crate) fn missing(&self, from: u64, at_us: u64) -> usize {
         let service = self.rate().time_for(u64::from(self.symbol()));
         let margin = MISSING + service / 2;
@@ -314,7 +327,7 @@ impl Path {
         gone.filter(|p| !p.rescued).count()
     }
 
-    /// The carrier's own congestion control stands so; false if that is nothing new.
+    /// The carrier's own congestion control is in this state; false if nothing changed.
     pub(crate) fn on_carrier(&mut self, now: Instant, state: &CarrierState) -> bool {
         if self.told.is_none() {
             return false;

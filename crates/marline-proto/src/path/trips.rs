@@ -1,18 +1,24 @@
 //! Round trips where packets overtake each other.
+//!
+//! RFC 9002 measures round trips only by the largest acknowledged packet. Where packets overtake
+//! each other that is a quick one, and a window that holds one round trip of the quick ones starves
+//! the path of its capacity. So windows go by the mean of all packets, and timers by the newest.
 
 use marline_base::{Duration, Instant};
 
 use super::Settled;
 use crate::wire::{Ack, Arrival};
 
-/// The mean round trip of the packets whose arrival this acknowledgement tells first, if some of them were overtaken;
-/// what the peer waited before it wrote this is taken off. The acknowledgement came by the path's own way.
+/// The mean round trip of the packets whose arrival this acknowledgement reports first, if some of
+/// them were overtaken; what the peer waited before it wrote this is taken off. The acknowledgement
+/// came by the path's own way.
 ///
-/// RFC 9002 §5.1 takes a sample only from the largest packet. Where packets overtake each other those are the
-/// quick ones: over 25 ms ±22 each way they took 2 ms in the mean, all packets 50. A window holds what is under way while
-/// an average packet is (Little's law); with the quick ones' round trip it carried a sixth of what the path does. So
-/// here every packet counts, those too that were taken for lost. Packets that a peer read at one moment have one time
-/// of arrival: none of them was overtaken.
+/// RFC 9002 §5.1 takes a sample only from the largest packet. Where packets overtake each other
+/// those are the quick ones: over 25 ms ±22 each way they took 2 ms in the mean, all packets 50. A
+/// window holds what is under way while an average packet is (Little's law); with the quick ones'
+/// round trip it carried a sixth of what the path does. So here every packet counts, those too that
+/// were taken for lost. Packets that a peer read at one moment have one time of arrival: none of
+/// them was overtaken.
 pub(crate) fn overtaken(now: Instant, ack: &Ack, acked: &[Settled]) -> Option<Duration> {
     let largest = ack.arrivals.first()?;
     let is_late =
@@ -69,7 +75,8 @@ mod tests {
         ledger.on_ack(ms(73), &ranges).expect("they left")
     }
 
-    /// An acknowledgement that was written 3 ms after the largest packet arrived; packets and when they arrived (ms).
+    /// An acknowledgement that was written 3 ms after the largest packet arrived; packets and when
+    /// they arrived (ms).
     fn ack(arrivals: &[(u64, u64)]) -> Ack {
         Ack {
             path: PathId(0),

@@ -10,6 +10,11 @@
 //!
 //! Two ways of moving the fraction are published: by every packet that is scheduled, path by path
 //! ([`kernel`], §4.1), and every millisecond, for all paths at once ([`user`], §4.2).
+//!
+//! [`PathView::cost`] orders the paths;
+//! [`PathView::congestion`] gives the window's gain and the phase
+//! (PROBE_RTT freezes the fraction); [`Plan::unsent`] is the scheduler's
+//! queue. The kernel's variant moves its fractions in `plan`, the user-space variant by `wake_at`.
 
 mod kernel;
 mod user;
@@ -79,7 +84,8 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Figure 2b: does so long a queue make the fraction grow? One of just the threshold does not.
+    /// Figure 2b: does a queue of this length make the fraction grow? One of just the threshold
+    /// does not.
     fn is_long(&self, queue: f64) -> bool {
         queue > self.threshold
     }
@@ -140,9 +146,9 @@ struct Acpf {
     wake_at: Option<Instant>,
 }
 
-/// Packets of full size that wait in the scheduler's queue, which is the session's: the tunnel of the paper
-/// has one queue. By its own queue alone, a flow in which little waits would keep to a small fraction of
-/// windows that another one fills, and never send.
+/// Packets of full size that wait in the scheduler's queue, which is the session's: the tunnel of
+/// the paper has one queue. By its own queue alone, a flow in which little waits would keep to a
+/// small fraction of windows that another one fills, and never send.
 pub(super) fn queue(plan: &Plan<'_>) -> f64 {
     let symbol = plan.paths().iter().map(|p| p.symbol).min().unwrap_or(1);
     plan.waiting() as f64 / f64::from(symbol.max(1))

@@ -15,9 +15,9 @@ pub struct Coding {
     pub unknown: u32,
     /// How many of the unknown ones were lost, as far as is known.
     pub lost: u32,
-    /// So many more repair symbols must arrive before the receiver can recover all that was lost:
-    /// the lost ones, less the equations that the receiver said it holds, less the repair symbols
-    /// that wait or fly.
+    /// The number of repair symbols that must still arrive before the receiver can recover all that
+    /// was lost: the lost ones, less the equations that the receiver said it holds, less the repair
+    /// symbols that wait or fly.
     pub missing: u32,
     /// Repair symbols that left and whose fate is open.
     pub repairs_in_flight: u32,

@@ -1,7 +1,8 @@
 //! What the flows of a session have in common.
 //!
-//! A scheduler belongs to one flow. In a tunnel every conversation is one, and some schedulers are meant for
-//! the tunnel as a whole: what waits in it, and what they have learnt or decided for all of it.
+//! A scheduler belongs to one flow. In a tunnel every conversation is one, and some schedulers are
+//! meant for the tunnel as a whole: what waits in it, and what they have learnt or decided for all
+//! of it.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,9 +13,11 @@ use super::Choice;
 /// Of one session, whose flows plan one after the other.
 #[derive(Debug, Default)]
 pub struct Common {
-    /// Bytes that wait in all flows but the one that plans now ([`Plan::waiting`](super::Plan::waiting)).
+    /// Bytes that wait in all flows but the one that plans now
+    /// ([`Plan::waiting`](super::Plan::waiting)).
     others: u64,
-    /// What flows share whose scheduler was chosen alike; as many as there are choices in a session.
+    /// What flows share whose scheduler was chosen alike; as many as there are choices in a
+    /// session.
     shared: Vec<(Choice, Box<dyn Any + Send>)>,
 }
 

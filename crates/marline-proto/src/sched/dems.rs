@@ -7,7 +7,7 @@
 //! waits for the other (§3.1).
 //!
 //! * DEMS sends the end backwards, so that the paths meet wherever they are. Here a path works
-//!   forward from where its part begins, and what has not left is divided anew every few
+//!   forward from where its part begins, and what has not left is divided again every few
 //!   milliseconds: what is left always is a chunk of its own, and it is done no later.
 //! * A chunk is a unit ([`Plan::unit`]). A stream has none; its backlog is taken as one, up to the
 //!   option `chunk`.
@@ -40,7 +40,7 @@ const OPTIONS: &[OptionSpec] = &[
     ),
 ];
 
-/// How often what waits is divided anew.
+/// How often what waits is divided again.
 const REVISE: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -217,7 +217,8 @@ mod tests {
     #[test]
     fn each_unit_is_a_chunk_of_its_own() {
         // The first five symbols are done after 15 ms on path 0. Behind them the next five would
-        // take until 20 ms there: (5 + 1·15 + 0.5·15)/1.5 = 18.33 ms gives path 0 3.33, path 1 1.67.
+        // take until 20 ms there: (5 + 1·15 + 0.5·15)/1.5 = 18.33 ms gives path 0 3.33, path 1
+        // 1.67.
         let mut backlog = Backlog::of(10).in_units_of(5);
         dems("dems").plan(&mut Plan::new(Instant::ZERO, &mut paths(0), &mut backlog));
         assert_eq!(backlog.sent_on(), [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);

@@ -7,7 +7,7 @@
 //! ([`PathView::arrival`](super::PathView::arrival)), so that errors of the estimate do not add up.
 //!
 //! A symbol may be queued on a path whose window is full while a slower path is idle: it still
-//! arrives earlier there. What waits is taken back and planned anew every few milliseconds.
+//! arrives earlier there. What waits is taken back and planned again every few milliseconds.
 
 use alloc::boxed::Box;
 

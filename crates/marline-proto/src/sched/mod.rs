@@ -9,6 +9,32 @@
 //! Retransmissions are not a scheduler's business unless it says so: the session places a lost
 //! symbol on the path that is expected to deliver it first ([`PathView::arrival`]), and on a second
 //! one if the scheduler [insures](Scheduler::insures) it.
+//!
+//! A lost symbol is not sent again while another copy of it is in flight or waits, nor while the
+//! flow's code should bring it back first (`flow/code_send.rs`).
+//!
+//! # How the papers' algorithms map onto the trait
+//!
+//! A scheduler that places packet by packet loops over [`Plan::next_len`]; one that plans a whole
+//! unit reads [`Plan::unit`] and emits all of it. Neither pretends to be the other, and both see
+//! other flows' bytes as queued and in flight.
+//!
+//! * JUMP, LEAP, FLIP (HOP): [`Scheduler::admit`], [`capacity`](Scheduler::capacity) and
+//!   [`deadline`](Scheduler::deadline) before a block is taken; [`wake_at`](Scheduler::wake_at) for
+//!   the part that is planned later; [`Plan::repair_of`]
+//! * S-EDPF (Algorithms 1 and 2): [`Plan::send`] fills the queue per path;
+//!   [`on_feedback`](Scheduler::on_feedback) for arrival times; [`Plan::repair`] every τ packets
+//! * ACPF (Figure 2): [`PathView::cost`] and the congestion controller's state in
+//!   [`PathView::congestion`]; [`Plan::unsent`] is the scheduler's queue
+//! * DEJA and TPA (OLS): [`Plan::send`] on the first path, [`Plan::copy`] on those whose arrival
+//!   interval overlaps
+//! * SOS, SOS-FEC: [`Plan::units`], [`Plan::take_back`] when something more urgent comes,
+//!   [`Plan::repair_of`]
+//!
+//! [`Plan::repair`] combines the window of a coded stream, [`Plan::repair_of`] one unit of blocks
+//! or objects. [`Scheduler::on_unit`] tells what became of a unit. [`Scheduler::outlook`] is what a
+//! scheduler expects of its paths and how often that came true, and [`Scheduler::coding_interval`]
+//! the τ of a code; both are for status and metrics.
 
 use core::fmt;
 
@@ -106,9 +132,9 @@ pub struct Feedback {
 /// [`Scheduler::plan`] is called whenever something changed that could change the answer: new
 /// backlog, acknowledgements, losses, a path's state, or the time that [`Scheduler::wake_at`]
 /// named. It sees only paths that may carry data now, in ascending order of [`PathView::id`]: the
-/// active ones; those on standby if there are none; suspect ones if there is nothing else. It must come to an end: each call
-/// may emit what fits the paths' windows, or, for schedulers that queue ahead, what they bound
-/// themselves.
+/// active ones; those on standby if there are none; suspect ones if there is nothing else. It must
+/// come to an end: each call may emit what fits the paths' windows, or, for schedulers that queue
+/// ahead, what they bound themselves.
 pub trait Scheduler: fmt::Debug + Send {
     /// May the unit be written, and what is to be expected of it? Asked before it is taken, so that
     /// the application can change it; schedulers that promise nothing take everything and forecast
@@ -183,15 +209,16 @@ pub trait Scheduler: fmt::Debug + Send {
         false
     }
 
-    /// τ: one packet of the flow in so many is a repair symbol now, for status and metrics. `None`
+    /// τ: one in τ packets of the flow is a repair symbol now, for status and metrics. `None`
     /// when none are due at present, and from schedulers that send them by another rule than every
     /// τ-th packet.
     fn coding_interval(&self) -> Option<u32> {
         None
     }
 
-    /// Should this lost symbol be sent again on two paths at once, if there are two that could bring
-    /// it before another round trip is over? Whoever says so pays for the second from its budget.
+    /// Should this lost symbol be sent again on two paths at once, if there are two that could
+    /// bring it before another round trip is over? A scheduler that says so pays for the second
+    /// from its budget.
     fn insures(&mut self, now: Instant, symbol: &Symbol) -> bool {
         let _ = (now, symbol);
         false

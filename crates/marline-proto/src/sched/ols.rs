@@ -9,6 +9,10 @@
 //! Conventions where the paper is silent: an interval without jitter is a point, and a point
 //! overlaps an interval that it lies inside of; the budget is refreshed when a window of bytes was
 //! scheduled on the path since the last time.
+//!
+//! [`PathView::queued`] is the paper's qlen. Window, smoothed round-trip
+//! time and the median deviation of the round trips that feedback shows give the interval (eq.
+//! 1–3). The session drops a copy whose symbol is acknowledged before the copy leaves.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -90,8 +94,8 @@ impl Interval {
         }
     }
 
-    /// Does it overlap `first`, which begins no later? A point at its very beginning only touches it, so that
-    /// of two paths alike it does not matter which is called the first.
+    /// Does it overlap `first`, which begins no later? A point at its very beginning only touches
+    /// it, so that of two paths alike it does not matter which is called the first.
     fn overlaps(&self, first: &Self) -> bool {
         let touches = self.left >= self.right && self.left <= first.left;
         self.left < first.right && !touches
@@ -141,7 +145,8 @@ impl Ols {
         allowed
     }
 
-    /// The budget exists from the first packet that is scheduled on the path, once the target is known.
+    /// The budget exists from the first packet that is scheduled on the path, once the target is
+    /// known.
     fn begin(&mut self, paths: &[PathView], index: usize) {
         if self.target.is_known() && self.subflow(paths[index].id).scheduled.is_none() {
             let budget = self.budget(paths, index);

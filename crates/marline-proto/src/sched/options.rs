@@ -1,4 +1,4 @@
-//! What a scheduler can be told besides its name: switches, numbers, words and times.
+//! The options of a scheduler besides its name: switches, numbers, words and times.
 
 use core::fmt;
 

@@ -8,7 +8,7 @@ use crate::wire::PathId;
 /// What a scheduler that forecasts expects of its paths, and what became of its promises.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outlook {
-    /// The paths of which something is known, by their numbers.
+    /// The paths about which something is known, by their numbers.
     pub paths: Vec<PathOutlook>,
     /// Promises that a unit is on time, and what its receiver said.
     pub units: Calibration,
@@ -23,7 +23,7 @@ pub struct PathOutlook {
     pub capacity: CapacityForecast,
     /// How the forecast comes about, in a word.
     pub mode: &'static str,
-    /// Promises that all packets of a unit that this path got are on time, as far as they are not lost, and what their
-    /// arrivals said.
+    /// Promises that all packets of a unit that this path got are on time, as far as they are not
+    /// lost, and what their arrivals said.
     pub calibration: Calibration,
 }

@@ -4,11 +4,12 @@ use alloc::vec::Vec;
 
 use crate::wire::PathId;
 
-/// Paths that are remembered: twice as many as a session has at once, for one that is silent may come back, and one that
-/// is opened anew has another number.
+/// Paths that are remembered: twice as many as a session has at once, for one that is silent may
+/// come back, and one that is opened again has another number.
 pub(super) const MOST: usize = 32;
 
-/// Something of each path that was used lately; of more than [`MOST`], what was used longest ago is forgotten.
+/// Something of each path that was used lately; of more than [`MOST`], what was used longest ago is
+/// forgotten.
 #[derive(Clone, Debug)]
 pub(super) struct PerPath<T> {
     known: Vec<Known<T>>,

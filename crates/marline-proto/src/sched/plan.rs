@@ -122,15 +122,15 @@ impl<'a> Plan<'a> {
         self.source.unsent()
     }
 
-    /// Bytes that could be sent now, were there room, of this flow and of all others. Only for schedulers that
-    /// [mind others](super::Scheduler::minds_others).
+    /// Bytes that could be sent now, were there room, of this flow and of all others. Only for
+    /// schedulers that [mind others](super::Scheduler::minds_others).
     pub fn waiting(&self) -> u64 {
         let others = self.common.as_ref().map_or(0, |common| common.others());
         self.unsent() + others
     }
 
-    /// Takes what all flows of the session with this choice share for the flow's own, or gives it back. A flow that is
-    /// alone keeps its own.
+    /// Takes what all flows of the session with this choice share for the flow's own, or gives it
+    /// back. A flow that is alone keeps its own.
     pub(super) fn exchange<T: Any + Clone + Send>(&mut self, choice: &Choice, own: &mut T) {
         if let Some(common) = &mut self.common {
             common.exchange(choice, own);
@@ -152,7 +152,8 @@ impl<'a> Plan<'a> {
         units.map(|unit| self.shape(unit)).collect()
     }
 
-    /// A unit is cut when its first symbol is emitted: until then it is seen as it would be cut now.
+    /// A unit is cut when its first symbol is emitted: until then it is seen as it would be cut
+    /// now.
     fn shape(&self, mut unit: Unit) -> Unit {
         if let Some(code) = &mut unit.code
             && code.symbol == 0
@@ -221,7 +222,7 @@ impl<'a> Plan<'a> {
         Some(symbol)
     }
 
-    /// Takes back all source symbols of this flow that have not left yet; so many bytes they have.
+    /// Takes back all source symbols of this flow that have not left yet; answers their bytes.
     pub fn take_back(&mut self) -> u64 {
         let taken = self.source.take_back();
         for (path, bytes) in self.paths.iter_mut().zip(&taken) {

@@ -41,7 +41,8 @@ pub const SCHEDULERS: &[Entry] = &[
     sttf::ENTRY,
 ];
 
-/// Names that some schedulers have in plans and talks, and their own: whoever writes one of these hears of it.
+/// Names that some schedulers have in plans and talks, and their own: a user who writes one of
+/// these learns ours.
 const ELSEWHERE: &[(&str, &str)] = &[("ols-x", "hedge")];
 
 /// The name of the scheduler that is called `name` elsewhere. It is not chosen by that.
@@ -56,13 +57,13 @@ pub fn default_for(kind: FlowKind) -> Choice {
         FlowKind::Stream => Choice::from(&s_edpf::mend::ENTRY),
         FlowKind::Packets => Choice::from(&edpf::ENTRY),
         FlowKind::Objects => Choice::from(&sos::scheduler::RATELESS),
-        // Its forecasts are what the application is told of a block.
+        // Its forecasts are what the application learns of a block.
         FlowKind::Blocks => Choice::from(&hop::scheduler::JUMP),
     }
 }
 
 /// The scheduler of a live stream when none was chosen: messages in order at a rate of their own,
-/// which nobody wants late, however long the receiver's buffer is.
+/// which must not be late, however long the receiver's buffer is.
 pub fn default_for_live() -> Choice {
     Choice::from(&hedge::ENTRY).switched_on("prompt")
 }

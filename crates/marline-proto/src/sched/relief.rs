@@ -8,10 +8,10 @@
 //! * **opportunistic retransmission** copies that symbol to the quick path, once. Linux does so
 //!   only if the slow path's window is at most 4 symbols or its round trip is more than 4 times as
 //!   long;
-//! * **penalisation** halves the slow path's window, at most once in a round trip of the quick path.
-//!   Windows belong to congestion control here, so it is the scheduler that keeps to the half,
-//!   and adds a symbol per round trip of the slow path until the window is reached, as a window in
-//!   congestion avoidance would grow.
+//! * **penalisation** halves the slow path's window, at most once in a round trip of the quick
+//!   path. Windows belong to congestion control here, so it is the scheduler that keeps to the
+//!   half, and adds a symbol per round trip of the slow path until the window is reached, as a
+//!   window in congestion avoidance would grow.
 //!
 //! Linux acts also when the send buffer is full and nothing is unsent; this does not.
 
@@ -25,9 +25,9 @@ use super::{Blocked, Feedback, Outcome, PathView, Plan, pick};
 use crate::flow::Symbol;
 use crate::wire::PathId;
 
-/// Round trips that differ less than so many times are not worth a copy.
+/// Round trips that differ by less than this factor are not worth a copy.
 const RTT_RATIO: u32 = 4;
-/// A slow path with a window of at most so many symbols is always worth one.
+/// A slow path with a window of at most this number of symbols is always worth one.
 const TINY_WINDOW: u64 = 4;
 
 #[derive(Debug, Default)]

@@ -1,11 +1,12 @@
-//! Stochastic earliest delivery path first, with a code that repairs as it streams (Garcia-Saavedra,
-//! Karzand and Leith, "Low Delay Random Linear Coding and Scheduling Over Multiple Interfaces").
+//! Stochastic earliest delivery path first, with a code that repairs as it streams
+//! (Garcia-Saavedra, Karzand and Leith, "Low Delay Random Linear Coding and Scheduling Over
+//! Multiple Interfaces").
 //!
 //! A stream waits for the latest of all earlier packets, so each packet goes where the expected
 //! *maximum* of all arrivals grows least: argmin over q of E\[max(Y₁, …, Y_P, a_q)\], equation 9.
 //! Arrivals are normal variables, and so is their maximum (Clark 1961), or, with `seen`, as they
-//! were seen. Their moments come from arrival times at the receiver and are learnt anew ten times a
-//! second (Algorithm 2's timer).
+//! were seen. Their moments come from arrival times at the receiver and are learnt again ten times
+//! a second (Algorithm 2's timer).
 //!
 //! Every τ-th packet is a repair symbol (Algorithm 1), on the path that loses most (Theorem 4); the
 //! next lossiest path takes those that it does not get rid of. When nothing is unsent but something
@@ -16,8 +17,13 @@
 //!
 //! Where the paper is silent or wrong: Algorithm 1 begins with a repair symbol of nothing, which is
 //! left out; eq. (9) takes Y_q and a_q for independent, although on a path that keeps its order one
-//! follows the other, so their correlation is measured; symbols are queued ahead of a path's window only as far as
-//! `horizon` goes, and what waits is planned anew every few milliseconds.
+//! follows the other, so their correlation is measured; symbols are queued ahead of a path's window
+//! only as far as `horizon` goes, and what waits is planned again every few milliseconds.
+//!
+//! Algorithm 2's queue per path, with at least one packet in it, is the queue that
+//! [`Plan::send`] fills; its slots are granted by window and pacer. The laws of
+//! arrivals, Z_p among them, are centred on [`PathView::forecast`].
+//! "Only into a free slot" means that nothing is unsent and nothing waits before the path.
 
 use alloc::boxed::Box;
 
@@ -42,9 +48,9 @@ pub(super) mod mend;
 mod repairs;
 mod sample;
 
-/// How often the laws of arrivals are learnt anew (`Z_timer`).
+/// How often the laws of arrivals are learnt again (`Z_timer`).
 const REFRESH: Duration = Duration::from_millis(100);
-/// How often what waits is planned anew.
+/// How often what waits is planned again.
 const REVISE: Duration = Duration::from_millis(10);
 /// What waits beyond the horizon takes a path before which less than this part of its round trip
 /// stands: as much as a controller's own probes of the capacity leave there. More would be lost in
@@ -144,8 +150,8 @@ struct Memory {
     trip: Duration,
     /// What repair symbols over it are good for.
     risk: Risk,
-    /// Shares of the flow's packets: what it carries in all, as source symbols that leave for the first
-    /// time, and as repair symbols. Copies and what is sent again count only in the first.
+    /// Shares of the flow's packets: what it carries in all, as source symbols that leave for the
+    /// first time, and as repair symbols. Copies and what is sent again count only in the first.
     share: f64,
     sources: f64,
     repairs: f64,
@@ -171,7 +177,8 @@ struct Order {
 #[derive(Debug)]
 struct Outlook<'a> {
     now: Instant,
-    /// Shares of all packets that each path carries: of any kind, as source symbols, as repair symbols.
+    /// Shares of all packets that each path carries: of any kind, as source symbols, as repair
+    /// symbols.
     shares: &'a [f64],
     sources: &'a [f64],
     repairs: &'a [f64],
@@ -187,7 +194,7 @@ trait Variant {
     /// Changes the lanes before packets are placed.
     fn prepare(&mut self, lanes: &mut Lanes<'_>, paths: &[PathView], outlook: &Outlook<'_>);
 
-    /// Is nothing to be gained by repair symbols while so much waits?
+    /// Is nothing to be gained by repair symbols while this much waits?
     fn is_coding_vain(&self, paths: &[PathView], outlook: &Outlook<'_>) -> bool {
         let _ = (paths, outlook);
         false

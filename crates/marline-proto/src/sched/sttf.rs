@@ -4,7 +4,7 @@
 //! A symbol goes to the path where its transfer takes the shortest time, whether or not the window
 //! has room. The time is predicted in rounds as the window will grow: what fits the window now
 //! arrives after half a round trip; what does not waits for rounds whose windows double in slow
-//! start and grow by a symbol in congestion avoidance. What waits is placed anew when the
+//! start and grow by a symbol in congestion avoidance. What waits is placed again when the
 //! prediction may have changed.
 //!
 //! The publication knows loss-based controllers. A rate-based one (BBR) doubles its window in

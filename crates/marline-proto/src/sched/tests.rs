@@ -73,7 +73,7 @@ impl Backlog {
         }
     }
 
-    /// The peer's credit allows so many bytes to be outstanding.
+    /// The peer's credit allows this number of bytes to be outstanding.
     pub(crate) fn with_send_window(self, send_window: u64) -> Self {
         Self {
             send_window,
@@ -81,7 +81,7 @@ impl Backlog {
         }
     }
 
-    /// So many symbols wait on each path, planned before.
+    /// This number of symbols waits on each path, planned before.
     pub(crate) fn with_waiting(self, symbols: &[u64]) -> Self {
         let waiting = symbols.iter().map(|n| n * u64::from(SYMBOL)).collect();
         Self { waiting, ..self }
@@ -93,13 +93,13 @@ impl Backlog {
         Self { blocked, ..self }
     }
 
-    /// Made of units of so many symbols each.
+    /// Made of units of this number of symbols each.
     pub(crate) fn in_units_of(self, symbols: u64) -> Self {
         let unit = Some(symbols * u64::from(SYMBOL));
         Self { unit, ..self }
     }
 
-    /// Coded, with so many unknown symbols, and no end of repair symbols.
+    /// Coded, with this number of unknown symbols, and no end of repair symbols.
     pub(crate) fn coded(self, unknown: u32) -> Self {
         let unknown = Some(unknown);
         Self { unknown, ..self }

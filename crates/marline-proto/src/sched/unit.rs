@@ -30,7 +30,7 @@ pub struct UnitCode {
     pub symbols: u32,
     /// Different symbols, source or repair, that the peer is known to have.
     pub acked: u32,
-    /// Symbols that wait or fly and of which nothing is known yet.
+    /// Symbols that wait or are in flight and about which nothing is known yet.
     pub open: u32,
     /// Repair symbols emitted so far.
     pub repairs: u32,
@@ -73,7 +73,7 @@ pub enum Refusal {
     },
     /// It is longer than what arrives in time as surely as asked (HOP §IV-A, LEAP).
     Large {
-        /// So many bytes would.
+        /// A unit of this number of bytes would.
         fits: u64,
         /// The same in symbols.
         symbols: u32,

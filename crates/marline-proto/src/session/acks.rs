@@ -1,4 +1,13 @@
 //! Acknowledgements go out: when, and by which way back.
+//!
+//! Acknowledgements carry arrival times: forward delay, its variation and the spacing of packets
+//! are computed from these, whatever delays the acknowledgement on its way back.
+//!
+//! An acknowledgement goes back on the path that it acknowledges, so that a round trip is measured
+//! on one path; while that way back is in doubt, it goes over the quickest path as well. A side
+//! that only acknowledges sends a ping now and then, or it would not notice that its own direction
+//! is cut; until it has noticed, it may be wrong about which way back works, so neither way alone
+//! will do.
 
 use marline_base::{Duration, Instant};
 

@@ -3,6 +3,10 @@
 //! A stream begins with its reserve. Its window doubles while it is read as quickly as it comes
 //! (dynamic right-sizing: Fisk and Feng, LANL 2001; the QUIC of Chromium does it by the same
 //! test), within what the session's memory has free.
+//!
+//! Credit for streams is per flow and session, as is that of blocks and objects, where each unit
+//! costs 256 bytes more. Packets flows have no credit: they drop the oldest unread message instead,
+//! as UDP would.
 
 use marline_base::{Duration, Instant};
 

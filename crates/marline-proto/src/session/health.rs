@@ -1,4 +1,21 @@
 //! Evidence about paths, and what follows from it.
+//!
+//! Feedback is *overdue* when it is later than the round trip plus a margin plus the peer's
+//! acknowledgement delay. The margin is the largest of four deviations, 10 ms, and the largest jump
+//! of the round trip in the last 10 to 20 s, which counts up to half the round trip
+//! (`path/timers.rs`). Overdue feedback is acted on before it is known to mean loss:
+//!
+//! * One or two overdue packets are copied to other paths, and the path gets a probe.
+//! * Three or more make the path *suspect*. What it has in flight is copied to the other paths, and
+//!   it carries copies and probes only, until eight copies under load, or three probes when idle,
+//!   have been acknowledged. One answered probe is not enough: a drained link always measures well.
+//! * If everything that was in flight arrives after all, the suspicion was a mistake. Each mistake
+//!   makes the next suspicion later by a quarter of a round trip, up to one round trip, until 30 s
+//!   pass without another: sending a flight again on a path that was idle delays what follows by
+//!   more than waiting would.
+//! * A path that stays silent for [`Config::dead_after`](crate::Config::dead_after) is *dead*. It
+//!   is probed ever more rarely and comes back by the same trial.
+//! * With no better path left, standby paths and then suspect paths carry everything.
 
 use alloc::format;
 

@@ -9,6 +9,10 @@
 //!
 //! A flow that is not read can't be asked to give back what it holds. If one that is read needs
 //! the room, the flow that has not been read for longest yields: it is given up.
+//!
+//! A flow's reserve is 32 KiB in each direction. So flows that stall hold little, and where the
+//! memory is needed by a flow that is read, the longest-stalled flow is the one that is given up. A
+//! server bounds its clients together in the same way (`marline::endpoint`, `server/memory.rs`).
 
 use marline_base::{Duration, Instant};
 

@@ -1,4 +1,7 @@
 //! How flows are opened, and why they or what is written to them may be refused.
+//!
+//! Opening a flow costs no round trip: OPEN_FLOW precedes the flow's data in every datagram until
+//! it is acknowledged, so data never arrives for an unknown flow.
 
 use bytes::Bytes;
 use marline_base::Duration;

@@ -1,6 +1,10 @@
 //! Which flow sends next on a path: strict priority but for one turn now and then (`ageing`), then
 //! deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit Round Robin",
 //! SIGCOMM 1995).
+//!
+//! Emissions of schedulers wait in a queue per flow and path (`flow/queues.rs`) until the path's
+//! window and pacer let them go, and can be taken back until then. This is the order in which flows
+//! get what window and pacer allow.
 
 use alloc::collections::VecDeque;
 

@@ -2,6 +2,10 @@
 //!
 //! Kept up to date as queues change, because asking all flows for every datagram would cost time
 //! in proportion to their number.
+//!
+//! What waits before a symbol is not all that waits: for each flow a path's queue counts only what
+//! leaves before that flow's symbol, by priorities and turns. So a bulk flow that queues half a
+//! second ahead does not make a path look far away to other flows.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

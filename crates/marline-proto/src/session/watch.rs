@@ -6,6 +6,10 @@
 //! lifetime hides nothing. The rate told is what the flow got meanwhile. Hysteresis: the target
 //! counts as met again once no queue has stood for a second in which the flow got its rate, or the
 //! paths could have given it.
+//!
+//! Where nobody says what rate is needed, the rate at which messages with a lifetime are written is
+//! taken, because nothing holds back such a writer. The report is
+//! [`Event::BelowTarget`](crate::Event::BelowTarget), with the rate that the flow got meanwhile.
 
 use marline_base::{Duration, Instant, Rate};
 

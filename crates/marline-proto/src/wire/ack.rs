@@ -107,8 +107,9 @@ impl Ack {
     }
 
     /// Appends as much of the frame as fits into `room` bytes, [`MAX_RANGES_ENCODED`] ranges and
-    /// [`MAX_ARRIVALS_ENCODED`] arrivals: the arrivals of the lowest numbers are left out first, then
-    /// the lowest ranges, new or not. `None`, and nothing appended, if not even the newest range fits.
+    /// [`MAX_ARRIVALS_ENCODED`] arrivals: the arrivals of the lowest numbers are left out first,
+    /// then the lowest ranges, new or not. `None`, and nothing appended, if not even the newest
+    /// range fits.
     pub fn encode_within(&self, room: usize, out: &mut Vec<u8>) -> Option<Fitted> {
         let fitted = self.fit(room, MAX_RANGES_ENCODED, MAX_ARRIVALS_ENCODED)?;
         out.reserve(fitted.len);

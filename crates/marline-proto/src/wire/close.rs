@@ -27,7 +27,7 @@ pub mod close_code {
     pub const FINAL_SIZE: u64 = 0x06;
     /// The peer's parameters are malformed or not acceptable.
     pub const PARAMETERS: u64 = 0x07;
-    /// A flow was given up: nobody read it, and its memory was needed.
+    /// A flow was given up: it was not read, and its memory was needed.
     pub const YIELDED: u64 = 0x08;
     /// First of the application's codes.
     pub const APPLICATION: u64 = 0x100;

@@ -70,7 +70,8 @@ pub enum Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Whether a datagram with this frame must be acknowledged: all but PADDING, ACK, FLOW_REPORT and CLOSE.
+    /// Whether a datagram with this frame must be acknowledged: all but PADDING, ACK, FLOW_REPORT
+    /// and CLOSE.
     #[must_use]
     #[inline]
     pub const fn is_ack_eliciting(&self) -> bool {

@@ -13,7 +13,7 @@ use super::{DecodeErrorKind, varint};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockHeading {
-    /// When the block is late, by the clock of its receiver as ACK tells it (microseconds); 0 if
+    /// When the block is late, by the clock of its receiver as ACK reports it (microseconds); 0 if
     /// the sender does not know that clock yet, or if the block is never late.
     pub deadline_us: u64,
 }

@@ -220,7 +220,7 @@ impl Forward {
 pub struct FlowReport {
     /// The flow.
     pub flow: FlowId,
-    /// Messages that the receiver gave up, or dropped because nobody read them.
+    /// Messages that the receiver gave up, or dropped because they were not read.
     pub missed: u64,
     /// Of those, messages that came all the same, too late.
     pub late: u64,

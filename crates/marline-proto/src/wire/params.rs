@@ -28,8 +28,8 @@ pub const MAX_REPAIRS: u64 = 1 << 16;
 /// What one end is ready to take from the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// The session ends after so many milliseconds without a datagram from the peer on any path;
-    /// the smaller value of both ends holds, and 0 means no limit. Default 30 000.
+    /// The session ends after this number of milliseconds without a datagram from the peer on any
+    /// path; the smaller value of both ends holds, and 0 means no limit. Default 30 000.
     pub max_idle_timeout_ms: u64,
     /// MAX_DATA at the start, in bytes. Default 16 MiB.
     pub max_data: u64,

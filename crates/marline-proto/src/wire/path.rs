@@ -1,4 +1,4 @@
-//! What one end wishes of a path: PATH_STATUS, PATH_ABANDON.
+//! What one end asks of a path: PATH_STATUS, PATH_ABANDON.
 
 use alloc::vec::Vec;
 
@@ -26,7 +26,7 @@ pub struct PathStatus {
     /// Grows with every change of this path's status; a frame whose sequence is not above the
     /// highest seen is old and means nothing.
     pub sequence: u64,
-    /// The wish.
+    /// What is asked.
     pub status: Availability,
 }
 

@@ -11,7 +11,7 @@ pub const MAX_UNIT: u64 = 64 << 20;
 /// Most source symbols of a unit with repair symbols.
 pub const MAX_SOURCES: u64 = 65_535;
 
-/// Up to so many symbols in all the code is certain, and its symbols may be of any length.
+/// Up to this number of symbols in all the code is certain, and its symbols may be of any length.
 pub const CERTAIN: u64 = 256;
 
 /// The shortest symbol (bytes) of a unit with more than [`CERTAIN`] source symbols: rebuilding a

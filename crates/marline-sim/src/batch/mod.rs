@@ -81,8 +81,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Makes the runs on so many threads, except those that `store` has, and adds them to it.
-    /// When `stop` is set, the runs under way are finished and no more begun. `progress` hears
+    /// Makes the runs on `threads` threads, except those that `store` has, and adds them to it.
+    /// When `stop` is set, the runs under way are finished and no more begun. `progress` is given
     /// how many are over.
     ///
     /// The results do not depend on the number of threads, nor on what the store had.

@@ -1,11 +1,20 @@
 //! The clock, the links, and what is on its way between sessions.
 //!
-//! The engine owns no session: whoever drives it hands them in, so that a test's two sessions and
+//! The engine owns no session: its caller hands them in, so that a test's two sessions and
 //! a scenario's many run on the same code. Session `2k` is the client of pair `k`, session
 //! `2k + 1` its server. Several pairs may use one link, and then share its queue.
 //!
 //! Time jumps from event to event, ties are broken by the order of insertion, and every random
 //! draw comes from a stream named after what draws: a run is a function of its inputs and seed.
+//!
+//! Only what had an event is touched: a session is asked what it has to send, and when it wants to
+//! be woken, once after each instant at which it took an input or a timer; in between its answer is
+//! remembered. Entries of the event queue are 24 bytes; datagrams wait in slots that are used
+//! again.
+//!
+//! The same bytes come out everywhere: each link, session, workload and source draws from a stream
+//! that is named after it, so that two schedulers meet the same links and the same applications,
+//! and sums of measures are integers. A run knows nothing of other threads.
 
 mod cable;
 pub(crate) mod cross;
@@ -25,7 +34,7 @@ pub(crate) use queue::Alarm;
 use queue::{Due, Queue};
 use slots::Slots;
 
-/// So many steps at one instant are a loop that lets no time pass.
+/// This number of steps at one instant is a loop that lets no time pass.
 const MAX_STEPS_AT_ONCE: u32 = 10_000;
 
 /// Datagrams are written one after the other into chunks of this size (bytes): large enough to
@@ -96,7 +105,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// An engine at time zero for so many pairs of sessions, without links.
+    /// An engine at time zero for this number of pairs of sessions, without links.
     pub(crate) fn new(pairs: usize, rng: Rng) -> Self {
         let seat = || Seat {
             wake: Instant::ZERO,
@@ -141,7 +150,7 @@ impl Engine {
         self.one_by_one = one_by_one;
     }
 
-    /// Lets sessions send so long after what made them, as on hosts that have other things to do.
+    /// Lets sessions send this long after what made them, as on hosts that have other things to do.
     pub(crate) fn set_turn(&mut self, turn: Duration) {
         self.turn = turn;
     }
@@ -219,8 +228,8 @@ impl Engine {
         }
     }
 
-    /// Cuts a link in one or both directions, or mends it. What waits in the queue of a direction
-    /// that is cut is lost; what has left it arrives.
+    /// Cuts a link in one or both directions, or restores it. What waits in the queue of a
+    /// direction that is cut is lost; what has left it arrives.
     pub(crate) fn set_dark(&mut self, index: usize, up: bool, down: bool) {
         let now = self.now;
         self.wires[index].up.set_dark(now, up);
@@ -262,7 +271,7 @@ impl Engine {
         std::mem::swap(&mut self.alarms, into);
     }
 
-    /// Somebody used the session: it may have something to send.
+    /// The session was used: it may have something to send.
     pub(crate) fn touch(&mut self, index: usize) {
         let seat = &mut self.seats[index];
         if !seat.touched {
@@ -292,8 +301,8 @@ impl Engine {
         sessions[to].handle_datagram(self.now, path, datagram);
     }
 
-    /// Puts everything that touched sessions want to send on the links, if it is their turn. The others
-    /// have nothing new to say.
+    /// Puts everything that touched sessions want to send on the links, if it is their turn. The
+    /// others have nothing new to say.
     #[inline]
     pub(crate) fn flush<S>(&mut self, sessions: &mut S)
     where

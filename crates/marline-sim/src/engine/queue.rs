@@ -1,4 +1,4 @@
-//! What is to happen, in the order in which it happens.
+//! Events to come, in the order in which they happen.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -11,7 +11,7 @@ use marline_base::Instant;
 pub(super) enum Due {
     /// The datagram in this slot of the engine's [`Slots`](super::slots::Slots) arrives.
     Arrival(u32),
-    /// Whoever drives the engine asked to be called.
+    /// The engine's caller asked to be called.
     Alarm(Alarm),
 }
 
@@ -22,15 +22,15 @@ pub(crate) struct Alarm(pub(crate) u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Entry {
     Due(Due),
-    /// The first that waits in this lane.
+    /// The first arrival that waits in this link's queue.
     Lane(u32),
 }
 
 /// Everything by time, then by the order of insertion.
 ///
-/// What a link delivers comes in the order in which it was sent, so it waits in a lane of its own
-/// and only the lane's first stands in the heap: the heap stays as small as there are links,
-/// however long they are. What overtakes stands in the heap itself.
+/// A link delivers in the order of sending, so its arrivals wait in a queue of their own (a lane),
+/// and only the first of each lane is in the heap: the heap has one entry a link, however long the
+/// links are. Packets that overtake are in the heap themselves.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     heap: BinaryHeap<Reverse<(Instant, u64, Entry)>>,
@@ -47,7 +47,8 @@ impl Queue {
         self.heap.push(Reverse((at, self.inserted, entry)));
     }
 
-    /// What is in the slot arrives over a lane. There are as many lanes as the largest number says.
+    /// The datagram in the slot arrives over a lane. There are as many lanes as the largest number
+    /// says.
     pub(super) fn push_arrival(&mut self, at: Instant, lane: usize, slot: u32) {
         self.inserted += 1;
         if self.lanes.len() <= lane {

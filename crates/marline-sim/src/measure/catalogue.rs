@@ -1,10 +1,10 @@
 //! What can be measured, by name: the one table for documentation, for the check of scenario files
-//! and for those who write the values.
+//! and for the code that writes the values.
 //!
-//! A value's full name is what it is measured of, a dot, and the measure: `video.frame_delay.p99_ms`
-//! for the workload `video`, `path.wifi.throughput_mbps` for the path over the link `wifi`. With
-//! several sessions, their paths are `path.SESSION.LINK`; a session's second path over one link is
-//! `LINK-2`.
+//! A value's full name is what it is measured of, a dot, and the measure:
+//! `video.frame_delay.p99_ms` for the workload `video`, `path.wifi.throughput_mbps` for the path
+//! over the link `wifi`. With several sessions, their paths are `path.SESSION.LINK`; a session's
+//! second path over one link is `LINK-2`.
 
 use marline_proto::wire::FlowKind;
 
@@ -158,7 +158,7 @@ catalogue! {
 }
 
 /// Is the smaller of two values of the measure, named in full, the better one? Of names that are
-/// not in the table: yes, but for rates.
+/// not in the table: yes, except for rates.
 pub(crate) fn is_less_better(value: &str) -> bool {
     let measured = |entry: &&Entry| value.split('.').any(|part| part == entry.name);
     let entry = CATALOGUE.iter().find(measured);

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram as Buckets;
 
 use crate::results::Distribution;
 
-/// Largest value that is told apart: 2⁴⁰, which is 12.7 days of microseconds or a terabyte.
+/// Largest value that is distinguished: 2⁴⁰, which is 12.7 days of microseconds or a terabyte.
 const LARGEST: u64 = 1 << 40;
 /// Quantiles are within 0.1 % of the truth.
 const DIGITS: u8 = 3;

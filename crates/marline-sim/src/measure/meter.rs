@@ -85,7 +85,7 @@ impl Meter {
         self.numbers.insert(measure, value);
     }
 
-    /// The application was handed so many bytes.
+    /// The application was handed this number of bytes.
     pub fn delivered(&mut self, now: Instant, bytes: u64) {
         self.all_bytes += bytes;
         if now >= self.from {

@@ -6,7 +6,7 @@ use crate::results::{Run, Series};
 
 /// How often queues are looked at.
 pub const EVERY: Duration = Duration::from_millis(100);
-/// A series has at most so many values: longer runs keep one in so many ticks.
+/// Most values of a series: longer runs keep one tick in several.
 pub const MOST_SAMPLES: u64 = 1_000;
 
 /// Which ticks of a run become samples of its series.

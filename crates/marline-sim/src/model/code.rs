@@ -17,7 +17,7 @@ struct Left {
     known: bool,
 }
 
-/// Both ends of the code. Packets are numbered anew in the order in which they leave, because they
+/// Both ends of the code. Packets are numbered again in the order in which they leave, because they
 /// leave paths out of order.
 #[derive(Debug)]
 pub(super) struct Code {
@@ -78,7 +78,7 @@ impl Code {
         (!left.known).then_some(number)
     }
 
-    /// The sender hears that a packet is known.
+    /// The sender learns that a packet is known.
     pub(super) fn on_known(&mut self, packet: u64) {
         if let Some(number) = self.numbers.get(&packet)
             && let Some(left) = self.left.get_mut((number - self.first) as usize)
@@ -112,9 +112,9 @@ impl Code {
 
     /// A repair symbol arrives.
     pub(super) fn on_repair(&mut self, repair: Repair, payload: &[u8], known: &mut Vec<u64>) {
-        // The sender knows that what is before `start` is known, even what this decoder refused: that is
-        // given up, and with it all before it. While nothing before `start` is missing, what is known
-        // there is kept: repair symbols that others overtook combine it, too.
+        // The sender knows that what is before `start` is known, even what this decoder refused:
+        // that is given up, and with it all before it. While nothing before `start` is missing,
+        // what is known there is kept: repair symbols that others overtook combine it, too.
         while self.decoder.status().first_missing < repair.start.min(self.decoder.status().end) {
             let missing = self.decoder.status().first_missing;
             self.decoder.forget_before(missing + 1);

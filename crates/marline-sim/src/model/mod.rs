@@ -3,8 +3,9 @@
 //! Papers that prove something of a scheduler think in such a model. Here the schedulers are those
 //! of `marline-proto`, unchanged, but their views hold the model's truth in the place of estimates:
 //! rate, mean delay and loss of a path are given, and what is known of its queue is either exact or
-//! as old as [`Feedback`] says. So an experiment can tell a scheduler's error from that of what it
-//! was told. What a scheduler learns of single packets it learns from when they arrived.
+//! as old as [`Feedback`] says. So an experiment can separate a scheduler's error from that of the
+//! estimates that it was given. What a scheduler learns of single packets it learns from when they
+//! arrived.
 //!
 //! There are no headers and no congestion control: a path's window holds what is on its way and
 //! [`ModelPath::ahead`] packets that wait for the server. Lost packets are sent again as soon as
@@ -46,9 +47,9 @@ use crate::measure::Histogram;
 pub enum Feedback {
     /// The server's queue, at every moment, and arrivals at once.
     Perfect,
-    /// The server's queue, because it paces; and what arrived, so long after it did.
+    /// The server's queue, because it paces; and what arrived, this long after it did.
     Paced(Duration),
-    /// What arrived, so long after it did.
+    /// What arrived, this long after it did.
     Delayed(Duration),
 }
 
@@ -82,8 +83,8 @@ pub enum Demand {
     },
 }
 
-/// A block code, used in place of a scheduler's repair symbols: after so many source packets follow
-/// so many coded ones, and any `source` of them all give the block.
+/// A block code, used in place of a scheduler's repair symbols: after `source` source packets
+/// follow `coded` coded ones, and any `source` of them all give the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockCode {
     /// Source packets of a block, at least 1.

@@ -44,7 +44,7 @@ fn digits(half: f64) -> Option<usize> {
     (half >= 5e-7).then(|| (1 - half.log10().floor() as i32).clamp(0, 6) as usize)
 }
 
-/// `value` with so many decimals, and no minus before a zero.
+/// `value` with `digits` decimals, and no minus before a zero.
 fn fixed(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
     match text.strip_prefix('-') {

@@ -11,7 +11,8 @@ use super::{cell_name, choose};
 use crate::results::{Group, Results, Run};
 
 const STYLE: &str = include_str!("page.css");
-/// Plots over time are drawn for so many schedulers of the chosen cell; more would drown the page.
+/// Plots over time are drawn for this number of schedulers of the chosen cell; more would drown the
+/// page.
 const OVER_TIME: usize = 4;
 
 /// A page.

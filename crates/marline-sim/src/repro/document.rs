@@ -5,8 +5,8 @@ use super::{Report, ScenarioReport};
 use crate::experiments;
 use std::collections::BTreeMap;
 
-/// The document as Markdown; `command` is what wrote it. What `old`, the document as it was, has of other scenarios is
-/// kept, as long as their files are there.
+/// The document as Markdown; `command` is what wrote it. What `old`, the document as it was, has of
+/// other scenarios is kept, as long as their files are there.
 pub fn document(report: &Report, command: &str, old: &str) -> String {
     let mut text = format!(
         "# Reproduction\n\n\

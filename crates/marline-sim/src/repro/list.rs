@@ -11,7 +11,7 @@ use crate::report::show;
 /// The experiments of `paper`, or all; of those the ones that are or contain `figure`.
 ///
 /// A figure is named by its file (`table-1`) or as the expectations call it (`Table I`), in any
-/// case; `figures` tells what those of a file are called.
+/// case; `figures` names those of a file.
 ///
 /// # Errors
 /// If there is no such paper or figure, with those that there are.

@@ -17,7 +17,7 @@ use crate::scenario::{Cell, Document, Expectation, Mistakes, Scenario};
 pub struct Options<'a> {
     /// Seeds 1 to this instead of the scenario's.
     pub seeds: Option<u64>,
-    /// At most so many of the scenario's seeds.
+    /// At most this number of the scenario's seeds.
     pub most_seeds: Option<usize>,
     /// Runs at once; at least one.
     pub threads: usize,
@@ -116,7 +116,8 @@ pub struct Prepared {
 /// Reads an experiment and picks its cells and seeds.
 ///
 /// # Errors
-/// If the scenario is wrong, it has none of the cells that are asked for, or one of its schedulers cannot run.
+/// If the scenario is wrong, it has none of the cells that are asked for, or one of its schedulers
+/// cannot run.
 pub fn prepare(experiment: &Experiment, options: Options<'_>) -> Result<Prepared, MeasureError> {
     let mut cells = cells(experiment, options.traces).map_err(MeasureError::Scenario)?;
     let left_out = only(&mut cells, options.only)?;
@@ -186,7 +187,7 @@ impl Prepared {
         expectations
     }
 
-    /// The runs that its bounds need: where runs take their time in earnest, others are not worth it.
+    /// The runs that its bounds need: where runs take their time for real, others are not worth it.
     pub fn needed(&self) -> Vec<Job<'_>> {
         let expectations = self.expectations();
         let mut jobs = self.batch.jobs();
@@ -232,8 +233,8 @@ fn needs(expectation: &Expectation, job: &Job<'_>) -> bool {
     is_other || job.scheduler == scheduler && apart_from(None)
 }
 
-/// Runs every cell, scheduler and seed, and judges the bounds. `progress` hears how many of how
-/// many runs are over.
+/// Runs every cell, scheduler and seed, and judges the bounds. `progress` is called with how many
+/// of how many runs are over.
 ///
 /// # Errors
 /// As [`prepare`]; if runs cannot be kept, or it was stopped.

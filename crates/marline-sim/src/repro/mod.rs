@@ -1,5 +1,9 @@
 //! Publications held against measurements: bounds are judged, and the outcome is shown beside what
 //! was published.
+//!
+//! Everything that is shown is computed from [`results`](crate::results), plain data with one entry
+//! for each cell, scheduler and seed: summaries over seeds (never without their interval), tables,
+//! CSV, pages of plots ([`report`](crate::report)), and the verdicts here.
 
 mod document;
 mod list;

@@ -55,7 +55,8 @@ pub struct Verdict {
     pub note: Option<String>,
 }
 
-/// Judges every expectation in every cell that it speaks of, or the mean over them, in the order of the expectations.
+/// Judges every expectation in every cell that it speaks of, or the mean over them, in the order of
+/// the expectations.
 ///
 /// An expectation that speaks of no cell of the results is missed: nothing was measured.
 pub fn judge(results: &Results, expectations: &[Expectation]) -> Vec<Verdict> {
@@ -129,8 +130,8 @@ fn measured(
     Some((ratio.value, ratio.interval, ratio.n))
 }
 
-/// The mean over cells; none if a cell lacks a value. It has no interval: cells share seeds, so their intervals say
-/// nothing of its own.
+/// The mean over cells; none if a cell lacks a value. It has no interval: cells share seeds, so
+/// their intervals say nothing of its own.
 fn mean(cells: &[Option<Measured>]) -> Option<Measured> {
     let cells: Option<Vec<Measured>> = cells.iter().copied().collect();
     let cells = cells?;

@@ -12,7 +12,8 @@ pub struct Across {
     pub n: usize,
     /// Geometric mean over the draws, of each the geometric mean of its cells' ratios.
     pub value: f64,
-    /// Its 95 % confidence interval, of Student's t over the draws' logarithms; `None` for one draw.
+    /// Its 95 % confidence interval, of Student's t over the draws' logarithms; `None` for one
+    /// draw.
     pub interval: Option<(f64, f64)>,
     /// The smallest and the largest ratio of a cell.
     pub range: (f64, f64),
@@ -37,12 +38,13 @@ impl Results {
 }
 
 impl Comparison<'_> {
-    /// The measure of a scheduler relative to that of another, over the cells where both have one above zero and a ratio;
-    /// `None` if there is no such cell.
+    /// The measure of a scheduler relative to that of another, over the cells where both have one
+    /// above zero and a ratio; `None` if there is no such cell.
     ///
-    /// What was drawn independently is a sample of what could be drawn, so that the interval speaks of all of that. The
-    /// cells that an axis makes of one draw are no such sample, for they have all else in common; so they are one value.
-    /// Of cells that somebody chose the interval says nothing.
+    /// What was drawn independently is a sample of what could be drawn, so that the interval speaks
+    /// of all of that. The cells that an axis makes of one draw are no such sample, for they have
+    /// all else in common; so they are one value. Of cells that somebody chose the interval says
+    /// nothing.
     pub fn across(&self, scheduler: &str, to: &str, measure: &str) -> Option<Across> {
         let others = self.0.get(to)?;
         let ratios = self.0.get(scheduler)?.iter().filter_map(|(cell, group)| {

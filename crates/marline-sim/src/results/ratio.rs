@@ -12,8 +12,8 @@ pub struct Ratio {
     /// Mean of the first over mean of the second.
     pub value: f64,
     /// 95 % confidence interval after Fieller (1954): every ratio r for which a paired t test does
-    /// not tell the first from r times the second. `None` for one pair, or if the second's mean
-    /// cannot be told from zero, when no bounded interval exists.
+    /// not distinguish the first from r times the second. `None` for one pair, or if the second's
+    /// mean cannot be distinguished from zero, when no bounded interval exists.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -84,7 +84,7 @@ mod tests {
         let ratio = Ratio::paired(&[(2.0, 1.0), (20.0, 10.0), (6.0, 3.0)]).unwrap();
         assert_eq!(ratio.value, 2.0);
         // Unpaired, 4.67 ± 11.7 over 9.33 ± 23.5 would say nothing; here the second mean cannot be
-        // told from zero, so there is no interval either.
+        // distinguished from zero, so there is no interval either.
         assert_eq!(ratio.interval, None);
         let (low, high) = interval(&[(22.0, 11.0), (20.0, 10.0), (24.0, 12.0)]);
         assert!((low - 2.0).abs() < 1e-6 && (high - 2.0).abs() < 1e-6);

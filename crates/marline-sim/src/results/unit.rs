@@ -16,7 +16,7 @@ const SUFFIXES: [(&str, &str); 12] = [
     ("_hz", "Hz"),
 ];
 
-/// The unit of a measure as its name tells it (`…_ms`, `…_mbps`); empty for counts and ratios.
+/// The unit of a measure as its name says it (`…_ms`, `…_mbps`); empty for counts and ratios.
 pub fn unit(measure: &str) -> &'static str {
     SUFFIXES
         .iter()

@@ -228,7 +228,7 @@ impl<'a> Simulation<'a> {
         self.engine.touch(2 * pair + 1);
     }
 
-    /// The client's host loses the path; the server hears of it.
+    /// The client's host loses the path; the server learns of it.
     pub(super) fn leave(&mut self, pair: usize, path: usize) {
         let now = self.engine.now();
         let Pair { paths, from, .. } = &mut self.pairs[pair];

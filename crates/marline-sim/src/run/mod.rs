@@ -159,7 +159,7 @@ impl Simulation<'_> {
     /// Hands events to workloads and datagrams to links until nothing is left to do now.
     fn drain(&mut self) {
         loop {
-            // Workloads that hear of an event may touch further sessions.
+            // Workloads that receive an event may touch further sessions.
             let mut next = 0;
             while let Some(&index) = self.engine.touched().get(next) {
                 self.drain_events(index);

@@ -18,7 +18,7 @@ pub(super) fn refuse_beside(top: &Reader<'_>, keys: &[&'static str], model: &str
     }
 }
 
-/// The variant's own name, or what is wrong with it and the mend.
+/// The variant's own name, or what is wrong with it and the hint.
 pub(super) fn variant<V: FromStr + ToString>(
     name: &str,
     names: &[&str],

@@ -88,7 +88,7 @@ pub(super) fn read(
     })
 }
 
-/// What is wrong with a variant's name, and the mend.
+/// What is wrong with a variant's name, and the hint.
 pub(super) fn check(name: &str) -> Result<String, (String, String)> {
     beside::variant::<Variant>(name, &Variant::NAMES, "block-model")
 }

@@ -143,8 +143,8 @@ fn point(key: &str, value: &Node) -> Option<Point> {
     })
 }
 
-/// The keys of a table with dots between them: `links.b.delay = …` is a table in a table for TOML; here it is one
-/// key.
+/// The keys of a table with dots between them: `links.b.delay = …` is a table in a table for TOML;
+/// here it is one key.
 pub(super) fn collect(table: &Table, prefix: &str, sets: &mut Vec<(String, Node)>) {
     for entry in &table.entries {
         let key = match prefix {

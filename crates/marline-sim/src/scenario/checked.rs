@@ -17,7 +17,7 @@ use super::{
 
 /// At most this an end may take from an event to what that makes it send.
 const LONGEST_TURN: Duration = Duration::from_secs(1);
-/// Runs are repeated at most so often.
+/// Most repeats of a run.
 const MOST_SEEDS: u64 = 10_000;
 
 /// Reads the whole scenario; `axes` are those of the file, which expectations speak of, or `None`
@@ -194,7 +194,7 @@ fn unique_workloads(top: &Reader<'_>, sessions: &[SessionPlan]) {
     }
 }
 
-/// What a scheduler's name stands for, or what is wrong with it and the mend.
+/// What a scheduler's name stands for, or what is wrong with it and the hint.
 type Check = fn(&str) -> Result<String, (String, String)>;
 
 fn compared(top: &Reader<'_>, sessions: &[SessionPlan], check: Check) -> Vec<String> {

@@ -74,7 +74,8 @@ impl Document {
         Ok(document)
     }
 
-    /// Sets a dotted key, `KEY=VALUE` as `--set` takes it. An axis of that key goes, and it is drawn no more.
+    /// Sets a dotted key, `KEY=VALUE` as `--set` takes it. An axis of that key goes, and it is
+    /// drawn no more.
     ///
     /// # Errors
     ///
@@ -194,12 +195,12 @@ impl Document {
         sink.answer(Some(scenarios))
     }
 
-    /// What the cells of `[draw]` draw, by their numbers: keys and values. A share of what an axis sets has another value
-    /// in each of its cells and is given as the share.
+    /// What the cells of `[draw]` draw, by their numbers: keys and values. A share of what an axis
+    /// sets has another value in each of its cells and is given as the share.
     ///
     /// What cannot be drawn is left out; [`Self::scenarios`] says why.
     pub fn drawn(&self) -> Vec<(String, Vec<(String, String)>)> {
-        // Mistakes are those of the cells, which tell them.
+        // Mistakes are those of the cells, which report them.
         let sink = Sink::default();
         let cells = self.cells();
         let of_one_draw = cells.chunk_by(|a, b| number(a) == number(b));

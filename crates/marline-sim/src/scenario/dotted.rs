@@ -39,7 +39,7 @@ pub(super) fn get<'a>(root: &'a Table, key: &str) -> Option<&'a Node> {
 ///
 /// # Errors
 ///
-/// The message and the mend when a part on the way is not there.
+/// The message and the hint when a part on the way is not there.
 pub(super) fn set(root: &mut Table, key: &str, node: Node) -> Result<(), (String, String)> {
     let parts: Vec<&str> = key.split('.').collect();
     let Some((last, way)) = parts.split_last().filter(|_| !parts.contains(&"")) else {

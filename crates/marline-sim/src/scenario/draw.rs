@@ -1,8 +1,8 @@
-//! `[draw]`: cells whose values nobody chose. An axis `draw` of so many cells, each with its own values for
-//! the keys under `[draw.keys]`, all of which follow from `draw.seed`.
+//! `[draw]`: cells whose values nobody chose. An axis `draw` of `count` cells, each with its own
+//! values for the keys under `[draw.keys]`, all of which follow from `draw.seed`.
 //!
-//! Each value follows from the seed, the cell's number and its key alone: more cells, or one key more or
-//! less, leave the others as they were.
+//! Each value follows from the seed, the cell's number and its key alone: more cells, or one key
+//! more or less, leave the others as they were.
 
 use std::fmt;
 
@@ -187,8 +187,8 @@ pub(super) fn set(root: &mut Table, number: &str, sink: &Sink) {
     }
 }
 
-/// The keys under `keys` of the table with their laws, in the order of the file; what cannot be read is told to
-/// `wrong`.
+/// The keys under `keys` of the table with their laws, in the order of the file; what cannot be
+/// read is reported to `wrong`.
 fn laws(
     table: &Reader<'_>,
     wrong: impl Fn(&str, &Place, (String, String)),
@@ -319,8 +319,8 @@ fn three_digits(value: f64) -> String {
     show(round(value, decimals(value)), decimals(value))
 }
 
-/// The same for a value of a range: with more digits where three would not tell ten places of it apart, and never beyond
-/// its ends.
+/// The same for a value of a range: with more digits where three would not distinguish ten places
+/// of it, and never beyond its ends.
 fn within([low, high]: [f64; 2], value: f64) -> String {
     if value <= 0.0 || low == high {
         return low.to_string();

@@ -98,7 +98,7 @@ pub fn explain(document: &Document, scenario: &Scenario) -> String {
     for one in &scenario.handovers {
         handovers(&mut text, scenario, one);
     }
-    // What is drawn is told below; the numbers of the draws say nothing.
+    // What is drawn is explained below; the numbers of the draws say nothing.
     let is_varied = |axis: &&Axis| axis.key() != draw::KEY;
     let varied: Vec<&Axis> = document.axes().iter().filter(is_varied).collect();
     if !varied.is_empty() {

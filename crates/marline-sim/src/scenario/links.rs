@@ -15,14 +15,14 @@ use super::tree::{Node, Table, Value};
 /// 9001 section 5.3).
 pub const OVERHEAD: u32 = 20 + 8 + 11 + 3 + 16;
 
-/// Largest datagram that Marline's carrier takes in packets of 1400 bytes, its default (bytes): less
-/// by QUIC's header, the seal and the longest head of a DATAGRAM frame.
+/// Largest datagram that Marline's carrier takes in packets of 1400 bytes, its default (bytes):
+/// less by QUIC's header, the seal and the longest head of a DATAGRAM frame.
 pub const DATAGRAM: u32 = 1_362;
 
 /// Answers the text of a file that a scenario names, or says why it cannot be read.
 pub type ReadFile<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
-/// The mend where a file that a scenario names cannot be read.
+/// The hint where a file that a scenario names cannot be read.
 pub(super) const A_FILE: &str = "name a file relative to the scenario's folder";
 
 /// One key of a link as it was written.
@@ -137,7 +137,7 @@ impl Keys {
         keys
     }
 
-    /// These keys with `newer` ones over them. A shared key that is set anew holds for both
+    /// These keys with `newer` ones over them. A shared key that is set again holds for both
     /// directions, whatever each had of its own.
     pub(super) fn overlaid(&self, newer: &Self) -> Self {
         let over = |old: &[Pair], newest: &[Pair]| {

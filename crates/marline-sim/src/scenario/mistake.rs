@@ -36,7 +36,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// One mistake: where, which key, what is wrong, and the mend.
+/// One mistake: where, which key, what is wrong, and the hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// Where it was written.

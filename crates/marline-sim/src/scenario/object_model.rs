@@ -9,8 +9,8 @@ use super::plan::LinkPlan;
 use super::reader::Reader;
 use crate::model::sos::{Experiment, Variant};
 
-/// The keys of scenarios with sessions, which the model has none of, and of time, which it counts in
-/// objects.
+/// The keys of scenarios with sessions, which the model has none of, and of time, which it counts
+/// in objects.
 const NOT_HERE: [&str; 14] = [
     "sessions",
     "paths",
@@ -90,7 +90,7 @@ pub(super) fn served(
     }
 }
 
-/// What is wrong with a variant's name, and the mend.
+/// What is wrong with a variant's name, and the hint.
 pub(super) fn check(name: &str) -> Result<String, (String, String)> {
     beside::variant::<Variant>(name, &Variant::NAMES, "object-model")
 }

@@ -11,7 +11,8 @@ use super::reader::Reader;
 use crate::model::sos::page::{Experiment, Variant};
 use crate::traces::{Page, Pages};
 
-/// The keys of scenarios with sessions, which the model has none of, and of time, which it counts in loads.
+/// The keys of scenarios with sessions, which the model has none of, and of time, which it counts
+/// in loads.
 const NOT_HERE: [&str; 14] = [
     "sessions",
     "paths",
@@ -82,7 +83,7 @@ fn chosen(reader: &Reader<'_>, files: &ReadFile<'_>) -> Option<Vec<Page>> {
     Some(vec![page.clone()])
 }
 
-/// What is wrong with a variant's name, and the mend.
+/// What is wrong with a variant's name, and the hint.
 pub(super) fn check(name: &str) -> Result<String, (String, String)> {
     beside::variant::<Variant>(name, &Variant::NAMES, "page-model")
 }

@@ -154,7 +154,7 @@ pub enum Load {
     Backlogged {
         /// Size of a write (bytes).
         size: u32,
-        /// Ends after so many bytes.
+        /// Ends after this number of bytes.
         bytes: Option<u64>,
     },
     /// Bursts of requests, each answered: an offload.
@@ -215,7 +215,7 @@ pub enum Load {
     Tcp {
         /// Name of the congestion controller of the endpoints.
         congestion: String,
-        /// Each stops after so many bytes; `None` is greedy.
+        /// Each stops after this number of bytes; `None` is greedy.
         bytes: Option<u64>,
         /// From the sender to its end of the tunnel, and back.
         beyond: Duration,
@@ -289,7 +289,7 @@ pub enum CrossSource {
     Tcp {
         /// Name of its congestion controller.
         congestion: String,
-        /// Stops after so many bytes; `None` is greedy.
+        /// Stops after this number of bytes; `None` is greedy.
         bytes: Option<u64>,
     },
 }
@@ -331,7 +331,7 @@ pub struct CellPlan {
 /// What a [`Change`] does to a link.
 #[derive(Clone, Debug)]
 pub enum Setting {
-    /// Cuts it (true) or mends it, upwards and downwards.
+    /// Cuts it (true) or restores it, upwards and downwards.
     Dark {
         /// Upwards.
         up: bool,

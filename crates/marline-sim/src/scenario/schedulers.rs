@@ -16,7 +16,7 @@ pub(super) const ALL: &str = "all";
 ///
 /// # Errors
 ///
-/// What is wrong, and the mend.
+/// What is wrong, and the hint.
 pub(super) fn check(text: &str) -> Result<String, (String, String)> {
     let choice: Result<Choice, _> = text.parse();
     choice
@@ -30,7 +30,7 @@ pub(super) fn serves(text: &str, kind: FlowKind) -> bool {
     choice.is_ok_and(|choice| choice.entry().kinds.contains(&kind))
 }
 
-/// What is wrong with a scheduler that does not serve a kind of flow, and the mend.
+/// What is wrong with a scheduler that does not serve a kind of flow, and the hint.
 pub(super) fn unfit(text: &str, kind: FlowKind, workload: &str) -> (String, String) {
     let fit = registry::all().filter(|entry| entry.kinds.contains(&kind));
     let fit: Vec<&str> = fit.map(|entry| entry.name).collect();
@@ -53,7 +53,7 @@ pub(super) fn all(kinds: &[FlowKind]) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// What is wrong, and the mend.
+/// What is wrong, and the hint.
 pub(super) fn congestion(text: &str) -> Result<(&'static str, Option<Rate>), (String, String)> {
     let (name, rate) = match text.split_once('=') {
         Some((name, rate)) => (name, Some(rate)),

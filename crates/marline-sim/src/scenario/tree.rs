@@ -180,8 +180,8 @@ impl Lines<'_> {
         }
     }
 
-    /// The key that the line of this place is about, as far as one can tell from a text that may not be TOML: what
-    /// stands before its `=`, under the last header before it. Empty where that is no key.
+    /// The key that the line of this place is about, as far as a text that may not be TOML shows
+    /// it: what stands before its `=`, under the last header before it. Empty where that is no key.
     fn key(&self, at: usize) -> String {
         let before = self.text.get(..at).unwrap_or(self.text);
         let start = before.rfind('\n').map_or(0, |end| end + 1);

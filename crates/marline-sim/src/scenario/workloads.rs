@@ -50,7 +50,8 @@ fn workload(reader: &Reader<'_>, around: &Around<'_>) -> Option<WorkloadPlan> {
                 let mend = "write flow = \"packets\", or nothing";
                 reader.wrong("flow", node, "TCP travels as packets", mend);
             }
-            // Whoever writes as much as is taken would write for ever what is refused at once.
+            // A workload that writes as much as is taken would write for ever what is refused at
+            // once.
             (Load::Backlogged { .. }, FlowKind::Blocks) => {
                 let mend = "write kind = \"blocks\", or another flow";
                 reader.wrong(

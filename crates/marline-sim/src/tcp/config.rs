@@ -1,4 +1,4 @@
-//! What both ends of a connection are told before it starts.
+//! What both ends of a connection are given before it starts.
 
 use std::fmt;
 

@@ -20,11 +20,14 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `segment.rs` | what travels, and its bytes |
-//! | `receiver.rs` | reassembly, delayed acknowledgements (RFC 1122 §4.2.3.2, RFC 5681 §4.2), SACK (RFC 2018), DSACK (RFC 2883), timestamp echo (RFC 7323 §4.3) |
+//! | `receiver.rs` | reassembly, delayed acknowledgements, SACK, DSACK, timestamp echo |
 //! | `scoreboard.rs` | what is in flight, lost and selectively acknowledged |
 //! | `rack.rs` | loss detection by time and its adaptation to reordering (RFC 8985 §6) |
 //! | `rtt.rs` | round-trip time and retransmission time-out (RFC 6298) |
 //! | `sender/` | sending, acknowledgements, tail loss probes (RFC 8985 §7), time-outs |
+//!
+//! The receiver follows RFC 1122 §4.2.3.2 and RFC 5681 §4.2 (delayed acknowledgements), RFC 2018
+//! (SACK), RFC 2883 (DSACK) and RFC 7323 §4.3 (timestamp echo).
 //!
 //! The congestion window counts payload, in the controller's bytes; pacing happens only if the
 //! controller names a rate, as BBR does. The others are clocked by acknowledgements.

@@ -1,5 +1,5 @@
-//! Which segments are overdue (RFC 8985 §6): those sent so much earlier than one that has arrived
-//! that reordering does not explain it.
+//! Which segments are overdue (RFC 8985 §6): those sent a certain time earlier than one that has
+//! arrived that reordering does not explain it.
 
 use marline_base::{Duration, Instant};
 

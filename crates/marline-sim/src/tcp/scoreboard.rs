@@ -186,7 +186,7 @@ impl Scoreboard {
         }
     }
 
-    /// The oldest transmission whose segment still flies on it.
+    /// The oldest transmission whose segment is still in flight on it.
     pub(super) fn oldest(&mut self) -> Option<Sent> {
         while let Some(&(transmission, seq)) = self.order.front() {
             if let Some(sent) = self.find(seq)

@@ -1,7 +1,7 @@
 use std::fmt;
 
 /// A recorded workload that cannot be used: the file, the line if there is one, what is wrong and
-/// how to mend it.
+/// how to correct it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
     name: String,

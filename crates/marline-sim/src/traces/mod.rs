@@ -1,7 +1,7 @@
 //! What applications send, recorded: video frames, web pages, an offloaded task.
 //!
 //! Every loader takes a file's name and text, so that it can be tested without files; [`read`]
-//! fetches the text with a bound on its length. Every error names the file, the line and the mend.
+//! fetches the text with a bound on its length. Every error names the file, the line and the hint.
 //! Capacity traces are not here: a link reads its own ([`marline_link::LinkConfig::parse_with`]).
 
 mod error;
@@ -33,7 +33,7 @@ pub fn read(path: &Path) -> Result<String, TraceError> {
     let cannot = |error| fail(format!("cannot read: {error}"));
     let file = File::open(path).map_err(cannot)?;
     let mut text = String::new();
-    // One byte more tells a file that is too long from one that just fits.
+    // One byte more distinguishes a file that is too long from one that just fits.
     file.take(MAX_FILE + 1)
         .read_to_string(&mut text)
         .map_err(cannot)?;

@@ -31,7 +31,7 @@ impl Backlogged {
         }
     }
 
-    /// Writes until the session takes no more; one unit waits, so that the session tells of room.
+    /// Writes until the session takes no more; one unit waits, so that the session reports room.
     fn fill(&mut self, cx: &mut Context<'_>) {
         let Some(pipe) = &mut self.pipe else { return };
         pipe.on_writable(cx);

@@ -61,8 +61,8 @@ impl<'a> Context<'a> {
         Ok(flow)
     }
 
-    /// Asks for [`Workload::wake`](super::Workload::wake) at a time. The earliest wish counts until
-    /// it is granted.
+    /// Asks for [`Workload::wake`](super::Workload::wake) at a time. The earliest time asked for
+    /// counts until it is granted.
     pub fn wake_at(&mut self, at: Instant) {
         self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
     }

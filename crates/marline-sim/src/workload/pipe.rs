@@ -1,4 +1,10 @@
 //! Units through one direction of a flow.
+//!
+//! A unit's delay counts from when the application wanted to write it, not from when the session
+//! had room. What a packets flow refuses, what is given up and what never arrives counts as
+//! undelivered, so that a scheduler cannot look good by losing what would have been late. What was
+//! written before the end of the warm-up counts nowhere; what was written so late that it may still
+//! be on its way at the end of the run counts neither way.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,7 +28,7 @@ const MOST_WAITING: u64 = 16 << 20;
 const HEADER: usize = 8;
 /// Larger units of a packets flow are sent as several messages.
 const LONGEST_MESSAGE: u64 = 60_000;
-/// Larger objects are written in pieces of so many bytes.
+/// Larger objects are written in pieces of this number of bytes.
 const LONGEST_PIECE: u64 = 256 << 10;
 /// What streams are filled with.
 static FILLING: [u8; 64 << 10] = [0; 64 << 10];
@@ -32,7 +38,7 @@ static FILLING: [u8; 64 << 10] = [0; 64 << 10];
 pub struct Delivery {
     /// The number that [`Pipe::write`] gave it.
     pub unit: u64,
-    /// What [`Pipe::write`] was told to remember.
+    /// What [`Pipe::write`] was given to remember.
     pub tag: u64,
     /// Its size (bytes).
     pub size: u64,
@@ -164,8 +170,8 @@ impl Pipe {
         self.ordered
     }
 
-    /// So many units are under way that the next would be refused: where the order is kept, every
-    /// one is settled in its turn.
+    /// As many units are under way as may be; the next would be refused: where the order is kept,
+    /// every one is settled in its turn.
     pub fn is_crowded(&self) -> bool {
         self.ordered && self.units.len() >= MOST_UNITS
     }
@@ -176,7 +182,7 @@ impl Pipe {
     }
 
     /// Writes a unit of `size` bytes (at least 8 in a packets flow), to which `tag` is remembered.
-    /// Returns its number, or `None` if it was refused; the meter is told which.
+    /// Returns its number, or `None` if it was refused; the meter counts which.
     pub fn write(&mut self, cx: &mut Context<'_>, size: u64, tag: u64) -> Option<u64> {
         let now = cx.now();
         let size = match self.kind {

@@ -47,7 +47,7 @@ pub struct JoinAttempt {
     pub(super) export: Exported,
 }
 
-/// Why an attempt could not be accepted. The client was told.
+/// Why an attempt could not be accepted. The client was informed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcceptError {
@@ -121,7 +121,7 @@ impl NewAttempt {
     /// parameters. Does not wait for the client.
     ///
     /// # Errors
-    /// The session cannot be made; the client is told.
+    /// The session cannot be made; the client is informed.
     pub fn accept(self, params: Bytes) -> Result<(PathCarrier, SessionKey), AcceptError> {
         if params.len() > MAX_PARAMS {
             let len = params.len();
@@ -169,7 +169,7 @@ impl JoinAttempt {
     /// wait for the client.
     ///
     /// # Errors
-    /// The proof or the client's key is not the session's; the client is told.
+    /// The proof or the client's key is not the session's; the client is informed.
     pub fn accept(self, key: &SessionKey) -> Result<PathCarrier, AcceptError> {
         let checked = match self.session == key.session() {
             true => key.check(&self.export, self.path, self.pending.peer, &self.proof),

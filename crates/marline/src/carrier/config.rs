@@ -18,14 +18,15 @@ pub const MAX_MTU: u16 = 8952;
 /// quinn's own default, for which its receive buffers are made.
 const USUAL_MAX_PAYLOAD: u16 = 1472;
 
-/// Acknowledge every so many packets, or after [`ACK_DELAY`], in whatever order they came: the
-/// session's feedback is what decides anything, and these ACKs only cost.
+/// Acknowledge after this number of packets, or after [`ACK_DELAY`], in whatever order they came:
+/// the session's feedback is what decides anything, and these ACKs only cost.
 const ACK_EVERY: u32 = 200;
 const ACK_DELAY: Duration = Duration::from_millis(25);
 
-/// What a round trip is thought to take before there was one. A first packet that is lost, or finds a server that is
-/// being restarted, is sent again after three of them: QUIC's usual 333 ms would be a second without a session. A
-/// longer way costs a copy of the first packet (RFC 9002 section 6.2.2 leaves it open).
+/// What a round trip is thought to take before there was one. A first packet that is lost, or finds
+/// a server that is being restarted, is sent again after three of them: QUIC's usual 333 ms would
+/// be a second without a session. A longer way costs a copy of the first packet (RFC 9002 section
+/// 6.2.2 leaves it open).
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// Length of a server's connection ids.
@@ -42,7 +43,7 @@ pub struct QuicConfig {
     /// datagram of 1362 bytes. It is never searched for nor shrunk by the carrier; a path that
     /// does not take it shows as loss to the session.
     pub mtu: u16,
-    /// The carrier ends when nothing came from the peer for so long, default 60 s. It must be
+    /// The carrier ends when nothing came from the peer for this time, default 60 s. It must be
     /// longer than the longest outage that a path should survive; the session notices much
     /// earlier that a path is silent.
     pub idle_timeout: Duration,

@@ -165,7 +165,8 @@ fn failed(error: std::io::Error) -> String {
     error.to_string()
 }
 
-/// Refuses whoever's key is not listed or comes too often, before a byte of what they say is read.
+/// Refuses a client whose key is not listed or comes too often, before a byte of what it says is
+/// read.
 fn listed(pending: Pending, allowed: &AllowList) -> Result<Pending, String> {
     let peer = pending.peer;
     if !allowed.contains(&peer) {

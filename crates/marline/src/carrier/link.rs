@@ -93,7 +93,7 @@ impl PathCarrier {
     ///
     /// # Errors
     /// The socket cannot be opened, or is not this carrier's; a TCP connection has to be dialled
-    /// anew. The carrier stays as it is.
+    /// again. The carrier stays as it is.
     pub fn rebind(&mut self, spec: &SocketSpec) -> Result<(), SocketError> {
         match self {
             Self::Quic(carrier) => carrier.rebind(spec),

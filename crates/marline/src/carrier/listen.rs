@@ -29,7 +29,8 @@ const TAKEN_AT_ONCE: usize = 16;
 /// Where a server listens and how much strangers may cost it.
 #[derive(Clone, Debug)]
 pub struct ListenConfig {
-    /// Addresses, for UDP and TCP. `[::]` takes IPv4 as well unless an IPv4 address with its port is listed.
+    /// Addresses, for UDP and TCP. `[::]` takes IPv4 as well unless an IPv4 address with its port
+    /// is listed.
     pub addresses: Vec<SocketAddr>,
     /// How carriers behave.
     pub quic: QuicConfig,
@@ -52,8 +53,8 @@ pub struct ListenConfig {
     /// How many of them are for addresses from which a listed client came within a day, default 64,
     /// at most a quarter. 1024 addresses are remembered (100 KB).
     pub reserved_half_open: usize,
-    /// With more than so many of them, an address must first prove that it receives what is sent
-    /// to it (Retry, RFC 9000 section 8.1.2), default 64; 0 asks that of everybody.
+    /// With more than this number of them, an address must first prove that it receives what is
+    /// sent to it (Retry, RFC 9000 section 8.1.2), default 64; 0 asks that of everybody.
     pub retry_above: usize,
     /// TCP connections that may be there without having begun TLS, default 256; each costs a
     /// descriptor and at most 64 KiB, all of them 17 MB. The oldest gives way to a new one, that of
@@ -290,7 +291,7 @@ impl Listener {
             Err(turned) => turned,
         };
         match turned {
-            // Stateless: whoever gives a false address is never heard of again.
+            // Stateless: a client that gives a false address sends nothing more.
             Turn::Prove => drop(incoming.retry()),
             Turn::Away(why) => {
                 self.warn(&Rejected { remote, why });
@@ -318,8 +319,8 @@ impl Listener {
         self.handshakes.spawn(handshake.run(stream, remote));
     }
 
-    /// Takes no more connections and closes all QUIC carriers that came from here, with a code and a
-    /// reason for the peers. Those over TCP have sockets of their own, and say so themselves.
+    /// Takes no more connections and closes all QUIC carriers that came from here, with a code and
+    /// a reason for the peers. Those over TCP have sockets of their own, and say so themselves.
     pub fn close(&mut self, code: u32, reason: &str) {
         let reason = cut(reason, MAX_CLOSE_REASON);
         for endpoint in &self.endpoints {
@@ -329,7 +330,7 @@ impl Listener {
         self.handshakes.abort_all();
     }
 
-    /// Waits, after [`close`](Self::close), until all peers have been told, or until `limit` is
+    /// Waits, after [`close`](Self::close), until all peers have been informed, or until `limit` is
     /// over.
     pub async fn drained(&mut self, limit: Duration) {
         let _ = timeout(limit, async {

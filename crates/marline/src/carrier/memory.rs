@@ -66,7 +66,7 @@ impl MemoryCarrier {
     }
 
     fn addr(end: usize) -> SocketAddr {
-        // Ports 1 and 2 of loopback: tells the ends apart in logs, and no socket has them.
+        // Ports 1 and 2 of loopback: distinguishes the ends in logs, and no socket has them.
         (Ipv4Addr::LOCALHOST, end as u16 + 1).into()
     }
 }

@@ -18,7 +18,17 @@
 //! | `tcp/` | [`TcpCarrier`]: one TLS connection over TCP, where UDP is blocked |
 //! | `choice.rs` | [`CarrierChoice`]: which of them a path may use |
 //! | `memory.rs` | [`MemoryCarrier`]: two ends within one process, for tests |
-//! | `tls.rs`, `transparent.rs` | TLS by raw public keys; a congestion controller that controls nothing |
+//! | `tls.rs` | TLS by raw public keys |
+//! | `transparent.rs` | a congestion controller that controls nothing |
+//!
+//! One path has one QUIC connection on its own socket, with a congestion controller that controls
+//! nothing, because Marline windows and paces every path itself. Where UDP is blocked, a TLS
+//! connection over TCP takes its place; there the session leaves congestion control to the kernel
+//! and shows schedulers what the kernel reports (`Session::carrier_told`). Both ends prove raw
+//! public keys (RFC 7250): the client pins the server's key, the server lists its clients' keys. A
+//! further path joins a session by a proof from the first connection's TLS exporter.
+//!
+//! A carrier buffers at most 128 KiB to send and 4 MiB received, unless it is configured otherwise.
 
 mod attempt;
 mod choice;
@@ -67,10 +77,10 @@ pub const SESSION_OVER: u32 = 1;
 /// What brings datagrams over one path.
 ///
 /// Calling contract, on one task: on every turn call [`poll_recv`](Self::poll_recv) until it is
-/// pending, then [`send`](Self::send) what there is to send, then
-/// [`poll_flush`](Self::poll_flush). After `send` has returned [`SendError::Full`], call
-/// [`poll_writable`](Self::poll_writable) and send again once it is ready. Nothing leaves the host before the task has yielded to the runtime. Dropping a carrier
-/// closes it with code 0.
+/// pending, then [`send`](Self::send) what there is to send, then [`poll_flush`](Self::poll_flush).
+/// After `send` has returned [`SendError::Full`], call [`poll_writable`](Self::poll_writable) and
+/// send again once it is ready. Nothing leaves the host before the task has yielded to the runtime.
+/// Dropping a carrier closes it with code 0.
 pub trait Carrier: Debug + Send {
     /// Receives at most `limit` datagrams, appending them to `out` in the order of arrival, and
     /// returns how many (at least one).
@@ -123,11 +133,11 @@ pub trait Carrier: Debug + Send {
         None
     }
 
-    /// Ends the carrier and tells the peer a code and a reason in words (at most
+    /// Ends the carrier and sends the peer a code and a reason in words (at most
     /// [`MAX_CLOSE_REASON`] bytes). What is queued and not yet sent is lost.
     fn close(&mut self, code: u32, reason: &str);
 
-    /// Ready once a closed carrier has told the peer so, and has seen its last late packets. To be
+    /// Ready once a closed carrier has informed the peer, and has seen its last late packets. To be
     /// awaited, with a limit, before the runtime ends; else the peer may learn of the end only by
     /// its idle limit. A carrier that shares its socket with others is ready at once.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()>;

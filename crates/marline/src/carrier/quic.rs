@@ -194,7 +194,7 @@ impl Carrier for QuicCarrier {
             if let Some(error) = self.connection.close_reason() {
                 return Err(SendError::Ended(error.into()));
             }
-            // quinn tells of room only to those who wait with a datagram, so this one waits.
+            // quinn reports room only to tasks that wait with a datagram, so this one waits.
             let connection = self.connection.clone();
             self.parked = Some(Box::pin(async move {
                 connection.send_datagram_wait(datagram).await
@@ -270,8 +270,8 @@ impl Drop for QuicCarrier {
 }
 
 /// Bytes of a datagram in a UDP payload of `mtu` bytes: less the short header with a connection id
-/// of 8 and a packet number of 4 bytes, the seal, and the DATAGRAM frame's type and length, and what
-/// quinn keeps free beside them.
+/// of 8 and a packet number of 4 bytes, the seal, and the DATAGRAM frame's type and length, and
+/// what quinn keeps free beside them.
 pub(super) fn room(mtu: u16) -> usize {
     usize::from(mtu) - (1_400 - 1_362)
 }

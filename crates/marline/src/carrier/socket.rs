@@ -117,7 +117,7 @@ pub enum SocketError {
     Congestion {
         /// The name asked for.
         name: String,
-        /// Those that the system has, as far as it tells.
+        /// Those that the system has, as far as it reports them.
         known: Vec<String>,
         /// What the operating system says.
         source: io::Error,
@@ -313,7 +313,7 @@ fn serving(kind: Type, address: SocketAddr, dual: bool) -> Result<Socket, Socket
     if address.is_ipv6() {
         socket.set_only_v6(!dual).map_err(io)?;
     }
-    // A server that starts anew finds old connections of its own, which are no reason to refuse.
+    // A server that starts again finds old connections of its own, which are no reason to refuse.
     #[cfg(unix)]
     if kind == Type::STREAM {
         socket.set_reuse_address(true).map_err(io)?;
@@ -433,7 +433,7 @@ fn bad_interface(name: &str) -> SocketError {
     }
 }
 
-/// Interfaces with their addresses; none when the system does not tell.
+/// Interfaces with their addresses; none when the system does not report them.
 fn interfaces() -> Vec<(String, IpAddr)> {
     let all = if_addrs::get_if_addrs().unwrap_or_default();
     all.into_iter()

@@ -23,7 +23,7 @@ use crate::identity::{Identity, PublicKey};
 /// Application protocol (RFC 7301): a server of something else refuses at once.
 const ALPN: &[u8] = b"marline";
 
-/// A name must be given to TLS; with raw public keys nobody looks at it, and it is not sent.
+/// A name must be given to TLS; with raw public keys it is not looked at, and it is not sent.
 pub(super) const SERVER_NAME: &str = "marline";
 
 /// Longest TLS record over TCP (bytes). Nothing of one can be read before all of it is there, so
@@ -97,7 +97,7 @@ pub(super) fn client(
         )));
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.enable_sni = false;
-    // Every handshake proves both keys anew, and there is no 0-RTT data to be replayed.
+    // Every handshake proves both keys again, and there is no 0-RTT data to be replayed.
     config.resumption = rustls::client::Resumption::disabled();
     Ok(config)
 }

@@ -111,7 +111,7 @@ impl Blocks {
             .with(|session, _, flow| session.drop_late_blocks(flow, drop));
     }
 
-    /// The next block, or news of one that will not come; `None` when nothing more will.
+    /// The next block, or a notice of one that will not come; `None` when nothing more will.
     pub async fn recv(&self) -> Option<Incoming> {
         self.units.recv().await
     }
@@ -128,8 +128,8 @@ impl Blocks {
         self.units.shared.is_over()
     }
 
-    /// Blocks that the other end is not known to have and that are not given up, oldest first, each with its number;
-    /// see [`Packets::unsettled`](super::Packets::unsettled).
+    /// Blocks that the other end is not known to have and that are not given up, oldest first, each
+    /// with its number; see [`Packets::unsettled`](super::Packets::unsettled).
     pub fn unsettled(&self) -> Vec<(u64, Bytes)> {
         self.units.unsettled()
     }

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use marline_base::Instant;
 
-/// What the clock says when it is made: what a program has waited to send may have begun to wait so long before.
+/// What the clock says when it is made: what a program has waited to send may have begun to wait
+/// this long before.
 const EPOCH: Duration = Duration::from_secs(64);
 
 /// Real time, counted from [`EPOCH`] before the clock was made.

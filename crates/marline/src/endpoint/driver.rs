@@ -27,7 +27,7 @@ const SLICE: Duration = Duration::from_micros(250);
 /// Time for the session's last datagrams to leave before the carriers are closed: closing drops
 /// what is queued.
 const MOMENT: Duration = Duration::from_millis(20);
-/// Longest wait, after that, for the carriers to tell the peer so.
+/// Longest wait, after that, for the carriers to inform the peer.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// What a [`Session`] asks of the driver.
@@ -49,7 +49,7 @@ struct Attached {
 
 /// Drives one session; must be spawned (or awaited) for anything to happen.
 ///
-/// Completes when the session is over and the peer was told, with the carriers closed.
+/// Completes when the session is over and the peer was informed, with the carriers closed.
 #[derive(Debug)]
 pub struct Driver {
     shared: Arc<Shared>,
@@ -85,7 +85,7 @@ enum Stage {
     Running,
     /// The session is over and its last datagrams are with the carriers.
     Over,
-    /// The carriers are closed, and tell their peers.
+    /// The carriers are closed, and inform their peers.
     Farewell,
 }
 
@@ -238,7 +238,7 @@ impl Driver {
         more
     }
 
-    /// Tells everybody concerned what has happened.
+    /// Wakes every task that what has happened concerns.
     fn report(&mut self, state: &mut State) {
         while let Some(event) = state.session.poll_event() {
             if let Event::PathAbandoned(path) = event {

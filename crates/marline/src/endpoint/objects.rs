@@ -47,7 +47,7 @@ pub struct Objects {
     partial: Mutex<Partial>,
 }
 
-/// Objects of which pieces came, for those who want them whole.
+/// Objects of which pieces came, for applications that want them whole.
 #[derive(Debug, Default)]
 struct Partial {
     objects: BTreeMap<u64, BytesMut>,
@@ -64,7 +64,7 @@ impl Partial {
     }
 }
 
-/// A whole object, or news of one that will not come.
+/// A whole object, or a notice of one that will not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Object {
     /// Here it is.
@@ -197,10 +197,11 @@ impl Objects {
         self.partial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next object that is whole, or news of one that will not come; `None` when nothing more
-    /// will. Objects of several pieces are put together here, at most [`WHOLE`](Self::WHOLE) bytes
-    /// at a time: one for which there is no room is refused, and told as gone for that.
-    /// [`recv_piece`](Self::recv_piece) knows no such bound. A flow should be read by one of the two.
+    /// The next object that is whole, or a notice of one that will not come; `None` when nothing
+    /// more will. Objects of several pieces are put together here, at most [`WHOLE`](Self::WHOLE)
+    /// bytes at a time: one for which there is no room is refused, and reported as gone for that.
+    /// [`recv_piece`](Self::recv_piece) knows no such bound. A flow should be read by one of the
+    /// two.
     pub async fn recv(&self) -> Option<Object> {
         loop {
             let piece = match self.units.recv().await? {
@@ -237,8 +238,8 @@ impl Objects {
         }
     }
 
-    /// The next piece of any object, or news of one that will not come; `None` when nothing more
-    /// will. Pieces of one object come in order and without gaps; of different objects, mixed.
+    /// The next piece of any object, or a notice of one that will not come; `None` when nothing
+    /// more will. Pieces of one object come in order and without gaps; of different objects, mixed.
     pub async fn recv_piece(&self) -> Option<Incoming> {
         self.units.recv().await
     }
@@ -255,8 +256,8 @@ impl Objects {
         self.units.ignore_settled();
     }
 
-    /// How long what is sent is worth something, as whoever opened the flow said; `None` if that was not said, or the
-    /// flow is forgotten.
+    /// How long what is sent is worth something, as the opener of the flow said; `None` if that was
+    /// not said, or the flow is forgotten.
     pub fn lifetime(&self) -> Option<Duration> {
         let state = self.units.shared.lock();
         state.session.flow_info(self.units.flow)?.lifetime
@@ -267,8 +268,8 @@ impl Objects {
         self.units.shared.is_over()
     }
 
-    /// Pieces of objects that the other end is not known to have and that are not given up, oldest first, each with its object's number;
-    /// see [`Packets::unsettled`](super::Packets::unsettled).
+    /// Pieces of objects that the other end is not known to have and that are not given up, oldest
+    /// first, each with its object's number; see [`Packets::unsettled`](super::Packets::unsettled).
     pub fn unsettled(&self) -> Vec<(u64, Bytes)> {
         self.units.unsettled()
     }

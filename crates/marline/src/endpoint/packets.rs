@@ -76,10 +76,10 @@ impl Packets {
     }
 
     /// Says what rate the application needs, an encoder's bit rate for example: schedulers spend
-    /// only what is left over on redundancy, and [`target_news`](Self::target_news) tells when the
-    /// paths carry less. It may change at any time. `None`, as at the beginning, has it measured; there
-    /// are news then, too, if the flow has a lifetime and no [bounded queue](Self::set_queue), so that
-    /// what is written is what is needed.
+    /// only what is left over on redundancy, and [`target_news`](Self::target_news) reports when
+    /// the paths carry less. It may change at any time. `None`, as at the beginning, has it
+    /// measured; there are reported then, too, if the flow has a lifetime and no [bounded
+    /// queue](Self::set_queue), so that what is written is what is needed.
     pub fn set_target(&self, target: Option<Rate>) {
         let mut state = self.shared.lock();
         state.forget_news(self.flow);
@@ -87,7 +87,8 @@ impl Packets {
         state.wake_driver();
     }
 
-    /// Bounds what may wait at this end until a path has room for it, in bytes; `None` lifts the bound.
+    /// Bounds what may wait at this end until a path has room for it, in bytes; `None` lifts the
+    /// bound.
     pub fn set_queue(&self, queue: Option<u64>) {
         self.shared.lock().session.set_queue(self.flow, queue);
     }
@@ -105,8 +106,8 @@ impl Packets {
     }
 
     /// Waits until the paths carry less than the target, or carry it again; of several changes
-    /// since the last call only the latest is told. `None` when the flow is over. One task may wait
-    /// at a time.
+    /// since the last call only the latest is reported. `None` when the flow is over. One task may
+    /// wait at a time.
     pub async fn target_news(&self) -> Option<TargetNews> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
@@ -147,7 +148,8 @@ impl Packets {
         self.send_waited(message, Duration::ZERO).await
     }
 
-    /// Sends a message that has waited for so long already: its lifetime counts from when it began to.
+    /// Sends a message that has waited for this time already: its lifetime counts from when it
+    /// began to.
     ///
     /// # Errors
     /// As those of [`send`](Self::send).
@@ -182,9 +184,10 @@ impl Packets {
         self.shared.is_over()
     }
 
-    /// Messages that the other end is not known to have and that are not given up, oldest first, each with how long
-    /// it has waited. Once the [session is over](Self::is_session_over), that is what was under way then: it may be
-    /// sent over the next session, and some of it may come a second time.
+    /// Messages that the other end is not known to have and that are not given up, oldest first,
+    /// each with how long it has waited. Once the [session is over](Self::is_session_over), that is
+    /// what was under way then: it may be sent over the next session, and some of it may come a
+    /// second time.
     pub fn unsettled(&self) -> Vec<(Bytes, Duration)> {
         let now = self.shared.clock.now();
         let unsettled = self.shared.unsettled(self.flow).into_iter();

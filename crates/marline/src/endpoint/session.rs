@@ -298,7 +298,7 @@ impl Session {
         self.shared.lock().end(reason);
     }
 
-    /// Ends the session; the peer is told the code and the reason.
+    /// Ends the session; the peer is sent the code and the reason.
     pub fn close(&self, code: u64, reason: &str) {
         let mut state = self.shared.lock();
         state.session.close(code, reason);

@@ -1,4 +1,4 @@
-//! The session behind its lock, and who waits for what.
+//! The session behind its lock, and the tasks that wait for it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -31,21 +31,21 @@ struct Waiting {
     read: Option<Waker>,
     write: Option<Waker>,
     target: Option<Waker>,
-    /// The latest of its kind that nobody has taken.
+    /// The latest of its kind that no task has taken.
     news: Option<TargetNews>,
     settle: Option<Waker>,
 }
 
-/// Fates of blocks and objects that are kept, for each flow, until somebody asks.
+/// Fates of blocks and objects that are kept, for each flow, until a task asks.
 const SETTLED: usize = 4_096;
 
-/// Ends of paths that are remembered for those who have not asked yet.
+/// Ends of paths that are remembered for tasks that have not asked yet.
 const ENDS: usize = 64;
 
 /// A path that the session has.
 #[derive(Debug)]
 pub(super) struct PathNote {
-    /// What people call it.
+    /// The name that `marline status` shows.
     pub(super) name: String,
     pub(super) state: PathState,
     pub(super) carrier: CarrierKind,
@@ -61,14 +61,14 @@ pub(super) struct State {
     ends: BTreeMap<PathId, String>,
     /// Flows that the peer opens are reset.
     pub(super) refuses: bool,
-    /// Flows that the peer opened and nobody accepted yet; the session bounds their number.
+    /// Flows that the peer opened and that are not accepted yet; the session bounds their number.
     pub(super) incoming: VecDeque<FlowId>,
     pub(super) closed: Option<Closed>,
     flows: BTreeMap<FlowId, Waiting>,
     /// What became of blocks and objects, the latest [`SETTLED`] of each flow.
     settled: BTreeMap<FlowId, VecDeque<Settled>>,
     accept: Option<Waker>,
-    /// Those who wait for the end of the session or for room for another flow.
+    /// Tasks that wait for the end of the session or for room for another flow.
     others: Vec<Waker>,
     driver: Option<Waker>,
 }
@@ -149,7 +149,7 @@ impl State {
         self.flows.entry(flow).or_default().write = Some(cx.waker().clone());
     }
 
-    /// Takes what there is to learn about a flow's target, or has it learnt later.
+    /// Takes the latest report on a flow's target rate, or has the task woken when there is one.
     pub(super) fn target_news(&mut self, flow: FlowId, cx: &Context<'_>) -> Option<TargetNews> {
         let waiting = self.flows.entry(flow).or_default();
         let news = waiting.news.take();
@@ -159,7 +159,7 @@ impl State {
         news
     }
 
-    /// What was learnt about an earlier target is not news any more.
+    /// What was learnt about an earlier target is out of date.
     pub(super) fn forget_news(&mut self, flow: FlowId) {
         if let Some(waiting) = self.flows.get_mut(&flow) {
             waiting.news = None;
@@ -183,7 +183,7 @@ impl State {
         self.settled.entry(flow).or_default();
     }
 
-    /// Nobody will ask what becomes of them.
+    /// No task will ask what becomes of them.
     pub(super) fn ignore_settled(&mut self, flow: FlowId) {
         self.settled.remove(&flow);
     }
@@ -239,7 +239,8 @@ impl State {
         self.wake_driver();
     }
 
-    /// Resets the flows that the peer opened and nobody accepted, and those that it will open.
+    /// Resets the flows that the peer opened and that are not accepted, and those that it will
+    /// open.
     pub(super) fn refuse_flows(&mut self) {
         self.refuses = true;
         while let Some(flow) = self.incoming.pop_front() {
@@ -274,7 +275,7 @@ impl State {
         }
     }
 
-    /// Wakes whom an event concerns.
+    /// Wakes the tasks that an event concerns.
     pub(super) fn on_event(&mut self, event: Event) {
         match event {
             Event::FlowOpened(flow) if self.refuses => {
@@ -345,7 +346,7 @@ impl State {
                 }
             }
             Event::PathAbandoned(path) => self.path_ended(path, "given up by the peer"),
-            // Whoever ended it from outside knows better than the session why.
+            // The caller that ended it from outside knows better than the session why.
             Event::Closed(_) if self.closed.is_some() => {}
             Event::Closed(reason) => {
                 self.closed = Some(Closed(reason));

@@ -62,12 +62,12 @@ impl Units {
         Some(state.session.flow_info(self.flow)?.priority)
     }
 
-    /// Bounds what may be under way, not known to have arrived (bytes).
+    /// Bounds the bytes that may be in flight, not known to have arrived.
     pub fn limit(&self, bytes: u64) {
         self.shared.lock().session.limit_units(self.flow, bytes);
     }
 
-    /// Nobody will ask what became of units: nothing is kept for it.
+    /// No task will ask what became of units: their fates are not kept.
     pub fn ignore_settled(&self) {
         self.shared.lock().ignore_settled(self.flow);
     }
@@ -123,7 +123,8 @@ impl Units {
         }
     }
 
-    /// What is neither given up nor known to be at the other end, each with the number of its block or object.
+    /// Units that are neither given up nor known to be at the other end, each with the number of
+    /// its block or object.
     pub(super) fn unsettled(&self) -> Vec<(u64, Bytes)> {
         let unsettled = self.shared.unsettled(self.flow).into_iter();
         unsettled.map(|unit| (unit.number, unit.data)).collect()
@@ -169,8 +170,8 @@ impl Units {
         Poll::Ready(received)
     }
 
-    /// What became of the next block or object that is settled; `None` when the flow is over or the other end wants no
-    /// more of it.
+    /// What became of the next block or object that is settled; `None` when the flow is over or the
+    /// other end wants no more of it.
     pub(super) async fn settled(&self) -> Option<Settled> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();

@@ -43,7 +43,7 @@ pub enum HostPortError {
     /// `[` without `]`.
     #[error("the bracket around the IPv6 address is not closed: write `[address]:port`")]
     Bracket,
-    /// An IPv6 address without brackets, whose port could not be told from it.
+    /// An IPv6 address without brackets, whose port could not be distinguished from it.
     #[error("an IPv6 address stands in brackets: write `[{0}]` or `[{0}]:port`")]
     BareIpv6(Ipv6Addr),
     /// What stands in brackets is no IPv6 address.
@@ -70,7 +70,8 @@ impl FromStr for HostPort {
 }
 
 impl HostPort {
-    /// The host, and the port if the text has one: for those who have another default than [`DEFAULT_PORT`].
+    /// The host, and the port if the text has one: for callers with another default than
+    /// [`DEFAULT_PORT`].
     ///
     /// # Errors
     /// What is wrong with the text.

@@ -199,7 +199,8 @@ impl Identity {
         }
     }
 
-    /// A secret for one more use, told apart by its label: HMAC-SHA256 of the label under the seed.
+    /// A secret for one more use, distinguished by its label: HMAC-SHA256 of the label under the
+    /// seed.
     pub(crate) fn derive(&self, label: &[u8]) -> Zeroizing<[u8; 32]> {
         let tag = hmac::sign(
             &hmac::Key::new(hmac::HMAC_SHA256, self.seed.as_ref()),

@@ -1,5 +1,6 @@
-//! HTTP/1.1 responses (RFC 9112): with `Content-Length`, head and body are an object; of chunked ones the head, each
-//! chunk and the trailer are. A response that ends with its connection has no end that could be known.
+//! HTTP/1.1 responses (RFC 9112): with `Content-Length`, head and body are an object; of chunked
+//! ones the head, each chunk and the trailer are. A response that ends with its connection has no
+//! end that could be known.
 
 use super::{Cut, Foreign};
 
@@ -22,11 +23,11 @@ pub(super) struct Responses {
 enum State {
     #[default]
     Head,
-    /// So many bytes of a body of known length are to come.
+    /// This number of bytes of a body of known length is to come.
     Body(u64),
     /// The line before a chunk.
     Chunk,
-    /// So many bytes of a chunk, its line end included.
+    /// This number of bytes of a chunk, its line end included, is to come.
     Data(u64),
     Trailer,
     /// The body ends with the connection.

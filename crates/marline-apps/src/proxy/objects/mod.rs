@@ -1,9 +1,10 @@
 //! Where the objects of a connection's bytes end: TLS records, HTTP/1.1 responses and their chunks.
 //!
-//! A connection that is carried as objects stays a stream of bytes: nothing is held back for an object to be complete,
-//! and at the other end the objects follow each other in the order in which they were cut, so that a wrong cut costs
-//! nothing but a plan. What the session gains is that it knows how much belongs together: a scheduler that plans whole
-//! objects plans what the receiver needs whole, and a response that says how urgent it is goes before others.
+//! A connection that is carried as objects stays a stream of bytes: nothing is held back for an
+//! object to be complete, and at the other end the objects follow each other in the order in which
+//! they were cut, so that a wrong cut costs nothing but a plan. What the session gains is that it
+//! knows how much belongs together: a scheduler that plans whole objects plans what the receiver
+//! needs whole, and a response that says how urgent it is goes before others.
 //!
 //! Bytes that are none of this are cut wherever their writer pauses.
 
@@ -21,7 +22,7 @@ use tls::Records;
 /// What a cutter says of the bytes that it was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// So many of them, at least one, belong to the present object.
+    /// The number of them, at least one, that belong to the present object.
     pub take: usize,
     /// It ends with them.
     pub ends: bool,
@@ -56,7 +57,7 @@ impl Default for Cutter {
 }
 
 impl Cutter {
-    /// For a direction of which nothing was seen.
+    /// For a direction about which nothing was seen.
     pub fn new() -> Self {
         Cutter {
             format: Format::Unknown,
@@ -104,7 +105,8 @@ impl Cutter {
         ends
     }
 
-    /// How urgent the present object says it is, 0 (first) to 7 (RFC 9218); `None` if it does not say so.
+    /// How urgent the present object says it is, 0 (first) to 7 (RFC 9218); `None` if it does not
+    /// say so.
     pub fn urgency(&self) -> Option<u8> {
         self.urgency
     }

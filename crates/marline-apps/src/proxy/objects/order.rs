@@ -60,7 +60,8 @@ impl Order {
         }
     }
 
-    /// Takes the next piece of an object; `last`: the object ends with it. The empty object is the end of all.
+    /// Takes the next piece of an object; `last`: the object ends with it. The empty object is the
+    /// end of all.
     ///
     /// # Errors
     /// When it breaks the rules; the order is of no use then.
@@ -90,7 +91,8 @@ impl Order {
     /// Does no more wait than may?
     ///
     /// # Errors
-    /// [`Disorder::TooMuch`] if more does. Who does not give up then has to [`pass`](Self::pass) over what is waited for.
+    /// [`Disorder::TooMuch`] if more does. Who does not give up then has to [`pass`](Self::pass)
+    /// over what is waited for.
     pub fn check(&self) -> Result<(), Disorder> {
         match self.waiting > self.limit {
             true => Err(Disorder::TooMuch),
@@ -98,8 +100,8 @@ impl Order {
         }
     }
 
-    /// Goes on without an object, or without the rest of it: what waits of it is forgotten, what still comes of it is
-    /// refused by [`push`](Self::push).
+    /// Goes on without an object, or without the rest of it: what waits of it is forgotten, what
+    /// still comes of it is refused by [`push`](Self::push).
     pub fn skip(&mut self, number: u64) {
         if number < self.next {
             return;
@@ -115,8 +117,9 @@ impl Order {
         self.waiting += object.cost();
     }
 
-    /// Goes on without what is waited for: the object whose turn it is, or all before the first of which something is
-    /// known. Returns the numbers of those that were passed over, which may be any number of them.
+    /// Goes on without what is waited for: the object whose turn it is, or all before the first of
+    /// which something is known. Returns the numbers of those that were passed over, which may be
+    /// any number of them.
     pub fn pass(&mut self) -> Range<u64> {
         let from = self.next;
         if self.objects.contains_key(&from) {

@@ -1,4 +1,5 @@
-//! TLS records (RFC 8446 section 5.1, RFC 5246 section 6.2.1): length from the header, which is never encrypted.
+//! TLS records (RFC 8446 section 5.1, RFC 5246 section 6.2.1): length from the header, which is
+//! never encrypted.
 
 use super::{Cut, Foreign};
 

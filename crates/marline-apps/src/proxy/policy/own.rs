@@ -59,7 +59,7 @@ impl OwnAddresses {
     /// `advertised`: they reach it, though its system may not know, because others translate them.
     ///
     /// # Errors
-    /// When the system does not tell.
+    /// When the system does not report it.
     pub fn of_this_host(advertised: impl IntoIterator<Item = Host>) -> io::Result<Self> {
         let mut system = system();
         // It answers at all.

@@ -1,5 +1,5 @@
-//! Names to addresses: each is asked for once at a time, whoever wants it; answers are kept for a
-//! short while; and what one client asks for holds up no other ([`Shares`]).
+//! Names to addresses: each is asked for once at a time, however many clients want it; answers are
+//! kept for a short while; and what one client asks for holds up no other ([`Shares`]).
 
 use super::cache::Cache;
 use super::shares::{Share, Shares};

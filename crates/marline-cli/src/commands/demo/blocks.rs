@@ -17,8 +17,8 @@ const SECONDS: u64 = 8;
 /// The flags of `marline demo --blocks`.
 #[derive(Debug, clap::Args)]
 pub(super) struct BlockArgs {
-    /// Blocks with a deadline instead of a download and a live stream, with these schedulers [when none is given:
-    /// hop-jump:refuse=off, sttf, daps, dems, min-rtt]
+    /// Blocks with a deadline instead of a download and a live stream, with these schedulers [when
+    /// none is given: hop-jump:refuse=off, sttf, daps, dems, min-rtt]
     #[arg(
         long,
         value_name = "SCHEDULERS",
@@ -42,7 +42,8 @@ pub(super) struct BlockArgs {
     /// Probability with which the deadline should be kept, 0.5 to 0.9999
     #[arg(long, value_name = "P", default_value = "0.98", requires = "blocks", value_parser = reliability)]
     block_reliability: f64,
-    /// Run both ends and each relay (`marline link`) as processes of their own, not as threads of one
+    /// Run both ends and each relay (`marline link`) as processes of their own, not as threads of
+    /// one
     #[arg(long, requires = "blocks")]
     processes: bool,
 }
@@ -144,8 +145,8 @@ fn options(args: &Args, schedulers: &[Choice]) -> Result<Options, CliError> {
     })
 }
 
-/// The progress on standard error: a bar with the late fraction so far if that is a terminal, and a line for each run
-/// that has ended in any case.
+/// The progress on standard error: a bar with the late fraction so far if that is a terminal, and a
+/// line for each run that has ended in any case.
 #[derive(Debug)]
 struct Display {
     bar: ProgressBar,

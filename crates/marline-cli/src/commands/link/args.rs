@@ -110,7 +110,8 @@ impl Args {
         }
     }
 
-    /// The links of both directions, and the seed that is given for both, of which each draws its own.
+    /// The links of both directions, and the seed that is given for both, of which each draws its
+    /// own.
     fn links(&self) -> Result<([LinkConfig; 2], Option<u64>), CliError> {
         let [up, down] = Direction::BOTH;
         let mut links = [self.link(up)?, self.link(down)?];
@@ -142,8 +143,8 @@ impl Args {
         link.map_err(|error| self.wrong(direction, &error))
     }
 
-    /// What is wrong with the link of `direction` as an error of the flag that says so, as it was written. Of several
-    /// values of one flag it is not known which is meant.
+    /// What is wrong with the link of `direction` as an error of the flag that says so, as it was
+    /// written. Of several values of one flag it is not known which is meant.
     fn wrong(&self, direction: Direction, error: &ConfigError) -> CliError {
         let given = |pairs: &[(&str, String)]| -> Vec<String> {
             let own = pairs.iter().filter(|(key, _)| *key == error.key());

@@ -1,5 +1,5 @@
-//! How live entries fare, again and again: one line that is written anew where there is a terminal, else a line of the
-//! log now and then.
+//! How live entries fare, again and again: one line that is rewritten where there is a terminal,
+//! else a line of the log now and then.
 
 use crate::commands::line;
 use marline_apps::live::status::{LiveReceived, LiveSent, LiveStatus};
@@ -52,7 +52,8 @@ fn text(entry: &LiveStatus) -> String {
         ..
     } = entry;
     let mut text = format!("{name}:");
-    // A client's main direction is what it sends, and a server's what it receives; both have some of the other.
+    // A client's main direction is what it sends, and a server's what it receives; both have some
+    // of the other.
     if sent.datagrams > 0 {
         push_sent(&mut text, sent);
     }

@@ -89,7 +89,7 @@ impl Limiter {
     }
 
     fn admits(&self, place: &Metadata<'_>) -> bool {
-        // Whoever asks for lower levels than those of the default wants everything.
+        // A user who asks for lower levels than those of the default wants everything.
         let asked_for = *place.level() > Level::INFO;
         if asked_for || OPERATOR.iter().any(|module| within(place.target(), module)) {
             return true;

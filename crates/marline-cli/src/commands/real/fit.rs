@@ -38,7 +38,7 @@ pub(in crate::commands) fn trials(
     mut scenario: Scenario,
 ) -> Result<Vec<Trial>, String> {
     let (rate, size) = check(&scenario)?;
-    // What a forward does when it is told nothing.
+    // What a forward does without options.
     let flow = &mut scenario.sessions[0].workloads[0].flow;
     if flow.kind == FlowKind::Packets {
         flow.lifetime.get_or_insert(OpenOptions::DATAGRAM_LIFETIME);

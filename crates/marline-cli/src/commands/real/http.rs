@@ -42,8 +42,9 @@ fn length(trial: &Trial) -> u64 {
     rate.bytes_in(trial.scenario.duration).min(LARGEST)
 }
 
-/// Downloads a body of which the better link alone carries as much as it can in the trial's time, and checks its
-/// SHA-256. The goodput is that from the end of the warm-up to the end of the download.
+/// Downloads a body of which the better link alone carries as much as it can in the trial's time,
+/// and checks its SHA-256. The goodput is that from the end of the warm-up to the end of the
+/// download.
 pub(super) fn download(
     trial: &Trial,
     proxy: SocketAddr,

@@ -1,4 +1,7 @@
 //! A trial by real processes: a server, a client, a relay for each link, and the stream.
+//!
+//! `marline sim validate`, which holds the simulator against real processes, and `marline repro
+//! --processes`, which judges experiments by them, share this.
 
 mod fit;
 mod http;
@@ -50,9 +53,10 @@ pub(in crate::commands) enum Through {
 /// What a real run measured.
 #[derive(Debug, Clone, Serialize)]
 pub(in crate::commands) struct Real {
-    /// Delay in order, of a stream that tells it.
+    /// Delay in order, of a stream that reports it.
     pub(in crate::commands) delay_ms: Option<Quantiles>,
-    /// The same without messages that met a stall of the machine; of all, if those are more than half.
+    /// The same without messages that met a stall of the machine; of all, if those are more than
+    /// half.
     pub(in crate::commands) calm_ms: Option<Quantiles>,
     /// Share of the messages that did not come.
     pub(in crate::commands) lost: f64,
@@ -60,8 +64,8 @@ pub(in crate::commands) struct Real {
     pub(in crate::commands) left_out: f64,
     /// Payload that came after the warm-up.
     pub(in crate::commands) goodput_mbps: f64,
-    /// (bytes sent − source bytes) / source bytes at the sending end shortly before the end of the stream; `None` if
-    /// that end did not tell.
+    /// (bytes sent − source bytes) / source bytes at the sending end shortly before the end of the
+    /// stream; `None` if that end did not report.
     pub(in crate::commands) redundancy: Option<f64>,
     /// Datagrams that left a relay later than they should have: 99th percentile, of the worst relay
     /// (milliseconds).

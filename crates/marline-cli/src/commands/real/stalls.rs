@@ -1,12 +1,12 @@
 //! When the machine stood still.
 //!
-//! A virtual machine whose host runs others loses its processors for some milliseconds now and then. What
-//! is under way then is late, and so is what follows until the queues of nearly full links are short
-//! again: one stall of 10 ms in a second decides the 99th percentile. What is measured here is not the
-//! machine, so what is compared with the simulator leaves out messages that met a stall, whatever became of
-//! them. A thread on each processor tells of them, which has nothing to do but to wake up every
-//! millisecond. Where it wakes up late because another program had the processor, that is no stall: a
-//! program of ours that computes for long must show.
+//! A virtual machine whose host runs others loses its processors for some milliseconds now and
+//! then. What is under way then is late, and so is what follows until the queues of nearly full
+//! links are short again: one stall of 10 ms in a second decides the 99th percentile. What is
+//! measured here is not the machine, so what is compared with the simulator leaves out messages
+//! that met a stall, whatever became of them. A thread on each processor reports them, which has
+//! nothing to do but to wake up every millisecond. Where it wakes up late because another program
+//! had the processor, that is no stall: a program of ours that computes for long must show.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,9 +16,11 @@ use std::time::{Duration, Instant};
 
 /// How often the threads wake up.
 const TICK: Duration = Duration::from_millis(1);
-/// Who wakes up so much later did not get the processor. Timers are late by some tenths of a millisecond.
+/// A thread that wakes up this much later did not get the processor. Timers are late by some tenths
+/// of a millisecond.
 const STALL: Duration = Duration::from_millis(2);
-/// What stood for a time is gone after so many such times on a link that is loaded by nine tenths.
+/// What stood for a time is gone after this number of such times on a link that is loaded by nine
+/// tenths.
 const DRAIN: u64 = 10;
 
 /// Looks for stalls from its start to its end.
@@ -58,7 +60,8 @@ impl Watch {
 }
 
 impl Stalls {
-    /// Did a message that was under way from `written` to `received` meet a stall, or what it left behind?
+    /// Did a message that was under way from `written` to `received` meet a stall, or what it left
+    /// behind?
     pub(super) fn met(&self, written: u64, received: u64) -> bool {
         self.0.iter().any(|(from, to)| {
             let drained = to.saturating_add(DRAIN.saturating_mul(to - from));
@@ -67,7 +70,8 @@ impl Stalls {
     }
 }
 
-/// Stalls of the processor that this thread runs on; none where nobody tells how long it waited for others.
+/// Stalls of the processor that this thread runs on; none where the system does not report how long
+/// it waited for others.
 fn watch(over: &AtomicBool) -> Vec<(Instant, Instant)> {
     let mut stalls = Vec::new();
     let mut waited = waited();
@@ -87,12 +91,14 @@ fn watch(over: &AtomicBool) -> Vec<(Instant, Instant)> {
     stalls
 }
 
-/// Is that a stall, if a thread woke up so `late` and was runnable for so long of it while others ran?
+/// Is that a stall, if a thread woke up so `late` and was runnable for this part of it while others
+/// ran?
 fn is_stall(late: Duration, waited: Duration) -> bool {
     late.saturating_sub(waited) > STALL
 }
 
-/// How long this thread has been runnable while others ran, by the kernel's statistics of its scheduler.
+/// How long this thread has been runnable while others ran, by the kernel's statistics of its
+/// scheduler.
 fn waited() -> Option<Duration> {
     let told = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanos = told.split_ascii_whitespace().nth(1)?;

@@ -142,7 +142,8 @@ fn trial(args: &Args, experiment: &Experiment, job: &Job<'_>) -> Result<Trial, C
         .ok_or_else(|| CliError::runtime(format!("{name}: no scheduler")))
 }
 
-/// Lets the client send what the server does over links that are alike both ways: a forward carries from the client.
+/// Lets the client send what the server does over links that are alike both ways: a forward carries
+/// from the client.
 fn mirror(scenario: &mut Scenario) {
     if scenario.links.iter().all(|link| link.up == link.down) {
         for session in &mut scenario.sessions {

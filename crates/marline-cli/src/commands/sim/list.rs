@@ -30,7 +30,7 @@ struct Section {
 struct Row {
     name: String,
     help: String,
-    /// How it is written, or what can be told it.
+    /// How it is written, or its options.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     details: Vec<String>,
 }

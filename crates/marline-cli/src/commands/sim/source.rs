@@ -15,7 +15,8 @@ pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: String,
     folder: Folder,
-    /// A digest of every file that was read, so that results can be told from those of others.
+    /// A digest of every file that was read, so that results can be distinguished from those of
+    /// others.
     read: RefCell<BTreeMap<String, Vec<u8>>>,
 }
 

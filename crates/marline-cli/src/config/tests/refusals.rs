@@ -1,4 +1,4 @@
-//! What is refused: with the place, the value and the mend.
+//! What is refused: with the place, the value and the hint.
 
 use super::*;
 

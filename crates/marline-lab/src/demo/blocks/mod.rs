@@ -1,6 +1,6 @@
-//! A demo of blocks: one of a given size every few milliseconds, worth nothing after its deadline, from a client to a
-//! server. How many are late, by each scheduler over both links, over plain TCP connections through the same relays,
-//! and in the simulator under the same conditions.
+//! A demo of blocks: one of a given size every few milliseconds, worth nothing after its deadline,
+//! from a client to a server. How many are late, by each scheduler over both links, over plain TCP
+//! connections through the same relays, and in the simulator under the same conditions.
 
 mod content;
 mod notes;
@@ -35,7 +35,8 @@ use tokio::time::{MissedTickBehavior, interval};
 pub trait Watch {
     /// A run begins.
     fn begin(&mut self, name: &str);
-    /// A run goes on; called about ten times a second. Blocks that are late so far, and those whose fate is known.
+    /// A run goes on; called about ten times a second. Blocks that are late so far, and those whose
+    /// fate is known.
     fn progress(&mut self, elapsed: Duration, late: u64, blocks: u64);
     /// A run has ended.
     fn end(&mut self, run: &RunReport);
@@ -198,7 +199,8 @@ fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
     tally.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A relay over this link, with the draws of the demo's seed, so that every run meets the same links.
+/// A relay over this link, with the draws of the demo's seed, so that every run meets the same
+/// links.
 fn relay(options: &Options, link: usize, target: SocketAddr) -> Result<Emulator, EmulateError> {
     let mut config = EmulatorConfig::new(target, options.links[link].clone());
     config.seed = link_seed(options, link);

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 /// Takes notes.
 pub(super) trait Notes {
-    /// The next block was written at this time. Before it could come, or is [refused](Self::refused).
+    /// The next block was written at this time. Before it could come, or is
+    /// [refused](Self::refused).
     fn wrote(&self, written: Instant);
     /// The session did not take the newest block.
     fn refused(&self);

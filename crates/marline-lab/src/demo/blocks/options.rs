@@ -8,11 +8,12 @@ use marline_proto::wire::FlowKind;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The links when none are given: those of the HOP paper, whose capacity is drawn anew every 25 ms.
+/// The links when none are given: those of the HOP paper, whose capacity is drawn again every 25
+/// ms.
 pub const DEFAULT_LINKS: [&str; 2] = ["rate=40mbit,rate-sd=8mbit,rate-every=25ms,delay=12.5ms"; 2];
 
-/// The schedulers when none are given: HOP, which sends every block here, however unlikely it is to be on time, and
-/// what the paper compares it with.
+/// The schedulers when none are given: HOP, which sends every block here, however unlikely it is to
+/// be on time, and what the paper compares it with.
 pub const DEFAULT_SCHEDULERS: &str = "hop-jump:refuse=off,sttf,daps,dems,min-rtt";
 
 /// The time at the beginning of a run that does not count, unless the run is too short for it.
@@ -99,7 +100,7 @@ impl Options {
     /// The links' mean rates, as far as they have one.
     pub(super) fn rates(&self) -> [Rate; 2] {
         let rate = |link: &LinkConfig| link.capacity.mean_rate();
-        // Links of which nothing is known count alike.
+        // Links about which nothing is known count alike.
         [0, 1].map(|link| rate(&self.links[link]).unwrap_or(Rate::from_mbps(1)))
     }
 }
@@ -110,8 +111,8 @@ pub fn schedulers() -> impl Iterator<Item = &'static Entry> {
     all.filter(|entry| entry.kinds.contains(&FlowKind::Blocks))
 }
 
-/// The congestion controller that a scheduler runs with: none for those that plan whole blocks, because the plan bounds
-/// the queue; else BBR on each path, as the HOP paper has its rivals.
+/// The congestion controller that a scheduler runs with: none for those that plan whole blocks,
+/// because the plan bounds the queue; else BBR on each path, as the HOP paper has its rivals.
 pub(super) fn congestion(scheduler: Choice) -> &'static str {
     match schedulers().find(|entry| entry.name == scheduler.name()) {
         Some(entry) if entry.kinds == [FlowKind::Blocks] => "none",

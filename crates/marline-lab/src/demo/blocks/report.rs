@@ -60,8 +60,8 @@ pub struct Figures {
     pub delay_ms: Option<Delays>,
     /// (bytes sent − source bytes) / source bytes, the warm-up's included.
     pub redundancy: f64,
-    /// How late the relays sent datagrams, the worst of them: 99th percentile, ms. More than a millisecond says that the
-    /// machine was too busy for a measurement.
+    /// How late the relays sent datagrams, the worst of them: 99th percentile, ms. More than a
+    /// millisecond says that the machine was too busy for a measurement.
     pub relays_late_ms: f64,
 }
 
@@ -74,7 +74,8 @@ pub struct Lateness {
     pub blocks: u64,
     /// `late / blocks`.
     pub fraction: f64,
-    /// Wilson's 95 % interval of the fraction. Late blocks come in series, so it is rather too narrow.
+    /// Wilson's 95 % interval of the fraction. Late blocks come in series, so it is rather too
+    /// narrow.
     pub interval: [f64; 2],
 }
 

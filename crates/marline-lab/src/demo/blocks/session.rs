@@ -99,7 +99,8 @@ pub(super) fn bind(
     Server::bind(options)
 }
 
-/// Sends the blocks to the server of that key by way of these relays; the redundancy that they took.
+/// Sends the blocks to the server of that key by way of these relays; the redundancy that they
+/// took.
 pub(super) async fn deliver(
     (server, identity): (PublicKey, Identity),
     entries: &[SocketAddr],
@@ -158,7 +159,8 @@ async fn all_paths(session: &Session, paths: usize) {
     }
 }
 
-/// Writes blocks until the time is over, and waits for the last ones; the redundancy that they took.
+/// Writes blocks until the time is over, and waits for the last ones; the redundancy that they
+/// took.
 async fn send(
     client: &Client,
     paths: usize,

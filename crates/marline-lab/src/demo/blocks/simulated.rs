@@ -8,8 +8,8 @@ use marline_sim::results::Fraction;
 use marline_sim::run::run;
 use marline_sim::scenario::{Document, Mistakes, Scenario};
 
-/// What becomes of the blocks in virtual time, over so many runs; `None` if the simulator cannot run it, and a warning
-/// says why.
+/// What becomes of the blocks in virtual time, over this number of runs; `None` if the simulator
+/// cannot run it, and a warning says why.
 pub(super) async fn lateness_of(options: &Options, scheduler: Choice) -> Option<Lateness> {
     let scenario = match scenario(options, scheduler) {
         Ok(scenario) => scenario,

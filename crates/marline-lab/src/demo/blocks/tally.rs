@@ -84,7 +84,8 @@ impl Tally {
         self.blocks.iter().filter(counts)
     }
 
-    /// Time since the first block, how many of those that count are late, and of how many that is known.
+    /// Time since the first block, how many of those that count are late, and of how many that is
+    /// known.
     pub(super) fn so_far(&self, warmup: Duration) -> (Duration, u64, u64) {
         let now = Instant::now();
         let (mut late, mut known) = (0, 0);
@@ -143,7 +144,8 @@ mod tests {
         let ms = Duration::from_millis;
         let mut tally = Tally::new(ms(35));
         let begin = Instant::now();
-        // The first is before the end of the warm-up; of the others one is on time, one late, one missing, one refused.
+        // The first is before the end of the warm-up; of the others one is on time, one late, one
+        // missing, one refused.
         for number in 0..5 {
             tally.wrote(begin + ms(25) * number);
         }

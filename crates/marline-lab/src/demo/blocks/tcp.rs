@@ -1,7 +1,8 @@
 //! The same blocks over plain TCP connections, one a link, through the same relays.
 //!
-//! A relay carries datagrams, so these are not the kernel's connections: they are the endpoints of the simulator
-//! ([`marline_sim::tcp`]), whose segments travel as datagrams that count on a link as TCP over IPv4 would.
+//! A relay carries datagrams, so these are not the kernel's connections: they are the endpoints of
+//! the simulator ([`marline_sim::tcp`]), whose segments travel as datagrams that count on a link as
+//! TCP over IPv4 would.
 
 use super::content::HEAD;
 use super::notes::Notes;

@@ -1,5 +1,6 @@
 //! ```text
-//! sequence number (8), little endian | time of sending (8), ns | filler that follows from the sequence number
+//! sequence number (8), little endian | time of sending (8), ns
+//!   | filler that follows from the sequence number
 //! ```
 
 use super::MESSAGE_BYTES;

@@ -1,5 +1,5 @@
-//! The live stream: timestamped messages at a constant rate through a UDP forward. Sender and receiver share one clock,
-//! so the delays are exact.
+//! The live stream: timestamped messages at a constant rate through a UDP forward. Sender and
+//! receiver share one clock, so the delays are exact.
 
 mod message;
 mod receiver;
@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 pub(super) const MESSAGE_BYTES: usize = 1000;
 /// Bits a second of messages.
 pub(super) const BITS_PER_SECOND: u64 = 4_000_000;
-/// How long a message is worth sending. Longer than the darkness, so that a link alone can make up for it.
+/// How long a message is worth sending. Longer than the darkness, so that a link alone can make up
+/// for it.
 pub(super) const LIFETIME: Duration = Duration::from_secs(3);
 /// Time between two messages.
 pub(super) const INTERVAL: Duration =

@@ -11,7 +11,8 @@ pub(in crate::demo) struct Seen {
     pub(in crate::demo) delay: AtomicU64,
 }
 
-/// Notes every message that comes to `socket`, for as long as it is polled; at most `limit` of them.
+/// Notes every message that comes to `socket`, for as long as it is polled; at most `limit` of
+/// them.
 ///
 /// `damaged` counts what came and is no message that was sent.
 pub(in crate::demo) async fn receive(

@@ -25,7 +25,8 @@ pub(in crate::demo) async fn send(
 ) -> Sent {
     let mut sent = Sent::default();
     let mut message = [0; MESSAGE_BYTES];
-    // Ticks that were missed are made up for at once, so that the number of messages follows from the time.
+    // Ticks that were missed are made up for at once, so that the number of messages follows from
+    // the time.
     let mut ticks = interval(INTERVAL);
     loop {
         message::write(sent.messages, &mut message);

@@ -24,12 +24,12 @@ pub struct LiveFigures {
     pub damaged: u64,
     /// In-order delay of the messages that came; `None` if none came.
     pub delay_ms: Option<Delays>,
-    /// Longest time in which the receiver heard nothing while it should have, milliseconds.
+    /// Longest time in which the receiver received nothing while it should have, milliseconds.
     pub longest_stall_ms: f64,
 }
 
-/// Quantiles of the in-order delay, milliseconds: from the sending of a message until it and every message before it have
-/// come or been given up. Exact, by nearest rank.
+/// Quantiles of the in-order delay, milliseconds: from the sending of a message until it and every
+/// message before it have come or been given up. Exact, by nearest rank.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Delays {
     /// Median.
@@ -44,8 +44,8 @@ pub struct Delays {
 
 /// The figures of what was `sent`.
 ///
-/// The session hands messages over in order and gives lost ones up itself, so what came after a gap was delayed by it
-/// already.
+/// The session hands messages over in order and gives lost ones up itself, so what came after a gap
+/// was delayed by it already.
 pub(in crate::demo) fn figures(
     mut arrivals: Vec<Arrival>,
     sent: Sent,
@@ -91,7 +91,8 @@ fn quantile(values: &[u64], percent: usize) -> u64 {
     values[rank - 1]
 }
 
-/// Between two arrivals, from the first sending to the first arrival, and from the last arrival to the last sending.
+/// Between two arrivals, from the first sending to the first arrival, and from the last arrival to
+/// the last sending.
 fn longest_silence(arrivals: &[Arrival], sent: Sent) -> u64 {
     let mut times: Vec<u64> = arrivals.iter().map(|arrival| arrival.received).collect();
     times.push(sent.first);

@@ -1,5 +1,5 @@
-//! A demo of objects: pages of a hundred objects from a server to a client over the two links, over each alone and over
-//! both with each scheduler.
+//! A demo of objects: pages of a hundred objects from a server to a client over the two links, over
+//! each alone and over both with each scheduler.
 
 mod page;
 mod report;
@@ -80,7 +80,7 @@ enum RunError {
     Failed(String),
 }
 
-/// Runs all of it; `tell` hears of each run as it ends. A run that fails is reported as such.
+/// Runs all of it; `tell` is called with each run as it ends. A run that fails is reported as such.
 pub async fn run(options: &Options, mut tell: impl FnMut(&RunReport)) -> Report {
     let plans = RunPlan::all(
         &options.schedulers,
@@ -114,7 +114,8 @@ pub async fn run(options: &Options, mut tell: impl FnMut(&RunReport)) -> Report 
     }
 }
 
-/// What an end noted of each object: when it was written or whole, its SHA-256, and whether it is urgent.
+/// What an end noted of each object: when it was written or whole, its SHA-256, and whether it is
+/// urgent.
 #[derive(Debug, Clone, Copy)]
 struct Noted {
     at: Instant,
@@ -181,7 +182,8 @@ async fn one(options: &Options, plan: &RunPlan) -> Result<Figures, RunError> {
     Ok(figures(&sent, &got, redundancy))
 }
 
-/// Sends all pages over the first flow of the first session; what was noted, and the redundancy that it took.
+/// Sends all pages over the first flow of the first session; what was noted, and the redundancy
+/// that it took.
 async fn send(
     server: &Server,
     seed: u64,
@@ -258,7 +260,7 @@ async fn receive(
     let session = client.session().ok_or(failed("the session is over"))?;
     let flow = session.open_objects(FlowOptions::new(FlowKind::Objects));
     let flow = flow.map_err(|error| failed(&error.to_string()))?;
-    // The server hears of a flow with its first object, and this one is the request.
+    // The server learns of a flow with its first object, and this one is the request.
     let request = Bytes::from_static(b"pages");
     let asked = flow.send(&request, &ObjectOptions::default()).await;
     asked.map_err(|error| failed(&error.to_string()))?;
@@ -279,7 +281,7 @@ async fn receive(
             None => return Err(failed("the session ended too early")),
         }
     }
-    // The server is still to hear of the last ones.
+    // The server is still to learn of the last ones.
     sleep(PAUSE * 2).await;
     client.stop("the pages are complete").await;
     Ok(got)

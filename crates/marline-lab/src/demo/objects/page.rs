@@ -6,7 +6,7 @@ use marline_proto::flow::ObjectOptions;
 
 /// Objects of a page.
 pub const OBJECTS: u64 = 100;
-/// So many of them are what a page needs to be seen, and go first.
+/// The number of them that a page needs to be seen; these go first.
 pub const URGENT: u64 = 10;
 /// Sizes, whose logarithms are equally likely (bytes).
 const SIZES: [f64; 2] = [600.0, 120_000.0];

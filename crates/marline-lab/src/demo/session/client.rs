@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 const READY: Duration = Duration::from_secs(10);
 /// How long the traffic waits for paths beside the first.
 const ALL_PATHS: Duration = Duration::from_secs(3);
-/// How long the server may take to hear that it is over.
+/// How long the server may take to learn that it is over.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// Where programs find the client.
@@ -39,8 +39,8 @@ pub(in crate::demo) struct Client {
 }
 
 impl Client {
-    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a forward to the live stream's receiver.
-    /// Returns when all paths are up, or when one is and the others take long.
+    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a forward to the live
+    /// stream's receiver. Returns when all paths are up, or when one is and the others take long.
     pub(in crate::demo) async fn start(
         keys: &Keys,
         entries: &[SocketAddr],
@@ -109,7 +109,7 @@ async fn run(
         () = stop.cancelled() => None,
         started = start(&client, paths, targets, &tasks) => Some(started),
     };
-    // Whom the news does not reach has given the run up, and then `stop` is cancelled too.
+    // A task that this does not reach has given the run up, and then `stop` is cancelled too.
     match started {
         None => {}
         Some(Err(error)) => drop(tell.send(Err(error))),

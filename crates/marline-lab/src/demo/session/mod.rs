@@ -1,4 +1,5 @@
-//! The Marline under demonstration: a server and a client as the program runs them, each on a thread of its own.
+//! The Marline under demonstration: a server and a client as the program runs them, each on a
+//! thread of its own.
 
 mod client;
 mod counted;
@@ -16,7 +17,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Time between two looks at a session's counters; what a flow counts after its last look is not counted.
+/// Time between two looks at a session's counters; what a flow counts after its last look is not
+/// counted.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Why there is no session.

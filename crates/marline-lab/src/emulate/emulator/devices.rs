@@ -13,18 +13,22 @@ const MTU: u32 = 1500;
 pub struct DevicesConfig {
     /// The end whose packets go up.
     pub near: Place,
-    /// The other end, in another network namespace: between addresses of one namespace the kernel needs no device.
+    /// The other end, in another network namespace: between addresses of one namespace the kernel
+    /// needs no device.
     pub far: Place,
-    /// The link from the near end to the far one. Its `mtu` is the near device's, and otherwise that is 1500 bytes.
+    /// The link from the near end to the far one. Its `mtu` is the near device's, and otherwise
+    /// that is 1500 bytes.
     pub up: LinkConfig,
-    /// The link from the far end to the near one. Its `mtu` is the far device's, and otherwise that is 1500 bytes.
+    /// The link from the far end to the near one. Its `mtu` is the far device's, and otherwise that
+    /// is 1500 bytes.
     pub down: LinkConfig,
     /// Seed of both links, each of which draws from a stream of its own.
     pub seed: u64,
 }
 
 impl DevicesConfig {
-    /// Both directions alike. The seed is drawn, as by [`EmulatorConfig::new`](crate::emulate::EmulatorConfig::new).
+    /// Both directions alike. The seed is drawn, as by
+    /// [`EmulatorConfig::new`](crate::emulate::EmulatorConfig::new).
     pub fn new(near: Place, far: Place, link: LinkConfig) -> Self {
         Self {
             near,
@@ -41,8 +45,8 @@ impl Emulator<[Place; 2]> {
     ///
     /// # Errors
     ///
-    /// When a link's parameters are out of range, a namespace is not there, or the system refuses a device (it takes
-    /// root) or a thread.
+    /// When a link's parameters are out of range, a namespace is not there, or the system refuses a
+    /// device (it takes root) or a thread.
     pub fn between(config: DevicesConfig) -> Result<Self, EmulateError> {
         let DevicesConfig {
             near,

@@ -66,7 +66,7 @@ pub(super) fn run(relay: &Mutex<Relay>, stopped: &PipeReader) {
     }
 }
 
-/// What packets come out of, fetched anew when clients have come or gone.
+/// What packets come out of, fetched again when clients have come or gone.
 struct Ports {
     all: Vec<Port>,
     generation: u64,

@@ -14,7 +14,8 @@ pub(super) use play::Player;
 ///
 /// The link is fluid: while a rate holds, packets leave one after the other at that rate, bit by
 /// bit, and what a change of rate finds half sent goes on at the new one. So every stretch carries
-/// its rate times its length, but for a packet's departure being rounded up to a whole nanosecond.
+/// its rate times its length, except for a packet's departure being rounded up to a whole
+/// nanosecond.
 #[derive(Clone, PartialEq)]
 pub struct RateTrace {
     name: Arc<str>,

@@ -17,8 +17,8 @@ impl RateTrace {
     /// of the next row, and those of the last row for as long as a comment `# step_ms: 100` says,
     /// or else for as long as those of the row before it. Then the table repeats.
     ///
-    /// `column` may leave `_kbps` away, and may be absent when there is only one; `scale` multiplies
-    /// every rate.
+    /// `column` may leave `_kbps` away, and may be absent when there is only one; `scale`
+    /// multiplies every rate.
     ///
     /// # Errors
     ///

@@ -6,8 +6,8 @@ use marline_base::Instant;
 /// Plays a [`Trace`] as `mm-link` does.
 ///
 /// An opportunity carries 1500 bytes for packets that were there before its time: a larger packet
-/// takes several, smaller ones share one, what nobody uses is lost, and a packet that comes at the
-/// very millisecond is too late for it.
+/// takes several, smaller ones share one, what no packet uses is lost, and a packet that comes at
+/// the very millisecond is too late for it.
 #[derive(Clone, Debug)]
 pub(in crate::capacity) struct Replay {
     trace: Trace,

@@ -1,4 +1,4 @@
-//! Delays that are drawn anew and held, and order under jitter.
+//! Delays that are drawn again and held, and order under jitter.
 
 use super::*;
 

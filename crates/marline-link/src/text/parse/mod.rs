@@ -24,27 +24,34 @@ impl FromStr for LinkConfig {
 impl LinkConfig {
     /// Reads the text form: `key=value`, separated by commas. Absent keys keep their default.
     ///
-    /// | key | value |
-    /// | --- | --- |
-    /// | `rate` | `20mbit` (bit, kbit, mbit, gbit) or `unlimited` |
-    /// | `rate-sd`, `rate-dist`, `rate-every`, `rate-min`, `rate-phase` | the rate is drawn anew every `rate-every` with mean `rate` and this standard deviation, and is at least `rate-min`; `normal` (default), `uniform`, `gamma` or `lognormal` |
-    /// | `trace` | path of a Mahimahi trace, or of a table of rates as `FILE.csv#COLUMN`, instead of `rate` |
-    /// | `trace-scale` | multiplies the rates of a table |
-    /// | `service`, `service-sd`, `service-dist` | time for each packet, instead of `rate`; `normal`, `gamma` or `lognormal` |
-    /// | `delay` | propagation delay, `15ms` (ns, us, ms, s, min) |
-    /// | `jitter`, `jitter-dist` | standard deviation around `delay`, `normal` (default) or `gamma`; with `uniform` the half-width |
-    /// | `jitter-hold` | time for which a drawn delay holds, `200ms`, or `outage`: until an outage has passed; a new one for each packet by default |
-    /// | `delay-min` | least delay; what is drawn below becomes this (normal), or the tail starts there (gamma) |
-    /// | `overtake` | `yes` lets packets overtake each other; `no` |
-    /// | `loss` | `1%` or `0.01`, or Gilbert–Elliott `ge:TO_BAD/TO_GOOD/LOSS_IN_BAD/LOSS_IN_GOOD` |
-    /// | `burst` | mean length of a burst of losses in packets, with a plain `loss` |
-    /// | `queue` | `200ms` (at the mean rate), `100p` (packets), `64kB` (B, kB, MB, KiB, MiB), `unlimited` |
-    /// | `codel` | `yes`, or `TARGET/INTERVAL` such as `5ms/100ms`; `no` |
-    /// | `outage` | `10s+2s` (at 10 s for 2 s; may be repeated), `10s+2s/60s` (every 60 s), `random:30s+2s` (mean times lit and dark) |
-    /// | `outage-mode` | `drop` (default) or `hold` |
-    /// | `dup` | probability of a second copy, `0.1%` |
-    /// | `mtu` | largest packet in bytes, at most 65535 |
-    /// | `seed` | a whole number |
+    /// * `rate`: `20mbit` (bit, kbit, mbit, gbit) or `unlimited`
+    /// * `rate-sd`, `rate-dist`, `rate-every`, `rate-min`, `rate-phase`: the rate is drawn again
+    ///   every `rate-every` with mean `rate` and this standard deviation, and is at least
+    ///   `rate-min`; `normal` (default), `uniform`, `gamma` or `lognormal`
+    /// * `trace`: path of a Mahimahi trace, or of a table of rates as `FILE.csv#COLUMN`, instead of
+    ///   `rate`
+    /// * `trace-scale`: multiplies the rates of a table
+    /// * `service`, `service-sd`, `service-dist`: time for each packet, instead of `rate`;
+    ///   `normal`, `gamma` or `lognormal`
+    /// * `delay`: propagation delay, `15ms` (ns, us, ms, s, min)
+    /// * `jitter`, `jitter-dist`: standard deviation around `delay`, `normal` (default) or `gamma`;
+    ///   with `uniform` the half-width
+    /// * `jitter-hold`: time for which a drawn delay holds, `200ms`, or `outage`: until an outage
+    ///   has passed; a new one for each packet by default
+    /// * `delay-min`: least delay; what is drawn below becomes this (normal), or the tail starts
+    ///   there (gamma)
+    /// * `overtake`: `yes` lets packets overtake each other; `no`
+    /// * `loss`: `1%` or `0.01`, or Gilbert–Elliott `ge:TO_BAD/TO_GOOD/LOSS_IN_BAD/LOSS_IN_GOOD`
+    /// * `burst`: mean length of a burst of losses in packets, with a plain `loss`
+    /// * `queue`: `200ms` (at the mean rate), `100p` (packets), `64kB` (B, kB, MB, KiB, MiB),
+    ///   `unlimited`
+    /// * `codel`: `yes`, or `TARGET/INTERVAL` such as `5ms/100ms`; `no`
+    /// * `outage`: `10s+2s` (at 10 s for 2 s; may be repeated), `10s+2s/60s` (every 60 s),
+    ///   `random:30s+2s` (mean times lit and dark)
+    /// * `outage-mode`: `drop` (default) or `hold`
+    /// * `dup`: probability of a second copy, `0.1%`
+    /// * `mtu`: largest packet in bytes, at most 65535
+    /// * `seed`: a whole number
     ///
     /// `read_file` answers a trace file's text, or says why it cannot be read.
     ///

@@ -18,9 +18,9 @@ const MIN_PIPE_PACKETS: u64 = 4;
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
 /// The gentle manner begins with what a rate brings in some round trips where that is more than the
-/// usual ten packets, but not with more than so many: otherwise a live stream over a path of 160 ms
-/// waits for half a second until it carries its share. It is paced as the usual window would be, or by that rate
-/// and a gain: the path may carry no more.
+/// usual ten packets, but not with more than this number: otherwise a live stream over a path of
+/// 160 ms waits for half a second until it carries its share. It is paced as the usual window would
+/// be, or by that rate and a gain: the path may carry no more.
 #[derive(Clone, Copy, Debug)]
 struct First {
     rate: Rate,
@@ -33,8 +33,8 @@ struct First {
 }
 
 impl First {
-    /// What is needed is not known. Two round trips, for the first that is measured may have been a lucky one, or have
-    /// come back by a quicker path.
+    /// What is needed is not known. Two round trips, for the first that is measured may have been a
+    /// lucky one, or have come back by a quicker path.
     const GUESS: Self = Self {
         rate: Rate::from_mbps(2),
         trips: 2.0,
@@ -42,7 +42,8 @@ impl First {
         gain: HIGH_GAIN,
     };
 
-    /// What is needed is known, with what headroom there should be. Of 30 Mb/s, 160 ms are 500 packets.
+    /// What is needed is known, with what headroom there should be. Of 30 Mb/s, 160 ms are 500
+    /// packets.
     const fn need(rate: Rate) -> Self {
         Self {
             rate,
@@ -113,7 +114,7 @@ impl Control {
         }
     }
 
-    /// §4.2.3.2 `BBRInflight`: so many bandwidth-delay products, and three quanta for what sender,
+    /// §4.2.3.2 `BBRInflight`: `gain` bandwidth-delay products, and three quanta for what sender,
     /// receiver and network hold back to send in bunches.
     pub(super) fn inflight(&self, model: &Model, gain: f64) -> u64 {
         match model.flight(gain) {
@@ -149,7 +150,7 @@ impl Control {
         }
     }
 
-    /// The application needs so much of the path: more or less than was guessed.
+    /// The application needs this rate of the path: more or less than was guessed.
     pub(super) fn ask(&mut self, rate: Rate, srtt: Duration) {
         self.first = First::need(rate);
         if self.measured {

@@ -9,9 +9,10 @@ use super::probe_rtt::Manner;
 
 /// §4.1.1.2 `BtlBwFilterLen`, in packet-timed round trips.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// In the gentle manner a sample also lasts for so many rounds that the application did not limit. Otherwise, where it
-/// limits most, the first sample that it does not is the only one left, and one that follows a burst of losses is a
-/// tenth of the rate. Not ten: what jitter raised would stay.
+/// In the gentle manner a sample also lasts for this number of rounds that the application did not
+/// limit. Otherwise, where it limits most, the first sample that it does not is the only one left,
+/// and one that follows a burst of losses is a tenth of the rate. Not ten: what jitter raised would
+/// stay.
 const FILLED_ROUNDS: u64 = 3;
 
 /// §4.1.2.1 `RTpropFilterLen`.
@@ -26,12 +27,12 @@ const CONFIRMS: u32 = 8;
 /// against the model: the path has grown longer.
 const DOUBTS: u32 = 4;
 
-/// So many such cycles in a row are answered by a probe; twice as many after each probe in vain,
-/// for a queue of others looks the same.
+/// This number of such cycles in a row is answered by a probe; twice as many after each probe that
+/// changed nothing, for a queue of others looks the same.
 const PATIENCE: u32 = 2;
 const MOST_PATIENCE: u32 = 64;
 
-/// A queue stands where round trips exceed the smallest by this part of it, and by so long.
+/// A queue stands where round trips exceed the smallest by this part of it, and by this time.
 const STANDS: u32 = 4;
 const LEAST_QUEUE: Duration = Duration::from_millis(5);
 
@@ -46,9 +47,10 @@ const LEAST_SAMPLES: u32 = 16;
 #[derive(Debug, Default)]
 struct MaxBandwidth {
     candidates: VecDeque<Candidate>,
-    /// Rounds with a sample that the application did not limit: the last one, and how many there were.
+    /// Rounds with a sample that the application did not limit: the last one, and how many there
+    /// were.
     filled: (u64, u64),
-    /// A sample lasts for so many of them at least.
+    /// A sample lasts for this number of them at least.
     least_filled: u64,
 }
 
@@ -190,7 +192,8 @@ impl Model {
         if self.averaged {
             return mean;
         }
-        // The mean of what there is stands in for the first one: a lucky first sample would starve the path meanwhile.
+        // The mean of what there is stands in for the first one: a lucky first sample would starve
+        // the path meanwhile.
         self.averaged = mean.is_some();
         self.min_rtt = None;
         mean.or((*count > 0).then(|| *sum / *count))
@@ -229,7 +232,8 @@ impl Model {
         expired
     }
 
-    /// Does a queue stand before the bottleneck, ours or that of others? True as long as nobody knows.
+    /// Does a queue stand before the bottleneck, ours or that of others? True as long as it is not
+    /// known.
     pub(super) fn sees_queue(&self) -> bool {
         let (Some(lately), Some(min_rtt)) = (self.lately, self.min_rtt) else {
             return true;
@@ -325,7 +329,8 @@ mod tests {
         assert!((35.0..45.0).contains(&mean), "{mean}");
     }
 
-    /// A sender that fills no path for fifty rounds, and then, after a burst of losses, hears of one packet.
+    /// A sender that fills no path for fifty rounds, and then, after a burst of losses, one packet
+    /// is acknowledged.
     #[test]
     fn a_gentle_estimate_outlives_one_bad_sample_of_a_sender_that_was_limited() {
         for (manner, after) in [(Manner::HalfPipe, 20), (Manner::FourPackets, 1)] {

@@ -2,28 +2,37 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `filters.rs` | the model: windowed maximum of bandwidth, windowed minimum of round-trip time (§4.1) |
+//! | `filters.rs` | the model: windowed maximum of bandwidth, minimum of round-trip time (§4.1) |
 //! | `control.rs` | what the model makes of it: pacing rate, send quantum, window (§4.2) |
 //! | `recovery.rs` | the window while losses are repaired (§4.2.3.4) |
-//! | `startup.rs` | STARTUP and DRAIN: finding the full pipe and emptying the queue (§4.3.2, §4.3.3) |
+//! | `startup.rs` | STARTUP and DRAIN: find the full pipe, empty the queue (§4.3.2, §4.3.3) |
 //! | `probe_bw.rs` | PROBE_BW: the cycle of gains (§4.3.4) |
 //! | `probe_rtt.rs` | PROBE_RTT: the window of four packets every ten seconds (§4.3.5) |
 //!
-//! `bbr-gentle` differs in PROBE_RTT ([`Manner`]), in that the smallest round-trip time is that of a
-//! whole round's mean (`filters.rs`), in its patience in STARTUP, and in PROBE_BW: its draining phase
-//! lasts until the queue is gone, as in BBR version 2. So most cycles confirm the smallest round-trip
-//! time and no probe is needed; and two cycles that cannot reach it although they should have drained
-//! the queue show that the path has grown longer, long before ten seconds are over. Its bandwidth lasts for some rounds
-//! that the application does not limit, too: one bad sample after a burst of losses is not all that is left of it
-//! (`filters.rs`).
+//! `bbr-gentle` differs in PROBE_RTT ([`Manner`]), in that the smallest round-trip time is that of
+//! a whole round's mean (`filters.rs`), in its patience in STARTUP, and in PROBE_BW: its draining
+//! phase lasts until the queue is gone, as in BBR version 2. So most cycles confirm the smallest
+//! round-trip time and no probe is needed; and two cycles that cannot reach it although they should
+//! have drained the queue show that the path has grown longer, long before ten seconds are over.
+//! Its bandwidth lasts for some rounds that the application does not limit, too: one bad sample
+//! after a burst of losses is not all that is left of it (`filters.rs`).
 //!
-//! Where live streams say what they need of a path, it begins with that instead of a guess (`control.rs`).
+//! Where live streams say what they need of a path, it begins with that instead of a guess
+//! (`control.rs`).
 //!
 //! The full-pipe test ignores app-limited samples, as the draft says, so a path that is never
 //! filled stays in STARTUP with a window of 2.89 bandwidth-delay products. The gentle manner counts
-//! them where a round loses much by more than a pipe in flight, or stands in a queue from beginning to end
-//! (`startup.rs`): a stream that waits for what was lost is limited by that, and would overrun the queue again and
-//! again; one that is spread over several paths would keep a queue on each for ever.
+//! them where a round loses much by more than a pipe in flight, or stands in a queue from beginning
+//! to end (`startup.rs`): a stream that waits for what was lost is limited by that, and would
+//! overrun the queue again and again; one that is spread over several paths would keep a queue on
+//! each for ever.
+//!
+//! Why `bbr-gentle` is the default: the draft's probe of four packets stops a live stream for 200
+//! ms every ten seconds. The gentle probe keeps half of the pipe full and leaves out paths that are
+//! not filled; `bbr` keeps the draft's probe for comparisons. Draining the queue whole in each
+//! cycle of gains keeps the round trip of a full path near its minimum: 25 instead of 47 ms on 6
+//! Mb/s with 20 ms. STARTUP ends in rounds that lose a quarter of what was sent, whatever was in
+//! flight, because what is sent again in bursts overruns a short buffer again, without end.
 
 use alloc::boxed::Box;
 
@@ -157,7 +166,7 @@ impl Controller for Bbr {
     }
 
     fn on_demand(&mut self, rate: Rate, srtt: Duration) {
-        // What comes back from more than a first window tells more than any wish.
+        // What comes back from more than a first window says more than what streams need.
         if self.manner == Manner::HalfPipe && self.delivered < self.control.initial {
             self.control.ask(rate, srtt);
         }

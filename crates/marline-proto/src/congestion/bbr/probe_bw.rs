@@ -54,8 +54,9 @@ impl Bbr {
     /// §4.3.4.3 `BBRCheckCyclePhase`.
     pub(super) fn check_cycle_phase(&mut self, event: &Event) {
         if self.phase == Phase::ProbeBw && self.is_next_cycle_phase(event) {
-            // Only the gentle manner drains until the queue is gone; a cycle of the other that does not reach the
-            // smallest round-trip time speaks of our own queue as often as of the path.
+            // Only the gentle manner drains until the queue is gone; a cycle of the other that does
+            // not reach the smallest round-trip time speaks of our own queue as often as of the
+            // path.
             let drains = self.manner == Manner::HalfPipe;
             if drains && self.cycle.gain() < 1.0 {
                 self.model.on_drained();
@@ -92,9 +93,10 @@ impl Bbr {
         }
     }
 
-    /// No more is in flight than the pipe holds, so that no queue of ours stands. Before an acknowledgement what it
-    /// acknowledges is counted in full although it left the pipe by and by, after it not at all: half of it
-    /// is right. On a short path the whole would keep the draining phase going to its end, for a tenth of the rate.
+    /// No more is in flight than the pipe holds, so that no queue of ours stands. Before an
+    /// acknowledgement what it acknowledges is counted in full although it left the pipe by and by,
+    /// after it not at all: half of it is right. On a short path the whole would keep the draining
+    /// phase going to its end, for a tenth of the rate.
     fn is_drained(&self, event: &Event) -> bool {
         let pipe = self.model.flight(1.0).unwrap_or(0);
         let in_flight = event.ack.prior_in_flight.midpoint(event.ack.in_flight);

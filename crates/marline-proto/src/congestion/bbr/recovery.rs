@@ -6,9 +6,10 @@
 //!
 //! The gentle manner keeps a pipe's worth of window: with a burst of ten packets lost to the air,
 //! only as much may leave as is acknowledged of what is left, and the repairs wait, for which
-//! everything waits that is delivered in order. What overflowed a queue stood beyond the pipe. Where no queue
-//! stands nothing overflowed one, and two pipes are left: with one, a few acknowledgements lost to the same air
-//! stop the path. What is lost before anything was measured, such as the first questions, leaves the first window.
+//! everything waits that is delivered in order. What overflowed a queue stood beyond the pipe.
+//! Where no queue stands nothing overflowed one, and two pipes are left: with one, a few
+//! acknowledgements lost to the same air stop the path. What is lost before anything was measured,
+//! such as the first questions, leaves the first window.
 
 use marline_base::Instant;
 

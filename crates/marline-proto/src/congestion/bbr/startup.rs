@@ -12,8 +12,8 @@ pub(super) const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
 /// §4.3.2.2: bandwidth that grows by less than a quarter in a round ...
 const GROWTH: f64 = 1.25;
 
-/// ... and does so so many times in a row has reached the pipe's: three as the draft says, five to
-/// be sure where random delays make a round look poor.
+/// ... and does so this number of times in a row has reached the pipe's: three as the draft says,
+/// five to be sure where random delays make a round look poor.
 const fn rounds(manner: Manner) -> u32 {
     match manner {
         Manner::FourPackets => 3,
@@ -21,20 +21,21 @@ const fn rounds(manner: Manner) -> u32 {
     }
 }
 
-/// A round overruns the queue if more than one byte in so many of it is lost, and so many
+/// A round overruns the queue if more than one byte in [`OVERRUN`] is lost, and [`OVERFULL`]
 /// bandwidth-delay products were in flight.
 const OVERRUN: u64 = 8;
 const OVERFULL: f64 = 1.25;
 
-/// Of a round that loses more than one byte in so many in this way, no other is needed. One that does with less in
-/// flight counts, too: where the buffer is short for the round trip, what is sent again in bursts overruns it.
+/// Of a round that loses more than one byte in [`FLOODED`] in this way, no other is needed. One
+/// that does with less in flight counts, too: where the buffer is short for the round trip, what is
+/// sent again in bursts overruns it.
 const FLOODED: u64 = 4;
 
 /// Packets that must be lost for either: among a few, as many may be lost at random.
 const LEAST_LOST: u64 = 48;
 
-/// A round found a queue if so many packets or more brought a round-trip time, and all of them exceeded the smallest by
-/// this part of it, and by so long.
+/// A round found a queue if this number of packets or more brought a round-trip time, and all of
+/// them exceeded the smallest by this part of it, and by this time.
 const LEAST_SAMPLES: u32 = 16;
 const QUEUED: u32 = 2;
 const LEAST_QUEUE: Duration = Duration::from_millis(5);
@@ -71,7 +72,7 @@ impl Round {
         self.overfull && self.samples >= LEAST_SAMPLES && beyond > LEAST_QUEUE.max(min_rtt / QUEUED)
     }
 
-    /// Did it lose more than one byte in so many?
+    /// Did it lose more than one byte in `many`?
     fn lost_one_in(&self, many: u64, mtu: u64) -> bool {
         let all = self.acked.saturating_add(self.lost);
         self.lost >= LEAST_LOST * mtu && self.lost.saturating_mul(many) > all
@@ -109,10 +110,11 @@ impl FullPipe {
         self.left == 0
     }
 
-    /// §4.3.2.2 `BBRCheckFullPipe`. A sample that is app-limited, or none at all, says nothing, unless the round overran
-    /// the queue, stood in it from beginning to end or lost a quarter: then it was the path that took no more. A stream whose
-    /// receiver waits for what was lost is app-limited just because of that, and one that a scheduler spreads
-    /// over several paths because of the scheduler.
+    /// §4.3.2.2 `BBRCheckFullPipe`. A sample that is app-limited, or none at all, says nothing,
+    /// unless the round overran the queue, stood in it from beginning to end or lost a quarter:
+    /// then it was the path that took no more. A stream whose receiver waits for what was lost is
+    /// app-limited just because of that, and one that a scheduler spreads over several paths
+    /// because of the scheduler.
     fn check(&mut self, event: &Event, model: &Model, overfull: bool, mtu: u64) {
         if self.filled() {
             return;

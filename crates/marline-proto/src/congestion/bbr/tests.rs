@@ -252,7 +252,7 @@ fn probing_in(manner: Manner, gain: f64) -> Bbr {
     bbr
 }
 
-/// The gain after an acknowledgement at `now` that found so many bytes in flight.
+/// The gain after an acknowledgement at `now` that found this number of bytes in flight.
 fn gain_after(bbr: &mut Bbr, now: Instant, prior_in_flight: u64) -> f64 {
     let mut ack = ack(
         MTU,

@@ -26,6 +26,19 @@
 //! credit back when the receiver's application has read it. So the receiver holds at most the
 //! flow's window, and as much again for repair symbols and the one unit that is being rebuilt. The
 //! numbers of units that are not settled lie within `max_units` of each other.
+//!
+//! # Decisions
+//!
+//! * Because the receiver decides, and repeats its report until the sender has it, both sides tell
+//!   their applications the same, whatever crossed on the way. Deadlines are judged by the
+//!   receiver's clock, which the sender learns as NTP does: from the quickest packet each way.
+//! * A unit is cut once, into equal symbols, but travels as ranges of its bytes, so that a path
+//!   with smaller datagrams can still carry it. What was lost is not sent again while repair
+//!   symbols that arrived or are in flight make up for it; if a random code fails to decode, the
+//!   receiver says so.
+//! * A block is dropped at its deadline, not before: whether it can still be in time is for the
+//!   scheduler to judge, by refusing it. Schedulers that place packet by packet therefore lose most
+//!   blocks of a flow that asks for more than the paths carry.
 
 mod arriving;
 mod assembly;

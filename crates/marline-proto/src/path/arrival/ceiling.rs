@@ -1,8 +1,8 @@
 //! When do packets arrive at the latest, whatever is expected of the next one?
 //!
-//! A forecast follows the delay, and how wrong it was says how far the next packet may be from it, either way. Where
-//! delay only wanders between bounds, a path that is quick now may become much slower and a slow one hardly: that
-//! is to be seen over a longer time only.
+//! A forecast follows the delay, and how wrong it was says how far the next packet may be from it,
+//! either way. Where delay only wanders between bounds, a path that is quick now may become much
+//! slower and a slow one hardly: that is to be seen over a longer time only.
 
 use super::Upper;
 
@@ -12,9 +12,10 @@ const MEMORY: f64 = 1_024.0;
 const DEVIATION: f64 = 128.0;
 /// Steps of the percentile in a mean deviation: it is to last for longer than a delay is held.
 const STEPS: f64 = 200.0;
-/// Of delay that is drawn evenly or by a normal law, the percentile is no more than so many mean deviations, and no
-/// less than one. Steps of the mean beyond that would be those of a stall, whose few packets may take seconds: it would
-/// be all that is seen, for long. Before there was any jitter, this (µs) is as much as it may be.
+/// Of delay that is drawn evenly or by a normal law, the percentile is no more than this number of
+/// mean deviations, and no less than one. Steps of the mean beyond that would be those of a stall,
+/// whose few packets may take seconds: it would be all that is seen, for long. Before there was any
+/// jitter, this (µs) is as much as it may be.
 const STALE: f64 = 2.5;
 const LEAST: f64 = 1e3;
 
@@ -70,7 +71,7 @@ mod tests {
             let mut ceiling = Ceiling::default();
             let (mut delay, mut told) = (0.0, Vec::new());
             for n in 0..100_000 {
-                // 20 to 100 ms, for so many packets each.
+                // 20 to 100 ms, for the same number of packets each.
                 if n % hold == 0 {
                     delay = 20e3 + 80e3 * rng.uniform();
                 }

@@ -1,22 +1,22 @@
-//! What a path's packets tell in the order in which they left: how long each waits, once it
+//! What a path's packets show in the order in which they left: how long each waits, once it
 //! arrived, for those before it, and how long the bottleneck serves one.
 
 use alloc::boxed::Box;
 
-/// Packets remembered; one that comes later than so many after it is not waited for.
+/// Packets remembered; one that comes later than this number after it is not waited for.
 const WINDOW: usize = 128;
 /// Weight of a packet in the mean wait.
 const WAIT_GAIN: f64 = 1.0 / 64.0;
 /// Packets over which service times are averaged, at least.
 const SERVED: f64 = 256.0;
-/// Where delay is drawn anew for each packet, gaps between arrivals vary by far more than a service
-/// time, and only the mean of many says something: of so many times more at most.
+/// Where delay is drawn again for each packet, gaps between arrivals vary by far more than a
+/// service time, and only the mean of many says something: of at most this many times more.
 const NOISY: f64 = 4.0;
 
-/// Bytes around a datagram on its way: of IP (20), UDP (8), QUIC (14) and its seal (16). Service times are
-/// learnt from whole packets; a small one takes longer than its share of that.
+/// Bytes around a datagram on its way: of IP (20), UDP (8), QUIC (14) and its seal (16). Service
+/// times are learnt from whole packets; a small one takes longer than its share of that.
 const HEAD: f64 = 58.0;
-/// A path that is thought to be so much quicker than before is learnt anew.
+/// A path that is thought to be quicker than before by this factor is learnt again.
 const QUICKER: f64 = 0.8;
 
 /// A packet that arrived.
@@ -41,9 +41,9 @@ pub(super) struct Succession {
     frontier: i64,
     /// Mean wait (µs).
     wait: f64,
-    /// Mean time from one packet to the next that stood behind it, and its mean deviation (µs); mean
-    /// size of these packets (bytes). Each apart, or a small packet that came late would count for
-    /// as many large ones.
+    /// Mean time from one packet to the next that stood behind it, and its mean deviation (µs);
+    /// mean size of these packets (bytes). Each apart, or a small packet that came late would count
+    /// for as many large ones.
     gap: f64,
     deviation: f64,
     size: f64,
@@ -109,7 +109,7 @@ impl Succession {
     }
 
     /// The path is thought to serve a byte in this time (µs). Packets that stood in a queue only by
-    /// a rate that was far too low tell when they were sent, not how they were served.
+    /// a rate that was far too low show when they were sent, not how they were served.
     pub(super) fn rely_on(&mut self, given: f64) {
         if given < QUICKER * self.basis {
             (self.served, self.deviation) = (0.0, 0.0);

@@ -113,7 +113,7 @@ fn independent_jitter_is_met_with_a_long_memory_and_an_honest_upper_end() {
 
 #[test]
 fn held_steps_are_followed_by_a_short_memory() {
-    // A delay that is drawn anew every second and holds: ±20 ms.
+    // A delay that is drawn again every second and holds: ±20 ms.
     let delay = |now: Instant| {
         let mut rng = Rng::new(9).stream("steps");
         let mut value = 0;
@@ -173,8 +173,8 @@ fn service_times_are_learnt_where_the_rate_is_only_a_maximum() {
     assert!((known - free).abs() < 1_000, "{known} and {free}");
 }
 
-/// A path begins as one of 1 Mb/s and turns out to have ten: what was counted as served in sequence at the first
-/// rate is gone long ago, and later packets, one every 2 ms, stand behind nothing.
+/// A path begins as one of 1 Mb/s and turns out to have ten: what was counted as served in sequence
+/// at the first rate is gone long ago, and later packets, one every 2 ms, stand behind nothing.
 #[test]
 fn a_rate_that_was_too_low_leaves_no_queue_behind() {
     let mut model = ArrivalModel::default();
@@ -194,7 +194,7 @@ fn a_rate_that_was_too_low_leaves_no_queue_behind() {
         };
         model.on_arrival(at, landing);
     }
-    // Taken for queued they would tell a service time of 2 ms.
+    // Taken for queued they would show a service time of 2 ms.
     let service = 1_250.0 * model.succession.service(0.8);
     assert!((service - 1_000.0).abs() < 10.0, "{service} µs");
 }
@@ -243,7 +243,8 @@ fn feedback_is_due_after_the_path_the_wait_and_the_way_back() {
 fn packets_that_nobody_acknowledges_stand_in_the_queue_like_others() {
     let rate = Rate::from_mbps(10);
     let queue = |acks: u32| {
-        // Packets come a little faster than the link takes them, which shows how long it takes for one.
+        // Packets come a little faster than the link takes them, which shows how long it takes for
+        // one.
         let (mut model, _) = follow(Duration::from_micros(950), rate, |_| {
             Duration::from_millis(30)
         });
@@ -261,7 +262,7 @@ fn packets_that_nobody_acknowledges_stand_in_the_queue_like_others() {
 #[test]
 fn acknowledgements_alone_keep_no_path_busy() {
     let mut model = ArrivalModel::default();
-    // Nobody knows the rate of a path that carries nothing else.
+    // The rate of a path that carries nothing else is not known.
     let guess = Rate::from_kbps(10);
     for n in 0..1_000 {
         model.on_sent_beside(Instant::from_millis(n), 30, guess);

@@ -1,11 +1,13 @@
 //! Packets that overtake each other make what one round trip delivers a matter of luck.
 //!
-//! Of what arrives within an interval, some left before it began and was held up, and some left after the others and was
-//! lucky. Where packets keep their order, both come out of one queue; where delay is drawn anew for each, their
-//! numbers vary by chance, and a windowed maximum keeps the luckiest: 9.9 of 8 Mb/s with round trips of 60±20 ms. While
-//! the application limits, that maximum does not age, and a queue grows that nobody believes in. The longer
-//! the interval, the less its ends matter, so a sample of a flow that is limited so begins as long ago as it takes. A
-//! flow that fills the path has the draft's: its maximum ages, and its probes last for one round trip.
+//! Of what arrives within an interval, some left before it began and was held up, and some left
+//! after the others and was lucky. Where packets keep their order, both come out of one queue;
+//! where delay is drawn again for each, their numbers vary by chance, and a windowed maximum keeps
+//! the luckiest: 9.9 of 8 Mb/s with round trips of 60±20 ms. While the application limits, that
+//! maximum does not age, and a queue grows that no estimate shows. The longer the interval, the
+//! less its ends matter, so a sample of a flow that is limited so begins as long ago as it takes. A
+//! flow that fills the path has the draft's: its maximum ages, and its probes last for one round
+//! trip.
 
 use alloc::collections::VecDeque;
 
@@ -13,7 +15,7 @@ use marline_base::{Duration, Instant};
 
 use super::DeliverySnapshot;
 
-/// A sample takes so many times as long as packets are overtaken.
+/// A sample takes this many times as long as packets are overtaken.
 const SPAN: u32 = 4;
 /// Snapshots that are kept for that time.
 const KEPT: usize = 32;
@@ -65,7 +67,8 @@ impl Overtaking {
         }
     }
 
-    /// Where a sample begins that would begin at `state`: earlier, if the application limited any of what is remembered.
+    /// Where a sample begins that would begin at `state`: earlier, if the application limited any
+    /// of what is remembered.
     pub(super) fn beginning(&self, state: DeliverySnapshot) -> DeliverySnapshot {
         let app_limited = state.app_limited || self.past.iter().any(|s| s.app_limited);
         match self.past.front() {
@@ -86,12 +89,12 @@ mod tests {
 
     use crate::path::delivery::DeliverySampler;
 
-    /// The samples (Mb/s, and are they bounds from below) of 5 s with a packet of 1000 bytes every millisecond, heard of
-    /// after 30 to 30 + `jitter` ms.
+    /// The samples (Mb/s, and are they bounds from below) of 5 s with a packet of 1000 bytes every
+    /// millisecond, acknowledged after 30 to 30 + `jitter` ms.
     fn samples(jitter: f64, app_limited: bool) -> Vec<(f64, bool)> {
         let mut rng = Rng::new(1);
         let at = |ms: f64| Instant::from_nanos((1e6 * ms) as u64);
-        // Sent first, or heard of.
+        // Sent first, or acknowledged.
         let mut events: Vec<(Instant, u64, bool)> = Vec::new();
         for number in 0..5_000 {
             let sent = number as f64;

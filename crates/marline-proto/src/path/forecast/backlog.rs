@@ -50,7 +50,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Exactly so many bits.
+    /// Exactly this number of bits.
     pub fn known(bits: f64) -> Self {
         let bits = if bits > 0.0 { bits } else { 0.0 };
         Self {
@@ -60,7 +60,7 @@ impl Backlog {
 
     /// What is left at `now` of batches (in the order of their coming) whose service began at
     /// `since`, if the capacity since then is normal with this mean and deviation (bit/s): the
-    /// convolution with the slot that nobody has seen.
+    /// convolution with the slot that was not observed.
     pub fn unseen(batches: &[Batch], since: f64, now: f64, mean: f64, sd: f64) -> Self {
         let sent: f64 = batches.iter().map(|b| b.bits).sum();
         // Also for NaN.

@@ -10,7 +10,7 @@ const MOST_AHEAD: usize = 32;
 const SPREAD: f64 = 400.0;
 /// Share of a memory's score that stays when a sample is added: it sums the last 60 or so.
 const SCORE: f64 = 59.0 / 60.0;
-/// So much better (natural logarithm of a likelihood) a quicker memory must be to be preferred.
+/// By how much (natural logarithm of a likelihood) a quicker memory must be better to be preferred.
 const MARGIN: f64 = 0.5;
 /// Relative deviation that is assumed of the first sample.
 const FIRST: f64 = 0.25;
@@ -52,7 +52,7 @@ impl Bank {
         }
     }
 
-    /// Makes the forecasts for the sample that comes so many after the newest, from the next on.
+    /// Makes the forecasts for the sample that comes `ahead` after the newest, from the next on.
     pub fn look(&mut self, ahead: usize) {
         self.ahead = ahead.clamp(1, MOST_AHEAD);
     }

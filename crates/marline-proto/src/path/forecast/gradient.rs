@@ -1,8 +1,8 @@
 //! Capacity from the growth of round-trip times (HOP eq. 10–16), as the paper measures it.
 //!
-//! The printed least-squares fit (16) squares the times and is a time itself; the slope of a line is
-//! Σ(t−t̄)(τ−τ̄)/Σ(t−t̄)². And a true burst has one sending time for all packets, where (15) and (16)
-//! are 0/0: then the departures' own line over the packets' numbers gives L/C.
+//! The printed least-squares fit (16) squares the times and is a time itself; the slope of a line
+//! is Σ(t−t̄)(τ−τ̄)/Σ(t−t̄)². And a true burst has one sending time for all packets, where (15) and
+//! (16) are 0/0: then the departures' own line over the packets' numbers gives L/C.
 
 /// A packet of a burst as the sender saw it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +28,8 @@ pub fn by_round_trips(echoes: &[Echo]) -> Option<f64> {
     (capacity.is_finite() && capacity > 0.0).then_some(capacity)
 }
 
-/// Capacity (bit/s) from a burst's echoes by their own spacing: the inverse slope of time over bits.
+/// Capacity (bit/s) from a burst's echoes by their own spacing: the inverse slope of time over
+/// bits.
 pub fn by_departures(echoes: &[Echo]) -> Option<f64> {
     let mut bits = 0.0;
     let points = echoes.iter().map(|e| {

@@ -8,7 +8,7 @@ use super::normal::Table;
 use super::outage::erlang;
 use super::{Backlog, CapacityForecast, positive};
 
-/// What is needed to tell how likely a packet is late that is sent now as the j-th of a burst.
+/// What is needed to compute how likely a packet is late that is sent now as the j-th of a burst.
 ///
 /// It is on time if the bottleneck serves what waits there, q, and j packets within the time that
 /// the deadline leaves after propagation, W: q + jL ≤ C·W. The capacity C is what is forecast; the
@@ -162,7 +162,8 @@ impl Lateness {
         left
     }
 
-    /// What waits already, in steps of so many packets, for functions that change with `slope` a step.
+    /// What waits already, in steps of `step` packets, for functions that change with `slope` a
+    /// step.
     fn mixture(&self, step: u32, slope: f64, most: u32) -> Option<Mixture> {
         let bits = f64::from(step) * self.packet;
         let nodes = self.backlog.nodes().iter();

@@ -5,14 +5,15 @@ use alloc::vec::Vec;
 
 /// Points that an interpolation uses.
 const POINTS: usize = 8;
-/// Grid points a deviation at least. With these, interpolating Φ among [`POINTS`] is wrong by at most
-/// 2·10⁻¹⁰: Π(½ … 3½)²/8! · 10⁻⁸ · max |φ⁽⁷⁾|.
+/// Grid points a deviation at least. With these, interpolating Φ among [`POINTS`] is wrong by at
+/// most 2·10⁻¹⁰: Π(½ … 3½)²/8! · 10⁻⁸ · max |φ⁽⁷⁾|.
 const DENSE: f64 = 10.0;
 /// Grid points a unit at most.
 const FINEST: usize = 8;
 
-/// A sum Σ w·f(i + shift) over weighted shifts for i = 0, 1, …: the shifts are moved onto a grid, each as
-/// the points that interpolate there, so that f is needed once at each grid point and not once for each shift.
+/// A sum Σ w·f(i + shift) over weighted shifts for i = 0, 1, …: the shifts are moved onto a grid,
+/// each as the points that interpolate there, so that f is needed once at each grid point and not
+/// once for each shift.
 #[derive(Clone, Debug)]
 pub(super) struct Mixture {
     /// Grid points a unit.
@@ -23,8 +24,8 @@ pub(super) struct Mixture {
 }
 
 impl Mixture {
-    /// For a function that is smooth on the scale of 1/`slope` units, such as Φ(`slope`·x). `None` if its
-    /// values at `most` + 1 places are had as soon without.
+    /// For a function that is smooth on the scale of 1/`slope` units, such as Φ(`slope`·x). `None`
+    /// if its values at `most` + 1 places are had as soon without.
     pub(super) fn new(
         shifts: impl Iterator<Item = (f64, f64)> + Clone,
         slope: f64,
@@ -61,12 +62,14 @@ impl Mixture {
         })
     }
 
-    /// The sums for i = 0 to `most`. `add` adds to values that are 0 those of f at a place, one unit behind it, and so on.
+    /// The sums for i = 0 to `most`. `add` adds to values that are 0 those of f at a place, one
+    /// unit behind it, and so on.
     pub(super) fn sums(&self, most: usize, add: impl Fn(&mut [f64], f64)) -> Vec<f64> {
         let mut sums = vec![0.0; most + 1];
         let columns = self.weights.len().div_ceil(self.per);
         let mut values = vec![0.0; most + 1 + columns];
-        // All points of the grid that lie equally between units: their values are one run for each weight.
+        // All points of the grid that lie equally between units: their values are one run for each
+        // weight.
         for phase in 0..self.per {
             values.fill(0.0);
             add(&mut values, (self.first + phase as f64) / self.per as f64);

@@ -8,7 +8,7 @@
 //! | [`gradient`] | capacity from the growth of round-trip times, as the paper measures it |
 //! | [`Kalman`] | the paper's adaptive filter with its step and outage modes |
 //! | [`Bank`] | several memories at once, each judged on the horizon at which it is used |
-//! | [`Persistence`] | how well the last glimpse tells what follows it |
+//! | [`Persistence`] | how well the last glimpse predicts what follows it |
 //! | [`Backlog`] | what stands at the bottleneck, as far as can be known |
 //! | [`Lateness`] | the probability that a packet is late |
 //! | [`Calibration`] | promised probabilities against what happened |
@@ -53,8 +53,8 @@ pub struct CapacityForecast {
     pub sd: f64,
     /// Probability that the path falls into an outage instead, 0..=1.
     pub outage: f64,
-    /// Capacity is in an outage or a fall: exponential with mean [`CapacityForecast::mean`] in each slot
-    /// (HOP §V-C, before VI), instead of normal.
+    /// Capacity is in an outage or a fall: exponential with mean [`CapacityForecast::mean`] in each
+    /// slot (HOP §V-C, before VI), instead of normal.
     pub falling: bool,
 }
 

@@ -33,8 +33,8 @@ pub fn quantile(p: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The value that a normal variable exceeds with probability `tail`, which is taken for one from 1e−12 to 0.5; within
-/// 1e−8 (Acklam's rational functions), and many times as fast as [`quantile`].
+/// The value that a normal variable exceeds with probability `tail`, which is taken for one from
+/// 1e−12 to 0.5; within 1e−8 (Acklam's rational functions), and many times as fast as [`quantile`].
 pub fn score(tail: f64) -> f64 {
     const A: [f64; 6] = [
         -39.696_830_286_653_76,

@@ -1,4 +1,4 @@
-//! How well the last glimpse of a capacity tells what follows it.
+//! How well the last glimpse of a capacity predicts what follows it.
 
 /// Observations that are remembered.
 const MEMORY: f64 = 200.0;
@@ -10,10 +10,10 @@ const ASSUMED: f64 = 0.95;
 /// The linear relation between the capacity in a short stretch and that in the stretch which
 /// follows it unseen, both as deviations from the forecast in units of its spread.
 ///
-/// Just before a block is sent the sender has seen a glimpse of the capacity, and what stands at the
-/// bottleneck depends on the capacity since. If it is constant for longer than that, the glimpse
-/// tells it exactly; if it is drawn anew in between, not at all. Which of the two, or how much of
-/// each, is learnt, because nobody can know how a link's capacity comes about.
+/// Just before a block is sent the sender has seen a glimpse of the capacity, and what stands at
+/// the bottleneck depends on the capacity since. If it is constant for longer than that, the
+/// glimpse predicts it exactly; if it is drawn again in between, not at all. Which of the two, or
+/// how much of each, is learnt, because nobody can know how a link's capacity comes about.
 #[derive(Clone, Copy, Debug)]
 pub struct Persistence {
     observations: f64,

@@ -56,8 +56,8 @@ impl ServiceMeter {
     /// A packet of `bits` came to the bottleneck at `came` and had left it at `left` (seconds), in
     /// the order of departure. One that seems to leave before its predecessor is left out.
     pub fn on_departure(&mut self, came: f64, left: f64, bits: f64) {
-        // Seen together with its predecessor, which it followed through the bottleneck: it was served
-        // in the same time, as far as anybody can tell.
+        // Seen together with its predecessor, which it followed through the bottleneck: it was
+        // served in the same time, as far as can be known.
         if left == self.last && came < left && bits > 0.0 {
             if let Some(piece) = self.pieces.back_mut().filter(|piece| piece.to == left) {
                 piece.bits += bits;
@@ -92,7 +92,7 @@ impl ServiceMeter {
     }
 
     /// A packet that left at `left` cannot be measured, because it is not known when its service
-    /// began: its predecessor was lost, or its own waiting time is in doubt.
+    /// began: its predecessor was lost, or its own waiting time is uncertain.
     pub fn skip(&mut self, left: f64) {
         if left > self.last {
             self.last = left;

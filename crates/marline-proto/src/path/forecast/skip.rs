@@ -7,19 +7,20 @@ use alloc::vec::Vec;
 use super::{Backlog, Bank, Batch, CapacityForecast, Kalman, Persistence, ServiceMeter};
 use crate::path::least::Least;
 
-/// A sample needs so much of a block's interval in which the bottleneck was at work.
+/// A sample needs this part of a block's interval in which the bottleneck was at work.
 const SEEN: f64 = 0.02;
-/// A glimpse is at most so much of a block's interval, and needs as much as a sample.
+/// A glimpse is at most this part of a block's interval, and needs as much as a sample.
 const GLIMPSE: f64 = 0.25;
-/// So many intervals must something have waited, beyond those in which nothing can be known, before silence says that the
-/// path carries nothing: the last packet of a block may just be lost, which takes some time to notice.
+/// For this number of intervals something must have waited, beyond those in which nothing can be
+/// known, before silence says that the path carries nothing: the last packet of a block may just be
+/// lost, which takes some time to notice.
 const SILENT: f64 = 2.0;
 /// Whole intervals until what happened is known, at most: blocks every 2 ms over satellites.
 const MOST_BEHIND: f64 = 512.0;
-/// The least delay of news about departures is that of the last one or two windows of so many seconds: a route may
-/// become longer at any time.
+/// The least delay of reports of departures is that of the last one or two windows of this many
+/// seconds: a route may become longer at any time.
 const LATELY: f64 = 0.5;
-/// Batches that are told apart; more are joined.
+/// Batches that are kept apart; more are joined.
 const MOST_BATCHES: usize = 256;
 /// Backlogs whose capacity is not known yet. The oldest is dropped, and nothing is learnt from it.
 const MOST_PENDING: usize = 64;
@@ -31,13 +32,14 @@ pub enum Memory {
     Bank(Box<Bank>),
     /// The paper's filter.
     Kalman(Kalman),
-    /// Nothing is estimated: the truth, for experiments that tell estimation from scheduling.
+    /// Nothing is estimated: the truth, for experiments that separate estimation from scheduling.
     Given(CapacityForecast),
 }
 
 impl Memory {
-    /// A bank; how far ahead it looks follows from how late departures are heard of. At first between the newest whole
-    /// interval and the one that is planned lies one that is not known yet.
+    /// A bank; how far ahead it looks follows from how late departures are reported. At first
+    /// between the newest whole interval and the one that is planned lies one that is not known
+    /// yet.
     pub fn bank() -> Self {
         Self::Bank(Box::new(Bank::new(2)))
     }
@@ -54,19 +56,19 @@ pub struct Skip {
     persistence: Persistence,
     /// What is not known to have left, in the order of sending.
     batches: Vec<Batch>,
-    /// Least time from a departure until it is heard of, and when something was heard last.
+    /// Least time from a departure until it is reported, and when the last report came.
     lag: Least<f64, f64>,
     heard: f64,
     /// Until when departures are known, beyond what was measured.
     progress: f64,
     pending: VecDeque<Unseen>,
-    /// Something was lost: the next departure does not tell what it took.
+    /// Something was lost: the next departure does not show how long it took.
     gap: bool,
-    /// Departures are known but for a constant.
+    /// Departures are known except for a constant.
     relative: bool,
 }
 
-/// A stretch of time in which nobody sees the capacity.
+/// A stretch of time in which the capacity is not observed.
 #[derive(Clone, Copy, Debug)]
 struct Unseen {
     from: f64,
@@ -77,7 +79,7 @@ struct Unseen {
 }
 
 impl Skip {
-    /// An estimator of a path of which nothing is known.
+    /// An estimator of a path about which nothing is known.
     pub fn new(memory: Memory) -> Self {
         Self {
             meter: ServiceMeter::new(),
@@ -93,9 +95,9 @@ impl Skip {
         }
     }
 
-    /// The same where departures are known but for a constant, as from arrivals less the least that a
-    /// packet took. Then a packet that came to an idle bottleneck seems to take no time, and is not
-    /// measured.
+    /// The same where departures are known except for a constant, as from arrivals less the least
+    /// that a packet took. Then a packet that came to an idle bottleneck seems to take no time, and
+    /// is not measured.
     pub fn relative(memory: Memory) -> Self {
         Self {
             relative: true,
@@ -112,8 +114,8 @@ impl Skip {
         }
     }
 
-    /// At `heard` it became known that a packet that came at `came` had left at `left`. In the order
-    /// of departure.
+    /// At `heard` it became known that a packet that came at `came` had left at `left`. In the
+    /// order of departure.
     pub fn on_departure(&mut self, heard: f64, came: f64, left: f64, bits: f64) {
         self.measure(heard, came, left, bits);
         self.on_gone(came, bits);
@@ -129,8 +131,9 @@ impl Skip {
         self.hear(heard, left);
     }
 
-    /// The same of a stretch in which `bits` were served without a pause, where single packets tell
-    /// nothing: at `heard` it became known that one had left at `first` and, after them, one at `last`.
+    /// The same of a stretch in which `bits` were served without a pause, where single packets show
+    /// nothing: at `heard` it became known that one had left at `first` and, after them, one at
+    /// `last`.
     pub fn on_stretch(&mut self, heard: f64, first: f64, last: f64, bits: f64) {
         self.gap = false;
         self.meter.skip(first);
@@ -147,26 +150,28 @@ impl Skip {
         self.heard = self.heard.max(heard);
     }
 
-    /// All has left the bottleneck that was to leave until then, although it cannot be measured yet.
+    /// All has left the bottleneck that was to leave until then, although it cannot be measured
+    /// yet.
     pub fn on_progress(&mut self, left: f64) {
         self.progress = self.progress.max(left);
     }
 
     /// A packet that came at `came` does not wait any more.
     pub fn on_gone(&mut self, came: f64, bits: f64) {
-        // First in, first out: what came before has left, or was lost, whether heard of or not.
+        // First in, first out: what came before has left, or was lost, whether reported or not.
         let older = self.batches.partition_point(|batch| batch.came < came);
         self.batches.drain(..older);
         self.forget(came, bits);
     }
 
-    /// A packet that came at `came` was lost, or its departure cannot be told.
+    /// A packet that came at `came` was lost, or its departure is not known.
     pub fn on_lost(&mut self, came: f64, bits: f64) {
         self.interrupt();
         self.forget(came, bits);
     }
 
-    /// The next departure does not tell what it took, because of something before it nothing is known.
+    /// The next departure does not show how long it took, because of something before it nothing is
+    /// known.
     pub fn interrupt(&mut self) {
         self.gap = true;
     }
@@ -191,8 +196,8 @@ impl Skip {
         let silent = || {
             let long = from - SILENT * every;
             let waits = self.batches.first().is_some_and(|batch| batch.came < long);
-            // A path of which nothing is known is not known to carry nothing. Nor is one that is still heard of: its
-            // way became longer.
+            // A path about which nothing is known is not known to carry nothing. Nor is one that
+            // still reports: its way became longer.
             let known = self.forecast(every).is_some() && self.heard < now - SILENT * every;
             known && waits && self.meter.last().is_some_and(|last| last < from)
         };
@@ -242,11 +247,11 @@ impl Skip {
         }
     }
 
-    /// Bits that came before `at` and will wait at the bottleneck still at `at`, by what is known at
-    /// `now`. Blocks come `every` seconds.
+    /// Bits that came before `at` and will wait at the bottleneck still at `at`, by what is known
+    /// at `now`. Blocks come `every` seconds.
     ///
-    /// Between the last departure heard of and `at` nobody has seen the capacity. It is the forecast,
-    /// corrected by the last glimpse as far as glimpses have told what follows them.
+    /// Between the last departure reported and `at` the capacity was not observed. It is the
+    /// forecast, corrected by the last glimpse as far as glimpses have predicted what follows them.
     pub fn backlog(&self, at: f64, now: f64, every: f64) -> Backlog {
         let older = self.before(at);
         let Some(unseen) = self.unseen(at, now, every) else {
@@ -283,7 +288,7 @@ impl Skip {
         let forecast = self.forecast(every)?;
         let known = self.lag.get().map_or(oldest, |lag| now - lag);
         let near = known - GLIMPSE * every;
-        // Without a departure for long it is not the capacity that is in doubt but the link.
+        // Without a departure for long it is not the capacity that is uncertain but the link.
         let last = self.meter.last().unwrap_or(oldest).max(self.progress);
         let glimpsed = self.meter.over((at - every).max(near), known);
         let glimpse = glimpsed.capacity(0.5 * SEEN * every);
@@ -322,8 +327,9 @@ mod tests {
 
     const EVERY: f64 = 25e-3;
 
-    /// Bursts of 60 packets of 12 000 bit every 25 ms over capacities that change with the slot; what
-    /// left is heard of 25 ms later. Calls `look` at each block with the capacity of the slot before.
+    /// Bursts of 60 packets of 12 000 bit every 25 ms over capacities that change with the slot;
+    /// what left is reported 25 ms later. Calls `look` at each block with the capacity of the slot
+    /// before.
     fn run(capacities: &[f64], memory: Memory, mut look: impl FnMut(usize, &mut Skip, f64)) {
         let mut skip = Skip::new(memory);
         let mut free = 0.0_f64;
@@ -394,8 +400,8 @@ mod tests {
     #[test]
     fn a_lost_last_packet_is_no_outage() {
         let mut skip = Skip::relative(Memory::bank());
-        // Blocks of four packets every 25 ms, 10 ms on their way; of the second block the last is lost, which is noticed
-        // 80 ms later.
+        // Blocks of four packets every 25 ms, 10 ms on their way; of the second block the last is
+        // lost, which is noticed 80 ms later.
         for block in 0..6 {
             let at = f64::from(block) * EVERY;
             skip.on_block(at, EVERY);
@@ -410,7 +416,7 @@ mod tests {
                 skip.on_departure(left + 20e-3, at, left, 12_000.0);
             }
         }
-        // Of a path of which nothing was ever heard nothing is known, however long.
+        // Of a path that never reported anything nothing is known, however long.
         let mut unknown = Skip::relative(Memory::bank());
         unknown.on_sent(0.0, 12_000.0);
         for block in 1..40 {
@@ -427,7 +433,7 @@ mod tests {
         skip.on_lost(0.0, 12_000.0);
         skip.on_lost(0.0, 12_000.0);
         assert_eq!(skip.batches.len(), 1);
-        // A later departure tells that all before it are gone.
+        // A later departure shows that all before it are gone.
         skip.on_sent(2e-3, 12_000.0);
         skip.on_departure(30e-3, 2e-3, 5e-3, 12_000.0);
         assert!(skip.batches.is_empty());

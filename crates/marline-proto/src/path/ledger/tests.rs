@@ -29,7 +29,7 @@ fn a_packet_that_came_very_late_teaches_to_wait_as_long() {
     assert_eq!(ledger.detect_lost(at(690), &rtt).len(), 1);
 }
 
-/// Sends packets until so many are known to have arrived in order.
+/// Sends packets until this number is known to have arrived in order.
 fn orderly(ledger: &mut Ledger, count: u64) {
     let first = ledger.next_number();
     (first..first + count).for_each(|ms| send(ledger, ms));
@@ -76,7 +76,7 @@ fn one_that_does_so_no_longer_gets_three_packets_time_again() {
     );
     ledger.on_ack(at(1_130), &[n + 6..=n + 6]).unwrap();
     assert_eq!(ledger.detect_lost(at(1_130), &rtt).len(), 1, "by three");
-    // What is too late now was sent after the doubt only if it left since.
+    // What is too late now was sent after the suspicion only if it left since.
     assert!(ledger.on_ack(at(1_140), &[n + 3..=n + 3]).unwrap()[0].spurious);
     assert!(ledger.reordering.is_none());
     send(&mut ledger, 1_200);
@@ -107,7 +107,7 @@ fn packets_that_are_always_overtaken_are_not_lost_for_ever() {
             && at == ms
         {
             arrivals.pop_first();
-            // What was forgotten is acknowledged in vain.
+            // To acknowledge what was forgotten changes nothing.
             let settled = ledger.on_ack(now, &[number..=number]).unwrap();
             spurious += settled.iter().filter(|p| p.spurious).count();
         }

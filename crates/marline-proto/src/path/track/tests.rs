@@ -21,7 +21,8 @@ fn new_path() -> Path {
     Path::new(Instant::ZERO, PathId(0), &params, controller)
 }
 
-/// Such a one on which a packet left every 2 ms from the beginning on, 40 in all, and 30 have been acknowledged.
+/// Such a one on which a packet left every 2 ms from the beginning on, 40 in all, and 30 have been
+/// acknowledged.
 fn path() -> Path {
     let mut path = new_path();
     for n in 0..40 {
@@ -54,7 +55,7 @@ fn what_should_have_arrived_is_missing_and_a_burst_goes_on() {
     let due_us = |number: u64| (2 * number + 10) * 1_000 + margin.as_micros() as u64;
     assert_eq!(path.missing(30, due_us(30) - 100), 0);
     assert_eq!(path.missing(30, due_us(30) + 100), 1);
-    // Two in a row are a burst, which takes two more that nobody can miss yet.
+    // Two in a row are a burst, which takes two more that cannot be missed yet.
     assert_eq!(path.missing(30, due_us(31) + 100), 4);
     assert_eq!(path.missing(30, due_us(33) + 100), 6);
     // No more than have left, and none twice.
@@ -85,7 +86,7 @@ fn a_window_that_nobody_filled_promises_no_more_than_is_asked() {
     assert_eq!(path.rate(), Rate::from_kbps(400), "its capacity is known");
 }
 
-/// Ten packets leave at once, as many as may, and are heard of after 20 ms.
+/// Ten packets leave at once, as many as may, and are acknowledged after 20 ms.
 fn fill_window(path: &mut Path, at: Instant) {
     let first = path.ledger.next_number();
     for _ in 0..10 {

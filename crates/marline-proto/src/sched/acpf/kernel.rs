@@ -28,7 +28,7 @@ impl Kernel {
     }
 
     pub(super) fn on_scheduled(&mut self, paths: &[PathView], queue: f64) {
-        // A path that is gone begins anew.
+        // A path that is gone begins again.
         self.fractions
             .retain(|(id, _)| paths.iter().any(|p| p.id == *id));
         for path in paths {

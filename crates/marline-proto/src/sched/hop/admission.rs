@@ -17,7 +17,8 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// The block with all that leaves before it. It is on time only if that is there by its deadline, too.
+    /// The block with all that leaves before it. It is on time only if that is there by its
+    /// deadline, too.
     pub(super) fn with_ahead(&self) -> Block {
         self.block.after(self.ahead)
     }

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-/// Blocks that are told apart at most; those that are written then count as one with the last.
+/// Most blocks that are kept apart; those that are written then count as one with the last.
 const MOST: usize = 64;
 
 /// Blocks that were taken and have not begun, the oldest first.
@@ -13,7 +13,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// A block of so many packets was taken.
+    /// A block of this number of packets was taken.
     pub(super) fn write(&mut self, id: u64, packets: u32) {
         let is_full = self.blocks.len() >= MOST;
         match self.blocks.back_mut() {

@@ -17,13 +17,14 @@ use crate::sched::{Feedback, Outcome};
 /// The least way is that of the last one or two of these: clocks drift, and routes change.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Turns what a scheduler is told of its symbols into departures from the bottleneck: an arrival on
-/// the peer's clock, less the least time that a packet took, on our clock. So a packet that waited
-/// nowhere seems to leave when it was sent.
+/// Turns what is reported to a scheduler about its symbols into departures from the bottleneck: an
+/// arrival on the peer's clock, less the least time that a packet took, on our clock. So a packet
+/// that waited nowhere seems to leave when it was sent.
 ///
 /// Where delays scatter by more than a packet's service ([`Jitter`]) the departures of a burst are
 /// instead the line through its arrivals in the order of sending, less the mean time that a packet
-/// took which waited nowhere: from the least time, and one by one, the scatter would be taken for service.
+/// took which waited nowhere: from the least time, and one by one, the scatter would be taken for
+/// service.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     pub(super) skip: Skip,
@@ -39,7 +40,7 @@ pub(super) struct Arrivals {
     ended: Option<f64>,
     /// Sum and number of the latest arrivals.
     latest: (f64, usize),
-    /// When the latest news came.
+    /// When the latest report came.
     heard: Instant,
     /// Least time there, and back, on two clocks.
     there: Least<Instant, i64>,
@@ -127,7 +128,7 @@ impl Arrivals {
         self.jitter.hold_up(self.least() as f64 * 1e-6)
     }
 
-    /// Takes what was heard of.
+    /// Takes what was reported.
     pub(super) fn digest(&mut self) {
         if self.jitter.group().is_none() {
             self.measure_each();
@@ -160,10 +161,11 @@ impl Arrivals {
         }
     }
 
-    /// Each packet tells its departure, in the order of arrival.
+    /// Each packet shows its departure, in the order of arrival.
     ///
-    /// What the first of a burst took is not known: the bottleneck may have had nothing to do before it. By the
-    /// least time it had, but where the route became longer everything seems to have waited until that is forgotten.
+    /// What the first of a burst took is not known: the bottleneck may have had nothing to do
+    /// before it. By the least time it had, but where the route became longer everything seems to
+    /// have waited until that is forgotten.
     fn measure_each(&mut self) {
         let mut news: Vec<(u64, Instant, Instant, f64, bool)> = Vec::new();
         for packet in self.flight.iter_mut() {
@@ -198,7 +200,7 @@ impl Arrivals {
         }
     }
 
-    /// The line through the packets of a burst tells what was served.
+    /// The line through the packets of a burst shows what was served.
     fn measure(&mut self, ends: bool) {
         let line = core::mem::take(&mut self.line);
         let came = if ends { self.came.take() } else { self.came };

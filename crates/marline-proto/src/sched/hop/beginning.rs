@@ -2,7 +2,8 @@
 
 use marline_base::{Duration, Instant};
 
-/// Blocks offered within so much of each other begin together: what came of one interval is asked for once.
+/// Blocks offered within this time of each other begin together: what came of one interval is asked
+/// for once.
 const TOGETHER: Duration = Duration::from_millis(2);
 
 /// The blocks that were offered or sent, by their numbers.
@@ -18,11 +19,13 @@ impl Beginning {
         self.newest.is_some_and(|(newest, _)| newest >= id)
     }
 
-    /// A block is offered; blocks come `every` seconds, as far as is known. Answers whether an interval begins with it.
+    /// A block is offered; blocks come `every` seconds, as far as is known. Answers whether an
+    /// interval begins with it.
     pub(super) fn offer(&mut self, id: u64, now: Instant, every: f64) -> bool {
         if let Some((before, at)) = self.newest {
             let gap = now.since(at);
-            // A block that was refused and is offered again, smaller, is no new one; long after, it is the next one.
+            // A block that was refused and is offered again, smaller, is no new one; long after, it
+            // is the next one.
             let again = before == id && gap.as_secs_f64() < 0.5 * every;
             // What is written nearly at once begins together, such as the pictures for two eyes.
             if gap < TOGETHER || again {

@@ -1,14 +1,16 @@
 //! Service from packets whose arrivals scatter.
 
-/// A stretch is measured when it has so many packets and lasts so many deviations of the scatter,
+/// A stretch is measured when it has this number of packets and lasts this number of deviations of
+/// the scatter,
 const PACKETS: f64 = 64.0;
 const DEVIATIONS: f64 = 5.0;
-/// or when it has so many.
+/// or when it has this number of packets.
 const MOST: f64 = 1_024.0;
-/// Fewer packets tell nothing.
+/// Fewer packets show nothing.
 const FEWEST: f64 = 4.0;
 
-/// When the first and the last packet of a stretch arrived but for the scatter, and what was served in between.
+/// When the first and the last packet of a stretch arrived except for the scatter, and what was
+/// served in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     pub(super) first: f64,
@@ -16,9 +18,9 @@ pub(super) struct Stretch {
     pub(super) bits: f64,
 }
 
-/// The line of least squares through the arrivals of packets in the order of sending, which a bottleneck
-/// serves at even distances: the paper's regression (16), over arrivals. Its slope does not
-/// take scatter for service, as the time from the first to the last arrival does.
+/// The line of least squares through the arrivals of packets in the order of sending, which a
+/// bottleneck serves at even distances: the paper's regression (16), over arrivals. Its slope does
+/// not take scatter for service, as the time from the first to the last arrival does.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     /// The first arrival, for the precision of the sums.
@@ -48,13 +50,14 @@ impl Line {
         self.sent += 1.0;
     }
 
-    /// Is it long enough where arrivals scatter by `deviation` about departures that are `gap` apart (seconds)?
+    /// Is it long enough where arrivals scatter by `deviation` about departures that are `gap`
+    /// apart (seconds)?
     pub(super) fn is_long(&self, deviation: f64, gap: f64) -> bool {
         let lasts = self.sent * gap >= DEVIATIONS * deviation;
         (self.sent >= PACKETS && lasts) || self.sent >= MOST
     }
 
-    /// What it tells; `None` if that is nothing.
+    /// What it shows; `None` if that is nothing.
     pub(super) fn stretch(&self) -> Option<Stretch> {
         let [i, ii, t, it] = self.sums.map(|sum| sum / self.seen);
         let slope = (it - i * t) / (ii - i * i);

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::Lane;
 use super::losses::Losses;
 
-/// Probabilities below this are not told apart from nothing.
+/// Probabilities below this count as zero.
 const NOTHING: f64 = 1e-12;
 
 /// Distribution of a number of packets that are on time.

@@ -9,7 +9,7 @@ use crate::sched::Feedback;
 
 /// Packets that are waited for at most; the oldest of more are given up.
 const MOST: usize = 4_096;
-/// What is not known of a packet so long after others left will not be.
+/// What is not known of a packet this long after others left will not become known.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// After such a pause another burst begins.
 pub(super) const PAUSE: Duration = Duration::from_millis(3);
@@ -19,9 +19,9 @@ pub(super) const PAUSE: Duration = Duration::from_millis(3);
 pub(super) enum State {
     /// Nothing is known.
     Open,
-    /// It arrived: by the peer's clock (µs), and when that was heard of.
+    /// It arrived: by the peer's clock (µs), and when that was reported.
     Arrived { at: u64, heard: Instant },
-    /// It was lost, or when it arrived cannot be told.
+    /// It was lost, or its arrival time is not known.
     Gone,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Packet {
     pub(super) first: bool,
 }
 
-/// Packets from the oldest of which nothing is known.
+/// Packets from the oldest about which nothing is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     packets: VecDeque<Packet>,
@@ -62,7 +62,7 @@ impl Flight {
         });
     }
 
-    /// Notes what became of a packet; news come nearly in the order of sending.
+    /// Notes what became of a packet; reports come nearly in the order of sending.
     pub(super) fn settle(&mut self, feedback: &Feedback, state: State) {
         let found = self.packets.iter_mut().find(|packet| {
             packet.state == State::Open
@@ -79,7 +79,8 @@ impl Flight {
         self.packets.iter_mut()
     }
 
-    /// The oldest, if it is known what became of it or nobody will know, and when the one after it was sent.
+    /// The oldest, if it is known what became of it or it will not become known, and when the one
+    /// after it was sent.
     pub(super) fn next(&mut self) -> Option<(Packet, Option<Instant>)> {
         let (oldest, newest) = (self.packets.front()?, self.packets.back()?);
         if oldest.state == State::Open && newest.sent.since(oldest.sent) <= PATIENCE {

@@ -4,7 +4,7 @@ use marline_base::{Duration, Instant};
 
 /// Triples of packets that the scatter remembers: some blocks.
 const MEMORY: f64 = 512.0;
-/// Before so many nothing is said.
+/// Before this number of packets nothing is said.
 const FEW: f64 = 64.0;
 /// Packets sent at most so far apart follow each other through the bottleneck.
 const TOGETHER: Duration = Duration::from_millis(1);
@@ -16,16 +16,17 @@ const MOST: f64 = 12.0;
 const USUAL: f64 = 1.0 / 8.0;
 /// and by what factor a single one may deviate from it.
 const PLAUSIBLE: f64 = 1.7;
-/// Expected loss of a packet's own delay at the deadline, in deviations: E[(x)⁺] of a standard normal x.
+/// Expected loss of a packet's own delay at the deadline, in deviations: E[(x)⁺] of a standard
+/// normal x.
 const AT_THE_END: f64 = 0.398_942_280_401_432_7;
 
 /// The random part of a path's delay behind its bottleneck, learnt from packets that left together.
 ///
 /// Packets that follow each other through the bottleneck leave at even distances as long as the
 /// capacity stays. The second difference of their arrivals in the order of sending is then that of
-/// their own delays, whose variance it has six times; a change of capacity shows in one of a slot's many.
-/// Where packets cannot overtake each other delays are alike and the second differences smaller: what
-/// is measured is what disturbs, not what the link draws.
+/// their own delays, whose variance it has six times; a change of capacity shows in one of a slot's
+/// many. Where packets cannot overtake each other delays are alike and the second differences
+/// smaller: what is measured is what disturbs, not what the link draws.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jitter {
     /// Mean square of a packet's own delay (s²).
@@ -42,8 +43,8 @@ pub(super) struct Jitter {
 }
 
 impl Jitter {
-    /// The next packet in the order of sending: when it was sent, when it arrived by the peer's clock (seconds),
-    /// if it did, and whether its burst ends with it.
+    /// The next packet in the order of sending: when it was sent, when it arrived by the peer's
+    /// clock (seconds), if it did, and whether its burst ends with it.
     pub(super) fn follow(&mut self, sent: Instant, arrived: Option<f64>, ends: bool) {
         let new = arrived.map(|at| (sent, at));
         if let (Some((first, a)), Some((_, b)), Some((_, c))) =
@@ -61,7 +62,7 @@ impl Jitter {
         }
     }
 
-    /// A packet that waited nowhere took so long from its sending to its arrival, on two clocks.
+    /// A packet that waited nowhere took this time from its sending to its arrival, on two clocks.
     pub(super) fn unqueued(&mut self, way: f64) {
         let (mean, count) = self.unqueued.unwrap_or((way, 0.0));
         let count = (count + 1.0).min(BURSTS);
@@ -83,8 +84,8 @@ impl Jitter {
         self.gap.max(0.0)
     }
 
-    /// Arrivals that have to be looked at together, to see the bottleneck and not the jitter: those of packets that
-    /// leave within a deviation. `None` where each tells its departure.
+    /// Arrivals that have to be looked at together, to see the bottleneck and not the jitter: those
+    /// of packets that leave within a deviation. `None` where each shows its departure.
     pub(super) fn group(&self) -> Option<usize> {
         let many = self.deviation() / self.gap();
         // Also of nothing at all.
@@ -94,14 +95,14 @@ impl Jitter {
         Some(libm::round(many.min(MOST)) as usize)
     }
 
-    /// Is it known that each arrival tells its departure?
+    /// Is it known that each arrival shows its departure?
     pub(super) fn is_even(&self) -> bool {
         self.triples >= FEW && self.group().is_none()
     }
 
-    /// How long the service of so many `bits` lasted that seems to have lasted `lasted` (seconds): what jitter
-    /// has squeezed or stretched beyond belief counts as the most that is believed. A capacity that
-    /// changes by more is followed within some stretches.
+    /// How long the service of `bits` lasted that seems to have lasted `lasted` (seconds): what
+    /// jitter has squeezed or stretched beyond belief counts as the most that is believed. A
+    /// capacity that changes by more is followed within some stretches.
     pub(super) fn plausible(&mut self, lasted: f64, bits: f64) -> f64 {
         let each = lasted / bits;
         let usual = self.service.unwrap_or(each);
@@ -109,11 +110,12 @@ impl Jitter {
         each.clamp(usual / PLAUSIBLE, usual * PLAUSIBLE) * bits
     }
 
-    /// By how much a packet's own delay brings the last packets of a block behind the least delay, which
-    /// is `least` on the scale of [`way`](Self::way) (seconds).
+    /// By how much a packet's own delay brings the last packets of a block behind the least delay,
+    /// which is `least` on the scale of [`way`](Self::way) (seconds).
     ///
-    /// Of a block's packets those count that are there at the deadline: as many as left in time on average, but
-    /// for the end of the block, where those that are quicker than the average are missing.
+    /// Of a block's packets those count that are there at the deadline: as many as left in time on
+    /// average, but for the end of the block, where those that are quicker than the average are
+    /// missing.
     pub(super) fn hold_up(&self, least: f64) -> f64 {
         if self.group().is_none() {
             return 0.0;

@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use super::{Lane, Order, failure};
 
-/// P_e is computed at most so often in one search.
+/// Most computations of P_e in one search.
 pub(super) const EVALUATIONS: u32 = 10;
 
-/// A block's packets to the redundancy that is tried first, and to what is tried beyond if that is too little.
+/// A block's packets to the redundancy that is tried first, and to what is tried beyond if that is
+/// too little.
 const LITTLE: usize = 8;
 const MUCH: usize = 2;
 
@@ -26,11 +27,11 @@ pub struct Found {
 
 /// The smallest schedule of the order with P_e ≤ `target` (1), or the largest if none is.
 ///
-/// P_e falls with every packet, and its logarithmic odds fall nearly along a parabola: Chandrupatla's
-/// search (1997), which interpolates where that is safe and halves the interval where not, between
-/// what fails and the first of three sizes that does not: little redundancy mostly suffices, and small
-/// schedules are quicker to compute. It ends after ten evaluations, which may leave a schedule some
-/// packets too large where hundreds could be sent.
+/// P_e falls with every packet, and its logarithmic odds fall nearly along a parabola:
+/// Chandrupatla's search (1997), which interpolates where that is safe and halves the interval
+/// where not, between what fails and the first of three sizes that does not: little redundancy
+/// mostly suffices, and small schedules are quicker to compute. It ends after ten evaluations,
+/// which may leave a schedule some packets too large where hundreds could be sent.
 pub fn jump(lanes: &[Lane], order: &Order, k: usize, target: f64) -> Found {
     let at = |total: usize, evaluations: u32| {
         let packets = order.packets(total);

@@ -83,7 +83,8 @@ impl Lane {
         self.late.len() - 1
     }
 
-    /// Expected packets that wait still at the next block if `packets` are sent; 0 if not asked for.
+    /// Expected packets that wait still at the next block if `packets` are sent; 0 if not asked
+    /// for.
     pub fn left_over(&self, packets: usize) -> f64 {
         self.left.get(packets).copied().unwrap_or(0.0)
     }

@@ -2,9 +2,9 @@
 
 use smallvec::{SmallVec, smallvec};
 
-/// Probabilities below this are not told apart from nothing.
+/// Probabilities below this count as zero.
 const NOTHING: f64 = 1e-12;
-/// Losses of one block on one path that are told apart at most.
+/// Losses of one block on one path that are counted apart at most.
 const MOST: usize = 128;
 
 /// Distribution of the number that is lost of packets each of which is lost with the same

@@ -2,9 +2,9 @@ use alloc::vec::Vec;
 
 use super::Lane;
 
-/// Which path gets the next packet: the one on which it is the least likely to be late or lost (2). The
-/// order does not depend on how many packets are sent in all, so that one order holds the schedules
-/// of every size, each part of the next.
+/// Which path gets the next packet: the one on which it is the least likely to be late or lost (2).
+/// The order does not depend on how many packets are sent in all, so that one order holds the
+/// schedules of every size, each part of the next.
 ///
 /// Not the best schedule of its size in every case, as the paper claims: what a packet adds is
 /// (1 − λ)·P(the others bring exactly what is missing), and the second factor differs from path to
@@ -16,8 +16,8 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order over at most 255 lanes. Of paths whose next packets differ by less than `tolerance`
-    /// the one with fewest packets is taken (the paper's ε).
+    /// The order over at most 255 lanes. Of paths whose next packets differ by less than
+    /// `tolerance` the one with fewest packets is taken (the paper's ε).
     pub fn new(lanes: &[Lane], tolerance: f64) -> Self {
         let lanes = &lanes[..lanes.len().min(usize::from(u8::MAX))];
         let least: Vec<usize> = lanes.iter().map(Lane::least).collect();
@@ -62,7 +62,8 @@ impl Order {
     }
 }
 
-/// Probability that the packet after so many on a lane is late or lost; `None` if there can be none.
+/// Probability that the packet after `packets` others on a lane is late or lost; `None` if there
+/// can be none.
 fn next(lanes: &[Lane], lane: usize, packets: usize) -> Option<f64> {
     let late = lanes[lane].late().get(packets + 1)?;
     Some(1.0 - (1.0 - late) * (1.0 - lanes[lane].loss()))

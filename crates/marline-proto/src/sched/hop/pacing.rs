@@ -55,7 +55,8 @@ impl Pacing {
         self.owed.iter().find(may).copied()
     }
 
-    /// The packet that was [`ready`](Self::ready) has left; the next on its path may follow after `gap`.
+    /// The packet that was [`ready`](Self::ready) has left; the next on its path may follow after
+    /// `gap`.
     pub(super) fn paid(&mut self, now: Instant, owed: &Owed, gap: Duration) {
         let next = self.turn(owed.path).max(now) + gap;
         self.next.insert(owed.path, next);

@@ -7,7 +7,8 @@ use super::{Found, Lane, Order, flip, jump, leap, priced};
 use crate::path::forecast::Lateness;
 use crate::path::forecast::normal::Table;
 
-/// Packets that JUMP, LEAP and FLIP count one by one; larger blocks are planned in steps of several.
+/// Packets that JUMP, LEAP and FLIP count one by one; larger blocks are planned in steps of
+/// several.
 const FINE: u32 = 512;
 /// The same for priced schedules, which look at more of them.
 const COARSE: u32 = 128;
@@ -66,8 +67,8 @@ impl Schedule {
 
 /// Plans blocks. Holds the tables that plans need; cheap to use, not to make.
 ///
-/// Of blocks that are planned in steps of several packets a step is lost as a whole, which is on the
-/// safe side.
+/// Of blocks that are planned in steps of several packets a step is lost as a whole, which is on
+/// the safe side.
 ///
 /// Whatever it is asked, a plan looks at 16 paths and at most 512 steps a path.
 #[derive(Clone, Debug, Default)]
@@ -201,7 +202,7 @@ impl Planner {
 
     fn lanes(&self, ways: &[Way], k: u32, step: u32, every: Option<f64>) -> Vec<Lane> {
         let lane = |way: &Way| {
-            // More than k packets on one path never help (§IV), but for what is lost of them.
+            // More than k packets on one path never help (§IV), except for what is lost of them.
             let useful = k.saturating_add(spare(k, way.loss));
             let limits = Limits {
                 least: way.limits.least.min(useful),

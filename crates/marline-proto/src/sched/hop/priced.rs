@@ -14,14 +14,14 @@ pub const PRICE: f64 = 0.008;
 /// Sweeps over the lanes at most.
 const SWEEPS: u32 = 6;
 
-/// The schedule that minimises P_e + `price` · expected left-over packets, with at least `k` packets
-/// in all, as far as going down one lane at a time finds it.
+/// The schedule that minimises P_e + `price` · expected left-over packets, with at least `k`
+/// packets in all, as far as going down one lane at a time finds it.
 ///
 /// JUMP asks for a reliability whatever it costs: when capacity is short it sends more, what it
 /// sends waits before the next block, and that one is late instead. Here a packet is sent while it
 /// gains more for this block than it costs the next. For a lane alone P_e is known for every number
-/// of packets at once, because one more packet gains (1 − λ(s+1))·P(the others bring k − s − 1), or, if
-/// packets get lost, (1 − λ(s+1))(1 − ε)·P(the others bring k − 1 less what is left of s).
+/// of packets at once, because one more packet gains (1 − λ(s+1))·P(the others bring k − s − 1),
+/// or, if packets get lost, (1 − λ(s+1))(1 − ε)·P(the others bring k − 1 less what is left of s).
 pub fn priced(lanes: &[Lane], order: &Order, k: usize, price: f64) -> Found {
     let mut packets = order.packets(k + k / 8);
     let counts = lanes.iter().zip(&packets);
@@ -64,7 +64,7 @@ fn settle(
     let least = lane.least().max(k.saturating_sub(sent)).min(lane.most());
     let mut failure = others.below(k);
     let mut best = (f64::INFINITY, lane.least(), failure);
-    // Of the packets before: if the next one is on time, they all were, but for what was lost.
+    // Of the packets before: if the next one is on time, they all were, except for what was lost.
     let mut losses = Losses::none(lane.loss());
     for s in 0..=lane.most() {
         if s > 0 {

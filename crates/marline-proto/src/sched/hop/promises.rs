@@ -6,10 +6,10 @@ use crate::path::forecast::Calibration;
 
 /// Promises that are open at most; the oldest of more was not kept.
 const MOST: usize = 256;
-/// Packets of which nothing is heard for so long after they should have left (seconds) are lost.
+/// Packets that are not acknowledged this long after they should have left (seconds) are lost.
 const PATIENCE: f64 = 1.0;
-/// Blocks of which something was heard before anything was promised, at most: where a round trip takes less than a block
-/// waits for the plan of its rest.
+/// Most blocks that were acknowledged in part before anything was promised: where a round trip
+/// takes less than a block waits for the plan of its rest.
 const EARLY: usize = 64;
 
 /// Promises about one path: all packets of a block that went on it are on time.
@@ -20,7 +20,7 @@ pub(super) struct PathPromises {
     calibration: Calibration,
 }
 
-/// What was heard of a block's packets before it was promised.
+/// What was reported of a block's packets before it was promised.
 #[derive(Clone, Copy, Debug)]
 struct Early {
     block: u64,
@@ -35,7 +35,7 @@ struct Promise {
     probability: f64,
     /// A packet is on time if it leaves the bottleneck by then (seconds).
     by: f64,
-    /// Packets of which nothing is known yet.
+    /// Packets about which nothing is known yet.
     open: u32,
     arrived: bool,
     late: bool,
@@ -80,7 +80,7 @@ impl PathPromises {
         self.known(block, Some(at));
     }
 
-    /// A packet of the block was lost, or how long it took cannot be told.
+    /// A packet of the block was lost, or how long it took is not known.
     pub(super) fn gone(&mut self, block: u64) {
         self.known(block, None);
     }
@@ -213,7 +213,7 @@ mod tests {
         path.promise(5, 0, 2.0, 0.9);
         path.left(5, 1.0);
         assert_eq!(total(&path), (4, 2));
-        // One of two is never heard of.
+        // One of two is never acknowledged.
         path.promise(6, 2, 3.0, 0.9);
         path.left(6, 2.0);
         path.left(7, 4.0);

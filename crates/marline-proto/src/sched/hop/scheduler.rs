@@ -1,9 +1,17 @@
 //! HOP over a session: `hop-jump`, `hop-leap`, `hop-flip`.
 //!
-//! All three send blocks as [`Sender`] plans them and differ in what they promise: JUMP that a block
-//! of this size arrives by its deadline, LEAP how large a block may be that does, FLIP how short a
-//! deadline may be. They want paths without a congestion controller of their own (`none`), because
-//! the plan is what bounds the queue (§III), and acknowledgements with arrival times.
+//! All three send blocks as [`Sender`] plans them and differ in what they promise: JUMP that a
+//! block of this size arrives by its deadline, LEAP how large a block may be that does, FLIP how
+//! short a deadline may be. They want paths without a congestion controller of their own (`none`),
+//! because the plan is what bounds the queue (§III), and acknowledgements with arrival times.
+//!
+//! JUMP (§IV, eq. 1–6) is the smallest schedule of a block whose error probability P_e is at most 1
+//! − P_thr. [`Scheduler::admit`] computes the schedule from rate forecast, bytes in flight and
+//! bytes queued of each path, and refuses with the best probability there is (`Refusal::Late`);
+//! [`Scheduler::plan`] emits the s_i symbols of each path, source symbols first, then repair
+//! symbols. LEAP is the same search, run when the application asks how much fits, before it
+//! encodes; FLIP is the search for the deadline. With `stage`, a plan emits the head of the block
+//! and plans the rest 2 ms later, at the time that [`Scheduler::wake_at`] names.
 
 mod rest;
 
@@ -72,7 +80,7 @@ pub(super) const QUANTUM: f64 = 0.5e-3;
 const PACE: f64 = 1.282;
 /// Blocks whose rest is planned later.
 const MOST_STAGED: usize = 64;
-/// Where all blocks would be refused, one is taken so often.
+/// Where all blocks would be refused, one is taken this often.
 const TRIAL: Duration = Duration::from_millis(250);
 
 /// What is promised.
@@ -124,7 +132,7 @@ struct Hop {
     stage: Duration,
     sender: Sender,
     paths: BTreeMap<PathId, Arrivals>,
-    /// Blocks that were offered or sent, of which the estimators have been told.
+    /// Blocks that were offered or sent, which the estimators know.
     beginning: Beginning,
     /// Blocks that wait for their turn.
     ahead: Ahead,
@@ -194,7 +202,7 @@ impl Hop {
         for view in views {
             self.arrivals(view.id).digest();
         }
-        // A path that is silent may come back; one that was opened anew has another number.
+        // A path that is silent may come back; one that was opened again has another number.
         while self.paths.len() > 2 * MOST_PATHS {
             let gone = |id: &&PathId| views.iter().all(|view| view.id != **id);
             let Some(oldest) = self.paths.keys().find(gone).copied() else {
@@ -207,7 +215,8 @@ impl Hop {
         }
     }
 
-    /// A block begins when it is offered: whether it is taken or not, and however much later it is sent.
+    /// A block begins when it is offered: whether it is taken or not, and however much later it is
+    /// sent.
     fn begin(&mut self, now: Instant, id: u64, block: &Block) {
         if !self.beginning.offer(id, now, self.every) {
             return;
@@ -219,7 +228,8 @@ impl Hop {
         }
     }
 
-    /// Packets that leave before those of a block that is offered now, and must arrive by its deadline, too.
+    /// Packets that leave before those of a block that is offered now, and must arrive by its
+    /// deadline, too.
     fn packets_ahead(&self) -> u32 {
         let rest = |staged: &Staged| {
             let sent = staged.sent.iter().map(|(_, packets)| packets).sum();
@@ -229,7 +239,7 @@ impl Hop {
         rests.fold(self.ahead.packets(), u32::saturating_add)
     }
 
-    /// The paths as the sender sees them; those of which nothing has been heard are left out.
+    /// The paths as the sender sees them; those that reported nothing yet are left out.
     fn seen<'a>(&'a self, views: &[PathView]) -> Vec<SenderPath<'a>> {
         let path = |view: &PathView| {
             let path = self.paths.get(&view.id)?;
@@ -252,8 +262,8 @@ impl Hop {
         views.iter().all(known)
     }
 
-    /// Sends `packets` more of a block on the path at `index`, at once or when it is their turn: source symbols, then
-    /// repair symbols. Answers how many there are, as far as that is known.
+    /// Sends `packets` more of a block on the path at `index`, at once or when it is their turn:
+    /// source symbols, then repair symbols. Answers how many there are, as far as that is known.
     fn give(
         &mut self,
         plan: &mut Plan<'_>,
@@ -307,8 +317,8 @@ impl Hop {
         }
     }
 
-    /// Sends `packets` more of a block on the path at `index` now: source symbols, then repair symbols.
-    /// Answers how many there were.
+    /// Sends `packets` more of a block on the path at `index` now: source symbols, then repair
+    /// symbols. Answers how many there were.
     fn emit(plan: &mut Plan<'_>, id: u64, source: &mut u32, index: usize, packets: u32) -> u32 {
         for emitted in 0..packets {
             if *source > 0 && plan.next_len().is_some() {

@@ -8,10 +8,10 @@ use crate::path::forecast::{Backlog, CapacityForecast, Lateness, Skip};
 /// How a sender plans.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// What redundancy costs: with a price, the hybrid of JUMP and priced schedules; without, JUMP as
-    /// in the paper.
+    /// What redundancy costs: with a price, the hybrid of JUMP and priced schedules; without, JUMP
+    /// as in the paper.
     pub price: Option<f64>,
-    /// The head of a block goes at once and the rest so many seconds later, when more is known of
+    /// The head of a block goes at once and the rest this many seconds later, when more is known of
     /// the last slot; 0 sends all at once.
     pub stage: f64,
     /// Fewest packets of a block on each path, without which nothing would be learnt of it.
@@ -40,20 +40,21 @@ impl Default for Settings {
     }
 }
 
-/// Share of a block that goes on each path of which nothing is known, times the number of paths.
+/// Share of a block that goes on each path about which nothing is known, times the number of paths.
 const BLIND: f64 = 1.2;
-/// The head of a block is what a path carries in this time on average (seconds), so that it does not
-/// run dry before the rest comes.
+/// The head of a block is what a path carries in this time on average (seconds), so that it does
+/// not run dry before the rest comes.
 const HEAD: f64 = 6e-3;
 /// A path that loses more is not planned with more redundancy.
 const MOST_LOSS: f64 = 0.5;
-/// The least on each path is at most this part of a block: where the other paths suffice it is redundancy,
+/// The least on each path is at most this part of a block: where the other paths suffice it is
+/// redundancy,
 const SMALL: u32 = 16;
-/// and this where arrivals scatter: fewer do not tell the service from the scatter.
+/// and this where arrivals scatter: fewer do not separate the service from the scatter.
 const SCATTERED: u32 = 8;
 
-/// Packets on a path that is believed to carry nothing, if a block has twice as many: with fewer nothing would be seen of
-/// its capacity, and the belief never change.
+/// Packets on a path that is believed to carry nothing, if a block has twice as many: with fewer
+/// nothing would be seen of its capacity, and the belief never change.
 const PROBE: u32 = 3;
 
 /// A block to be sent.
@@ -236,7 +237,7 @@ impl Sender {
     }
 }
 
-/// Packets for a path of which nothing is known.
+/// Packets for a path about which nothing is known.
 fn blind(packets: u32, paths: usize) -> u32 {
     let share = BLIND * f64::from(packets) / paths.max(1) as f64;
     (libm::ceil(share) as u32).min(packets)

@@ -265,8 +265,8 @@ fn greed_is_nearly_always_optimal() {
         missed * 5 < cases && worst <= 5,
         "{missed} of {cases}, worst {worst}"
     );
-    // Equal spread, as in all set-ups of the paper: optimal but for a packet where one path is much
-    // stronger.
+    // Equal spread, as in all set-ups of the paper: optimal except for a packet where one path is
+    // much stronger.
     for (means, k) in [([15.0, 15.0], 20), ([12.0, 18.0], 20), ([24.0, 8.0], 22)] {
         let lanes = means.map(|mean| normal_lane(mean, 3.0, 26, 0));
         let found = jump(&lanes, &Order::new(&lanes, 0.0), k, 0.02);

@@ -52,7 +52,7 @@ pub(super) fn block_of(now: Instant, unit: &Unit, paths: &[PathView]) -> Block {
 }
 
 impl Block {
-    /// The block with so many packets that leave before its own.
+    /// The block, with `ahead` packets that leave before its own.
     pub(super) fn after(&self, ahead: u32) -> Self {
         Self {
             packets: self.packets.saturating_add(ahead).min(MOST_PACKETS),

@@ -56,7 +56,7 @@ fn median_deviation(sorted: &[u32]) -> u32 {
     let middle = (sorted.len() - 1) / 2;
     let median = sorted[middle];
     let (mut below, mut above) = (middle, middle + 1);
-    // The median itself is the first and nearest; so many more follow until the middle one.
+    // The median itself is the first and nearest; as many more follow as lie before the middle one.
     let mut deviation = 0;
     for _ in 0..middle {
         let down = below.checked_sub(1).map(|i| median - sorted[i]);

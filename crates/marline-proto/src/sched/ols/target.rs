@@ -37,17 +37,17 @@ impl Target {
         }
     }
 
-    /// The flow sent so many bytes for the first time.
+    /// The flow sent `len` bytes for the first time.
     pub(in crate::sched) fn sent(&mut self, len: u32) {
         self.sent += u64::from(len);
     }
 
-    /// So many bytes of these did not leave, and wait to be sent again for the first time.
+    /// `bytes` bytes of these did not leave, and wait to be sent again for the first time.
     pub(in crate::sched) fn taken_back(&mut self, bytes: u64) {
         self.sent = self.sent.saturating_sub(bytes);
     }
 
-    /// The application says that it needs `given`, and so many bytes wait to be sent now.
+    /// The application says that it needs `given`, and `unsent` bytes wait to be sent now.
     pub(in crate::sched) fn observe(&mut self, now: Instant, given: Option<Rate>, unsent: u64) {
         self.said = given;
         if let Some(rate) = self.given() {
@@ -63,13 +63,14 @@ impl Target {
         self.configured.or(self.said)
     }
 
-    /// Does anybody know yet? Not in the first tenth of a second of the first measurement, or, of a burst now and then,
-    /// before the second one: then nothing is left over. Later measurements begin with what was known.
+    /// Is it known yet? Not in the first tenth of a second of the first measurement, or, of a burst
+    /// now and then, before the second one: then nothing is left over. Later measurements begin
+    /// with what was known.
     pub(in crate::sched) fn is_known(&self) -> bool {
         self.bytes_per_second().is_finite()
     }
 
-    /// The target (bytes/s); infinite as long as nobody knows.
+    /// The target (bytes/s); infinite as long as it is not known.
     pub(in crate::sched) fn bytes_per_second(&self) -> f64 {
         match self.given() {
             Some(rate) => rate.as_bps() as f64 / 8.0,

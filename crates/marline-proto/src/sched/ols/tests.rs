@@ -121,7 +121,7 @@ fn tpa_lets_as_many_copies_pass_as_the_budget_has_steps() {
     let views = paths();
     let allowed = (0..10).filter(|_| ols.allows(&views, 1, SYMBOL)).count();
     assert_eq!(allowed, 6);
-    // When a window was scheduled on the path, the budget is calculated anew.
+    // When a window was scheduled on the path, the budget is calculated again.
     for _ in 0..10 {
         assert!(!ols.allows(&views, 1, SYMBOL));
         ols.scheduled(&views, 1, SYMBOL);
@@ -131,18 +131,22 @@ fn tpa_lets_as_many_copies_pass_as_the_budget_has_steps() {
 
 #[test]
 fn a_plan_copies_what_equation_3_grants_and_again_when_a_window_was_scheduled() {
-    // Of 600 and 300 kB/s a target of 700 leaves the second path 200 for copies: 6 steps of 30 (see above).
+    // Of 600 and 300 kB/s a target of 700 leaves the second path 200 for copies: 6 steps of 30 (see
+    // above).
     let mut ols = ols("ols:target=5.6");
-    // T_1 ends at 110/20 of its beginning, so T_2 begins inside of it as long as packets leave on the first path.
+    // T_1 ends at 110/20 of its beginning, so T_2 begins inside of it as long as packets leave on
+    // the first path.
     jitter(&mut ols, 90);
-    // T_1 = 12, 14 … 22 ms, T_2 = 24, 28 … 44 ms: six are copied. T_2 stays at 48 ms, which T_1 has not passed before
-    // 13 more. Then T_2 grows by 4 ms for each packet on the second path, T_1 by 2 for each of two on the first. With the
-    // fourth of the second path's own its window is full, and so is the first one's.
+    // T_1 = 12, 14 … 22 ms, T_2 = 24, 28 … 44 ms: six are copied. T_2 stays at 48 ms, which T_1 has
+    // not passed before 13 more. Then T_2 grows by 4 ms for each packet on the second path, T_1 by
+    // 2 for each of two on the first. With the fourth of the second path's own its window is full,
+    // and so is the first one's.
     let backlog = plan(&mut ols, &mut paths(), 100);
     assert_eq!(backlog.sent_on()[..19], [0; 19]);
     assert_eq!(backlog.sent_on()[19..], [1, 0, 0, 1, 0, 0, 1, 0, 0, 1]);
     assert_eq!(backlog.copied_to(), [1; 6]);
-    // Six copies and four packets are the second path's ten: the budget is there again, when the queues are gone.
+    // Six copies and four packets are the second path's ten: the budget is there again, when the
+    // queues are gone.
     let backlog = plan(&mut ols, &mut paths(), 10);
     assert_eq!(backlog.sent_on(), [0; 10]);
     assert_eq!(backlog.copied_to(), [1; 6]);
@@ -207,7 +211,7 @@ fn a_stream_that_begins_late_or_again_is_measured_from_its_beginning() {
         for ms in start..start + 1_000 {
             target.observe(Instant::from_millis(ms), None, 1_250);
             target.sent(1_250);
-            // Nobody knows in the first tenth of a second.
+            // It is not known in the first tenth of a second.
             let known = ms >= 450;
             assert_eq!(target.is_known(), known, "{ms} ms");
             let off = (target.bytes_per_second() - 1.25e6).abs();

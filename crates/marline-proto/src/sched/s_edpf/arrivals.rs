@@ -19,9 +19,9 @@ use super::sample::Sample;
 
 /// Packets that are remembered.
 const MEMORY: usize = 256;
-/// Fewer tell nothing.
+/// Fewer show nothing.
 pub(super) const LEAST: usize = 8;
-/// A path overtakes if more than one in so many packets arrives before one that left earlier.
+/// A path overtakes if more than one packet in this number arrives before one that left earlier.
 const OVERTAKES: usize = 50;
 /// Draws that are joined at most.
 const LONGEST: usize = 512;
@@ -77,13 +77,13 @@ impl Arrivals {
         self.laws.as_ref()
     }
 
-    /// Learns the laws anew.
+    /// Learns the laws again.
     pub(super) fn refresh(&mut self) {
         if self.ring.len() < LEAST {
             return;
         }
         let mut packets = self.ring.clone();
-        // What left at the same time, in a burst, tells of no order.
+        // What left at the same time, in a burst, shows no order.
         packets.sort_unstable_by(|a, b| (a.0.cmp(&b.0)).then(a.1.total_cmp(&b.1)));
         let count = packets.len() as f64;
         let mean = packets.iter().map(|p| p.1).sum::<f64>() / count;

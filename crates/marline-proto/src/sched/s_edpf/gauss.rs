@@ -3,7 +3,7 @@
 
 use libm::{exp, sqrt};
 
-/// Beyond so many standard deviations of the difference the greater of two is one of them.
+/// Beyond this number of standard deviations of the difference the greater of two is one of them.
 const CERTAIN: f64 = 6.0;
 const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
 
@@ -17,7 +17,7 @@ pub struct Gauss {
 }
 
 /// Φ(x) of the standard normal distribution from φ(x), within 7.5 · 10⁻⁸ (Abramowitz and Stegun,
-/// 26.2.17): delays of seconds are told apart by less than a microsecond.
+/// 26.2.17): delays of seconds are distinguished to less than a microsecond.
 fn below(x: f64, density: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
     let terms = [

@@ -11,14 +11,14 @@ use crate::sched::{Choice, OptionSpec, PathView};
 enum Rule {
     /// No repair symbols.
     Off,
-    /// Every so many packets.
+    /// One packet in this number.
     Fixed(u32),
     /// From measured loss.
     Auto,
 }
 
-/// How long packets may wait for lost ones in the mean, in intervals, by an upper bound. Beyond a half decoding periods get
-/// long, and little redundancy is saved.
+/// How long packets may wait for lost ones in the mean, in intervals, by an upper bound. Beyond a
+/// half decoding periods get long, and little redundancy is saved.
 const WAIT: f64 = 0.5;
 /// The share of repair symbols from which on it is known where they travel.
 const KNOWN: f64 = 0.01;
@@ -82,7 +82,7 @@ impl Interval {
         self.tau.filter(|_| !self.suspended)
     }
 
-    /// Sends no repair symbols as long as they are `vain`, unless τ was chosen by hand.
+    /// Sends no repair symbols as long as they gain nothing (`vain`), unless τ was chosen by hand.
     pub(super) fn suspend(&mut self, vain: bool) {
         self.suspended = vain && self.rule == Rule::Auto;
         if self.suspended {
@@ -133,8 +133,8 @@ impl Interval {
         }
     }
 
-    /// Sets τ by the paths' loss; `sources` and `repairs` say which share of all packets each path carries
-    /// as source symbols that leave for the first time, and as repair symbols.
+    /// Sets τ by the paths' loss; `sources` and `repairs` say which share of all packets each path
+    /// carries as source symbols that leave for the first time, and as repair symbols.
     pub(super) fn refresh(&mut self, paths: &[PathView], sources: &[f64], repairs: &[f64]) {
         if self.rule != Rule::Auto {
             return;

@@ -36,7 +36,7 @@ pub(super) struct Lane<'a> {
     scatters: bool,
     /// The laws as they were seen, and what their values are to be shifted by.
     seen: Option<(&'a Laws, f64)>,
-    /// A repair symbol brings what has not arrived so long after its departure.
+    /// A repair symbol brings what has not arrived this long after its departure.
     mended: f64,
     /// When the next packet would leave.
     departs: f64,
@@ -74,7 +74,7 @@ pub(super) struct Known<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// The lanes of `paths`, of which so much is known, for packets of `len` bytes.
+    /// The lanes of `paths`, of which `known` says what is known, for packets of `len` bytes.
     pub(super) fn new(
         now: Instant,
         paths: &[PathView],
@@ -82,7 +82,7 @@ impl<'a> Lanes<'a> {
         len: u32,
         sight: Sight,
     ) -> Self {
-        // A clock that not all paths have told cannot be compared.
+        // A clock that not all paths have reported cannot be compared.
         let told = known.iter().all(|k| k.arrivals.laws().is_some());
         let forecast = told && paths.iter().all(|p| p.forecast.is_some());
         let lane = |(path, known): (&PathView, &Known<'a>)| {
@@ -146,9 +146,9 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// The latest of what path `q`'s next packet and all others would be each by itself: all of them
-    /// are not there sooner, but the greater of two normal variables, taken for normal, varies less
-    /// than either, and so would seem to be there sooner the more packets a late path gets.
+    /// The latest of what path `q`'s next packet and all others would be each by itself: all of
+    /// them are not there sooner, but the greater of two normal variables, taken for normal, varies
+    /// less than either, and so would seem to be there sooner the more packets a late path gets.
     fn late_without(&self, q: usize) -> f64 {
         let own = self.lanes[q].delay.shifted(self.lanes[q].departs);
         let latest = self.lanes.iter().map(|lane| self.value(lane.latest));
@@ -224,7 +224,7 @@ impl<'a> Lanes<'a> {
     }
 
     /// Compares arrivals by when they are there almost certainly, not by their means. What was seen
-    /// is not enough to tell; it holds the paths' queues, too.
+    /// is not enough to know; it holds the paths' queues, too.
     pub(super) fn compare_late(&mut self) {
         (self.late, self.seen) = (true, false);
     }
@@ -312,7 +312,7 @@ fn lane<'a>(
     };
     // The forecast knows our own queue; the laws know how far from the mean delays lie.
     let spread = forecast.late_us / UPPER;
-    // What has not been heard of in time is late by the time since at least, and so is what follows.
+    // What was not acknowledged in time is late by the time since at least, and so is what follows.
     let silence = forecast.due.map_or(Duration::ZERO, |due| now.since(due));
     let silence = silence.as_nanos() as f64 / 1e3;
     let delay = Gauss {

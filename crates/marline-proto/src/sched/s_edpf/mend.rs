@@ -39,6 +39,13 @@
 //!   loss.
 //!
 //! A τ that was chosen by hand is kept.
+//!
+//! In short, a packet of a stream goes where the latest of all packets is there soonest almost
+//! certainly: at the 99th percentile, because a stream waits for its late packets; and by the mean
+//! where repair symbols are sent, and where much waits, so that one late packet does not matter.
+//! Redundancy is spent only where something is lost and little waits: symbols that left and are
+//! expected to have lost a twentieth of one earn a repair symbol in a slot that nothing else needs;
+//! a backlog gets none.
 
 use alloc::boxed::Box;
 

@@ -14,10 +14,10 @@ const LEAST_SLOT: Duration = Duration::from_micros(250);
 /// takes repair symbols.
 pub(super) const SATURATED: u32 = 3;
 
-/// Probability with which something must be missing to be worth a repair symbol while more follows; with
-/// less it is as good as there.
+/// Probability with which something must be missing to be worth a repair symbol while more follows;
+/// with less it is as good as there.
 pub(super) const AT_RISK: f64 = 0.05;
-/// Of so many losses in the mean some are missing.
+/// Where this number of losses is expected, some are missing.
 const CERTAIN: f64 = 300.0;
 /// Repair symbols that count; what half of them brought back is past then.
 const MOST: u32 = 32;
@@ -74,8 +74,8 @@ impl Risk {
     }
 }
 
-/// Does a repair symbol that leaves over a path with the round trip `via` arrive before what leaves now and
-/// is lost over one with `lost_on` has been sent again, over the path with the `least` one?
+/// Does a repair symbol that leaves over a path with the round trip `via` arrive before what leaves
+/// now and is lost over one with `lost_on` has been sent again, over the path with the `least` one?
 pub(super) fn is_sooner(via: Duration, lost_on: Duration, least: Duration) -> bool {
     via / 2 < lost_on + least / 2
 }
@@ -95,7 +95,7 @@ pub(super) fn path(
         }
         let better = best.is_none_or(|best| {
             let loss = plan.paths()[best].loss;
-            // Measured over a few hundred packets, less tells nothing.
+            // Measured over a few hundred packets, less shows nothing.
             let alike = (path.loss - loss).abs() < 0.005;
             let more = lanes.spread(i) > lanes.spread(best);
             !alike && path.loss > loss || alike && more
@@ -113,8 +113,8 @@ pub(super) fn is_free(path: &PathView) -> bool {
     waiting <= u64::from(SATURATED) && path.has_room()
 }
 
-/// One repair symbol into each slot that is free now, if one is of use by then over that path; when to look
-/// again.
+/// One repair symbol into each slot that is free now, if one is of use by then over that path; when
+/// to look again.
 pub(super) fn fill_slots(
     plan: &mut Plan<'_>,
     lanes: &mut Lanes<'_>,

@@ -105,7 +105,7 @@ fn paths() -> [PathView; 2] {
     })
 }
 
-/// Tells of packets that took as long as `delay` draws (ms), far from each other.
+/// Reports packets that took as long as `delay` draws (ms), far from each other.
 fn teach(scheduler: &mut dyn Scheduler, id: u64, mut delay: impl FnMut() -> f64) {
     for n in 0..256 {
         let sent = Instant::from_millis(1_000 * n);
@@ -391,7 +391,7 @@ fn mend_holds_back_less_where_repair_symbols_bring_what_is_late() {
     }
     let uncoded = lead("mend:tau=off");
     assert!(uncoded > leads[0], "{uncoded} {leads:?}");
-    // So many are a backlog, which is compared by the mean.
+    // This number is a backlog, which is compared by the mean.
     assert_eq!(uncoded, lead("s-edpf:tau=off:seen=on"));
 }
 

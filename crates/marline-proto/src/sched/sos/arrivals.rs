@@ -19,9 +19,9 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// What one path's packets showed.
 ///
 /// A packet's time is that from when it could have arrived, had the path served nothing but it, or
-/// from the arrival of the one before it if that was later. So the times of packets that follow each
-/// other add up to their delay, whether the path was busy or not, and where packets overtake each
-/// other it is the last of them that counts.
+/// from the arrival of the one before it if that was later. So the times of packets that follow
+/// each other add up to their delay, whether the path was busy or not, and where packets overtake
+/// each other it is the last of them that counts.
 #[derive(Debug)]
 struct Arrivals {
     spacing: Spacing,
@@ -63,7 +63,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Remembers so many packets of each path.
+    /// Remembers this number of packets of each path.
     pub(super) fn new(memory: usize) -> Self {
         Self {
             memory,
@@ -82,8 +82,8 @@ impl Known {
         }
     }
 
-    /// The quickest way of late to the first packet that is served (seconds, peer's clock less ours);
-    /// `None` before the first arrival.
+    /// The quickest way of late to the first packet that is served (seconds, peer's clock less
+    /// ours); `None` before the first arrival.
     pub(super) fn way(&self, path: PathId) -> Option<f64> {
         let path = self.paths.get(path)?;
         let least = path.least.get()?;

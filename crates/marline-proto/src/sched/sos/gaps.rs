@@ -9,7 +9,7 @@ const MOST: usize = 16;
 const FEW: usize = 4;
 /// Objects that follow each other sooner came together.
 const TOGETHER: Duration = Duration::from_millis(1);
-/// Of the gaps that are still possible one in so many is shorter than what is expected.
+/// Of the gaps that are still possible one in this number is shorter than what is expected.
 const SHORTER: usize = 4;
 
 /// The time between objects of late.

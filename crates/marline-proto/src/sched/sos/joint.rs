@@ -1,9 +1,9 @@
 //! Splits by the law of the latest path: tails that are chosen together.
 //!
-//! An object has arrived when all its paths are done, so what is promised is the product of what each path keeps:
-//! Π P(Tᵢ ≤ D) ≥ 1 − ε. Giving ε/m to each path, as (2) does, is careful where paths are alike and wrong where they
-//! are not: a steady path keeps a promise that is a little later almost for sure, so nearly all of ε belongs to the
-//! shaky one.
+//! An object has arrived when all its paths are done, so what is promised is the product of what
+//! each path keeps: Π P(Tᵢ ≤ D) ≥ 1 − ε. Giving ε/m to each path, as (2) does, is careful where
+//! paths are alike and wrong where they are not: a steady path keeps a promise that is a little
+//! later almost for sure, so nearly all of ε belongs to the shaky one.
 
 use libm::sqrt;
 use smallvec::SmallVec;
@@ -12,14 +12,15 @@ use super::sums::Shape;
 use super::{Lane, Split, split};
 use crate::path::forecast::normal;
 
-/// Of ε, what the promise uses. The split is the one whose (1 − ε)-quantile is least; what is promised of it is a bit
-/// later, because moments that were learnt err.
+/// Of ε, what the promise uses. The split is the one whose (1 − ε)-quantile is least; what is
+/// promised of it is a bit later, because moments that were learnt err.
 const PROMISED: f64 = 0.8;
-/// Rounds in which tails, laws and numbers of packets find to each other; what they leave is left to single moves.
+/// Rounds in which tails, laws and numbers of packets find to each other; what they leave is left
+/// to single moves.
 const ROUNDS: u32 = 3;
 /// Of objects with more packets, single ones do not matter,
 const SMALL: u32 = 64;
-/// and of others so many are moved at most.
+/// and of others this number is moved at most.
 const MOVES: u32 = 16;
 /// Steps towards the time that a split keeps.
 const STEPS: u32 = 10;
@@ -115,8 +116,8 @@ fn mend(lanes: &[Lane], packets: &mut [u32], n: u32, epsilon: f64) {
     }
 }
 
-/// The lanes with the widths that their laws and shares of the tails give them for such a split: (2), once tails are
-/// chosen. Lanes without laws are what they are.
+/// The lanes with the widths that their laws and shares of the tails give them for such a split:
+/// (2), once tails are chosen. Lanes without laws are what they are.
 pub(super) fn settled(lanes: &[Lane], packets: &[u32]) -> Each<Lane> {
     if !lanes.iter().any(Lane::has_law) {
         return Each::from_slice(lanes);
@@ -129,7 +130,7 @@ pub(super) fn settled(lanes: &[Lane], packets: &[u32]) -> Each<Lane> {
     widths(lanes, packets, &mut scores, epsilon)
 }
 
-/// When one lane alone has brought so many packets, as far as it can be promised.
+/// When one lane alone has brought this number of packets, as far as it can be promised.
 pub(super) fn promise(lane: &Lane, packets: u32) -> f64 {
     let sum = Sum::of(lane, packets);
     sum.end(normal::score(
@@ -142,10 +143,10 @@ fn epsilon(lanes: &[Lane]) -> f64 {
     each.fold(0.0, f64::max).clamp(1e-6, 0.5)
 }
 
-/// The lanes with widths of their own for such a split, with ε among those that have packets, at `scores` that are
-/// mended. Where the split is best, one packet more makes every path later by as much probability: densities times μ are
-/// the same. The density is the tail times the hazard, so tails are as the time in which they fall by a factor, in
-/// packets.
+/// The lanes with widths of their own for such a split, with ε among those that have packets, at
+/// `scores` that are mended. Where the split is best, one packet more makes every path later by as
+/// much probability: densities times μ are the same. The density is the tail times the hazard, so
+/// tails are as the time in which they fall by a factor, in packets.
 fn widths(lanes: &[Lane], packets: &[u32], scores: &mut [f64], epsilon: f64) -> Each<Lane> {
     let sums = lanes
         .iter()

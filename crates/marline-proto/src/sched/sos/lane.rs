@@ -5,8 +5,8 @@ use super::joint;
 /// A path as a split sees it.
 ///
 /// n packets that are sent now have arrived after (n + u)μ + √(n + u)·w + P with high probability,
-/// where u packets are under way before them: T_U + P of eq. (2) and (7). A lane [with a law](Self::with_law) has no w
-/// of its own; what it may be late depends on the other lanes.
+/// where u packets are under way before them: T_U + P of eq. (2) and (7). A lane [with a
+/// law](Self::with_law) has no w of its own; what it may be late depends on the other lanes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lane {
     mean: f64,
@@ -43,9 +43,9 @@ impl Lane {
         }
     }
 
-    /// Of a path whose packets take times of this mean, deviation (σ) and skewness, of which all lanes together may
-    /// be late with probability `epsilon` (ε, below 0.5). Skewness counts from 0 to that of a gamma distribution, 2σ/μ;
-    /// the others as for [`Self::new`].
+    /// Of a path whose packets take times of this mean, deviation (σ) and skewness, of which all
+    /// lanes together may be late with probability `epsilon` (ε, below 0.5). Skewness counts from 0
+    /// to that of a gamma distribution, 2σ/μ; the others as for [`Self::new`].
     pub fn with_law(mean: f64, deviation: f64, skew: f64, epsilon: f64) -> Self {
         let lane = Self::new(mean, deviation, 0.0, 0.0);
         let most = 2.0 * lane.spread / lane.mean.max(1e-3 * lane.spread);
@@ -106,8 +106,8 @@ impl Lane {
     }
 
     /// When the n-th of these packets has arrived with high probability, T_U + P (7); `n` is at
-    /// least 1, because a path that gets nothing makes nothing late. For a lane with a law, what could be promised if
-    /// it were alone.
+    /// least 1, because a path that gets nothing makes nothing late. For a lane with a law, what
+    /// could be promised if it were alone.
     pub fn bound(&self, n: u32) -> f64 {
         if self.law.is_some() {
             return joint::promise(self, n);

@@ -27,7 +27,8 @@ impl Way {
             .lane(&self.moments, self.delay, self.ahead + more)
     }
 
-    /// For packets that left so many seconds ago, with `before` packets before them: times from now.
+    /// For packets that left the given number of seconds ago, with `before` packets before them:
+    /// times from now.
     pub(super) fn lane_after(&self, before: f64, age: f64) -> Lane {
         let delay = (self.half - age).max(0.0);
         let spread = self.scale.spread(&self.moments);

@@ -3,8 +3,8 @@
 //!
 //! Of an object only the arrival of its last packet matters. A path that delivers a packet every μ,
 //! give or take, delivers n of them within nμ + √n·w with high probability: what a packet may be
-//! late grows with n, what all of them may be late only with its root. So a shaky path is of use for
-//! many packets and not for few, and everything here follows from that.
+//! late grows with n, what all of them may be late only with its root. So a shaky path is of use
+//! for many packets and not for few, and everything here follows from that.
 //!
 //! | item | what |
 //! | --- | --- |

@@ -23,7 +23,7 @@ impl Owed {
         }
     }
 
-    /// A unit begins with so many symbols; it is asked about once, however often it is split.
+    /// A unit of `symbols` symbols begins; it is asked about once, however often it is split.
     pub(super) fn begin(&mut self, unit: u64, lanes: &[Lane], paths: &[PathView], symbols: u32) {
         let gamma = self.gamma;
         self.units.entry(unit).or_insert_with(|| {

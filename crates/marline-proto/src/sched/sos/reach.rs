@@ -3,7 +3,7 @@ use libm::{ceil, sqrt};
 use super::Moments;
 
 /// How many packets a path should have under way, so that it does not run dry before its sender
-/// hears of the first: what it delivers on average until then, and some deviations more.
+/// learns of the first: what it delivers on average until then, and some deviations more.
 ///
 /// Too few starve a path that delivers in bursts; what is under way when an object is complete is
 /// wasted. So there are more as long as something is unsent, all of which is needed, and fewer
@@ -28,7 +28,7 @@ impl Default for Reach {
 }
 
 impl Reach {
-    /// Packets for a path with this spacing, of which the sender hears after `feedback`, in the
+    /// Packets for a path with this spacing, of which the sender learns after `feedback`, in the
     /// moments' unit of time, while source symbols are `unsent` or not. Renewals come at a rate of
     /// 1/μ with a variance of σ²/μ³.
     pub fn packets(&self, moments: &Moments, feedback: f64, unsent: bool) -> u32 {

@@ -8,13 +8,14 @@ use super::{Lane, Split, joint, split};
 pub fn redundant(lanes: &[Lane], n: u32, gamma: f64) -> Split {
     let plain = split(lanes, n);
     let lanes = joint::settled(lanes, &plain.packets);
-    // Of lanes with laws the plain split is better by a packet here and there than that of their widths.
+    // Of lanes with laws the plain split is better by a packet here and there than that of their
+    // widths.
     let base = split(&lanes, n).packets;
     let mut lucky = lanes.clone();
     let mut packets = plain.packets.clone();
     for (i, sent) in packets.iter_mut().enumerate() {
         lucky[i] = lanes[i].with_luck(gamma.clamp(0.0, 1.0));
-        // Never less: only equal bounds, told apart by their order, could make it so.
+        // Never less: only equal bounds, distinguished by their order, could make it so.
         let more = split(&lucky, n).packets[i].saturating_sub(base[i]);
         *sent = (*sent + more).min(n);
         lucky[i] = lanes[i];

@@ -5,10 +5,14 @@
 //! under way (7). They differ in what follows: nothing; the δ repair symbols of (8) and (9) on each
 //! path; or coded symbols as long as they could help.
 //!
-//! Where this goes beyond the paper: what was queued for a path and has not left is divided anew
+//! Where this goes beyond the paper: what was queued for a path and has not left is divided again
 //! every few milliseconds, and at once when something more urgent comes, because objects do not
 //! depend on each other's order; what was lost is sent again, or replaced by coded symbols, by the
-//! session. A path counts what its bottleneck has not served yet instead of all that flies.
+//! session. A path counts what its bottleneck has not served yet instead of all that is in flight.
+//!
+//! [`Plan::unit`] gives the most urgent object and what is left of it.
+//! The paths' views, and the spacing of arrivals learnt from feedback, give T_U of each path (eq.
+//! 2, 7).
 
 use alloc::boxed::Box;
 
@@ -48,7 +52,7 @@ const PREEMPT: OptionSpec = OptionSpec::switch(
     "divide anew what waits when something more urgent comes",
 );
 
-/// How often what waits is divided anew.
+/// How often what waits is divided again.
 const REVISE: Duration = Duration::from_millis(10);
 
 const fn entry(

@@ -5,10 +5,10 @@ use libm::sqrt;
 
 /// Packets that are remembered: about as many as a large object has (§3.2.2).
 const WINDOW: usize = 5_000;
-/// Moments are computed anew after so many packets, or after an eighth of those remembered if that
-/// is less.
+/// Moments are computed again after this number of packets, or after an eighth of those remembered
+/// if that is less.
 const STALE: usize = 64;
-/// Groups whose sums tell a deviation.
+/// Groups whose sums show a deviation.
 const FEW: usize = 8;
 
 /// What is known of the time between a path's arrivals, in the unit of the samples.
@@ -18,7 +18,8 @@ pub struct Moments {
     pub mean: f64,
     /// Standard deviation, or what [`Spacing::in_groups`] takes for it.
     pub deviation: f64,
-    /// Third central moment in cubes of the deviation: 0 of what is even, 2σ/μ of a gamma distribution.
+    /// Third central moment in cubes of the deviation: 0 of what is even, 2σ/μ of a gamma
+    /// distribution.
     pub skewness: f64,
     /// Least, a.
     pub min: f64,
@@ -34,7 +35,7 @@ pub struct Spacing {
     moments: Option<Moments>,
     /// Samples since the moments were computed.
     fresh: usize,
-    /// The deviation is that of the sums of so many.
+    /// The deviation is that of the sums of this number.
     group: usize,
 }
 
@@ -46,7 +47,7 @@ impl Default for Spacing {
 }
 
 impl Spacing {
-    /// Of so many packets, at least one.
+    /// Of this number of packets, at least one.
     pub fn of(packets: usize) -> Self {
         Self {
             samples: VecDeque::new(),
@@ -57,17 +58,18 @@ impl Spacing {
         }
     }
 
-    /// Takes deviation and skewness from sums of `group` samples (at least 1; fewer than 8 such sums count one by
-    /// one), scaled to one sample: σ is what makes the sum of n samples deviate by √n·σ, as (2) and (7) have it.
+    /// Takes deviation and skewness from sums of `group` samples (at least 1; fewer than 8 such
+    /// sums count one by one), scaled to one sample: σ is what makes the sum of n samples deviate
+    /// by √n·σ, as (2) and (7) have it.
     ///
-    /// Where samples are independent it is their own. It is much less where delays vary, so that a late packet is
-    /// followed by an early one, and more where the rate changes slowly.
+    /// Where samples are independent it is their own. It is much less where delays vary, so that a
+    /// late packet is followed by an early one, and more where the rate changes slowly.
     pub fn in_groups(mut self, group: usize) -> Self {
         self.group = group.max(1);
         self
     }
 
-    /// A packet arrived so long after the one before it, or after it could have. Negative times
+    /// A packet arrived this long after the one before it, or after it could have. Negative times
     /// count as 0, because packets that overtake each other arrive together as far as an object is
     /// concerned; what is not a number is left out.
     pub fn record(&mut self, time: f64) {
@@ -107,14 +109,15 @@ impl Spacing {
         let mut values: Vec<f32> = self.samples.iter().copied().collect();
         let count = values.len() as f64;
         let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / count;
-        // Few groups tell little.
+        // Few groups show little.
         let group = match values.len() / self.group {
             0..FEW => 1,
             _ => self.group,
         };
         let sums = values.chunks_exact(group);
         let groups = sums.len() as f64;
-        // Of a sum of independent times variance and third moment are those of one, times their number.
+        // Of a sum of independent times variance and third moment are those of one, times their
+        // number.
         let (mut squares, mut cubes) = (0.0, 0.0);
         for values in sums {
             let off = values.iter().map(|v| f64::from(*v) - mean).sum::<f64>();

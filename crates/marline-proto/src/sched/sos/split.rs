@@ -29,16 +29,17 @@ impl Split {
 /// The split of `n` packets whose latest bound is earliest (5), exactly, for any number of lanes; a
 /// lane that gets nothing counts for nothing. Empty without lanes.
 ///
-/// Lanes with laws (among them one without a law is certain) are split so that the probability that all of them are
-/// done is 1 − ε soonest. That is exact but for what laws and tables leave open, and repeats the search below for each
-/// choice of tails.
+/// Lanes with laws (among them one without a law is certain) are split so that the probability that
+/// all of them are done is 1 − ε soonest. That is exact except for what laws and tables leave open,
+/// and repeats the search below for each choice of tails.
 ///
 /// Bounds grow with every packet, so the best split is that of the n packets whose bounds are
 /// earliest: everything up to some time t. The number of packets, with fractions, that have arrived
 /// at t is convex in t, so that Newton's steps from a time that is too late come down to it without
 /// crossing it; whole packets below it are certain, and the few that are missing, fewer than lanes,
-/// are taken one by one in the order of their bounds. That is O(m log n + m²). The paper rounds each
-/// number up or down instead, which misses the best split of three lanes in one case of twenty.
+/// are taken one by one in the order of their bounds. That is O(m log n + m²). The paper rounds
+/// each number up or down instead, which misses the best split of three lanes in one case of
+/// twenty.
 pub fn split(lanes: &[Lane], n: u32) -> Split {
     if lanes.is_empty() || n == 0 {
         return Split::of(lanes, SmallVec::from_elem(0, lanes.len()));

@@ -13,8 +13,8 @@ use crate::sched::per_path::PerPath;
 use crate::sched::{Feedback, Outcome, PathView, Plan, Unit};
 use crate::wire::PathId;
 
-/// Standard deviations of the losses to be expected that repair symbols make up for in advance, where
-/// they delay nothing else.
+/// Standard deviations of the losses to be expected that repair symbols make up for in advance,
+/// where they delay nothing else.
 const LOSSES: f64 = 3.0;
 
 /// Symbols of a unit that fly on a path.
@@ -27,14 +27,14 @@ struct Flight {
     place: u64,
 }
 
-/// What flies of each unit whose fate is not known.
+/// What is in flight of each unit whose fate is not known.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     reach: Reach,
     flights: BTreeMap<u64, SmallVec<[Flight; 4]>>,
     /// Packets that have left on each path.
     left: PerPath<u64>,
-    /// When something that flies is overdue next.
+    /// When something in flight is overdue next.
     due: Option<Instant>,
     gaps: Gaps,
 }
@@ -227,7 +227,7 @@ impl Tail {
     }
 }
 
-/// After this nothing is heard of a symbol only if it is late.
+/// After this a symbol is unacknowledged only if it is late.
 fn overdue_after(view: &PathView, way: &Way) -> Duration {
     let busy = way.ahead * way.moments.mean;
     view.srtt + view.rtt_var * 4 + Duration::from_secs_f64(busy.clamp(0.0, 10.0))
@@ -251,8 +251,8 @@ fn wait_here(standing: &mut [Standing], paths: &[PathView], open: u32) -> bool {
     hidden == 0
 }
 
-/// Could one more on this path arrive before enough of those that fly are there for sure? Of those the
-/// latest do not count, if there are more than are missing.
+/// Could one more on this path arrive before enough of those that fly are there for sure? Of those
+/// the latest do not count, if there are more than are missing.
 fn is_useful(ways: &[Way], standing: &[Standing], missing: u32, index: usize) -> bool {
     if standing
         .iter()

@@ -181,8 +181,8 @@ fn the_deviation_of_groups_is_that_of_a_sum() {
     let mut rng = Rng::new(3);
     let own = deviation(&mut || 2.5 * rng.gamma(4.0));
     assert!((own / 5.0 - 1.0).abs() < 0.12, "{own}");
-    // Delays that vary by 2 about packets 10 apart: a late one is followed by an early one. Of 16 only the
-    // first and the last delay count: 2 · √2/4, and not 2 · √2.
+    // Delays that vary by 2 about packets 10 apart: a late one is followed by an early one. Of 16
+    // only the first and the last delay count: 2 · √2/4, and not 2 · √2.
     let (mut rng, mut delay) = (Rng::new(4), 0.0);
     let jitter = deviation(&mut || {
         let before = core::mem::replace(&mut delay, 2.0 * rng.normal());

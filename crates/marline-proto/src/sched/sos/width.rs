@@ -10,11 +10,12 @@ pub enum Width {
     /// percentile for b, as in the paper. That b is no bound, so the result is none: too little
     /// where a few packets are very late, and too much everywhere else.
     Hoeffding,
-    /// As if sums were normal, each path for itself: z·σ, where z is exceeded with probability ε/m. Wrong by a tenth
-    /// where few packets are very uneven.
+    /// As if sums were normal, each path for itself: z·σ, where z is exceeded with probability ε/m.
+    /// Wrong by a tenth where few packets are very uneven.
     Normal,
-    /// The central limit theorem with its next term, which tells how skewed a sum still is, and paths' tails chosen
-    /// together: no w of each path, but the split by which the last of them is done soonest.
+    /// The central limit theorem with its next term, which says how skewed a sum still is, and
+    /// paths' tails chosen together: no w of each path, but the split by which the last of them is
+    /// done soonest.
     Clt,
 }
 

@@ -1,10 +1,10 @@
 //! The experiment of the HOP paper without a protocol: blocks over links whose capacity is drawn
-//! anew every so often, queues that carry over, and a sender that hears of departures a round trip
+//! again at intervals, queues that carry over, and a sender that learns of departures a round trip
 //! later.
 //!
-//! What plans is the [`Sender`] of `marline-proto`, which the schedulers use, too. Here it meets the
-//! paper's conditions and nothing else: packets of one size, no headers, no congestion control, no
-//! windows, acknowledgements that wait for nothing and return over the quickest path. So what is
+//! What plans is the [`Sender`] of `marline-proto`, which the schedulers use, too. Here it meets
+//! the paper's conditions and nothing else: packets of one size, no headers, no congestion control,
+//! no windows, acknowledgements that wait for nothing and return over the quickest path. So what is
 //! late is late because of the capacity or the plan.
 
 mod path;

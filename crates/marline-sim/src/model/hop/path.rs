@@ -109,7 +109,7 @@ impl Path {
     /// Lets the sender know of what arrived early enough to be known at `now`.
     pub(super) fn hear(&mut self, now: Instant) {
         let way = self.delay + self.back;
-        // Of what is lost the sender hears by the next that arrives.
+        // Of what is lost the sender learns by the next packet that arrives.
         let known = |packet: &Packet| packet.left.is_some_and(|left| left + way <= now);
         let Some(last) = self.flight.iter().rposition(known) else {
             return;

@@ -1,9 +1,10 @@
 //! Is redundancy stable? (HOP §VI-A, Figures 3 and 4)
 //!
-//! From a queue that stands on every path a block is planned, and the next one from the queue that it leaves behind. A
-//! state is stable if the next block is feasible and needs no more redundancy: then queues do not feed on themselves. The
-//! printed (37) has the difference the wrong way round; its text is what counts here. Of a block that is not feasible the
-//! paper's rule would say that its redundancy, which is at its bound, does not grow; such a state is not stable here.
+//! From a queue that stands on every path a block is planned, and the next one from the queue that
+//! it leaves behind. A state is stable if the next block is feasible and needs no more redundancy:
+//! then queues do not feed on themselves. The printed (37) has the difference the wrong way round;
+//! its text is what counts here. Of a block that is not feasible the paper's rule would say that
+//! its redundancy, which is at its bound, does not grow; such a state is not stable here.
 
 use marline_base::{Duration, Rng};
 use marline_link::LinkConfig;
@@ -28,8 +29,8 @@ struct Place {
 }
 
 impl Experiment {
-    /// How often the state after this one is no worse, if `queue` stands on every path at its mean capacity and the
-    /// capacities are drawn from their distributions, which the planner knows.
+    /// How often the state after this one is no worse, if `queue` stands on every path at its mean
+    /// capacity and the capacities are drawn from their distributions, which the planner knows.
     pub(super) fn stability(&self, variant: &Variant, queue: Duration, seed: u64) -> Fraction {
         let phase = self.phase.unwrap_or_default();
         let place = |link: &LinkConfig| {

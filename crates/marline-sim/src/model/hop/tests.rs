@@ -67,8 +67,9 @@ fn constant_links_lose_nothing_and_need_nothing() {
 
 #[test]
 fn a_path_that_is_hardly_needed_costs_little() {
-    // The fast path carries 120 ± 15 packets in time, of the 54 or 80 that a block has; the other one gets what its
-    // forecast needs. With a head of its own it had 13 to 16 % of redundancy, with ten packets always 12 %.
+    // The fast path carries 120 ± 15 packets in time, of the 54 or 80 that a block has; the other
+    // one gets what its forecast needs. With a head of its own it had 13 to 16 % of redundancy,
+    // with ten packets always 12 %.
     for kb in [80, 120] {
         let mut experiment = balanced(kb, 0);
         experiment.links = vec![link(64, 8, 12_500, 0), link(16, 8, 12_500, 0)];

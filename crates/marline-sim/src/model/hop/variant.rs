@@ -9,12 +9,12 @@ use marline_proto::sched::hop::Settings;
 /// Who plans, and from what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Nobody: every path carries the whole block and its queue is empty when a block comes. No
-    /// sender can do better.
+    /// No scheduler: every path carries the whole block and its queue is empty when a block comes.
+    /// No sender can do better.
     Bound,
     /// JUMP with the true distribution of the capacity.
     IdealJump,
-    /// JUMP with the adaptive filter: the paper's HOP with its equations mended.
+    /// JUMP with the adaptive filter: the paper's HOP with its equations corrected.
     Hop,
     /// JUMP with the bank, its bounds less the backlog.
     JumpBank,

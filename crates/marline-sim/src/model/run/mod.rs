@@ -22,7 +22,7 @@ use super::receiver::Receiver;
 use super::{Demand, Feedback, Model, ModelError, Outcome};
 use packet::{Event, Kind, Packet};
 
-/// A lost packet after which none follows on its path is missed so long after its round trip.
+/// A lost packet after which none follows on its path is missed this long after its round trip.
 const TAIL: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ struct PathRun {
     window: u64,
     /// Symbols that wait for the window.
     queue: VecDeque<Queued>,
-    /// Bytes sent of which the sender has not heard.
+    /// Bytes sent whose fate the sender does not know.
     unheard: u64,
     /// Repair symbols among that.
     repairs: u32,
@@ -60,7 +60,7 @@ pub(super) struct ModelRun<'a> {
     missed: BTreeSet<u64>,
     /// Packets of each block that were lost.
     blocks: BTreeMap<u64, u32>,
-    /// Lost packets, by sequence, that the sender has not heard of.
+    /// Lost packets, by sequence, whose loss the sender does not know.
     unnoticed: BTreeSet<u64>,
     events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
     order: u64,
@@ -212,7 +212,7 @@ impl<'a> ModelRun<'a> {
         })
     }
 
-    /// The sender hears of an arrival.
+    /// The sender learns of an arrival.
     fn hear(&mut self, packet: &Packet, known: &[u64], rank: u32) {
         self.paths[packet.path].unheard -= u64::from(self.model.packet);
         self.paths[packet.path].repairs -= u32::from(packet.kind == Kind::Repair);
@@ -226,7 +226,7 @@ impl<'a> ModelRun<'a> {
         self.tell(packet, sched::Outcome::Acked);
     }
 
-    /// The sender hears of a loss.
+    /// The sender learns of a loss.
     fn miss(&mut self, packet: &Packet) {
         if !self.unnoticed.remove(&packet.sequence) {
             return;
@@ -299,7 +299,7 @@ impl<'a> ModelRun<'a> {
     }
 
     /// Bytes that count against the window: what the path holds without a queue, and the queue; or
-    /// what the sender has not heard of.
+    /// what the sender does not know of.
     fn in_flight(&self, path: &PathRun) -> u64 {
         match self.model.feedback {
             Feedback::Perfect | Feedback::Paced(_) => {
@@ -418,7 +418,7 @@ impl<'a> ModelRun<'a> {
         match verdict {
             Verdict::Delivered { at, departs, .. } => {
                 packet.arrives = at;
-                // What follows tells of what is lost.
+                // What follows shows what is lost.
                 let dropped = std::mem::take(&mut path.dropped);
                 for lost in dropped {
                     self.at(at + back, Event::Lost(lost));

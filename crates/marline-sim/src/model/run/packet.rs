@@ -11,10 +11,10 @@ pub(super) enum Event {
     Arrival(Packet),
     /// The server of a path is done with a packet, and the sender knows.
     Freed,
-    /// The sender hears that the packet arrived, of the packets that became known by it, and how
+    /// The sender learns that the packet arrived, of the packets that became known by it, and how
     /// many equations the receiver holds.
     Acked(Packet, Vec<u64>, u32),
-    /// The sender hears that the packet is lost.
+    /// The sender learns that the packet is lost.
     Lost(Packet),
     /// The scheduler asked for it.
     Wake,

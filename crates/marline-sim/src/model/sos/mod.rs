@@ -27,7 +27,8 @@ use variant::{Means, Plan};
 /// An experiment with objects.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The links, forward; a service time, or a recording of when packets can leave, and a constant delay each.
+    /// The links, forward; a service time, or a recording of when packets can leave, and a constant
+    /// delay each.
     pub links: Vec<LinkConfig>,
     /// Packets of an object, n.
     pub packets: u32,
@@ -35,7 +36,7 @@ pub struct Experiment {
     pub objects: u32,
     /// How lucky SOS-FEC takes each path to be, γ.
     pub gamma: f64,
-    /// From the arrival of a packet until the sender hears of it.
+    /// From the arrival of a packet until the sender learns of it.
     pub feedback: Duration,
 }
 
@@ -48,7 +49,7 @@ pub struct Outcome {
     pub sent: u64,
     /// Packets that objects had.
     pub needed: u64,
-    /// When objects should have arrived, but for a share of ε (ms), D_U; none from variants that
+    /// When objects should have arrived, except for a share of ε (ms), D_U; none from variants that
     /// promise nothing.
     pub bound: Option<f64>,
 }
@@ -113,7 +114,8 @@ impl Experiment {
     }
 
     /// Symbols go on whichever path has less than its reach under way, coded ones once all have
-    /// been sent, until the sender has heard of as many as the object has. Delay and what was sent.
+    /// been sent, until the sender knows that as many arrived as the object has. Delay and what was
+    /// sent.
     fn rateless(&self, paths: &mut [Path<'_>], known: &[Way], lanes: &[Lane]) -> (f64, u64) {
         let feedback = self.feedback.as_secs_f64() * 1e3;
         let rooms = |unsent: bool| -> Vec<u32> {
@@ -122,7 +124,7 @@ impl Experiment {
         };
         let (first, last) = (rooms(true), rooms(false));
         let mut flying: Vec<u32> = vec![0; paths.len()];
-        // When the sender hears of the packets of each path, in their order.
+        // When the sender learns of the packets of each path, in their order.
         let mut heard: Vec<VecDeque<f64>> = vec![Default::default(); paths.len()];
         let (mut now, mut sent, mut known) = (0.0, 0, 0);
         let mut arrivals = Vec::new();

@@ -4,7 +4,8 @@ use marline_proto::sched::sos::{Moments, Spacing};
 
 /// Packets from which a sender learns least time and 95th percentile (section 3.2.2).
 const SEEN: u32 = 5_000;
-/// What is learnt of a distribution is the mean of so many such senders: one alone may be wrong by an eighth.
+/// What is learnt of a distribution is the mean of this number of such senders: one alone may be
+/// wrong by an eighth.
 const SENDERS: u32 = 40;
 
 /// Where the times of packets come from.

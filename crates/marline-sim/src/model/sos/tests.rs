@@ -22,7 +22,8 @@ fn experiment(packets: u32, objects: u32) -> Experiment {
     }
 }
 
-/// 95th percentile and mean of the delay (ms), redundancy, and the share that was later than promised.
+/// 95th percentile and mean of the delay (ms), redundancy, and the share that was later than
+/// promised.
 fn measured(experiment: &Experiment, variant: &str) -> [f64; 4] {
     let run = experiment.results(variant.parse().unwrap(), 1).unwrap();
     let value = |name: &str| run.values.get(name).copied().unwrap_or(f64::NAN);
@@ -87,7 +88,8 @@ fn steady_paths_need_no_redundancy_and_keep_their_promise() {
     }
 }
 
-/// Where few packets are very uneven, the promise is kept and the split is the best one; as if sums were normal, neither.
+/// Where few packets are very uneven, the promise is kept and the split is the best one; as if sums
+/// were normal, neither.
 #[test]
 fn promises_are_kept_where_sums_are_far_from_normal() {
     for (a, b, packets) in [

@@ -9,8 +9,8 @@ use super::path::Way;
 /// Who plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Nobody: every path carries the whole object, any n packets of it suffice. No schedule is
-    /// better.
+    /// No scheduler: every path carries the whole object, any n packets of it suffice. No schedule
+    /// is better.
     Bound,
     /// Each packet where it arrives first on average.
     Edpf,
@@ -61,7 +61,7 @@ pub(super) struct Means<'a> {
 
 /// What a variant does.
 pub(super) enum Plan {
-    /// So many packets on each path at once.
+    /// This number of packets on each path at once.
     Static {
         packets: Vec<u32>,
         bound: Option<f64>,

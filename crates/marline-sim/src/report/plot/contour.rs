@@ -76,7 +76,8 @@ impl Plane {
 struct Field(Vec<((f64, f64), f64)>);
 
 impl Field {
-    /// The value at a place: of its nearest neighbours, each by the inverse of its distance squared.
+    /// The value at a place: of its nearest neighbours, each by the inverse of its distance
+    /// squared.
     fn at(&self, (x, y): (f64, f64)) -> f64 {
         let mut near: Vec<(f64, f64)> = self
             .0

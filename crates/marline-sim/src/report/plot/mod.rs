@@ -1,7 +1,7 @@
 //! Plots of results as SVG.
 //!
-//! Colours are those of Okabe and Ito, which people with colour-blindness tell apart; markers and
-//! dashes differ too, so a plot printed in grey is still readable. Text and axes are black on
+//! Colours are those of Okabe and Ito, which people with colour-blindness can distinguish; markers
+//! and dashes differ too, so a plot printed in grey is still readable. Text and axes are black on
 //! nothing: a page's style sheet turns them light where the reader's screen is dark.
 
 mod axis;

@@ -79,8 +79,9 @@ impl TcpSender {
         // Karn's rule, or the echo of the very transmission (RFC 6298 §3).
         let certain = |sent: &&Sent| !sent.again || sent.at == ack.echo;
         let oldest = delivered.iter().filter(certain).map(|sent| sent.at).min();
-        // RFC 7323 §4.1: what it answers to left no earlier than what it echoes. If the acknowledgement of
-        // an older segment was lost, that segment did not take so long, but nobody spoke until now.
+        // RFC 7323 §4.1: what it answers to left no earlier than what it echoes. If the
+        // acknowledgement of an older segment was lost, that segment did not take this long, but no
+        // acknowledgement came until now.
         let took = |at: Instant| now.since(at.max(ack.echo));
         if let Some(at) = oldest {
             self.rtt.sample(took(at));

@@ -66,7 +66,7 @@ impl TcpSender {
         self.declare(now, &lost, true);
     }
 
-    /// Tells the controller, and remembers what was given up.
+    /// Informs the controller, and remembers what was given up.
     pub(super) fn declare(&mut self, now: Instant, lost: &[Sent], persistent: bool) {
         let Some(sent) = lost.iter().map(|sent| sent.at).max() else {
             return;

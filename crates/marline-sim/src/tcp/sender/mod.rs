@@ -137,7 +137,7 @@ impl TcpSender {
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         self.wake = None;
         if self.timed_out.is_some() {
-            // Only the first segment until an acknowledgement tells what the time-out meant.
+            // Only the first segment until an acknowledgement shows what the time-out meant.
             let resend = mem::take(&mut self.resend_first);
             let seq = self.board.first().filter(|_| resend)?.seq;
             return self.send_again(now, seq);
@@ -246,8 +246,8 @@ impl TcpSender {
         }
     }
 
-    /// The application writes so many bytes beyond what [`TcpConfig::limit`] let it write before; without a limit it
-    /// has written more than any network carries already.
+    /// The application writes this number of bytes beyond what [`TcpConfig::limit`] let it write
+    /// before; without a limit it has written more than any network carries already.
     pub fn write(&mut self, bytes: u64) {
         self.limit = self.limit.map(|limit| limit.saturating_add(bytes));
     }

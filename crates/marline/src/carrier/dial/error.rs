@@ -22,7 +22,7 @@ pub enum DialError {
     /// Our own key or TLS set-up does not work.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
-    /// Nobody answers.
+    /// No answer.
     #[error(
         "no answer from {addr} within {:.1} s: is the server running, is UDP port {} open in its \
          firewall, and is the address right?",
@@ -45,7 +45,7 @@ pub enum DialError {
         /// How long was waited.
         after: Duration,
     },
-    /// Nobody answers over TCP.
+    /// No answer over TCP.
     #[error("no answer from TCP {addr} within {:.1} s", after.as_secs_f64())]
     TcpUnreachable {
         /// The server's address.
@@ -82,7 +82,7 @@ pub enum DialError {
         /// The key shown, which need not be proved to be held by who showed it.
         found: PublicKey,
     },
-    /// Whoever answers speaks QUIC, but not Marline.
+    /// The host that answers speaks QUIC, but not Marline.
     #[error("what answers at {addr} is not a Marline server: {detail}")]
     NotMarline {
         /// The server's address.
@@ -153,7 +153,7 @@ impl DialError {
     }
 }
 
-/// What the end of a connection means to whoever dials.
+/// What the end of a connection means to the end that dials.
 pub(super) fn ended(addr: SocketAddr, error: ConnectionError) -> DialError {
     /// Codes of TLS alerts within QUIC (RFC 9001 section 4.8).
     fn is_tls(code: TransportErrorCode) -> bool {

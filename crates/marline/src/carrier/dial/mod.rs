@@ -33,7 +33,7 @@ pub struct Dial {
     pub socket: SocketSpec,
     /// The server's address.
     pub remote: SocketAddr,
-    /// The server's key; nobody with another key is talked to.
+    /// The server's key; a host with another key is not talked to.
     pub server: PublicKey,
     /// Which carrier, default [`CarrierChoice::Auto`].
     pub carrier: CarrierChoice,
@@ -44,7 +44,7 @@ pub struct Dial {
     pub outcomes: Outcomes,
     /// How the carrier behaves.
     pub quic: QuicConfig,
-    /// Give up after so long, for each of [`connect`](Self::connect), [`Dialled::open`] and
+    /// Give up after this time, for each of [`connect`](Self::connect), [`Dialled::open`] and
     /// [`Dialled::join`]; default 10 s.
     pub timeout: Duration,
 }

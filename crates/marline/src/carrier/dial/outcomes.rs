@@ -12,8 +12,8 @@ const MOST: usize = 64;
 /// For how long.
 const MEMORY: Duration = Duration::from_secs(600);
 
-/// A network, as far as a host can tell it from others: the interface or address asked for, the
-/// source address that it has there, and where it leads.
+/// A network, as far as a host can distinguish it from others: the interface or address asked for,
+/// the source address that it has there, and where it leads.
 pub(super) type Network = (Bind, IpAddr, SocketAddr);
 
 /// Networks that let TLS over TCP through and no QUIC, the latest 64 of them, each for ten minutes.

@@ -15,7 +15,7 @@ const HEAD_START: Duration = Duration::from_millis(300);
 /// QUIC wins until then, even where TCP is up: it sends a first packet that was lost again after
 /// about one second.
 const PREFERENCE: Duration = Duration::from_secs(2);
-/// A network that let only TCP through gets so long to do it again before QUIC is tried as well.
+/// A network that let only TCP through gets this time to do it again before QUIC is tried as well.
 const AGAIN: Duration = Duration::from_secs(3);
 
 type Tcp = Result<Box<TcpLink>, DialError>;

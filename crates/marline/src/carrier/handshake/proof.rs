@@ -14,7 +14,8 @@ pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-marline-join";
 /// that connection can know.
 pub(in super::super) type Exported = Zeroizing<[u8; 32]>;
 
-/// HMAC-SHA256 that shows that whoever joins a session with a further connection also opened it.
+/// HMAC-SHA256 that shows that the client which joins a session with a further connection also
+/// opened it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Proof([u8; 32]);
 
@@ -93,7 +94,7 @@ impl SessionKey {
         client: PublicKey,
         proof: &Proof,
     ) -> Result<(), WrongProof> {
-        // Public keys are no secret, so their comparison may tell where they differ.
+        // Public keys are no secret, so their comparison may show where they differ.
         if client != self.client {
             return Err(WrongProof);
         }

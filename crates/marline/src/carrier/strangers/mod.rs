@@ -43,7 +43,7 @@ const KNOWN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 const COUNTED: usize = 4096;
 
 /// Handshakes of one listed key: what 16 sessions of 16 paths need at once after the server was
-/// restarted, and so often after that.
+/// restarted, and this often after that.
 const KEY_BURST: u32 = 256;
 const KEY_REFILL: Duration = Duration::from_millis(31);
 
@@ -53,7 +53,7 @@ const KEY_REFILL: Duration = Duration::from_millis(31);
 const LINGERING: usize = 16;
 const LINGERING_PER_SITE: usize = 4;
 
-/// What a server gives those who come to it, whatever for.
+/// What a server gives the hosts that come to it, whatever for.
 #[derive(Debug)]
 pub(super) struct Strangers {
     silent: Slots,
@@ -110,7 +110,7 @@ impl Gate {
     }
 }
 
-/// Of those who begin too often.
+/// Of hosts that begin too often.
 const TOO_OFTEN: &str = "its address begins handshakes too often";
 
 impl Strangers {

@@ -20,13 +20,13 @@ pub(super) struct Bounds {
     pub(super) reserved: usize,
     /// One that is as old may have to give way to a new one.
     pub(super) gives_way: Duration,
-    /// What gives way takes so long to be gone that it counts until then. An eighth of all places
+    /// What gives way takes time to be gone, and counts until then. An eighth of all places
     /// is kept for those.
     pub(super) lingers: bool,
 }
 
 /// Places for connections of one kind. When all are taken, or all of a site, the oldest of the site
-/// that has most gives way, so that nobody who only sits there keeps others out.
+/// that has most gives way, so that a client which only sits there keeps no others out.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     taken: Arc<Mutex<Taken>>,

@@ -32,7 +32,7 @@ const READ: usize = 16 << 10;
 
 /// A carrier that is one TLS connection over TCP.
 ///
-/// The kernel answers for retransmission and congestion control, and tells how the latter stands.
+/// The kernel answers for retransmission and congestion control, and reports how the latter stands.
 /// Everything arrives, and in order, so one lost segment delays what follows it: QUIC is better
 /// wherever UDP passes.
 pub struct TcpCarrier {
@@ -203,7 +203,7 @@ impl Carrier for TcpCarrier {
             }
         };
         if let Err(error) = result {
-            // `poll_recv` tells, unless the peer's last words are still to be read there.
+            // `poll_recv` reports, unless the peer's last words are still to be read there.
             if self.incoming.is_empty() {
                 tracing::debug!("{}: {error}", self.remote);
             }

@@ -1,4 +1,4 @@
-//! What the kernel tells of its congestion control: `TCP_INFO` and, of BBR, `TCP_CC_INFO`
+//! What the kernel reports of its congestion control: `TCP_INFO` and, of BBR, `TCP_CC_INFO`
 //! (Linux, `include/uapi/linux/tcp.h` and `inet_diag.h`).
 
 #[cfg(not(target_os = "linux"))]
@@ -75,7 +75,7 @@ mod linux {
     }
 
     impl Kernel {
-        /// `None` where the kernel does not tell.
+        /// `None` where the kernel does not report it.
         pub(in super::super) fn of(stream: &TcpStream) -> Option<Self> {
             let control = match SockRef::from(stream).tcp_congestion().ok()?.as_slice() {
                 name if name.starts_with(b"bbr\0") || name == b"bbr" => Control::Bbr,
@@ -223,7 +223,7 @@ mod elsewhere {
     use marline_proto::congestion::CarrierState;
     use tokio::net::TcpStream;
 
-    /// Nothing is told here: the session controls congestion above the kernel's.
+    /// Nothing is reported here: the session controls congestion above the kernel's.
     #[derive(Clone, Copy, Debug)]
     pub(in super::super) struct Kernel;
 

@@ -39,7 +39,7 @@ pub(in super::super) fn prepare(stream: &TcpStream, idle: Duration) -> io::Resul
     {
         let socket = SockRef::from(stream);
         socket.set_tcp_notsent_lowat(UNSENT)?;
-        // What is not acknowledged for so long ends the connection, as silence does.
+        // What is not acknowledged for this time ends the connection, as silence does.
         socket.set_tcp_user_timeout(Some(idle))?;
     }
     #[cfg(not(target_os = "linux"))]

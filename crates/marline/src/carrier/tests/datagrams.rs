@@ -266,7 +266,7 @@ async fn a_restarted_server_tells_its_old_clients_at_once() {
         ..hosts.dial()
     };
     let (mut opened, carrier, _) = hosts.open(&dial).await;
-    // As by kill -9: the client hears nothing of the end.
+    // As by kill -9: the client learns nothing of the end.
     relay.set_loss(1.0);
     hosts.listener.close(0, "");
     drop(carrier);

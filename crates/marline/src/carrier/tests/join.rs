@@ -5,7 +5,7 @@ use crate::carrier::DialError;
 use crate::carrier::handshake::{Hello, RefuseCode, Reply, SessionId, receive};
 use crate::carrier::quic::exported;
 
-/// What the client is told when it asks to join, whatever the server's key is.
+/// What the client is answered when it asks to join, whatever the server's key is.
 async fn refused_join(
     hosts: &mut Hosts,
     client: &Identity,
@@ -88,7 +88,7 @@ async fn an_unknown_session_has_a_code_of_its_own() {
     assert_eq!(code, RefuseCode::UnknownSession);
 }
 
-/// What a client with the right session key is told that proves one path number and asks for
+/// What a client with the right session key is answered that proves one path number and asks for
 /// another, or proves on an earlier connection (`moved`) what it sends on a later one.
 async fn forged_join(path_proved: PathId, path_asked: PathId, moved: bool) -> RefuseCode {
     let mut hosts = Hosts::new();

@@ -31,7 +31,7 @@ use crate::identity::{AllowList, Identity, PublicKey};
 /// Any port of loopback.
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Longer than anything here takes; a test that waits so long has failed.
+/// Longer than anything here takes; a test that waits this long has failed.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A server and a client that it lets in.

@@ -1,4 +1,4 @@
-//! Opening a session: who is let in, and what the others are told.
+//! Opening a session: who is let in, and what the others are answered.
 
 use super::*;
 use crate::carrier::handshake::RefuseCode;

@@ -3,8 +3,8 @@
 use super::*;
 use crate::carrier::{DialError, Outcomes};
 
-/// A server whose UDP goes nowhere: at its address a socket that answers nothing, and a relay of TCP
-/// to the real one.
+/// A server whose UDP goes nowhere: at its address a socket that answers nothing, and a relay of
+/// TCP to the real one.
 struct NoUdp {
     addr: SocketAddr,
     _udp: UdpSocket,

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use marline_base::Rng;
 
-/// A server that is being restarted, or a modem that changes its address, is often back within a moment.
+/// A server that is being restarted, or a modem that changes its address, is often back within a
+/// moment.
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(5);
-/// A path that lived for so long was a success; what failed sooner goes on backing off.
+/// A path that lived for this time was a success; what failed sooner goes on backing off.
 const PROVED: Duration = Duration::from_secs(10);
 
 /// Doubles from 50 ms to 5 s, each time within 25 % either way, so that many clients of a server
@@ -33,7 +34,7 @@ impl Backoff {
         wait
     }
 
-    /// A path came up and lived for so long.
+    /// A path came up and lived for this time.
     pub(super) fn lived(&mut self, life: Duration) {
         if life >= PROVED {
             self.next = FIRST;

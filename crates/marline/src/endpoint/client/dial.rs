@@ -30,7 +30,7 @@ pub(super) fn socket(spec: &Path) -> SocketSpec {
 /// Connects by the first address that answers. `favourite` is the one that answered last time.
 ///
 /// # Errors
-/// When none does: the failure that tells most.
+/// When none does: the failure that says most.
 pub(super) async fn dial(
     shared: &Shared,
     spec: &Path,

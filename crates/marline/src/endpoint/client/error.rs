@@ -108,7 +108,7 @@ pub struct ConnectError {
 }
 
 impl ConnectError {
-    /// The failure that tells most: a refusal before a wrong configuration before the rest.
+    /// The failure that says most: a refusal before a wrong configuration before the rest.
     pub fn worst(&self) -> Option<&PathFailure> {
         let failures = self
             .paths

@@ -18,7 +18,7 @@ const MAX_PATHS: usize = 16;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddPathError {
-    /// Names tell paths apart.
+    /// Names distinguish paths.
     #[error("there is a path {0} already")]
     NameTaken(String),
     /// There are as many as a session may have.

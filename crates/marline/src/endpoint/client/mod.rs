@@ -35,15 +35,15 @@ use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
 use session::Current;
 use slot::Slots;
 
-/// Most that a graceful stop waits for the peer to be told.
+/// Most that a graceful stop waits for the peer to be informed.
 const STOP: Duration = Duration::from_secs(2);
 
 /// What a client is started with.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// The server's key; nobody with another one is talked to.
+    /// The server's key; a host with another one is not talked to.
     pub server: PublicKey,
-    /// Where the server is, for paths that do not say otherwise. Names are looked up anew for
+    /// Where the server is, for paths that do not say otherwise. Names are looked up again for
     /// each dial, and all addresses are tried.
     pub addresses: Vec<HostPort>,
     /// This client's key.
@@ -85,7 +85,7 @@ struct Shared {
     started: Instant,
     /// Changes whenever a session comes or goes, and whenever a path's failure does.
     current: watch::Sender<Current>,
-    /// Held by whoever opens a session, so that only one does.
+    /// Held by the task that opens a session, so that only one does.
     opening: tokio::sync::Mutex<()>,
     slots: Mutex<Slots>,
     /// Which networks let no QUIC through.
@@ -166,7 +166,7 @@ impl Client {
         self.shared.stop.cancelled().await;
     }
 
-    /// Ends the session, telling the server the reason, and dials no more. Takes 2 s at most.
+    /// Ends the session, sends the server the reason, and dials no more. Takes 2 s at most.
     pub async fn stop(&self, reason: &str) {
         self.shared.stop.cancel();
         let live = self.shared.current.borrow().live();

@@ -13,7 +13,7 @@ use super::dial::dial;
 use super::error::PathFailure;
 use super::session::Live;
 
-/// A path that is dead for so long is dialled anew beside it: the network may be back with other
+/// A path that is dead for this time is dialled again beside it: the network may be back with other
 /// addresses, which the old carrier cannot learn of.
 const DEAD: Duration = Duration::from_secs(4);
 
@@ -141,17 +141,17 @@ impl Keeper {
         };
     }
 
-    /// Notes a failure, and says so when it is news.
+    /// Notes a failure, and logs it when it is a new one.
     fn failed(&self, failure: PathFailure) {
         if let Some(slot) = self.shared.slots().get(self.number) {
             let news = slot.failure.as_ref().map(|old| &old.message) != Some(&failure.message);
             slot.failure = Some(failure);
-            // Before the first session `ready` tells of failures, all at once.
+            // Before the first session `ready` reports failures, all at once.
             if news && self.shared.current.borrow().was_up() {
                 slot.complain();
             }
         }
-        // Whoever waits for a session learns that this path has failed.
+        // Tasks that wait for a session learn that this path has failed.
         self.shared.current.send_modify(|_| ());
     }
 }

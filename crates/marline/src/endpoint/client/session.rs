@@ -180,7 +180,7 @@ impl Shared {
         });
         self.tasks.spawn(watch(Arc::clone(self), Arc::clone(&live)));
         self.tasks.spawn(driver);
-        // Since it was asked to stop, the client may have looked for a session in vain.
+        // Since it was asked to stop, the client may have looked for a session and found none.
         if self.stop.is_cancelled() {
             live.handle.close(close_code::NONE, "the client stops");
         }

@@ -28,7 +28,7 @@ use crate::carrier::{self, ListenConfig, Listener, SESSION_OVER};
 use crate::identity::{AllowList, Identity, PublicKey};
 use registry::Registry;
 
-/// Most that a graceful stop waits for the clients to be told.
+/// Most that a graceful stop waits for the clients to be informed.
 const STOP: Duration = Duration::from_secs(2);
 
 /// What a server is started with.
@@ -194,7 +194,7 @@ impl Server {
         registry.iter().map(|entry| entry.handle.clone()).collect()
     }
 
-    /// Ends all sessions, telling the clients the reason, and lets no more in. Takes 4 s at most.
+    /// Ends all sessions, sends the clients the reason, and lets no more in. Takes 4 s at most.
     pub async fn stop(&self, reason: &str) {
         self.shared.stop.cancel();
         for session in self.shared.registry().iter() {
@@ -216,7 +216,7 @@ impl Server {
     }
 }
 
-/// Answers those who ask, until the server stops.
+/// Answers clients that ask, until the server stops.
 async fn run(mut listener: Listener, shared: Arc<Shared>) {
     loop {
         tokio::select! {

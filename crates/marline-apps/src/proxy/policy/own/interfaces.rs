@@ -5,7 +5,7 @@ use if_addrs::{IfAddr, get_if_addrs};
 use std::io;
 use std::net::IpAddr;
 
-/// Read for every question: nothing is told of changes.
+/// Read for every question: changes are not reported.
 #[derive(Debug)]
 pub(super) struct Interfaces;
 

@@ -27,7 +27,7 @@ const TYPE: usize = HEADER + 7;
 /// Types of routes that end in this host: `RTN_LOCAL`, `RTN_BROADCAST`, `RTN_ANYCAST`.
 const OWN: [u8; 3] = [2, 3, 4];
 
-/// Two sockets: one for questions, one that is told what changes.
+/// Two sockets: one for questions, one for notices of changes.
 #[derive(Debug)]
 pub(super) struct Kernel {
     questions: OwnedFd,
@@ -39,7 +39,7 @@ impl Kernel {
     /// # Errors
     /// When the system does not let this process have such sockets.
     pub(super) fn open() -> io::Result<Self> {
-        // Before the first answer: what changes from now on is heard of.
+        // Before the first answer: changes from now on are reported.
         let notices = socket(GROUPS)?;
         Ok(Kernel {
             questions: socket(0)?,

@@ -86,7 +86,8 @@ fn errors_name_the_flag() {
     let error = |flags| config(flags).unwrap_err();
     assert!(error("--rate 20mb").contains("--rate 20mb: not a rate"));
     assert!(error("--rate 1mbit --up-rate 20mb").contains("--up-rate 20mb: not a rate"));
-    // What can be read and yet not be: the flag and the value are those given, not those of one direction.
+    // What can be read and yet not be: the flag and the value are those given, not those of one
+    // direction.
     assert!(error("--loss 200%").contains("--loss 200%: must be from 0 to 1"));
     assert!(error("--loss 1% --down-loss 200%").contains("--down-loss 200%: must be"));
     assert!(error("--rate 1bit").contains("--rate 1bit: must be at least"));

@@ -8,13 +8,14 @@ const MOST_SHARE: f64 = 0.1;
 /// Real runs at most, unless somebody asks for more.
 const MOST_RUNS: f64 = 8.0;
 
-/// By how much a quantile that is so long may differ (milliseconds).
+/// By how much a quantile of this length may differ (milliseconds).
 fn tolerance(ms: f64) -> f64 {
     MOST_MS.max(MOST_SHARE * ms)
 }
 
-/// How many real runs to average, where simulated ones of other seeds had these values of a quantile: so many that the
-/// standard error of the mean is a third of what the quantile may differ by. From 1 to 8.
+/// How many real runs to average, where simulated ones of other seeds had these values of a
+/// quantile: as many as the standard error of the mean is a third of what the quantile may differ
+/// by. From 1 to 8.
 pub(super) fn runs_for(simulated_ms: &[f64]) -> u64 {
     let n = simulated_ms.len() as f64;
     let mean = simulated_ms.iter().sum::<f64>() / n;

@@ -51,7 +51,8 @@ pub(super) struct Args {
     /// Let each run last so many seconds, its warm-up included [default: as the scenario says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: Option<u64>,
-    /// Real runs of each scenario; quantiles are averaged [default: 1 to 8, by how much the simulated ones differ]
+    /// Real runs of each scenario; quantiles are averaged [default: 1 to 8, by how much the
+    /// simulated ones differ]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     repeats: Option<u64>,
     /// Print the result as JSON

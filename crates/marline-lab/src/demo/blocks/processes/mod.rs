@@ -1,5 +1,6 @@
-//! A run by real processes: the two ends are processes of this program, and each relay is a `marline link`. All read
-//! one clock, the machine's, so a delay is measured as exactly as between threads.
+//! A run by real processes: the two ends are processes of this program, and each relay is a
+//! `marline link`. All read one clock, the machine's, so a delay is measured as exactly as between
+//! threads.
 
 mod part;
 mod words;
@@ -119,7 +120,7 @@ fn relays(
     links.map(start).collect()
 }
 
-/// Tells the tally what the two ends say, until all is over; the redundancy.
+/// Gives the tally what the two ends report, until all is over; answers the redundancy.
 fn follow(
     near: &mut Part,
     far: &mut Part,
@@ -131,7 +132,8 @@ fn follow(
     let mut over: Option<(Instant, f64)> = None;
     loop {
         look(stop)?;
-        // The sending end speaks of a block before it is under way, but its words may be read later.
+        // The sending end speaks of a block before it is under way, but its words may be read
+        // later.
         if over.is_none() {
             match near.word(LOOK)? {
                 Some(Word::Wrote(at)) => lock(tally).wrote(anchor.instant(at)),

@@ -10,7 +10,7 @@ use std::io;
 use std::thread;
 use tokio::sync::mpsc;
 
-/// Plays the part that standard input tells, until that is over or standard input ends.
+/// Plays the part that standard input names, until that is over or standard input ends.
 ///
 /// # Errors
 /// Why the part could not be played. It has been said on standard output, too.

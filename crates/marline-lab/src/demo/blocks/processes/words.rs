@@ -22,7 +22,7 @@ pub(super) enum Role {
     Client { scheduler: String },
     /// Receives what a client of this key sends.
     Server { scheduler: String, client: String },
-    /// Sends over TCP connections, of each block so many bytes over each.
+    /// Sends over TCP connections, of each block this number of bytes over each.
     Sender { shares: Vec<u64> },
     /// Receives that.
     Receiver { shares: Vec<u64> },
@@ -70,7 +70,7 @@ impl Word {
     pub(super) fn say(&self) {
         if let Ok(text) = serde_json::to_string(self) {
             let mut out = io::stdout().lock();
-            // Whoever started this process may be gone; then standard input has ended, too.
+            // The process that started this one may be gone; then standard input has ended, too.
             let _ = writeln!(out, "{text}").and_then(|()| out.flush());
         }
     }

@@ -67,7 +67,8 @@ fn what_overruns_the_queue_ends_the_gentle_startup_of_a_limited_sender() {
 
 #[test]
 fn a_queue_that_stands_ends_the_gentle_startup_of_a_limited_sender() {
-    // 200 Mb/s and 40 ms hold 1 MB. The first round is without a queue; in the others 20 packets take this long.
+    // 200 Mb/s and 40 ms hold 1 MB. The first round is without a queue; in the others 20 packets
+    // take this long.
     let is_search = |manner, rounds: u64, trips: [u64; 2], flight: u64| {
         let mut bbr = started(manner);
         for round in 1..=rounds {
@@ -285,10 +286,11 @@ fn a_path_begins_with_what_is_needed_of_it() {
     assert_eq!(gentle(Some(6), None), (120_000, 6.0));
     assert_eq!(gentle(None, Some(6)), (120_000, 6.0));
     assert_eq!(gentle(Some(9), Some(6)), (120_000, 6.0));
-    // Less than the guess, but not than the usual ten packets, which would leave at 2.885 times 0.625 Mb/s.
+    // Less than the guess, but not than the usual ten packets, which would leave at 2.885 times
+    // 0.625 Mb/s.
     assert_eq!(gentle(None, Some(1)), (20_000, 1.8));
     assert_eq!(gentle(None, Some(0)), (10 * MTU, 1.8));
-    // Whoever needs much may be wrong about the path.
+    // An application that needs much may be wrong about the path.
     assert_eq!(gentle(Some(1_000), None).0, 512 * MTU);
     let plain = |after| first(Manner::FourPackets, None, after);
     assert_eq!(plain(Some(6)), plain(None));

@@ -4,8 +4,8 @@ use super::{Block, Hop, block_of, source_left};
 use crate::sched::Plan;
 
 impl Hop {
-    /// Sends what came back of a block that had been sent, because it waited for a path that carries nothing any more: no
-    /// other begins before. Answers whether there was something.
+    /// Sends what came back of a block that had been sent, because it waited for a path that
+    /// carries nothing any more: no other begins before. Answers whether there was something.
     pub(super) fn resume(&mut self, plan: &mut Plan<'_>) -> bool {
         let Some(unit) = plan.unit() else {
             return false;
@@ -32,7 +32,8 @@ impl Hop {
         source < packets
     }
 
-    /// Sends what no schedule of JUMP had room for: it must leave all the same, if the block is to arrive at all.
+    /// Sends what no schedule of JUMP had room for: it must leave all the same, if the block is to
+    /// arrive at all.
     pub(super) fn give_rest(
         &mut self,
         plan: &mut Plan<'_>,

@@ -200,7 +200,8 @@ fn a_block_goes_in_two_stages_with_every_source_symbol() {
     assert_eq!(net.hop.wake_at(), None);
 }
 
-/// Its path fell silent. No other block begins before all of it has left, so a flow would stand still until its deadline.
+/// Its path fell silent. No other block begins before all of it has left, so a flow would stand
+/// still until its deadline.
 #[test]
 fn what_comes_back_of_a_block_leaves_again() {
     for options in ["hop-jump", "hop-jump:stage=0ms", "hop-jump:pace=on"] {
@@ -339,7 +340,8 @@ fn of_two_blocks_at_once_the_second_is_judged_after_the_first() {
     assert_eq!(again.unwrap().unwrap().on_time, alone.on_time);
 }
 
-/// Else nothing would be learnt of paths that are believed to carry too little, and the belief stay.
+/// Else nothing would be learnt of paths that are believed to carry too little, and the belief
+/// stay.
 #[test]
 fn where_all_would_be_refused_one_is_taken_now_and_then() {
     let mut net = Net::new("hop-jump", Aim::Jump);
@@ -404,8 +406,8 @@ fn promises_are_counted_by_path_and_by_block() {
         let mean = path.capacity.mean / 1e6;
         assert!((25.6..=38.4).contains(&mean), "{path:?}");
         assert_eq!(path.mode, "bank");
-        // Of the first blocks nothing could be promised; the last have not been heard of. Thirty symbols a path are
-        // on time in every slot.
+        // Of the first blocks nothing could be promised; the last are not acknowledged yet. Thirty
+        // symbols a path are on time in every slot.
         let all = path.calibration.total();
         assert!((90..100).contains(&all.promises), "{all:?}");
         assert_eq!(all.kept, all.promises);
@@ -420,7 +422,8 @@ fn promises_are_counted_by_path_and_by_block() {
 fn paced_blocks_leave_no_faster_than_is_to_be_expected() {
     let mut net = Net::new("hop-jump:pace=on", Aim::Jump);
     net.blocks(60, 60);
-    // Both paths carry 25.6 or 38.4 Mb/s: no sooner than after 250 µs less the spread does a symbol follow.
+    // Both paths carry 25.6 or 38.4 Mb/s: no sooner than after 250 µs less the spread does a symbol
+    // follow.
     let begin = net.now;
     net.blocks.id += 1;
     (net.blocks.source, net.blocks.symbols) = (60, 60);

@@ -40,7 +40,7 @@ fn done(paths: &[Path], packets: &[u32], probability: f64) -> f64 {
     high
 }
 
-/// All splits of `n` among so many.
+/// All splits of `n` among the lanes.
 fn all(paths: usize, n: u32) -> Vec<Vec<u32>> {
     if paths == 1 {
         return [[n].to_vec()].to_vec();
@@ -93,8 +93,9 @@ fn splits_are_nearly_the_best_of_all() {
     assert!(sum / 210.0 < 1e-3, "{worst} {sum}");
 }
 
-/// The cell of the paper's experiment in which a normal law is a tenth from the best split: ten packets over 10 ± 1 and
-/// 12 ± 50 ms. It takes one packet of the shaky path for a risk that it is not.
+/// The cell of the paper's experiment in which a normal law is a tenth from the best split: ten
+/// packets over 10 ± 1 and 12 ± 50 ms. It takes one packet of the shaky path for a risk that it is
+/// not.
 #[test]
 fn skewness_is_what_finds_the_split_of_few_uneven_packets() {
     let paths = [(10.0, 1.0, 0.0, 0), (12.0, 50.0, 0.0, 0)];
@@ -132,8 +133,9 @@ fn nearly_all_of_the_tail_belongs_to_the_shaky_path() {
     assert!((each[0] / each[1] - 1.0).abs() < 0.1, "{each:?}");
 }
 
-/// Draws of each law: the promise is kept by at least 92.5 % and the split is at most 12 % from the best one, whatever
-/// the law; a sender that saw 5000 packets plans. (Two-valued times of few packets have no law between their steps.)
+/// Draws of each law: the promise is kept by at least 92.5 % and the split is at most 12 % from the
+/// best one, whatever the law; a sender that saw 5000 packets plans. (Two-valued times of few
+/// packets have no law between their steps.)
 #[test]
 fn other_laws_than_gamma_are_served_as_well() {
     let mut rng = Rng::new(62);

@@ -52,7 +52,7 @@ fn a_unit_is_divided_so_that_its_parts_end_together() {
     assert_eq!(counts(&sent(&mut *scheduler, &mut [], 30)), [0, 0]);
 }
 
-/// Tells the scheduler of packets that arrived so long after each other, in turn (µs).
+/// Reports to the scheduler packets that arrived this long after each other, in turn (µs).
 fn teach(scheduler: &mut dyn Scheduler, path: u64, gaps: &[u64]) {
     let mut at = 1_000_000;
     for n in 0..400_u64 {
@@ -100,8 +100,9 @@ fn a_shaky_path_gets_less_than_its_mean_would_earn() {
     assert!(large[0] > 100, "{large:?}");
 }
 
-/// One packet of sixty is 40 ms late, the others come at once: 1 ms a packet, deviation 5. Were sums normal, one packet of
-/// it would be promised in 11 ms, when the steady path has brought all ten; in truth it is there with 98 %.
+/// One packet of sixty is 40 ms late, the others come at once: 1 ms a packet, deviation 5. Were
+/// sums normal, one packet of it would be promised in 11 ms, when the steady path has brought all
+/// ten; in truth it is there with 98 %.
 #[test]
 fn a_path_that_is_rarely_late_is_worth_a_packet_of_a_small_object() {
     let mut scheduler = make("sos");

@@ -1,10 +1,11 @@
 //! How late the sum of some packets' times may be: by its mean, its deviation and its skewness.
 //!
-//! A sum of few very uneven times is far from normal. With its third moment it is taken for Pearson's type III, a
-//! gamma distribution that is shifted and scaled to the three: exact for the gamma distribution, whatever the number of
-//! packets, and for the normal one. Skewness is taken for at most twice the coefficient of variation, that of a gamma
-//! distribution: where it is more, as for log-normal times, it comes from packets that are so rare that they say
-//! nothing of most objects, and a law that believed in it would promise the mean.
+//! A sum of few very uneven times is far from normal. With its third moment it is taken for
+//! Pearson's type III, a gamma distribution that is shifted and scaled to the three: exact for the
+//! gamma distribution, whatever the number of packets, and for the normal one. Skewness is taken
+//! for at most twice the coefficient of variation, that of a gamma distribution: where it is more,
+//! as for log-normal times, it comes from packets that are so rare that they say nothing of most
+//! objects, and a law that believed in it would promise the mean.
 
 mod table;
 
@@ -16,7 +17,7 @@ use table::{COLUMNS, FINE, FIRST_Z, ROOTS, ROWS};
 const EVEN: f64 = 1e-3;
 /// and less than this, so nearly that Wilson and Hilferty's line will do.
 const MILD: f64 = 0.5;
-/// More than this is not told apart: the last row.
+/// More than this is not distinguished: the last row.
 const MOST: f64 = 12.0;
 
 /// The law of a sum with a mean of 0 and a deviation of 1, and this skewness.
@@ -29,7 +30,8 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Of a sum of so many packets, whose times are skewed so much one by one. Skewness below 0 counts as 0.
+    /// Of a sum of this number of packets, each of whose times has this skewness. Skewness below 0
+    /// counts as 0.
     pub(super) fn new(skew: f64, packets: f64) -> Self {
         let skew = skew / sqrt(packets.max(1e-6));
         if skew <= MILD {
@@ -75,7 +77,8 @@ impl Shape {
         (root * root * root - 1.0) * 2.0 / g
     }
 
-    /// The score of a value: the inverse of [`Self::value`]; minus infinity where nothing lies below.
+    /// The score of a value: the inverse of [`Self::value`]; minus infinity where nothing lies
+    /// below.
     pub(super) fn score(&self, value: f64) -> f64 {
         let g = self.skew;
         if g == 0.0 {

@@ -1,8 +1,9 @@
-//! Cube roots of x/α, where the gamma distribution of shape α = 4/g² stays below x with probability Φ(z).
+//! Cube roots of x/α, where the gamma distribution of shape α = 4/g² stays below x with probability
+//! Φ(z).
 //!
-//! Rows: g = 0.5, 0.625, 0.75, 0.875, 1, 1.25, …, 12, four to an octave; columns: z = −3 + j/4. In z they are nearly
-//! lines (exactly so in Wilson and Hilferty's approximation), so that few knots are enough. The tests of this folder
-//! compare what comes of them with the distribution itself.
+//! Rows: g = 0.5, 0.625, 0.75, 0.875, 1, 1.25, …, 12, four to an octave; columns: z = −3 + j/4. In
+//! z they are nearly lines (exactly so in Wilson and Hilferty's approximation), so that few knots
+//! are enough. The tests of this folder compare what comes of them with the distribution itself.
 
 pub(super) const FIRST_Z: f64 = -3.0;
 /// Knots an octave of g, and a unit of z.

@@ -193,9 +193,10 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// The object of a path's next packet where nothing is divided beforehand: the first of which something is unsent,
-    /// unless a more urgent one waits for a packet that this path may overtake. Then a coded packet of that one goes, at
-    /// most one more than it lacks, so that the earliest of these completes it.
+    /// The object of a path's next packet where nothing is divided beforehand: the first of which
+    /// something is unsent, unless a more urgent one waits for a packet that this path may
+    /// overtake. Then a coded packet of that one goes, at most one more than it lacks, so that the
+    /// earliest of these completes it.
     fn pull(&self, now: f64, path: usize) -> Option<usize> {
         let first = self.order().first().copied();
         let rank = first.map_or(u8::MAX, |id| self.rank(id));
@@ -226,7 +227,7 @@ impl<'a> Load<'a> {
         u8::from(!first)
     }
 
-    /// Divides all that waits anew.
+    /// Divides all that waits again.
     fn plan(&mut self) {
         if self.planner.variant.is_rateless() {
             return;
@@ -270,14 +271,15 @@ impl<'a> Load<'a> {
     }
 }
 
-/// The document. Recordings begin with what redirects to it, so it is the first object that the page cannot be shown
-/// without.
+/// The document. Recordings begin with what redirects to it, so it is the first object that the
+/// page cannot be shown without.
 fn document(page: &Page) -> usize {
     let first = page.objects.iter().position(|o| o.render_blocking);
     first.unwrap_or(0)
 }
 
-/// Who names an object that is not the first; what nothing in the recording explains, the document does.
+/// Who names an object that is not the first; what nothing in the recording explains, the document
+/// does.
 fn initiator(object: &PageObject, document: usize) -> usize {
     let unexplained = if object.id > document { document } else { 0 };
     object.initiator.unwrap_or(unexplained)

@@ -1,15 +1,16 @@
-//! The web experiment of the SOS paper without a protocol (section 5): recorded pages over paths whose packets take
-//! times that are drawn one by one.
+//! The web experiment of the SOS paper without a protocol (section 5): recorded pages over paths
+//! whose packets take times that are drawn one by one.
 //!
-//! The browser asks for an object once it knows of it; the server has everything ready. What waits there is divided
-//! among the paths again whenever a request comes or a path has nothing to do, in the order of the requests, or what
-//! the page cannot be shown without first. An object that has begun stays before the others of its connection, because
-//! HTTP cannot interrupt it. The document, the first object that the page cannot be shown
-//! without, is sent in chunks, as documents are: every packet of it is an object of its
-//! own to SOS, and what it names is asked for as the packets come, evenly spread over them in the recorded order.
+//! The browser asks for an object once it knows of it; the server has everything ready. What waits
+//! there is divided among the paths again whenever a request comes or a path has nothing to do, in
+//! the order of the requests, or what the page cannot be shown without first. An object that has
+//! begun stays before the others of its connection, because HTTP cannot interrupt it. The document,
+//! the first object that the page cannot be shown without, is sent in chunks, as documents are:
+//! every packet of it is an object of its own to SOS, and what it names is asked for as the packets
+//! come, evenly spread over them in the recorded order.
 //!
-//! Neither the browser's nor the server's own time is modelled. Times are drawn from a generator for each page, load
-//! and path, so that all variants meet the same.
+//! Neither the browser's nor the server's own time is modelled. Times are drawn from a generator
+//! for each page, load and path, so that all variants meet the same.
 
 mod load;
 mod report;
@@ -52,7 +53,7 @@ pub struct Loaded {
 }
 
 impl Experiment {
-    /// Loads every page so often.
+    /// How often every page is loaded.
     ///
     /// # Errors
     /// A link whose parameters lie out of their range.

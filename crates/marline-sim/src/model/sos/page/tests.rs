@@ -14,7 +14,8 @@ fn links() -> Vec<LinkConfig> {
     vec![link(10), link(20)]
 }
 
-/// Size in packets, connection, and whether the page cannot be shown without it; all after the document.
+/// Size in packets, connection, and whether the page cannot be shown without it; all after the
+/// document.
 fn page(objects: &[(u64, u32, bool)]) -> Page {
     let object = |(id, (packets, connection, blocking)): (usize, &(u64, u32, bool))| PageObject {
         id,
@@ -86,7 +87,8 @@ fn what_the_document_names_is_asked_for_while_it_comes_also_after_a_redirect() {
 
 #[test]
 fn the_last_packet_of_what_is_urgent_is_raced_where_packets_are_coded() {
-    // Three packets at 10 ms beside a path of 200 ms: whoever has to wait for that one waits long.
+    // Three packets at 10 ms beside a path of 200 ms: an object that has to wait for that one waits
+    // long.
     let page = page(&[(1, 0, true), (3, 1, true), (300, 2, false)]);
     let mut slow = links();
     slow[1].capacity = Capacity::Service(ServiceTime::Normal {

@@ -12,7 +12,8 @@ enum Rule {
     Edpf,
     SEdpf,
     Sos(Width),
-    /// Whichever path can take a packet gets the next one, and the last packets of what is urgent are coded.
+    /// Whichever path can take a packet gets the next one, and the last packets of what is urgent
+    /// are coded.
     Rateless,
 }
 
@@ -104,8 +105,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The paths of the next `n` packets of an object, in their order, with `ahead` packets before them on each path,
-    /// to which they are added.
+    /// The paths of the next `n` packets of an object, in their order, with `ahead` packets before
+    /// them on each path, to which they are added.
     pub(super) fn place(&self, ahead: &mut [u32], n: u32) -> Vec<usize> {
         match self.variant.rule {
             Rule::Edpf => self.one_by_one(ahead, n, |ahead, i| {
@@ -130,8 +131,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// May a packet that `path` takes now be there before the one that `other` took at `since`, if that one takes a
-    /// deviation longer than usual?
+    /// May a packet that `path` takes now be there before the one that `other` took at `since`, if
+    /// that one takes a deviation longer than usual?
     pub(super) fn overtakes(&self, path: usize, now: f64, other: usize, since: f64) -> bool {
         let (own, other) = (&self.ways[path], &self.ways[other]);
         let usual = (since + other.moments.mean).max(now);
