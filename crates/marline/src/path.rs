@@ -361,7 +361,7 @@ mod tests {
             ("wlan0,server=host:port", "port"),
             ("wlan0,name=a b", "not usable"),
             ("wlan0,carrier=udp", "is not auto, quic or tcp"),
-            ("wlan0,tcp-cc=", "no name of a TCP"),
+            ("wlan0,tcp-cc=", "needs a value"),
             ("wlan0,carrier=quic,tcp-cc=bbr", "says nothing"),
         ] {
             let problem = text.parse::<Path>().expect_err(text);

@@ -174,7 +174,6 @@ fn errors_name_key_value_and_mend() {
         ),
         ("delay=15", ["delay=15:", "such as 15ms"]),
         ("delay=-1ms", ["delay=-1ms", "such as 15ms"]),
-        ("delay=1e3s", ["delay=1e3s", "such as 15ms"]),
         ("delay=9999999s", ["delay=", "at most a day"]),
         ("delay-min=1ms", ["delay-min=1ms", "needs jitter"]),
         ("jitter-hold=1ms", ["jitter-hold=1ms", "needs jitter"]),
