@@ -107,7 +107,7 @@ pub fn add(entries: &[&'static Entry]) -> Result<(), AddError> {
     for (i, entry) in entries.iter().enumerate() {
         let same = |other: &&Entry| other.name == entry.name;
         if SCHEDULERS.iter().any(|other| same(&other))
-            || entries[..i].iter().any(|other| same(other))
+            || entries[..i].iter().any(same)
         {
             return Err(AddError::NameTaken(entry.name));
         }
