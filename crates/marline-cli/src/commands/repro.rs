@@ -432,6 +432,7 @@ mod tests {
             outcome: *outcome,
             close: false,
             note: None,
+            reason: None,
         };
         Report::new(vec![ScenarioReport {
             paper: "ols".to_owned(),

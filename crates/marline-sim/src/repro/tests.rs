@@ -20,6 +20,7 @@ fn expectation(scheduler: &str, rtt: Option<&str>) -> Expectation {
         least: None,
         most: None,
         note: None,
+        missed: None,
     }
 }
 

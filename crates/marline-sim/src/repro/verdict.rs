@@ -51,8 +51,10 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// The interval reaches across a bound: other seeds may say otherwise.
     pub close: bool,
-    /// Where the bound comes from, or why it is missed.
+    /// Where the bound comes from.
     pub note: Option<String>,
+    /// Why the bound is missed; of no other.
+    pub reason: Option<String>,
 }
 
 /// Judges every expectation in every cell that it speaks of, or the mean over them, in the order of the expectations.
@@ -193,5 +195,9 @@ fn verdict(
         outcome,
         close,
         note: expectation.note.clone(),
+        reason: expectation
+            .missed
+            .clone()
+            .filter(|_| outcome == Outcome::Missed),
     }
 }
