@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::is_less_better;
 use crate::results::{Group, Results, unit};
 use crate::scenario::Expectation;
 
 /// What became of a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The mean lies within.
@@ -139,6 +139,17 @@ fn mean(cells: &[Option<Measured>]) -> Option<Measured> {
     let count = cells.len() as f64;
     let value = cells.iter().map(|(value, ..)| value / count).sum();
     Some((value, None, cells.iter().map(|(.., n)| *n).min()?))
+}
+
+/// Does the verdict speak of what the expectation does, with the same bounds?
+pub(super) fn is_of(verdict: &Verdict, expectation: &Expectation) -> bool {
+    let mut cell = expectation.cell.iter();
+    verdict.figure == expectation.figure
+        && verdict.scheduler == expectation.scheduler
+        && verdict.measure == expectation.measure
+        && verdict.relative_to == divisor(expectation)
+        && (verdict.least, verdict.most) == (expectation.least, expectation.most)
+        && cell.all(|(axis, value)| verdict.cell.get(axis) == Some(value))
 }
 
 /// What a value is divided by, in words.
