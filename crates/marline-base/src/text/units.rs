@@ -73,9 +73,7 @@ fn number(text: &str) -> Option<(f64, &str)> {
 
 fn factor(unit: &str, units: &Units, fold_case: bool) -> Option<u64> {
     let same = |name: &&str| *name == unit || fold_case && name.eq_ignore_ascii_case(unit);
-    let found = units
-        .iter()
-        .find(|(names, _)| names.iter().any(same));
+    let found = units.iter().find(|(names, _)| names.iter().any(same));
     found.map(|(_, factor)| *factor)
 }
 

@@ -7,7 +7,9 @@ use clap::builder::RangedU64ValueParser;
 use marline_sim::batch::Store;
 use marline_sim::experiments::{self, Experiment};
 use marline_sim::report::{Page, Section, page};
-use marline_sim::repro::{self, MeasureError, Options, Report, ScenarioReport};
+use marline_sim::repro::{
+    self, MeasureError, Options, Record, RecordError, Report, ScenarioReport,
+};
 use marline_sim::results::Results;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -26,6 +28,10 @@ With --processes the same experiments are run by real processes on loopback: a `
 speaks of. It needs experiments of one stream, such as link-pairs, and a machine with idle cores: \
 the last column says how late the relays were themselves.
 
+--write DIR keeps the outcome in a folder: DIR/PAPER.csv with a line a verdict, and from that the page DIR/PAPER.md, \
+a picture of each experiment, DIR/PAPER-FIGURE.svg, and the index DIR/README.md. What the folder has of other \
+experiments stays. Without PAPER nothing is run: pages and pictures are written from the CSV files again.
+
 Exit code 1 when a bound is missed. With fewer seeds than the experiment asks for there is no \
 PASS or MISS, only inside or outside; the exit code is the same.";
 
@@ -37,7 +43,8 @@ Examples:
   marline repro link-pairs --cell pair=baseline
   marline repro link-pairs bulk --processes --cell pair=two-lte --cell pair=loss-2 --seeds 3
   marline repro link-pairs bulk --processes --curl --cell pair=two-lte
-  marline repro all --out runs --write docs/REPRODUCTION.md";
+  marline repro all --out runs --write docs/reproduction
+  marline repro --write docs/reproduction";
 
 /// Every paper.
 const ALL: &str = "all";
@@ -82,8 +89,9 @@ pub(super) struct Args {
     /// Write a page with plots, readable without a network
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Write the outcome into a document (docs/REPRODUCTION.md); what it has of other figures stays
-    #[arg(long, value_name = "FILE")]
+    /// Write the outcome into a folder (docs/reproduction): CSV, a page a paper, pictures; what it has of other
+    /// experiments stays. Without PAPER, only write its pages and pictures from its CSV files again
+    #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
     /// Keep finished runs in DIR/runs.jsonl: stopped and started again, the command redoes nothing
     #[arg(long, value_name = "DIR")]
@@ -109,25 +117,19 @@ impl Args {
         Some(&*self.traces).filter(|folder| folder.is_dir())
     }
 
-    /// The document to write into, as it is: empty if it is not there.
-    fn written(&self) -> Result<String, CliError> {
-        let Some(file) = &self.write else {
-            return Ok(String::new());
+    /// The folder to write into and what it has, so that nothing is run for a folder that cannot take it.
+    fn record(&self, found: &[Experiment]) -> Result<Option<(&Path, Record)>, CliError> {
+        let Some(folder) = self.write.as_deref() else {
+            return Ok(None);
         };
-        let old = match std::fs::read_to_string(file) {
-            Ok(old) => old,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => {
-                let message = format!("cannot read {}: {error}", file.display());
-                return Err(CliError::usage(message));
-            }
-        };
-        if (self.quick || self.seeds.is_some()) && repro::has_verdicts(&old) {
-            let message = format!("{} holds the verdicts of full runs", file.display());
-            let mend = "name another file, or leave out --quick and --seeds";
+        let record = record(folder)?;
+        let files = found.iter().map(|one| (one.folder, one.name));
+        if (self.quick || self.seeds.is_some()) && record.has_verdicts(files) {
+            let message = format!("{} holds the verdicts of full runs", folder.display());
+            let mend = "name another folder, or leave out --quick and --seeds";
             return Err(CliError::usage(message).hint(mend));
         }
-        Ok(old)
+        Ok(Some((folder, record)))
     }
 
     /// Where finished runs of the experiment are kept: of this program, and with the traces as they
@@ -159,24 +161,26 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let mut all = experiments::all();
     all.retain(|one| !repro::figures(one, traces).is_ok_and(|figures| figures.is_empty()));
     if args.paper.is_none() {
-        let runs =
-            args.plot.is_some() || args.write.is_some() || args.quick || args.seeds.is_some();
-        if runs {
+        if args.plot.is_some() || args.quick || args.seeds.is_some() {
             return Err(CliError::usage("no PAPER to run").hint("write `marline repro all`"));
         }
-        return list(&all, traces, args.json);
+        return match &args.write {
+            Some(folder) => write_again(folder),
+            None => list(&all, traces, args.json),
+        };
     }
     let found = selected(args, &all)?;
     if args.processes {
         return processes::run(args, &found);
     }
-    let old = args.written()?;
+    let record = args.record(&found)?;
     let (report, results) = measured(args, &found)?;
     if let Some(file) = &args.plot {
         write(file, &plots(&report, &results)?)?;
     }
-    if let Some(file) = &args.write {
-        write(file, &repro::document(&report, &command(), &old))?;
+    if let Some((folder, mut record)) = record {
+        record.add(&report);
+        record.write(folder).map_err(CliError::runtime)?;
     }
     if args.json {
         output::json(&report)?;
@@ -184,6 +188,27 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         output::line(repro::text(&report).trim_end())?;
     }
     missed(&report)
+}
+
+/// What a folder has.
+fn record(folder: &Path) -> Result<Record, CliError> {
+    Record::read(folder).map_err(|error| match error {
+        RecordError::File => CliError::usage(format!("{} {error}", folder.display()))
+            .hint("--write takes a folder, such as docs/reproduction"),
+        _ => CliError::usage(error),
+    })
+}
+
+/// Pages and pictures from the CSV files, without a run.
+fn write_again(folder: &Path) -> Result<(), CliError> {
+    let record = record(folder)?;
+    if record.is_empty() {
+        let message = format!("no CSV file of a paper in {}", folder.display());
+        return Err(
+            CliError::usage(message).hint("write `marline repro all --write DIR` to run all")
+        );
+    }
+    record.write(folder).map_err(CliError::runtime)
 }
 
 /// The experiments that the flags speak of.
@@ -438,6 +463,7 @@ mod tests {
             outcome: *outcome,
             close: false,
             note: None,
+            reason: None,
         };
         Report::new(vec![ScenarioReport {
             paper: "ols".to_owned(),

@@ -106,9 +106,7 @@ impl core::error::Error for AddError {}
 pub fn add(entries: &[&'static Entry]) -> Result<(), AddError> {
     for (i, entry) in entries.iter().enumerate() {
         let same = |other: &&Entry| other.name == entry.name;
-        if SCHEDULERS.iter().any(|other| same(&other))
-            || entries[..i].iter().any(same)
-        {
+        if SCHEDULERS.iter().any(|other| same(&other)) || entries[..i].iter().any(same) {
             return Err(AddError::NameTaken(entry.name));
         }
         if entry.options.len() > MAX_OPTIONS {

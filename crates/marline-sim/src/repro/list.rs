@@ -129,7 +129,7 @@ fn measured(verdict: &Verdict) -> String {
     }
 }
 
-fn bound(verdict: &Verdict) -> String {
+pub(super) fn bound(verdict: &Verdict) -> String {
     match (verdict.least, verdict.most) {
         (None, None) => "-".to_owned(),
         (Some(least), None) => format!("≥ {}", show(least)),
@@ -170,6 +170,16 @@ pub(super) fn seeds(scenario: &ScenarioReport) -> String {
     }
 }
 
+/// Where a bound comes from and why it is missed, as far as known.
+fn because(verdict: &Verdict) -> String {
+    let known = [&verdict.note, &verdict.reason].into_iter().flatten();
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    match &known[..] {
+        [] => String::new(),
+        known => format!(" ({})", known.join("; ")),
+    }
+}
+
 fn summary(report: &Report) -> String {
     let (held, bounds) = report.score();
     if !report.full {
@@ -195,10 +205,7 @@ fn summary(report: &Report) -> String {
             row[3],
             row[5],
             row[6],
-            verdict
-                .note
-                .as_ref()
-                .map_or_else(String::new, |note| format!(" ({note})")),
+            because(verdict),
         );
     }
     text

@@ -73,14 +73,25 @@ impl std::error::Error for MeasureError {}
 /// If its scenario is wrong.
 pub fn figures(experiment: &Experiment, traces: Option<&Path>) -> Result<Vec<String>, Mistakes> {
     let mut figures: Vec<String> = Vec::new();
-    for (_, scenario) in cells(experiment, traces)?.iter().take(1) {
-        for expectation in &scenario.expectations {
-            if !figures.contains(&expectation.figure) {
-                figures.push(expectation.figure.clone());
-            }
+    for expectation in expectations(experiment, traces)? {
+        if !figures.contains(&expectation.figure) {
+            figures.push(expectation.figure);
         }
     }
     Ok(figures)
+}
+
+/// The expectations of an experiment.
+///
+/// # Errors
+/// If its scenario is wrong.
+pub(super) fn expectations(
+    experiment: &Experiment,
+    traces: Option<&Path>,
+) -> Result<Vec<Expectation>, Mistakes> {
+    let mut cells = cells(experiment, traces)?.into_iter();
+    let first = cells.next().map(|(_, scenario)| scenario.expectations);
+    Ok(first.unwrap_or_default())
 }
 
 /// The title of an experiment.

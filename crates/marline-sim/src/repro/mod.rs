@@ -5,14 +5,17 @@
 //! for each cell, scheduler and seed: summaries over seeds (never without their interval), tables,
 //! CSV, pages of plots ([`report`](crate::report)), and the verdicts here.
 
-mod document;
 mod list;
 mod measure;
+mod pages;
+mod picture;
+mod record;
+mod rows;
 mod verdict;
 
-pub use document::{document, has_verdicts};
 pub use list::{find, rows, text};
 pub use measure::{MeasureError, Options, Prepared, figures, measure, prepare, title};
+pub use record::{Record, RecordError};
 pub use verdict::{Outcome, Verdict, judge};
 
 use serde::Serialize;
@@ -61,7 +64,7 @@ impl Report {
         Self {
             version: VERSION,
             program: env!("CARGO_PKG_VERSION").to_owned(),
-            full: scenarios.iter().all(|one| one.seeds >= one.seeds_in_file),
+            full: scenarios.iter().all(ScenarioReport::is_full),
             scenarios,
         }
     }
@@ -93,6 +96,16 @@ impl Report {
 }
 
 impl ScenarioReport {
+    /// Its file without `.toml`: what `marline repro PAPER` calls it.
+    pub fn name(&self) -> &str {
+        self.file.strip_suffix(".toml").unwrap_or(&self.file)
+    }
+
+    /// Ran with all the seeds that its bounds are meant for.
+    pub fn is_full(&self) -> bool {
+        self.seeds >= self.seeds_in_file
+    }
+
     /// A report without verdicts yet; `title` and `about` are the scenario's.
     pub fn new(experiment: &Experiment, title: &str, about: &str) -> Self {
         Self {

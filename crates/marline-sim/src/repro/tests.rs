@@ -2,6 +2,7 @@ use super::*;
 use crate::results::document::assert_documented;
 use crate::results::sample;
 use crate::scenario::Expectation;
+use std::collections::BTreeMap;
 
 const DELAY: &str = "video.in_order_delay.p99_ms";
 
@@ -20,6 +21,7 @@ fn expectation(scheduler: &str, rtt: Option<&str>) -> Expectation {
         least: None,
         most: None,
         note: None,
+        missed: None,
     }
 }
 
@@ -243,68 +245,164 @@ fn fewer_seeds_give_no_verdict() {
         text.contains("inside") && text.contains("outside"),
         "{text}"
     );
-    let document = document(&report(2), "marline repro", "");
-    assert!(
-        document.contains("no verdicts") && !document.contains("| MISS"),
-        "{document}"
-    );
+}
+
+/// What a run of these two files of two papers leaves in a folder, by name.
+fn files(record: &Record) -> BTreeMap<String, String> {
+    record.files().unwrap()
+}
+
+/// As [`report`], of a file that there is.
+fn of(paper: &str, file: &str, seeds: usize) -> Report {
+    let mut report = report(seeds);
+    report.scenarios[0].paper = paper.to_owned();
+    report.scenarios[0].file = file.to_owned();
+    report
 }
 
 #[test]
-fn the_document_is_markdown_with_its_command_and_notes() {
-    let document = document(&report(3), "marline repro --write docs/REPRODUCTION.md", "");
-    assert!(document.starts_with(
-        "# Reproduction\n\nWritten by `marline repro --write docs/REPRODUCTION.md` (marline 0.1.0), which"
-    ));
-    let end = "\
-1 of 2 bounds hold.
-
-## ols
-
-### Two paths
-
-A video.
-
-[ols/fig-3.toml](../experiments/ols/fig-3.toml), 3 seeds; `marline repro ols fig-3`
-
-| figure | cell | scheduler | measure | published | measured | bound | verdict | note |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| Figure 3 | links.b.rtt=20ms | edpf | video.in_order_delay.p99_ms | 20.00 | 21.00 [18.52, 23.48] | ≤ 25.00 | PASS | 1 |
-| Figure 3 | links.b.rtt=20ms | edpf | video.in_order_delay.p99_ms | 20.00 | 21.00 [18.52, 23.48] | 1.000 to 4.000 | MISS | 1 |
-| Figure 3 | links.b.rtt=20ms | edpf | video.goodput_mbps | 9.500 | 9.920 [9.895, 9.945] | - | - |  |
-
-1. From equation (1).
-";
-    assert!(document.ends_with(end), "{document}");
+fn a_page_shows_counts_pictures_and_misses() {
+    let mut record = Record::default();
+    let mut report = of("ols", "table-1.toml", 3);
+    let missed = report.scenarios[0].verdicts[1].clone();
+    report.scenarios[0].verdicts.push(Verdict {
+        reason: Some("the queue is full".to_owned()),
+        figure: "Figure 4".to_owned(),
+        ..missed
+    });
+    record.add(&report);
+    let files = files(&record);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    assert_eq!(names, ["README.md", "ols-table-1.svg", "ols.csv", "ols.md"]);
+    let page = &files["ols.md"];
+    for part in [
+        "# OLS: live streams in order\n\nXing et al.",
+        "1 of 3 bounds hold; 0 are close",
+        "| [table-1](../../crates/marline-sim/experiments/ols/table-1.toml) | Figure 3 | 3 | 1 | 1 | 1 |\n",
+        "| Figure 4 | 3 | 0 | 1 | 0 |\n",
+        "\n![Two paths](ols-table-1.svg)\n",
+        "\n## Missed\n\n* Figure 4: `edpf` video.in_order_delay.p99_ms: 21.00 (asked: 1.000 to 4.000): the queue is full.\n",
+        "\n* Figure 3: `edpf` video.in_order_delay.p99_ms, links.b.rtt=20ms: 21.00 (asked: 1.000 to 4.000): **no reason is known.**\n",
+    ] {
+        assert!(page.contains(part), "{part}\n---\n{page}");
+    }
+    let row = "| [OLS: live streams in order](ols.md) | 1 | 2 | 0 | 1 | [ols.csv](ols.csv) |\n";
+    assert!(files["README.md"].contains(row), "{}", files["README.md"]);
+    assert!(files["README.md"].contains("\n1 of 3 bounds hold.\n"));
 }
 
 #[test]
-fn a_document_keeps_what_other_runs_found() {
-    let of = |paper: &str, file: &str| {
-        let mut report = report(3);
-        report.scenarios[0].paper = paper.to_owned();
-        report.scenarios[0].file = file.to_owned();
-        report
+fn a_folder_keeps_what_other_runs_found_and_writes_the_same_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("deep").join("reproduction");
+    for (paper, file) in [
+        ("ols", "fig-9.toml"),
+        ("hop", "jitter.toml"),
+        ("ols", "table-1.toml"),
+    ] {
+        let mut record = Record::read(&folder).unwrap();
+        record.add(&of(paper, file, 3));
+        record.write(&folder).unwrap();
+    }
+    let record = Record::read(&folder).unwrap();
+    let files = files(&record);
+    assert_eq!(files.len(), 2 * 2 + 3 + 1);
+    assert!(files["README.md"].contains("\n3 of 6 bounds hold.\n"));
+    // Figures of a paper in the order of their numbers, each once.
+    let mut again = record.clone();
+    again.add(&of("ols", "fig-10.toml", 3));
+    again.add(&of("ols", "fig-9.toml", 3));
+    let csv = &again.files().unwrap()["ols.csv"];
+    let mut order: Vec<&str> = csv
+        .lines()
+        .skip(1)
+        .map(|line| &line[..line.find(',').unwrap()])
+        .collect();
+    assert_eq!(order.len(), 9);
+    order.dedup();
+    assert_eq!(order, ["fig-9", "fig-10", "table-1"]);
+    // To the byte, from the CSV files alone, and whoever writes a figure again.
+    let mut same = Record::read(&folder).unwrap();
+    same.add(&of("hop", "jitter.toml", 3));
+    for (name, text) in &files {
+        assert_eq!(
+            &std::fs::read_to_string(folder.join(name)).unwrap(),
+            text,
+            "{name}"
+        );
+        if !name.starts_with("hop") {
+            assert_eq!(&same.files().unwrap()[name], text, "{name}");
+        }
+    }
+    // What is no more is left out.
+    again.write(&folder).unwrap();
+    let after = Record::read(&folder).unwrap().files().unwrap();
+    assert!(!after["ols.csv"].contains("fig-10") && after["ols.csv"].contains("fig-9"));
+}
+
+#[test]
+fn a_reason_that_was_found_after_the_run_is_taken_from_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = Record::default();
+    let mut report = of("s-edpf", "rate.toml", 5);
+    let missed = report.scenarios[0].verdicts[1].clone();
+    // A bound of that file, which says why it is missed, and one that is not there.
+    let edpf = Verdict {
+        figure: "12 Mb/s".to_owned(),
+        cell: BTreeMap::from([("rate".to_owned(), "12mbit".to_owned())]),
+        measure: "stream.in_order_delay.mean_ms".to_owned(),
+        least: Some(192.0),
+        most: Some(288.0),
+        ..missed.clone()
     };
-    let first = document(&of("ols", "fig-7.toml"), "first", "");
-    let second = document(&of("hop", "jitter.toml"), "second", &first);
-    assert!(second.contains("`second`") && !second.contains("`first`"));
-    assert!(second.contains("\n2 of 4 bounds hold.\n"), "{second}");
-    let at = |what: &str| second.find(what).unwrap();
-    assert!(at("## hop") < at("(../experiments/hop/jitter.toml)"));
-    assert!(at("(../experiments/hop/jitter.toml)") < at("## ols"));
-    assert!(at("## ols") < at("(../experiments/ols/fig-7.toml)"));
-    // What is run again is replaced, and what is no more is left out.
-    assert_eq!(
-        document(&of("hop", "jitter.toml"), "second", &second),
-        second
-    );
-    let gone = document(&of("hop", "gone.toml"), "second", "");
-    let after = document(&of("ols", "fig-7.toml"), "second", &gone);
+    let reason = Some("as it was written".to_owned());
+    report.scenarios[0].verdicts = vec![edpf, Verdict { reason, ..missed }];
+    record.add(&report);
+    record.write(folder.path()).unwrap();
+    let page = &Record::read(folder.path()).unwrap().files().unwrap()["s-edpf.md"];
     assert!(
-        !after.contains("gone.toml") && !after.contains("## hop"),
-        "{after}"
+        page.contains("ours knows that the censored one is 70 ms"),
+        "{page}"
     );
+    assert!(page.contains("as it was written"), "{page}");
+}
+
+#[test]
+fn a_record_says_whose_verdicts_it_has() {
+    let mut record = Record::default();
+    record.add(&of("ols", "fig-9.toml", 3));
+    record.add(&of("ols", "table-1.toml", 2));
+    let has = |file| record.has_verdicts([("ols", file)].into_iter());
+    assert!(has("fig-9") && !has("table-1") && !has("fig-7"));
+    let files = files(&record);
+    assert!(
+        files["ols.md"].contains("| Figure 3 | 2 instead of 3 | no verdict | no verdict | 1 |")
+    );
+    assert!(
+        files["README.md"].contains("\n1 of 2 bounds hold.\n"),
+        "those of fig-9"
+    );
+    for file in ["page.md", "record.csv"] {
+        let error = Record::read(std::path::Path::new(file)).unwrap_err();
+        assert!(matches!(error, RecordError::File), "{error}");
+    }
+}
+
+#[test]
+fn a_miss_has_the_reason_of_its_expectation_and_what_holds_has_none() {
+    let of = |most| {
+        let missed = Some("the queue is full".to_owned());
+        let base = expectation("edpf", Some("20ms"));
+        judged(&[Expectation {
+            most: Some(most),
+            missed,
+            ..base
+        }])[0]
+            .reason
+            .clone()
+    };
+    assert_eq!(of(4.0).as_deref(), Some("the queue is full"));
+    assert_eq!(of(25.0), None);
 }
 
 #[test]

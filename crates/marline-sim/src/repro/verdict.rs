@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::is_less_better;
 use crate::results::{Group, Results, unit};
 use crate::scenario::Expectation;
 
 /// What became of a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The mean lies within.
@@ -51,8 +51,10 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// The interval reaches across a bound: other seeds may say otherwise.
     pub close: bool,
-    /// Where the bound comes from, or why it is missed.
+    /// Where the bound comes from.
     pub note: Option<String>,
+    /// Why the bound is missed; of no other.
+    pub reason: Option<String>,
 }
 
 /// Judges every expectation in every cell that it speaks of, or the mean over them, in the order of
@@ -140,6 +142,17 @@ fn mean(cells: &[Option<Measured>]) -> Option<Measured> {
     Some((value, None, cells.iter().map(|(.., n)| *n).min()?))
 }
 
+/// Does the verdict speak of what the expectation does, with the same bounds?
+pub(super) fn is_of(verdict: &Verdict, expectation: &Expectation) -> bool {
+    let mut cell = expectation.cell.iter();
+    verdict.figure == expectation.figure
+        && verdict.scheduler == expectation.scheduler
+        && verdict.measure == expectation.measure
+        && verdict.relative_to == divisor(expectation)
+        && (verdict.least, verdict.most) == (expectation.least, expectation.most)
+        && cell.all(|(axis, value)| verdict.cell.get(axis) == Some(value))
+}
+
 /// What a value is divided by, in words.
 fn divisor(expectation: &Expectation) -> Option<String> {
     let Some((axis, values)) = &expectation.best_of else {
@@ -194,5 +207,9 @@ fn verdict(
         outcome,
         close,
         note: expectation.note.clone(),
+        reason: expectation
+            .missed
+            .clone()
+            .filter(|_| outcome == Outcome::Missed),
     }
 }

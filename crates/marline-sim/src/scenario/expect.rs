@@ -41,6 +41,7 @@ fn expectation(reader: &Reader<'_>, axes: &[Axis], schedulers: &[String]) -> Opt
         );
     }
     let note = reader.text("note");
+    let missed = reader.text("missed");
     let unbounded = reader.word("bound", &[("none", true)]).unwrap_or(false);
     let bounded = least.is_some() || most.is_some();
     // Nobody forgets a bound without a word.
@@ -49,6 +50,13 @@ fn expectation(reader: &Reader<'_>, axes: &[Axis], schedulers: &[String]) -> Opt
             "most",
             "a bound, `most = 1.5` or `least = 0.95`, or what was `published`, or `bound = \"none\"` to show it only",
         );
+    }
+    if missed.is_some()
+        && !bounded
+        && let Some(node) = reader.get("missed")
+    {
+        let mend = "give it one, or write a `note`";
+        reader.wrong("missed", node, "there is no bound to miss", mend);
     }
     if unbounded
         && bounded
@@ -70,6 +78,7 @@ fn expectation(reader: &Reader<'_>, axes: &[Axis], schedulers: &[String]) -> Opt
         least,
         most,
         note,
+        missed,
     })
 }
 

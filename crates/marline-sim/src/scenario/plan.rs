@@ -371,6 +371,8 @@ pub struct Expectation {
     pub least: Option<f64>,
     /// Largest mean that passes.
     pub most: Option<f64>,
-    /// Where the bound comes from, or why it is missed; shown beside the verdict.
+    /// Where the bound comes from; shown beside the verdict.
     pub note: Option<String>,
+    /// Why the bound is missed, where it is.
+    pub missed: Option<String>,
 }

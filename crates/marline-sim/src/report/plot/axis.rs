@@ -129,6 +129,33 @@ impl Axis {
         (axis, places)
     }
 
+    /// An axis with a tick at each of these numbers, logarithmic if they are positive and differ more than fiftyfold.
+    pub(super) fn numbers(title: String, values: &[f64]) -> Self {
+        let (least, most) = reach(values.iter().copied());
+        let log = least > 0.0 && most > 50.0 * least;
+        let ends = if log {
+            (least.log10(), most.log10())
+        } else {
+            (least, most)
+        };
+        let mut axis = Self {
+            title,
+            low: ends.0,
+            high: ends.1,
+            ticks: Vec::new(),
+            log,
+        };
+        if axis.low == axis.high {
+            axis.low -= 0.5;
+            axis.high += 0.5;
+        }
+        let ticks = values
+            .iter()
+            .map(|value| (axis.place(*value), plain(*value)));
+        axis.ticks = ticks.collect();
+        axis
+    }
+
     /// Names side by side, at 0, 1, 2, …
     pub(super) fn names(title: String, names: &[&str]) -> Self {
         Self {
@@ -140,6 +167,23 @@ impl Axis {
                 .enumerate()
                 .map(|(i, name)| (i as f64, (*name).to_owned()))
                 .collect(),
+            log: false,
+        }
+    }
+
+    /// Names below each other, in rows of these heights: the first is the highest, the axis begins at the last one's foot.
+    pub(super) fn rows(rows: &[(&str, f64)]) -> Self {
+        let high: f64 = rows.iter().map(|row| row.1).sum();
+        let mut foot = high;
+        let ticks = rows.iter().map(|(name, height)| {
+            foot -= height;
+            (foot + 0.5 * height, (*name).to_owned())
+        });
+        Self {
+            title: String::new(),
+            low: 0.0,
+            high,
+            ticks: ticks.collect(),
             log: false,
         }
     }
@@ -224,7 +268,7 @@ fn plain(value: f64) -> String {
 }
 
 /// `20ms` as 20 and `ms`.
-pub(super) fn number(text: &str) -> Option<(f64, &str)> {
+pub(crate) fn number(text: &str) -> Option<(f64, &str)> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
         .unwrap_or(text.len());

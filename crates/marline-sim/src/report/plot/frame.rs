@@ -15,13 +15,13 @@ use super::axis::Axis;
 use super::palette::Look;
 
 /// The backend rounds to whole pixels, so plots are drawn at twice the size at which they show.
-const WIDTH: u32 = 1560;
+pub(super) const WIDTH: u32 = 1560;
 const FONT: f64 = 27.0;
 /// Width of a character, on average (pixels).
-const CHARACTER: usize = 15;
+pub(super) const CHARACTER: usize = 15;
 /// Longest name in a legend (characters).
 const NAME: usize = 26;
-const GREY: RGBColor = RGBColor(0xD0, 0xD0, 0xD0);
+pub(super) const GREY: RGBColor = RGBColor(0xD0, 0xD0, 0xD0);
 
 pub(super) type Error = DrawingAreaErrorKind<std::io::Error>;
 pub(super) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
@@ -71,7 +71,7 @@ pub(super) fn draw(
 }
 
 fn inside(
-    area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
+    area: &Area<'_>,
     frame: &Frame<'_>,
     body: impl FnOnce(&mut Chart<'_, '_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -124,27 +124,36 @@ fn inside(
     Ok(())
 }
 
-fn entry(
-    area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    y: i32,
-    look: &Look,
-    key: Key,
-) -> Result<(), Error> {
+fn entry(area: &Area<'_>, y: i32, look: &Look, key: Key) -> Result<(), Error> {
     if key == Key::Area {
         let corners = vec![(14, y - 12), (66, y - 12), (66, y + 12), (14, y + 12)];
         return area.draw(&Polygon::new(corners, fill(look)));
     }
-    let line = vec![(8, y), (72, y)];
-    match look.dash {
-        (_, 0) => area.draw(&PathElement::new(line, stroke(look)))?,
-        (dash, gap) => area.draw(&DashedPathElement::new(line, dash, gap, stroke(look)))?,
-    }
+    dashes(area, (8, y), look)?;
     if key == Key::Marked {
-        area.draw(
-            &(EmptyElement::at((40, y)) + Polygon::new(look.marker(), look.colour.filled())),
-        )?;
+        marker(area, (40, y), look)?;
     }
     Ok(())
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+/// A line with a marker, as a legend shows it, from `(x, y)` on.
+pub(super) fn key(area: &Area<'_>, (x, y): (i32, i32), look: &Look) -> Result<(), Error> {
+    dashes(area, (x, y), look)?;
+    marker(area, (x + 32, y), look)
+}
+
+fn dashes(area: &Area<'_>, (x, y): (i32, i32), look: &Look) -> Result<(), Error> {
+    let line = vec![(x, y), (x + 64, y)];
+    match look.dash {
+        (_, 0) => area.draw(&PathElement::new(line, stroke(look))),
+        (dash, gap) => area.draw(&DashedPathElement::new(line, dash, gap, stroke(look))),
+    }
+}
+
+fn marker(area: &Area<'_>, at: (i32, i32), look: &Look) -> Result<(), Error> {
+    area.draw(&(EmptyElement::at(at) + Polygon::new(look.marker(), look.colour.filled())))
 }
 
 pub(super) fn stroke(look: &Look) -> ShapeStyle {
@@ -170,11 +179,11 @@ pub(super) fn path(
     Ok(())
 }
 
-fn plain(size: f64) -> FontDesc<'static> {
+pub(super) fn plain(size: f64) -> FontDesc<'static> {
     ("sans-serif", size).into_font()
 }
 
-fn bold(size: f64) -> FontDesc<'static> {
+pub(super) fn bold(size: f64) -> FontDesc<'static> {
     FontDesc::new(FontFamily::SansSerif, size, FontStyle::Bold)
 }
 
@@ -185,7 +194,7 @@ fn shorten(name: &str) -> String {
     }
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }

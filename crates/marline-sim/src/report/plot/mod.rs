@@ -10,12 +10,15 @@ mod contour;
 mod frame;
 mod lines;
 mod palette;
+pub(crate) mod sheet;
 mod tail;
 mod time;
 
+pub(crate) use axis::number;
 pub use bars::bars;
 pub use contour::{Plane, contour};
 pub use lines::lines;
+pub use sheet::{Panel as SheetPanel, Places, Point, Sheet, sheet};
 pub use tail::tail;
 pub use time::{Panel, panels, time};
 
@@ -24,6 +27,12 @@ use std::fmt;
 /// A plot could not be drawn.
 #[derive(Debug)]
 pub struct PlotError(String);
+
+impl PlotError {
+    fn new(error: &dyn fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
 
 impl fmt::Display for PlotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
