@@ -83,11 +83,17 @@ trap clean_up_too EXIT
 
 # Programs at their places.
 
+# A server at a port, its output in a file of that name.
+serve_at() {
+    local port=$1 log=$2
+    shift 2
+    begin "$server" "$log" bash -c 'ulimit -Sn "$1"; shift; exec "$@"' - 1024 "$marline" server --identity server \
+        --listen "10.201.0.2:$port" --allow-client "$key" --allow-client "$evil" --control off "$@"
+    await "$log.out" marline://
+}
 serve() {
-    begin "$server" server bash -c 'ulimit -Sn "$1"; shift; exec "$@"' - 1024 "$marline" server --identity server \
-        --listen 10.201.0.2:4433 --allow-client "$key" --allow-client "$evil" --control off "$@"
+    serve_at 4433 server "$@"
     server_pid=${running[-1]}
-    await server.out marline://
     string=$(head -n1 server.out)
 }
 open_server() { serve --allow-target 10.201.0.1 "$@"; }
@@ -102,11 +108,13 @@ targets() {
     await targets.out ready
 }
 deaf=10.201.0.1:7000 sips=10.201.0.1:7001 flood=10.201.0.1:7002 echo=10.201.0.1:7003 page=10.201.0.1:7004
-# A link of 20 Mb/s and 20 ms in front of the server, at the anchor's address of that way.
+# A link of 20 Mb/s and 20 ms in front of the server, or of one at another port, at the anchor's address of that way; at
+# port 5000, and as many further on.
 narrow() {
-    begin "$anchor" "link-$1" "$marline" link --listen "10.201.$1.1:5000" --to 10.201.0.2:4433 \
+    local port=${2:-4433}
+    begin "$anchor" "link-$1-$port" "$marline" link --listen "10.201.$1.1:$((port + 567))" --to "10.201.0.2:$port" \
         --rate 20mbit --delay 10ms --queue 200ms
-    await "link-$1.err" relaying
+    await "link-$1-$port.err" relaying
 }
 # Starts an attack in a namespace and waits until it stands; its seconds are at most those of the whole run.
 attack() {
@@ -519,17 +527,32 @@ asked() {
         sed -n 's/.*p99 \([0-9.]*\) ms.*/\1/p' probe.out
     done | sort -n | head -n1 | grep . || { tail -n1 probe.out >&2 && echo 9999; }
 }
+# The same beside 500 busy flows of another client, at a server, through the link at a port, as `beside`.
+asked_beside() {
+    attack "$client" busy --identity evil --server "$1" --count 500 --target $flood \
+        --path "c1,server=10.201.1.1:$2,carrier=quic" --seconds 600
+    sleep 2
+    beside=$(asked)
+    end "$attack_pid"
+    sleep 2
+}
 turns() {
     narrow 1
     narrow 2
+    narrow 1 4434
     open_server
-    local alone busy
+    serve_at 4434 other --allow-target 10.201.0.1
+    local alone apart together beside
     alone=$(asked)
-    by_client busy --count 500 --target $flood --path c1,server=10.201.1.1:5000,carrier=quic --seconds 600
-    sleep 2
-    busy=$(asked)
+    # What the same work costs where no thread is shared: two servers share the machine only.
+    asked_beside "$(head -n1 other.out)" 5001
+    apart=$beside
+    asked_beside "$string" 5000
+    together=$beside
     say 'alone' "p99 $alone ms"
-    at_most 'beside 500 busy flows' "$(calculate "$busy - $alone")" 2 'ms more'
+    say 'beside 500 busy flows' "$(calculate "$together - $alone") ms more"
+    say '  at another server' "$(calculate "$apart - $alone") ms more"
+    at_most '  what sharing a server adds' "$(calculate "$together - $apart")" 2 ms
 }
 
 waves() {

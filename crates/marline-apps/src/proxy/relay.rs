@@ -158,8 +158,19 @@ impl Way {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Carried;
+    use crate::proxy::{Accept, IncomingFlow, OpenOptions, Tunnel};
+    use bytes::Bytes;
+    use marline::Session;
+    use marline::support::{Loopback, loopback};
+    use std::future::poll_fn;
+    use std::net::Ipv4Addr;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
+    use tokio::time::{sleep, timeout};
+
+    /// Longer than anything takes that goes well.
+    const LIMIT: Duration = Duration::from_secs(60);
 
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -194,6 +205,151 @@ mod tests {
         let (back, got) = tokio::join!(upload, echo);
         assert!(got == sent && back == sent[..100_000]);
         assert_eq!(relayed.await.unwrap().unwrap(), (300_000, 100_000));
+    }
+
+    /// The same with the smallest buffers that the kernel has.
+    async fn narrow_pair() -> (TcpStream, TcpStream) {
+        let (far, near) = (TcpSocket::new_v4().unwrap(), TcpSocket::new_v4().unwrap());
+        near.set_send_buffer_size(1).unwrap();
+        far.set_recv_buffer_size(1).unwrap();
+        near.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = near.local_addr().unwrap();
+        let listener = near.listen(1).unwrap();
+        let (dialled, accepted) = tokio::join!(far.connect(address), listener.accept());
+        (dialled.unwrap(), accepted.unwrap().0)
+    }
+
+    /// A flow of a session, and what keeps the session alive.
+    struct Flow {
+        near: Carried,
+        far: Carried,
+        ends: [Session; 2],
+        _session: Loopback,
+    }
+
+    impl Flow {
+        async fn open(objects: bool) -> Flow {
+            let mut session = loopback().await.unwrap();
+            let scheduler = objects.then(|| "sos".parse().unwrap());
+            let options = OpenOptions {
+                objects,
+                scheduler,
+                ..OpenOptions::new(Bytes::from_static(b"relayed"))
+            };
+            let mut near = session.client.open_stream(options).await.unwrap();
+            near.write_all(b"?").await.unwrap();
+            near.flush().await.unwrap();
+            let incoming = session.incomings.next_flow().await.unwrap();
+            let IncomingFlow::Stream(mut far) = incoming.flow else {
+                panic!("a stream was opened");
+            };
+            assert_eq!(far.read_u8().await.unwrap(), b'?');
+            Flow {
+                near,
+                far,
+                ends: [session.session.clone(), session.incomings.handle().clone()],
+                _session: session,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_complete_response_arrives_however_slowly_it_is_read() {
+        for objects in [false, true] {
+            for length in [100_000, 150_000, 200_000, 250_000] {
+                let Flow {
+                    mut near,
+                    mut far,
+                    ends: _,
+                    _session,
+                } = Flow::open(objects).await;
+                let (mut outside, inside) = narrow_pair().await;
+                outside.shutdown().await.unwrap();
+                let response: Vec<u8> = (0..length).map(|i| (i / 7) as u8).collect();
+                let relayed = tokio::spawn(async move {
+                    relay(ResetOnDrop::new(inside).unwrap(), &mut near).await
+                });
+                let sent = response.clone();
+                tokio::spawn(async move {
+                    far.write_all(&sent).await.unwrap();
+                    far.shutdown().await.unwrap();
+                    far.read_to_end(&mut Vec::new()).await.unwrap();
+                });
+                let (mut got, mut piece) = (Vec::new(), [0; 1_000]);
+                loop {
+                    let read = timeout(LIMIT, outside.read(&mut piece)).await.unwrap();
+                    match read.expect("no reset") {
+                        0 => break,
+                        length => got.extend_from_slice(&piece[..length]),
+                    }
+                    tokio::task::yield_now().await;
+                }
+                assert!(got == response, "{} of {length} bytes", got.len());
+                let relayed = timeout(LIMIT, relayed).await.unwrap();
+                assert_eq!(relayed.unwrap().unwrap(), (0, length));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_flow_whose_end_was_read_is_not_given_up() {
+        for objects in [false, true] {
+            let Flow {
+                mut near,
+                mut far,
+                ends: [client, _],
+                _session,
+            } = Flow::open(objects).await;
+            near.shutdown().await.unwrap();
+            far.write_all(b"all").await.unwrap();
+            far.shutdown().await.unwrap();
+            far.read_to_end(&mut Vec::new()).await.unwrap();
+            let mut all = Vec::new();
+            near.read_to_end(&mut all).await.unwrap();
+            assert_eq!(all, b"all");
+            // A stream is over then; objects are when their flow is dropped.
+            while !objects && !client.stats().flows.is_empty() {
+                sleep(Duration::from_millis(5)).await;
+            }
+            let given_up = poll_fn(|cx| Poll::Ready(near.poll_given_up(cx))).await;
+            assert!(given_up.is_pending(), "objects: {objects}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_flow_that_is_given_up_ends_although_its_target_takes_nothing() {
+        for objects in [false, true] {
+            let Flow {
+                mut near,
+                mut far,
+                ends: [client, _],
+                _session,
+            } = Flow::open(objects).await;
+            let (mut outside, inside) = narrow_pair().await;
+            // Full until nothing moves any more.
+            for _ in 0..10 {
+                while inside.try_write(&[7; 1_000]).is_ok() {}
+                sleep(Duration::from_millis(5)).await;
+            }
+            far.write_all(b"never read").await.unwrap();
+            far.flush().await.unwrap();
+            while client.stats().flows.iter().all(|flow| flow.unread == 0) {
+                sleep(Duration::from_millis(5)).await;
+            }
+            let relayed =
+                tokio::spawn(
+                    async move { relay(ResetOnDrop::new(inside).unwrap(), &mut near).await },
+                );
+            sleep(Duration::from_millis(20)).await;
+            assert!(!relayed.is_finished());
+            client.give_up_stalled();
+            let ended = timeout(LIMIT, relayed).await.expect("it is over").unwrap();
+            assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+            let mut rest = Vec::new();
+            let read = timeout(LIMIT, outside.read_to_end(&mut rest)).await;
+            let read = read.unwrap();
+            assert_eq!(read.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+        }
     }
 
     #[tokio::test]

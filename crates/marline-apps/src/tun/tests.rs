@@ -6,19 +6,20 @@ use super::elsewhere::Elsewhere;
 use super::gate::Gate;
 use super::hello::{OFFER_HEAD, Offer, Place, Standing};
 use super::lease_file::LeaseFile;
-use super::packet::UDP;
-use super::packet::tests::v4;
+use super::packet::tests::{v4, v6};
+use super::packet::{ICMP, ICMP_V6, UDP};
 use super::server::{Hub, Visitor};
 use super::{Port, Rules};
 use crate::destination::Role;
-use crate::proxy::policy::tests::judge;
+use crate::proxy::policy::tests::{judge, judge_by};
+use crate::proxy::policy::{Judge, Policy, Translators};
 use crate::proxy::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
 use crate::tun::TunIn;
 use bytes::Bytes;
 use marline::identity::PublicKey;
 use marline::support::lock;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -146,22 +147,26 @@ impl Machine {
 struct Server {
     hub: Hub,
     from_kernel: mpsc::Sender<Vec<u8>>,
-    _to_kernel: mpsc::Receiver<Bytes>,
+    to_kernel: mpsc::Receiver<Bytes>,
     _tasks: Tasks,
 }
 
 impl Server {
     fn new() -> Server {
+        Server::with("10.77.0.0/24", judge(&["10.77.0.1"], &[], &[], &[]))
+    }
+
+    fn with(pool: &str, judge: Judge) -> Server {
         let (from_kernel, incoming) = mpsc::channel(64);
         let (outgoing, to_kernel) = mpsc::channel(64);
-        let pool = "10.77.0.0/24".parse().unwrap();
-        let gate = Gate::new(pool, judge(&["10.77.0.1"], &[], &[], &[]), false);
+        let pool = pool.parse().unwrap();
+        let gate = Gate::new(pool, judge, false);
         let (port, tasks) = (Port { incoming, outgoing }, Tasks::new());
         let leases = LeaseFile::load(None).unwrap();
         Server {
             hub: Hub::serve(gate, pool, leases, None, port, &tasks),
             from_kernel,
-            _to_kernel: to_kernel,
+            to_kernel,
             _tasks: tasks,
         }
     }
@@ -350,6 +355,46 @@ async fn a_session_has_one_lease_however_often_it_asks() {
     sleep(SOON).await;
     server.sends(1).await;
     assert_eq!(machine.gets().await, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_judged_yet_is_dropped_without_an_answer() {
+    let translators = Arc::new(Translators::to_be_discovered());
+    let judge = judge_by(Policy::default(), &[], Arc::clone(&translators));
+    let mut server = Server::with("10.77.0.0/24,fd77::/64", judge);
+    let visitor = server.visitor();
+    let _lease = lingering(Arc::clone(&visitor)).await;
+    let (client, flow) = pipe();
+    tokio::spawn(async move { visitor.carry(Role::Conversation, flow).await });
+    let to = |address: &str| {
+        let mut bytes = v6(UDP, &[0x30, 0x39, 0, 80, 0, 8, 0, 0]);
+        let address: Ipv6Addr = address.parse().unwrap();
+        bytes[24..40].copy_from_slice(&address.octets());
+        Bytes::from(bytes)
+    };
+    let (public, private) = (to("2606:4700::1"), to("fd99::1"));
+    for packet in [&public, &private] {
+        client.send(packet.clone()).await.unwrap();
+        let answer = timeout(SOON, client.recv()).await;
+        assert!(
+            answer.is_err(),
+            "a program would take it for final: {answer:?}"
+        );
+    }
+    // IPv4 needs no discovery.
+    let forbidden = packet(OWN, [10, 9, 9, 9], 1);
+    client.send(forbidden.into()).await.unwrap();
+    let answer = timeout(SOON, client.recv()).await.unwrap().unwrap();
+    assert_eq!(answer[9], ICMP);
+    assert!(server.to_kernel.try_recv().is_err(), "nothing went on");
+
+    translators.discovered(Some(&[]));
+    client.send(private).await.unwrap();
+    let answer = timeout(SOON, client.recv()).await.unwrap().unwrap();
+    assert_eq!(answer[6], ICMP_V6);
+    client.send(public.clone()).await.unwrap();
+    let sent = timeout(SOON, server.to_kernel.recv()).await.unwrap();
+    assert_eq!(sent, Some(public));
 }
 
 /// A server that offers this whenever it is asked, and what its client may send to it on the common

@@ -20,7 +20,7 @@ use super::Session;
 use super::control::Control;
 use crate::config::Config;
 use crate::event::Event;
-use crate::flow::{Flow, RecvHalf, SendHalf};
+use crate::flow::{CodeRecv, Flow, RecvHalf, SendHalf};
 use crate::wire::{FlowId, close_code};
 
 /// A flow yields no sooner than this after it was last read: ten round trips over a geostationary
@@ -108,25 +108,27 @@ impl Memory {
 
 impl Session {
     /// Bytes that flows hold: what has arrived and is not read, what was written and is not
-    /// acknowledged, what decoders may keep, and 12 KiB for a flow itself.
+    /// acknowledged, what decoders keep, and 12 KiB for a flow itself.
     pub fn held(&self) -> u64 {
-        let decoders = self.flows.values().filter(|f| f.decoder.is_some()).count() as u64;
+        let decoders = self.flows.values().filter_map(|f| f.decoder.as_deref());
         let flows = self.flows.len() as u64 * FLOW_COST;
-        self.memory.held + flows + decoders * self.config.decoder_bytes()
+        self.memory.held + flows + decoders.map(CodeRecv::held).sum::<u64>()
     }
 
-    /// Sets what the flows may hold in each direction beyond their reserves (bytes), at most
-    /// [`Config::session_window`]. What they hold already they keep until it is read.
-    pub fn limit_memory(&mut self, bytes: u64) {
-        let size = bytes.min(self.config.session_window);
-        self.memory.received.size = size;
-        self.memory.sent.size = size;
+    /// Sets by how much what the flows hold beyond their reserves may grow (bytes), in both
+    /// directions together, and to [`Config::session_window`] in each at most. What they hold
+    /// already they keep until it is read.
+    pub fn limit_growth(&mut self, bytes: u64) {
+        for pool in [&mut self.memory.received, &mut self.memory.sent] {
+            pool.size = (pool.taken + bytes / 2).min(self.config.session_window);
+        }
     }
 
     /// Flows that may be decoded at once: fewer where memory is short.
     pub(super) fn most_decoders(&self) -> u64 {
         let (size, all) = (self.memory.received.size, self.config.session_window);
-        (u128::from(self.config.code_flows) * u128::from(size) / u128::from(all)) as u64
+        let most = u128::from(self.config.code_flows) * u128::from(size);
+        most.div_ceil(u128::from(all)) as u64
     }
 
     /// Is nothing more to be read of a flow because it was given up, at either end?

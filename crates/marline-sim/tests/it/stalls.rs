@@ -1,10 +1,12 @@
 //! What flows that nobody reads cost the others: nothing but their share of the link.
 
+use bytes::Bytes;
+use marline_proto::flow::{BlockTerms, ObjectOptions};
 use marline_proto::wire::{FlowId, FlowKind, close_code};
 use marline_proto::{Config, FlowOptions};
 use marline_sim::{Duration, End, Instant};
 
-use crate::kit::{Lab, Outbox, ms, secs};
+use crate::kit::{Lab, Outbox, ms, secs, tau};
 
 const LINK: &str = "rate=100mbit,delay=20ms,queue=100ms";
 /// More than any window, so that a stalled flow stays full.
@@ -42,10 +44,14 @@ fn stall(lab: &mut Lab, from: End, read: u64) -> FlowId {
 
 /// How long a request of 100 bytes and its response of 200,000 take.
 fn request(lab: &mut Lab) -> Duration {
+    request_of(lab, 200_000)
+}
+
+fn request_of(lab: &mut Lab, response: u64) -> Duration {
     let begun = lab.now();
     let options = FlowOptions::new(FlowKind::Stream);
     let flow = lab.open(End::Client, &options, Outbox::stream(100));
-    lab.reply(End::Client, flow, Outbox::stream(200_000));
+    lab.reply(End::Client, flow, Outbox::stream(response));
     lab.run_until(begun + secs(60), |lab| {
         lab.inbox(End::Client, flow).finished
     });
@@ -63,7 +69,11 @@ fn unread(lab: &Lab, end: End) -> u64 {
 
 #[test]
 fn flows_that_stall_from_their_start_delay_no_other() {
-    let config = Config::default();
+    // Less than the reserves of 1000 flows, which are not taken out of it.
+    let config = Config {
+        session_window: 8 << 20,
+        ..Config::default()
+    };
     let alone = request(&mut lab(&config));
     for (from, flows) in [
         (End::Client, 5),
@@ -107,6 +117,32 @@ fn flows_that_stall_after_they_were_read_delay_no_other_much() {
         assert!(
             beside <= alone * 3,
             "{flows} from {from:?}: {beside:?}, alone {alone:?}"
+        );
+    }
+}
+
+/// So early that none of them has yielded: the last one has what they have left.
+#[test]
+fn flows_that_have_just_stalled_leave_room_for_another() {
+    let config = Config {
+        session_window: 4 << 20,
+        flow_window: 2 << 20,
+        ..Config::default()
+    };
+    let response = 2_000_000;
+    let alone = request_of(&mut lab(&config), response);
+    for from in [End::Client, End::Server] {
+        let mut lab = lab(&config);
+        let begun = lab.now();
+        let flows = [(); 3].map(|()| stall(&mut lab, from, 3_000_000));
+        lab.run_for(ms(500));
+        let beside = request_of(&mut lab, response);
+        assert!(lab.now().since(begun) < secs(5), "they may have yielded");
+        let yielded = flows.map(|flow| lab.outbox(from, flow).cut_short);
+        assert_eq!(yielded, [false; 3]);
+        assert!(
+            beside <= alone * 3,
+            "from {from:?}: {beside:?}, alone {alone:?}"
         );
     }
 }
@@ -179,5 +215,99 @@ fn a_finished_stream_that_nobody_reads_lingers_as_long_as_its_reader_s_side_allo
         assert!(held(&lab), "{linger:?}: too early");
         lab.run_until(Instant::ZERO + secs(30), |_| false);
         assert_eq!(held(&lab), left, "{linger:?}");
+    }
+}
+
+/// A server that counted a whole window for each decoder would be out of memory with a short
+/// request of 90 clients each, and give up theirs.
+#[test]
+fn a_short_request_with_a_repair_symbol_holds_little() {
+    let mut lab = lab(&Config::default());
+    lab.finish_replies = false;
+    let mut repairs = 0;
+    for opened in 1..=20 {
+        let options = FlowOptions {
+            scheduler: Some(tau("tau-3")),
+            ..FlowOptions::new(FlowKind::Stream)
+        };
+        let flow = lab.open(End::Client, &options, Outbox::stream(3_000));
+        lab.run_for(ms(200));
+        let server = &lab.world.server;
+        let counters = server.flow_counters(flow).expect("it is not answered yet");
+        repairs += counters.received_repairs;
+        let held = server.held();
+        assert!(
+            held <= opened * (64 << 10),
+            "{held} bytes of {opened} flows"
+        );
+    }
+    assert!(repairs > 0, "no decoder was needed");
+}
+
+/// Sends a block, or an object, of this size on a new flow that nobody reads.
+fn claim(lab: &mut Lab, kind: FlowKind, size: usize) -> FlowId {
+    let now = lab.now();
+    let client = &mut lab.world.client;
+    let opened = client.open_flow(&FlowOptions::new(kind));
+    let flow = opened.unwrap_or_else(|error| panic!("{error}"));
+    let data = Bytes::from(vec![7; size]);
+    let sent = match kind {
+        FlowKind::Objects => client.send_object(now, flow, &data, &ObjectOptions::default()),
+        _ => client
+            .write_block(now, flow, &data, BlockTerms::default())
+            .map(|accepted| accepted.number),
+    };
+    sent.unwrap_or_else(|error| panic!("{error}"));
+    // Long enough for what is sent to arrive, and much shorter than a stall.
+    lab.run_for(ms(500));
+    flow
+}
+
+/// Opens streams and reads them until their windows have grown; then nobody reads them.
+fn stall_together(lab: &mut Lab, streams: usize) {
+    let mut flows = Vec::new();
+    for _ in 0..streams {
+        flows.push(lab.stream(End::Client, ENDLESS));
+    }
+    lab.run_for(secs(1));
+    for flow in flows {
+        if let Some(inbox) = lab.inbox_mut(End::Server, flow) {
+            inbox.paused = true;
+        }
+    }
+    lab.run_for(ms(500));
+}
+
+/// A peer may claim whole windows of blocks and objects at once.
+#[test]
+fn of_blocks_and_objects_that_overdraw_the_memory_the_largest_are_given_up_at_once() {
+    let config = Config {
+        session_window: 256 << 10,
+        flow_window: 256 << 10,
+        ..Config::default()
+    };
+    // Streams that stall hold the windows that they were given: the more streams, the more that is.
+    for (streams, left) in [
+        (0, [false, true, true, true, true]),
+        (4, [false, false, true, true, true]),
+        (7, [false, false, false, true, true]),
+        (12, [false, false, false, false, true]),
+    ] {
+        let mut lab = lab(&config);
+        let begun = lab.now();
+        let sizes = [
+            (FlowKind::Blocks, 150 << 10),
+            (FlowKind::Objects, 120 << 10),
+            (FlowKind::Blocks, 80 << 10),
+            (FlowKind::Blocks, 60 << 10),
+            // Below the reserve.
+            (FlowKind::Blocks, 20 << 10),
+        ];
+        let flows = sizes.map(|(kind, size)| claim(&mut lab, kind, size));
+        stall_together(&mut lab, streams);
+        assert!(lab.now().since(begun) < secs(5), "none is stalled yet");
+        let server = &lab.world.server;
+        let kept = flows.map(|flow| !server.is_given_up(flow));
+        assert_eq!(kept, left, "beside {streams} streams\n{lab}");
     }
 }

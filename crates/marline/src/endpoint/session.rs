@@ -136,9 +136,9 @@ impl Session {
         state.session.held() + state.paths.len() as u64 * CARRIER_COST
     }
 
-    /// Sets what the session's flows may hold in each direction (bytes).
-    pub(super) fn limit_memory(&self, bytes: u64) {
-        self.shared.lock().session.limit_memory(bytes);
+    /// Sets by how much what the session's flows hold may grow (bytes).
+    pub(super) fn limit_growth(&self, bytes: u64) {
+        self.shared.lock().session.limit_growth(bytes);
     }
 
     /// How long the longest-stalled flow has been; `None` if none holds anything.
@@ -147,8 +147,9 @@ impl Session {
         Some(self.shared.clock.real(since))
     }
 
-    /// Gives the longest-stalled flow up.
-    pub(super) fn give_up_stalled(&self) {
+    /// Gives the longest-stalled flow up. Public for tests of `marline-apps`.
+    #[doc(hidden)]
+    pub fn give_up_stalled(&self) {
         let mut state = self.shared.lock();
         state.session.give_up_stalled();
         state.wake_driver();

@@ -8,11 +8,13 @@ fn policy(allow: &[&str], deny: &[&str]) -> Judge {
 pub(crate) fn judge(allow: &[&str], deny: &[&str], own: &[&str], nat64: &[&str]) -> Judge {
     let rules = |list: &[&str]| list.iter().map(|text| text.parse().unwrap()).collect();
     let prefixes = nat64.iter().map(|text| text.parse().unwrap()).collect();
-    Judge::new(
-        Policy::new(rules(allow), rules(deny)),
-        Arc::new(own::tests::host_with(own)),
-        Arc::new(Translators::configured(prefixes)),
-    )
+    let translators = Arc::new(Translators::configured(prefixes));
+    judge_by(Policy::new(rules(allow), rules(deny)), own, translators)
+}
+
+/// At a host that has `own` addresses, in a network that has these translators.
+pub(crate) fn judge_by(rules: Policy, own: &[&str], translators: Arc<Translators>) -> Judge {
+    Judge::new(rules, Arc::new(own::tests::host_with(own)), translators)
 }
 
 /// Whether `policy` lets a client that named `host` reach `address`.

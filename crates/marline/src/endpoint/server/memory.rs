@@ -64,8 +64,7 @@ pub(super) fn look(shared: &Shared) {
         let client = clients[&holder.client];
         let free = most(shared.memory, all - client).saturating_sub(client);
         // Until the next look none of its sessions takes what another one may have by then.
-        let share = holder.held + free / sessions[&holder.client];
-        holder.handle.limit_memory(share);
+        holder.handle.limit_growth(free / sessions[&holder.client]);
     }
     while all > shared.memory {
         let Some((&client, held)) = clients.iter_mut().max_by_key(|(_, held)| **held) else {
