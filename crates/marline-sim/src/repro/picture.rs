@@ -266,7 +266,9 @@ fn across<'a>(axes: &mut Axes<'a>, own: &[&'a Verdict]) -> Vec<Across<'a>> {
             .collect();
     }
     let mut named: Vec<&str> = longest(axes, |_| true).into_iter().collect();
-    named.iter().for_each(|axis| drop(axes.remove(axis)));
+    for axis in &named {
+        axes.remove(axis);
+    }
     while axes.values().map(Vec::len).product::<usize>() > MOST_PANELS {
         let Some(axis) = longest(axes, |_| true) else {
             break;

@@ -69,11 +69,11 @@ impl Record {
             let own = all.iter().filter(|other| other.folder == one.folder);
             let own: Vec<Experiment> = own.copied().collect();
             let mut scenarios = rows::read(&text, &own).map_err(|error| failed(&error))?;
-            for (scenario, one) in scenarios.iter_mut().flat_map(|scenario| {
+            for scenario in &mut scenarios {
                 let of = own.iter().find(|one| one.name == scenario.name());
-                of.map(|one| (scenario, one))
-            }) {
-                explain(scenario, one);
+                if let Some(one) = of {
+                    explain(scenario, one);
+                }
             }
             record.papers.insert(one.folder.to_owned(), scenarios);
         }
@@ -89,10 +89,8 @@ impl Record {
     /// Has it, of scenarios that the paper and the file name, what was found with all of their seeds?
     pub fn has_verdicts<'a>(&self, mut files: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
         files.any(|(paper, name)| {
-            let known = self.papers.get(paper).into_iter().flatten();
-            known
-                .into_iter()
-                .any(|one| one.name() == name && one.is_full())
+            let mut known = self.papers.get(paper).into_iter().flatten();
+            known.any(|one| one.name() == name && one.is_full())
         })
     }
 

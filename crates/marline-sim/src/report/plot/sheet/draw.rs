@@ -12,7 +12,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::super::PlotError;
 use super::super::frame::{self, Chart, Error, GREY, WIDTH, bold, escape, plain};
 use super::super::palette::Look;
-use super::layout::{BELOW, Box, CHARACTER, FONT, GAP, LINE, MARKER, beside, boxes};
+use super::layout::{BELOW, CHARACTER, FONT, GAP, LINE, MARKER, Slot, slots, together};
 use super::{Panel, Places, Point, Sheet};
 
 /// A line of the legend (pixels).
@@ -27,6 +27,9 @@ const BRACKET: i32 = 12;
 const LEG: i32 = 7;
 /// How far two series stand apart on an axis of numbers; of more, the less (share of the axis, chosen by eye).
 const ASIDE: f64 = 0.018;
+/// Half of what a cross is wide, elsewhere and in a cloud (pixels).
+const LARGE: i32 = 11;
+const SMALL: i32 = 6;
 /// What is missed.
 const CROSS: RGBColor = RGBColor(0xC0, 0x00, 0x00);
 
@@ -37,12 +40,12 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// # Errors
 /// If it cannot be drawn.
 pub fn sheet(sheet: &Sheet) -> Result<String, PlotError> {
-    let (boxes, end) = boxes(sheet);
+    let (slots, end) = slots(sheet);
     let legend = legend(sheet);
     let height = end + legend.len() as u32 * ENTRY + GAP;
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-    let drawn = whole(&area, sheet, &boxes, &legend, end).and_then(|()| area.present());
+    let drawn = whole(&area, sheet, &slots, &legend, end).and_then(|()| area.present());
     drop(area);
     drawn.map_err(|error| PlotError::new(&error))?;
     let name = format!("<svg role=\"img\" aria-label=\"{}\" ", escape(&sheet.title));
@@ -52,7 +55,7 @@ pub fn sheet(sheet: &Sheet) -> Result<String, PlotError> {
 fn whole(
     area: &Area<'_>,
     sheet: &Sheet,
-    boxes: &[Box],
+    slots: &[Slot],
     legend: &[Vec<Entry>],
     end: u32,
 ) -> Result<(), Error> {
@@ -61,7 +64,7 @@ fn whole(
     let middle = Pos::new(HPos::Center, VPos::Top);
     let title = TextStyle::from(bold(FONT + 7.0)).pos(middle);
     area.draw_text(&sheet.title, &title, (WIDTH as i32 / 2, 18))?;
-    for (panel, at) in sheet.panels.iter().zip(boxes) {
+    for (panel, at) in sheet.panels.iter().zip(slots) {
         let (left, top) = (at.left as i32, at.top as i32);
         let inside = area.clone().shrink((left, top), (at.width, at.height));
         draw_panel(&inside, panel, at)?;
@@ -77,7 +80,7 @@ fn whole(
     Ok(())
 }
 
-fn draw_panel(area: &Area<'_>, panel: &Panel, at: &Box) -> Result<(), Error> {
+fn draw_panel(area: &Area<'_>, panel: &Panel, at: &Slot) -> Result<(), Error> {
     for (row, line) in at.heading.iter().enumerate() {
         let style = TextStyle::from(bold(FONT));
         area.draw_text(line, &style, (4, row as i32 * LINE as i32))?;
@@ -104,7 +107,6 @@ fn draw_panel(area: &Area<'_>, panel: &Panel, at: &Box) -> Result<(), Error> {
         .x_desc(x.title.as_str())
         .y_desc(y_title.as_str());
     mesh.draw()?;
-    let own = |point: &&Point| at.series.contains(&point.series);
     for bound in common(panel) {
         let ends = if is_names {
             let at = x.place(bound);
@@ -116,7 +118,7 @@ fn draw_panel(area: &Area<'_>, panel: &Panel, at: &Box) -> Result<(), Error> {
         chart.draw_series([DashedPathElement::new(ends, 12, 8, BLACK.stroke_width(2))])?;
     }
     for &series in &at.series {
-        let points = panel.points.iter().filter(own);
+        let points = panel.points.iter();
         let mut points: Vec<&Point> = points.filter(|point| point.series == series).collect();
         points.sort_by(|a, b| a.at.total_cmp(&b.at));
         draw_series(&mut chart, panel, at, series, &points)?;
@@ -140,7 +142,7 @@ fn common(panel: &Panel) -> Vec<f64> {
 fn draw_series(
     chart: &mut Chart<'_, '_>,
     panel: &Panel,
-    at: &Box,
+    at: &Slot,
     series: usize,
     points: &[&Point],
 ) -> Result<(), Error> {
@@ -150,7 +152,7 @@ fn draw_series(
         let value = at.values.place(value);
         if is_names {
             let row = at.places.ticks.get(point.at as usize);
-            let steps = steps(&beside(panel, point.at), series);
+            let steps = steps(&together(panel, point.at), series);
             (value, row.map_or(0.0, |row| row.0) - MARKER * steps)
         } else {
             let apart = ASIDE * (at.places.high - at.places.low) / (at.series.len() as f64).sqrt();
@@ -225,10 +227,6 @@ fn bracket(is_names: bool, inwards: i32) -> PathElement<(i32, i32)> {
     });
     PathElement::new(corners.to_vec(), BLACK.stroke_width(2))
 }
-
-/// Half of what a cross is wide, elsewhere and in a cloud (pixels).
-const LARGE: i32 = 11;
-const SMALL: i32 = 6;
 
 fn cross(half: i32) -> [PathElement<(i32, i32)>; 2] {
     let style = ShapeStyle::from(CROSS).stroke_width(3);

@@ -30,7 +30,7 @@ pub(super) const CLOUD: usize = 40;
 
 /// Where a panel stands, and its axes.
 #[derive(Debug)]
-pub(super) struct Box {
+pub(super) struct Slot {
     pub(super) left: u32,
     pub(super) top: u32,
     pub(super) width: u32,
@@ -48,10 +48,10 @@ pub(super) struct Box {
 }
 
 /// Where everything stands, and where the panels end.
-pub(super) fn boxes(sheet: &Sheet) -> (Vec<Box>, u32) {
+pub(super) fn slots(sheet: &Sheet) -> (Vec<Slot>, u32) {
     let columns = columns(sheet);
     let width = (WIDTH - GAP) / columns as u32 - GAP;
-    let mut boxes = Vec::new();
+    let mut slots = Vec::new();
     let mut top = TITLE;
     for row in rows(&sheet.panels, columns) {
         let headings = row.iter().map(|panel| wrap(&panel.heading, width));
@@ -66,7 +66,7 @@ pub(super) fn boxes(sheet: &Sheet) -> (Vec<Box>, u32) {
                 Places::Numbers(_) => longest(values.ticks.iter().map(|tick| &*tick.1)) as u32 + 62,
             };
             let plot_width = width.saturating_sub(beside).max(1);
-            boxes.push(Box {
+            slots.push(Slot {
                 left: GAP + column as u32 * (width + GAP),
                 top,
                 width,
@@ -85,7 +85,7 @@ pub(super) fn boxes(sheet: &Sheet) -> (Vec<Box>, u32) {
         }
         top += height + GAP;
     }
-    (boxes, top)
+    (slots, top)
 }
 
 /// Rows of at most so many panels. What belongs together begins a row, unless it fits into what is left of one.
@@ -140,14 +140,14 @@ fn height(panel: &Panel) -> u32 {
 fn heights<'a>(panel: &Panel, names: &'a [String]) -> Vec<(&'a str, f64)> {
     let rows = names.iter().enumerate();
     rows.map(|(row, name)| {
-        let markers = beside(panel, row as f64).len().saturating_sub(1);
+        let markers = together(panel, row as f64).len().saturating_sub(1);
         (name.as_str(), NAME + MARKER * markers as f64)
     })
     .collect()
 }
 
 /// The series at a place.
-pub(super) fn beside(panel: &Panel, at: f64) -> Vec<usize> {
+pub(super) fn together(panel: &Panel, at: f64) -> Vec<usize> {
     let here = panel.points.iter().filter(|point| point.at == at);
     sorted(here.map(|point| point.series))
 }
