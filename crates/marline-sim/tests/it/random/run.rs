@@ -217,7 +217,6 @@ impl Trial {
             .configs
             .iter()
             .all(|c| c.flow_window.min(c.session_window) >= AMPLE);
-        // Blocks without a deadline may still be given up for what holds the others up.
         if options.kind == FlowKind::Packets && options.lifetime.is_none() && ample {
             self.reliable.push(flow);
         }
