@@ -119,7 +119,7 @@ pub enum Side {
 ///     for (_, end, path, datagram) in arrived {
 ///         ends[end].handle_datagram(now, path, &datagram);
 ///     }
-///     let mut wake = Instant::MAX;
+///     let mut wake = None;
 ///     for (i, end) in ends.iter_mut().enumerate() {
 ///         end.handle_timeout(now);
 ///         let mut datagram = Vec::new();
@@ -134,9 +134,11 @@ pub enum Side {
 ///                 }
 ///             }
 ///         }
-///         wake = end.poll_timeout(now).map_or(wake, |(at, _)| wake.min(at));
+///         let timer = end.poll_timeout(now).map(|(at, _)| at);
+///         wake = timer.into_iter().chain(wake).min();
 ///     }
-///     now = wire.iter().map(|(at, ..)| *at).chain([wake]).min().unwrap_or(wake);
+///     let next = wire.iter().map(|(at, ..)| *at).chain(wake).min();
+///     now = next.expect("there is always a timer");
 /// }
 /// assert!(now < Instant::ZERO + Duration::from_millis(50));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
