@@ -20,7 +20,7 @@ use super::Session;
 use super::control::Control;
 use crate::config::Config;
 use crate::event::Event;
-use crate::flow::{CodeRecv, Flow, RecvHalf, SendHalf};
+use crate::flow::{Flow, RecvHalf, SendHalf};
 use crate::wire::{FlowId, close_code};
 
 /// A flow yields no sooner than this after it was last read: ten round trips over a geostationary
@@ -108,11 +108,11 @@ impl Memory {
 
 impl Session {
     /// Bytes that flows hold: what has arrived and is not read, what was written and is not
-    /// acknowledged, what decoders keep, and 12 KiB for a flow itself.
+    /// acknowledged, what decoders may keep, and 12 KiB for a flow itself.
     pub fn held(&self) -> u64 {
-        let decoders = self.flows.values().filter_map(|f| f.decoder.as_deref());
+        let decoders = self.flows.values().filter(|f| f.decoder.is_some()).count() as u64;
         let flows = self.flows.len() as u64 * FLOW_COST;
-        self.memory.held + flows + decoders.map(CodeRecv::held).sum::<u64>()
+        self.memory.held + flows + decoders * self.config.decoder_bytes()
     }
 
     /// Sets by how much what the flows hold beyond their reserves may grow (bytes), in both
