@@ -63,7 +63,7 @@ fn every_command_knows_it() {
     output(&[
         "demo",
         "--seconds",
-        "1",
+        "2",
         "--schedulers",
         "most-room:patience=5",
         "--json",
