@@ -66,7 +66,9 @@ impl Session {
         };
         let len = block.len() as u64 + BLOCK_HEADING as u64;
         // Before the scheduler is asked, which takes a block that is offered for one that is written.
-        units.check_room(1, len)?;
+        if let Err(error) = units.check_room(1, len) {
+            return self.after_write(id, 0, Err(error));
+        }
         let unit = units.offered(now, len, terms);
         // Several blocks at once are judged by one look at the paths.
         self.views = self.take_views();

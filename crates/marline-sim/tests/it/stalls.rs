@@ -6,7 +6,7 @@ use marline_proto::wire::{FlowId, FlowKind, close_code};
 use marline_proto::{Config, FlowOptions};
 use marline_sim::{Duration, End, Instant};
 
-use crate::kit::{Lab, Outbox, ms, secs};
+use crate::kit::{Lab, Outbox, ms, pattern, secs};
 
 const LINK: &str = "rate=100mbit,delay=20ms,queue=100ms";
 /// More than any window, so that a stalled flow stays full.
@@ -224,7 +224,7 @@ fn claim(lab: &mut Lab, kind: FlowKind, size: usize) -> FlowId {
     let client = &mut lab.world.client;
     let opened = client.open_flow(&FlowOptions::new(kind));
     let flow = opened.unwrap_or_else(|error| panic!("{error}"));
-    let data = Bytes::from(vec![7; size]);
+    let data: Bytes = (0..size as u64).map(|at| pattern(0, at)).collect();
     let sent = match kind {
         FlowKind::Objects => client.send_object(now, flow, &data, &ObjectOptions::default()),
         _ => client

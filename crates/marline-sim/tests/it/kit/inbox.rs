@@ -1,10 +1,10 @@
 //! What an application reads from one flow, checked as it comes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use marline_proto::Session;
-use marline_proto::flow::Chunk;
+use marline_proto::flow::{Chunk, Received, UnitPiece};
 use marline_proto::wire::{DeliveryOrder, FlowId, FlowKind};
 use marline_sim::{Duration, Instant};
 
@@ -16,7 +16,10 @@ pub(crate) struct Inbox {
     order: DeliveryOrder,
     /// Bytes or messages read.
     pub(crate) read: u64,
+    /// Messages that were read; units that are over.
     seen: BTreeSet<u64>,
+    /// Bytes read of units that are not over.
+    partial: BTreeMap<u64, u64>,
     last: Option<u64>,
     pub(crate) finished: bool,
     pub(crate) reset: Option<u64>,
@@ -56,6 +59,7 @@ impl Inbox {
             order,
             read: 0,
             seen: BTreeSet::new(),
+            partial: BTreeMap::new(),
             last: None,
             finished: false,
             reset: None,
@@ -92,7 +96,16 @@ impl Inbox {
             let chunk = match self.kind {
                 FlowKind::Stream => session.read(now, flow, max),
                 FlowKind::Packets => session.receive(now, flow),
-                FlowKind::Blocks | FlowKind::Objects => break,
+                FlowKind::Blocks | FlowKind::Objects => {
+                    match session.receive_unit(now, flow) {
+                        Received::Piece(piece) => self.check_piece(&piece),
+                        Received::Gone { number, .. } => self.check_over(number),
+                        Received::Finished => self.finished = true,
+                        Received::Reset(code) => self.reset = Some(code),
+                        Received::Blocked => break,
+                    }
+                    continue;
+                }
             };
             match chunk {
                 Chunk::Data(data) => self.take(now, flow, &data),
@@ -127,6 +140,31 @@ impl Inbox {
             assert_eq!(*byte, expected, "byte {} of stream {}", self.read, flow.0);
             self.read += 1;
         }
+    }
+
+    /// Pieces of a unit come in order and without gaps, and none after it is over.
+    fn check_piece(&mut self, piece: &UnitPiece) {
+        let number = piece.number;
+        assert!(
+            !self.seen.contains(&number),
+            "unit {number} goes on after its end"
+        );
+        let have = self.partial.entry(number).or_default();
+        assert_eq!(*have, piece.offset, "unit {number} has a gap");
+        *have += piece.data.len() as u64;
+        for (offset, byte) in (piece.offset..).zip(&piece.data) {
+            let expected = pattern(number, offset);
+            assert_eq!(*byte, expected, "byte {offset} of unit {number}");
+        }
+        if piece.last || self.kind == FlowKind::Blocks {
+            self.read += 1;
+            self.check_over(number);
+        }
+    }
+
+    fn check_over(&mut self, number: u64) {
+        self.partial.remove(&number);
+        assert!(self.seen.insert(number), "unit {number} was over before");
     }
 
     fn check_message(&mut self, now: Instant, data: &Bytes) {

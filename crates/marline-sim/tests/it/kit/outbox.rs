@@ -1,7 +1,7 @@
 //! What an application writes on one flow.
 
 use bytes::{Bytes, BytesMut};
-use marline_proto::flow::SendError;
+use marline_proto::flow::{BlockTerms, ObjectOptions, SendError};
 use marline_proto::wire::FlowId;
 use marline_proto::{Session, WriteError};
 use marline_sim::{Duration, Instant};
@@ -34,6 +34,14 @@ enum Work {
         plan: Messages,
         next_at: Instant,
     },
+    /// Blocks, or objects that are sent whole.
+    Units {
+        blocks: bool,
+        /// Of blocks.
+        deadline: Option<Duration>,
+        plan: Messages,
+        next_at: Instant,
+    },
 }
 
 #[derive(Debug)]
@@ -50,6 +58,8 @@ pub(crate) struct Outbox {
     pub(crate) cut_short: bool,
     /// Messages that found the buffer full (they are tried again).
     pub(crate) refused: u64,
+    /// Units that the session took; the others were too long, or not worth sending.
+    taken: u64,
 }
 
 impl Outbox {
@@ -62,6 +72,7 @@ impl Outbox {
             finished: false,
             cut_short: false,
             refused: 0,
+            taken: 0,
         }
     }
 
@@ -86,16 +97,36 @@ impl Outbox {
         })
     }
 
+    /// Blocks, each worth something for as long as it says.
+    pub(crate) fn blocks(start: Instant, plan: Messages, deadline: Option<Duration>) -> Self {
+        Self::new(Work::Units {
+            blocks: true,
+            deadline,
+            plan,
+            next_at: start,
+        })
+    }
+
+    /// Objects, each sent whole.
+    pub(crate) fn objects(start: Instant, plan: Messages) -> Self {
+        Self::new(Work::Units {
+            blocks: false,
+            deadline: None,
+            plan,
+            next_at: start,
+        })
+    }
+
     /// Everything was handed to the session.
     pub(crate) fn is_written(&self) -> bool {
         match &self.work {
             Work::Stream { total } | Work::Trickle { total, .. } => self.written == *total,
-            Work::Messages { plan, .. } => self.written == plan.count,
+            Work::Messages { plan, .. } | Work::Units { plan, .. } => self.written == plan.count,
         }
     }
 
     pub(crate) fn is_stream(&self) -> bool {
-        !matches!(self.work, Work::Messages { .. })
+        matches!(self.work, Work::Stream { .. } | Work::Trickle { .. })
     }
 
     pub(crate) fn unblock(&mut self) {
@@ -105,7 +136,9 @@ impl Outbox {
     /// When it wants to write next, if not as soon as there is room.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         match &self.work {
-            Work::Messages { next_at, .. } | Work::Trickle { next_at, .. } => {
+            Work::Messages { next_at, .. }
+            | Work::Units { next_at, .. }
+            | Work::Trickle { next_at, .. } => {
                 let writes = !self.blocked && !self.cut_short && !self.is_written();
                 writes.then_some(*next_at)
             }
@@ -125,6 +158,15 @@ impl Outbox {
                 }
                 Work::Messages { plan, next_at } => {
                     next_at <= now && self.send(now, session, flow, plan, next_at)
+                }
+                Work::Units {
+                    blocks,
+                    deadline,
+                    plan,
+                    next_at,
+                } => {
+                    let kind = blocks.then_some(deadline);
+                    next_at <= now && self.send_unit(now, session, flow, plan, kind)
                 }
             };
             if !more {
@@ -186,6 +228,57 @@ impl Outbox {
             }
             Err(SendError::Closed) => self.cut_short = true,
             Err(error) => panic!("a message of {size} bytes: {error}"),
+        }
+        !self.cut_short
+    }
+}
+
+impl Outbox {
+    /// Sends a block with this deadline, or an object.
+    fn send_unit(
+        &mut self,
+        now: Instant,
+        session: &mut Session,
+        flow: FlowId,
+        plan: Messages,
+        block: Option<Option<Duration>>,
+    ) -> bool {
+        let span = (plan.size_max - plan.size) as u64 + 1;
+        let size = plan.size as u64 + self.written.wrapping_mul(7_919) % span;
+        let data: Bytes = (0..size)
+            .map(|offset| pattern(self.taken, offset))
+            .collect();
+        let sent = match block {
+            Some(deadline) => {
+                let terms = BlockTerms {
+                    deadline,
+                    reliability: None,
+                };
+                session
+                    .write_block(now, flow, &data, terms)
+                    .map(|accepted| accepted.number)
+            }
+            None => session.send_object(now, flow, &data, &ObjectOptions::default()),
+        };
+        match sent {
+            Ok(number) => {
+                assert_eq!(number, self.taken, "numbers count units");
+                self.taken += 1;
+                self.written += 1;
+            }
+            // Longer than the peer takes, or not to be had in time.
+            Err(SendError::TooLong(..) | SendError::Refused(_)) => self.written += 1,
+            Err(SendError::Full) => {
+                self.refused += 1;
+                self.blocked = true;
+            }
+            Err(SendError::Closed) => self.cut_short = true,
+            Err(error) => panic!("a unit of {size} bytes: {error}"),
+        }
+        if let Work::Units { next_at, .. } = &mut self.work
+            && !self.blocked
+        {
+            *next_at = now + plan.every;
         }
         !self.cut_short
     }

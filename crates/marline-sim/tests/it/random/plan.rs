@@ -18,14 +18,18 @@ fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
     low + rng.below(high - low + 1)
 }
 
-/// Any scheduler; in half of the cases with any values of its options. One in four codes.
+/// Any scheduler of streams and packets; in half of the cases with any values of its options. One in four codes.
 pub(super) fn scheduler(rng: &mut Rng) -> Choice {
-    if rng.chance(0.25) {
+    scheduler_of(rng, FlowKind::Stream)
+}
+
+fn scheduler_of(rng: &mut Rng, kind: FlowKind) -> Choice {
+    if !kind.has_units() && rng.chance(0.25) {
         return tau(pick(rng, &["tau-3", "tau-8", "tau-8-idle", "tau-16"]));
     }
     let any: Vec<&Entry> = SCHEDULERS
         .iter()
-        .filter(|entry| entry.kinds.contains(&FlowKind::Stream))
+        .filter(|entry| entry.kinds.contains(&kind))
         .collect();
     let entry = any[rng.below(any.len() as u64) as usize];
     let mut text = entry.name.to_owned();
@@ -109,12 +113,12 @@ pub(super) fn end(rng: &mut Rng) -> End {
 }
 
 pub(super) fn flow(rng: &mut Rng) -> FlowOptions {
-    let kind = pick(rng, &[FlowKind::Stream, FlowKind::Packets]);
+    let kind = pick(rng, &FlowKind::ALL);
     FlowOptions {
         ordered: rng.chance(0.7),
         priority: rng.below(8) as u8,
         lifetime: rng.chance(0.4).then(|| ms(between(rng, 5, 400))),
-        scheduler: rng.chance(0.5).then(|| scheduler(rng)),
+        scheduler: rng.chance(0.5).then(|| scheduler_of(rng, kind)),
         target: vec![b'x'; pick(rng, &[0, 9, 512])].into(),
         ..FlowOptions::new(kind)
     }
@@ -123,7 +127,24 @@ pub(super) fn flow(rng: &mut Rng) -> FlowOptions {
 /// What an application writes; small enough for the smallest buffer.
 pub(super) fn outbox(rng: &mut Rng, now: Instant, kind: FlowKind, buffer: u64) -> Outbox {
     match kind {
-        FlowKind::Blocks | FlowKind::Objects => unreachable!("not drawn here"),
+        FlowKind::Blocks | FlowKind::Objects => {
+            let largest = (buffer / 2).min(60_000);
+            let mut size = || pick(rng, &[1, 100, 1_000, 5_000, 40_000]).min(largest);
+            let (a, b) = (size() as usize, size() as usize);
+            let plan = Messages {
+                size: a.min(b),
+                size_max: a.max(b),
+                count: between(rng, 0, 200_000 / (a + b + 2_000) as u64),
+                every: Duration::from_micros(between(rng, 100, 50_000)),
+            };
+            match kind {
+                FlowKind::Objects => Outbox::objects(now, plan),
+                _ => {
+                    let deadline = rng.chance(0.7).then(|| ms(between(rng, 5, 400)));
+                    Outbox::blocks(now, plan, deadline)
+                }
+            }
+        }
         FlowKind::Stream => Outbox::stream(pick(rng, &[0, 1, 700, 30_000, 250_000])),
         FlowKind::Packets => {
             let largest = buffer.saturating_sub(64);

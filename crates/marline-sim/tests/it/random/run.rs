@@ -217,6 +217,7 @@ impl Trial {
             .configs
             .iter()
             .all(|c| c.flow_window.min(c.session_window) >= AMPLE);
+        // Blocks without a deadline may still be given up for what holds the others up.
         if options.kind == FlowKind::Packets && options.lifetime.is_none() && ample {
             self.reliable.push(flow);
         }

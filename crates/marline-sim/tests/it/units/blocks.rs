@@ -1,13 +1,14 @@
 //! Every block's fate is told right, on both sides.
 
-use marline_proto::Config;
 use marline_proto::flow::Fate;
 use marline_proto::sched::Choice;
 use marline_proto::sched::registry::SCHEDULERS;
 use marline_proto::wire::FlowKind;
+use marline_proto::{Config, FlowOptions};
+use marline_sim::End;
 
 use super::lab::Units;
-use crate::kit::{ms, secs};
+use crate::kit::{Lab, Messages, Outbox, ms, secs};
 
 /// A scheduler that promises nothing, and so refuses nothing.
 fn plain() -> Option<Choice> {
@@ -192,4 +193,29 @@ fn a_block_can_be_cancelled() {
     assert_eq!(units.settled[&number].0, Fate::Cancelled(9));
     assert_eq!(units.gone[&number], Fate::Cancelled(9));
     units.finish_within(secs(2));
+}
+
+#[test]
+fn blocks_that_found_no_room_are_written_when_there_is_some() {
+    let config = Config {
+        send_buffer: 100_000,
+        ..Config::default()
+    };
+    let mut lab = Lab::new(5, &config);
+    lab.path("rate=2mbit,delay=10ms");
+    let options = FlowOptions {
+        scheduler: plain(),
+        ..FlowOptions::new(FlowKind::Blocks)
+    };
+    let plan = Messages {
+        size: 30_000,
+        size_max: 70_000,
+        count: 20,
+        every: ms(1),
+    };
+    let outbox = Outbox::blocks(lab.now(), plan, None);
+    let flow = lab.open(End::Client, &options, outbox);
+    lab.finish_within(secs(20));
+    let outbox = lab.outbox(End::Client, flow);
+    assert!(outbox.refused > 10 && outbox.is_written(), "{outbox:?}");
 }
