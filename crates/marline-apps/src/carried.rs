@@ -37,6 +37,20 @@ impl ByteFlow for Carried {
             Carried::Objects(stream) => stream.poll_given_up(cx),
         }
     }
+
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
+        match self {
+            Carried::Stream(stream) => stream.poll_room(cx),
+            Carried::Objects(stream) => stream.poll_room(cx),
+        }
+    }
+
+    fn retain(&mut self, bytes: usize) {
+        match self {
+            Carried::Stream(stream) => stream.retain(bytes),
+            Carried::Objects(stream) => stream.retain(bytes),
+        }
+    }
 }
 
 impl AsyncRead for Carried {

@@ -50,6 +50,10 @@ pub struct ObjectStream {
     order: Order,
     /// Bytes in order, to be read.
     ready: Bytes,
+    /// Bytes that whoever read them keeps.
+    outside: usize,
+    /// What the session counts as unread of what is kept here and outside.
+    retained: usize,
 }
 
 impl ObjectStream {
@@ -70,6 +74,8 @@ impl ObjectStream {
             finished: false,
             order: Order::new(WAITING),
             ready: Bytes::new(),
+            outside: 0,
+            retained: 0,
         }
     }
 
@@ -84,6 +90,26 @@ impl ObjectStream {
             return Poll::Pending;
         }
         self.units.poll_given_up(cx)
+    }
+
+    /// Waits until bytes that are written can leave, and says how many go into one part.
+    pub(crate) fn poll_room(&self, cx: &Context<'_>) -> Poll<usize> {
+        self.units.poll_room(cx).map(|()| PIECE)
+    }
+
+    /// So many bytes that were read are kept for somebody who does not take them yet.
+    pub(crate) fn retain(&mut self, bytes: usize) {
+        self.outside = bytes;
+        self.count();
+    }
+
+    /// Has the session count what is here and was taken from it.
+    fn count(&mut self) {
+        let retained = self.order.waiting() + self.ready.len() + self.outside;
+        if retained != self.retained {
+            self.retained = retained;
+            self.units.retain(retained as u64);
+        }
     }
 
     /// Gives the flow the priority that the present object asks for.
@@ -173,7 +199,11 @@ impl AsyncRead for ObjectStream {
         if buf.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        ready!(self.poll_ready(cx))?;
+        let ready = self.poll_ready(cx);
+        if ready.is_pending() {
+            self.count();
+        }
+        ready!(ready)?;
         loop {
             let part = self.ready.len().min(buf.remaining());
             buf.put_slice(&self.ready[..part]);
@@ -186,6 +216,7 @@ impl AsyncRead for ObjectStream {
                 None => break,
             }
         }
+        self.count();
         Poll::Ready(Ok(()))
     }
 }

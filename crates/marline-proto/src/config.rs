@@ -225,11 +225,6 @@ impl Config {
         FLOW_RESERVE.min(self.flow_window)
     }
 
-    /// Most bytes that the decoder of a flow keeps: symbols, and equations over as many.
-    pub(crate) fn decoder_bytes(&self) -> u64 {
-        4 * u64::from(self.code_window) * CODE_SYMBOL
-    }
-
     /// The session's first credit for the peer (bytes).
     pub(crate) fn max_data(&self) -> u64 {
         self.session_window + self.max_flows * self.reserve()

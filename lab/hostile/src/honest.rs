@@ -57,10 +57,12 @@ async fn connect(client: &Client, target: &bytes::Bytes) -> Result<Stream, Failu
         ..FlowOptions::new(FlowKind::Stream)
     };
     let mut stream = session.open_stream(options)?;
-    let mut reply = [0; REPLY];
-    stream.read_exact(&mut reply).await?;
-    match reply[0] {
-        0 => Ok(stream),
+    // A refusal is shorter than an answer.
+    match stream.read_u8().await? {
+        0 => {
+            stream.read_exact(&mut [0; REPLY - 1]).await?;
+            Ok(stream)
+        }
         refusal => Err(format!("the server refuses: {refusal}").into()),
     }
 }

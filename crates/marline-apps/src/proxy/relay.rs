@@ -44,13 +44,15 @@ where
 {
     let (mut up, mut down) = (Way::default(), Way::default());
     let copied = std::future::poll_fn(|cx| {
-        let to_flow = up.poll(cx, &mut connection.0, flow)?;
-        // What a target takes nothing of stays in its flow, whose memory is counted.
+        // What a flow does not take stays in its socket, what a target does not take in its flow,
+        // whose memory is counted.
+        let to_flow = up.poll(cx, &mut connection.0, flow, |flow, cx| flow.poll_room(cx))?;
         let writable = connection.0.poll_write_ready(cx)?.is_ready();
         let to_connection = match writable || down.over {
-            true => down.poll(cx, flow, &mut connection.0)?,
+            true => down.poll(cx, flow, &mut connection.0, any)?,
             false => Poll::Pending,
         };
+        flow.retain(down.held.len() - down.written);
         if to_connection.is_pending() && flow.poll_given_up(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
@@ -59,6 +61,11 @@ where
     let copied = pin!(copied).await?;
     connection.finished()?;
     Ok(copied)
+}
+
+/// A writer that says nothing about its room.
+fn any<W>(_: &mut W, _: &mut Context<'_>) -> Poll<usize> {
+    Poll::Ready(BUFFER)
 }
 
 /// One direction of a relay. It has a buffer only while it holds something: most connections of a
@@ -79,13 +86,20 @@ impl Way {
         self.written < self.held.len()
     }
 
-    /// Copies what there is; ready with the count of bytes when the reader has ended and the writer
-    /// knows.
+    /// It has passed on all that it held.
+    fn let_go(&mut self) {
+        self.held = Vec::new();
+        self.written = 0;
+    }
+
+    /// Copies what there is, but reads no more than the writer has `room` for; ready with the count
+    /// of bytes when the reader has ended and the writer knows.
     fn poll<R, W>(
         &mut self,
         cx: &mut Context<'_>,
         reader: &mut R,
         writer: &mut W,
+        mut room: impl FnMut(&mut W, &mut Context<'_>) -> Poll<usize>,
     ) -> io::Result<Poll<u64>>
     where
         R: AsyncRead + Unpin,
@@ -101,7 +115,9 @@ impl Way {
             if self.holds_some() {
                 let rest = &self.held[self.written..];
                 let Poll::Ready(written) = Pin::new(&mut *writer).poll_write(cx, rest) else {
+                    self.held.drain(..self.written);
                     self.held.shrink_to_fit();
+                    self.written = 0;
                     return Ok(Poll::Pending);
                 };
                 match written? {
@@ -119,8 +135,12 @@ impl Way {
                 self.over = true;
                 break;
             }
-            if self.poll_read(cx, reader)?.is_pending() {
-                self.held = Vec::new();
+            let Poll::Ready(most) = room(writer, cx) else {
+                self.let_go();
+                return Ok(Poll::Pending);
+            };
+            if self.poll_read(cx, reader, most)?.is_pending() {
+                self.let_go();
                 // The reader pauses: what was written is not held back for more.
                 if !self.flushed {
                     match Pin::new(&mut *writer).poll_flush(cx) {
@@ -135,12 +155,17 @@ impl Way {
         Ok(Poll::Ready(self.bytes))
     }
 
-    fn poll_read<R>(&mut self, cx: &mut Context<'_>, reader: &mut R) -> io::Result<Poll<()>>
+    fn poll_read<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        reader: &mut R,
+        most: usize,
+    ) -> io::Result<Poll<()>>
     where
         R: AsyncRead + Unpin,
     {
         self.written = 0;
-        self.held.resize(BUFFER, 0);
+        self.held.resize(most.min(BUFFER), 0);
         let mut buffer = ReadBuf::new(&mut self.held);
         let read = Pin::new(reader).poll_read(cx, &mut buffer);
         let length = buffer.filled().len();
@@ -353,12 +378,49 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_a_target_does_not_take_counts_as_unread() {
+        for objects in [false, true] {
+            let Flow {
+                mut near,
+                mut far,
+                ends: [client, _],
+                _session,
+            } = Flow::open(objects).await;
+            let (mut outside, inside) = narrow_pair().await;
+            outside.shutdown().await.unwrap();
+            let relayed =
+                tokio::spawn(
+                    async move { relay(ResetOnDrop::new(inside).unwrap(), &mut near).await },
+                );
+            // Less than the relay reads at once, and more than the sockets take.
+            far.write_all(&[7; 40_000]).await.unwrap();
+            far.shutdown().await.unwrap();
+            far.read_to_end(&mut Vec::new()).await.unwrap();
+            let unread = || client.stats().flows.iter().map(|flow| flow.unread).sum();
+            timeout(LIMIT, async {
+                while !(10_000..40_000).contains::<u64>(&unread()) {
+                    sleep(Duration::from_millis(5)).await;
+                }
+            })
+            .await
+            .expect("what is not passed on is counted");
+            // For the session both directions are over, and have been for some time.
+            sleep(Duration::from_millis(50)).await;
+            assert!(unread() > 10_000, "objects: {objects}");
+            let mut got = Vec::new();
+            outside.read_to_end(&mut got).await.unwrap();
+            assert_eq!(got.len(), 40_000);
+            timeout(LIMIT, relayed).await.unwrap().unwrap().unwrap();
+        }
+    }
+
+    #[tokio::test]
     async fn an_idle_direction_holds_no_buffer() {
         let (mut reader, mut feeder) = tokio::io::duplex(1_000);
         let (mut writer, mut drain) = tokio::io::duplex(10);
         let mut way = Way::default();
         let mut poll = async |way: &mut Way| {
-            std::future::poll_fn(|cx| Poll::Ready(way.poll(cx, &mut reader, &mut writer)))
+            std::future::poll_fn(|cx| Poll::Ready(way.poll(cx, &mut reader, &mut writer, any)))
                 .await
                 .unwrap()
         };

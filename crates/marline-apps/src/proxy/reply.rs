@@ -231,6 +231,14 @@ impl<S: ByteFlow> ByteFlow for ReplyFirst<S> {
     fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.stream.poll_given_up(cx)
     }
+
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
+        self.stream.poll_room(cx)
+    }
+
+    fn retain(&mut self, bytes: usize) {
+        self.stream.retain(bytes);
+    }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for ReplyFirst<S> {

@@ -89,6 +89,18 @@ pub trait ByteFlow: AsyncRead + AsyncWrite + Send + Unpin {
         let _ = cx;
         Poll::Pending
     }
+
+    /// Waits until the flow takes bytes, and says how many it takes at least one of.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
+        let _ = cx;
+        Poll::Ready(usize::MAX)
+    }
+
+    /// So many bytes that were read of the flow are kept, because who is to have them does not take
+    /// them yet. They count as unread until this is called with less.
+    fn retain(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
 }
 
 /// For tests without a session.

@@ -5,6 +5,9 @@ use marline_fec::stream::{Decoder, Limits, Refusal, Repair};
 
 use crate::wire::{CodeStatus, FlowId, RepairSymbol};
 
+/// What a decoder keeps of a symbol besides its bytes, known or not.
+const PLACE: u64 = 48;
+
 #[derive(Debug)]
 pub(crate) struct CodeRecv {
     /// Gone once everything has arrived.
@@ -108,6 +111,18 @@ impl CodeRecv {
     /// The status was written.
     pub(crate) fn on_told(&mut self, status: CodeStatus) {
         self.told = status;
+    }
+
+    /// Bytes that it holds, at most: a place for each symbol that it may remember, those that it
+    /// has heard of, and two repair symbols for each equation.
+    pub(crate) fn held(&self) -> u64 {
+        let Some(decoder) = &self.decoder else {
+            return 0;
+        };
+        let status = decoder.status();
+        let places = 2 * u64::from(self.limits.window);
+        let symbols = status.end.min(places) + 2 * status.rank as u64;
+        places * PLACE + symbols * u64::from(self.limits.symbol)
     }
 
     /// Repair symbols that arrived, and symbols that came out of them before they arrived.

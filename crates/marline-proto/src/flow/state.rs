@@ -69,6 +69,8 @@ pub(crate) struct Flow {
     /// Bytes received and not read, and written and not acknowledged, as the session counted them
     /// last.
     pub(crate) accounted: (u64, u64),
+    /// Bytes that the application has read and keeps for somebody who does not take them.
+    pub(crate) retained: u64,
     /// A write was refused for want of room.
     pub(crate) was_blocked: bool,
     /// The application read the end, or will not read.

@@ -208,6 +208,10 @@ impl StreamRecv {
         !self.ready.is_empty() || self.reset.is_some() || self.failed.is_some() || self.is_read_up()
     }
 
+    pub(crate) fn has_data(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// Was it given up, at either end?
     pub(crate) fn is_given_up(&self) -> bool {
         self.reset.or(self.failed).is_some()

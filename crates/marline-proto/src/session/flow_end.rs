@@ -108,6 +108,7 @@ impl Session {
                 }
             }
             flow.unread_since = None;
+            flow.retained = 0;
             self.memory.account(flow);
         }
         self.renew_credit(id);
@@ -118,7 +119,7 @@ impl Session {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
-        if !flow.end_read || !flow.is_over() {
+        if !flow.end_read || !flow.is_over() || flow.retained > 0 {
             return;
         }
         self.rest = None;

@@ -126,6 +126,7 @@ impl Session {
             unread_since: None,
             unacked_since: None,
             accounted: (0, 0),
+            retained: 0,
             was_blocked: false,
             end_read: false,
             final_size: 0,
@@ -199,23 +200,42 @@ impl Session {
         has_room
     }
 
+    /// Bytes that a stream takes now; `None` if it takes none any more. Where it is 0,
+    /// [`Event::FlowWritable`](crate::Event::FlowWritable) tells of room.
+    pub fn room(&mut self, id: FlowId) -> Option<u64> {
+        let room = self.writable(id);
+        let flow = self.flows.get_mut(&id)?;
+        let SendHalf::Stream(stream) = &flow.send else {
+            return None;
+        };
+        if self.ending.is_some() || flow.reset.is_some() || !stream.is_open() {
+            return None;
+        }
+        flow.was_blocked |= room == 0;
+        Some(room)
+    }
+
+    /// Has something of a stream arrived that is next to be read?
+    pub fn has_data(&self, id: FlowId) -> bool {
+        match self.flows.get(&id).map(|flow| &flow.recv) {
+            Some(RecvHalf::Stream(recv)) => recv.has_data(),
+            _ => false,
+        }
+    }
+
     /// Writes to a stream; returns how many of the bytes were taken, at least one unless `data` is
     /// empty.
     ///
     /// # Errors
     /// [`WriteError::Blocked`] if none fit now, [`WriteError::Closed`] if none ever will.
     pub fn write(&mut self, now: Instant, id: FlowId, data: &Bytes) -> Result<usize, WriteError> {
-        let room = self.writable(id);
-        let closing = self.ending.is_some();
+        let room = self.room(id).ok_or(WriteError::Closed)?;
         let Some(flow) = self.flows.get_mut(&id) else {
             return Err(WriteError::Closed);
         };
         let SendHalf::Stream(stream) = &mut flow.send else {
             return Err(WriteError::Closed);
         };
-        if closing || flow.reset.is_some() || !stream.is_open() {
-            return Err(WriteError::Closed);
-        }
         if data.is_empty() {
             return Ok(0);
         }

@@ -20,7 +20,7 @@ use super::Session;
 use super::control::Control;
 use crate::config::Config;
 use crate::event::Event;
-use crate::flow::{Flow, RecvHalf, SendHalf};
+use crate::flow::{CodeRecv, Flow, RecvHalf, SendHalf};
 use crate::wire::{FlowId, close_code};
 
 /// A flow yields no sooner than this after it was last read: ten round trips over a geostationary
@@ -108,11 +108,11 @@ impl Memory {
 
 impl Session {
     /// Bytes that flows hold: what has arrived and is not read, what was written and is not
-    /// acknowledged, what decoders may keep, and 12 KiB for a flow itself.
+    /// acknowledged, what decoders keep, and 12 KiB for a flow itself.
     pub fn held(&self) -> u64 {
-        let decoders = self.flows.values().filter(|f| f.decoder.is_some()).count() as u64;
+        let decoders = self.flows.values().filter_map(|f| f.decoder.as_deref());
         let flows = self.flows.len() as u64 * FLOW_COST;
-        self.memory.held + flows + decoders * self.config.decoder_bytes()
+        self.memory.held + flows + decoders.map(CodeRecv::held).sum::<u64>()
     }
 
     /// Sets by how much what the flows hold beyond their reserves may grow (bytes), in both
@@ -122,6 +122,20 @@ impl Session {
         for pool in [&mut self.memory.received, &mut self.memory.sent] {
             pool.size = (pool.taken + bytes / 2).min(self.config.session_window);
         }
+    }
+
+    /// The application has read the flow and keeps so many bytes of it for somebody who does not
+    /// take them yet: they count as unread until it says less. Returns false if the flow is over.
+    pub fn retain(&mut self, now: Instant, id: FlowId, bytes: u64) -> bool {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return false;
+        };
+        if flow.retained != bytes {
+            flow.retained = bytes;
+            self.on_read(now, id);
+            self.reap(id);
+        }
+        true
     }
 
     /// Flows that may be decoded at once: fewer where memory is short.
@@ -230,13 +244,14 @@ impl Session {
 }
 
 impl Flow {
-    /// Bytes that arrived and are not read.
-    fn received(&self) -> u64 {
-        match &self.recv {
+    /// Bytes that arrived and are not read, or retained by who read them.
+    pub(super) fn received(&self) -> u64 {
+        let unread = match &self.recv {
             RecvHalf::Stream(recv) => recv.unread(),
             RecvHalf::Packets(recv) => recv.held(),
             RecvHalf::Units(recv) => recv.held(),
-        }
+        };
+        unread + self.retained
     }
 }
 

@@ -127,11 +127,7 @@ impl Session {
                 SendHalf::Packets(packets) => packets.held(),
                 SendHalf::Units(units) => units.held(),
             },
-            unread: match &flow.recv {
-                RecvHalf::Stream(stream) => stream.unread(),
-                RecvHalf::Packets(packets) => packets.held(),
-                RecvHalf::Units(units) => units.held(),
-            },
+            unread: flow.received(),
             delays: flow.delays.clone(),
             outlook: flow.scheduler.outlook().map(Box::new),
             // A scheduler does not know whether the peer decodes.

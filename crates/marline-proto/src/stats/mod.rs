@@ -164,7 +164,8 @@ pub struct FlowStats {
     /// Bytes written that the peer has not acknowledged, with what each message costs besides its
     /// bytes.
     pub unacked: u64,
-    /// Bytes that arrived and were not read yet, with what each message costs besides its bytes.
+    /// Bytes that arrived and were not read yet, or not passed on by who read them, with what each
+    /// message costs besides its bytes.
     pub unread: u64,
     /// From a write until the peer had it and all before it, as this side knows by the
     /// acknowledgement (so a way back is included); messages of an unordered flow count alone.

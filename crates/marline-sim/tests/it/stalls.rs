@@ -6,7 +6,7 @@ use marline_proto::wire::{FlowId, FlowKind, close_code};
 use marline_proto::{Config, FlowOptions};
 use marline_sim::{Duration, End, Instant};
 
-use crate::kit::{Lab, Outbox, ms, pattern, secs};
+use crate::kit::{Lab, Outbox, ms, pattern, secs, tau};
 
 const LINK: &str = "rate=100mbit,delay=20ms,queue=100ms";
 /// More than any window, so that a stalled flow stays full.
@@ -216,6 +216,32 @@ fn a_finished_stream_that_nobody_reads_lingers_as_long_as_its_reader_s_side_allo
         lab.run_until(Instant::ZERO + secs(30), |_| false);
         assert_eq!(held(&lab), left, "{linger:?}");
     }
+}
+
+/// A server that counted a whole window for each decoder would be out of memory with a short
+/// request of 90 clients each, and give up theirs.
+#[test]
+fn a_short_request_with_a_repair_symbol_holds_little() {
+    let mut lab = lab(&Config::default());
+    lab.finish_replies = false;
+    let mut repairs = 0;
+    for opened in 1..=20 {
+        let options = FlowOptions {
+            scheduler: Some(tau("tau-3")),
+            ..FlowOptions::new(FlowKind::Stream)
+        };
+        let flow = lab.open(End::Client, &options, Outbox::stream(3_000));
+        lab.run_for(ms(200));
+        let server = &lab.world.server;
+        let counters = server.flow_counters(flow).expect("it is not answered yet");
+        repairs += counters.received_repairs;
+        let held = server.held();
+        assert!(
+            held <= opened * (64 << 10),
+            "{held} bytes of {opened} flows"
+        );
+    }
+    assert!(repairs > 0, "no decoder was needed");
 }
 
 /// Sends a block, or an object, of this size on a new flow that nobody reads.

@@ -13,8 +13,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::shared::{Closed, Shared};
 
-/// Most bytes taken by one write.
-const WRITE: usize = 64 << 10;
+/// Most bytes taken by one write, which stay in memory until the last of them is acknowledged: half
+/// of a flow's reserve, so that what is counted is not much less than what there is. Twelve
+/// datagrams, so that a call a write costs little.
+const WRITE: usize = 16 << 10;
 
 /// A reliable stream of bytes over all paths of a session.
 ///
@@ -41,6 +43,8 @@ const WRITE: usize = 64 << 10;
 pub struct Stream {
     reader: ReadHalf,
     writer: WriteHalf,
+    /// The flow has bytes that were read and count as unread.
+    retains: bool,
 }
 
 /// The half of a [`Stream`] that is read. Dropping it tells the peer that nobody reads any more.
@@ -76,6 +80,7 @@ impl Stream {
                 flow,
                 finished: false,
             },
+            retains: false,
         }
     }
 
@@ -93,11 +98,42 @@ impl Stream {
     pub fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
         // After the end was read there is nothing to lose, and the session may have forgotten the
         // flow.
-        if self.reader.ended {
+        if self.reader.ended && !self.retains {
             return Poll::Pending;
         }
         let Flow { shared, id } = &*self.reader.flow;
         shared.poll_given_up(*id, cx)
+    }
+
+    /// Waits until the stream takes bytes, and says how many; 1 when a write would fail.
+    pub fn poll_room(&self, cx: &Context<'_>) -> Poll<usize> {
+        let Flow { shared, id } = &*self.writer.flow;
+        let mut state = shared.lock();
+        if state.closed.is_some() {
+            return Poll::Ready(1);
+        }
+        match state.session.room(*id) {
+            Some(0) => {
+                state.wait_to_write(*id, cx);
+                Poll::Pending
+            }
+            room => Poll::Ready(room.map_or(1, |room| usize::try_from(room).unwrap_or(usize::MAX))),
+        }
+    }
+
+    /// So many bytes that were read are kept for somebody who does not take them yet. They count as
+    /// unread, among what the session, its client and its server may hold, until this is called
+    /// with less; and a stream that retains some is not forgotten.
+    pub fn retain(&mut self, bytes: usize) {
+        if bytes == 0 && !self.retains {
+            return;
+        }
+        let Flow { shared, id } = &*self.reader.flow;
+        let now = shared.clock.now();
+        let mut state = shared.lock();
+        let known = state.session.retain(now, *id, bytes as u64);
+        self.retains = known && bytes > 0;
+        state.wake_driver();
     }
 }
 
@@ -128,6 +164,11 @@ impl AsyncRead for ReadHalf {
                 Chunk::Data(data) => {
                     any = true;
                     buf.put_slice(&data);
+                    // The end is read by itself: what came with it may have to be retained, and
+                    // the session forgets a flow whose end was read.
+                    if !state.session.has_data(flow.id) {
+                        break;
+                    }
                 }
                 Chunk::Finished => {
                     self.ended = true;
@@ -163,7 +204,10 @@ impl AsyncWrite for WriteHalf {
         if let Some(closed) = &state.closed {
             return Poll::Ready(Err(over(closed)));
         }
-        let chunk = Bytes::copy_from_slice(&data[..data.len().min(WRITE)]);
+        // What is not taken is not copied: the part that is taken would keep all of it in memory.
+        let room = state.session.room(*id).unwrap_or_default().max(1);
+        let most = room.min(WRITE as u64) as usize;
+        let chunk = Bytes::copy_from_slice(&data[..data.len().min(most)]);
         match state.session.write(now, *id, &chunk) {
             Ok(taken) => {
                 state.wake_driver();

@@ -77,6 +77,25 @@ impl Units {
         self.shared.poll_given_up(self.flow, cx)
     }
 
+    /// So many bytes that were read are kept: they count as unread until this is called with less.
+    pub fn retain(&self, bytes: u64) {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        state.session.retain(now, self.flow, bytes);
+        state.wake_driver();
+    }
+
+    /// Waits until the flow takes more, or is over.
+    pub fn poll_room(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut state = self.shared.lock();
+        let over = state.closed.is_some() || !state.session.settles(self.flow);
+        if over || state.session.has_room(self.flow) {
+            return Poll::Ready(());
+        }
+        state.wait_to_write(self.flow, cx);
+        Poll::Pending
+    }
+
     /// Why the session is over, if it is.
     pub fn is_closed(&self) -> Option<Closed> {
         self.shared.lock().closed.clone()
@@ -132,16 +151,7 @@ impl Units {
 
     /// Waits until the flow takes more, or is over.
     pub(super) async fn room(&self) {
-        poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            let over = state.closed.is_some() || !state.session.settles(self.flow);
-            if over || state.session.has_room(self.flow) {
-                return Poll::Ready(());
-            }
-            state.wait_to_write(self.flow, cx);
-            Poll::Pending
-        })
-        .await;
+        poll_fn(|cx| self.poll_room(cx)).await;
     }
 
     /// What comes next; `None` when nothing more will.

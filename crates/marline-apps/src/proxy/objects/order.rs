@@ -83,6 +83,11 @@ impl Order {
         self.check()
     }
 
+    /// Bytes that wait for their turn, with what each piece costs besides.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
     /// Is there nothing of any object?
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()

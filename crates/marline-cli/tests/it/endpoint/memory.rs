@@ -42,3 +42,32 @@ async fn the_client_that_holds_most_gives_up_flows_and_no_other_does() {
     soon(kept.read_exact(&mut back)).await.unwrap();
     assert_eq!(&back, b"still there");
 }
+
+#[tokio::test]
+async fn a_flow_leaves_half_of_the_memory_to_other_clients() {
+    let world = World::with(|options| options.memory = 2 * BUDGET);
+    let client = world.connect(&["any"]);
+    ready(&client).await;
+    let (mut reader, mut writer) = split(open(&client).await);
+    let writing = tokio::spawn(async move {
+        loop {
+            if let Err(error) = writer.write_all(&[7; 1 << 16]).await {
+                return error;
+            }
+        }
+    });
+    // Echoes that are read until the windows have grown as far as they may, and then no more.
+    for _ in 0..100 {
+        soon(reader.read_exact(&mut vec![0; 1 << 20]))
+            .await
+            .unwrap();
+    }
+    // Its reserve in both directions, and what it costs itself, come on top.
+    let most = BUDGET + (100 << 10);
+    for _ in 0..300 {
+        let held = held(&world.server);
+        assert!(held <= most, "{held} bytes, of {BUDGET}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!writing.is_finished(), "it was given up");
+}
