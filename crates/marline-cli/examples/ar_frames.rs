@@ -12,6 +12,7 @@ use marline::endpoint::{Accepted, Blocks, Client, ClientOptions, Server, ServerO
 use marline::identity::{AllowList, ConnectionString, Identity};
 use marline_lab::emulate::{Emulator, EmulatorConfig};
 use marline_proto::FlowOptions;
+use marline_proto::congestion::Congestion;
 use marline_proto::flow::{BlockTerms, Fate};
 use marline_proto::wire::FlowKind;
 use std::error::Error;
@@ -69,7 +70,7 @@ async fn main() -> Outcome<()> {
     let paths = links.iter().map(path).collect::<Result<_, _>>()?;
     let mut options = ClientOptions::new(&string, own, paths);
     // The plan bounds what is sent.
-    options.session.congestion = "none";
+    options.session.congestion = Congestion::none();
     let client = Client::start(options)?;
     client.connect(Duration::from_secs(10)).await?;
     sleep(Duration::from_millis(500)).await;

@@ -1,8 +1,8 @@
 //! What a session is configured with.
 
-use marline_base::{Duration, Rate};
+use marline_base::Duration;
 
-use crate::congestion::registry as congestion;
+use crate::congestion::Congestion;
 use crate::sched::{Choice, registry as sched};
 use crate::wire::{FlowKind, MAX_CODE_WINDOW, MAX_REPAIRS, MAX_UNITS, Params};
 
@@ -88,10 +88,8 @@ pub struct Config {
     /// Repair symbols of one unit that the peer may send. Default 1024. Time: to rebuild a unit
     /// takes as many passes over its bytes as it lost symbols, at most so many.
     pub max_repairs: u64,
-    /// Name of the congestion controller of new paths ([`crate::congestion::registry`]).
-    pub congestion: &'static str,
-    /// Rate for the `fixed` controller.
-    pub fixed_rate: Option<Rate>,
+    /// The congestion controller of new paths.
+    pub congestion: Congestion,
     /// The scheduler of streams that choose none ([`crate::sched::registry`]).
     pub stream_scheduler: Choice,
     /// The scheduler of packets flows that choose none.
@@ -119,8 +117,7 @@ impl Default for Config {
             repair_budget: 0.5,
             max_units: 32_768,
             max_repairs: 1_024,
-            congestion: "bbr-gentle",
-            fixed_rate: None,
+            congestion: Congestion::default(),
             stream_scheduler: sched::default_for(FlowKind::Stream),
             packets_scheduler: sched::default_for(FlowKind::Packets),
             blocks_scheduler: sched::default_for(FlowKind::Blocks),
@@ -132,8 +129,6 @@ impl Default for Config {
 /// A value that a session cannot work with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// No congestion controller of that name.
-    UnknownCongestion(&'static str),
     /// The scheduler cannot serve that kind of flow.
     UnfitScheduler(&'static str, FlowKind),
     /// A key's value lies outside its range: key, lowest and highest accepted.
@@ -142,18 +137,7 @@ pub enum ConfigError {
 
 impl core::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let list = |f: &mut core::fmt::Formatter<'_>, names: &mut dyn Iterator<Item = &str>| {
-            for (i, name) in names.enumerate() {
-                f.write_str(if i == 0 { "" } else { ", " })?;
-                f.write_str(name)?;
-            }
-            Ok(())
-        };
         match self {
-            Self::UnknownCongestion(name) => {
-                write!(f, "unknown congestion controller '{name}'; known: ")?;
-                list(f, &mut congestion::CONTROLLERS.iter().map(|e| e.name))
-            }
             Self::UnfitScheduler(name, kind) => {
                 write!(f, "scheduler '{name}' does not serve {kind:?} flows")
             }
@@ -172,9 +156,6 @@ impl Config {
     /// # Errors
     /// The first value that a session cannot work with.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if congestion::find(self.congestion).is_none() {
-            return Err(ConfigError::UnknownCongestion(self.congestion));
-        }
         for kind in FlowKind::ALL {
             check_scheduler(self.scheduler(kind), kind)?;
         }

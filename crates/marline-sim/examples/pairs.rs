@@ -137,13 +137,16 @@ fn goodput(config: &Config, links: &[&str]) -> Result<f64, Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut args = std::env::args().skip(1).map(|a| &*a.leak());
+    let mut args = std::env::args().skip(1);
     let mut config = Config::default();
     if let Some(scheduler) = args.next() {
         config.stream_scheduler = scheduler.parse()?;
     }
-    config.congestion = args.next().unwrap_or(config.congestion);
+    if let Some(congestion) = args.next() {
+        config.congestion = congestion.parse()?;
+    }
     let only = args.next();
+    let only = only.as_deref();
     println!(
         "{} with {}, Mb/s",
         config.stream_scheduler, config.congestion
@@ -152,7 +155,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{:14} {:>7} {:>7} {:>7} {:>7} {:>7}",
         "pair", "A", "B", "both", "/better", "/sum"
     );
-    for (name, a, b) in PAIRS.iter().filter(|p| only.is_none_or(|o| o == p.0)) {
+    for (name, a, b) in PAIRS.iter().filter(|p| only.is_none_or(|only| only == p.0)) {
         let alone = [goodput(&config, &[a])?, goodput(&config, &[b])?];
         let both = goodput(&config, &[a, b])?;
         let (better, sum) = (alone[0].max(alone[1]), alone[0] + alone[1]);

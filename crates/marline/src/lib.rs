@@ -43,6 +43,7 @@ pub use endpoint::{
 pub use identity::{AllowList, ConnectionString, Host, HostPort, Identity, PublicKey};
 pub use marline_base::{Rate, text::Problem};
 pub use marline_proto as proto;
+pub use marline_proto::congestion::Congestion;
 pub use marline_proto::flow::{BlockTerms, Fate, ObjectOptions, SendError};
 pub use marline_proto::path::PathState;
 pub use marline_proto::wire::{FlowId, FlowKind, PathId};

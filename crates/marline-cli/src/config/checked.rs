@@ -5,7 +5,7 @@ use super::error::{ConfigError, Placed as _};
 use super::folders::{NO_CONFIGURATION, NO_STATE, default_identity, default_state};
 use super::listening::{SERVER, apart};
 use super::live_entries::{live_in, live_out};
-use super::names::{self, Congestion, Schedulers};
+use super::names::Schedulers;
 use super::raw::{RawClient, RawServer};
 use super::socks::socks;
 use super::source::{Raw, Source, Written};
@@ -13,7 +13,7 @@ use super::tun::{switch, tun_in, tun_out};
 use crate::control;
 use crate::control::status::Role;
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
-use marline::{Path, tcp_congestion};
+use marline::{Congestion, Path, tcp_congestion};
 use marline_apps::live::{LiveIn, LiveOut};
 use marline_apps::proxy::AsObjects;
 use marline_apps::proxy::policy::{Policy, Prefix, Rule};
@@ -122,8 +122,7 @@ impl CommonConfig {
         SessionConfig {
             // At most 24 hours: the nanoseconds fit.
             idle_timeout: marline_base::Duration::from_nanos(self.idle_timeout.as_nanos() as u64),
-            congestion: self.congestion.name,
-            fixed_rate: self.congestion.rate,
+            congestion: self.congestion,
             repair_budget: self.repair_budget,
             stream_scheduler: self.schedulers.stream,
             packets_scheduler: self.schedulers.packets,
@@ -417,11 +416,8 @@ fn congestion<R: Raw>(
     value: Option<&Written>,
 ) -> Result<Congestion, ConfigError> {
     match value {
-        Some(value) => source.read("congestion", value, names::congestion),
-        None => Ok(Congestion {
-            name: SessionConfig::default().congestion,
-            rate: None,
-        }),
+        Some(value) => source.read("congestion", value, str::parse),
+        None => Ok(SessionConfig::default().congestion),
     }
 }
 

@@ -22,7 +22,7 @@ pub use checked::{ClientConfig, CommonConfig, ServerConfig};
 pub use error::{ConfigError, Place};
 pub use folders::default_identity;
 pub use listening::Listening;
-pub use names::{Congestion, Schedulers};
+pub use names::Schedulers;
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, changed_keys, path_changes};
 pub use source::{Entry, Raw, Source, Written};

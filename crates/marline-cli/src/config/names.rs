@@ -1,11 +1,9 @@
-//! Schedulers and congestion controllers by name.
+//! Schedulers by name.
 
 use super::ConfigError;
 use super::source::{Raw, Source, Written};
 use marline_apps::options::{AUTO, scheduler};
-use marline_base::Rate;
-use marline_base::text::{Problem, rate, suggest};
-use marline_proto::congestion::registry::CONTROLLERS;
+use marline_base::text::Problem;
 use marline_proto::sched::Choice;
 use marline_proto::sched::registry::default_for;
 use marline_proto::wire::FlowKind;
@@ -93,42 +91,6 @@ impl Schedulers {
             })?;
         }
         Ok(schedulers)
-    }
-}
-
-/// A congestion controller: its name, and the rate that `fixed` holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Congestion {
-    /// Name in the registry.
-    pub name: &'static str,
-    /// For controllers that need one.
-    pub rate: Option<Rate>,
-}
-
-/// `NAME`, or `NAME=RATE` for a controller that needs a rate.
-pub(super) fn congestion(text: &str) -> Result<Congestion, Problem> {
-    let (name, given) = match text.split_once('=') {
-        Some((name, given)) => (name, Some(rate(given)?)),
-        None => (text, None),
-    };
-    let Some(entry) = CONTROLLERS.iter().find(|entry| entry.name == name) else {
-        let names: Vec<&str> = CONTROLLERS.iter().map(|entry| entry.name).collect();
-        return Err(
-            Problem::new(format!("unknown congestion controller `{name}`")).hint(suggest(
-                name,
-                &names,
-                "congestion controller",
-            )),
-        );
-    };
-    match (entry.needs_rate, given) {
-        (true, None) => Err(Problem::new(format!("`{name}` needs a rate"))
-            .hint(format!("write `{name}=20Mbit`, the rate of each path"))),
-        (false, Some(_)) => Err(Problem::new(format!("`{name}` takes no rate"))),
-        (_, rate) => Ok(Congestion {
-            name: entry.name,
-            rate,
-        }),
     }
 }
 

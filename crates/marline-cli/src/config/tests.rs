@@ -142,7 +142,7 @@ fn flags_win_and_a_given_list_replaces_the_files() {
     assert_eq!(config.server.to_string(), spelt_out("S"));
     assert_eq!(config.paths.len(), 1);
     assert_eq!(config.paths[0].name, "eth0");
-    assert_eq!(config.common.congestion.name, "cubic");
+    assert_eq!(config.common.congestion.name(), "cubic");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn defaults_are_those_that_the_help_promises() {
     let config = client(&["--server", "S"], None).unwrap();
     assert_eq!(config.socks, Some("127.0.0.1:1080".parse().unwrap()));
     assert_eq!(config.paths, [Path::default()]);
-    assert_eq!(config.common.congestion.name, "bbr-gentle");
+    assert_eq!(config.common.congestion.name(), "bbr-gentle");
     assert_eq!(config.common.idle_timeout.as_secs(), 60);
     assert_eq!(config.common.metrics, None);
     let config = server(&["--allow-client", "K"]).unwrap();

@@ -14,6 +14,7 @@ pub mod registry;
 mod ack_train;
 mod bbr;
 pub(crate) mod carrier;
+mod choice;
 mod cubic;
 mod fixed;
 mod hystart;
@@ -27,6 +28,7 @@ mod window;
 mod bottleneck;
 
 pub use carrier::{CarrierState, bbr_view};
+pub use choice::Congestion;
 
 /// What one acknowledgement taught about a path, aggregated over all packets that it newly covers.
 #[derive(Clone, Copy, Debug)]

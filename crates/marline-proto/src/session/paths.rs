@@ -8,7 +8,7 @@ use marline_base::Instant;
 
 use super::control::Control;
 use super::{MAX_PATHS, Session};
-use crate::congestion::{CarrierState, Params, carrier, registry};
+use crate::congestion::{CarrierState, Params, carrier};
 use crate::event::Event;
 use crate::observe::Record;
 use crate::path::{Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
@@ -73,17 +73,14 @@ impl Session {
         let seed = self.rng.stream(&format!("path {}", id.0)).next_u64();
         let congestion = Params {
             mtu: params.max_datagram as u64,
-            rate: self.config.fixed_rate,
+            rate: self.config.congestion.rate(),
             paced: true,
             seed,
         };
         let controller = if params.carrier_controls {
             carrier::new(congestion.mtu)
         } else {
-            let Some(entry) = registry::find(self.config.congestion) else {
-                unreachable!("Config::check found the controller");
-            };
-            (entry.new)(now, &congestion)
+            (self.config.congestion.entry().new)(now, &congestion)
         };
         self.rest = None;
         self.path_timer = None;

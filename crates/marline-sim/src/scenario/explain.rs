@@ -216,11 +216,12 @@ fn links(text: &mut Text, link: &LinkPlan) {
 fn one_session(text: &mut Text, scenario: &Scenario, session: &SessionPlan) {
     let rate = session
         .config
-        .fixed_rate
+        .congestion
+        .rate()
         .map_or(String::new(), |rate| format!("={}", show_rate(rate)));
     let own = session.scheduler.as_ref();
     let own = own.map_or(String::new(), |own| format!(", always scheduler {own}"));
-    let congestion = session.config.congestion;
+    let congestion = session.config.congestion.name();
     let budget = session.config.repair_budget;
     let budget = match budget == Config::default().repair_budget {
         true => String::new(),

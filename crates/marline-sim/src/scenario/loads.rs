@@ -1,13 +1,14 @@
 //! What a workload sends: one reader a kind.
 
 use marline_base::Duration;
-use marline_base::text::units;
+use marline_base::text::{Problem, units};
+use marline_proto::congestion::Congestion;
 use marline_proto::wire::FlowKind;
 
 use super::links::{A_FILE, ReadFile};
 use super::plan::{Load, SizeLaw};
 use super::reader::Reader;
-use super::{schedulers, web};
+use super::web;
 use crate::End;
 use crate::traces::{FrameTrace, OffloadTrace, TraceError};
 
@@ -218,9 +219,11 @@ pub(super) fn tcp_congestion(reader: &Reader<'_>) -> String {
         return "cubic".into();
     };
     if let Some(node) = reader.get("congestion") {
-        match schedulers::congestion(&name) {
-            Err((message, mend)) => reader.wrong("congestion", node, message, mend),
-            Ok((_, Some(_))) => {
+        match name.parse::<Congestion>() {
+            Err(Problem { message, hint }) => {
+                reader.wrong("congestion", node, message, hint.unwrap_or_default());
+            }
+            Ok(congestion) if congestion.rate().is_some() => {
                 reader.wrong(
                     "congestion",
                     node,

@@ -1,13 +1,8 @@
-//! Names of schedulers and congestion controllers.
+//! Names of schedulers.
 
-use marline_base::Rate;
-use marline_base::text::units;
-use marline_proto::congestion::registry::CONTROLLERS;
 use marline_proto::sched::Choice;
 use marline_proto::sched::registry;
 use marline_proto::wire::FlowKind;
-
-use super::mistake::nearest;
 
 /// Stands for every scheduler that serves all flows of the scenario.
 pub(super) const ALL: &str = "all";
@@ -47,36 +42,4 @@ pub(super) fn unfit(text: &str, kind: FlowKind, workload: &str) -> (String, Stri
 pub(super) fn all(kinds: &[FlowKind]) -> Vec<String> {
     let fit = registry::all().filter(|entry| kinds.iter().all(|kind| entry.kinds.contains(kind)));
     fit.map(|entry| entry.name.to_owned()).collect()
-}
-
-/// A congestion controller: `NAME`, or `NAME=RATE` for one that needs a rate.
-///
-/// # Errors
-///
-/// What is wrong, and the hint.
-pub(super) fn congestion(text: &str) -> Result<(&'static str, Option<Rate>), (String, String)> {
-    let (name, rate) = match text.split_once('=') {
-        Some((name, rate)) => (name, Some(rate)),
-        None => (text, None),
-    };
-    let Some(entry) = CONTROLLERS.iter().find(|entry| entry.name == name) else {
-        let known: Vec<&str> = CONTROLLERS.iter().map(|entry| entry.name).collect();
-        let message = format!("unknown congestion controller `{name}`");
-        return Err((message, nearest(name, &known, "congestion controller")));
-    };
-    match (entry.needs_rate, rate) {
-        (true, None) => Err((
-            format!("`{name}` needs a rate"),
-            format!("write \"{name}=20mbit\", the rate of each path"),
-        )),
-        (false, Some(_)) => Err((
-            format!("`{name}` takes no rate"),
-            format!("write \"{name}\""),
-        )),
-        (_, None) => Ok((entry.name, None)),
-        (true, Some(rate)) => match units::rate(rate) {
-            Some(rate) => Ok((entry.name, Some(rate))),
-            None => Err((format!("\"{rate}\" cannot be read"), units::A_RATE.into())),
-        },
-    }
 }

@@ -1,6 +1,7 @@
 //! Sessions: their configuration and paths. A scenario with one session writes its keys at the
 //! top, without `[[sessions]]`.
 
+use marline_base::text::Problem;
 use marline_base::{Duration, Instant};
 use marline_proto::Config;
 
@@ -117,9 +118,11 @@ fn config(reader: &Reader<'_>, default: &Config) -> Config {
     if let Some(text) = reader.text("congestion")
         && let Some(node) = reader.get("congestion")
     {
-        match schedulers::congestion(&text) {
-            Ok((name, rate)) => (config.congestion, config.fixed_rate) = (name, rate),
-            Err((message, mend)) => reader.wrong("congestion", node, message, mend),
+        match text.parse() {
+            Ok(congestion) => config.congestion = congestion,
+            Err(Problem { message, hint }) => {
+                reader.wrong("congestion", node, message, hint.unwrap_or_default());
+            }
         }
     }
     let Some(settings) = reader.inner("settings") else {

@@ -188,7 +188,6 @@ fn check(scenario: &Scenario) -> Result<(Option<Rate>, u32), String> {
     )?;
     let told = Config {
         congestion: session.config.congestion,
-        fixed_rate: session.config.fixed_rate,
         ..Config::default()
     };
     wrong(

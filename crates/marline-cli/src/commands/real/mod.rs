@@ -19,7 +19,6 @@ use fit::LEAD;
 use marline::identity::Identity;
 use marline_base::Rate;
 use marline_lab::process::{END_WITH_STDIN, POLL, Process, Relay, look};
-use marline_proto::Config;
 use marline_proto::path::PathState;
 use marline_proto::wire::FlowKind;
 use serde::Serialize;
@@ -261,13 +260,6 @@ fn key(folder: &Path, name: &str) -> Result<String, CliError> {
     Ok(identity.public_key().to_string())
 }
 
-fn congestion(config: &Config) -> String {
-    match config.fixed_rate {
-        Some(rate) => format!("{}={}bit", config.congestion, rate.as_bps()),
-        None => config.congestion.to_owned(),
-    }
-}
-
 /// The server and its connection string.
 fn server(
     trial: &Trial,
@@ -277,7 +269,7 @@ fn server(
 ) -> Result<(Process, String), CliError> {
     key(folder, "server")?;
     let client = key(folder, "client")?;
-    let congestion = congestion(trial.config());
+    let congestion = trial.config().congestion.to_string();
     let mut words = words(&[
         "server",
         END_WITH_STDIN,
@@ -311,7 +303,7 @@ fn client(
     folder: &Path,
     stop: &AtomicBool,
 ) -> Result<(Process, SocketAddr), CliError> {
-    let congestion = congestion(trial.config());
+    let congestion = trial.config().congestion.to_string();
     let flow = &trial.workload().flow;
     let (protocol, more) = match (flow.kind, flow.lifetime) {
         (FlowKind::Packets, None) => ("udp", ",ordered".to_owned()),

@@ -126,7 +126,7 @@ pub async fn run(options: &Options, watch: &mut impl Watch) -> Report {
                 Way::Tcp(_) => None,
             },
             congestion: match &way {
-                Way::Session(scheduler) => options::congestion(*scheduler),
+                Way::Session(scheduler) => options::congestion(*scheduler).name(),
                 Way::Tcp(_) => tcp::CONGESTION,
             },
             error,

@@ -2,6 +2,7 @@
 
 use marline_base::Rate;
 use marline_link::LinkConfig;
+use marline_proto::congestion::Congestion;
 use marline_proto::sched::Choice;
 use marline_proto::sched::{Entry, registry};
 use marline_proto::wire::FlowKind;
@@ -113,10 +114,10 @@ pub fn schedulers() -> impl Iterator<Item = &'static Entry> {
 
 /// The congestion controller that a scheduler runs with: none for those that plan whole blocks,
 /// because the plan bounds the queue; else BBR on each path, as the HOP paper has its rivals.
-pub(super) fn congestion(scheduler: Choice) -> &'static str {
+pub(super) fn congestion(scheduler: Choice) -> Congestion {
     match schedulers().find(|entry| entry.name == scheduler.name()) {
-        Some(entry) if entry.kinds == [FlowKind::Blocks] => "none",
-        _ => "bbr",
+        Some(entry) if entry.kinds == [FlowKind::Blocks] => Congestion::none(),
+        _ => Congestion::bbr(),
     }
 }
 
@@ -130,7 +131,7 @@ mod tests {
         for name in DEFAULT_SCHEDULERS.split(',') {
             let choice: Choice = name.parse().unwrap();
             let hop = name.starts_with("hop-");
-            assert_eq!(congestion(choice) == "none", hop, "{name}");
+            assert_eq!(congestion(choice) == Congestion::none(), hop, "{name}");
         }
     }
 

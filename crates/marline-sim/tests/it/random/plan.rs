@@ -1,5 +1,6 @@
 //! What a seed stands for.
 
+use marline_proto::congestion::Congestion;
 use marline_proto::congestion::registry::CONTROLLERS;
 use marline_proto::sched::Entry;
 use marline_proto::sched::registry::SCHEDULERS;
@@ -54,8 +55,15 @@ fn scheduler_of(rng: &mut Rng, kind: FlowKind) -> Choice {
     text.parse().expect("drawn from what is accepted")
 }
 
+fn congestion(rng: &mut Rng) -> Congestion {
+    let entry = &CONTROLLERS[rng.below(CONTROLLERS.len() as u64) as usize];
+    match entry.needs_rate {
+        true => Congestion::fixed(Rate::from_kbps(between(rng, 500, 8_000))),
+        false => entry.name.parse().expect("it needs no rate"),
+    }
+}
+
 pub(super) fn config(rng: &mut Rng) -> Config {
-    let congestion = CONTROLLERS[rng.below(CONTROLLERS.len() as u64) as usize].name;
     Config {
         idle_timeout: ms(between(rng, 8_000, 30_000)),
         keep_alive: ms(between(rng, 500, 5_000)),
@@ -65,11 +73,10 @@ pub(super) fn config(rng: &mut Rng) -> Config {
         session_window: pick(rng, &[1_024, 5_000, 60_000, 32 << 20]),
         send_buffer: pick(rng, &[1_024, 10_000, 100_000, 8 << 20]),
         max_flows: pick(rng, &[8, 16, 1_024]),
-        congestion,
+        congestion: congestion(rng),
         code_window: pick(rng, &[0, 1, 7, 64, 256, 1_024]),
         code_flows: pick(rng, &[0, 1, 32]),
         repair_budget: pick(rng, &[0.0, 0.1, 0.5, 4.0]),
-        fixed_rate: (congestion == "fixed").then(|| Rate::from_kbps(between(rng, 500, 8_000))),
         stream_scheduler: scheduler(rng),
         packets_scheduler: scheduler(rng),
         ..Config::default()

@@ -234,7 +234,7 @@ deadline = "50ms"
         panic!("two sessions");
     };
     assert_eq!(
-        (one.config.congestion, two.config.congestion),
+        (one.config.congestion.name(), two.config.congestion.name()),
         ("cubic", "bbr")
     );
     assert_eq!(

@@ -87,7 +87,7 @@ fn every_controller_fills_a_link_with_a_queue_of_one_bdp() {
             let text = format!("rate={rate}mbit,delay={millis}ms,queue={}ms", 2 * millis);
             let sessions = vec![session("main", 1, vec![bulk("bulk")])];
             let mut scenario = scenario(vec![link("a", &text)], sessions);
-            scenario.sessions[0].config.congestion = entry.name;
+            scenario.sessions[0].config.congestion = entry.name.parse().expect("a controller");
             scenario.duration = secs(40);
             scenario.warmup = secs(5);
             let run = run(&scenario, "min-rtt", 1);

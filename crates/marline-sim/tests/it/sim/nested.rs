@@ -1,5 +1,6 @@
 //! TCP inside a session.
 
+use marline_proto::congestion::Congestion;
 use marline_sim::Duration;
 
 use super::*;
@@ -142,7 +143,7 @@ fn a_thin_flow_is_not_kept_waiting_by_one_that_fills_the_windows() {
         tunnel.paths[1].cost = 1;
         // More than all windows hold always waits.
         tunnel.workloads[0].flow.queue = Some(4_000_000);
-        tunnel.config.congestion = "bbr";
+        tunnel.config.congestion = Congestion::bbr();
         let run = run(&scenario(links(), vec![tunnel]), scheduler, 1);
         // By its own short queue alone it waited for a second in the mean.
         let delay = value(&run, "thin.packet_delay.p99_ms");

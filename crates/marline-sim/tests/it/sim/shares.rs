@@ -73,7 +73,7 @@ fn a_session_and_tcp_of_others_share_a_link() {
             let links = vec![link("a", "rate=20mbit,delay=10ms,queue=40ms")];
             let mut scenario = scenario(links, vec![session("main", 1, vec![bulk("bulk")])]);
             scenario.duration = secs(60);
-            scenario.sessions[0].config.congestion = ours;
+            scenario.sessions[0].config.congestion = ours.parse().expect("a controller");
             scenario.cross = vec![tcp(theirs)];
             let run = run(&scenario, "min-rtt", 1);
             let shares = ["path.a", "cross.tcp"]
@@ -98,7 +98,7 @@ fn a_live_stream_beside_a_download_that_fills_the_queues_is_not_starved() {
             live.flow.priority = 0;
             live.flow.scheduler = Some(scheduler.parse().expect("in the registry"));
             let mut main = session("main", 2, vec![live, bulk("download")]);
-            main.config.congestion = congestion;
+            main.config.congestion = congestion.parse().expect("a controller");
             let scenario = scenario(links.clone(), vec![main]);
             value(&run(&scenario, "mend", 1), "live.in_order_delay.p99_ms")
         };

@@ -1,5 +1,6 @@
 //! Every block's fate is told right, on both sides.
 
+use marline_proto::congestion::Congestion;
 use marline_proto::flow::Fate;
 use marline_proto::sched::Choice;
 use marline_proto::sched::registry::SCHEDULERS;
@@ -163,7 +164,7 @@ fn a_sender_drops_at_the_deadline_what_it_did_not_send() {
 fn late_blocks_are_dropped_if_the_reader_wants_that() {
     // 20 kB take 16 ms on this link; what is under way at the deadline still arrives.
     let config = Config {
-        congestion: "none",
+        congestion: Congestion::none(),
         ..Config::default()
     };
     for drop in [false, true] {

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use marline_proto::Config;
+use marline_proto::congestion::Congestion;
 use marline_proto::sched::Entry;
 use marline_proto::sched::{Choice, Feedback, Outcome, Plan, Scheduler};
 use marline_proto::wire::FlowKind;
@@ -62,7 +63,7 @@ fn a_path_is_also_known_by_symbols_that_were_not_needed_any_more() {
     // What takes the second path comes 30 ms after the unit is whole.
     let links = ["rate=50mbit,delay=10ms", "rate=50mbit,delay=40ms"];
     let config = Config {
-        congestion: "none",
+        congestion: Congestion::none(),
         ..Config::default()
     };
     for kind in [FlowKind::Blocks, FlowKind::Objects] {

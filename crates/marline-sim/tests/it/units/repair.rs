@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use marline_proto::Config;
+use marline_proto::congestion::Congestion;
 use marline_proto::flow::Fate;
 use marline_proto::sched::Entry;
 use marline_proto::sched::{Choice, Plan, Scheduler};
@@ -75,7 +76,7 @@ impl Scheduler for Repairing {
 fn fates(entry: &'static Entry, seed: u64, len: usize, rate: &str) -> [usize; 3] {
     let link = &*format!("rate={rate},delay=40ms,loss=4%,queue=200ms");
     let config = Config {
-        congestion: "none",
+        congestion: Congestion::none(),
         ..Config::default()
     };
     let scheduler = Some(Choice::from(entry));
@@ -127,7 +128,7 @@ fn blocks_of_more_than_256_symbols_are_rebuilt_too() {
 #[test]
 fn objects_with_repair_symbols_arrive_too() {
     let config = Config {
-        congestion: "none",
+        congestion: Congestion::none(),
         ..Config::default()
     };
     let link = "rate=20mbit,delay=30ms,loss=20%,queue=500ms";
