@@ -303,7 +303,9 @@ fn of_blocks_and_objects_that_overdraw_the_memory_the_largest_are_given_up_at_on
             // Below the reserve.
             (FlowKind::Blocks, 20 << 10),
         ];
+        lab.read_new = false;
         let flows = sizes.map(|(kind, size)| claim(&mut lab, kind, size));
+        lab.read_new = true;
         stall_together(&mut lab, streams);
         assert!(lab.now().since(begun) < secs(5), "none is stalled yet");
         let server = &lab.world.server;

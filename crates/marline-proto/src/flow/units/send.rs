@@ -102,7 +102,7 @@ pub(crate) struct UnitsSend {
     /// Bytes that wait to be cut in units that are in `order`.
     pub(super) unsent: u64,
     held: u64,
-    /// Bytes that it may hold now, if it holds any.
+    /// Bytes that the session has memory for.
     most: u64,
     credit: u64,
     spent: u64,
@@ -145,10 +145,19 @@ impl UnitsSend {
     }
 
     pub(crate) fn has_room(&self, most: u64) -> bool {
-        self.held < self.limits.buffer.min(most) / 2
+        self.held < self.bound(most) / 2
     }
 
-    /// Sets the bytes that a flow may hold now; one that holds nothing takes one more unit anyway.
+    /// Bytes that it may hold where the session has memory for `most`. Without a unit it takes one
+    /// more anyway, also of an object that is open: nothing would be settled that made room.
+    fn bound(&self, most: u64) -> u64 {
+        match self.units.is_empty() {
+            true => self.limits.buffer,
+            false => self.limits.buffer.min(most),
+        }
+    }
+
+    /// Sets the bytes that the session has memory for.
     pub(crate) fn allow(&mut self, most: u64) {
         self.most = most;
     }
@@ -176,8 +185,7 @@ impl UnitsSend {
         if self.finished {
             return Err(SendError::Closed);
         }
-        let most = if self.held > 0 { self.most } else { u64::MAX };
-        if self.held + bytes + units * UNIT_COST > self.limits.buffer.min(most) {
+        if self.held + bytes + units * UNIT_COST > self.bound(self.most) {
             return Err(SendError::Full);
         }
         Ok(())

@@ -37,6 +37,8 @@ pub(crate) struct Lab {
     pub(crate) read_max: usize,
     /// Applications of flows that the peer opened finish their half at once.
     pub(crate) finish_replies: bool,
+    /// Applications read what comes on new flows.
+    pub(crate) read_new: bool,
 }
 
 /// Prints the seed when a test fails.
@@ -80,6 +82,7 @@ impl Lab {
             flows_closed: BTreeMap::new(),
             read_max: 1 << 20,
             finish_replies: true,
+            read_new: true,
         }
     }
 
@@ -177,7 +180,8 @@ impl Lab {
         let Some(info) = self.world.session(end).flow_info(flow) else {
             return;
         };
-        let inbox = Inbox::new(info.kind, info.order);
+        let mut inbox = Inbox::new(info.kind, info.order);
+        inbox.paused = !self.read_new;
         self.inboxes.insert((end, flow), inbox);
     }
 

@@ -1,14 +1,14 @@
 //! Every object arrives once, byte for byte, or is cancelled for a reason.
 
-use marline_proto::Config;
 use marline_proto::flow::{Fate, ObjectOptions};
 use marline_proto::sched::Choice;
 use marline_proto::sched::registry::SCHEDULERS;
 use marline_proto::wire::FlowKind;
-use marline_sim::Rng;
+use marline_proto::{Config, FlowOptions};
+use marline_sim::{End, Rng};
 
 use super::lab::{Units, bytes};
-use crate::kit::{ms, secs};
+use crate::kit::{Lab, Messages, Outbox, ms, secs};
 
 const BAD: &str = "rate=8mbit,delay=15ms,jitter=8ms,overtake=yes,loss=5%,dup=2%,queue=100ms";
 const WORSE: &str = "rate=4mbit,delay=40ms,loss=15%,queue=200ms,outage=random:1s+200ms";
@@ -236,4 +236,27 @@ fn an_idle_class_never_starves() {
     let delay = units.whole[&poor].at.since(units.written[&poor].at);
     assert!(delay < ms(260), "{delay:?}");
     assert!(units.whole.len() < 400, "the link is overloaded");
+}
+
+/// The memory of a session may be less than one object takes.
+#[test]
+fn an_object_alone_is_sent_however_little_memory_there_is() {
+    let config = Config {
+        session_window: 1_024,
+        flow_window: 3_000,
+        send_buffer: 10_000,
+        ..Config::default()
+    };
+    let mut lab = Lab::new(6, &config);
+    lab.path("rate=2mbit,delay=10ms");
+    let plan = Messages {
+        size: 2_000,
+        size_max: 2_000,
+        count: 10,
+        every: ms(1),
+    };
+    let outbox = Outbox::objects(lab.now(), plan);
+    let flow = lab.open(End::Client, &FlowOptions::new(FlowKind::Objects), outbox);
+    lab.finish_within(secs(20));
+    assert!(lab.outbox(End::Client, flow).is_written());
 }
