@@ -13,6 +13,7 @@ mod code_budget;
 mod code_recv;
 mod code_send;
 mod due;
+pub(crate) mod emission;
 mod packets_recv;
 mod packets_send;
 mod pieces;

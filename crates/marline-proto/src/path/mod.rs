@@ -14,6 +14,7 @@
 //! | `pacer.rs`, `state.rs` | pacing; the path's state |
 
 mod arrival;
+mod control;
 pub mod delivery;
 pub mod forecast;
 pub(crate) mod least;
@@ -31,11 +32,12 @@ mod timers;
 mod track;
 pub(crate) mod trips;
 
+pub use crate::flow::emission::EmissionKind;
 pub use arrival::ArrivalForecast;
 pub(crate) use arrival::Landing;
-pub use ledger::EmissionKind;
 pub use state::PathState;
 
+pub(crate) use control::Control;
 pub(crate) use ledger::{Rescued, SentFrame, SentPacket, Settled};
 pub(crate) use loss_meter::LOSSY;
 pub(crate) use state::{Health, Reason, Trial};

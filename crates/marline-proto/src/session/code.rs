@@ -12,12 +12,11 @@ use marline_fec::stream::Limits;
 use smallvec::SmallVec;
 
 use super::Session;
-use super::control::Control;
 use super::timers::rewish;
 use crate::config::CODE_SYMBOL;
 use crate::flow::{CodeRecv, CodeSend, Flow, Flying, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, Health};
+use crate::path::{Control, EmissionKind, Health};
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{
     CODED_LENGTH, CodeStatus, Content, FlowId, Frame, Packet, PacketPart, PathId, RepairSymbol,

@@ -7,13 +7,14 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
-use super::control::Control;
 use super::share::class_of;
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{Flow, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing, trips};
+use crate::path::{
+    Control, EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing, trips,
+};
 use crate::sched::{Feedback, Outcome, PathView};
 use crate::wire::{Ack, FlowId, FlowKind, PathId, close_code};
 

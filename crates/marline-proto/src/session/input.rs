@@ -8,10 +8,10 @@ use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::code::symbol_of;
-use super::control::Control;
 use crate::event::{CloseReason, Event};
 use crate::flow::{FlowSpec, PacketsRecv, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
+use crate::path::Control;
 use crate::wire::{
     self, Availability, Content, DeliveryOrder, FlowId, FlowKind, FlowReport, Frame, OpenFlow,
     PathId, ResetFlow, StopSending, UnitRepair, close_code,

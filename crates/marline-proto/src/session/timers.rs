@@ -5,11 +5,10 @@ use alloc::collections::BTreeSet;
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use super::control::Control;
 use crate::config::Config;
 use crate::event::CloseReason;
 use crate::flow::{Assigned, Flow, RecvHalf, SendHalf};
-use crate::path::{EmissionKind, PathTimer, SentFrame};
+use crate::path::{Control, EmissionKind, PathTimer, SentFrame};
 use crate::wire::{FlowId, Params};
 
 /// Why a session asks to be woken.

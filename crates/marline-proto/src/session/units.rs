@@ -7,7 +7,6 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use super::control::Control;
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{
@@ -15,6 +14,7 @@ use crate::flow::{
     UnitError, UnitsRecv, UnitsSend,
 };
 use crate::observe::Record;
+use crate::path::Control;
 use crate::sched::{Forecast, PathView};
 use crate::wire::{
     BlockHeading, Finish, FlowId, FlowKind, UnitCancel, UnitData, UnitFate, UnitRepair, Verdict,
