@@ -2,12 +2,14 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `track.rs` | all that the session keeps of one path |
-//! | `ledger.rs`, `timers.rs` | packets sent, losses, and what the path waits for |
+//! | `track.rs`, `counters.rs` | all that the session keeps of one path, and what it counts |
+//! | `view.rs` | what schedulers see of it |
+//! | `ledger.rs`, `control.rs`, `timers.rs` | packets sent, losses, and what the path waits for |
 //! | `received.rs`, `silence.rs` | packets received, and when to acknowledge them |
 //! | `relayed.rs`, `repeats.rs` | acknowledgements over another path's way back |
 //! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
+//! | `due.rs` | what has arrived on other paths by then |
 //! | `delivery.rs` | delivery rate |
 //! | `loss_meter.rs` | the share of packets that are lost |
 //! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
@@ -15,7 +17,9 @@
 
 mod arrival;
 mod control;
+pub(crate) mod counters;
 pub mod delivery;
+mod due;
 pub mod forecast;
 pub(crate) mod least;
 mod ledger;
@@ -31,6 +35,7 @@ mod state;
 mod timers;
 mod track;
 pub(crate) mod trips;
+pub(crate) mod view;
 
 pub use crate::flow::emission::EmissionKind;
 pub use arrival::ArrivalForecast;

@@ -74,8 +74,8 @@ mod s_edpf;
 pub mod sos;
 mod sttf;
 mod unit;
-mod view;
 
+pub use crate::path::view::PathView;
 pub use coding::Coding;
 pub use common::Common;
 pub use entry::{Choice, Constructor, Entry};
@@ -85,7 +85,6 @@ pub use parse::ChoiceError;
 pub use plan::{Blocked, Plan, SymbolSource};
 pub use s_edpf::gauss::Gauss;
 pub use unit::{Forecast, Refusal, Unit, UnitCode};
-pub use view::PathView;
 
 #[cfg(test)]
 mod document;

@@ -226,8 +226,8 @@ impl Session {
             return self.fail(close_code::PROTOCOL, reason);
         };
         for sent in known {
-            let delays = &mut flow.delays;
-            let new = flow.send.on_acked(now, &sent.symbol, sent.fin, delays);
+            let record = |delay| flow.delays.record(delay);
+            let new = flow.send.on_acked(now, &sent.symbol, sent.fin, record);
             flow.counters.acked_bytes += new;
             if new == 0 {
                 continue;

@@ -278,8 +278,8 @@ impl Session {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
-        let delays = &mut flow.delays;
-        let new = flow.send.on_acked(now, &feedback.symbol, fin, delays);
+        let record = |delay| flow.delays.record(delay);
+        let new = flow.send.on_acked(now, &feedback.symbol, fin, record);
         flow.counters.acked_bytes += new;
         if new > 0 {
             flow.unacked_since = (flow.send.held() > 0).then_some(now);
