@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 
 use marline_base::{Duration, Instant};
 
+use super::shown::Blocked;
 use super::{PacketsSend, StreamSend, Symbol, UnitsSend};
-use crate::sched::Blocked;
 
 #[derive(Debug)]
 pub(crate) enum SendHalf {

@@ -47,7 +47,6 @@ use crate::wire::PathId;
 mod acpf;
 mod blest;
 mod brim;
-mod coding;
 mod common;
 mod cpf;
 mod daps;
@@ -55,6 +54,7 @@ mod dems;
 mod ecf;
 mod edpf;
 mod entry;
+mod forecast;
 mod hedge;
 pub mod hop;
 mod min_rtt;
@@ -73,18 +73,18 @@ mod round_robin;
 mod s_edpf;
 pub mod sos;
 mod sttf;
-mod unit;
 
+pub use crate::flow::refusal::Refusal;
+pub use crate::flow::shown::{Blocked, Coding, Unit, UnitCode};
 pub use crate::path::view::PathView;
-pub use coding::Coding;
 pub use common::Common;
 pub use entry::{Choice, Constructor, Entry};
+pub use forecast::Forecast;
 pub use options::{Accepts, OptionSpec, Value};
 pub use outlook::{Outlook, PathOutlook};
 pub use parse::ChoiceError;
-pub use plan::{Blocked, Plan, SymbolSource};
+pub use plan::{Plan, SymbolSource};
 pub use s_edpf::gauss::Gauss;
-pub use unit::{Forecast, Refusal, Unit, UnitCode};
 
 #[cfg(test)]
 mod document;

@@ -12,9 +12,10 @@ use marline_fec::stream::Limits;
 use smallvec::SmallVec;
 
 use super::Session;
+use super::flow::Flow;
 use super::timers::rewish;
 use crate::config::CODE_SYMBOL;
-use crate::flow::{CodeRecv, CodeSend, Flow, Flying, Symbol};
+use crate::flow::{CodeRecv, CodeSend, Flying, Symbol};
 use crate::observe::Record;
 use crate::path::{Control, EmissionKind, Health};
 use crate::sched::{Feedback, Outcome};

@@ -11,7 +11,8 @@
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use crate::flow::{Flow, RecvHalf};
+use super::flow::Flow;
+use crate::flow::RecvHalf;
 use crate::path::Control;
 use crate::wire::FlowId;
 

@@ -7,10 +7,11 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
+use super::flow::Flow;
 use super::share::class_of;
 use super::timers::rewish;
 use crate::event::Event;
-use crate::flow::{Flow, RecvHalf, SendHalf, Symbol};
+use crate::flow::{RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::path::{
     Control, EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing, trips,

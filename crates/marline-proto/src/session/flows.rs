@@ -6,13 +6,14 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 use marline_base::Instant;
 
+use super::flow::{Flow, FlowSpec};
 use super::share::class_of;
 use super::timers::rewish;
 use super::{FlowInfo, FlowOptions, OpenError, Session, WriteError};
 use crate::config::check_scheduler;
 use crate::flow::{
-    Chunk, Flow, FlowSpec, Limits, PacketsRecv, PacketsSend, Queues, RecvHalf, SendError, SendHalf,
-    StreamRecv, StreamSend, UnitsRecv, UnitsSend,
+    Chunk, Limits, PacketsRecv, PacketsSend, Queues, RecvHalf, SendError, SendHalf, StreamRecv,
+    StreamSend, UnitsRecv, UnitsSend,
 };
 use crate::path::Control;
 use crate::sched::Choice;

@@ -8,8 +8,9 @@ use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::code::symbol_of;
+use super::flow::{Flow, FlowSpec};
 use crate::event::{CloseReason, Event};
-use crate::flow::{FlowSpec, PacketsRecv, RecvHalf, SendHalf, Symbol};
+use crate::flow::{PacketsRecv, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
 use crate::path::Control;
 use crate::wire::{
@@ -306,7 +307,7 @@ impl Session {
         Some(recv)
     }
 
-    fn flow(&mut self, id: FlowId) -> &mut crate::flow::Flow {
+    fn flow(&mut self, id: FlowId) -> &mut Flow {
         match self.flows.get_mut(&id) {
             Some(flow) => flow,
             None => unreachable!("`receiving` found the flow"),

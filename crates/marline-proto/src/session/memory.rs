@@ -17,9 +17,10 @@
 use marline_base::{Duration, Instant};
 
 use super::Session;
+use super::flow::Flow;
 use crate::config::Config;
 use crate::event::Event;
-use crate::flow::{CodeRecv, Flow, RecvHalf, SendHalf};
+use crate::flow::{CodeRecv, RecvHalf, SendHalf};
 use crate::path::Control;
 use crate::wire::{FlowId, close_code};
 

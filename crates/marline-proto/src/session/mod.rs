@@ -9,7 +9,7 @@ use marline_base::{Duration, Instant, Rng};
 
 use crate::config::{Config, ConfigError};
 use crate::event::{CloseReason, Event};
-use crate::flow::{Advance, Flow, Symbol};
+use crate::flow::{Advance, Symbol};
 use crate::observe::{Observed, Observer};
 use crate::path::{Control, Path};
 use crate::ranges::RangeSet;
@@ -25,6 +25,7 @@ mod control;
 mod credit;
 mod demand;
 mod feedback;
+mod flow;
 mod flow_end;
 mod flows;
 mod health;
@@ -44,6 +45,7 @@ mod warm;
 mod watch;
 
 use ageing::Ageing;
+use flow::Flow;
 use memory::Memory;
 use share::Share;
 use timers::{Patience, Rest};

@@ -5,9 +5,10 @@ use alloc::collections::BTreeSet;
 use marline_base::{Duration, Instant};
 
 use super::Session;
+use super::flow::Flow;
 use crate::config::Config;
 use crate::event::CloseReason;
-use crate::flow::{Assigned, Flow, RecvHalf, SendHalf};
+use crate::flow::{Assigned, RecvHalf, SendHalf};
 use crate::path::{Control, EmissionKind, PathTimer, SentFrame};
 use crate::wire::{FlowId, Params};
 

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
 use super::Session;
+use super::flow::Flow;
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{
-    BlockTerms, Fate, Flow, ObjectOptions, Received, RecvHalf, SendError, SendHalf, Settlement,
+    BlockTerms, Fate, ObjectOptions, Received, RecvHalf, SendError, SendHalf, Settlement,
     UnitError, UnitsRecv, UnitsSend,
 };
 use crate::observe::Record;
