@@ -24,7 +24,7 @@ mod undo;
 mod window;
 
 #[cfg(test)]
-mod bottleneck;
+mod tests;
 
 pub use carrier::{CarrierState, bbr_view};
 
