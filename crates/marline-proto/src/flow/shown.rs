@@ -8,8 +8,8 @@ use marline_base::Instant;
 pub struct Unit {
     /// Its number in its flow; the session counts.
     pub id: u64,
-    /// Its length (bytes). In a [`Plan`](crate::sched::Plan): what is left of it to emit for the first
-    /// time.
+    /// Its length (bytes). In a [`Plan`](crate::sched::Plan): what is left of it to emit for the
+    /// first time.
     pub len: u64,
     /// After this it is worth nothing; `None` if it always is.
     pub deadline: Option<Instant>,

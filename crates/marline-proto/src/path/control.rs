@@ -1,5 +1,5 @@
-//! Names of control frames that must arrive. What such a frame says is written from the state of the
-//! moment when it is sent (`session/control.rs`).
+//! Names of control frames that must arrive. What such a frame says is written from the state of
+//! the moment when it is sent (`session/control.rs`).
 
 use crate::wire::{FlowId, PathId};
 

@@ -141,8 +141,8 @@ impl Flow {
         source.spent
     }
 
-    /// Places each lost symbol on the path that should deliver it first, and a copy on the next one if the
-    /// scheduler wants to be sure: what is lost twice is late for certain.
+    /// Places each lost symbol on the path that should deliver it first, and a copy on the next one
+    /// if the scheduler wants to be sure: what is lost twice is late for certain.
     fn send_lost(&mut self, now: Instant, views: &mut [PathView]) {
         while let Some(symbol) = self.lost.pop_front() {
             if self.send.is_settled(&symbol) {
@@ -229,8 +229,8 @@ impl Flow {
         self.counters.acked_bytes + late
     }
 
-    /// Is the rate at which the application writes the rate that it needs? It is not where a writer is held
-    /// back until the paths have room.
+    /// Is the rate at which the application writes the rate that it needs? It is not where a writer
+    /// is held back until the paths have room.
     pub(super) fn is_live(&self) -> bool {
         let held_back = match &self.send {
             SendHalf::Packets(packets) => packets.holds_back(),
