@@ -1,16 +1,17 @@
 //! Marline's multipath session as a pure state machine: time, randomness and datagrams are
 //! arguments; sockets, clocks and threads do not exist here.
 //!
-//! [`Session`] is the way in; its documentation states the calling contract. Beneath it:
+//! [`Session`] is the way in; its documentation states the calling contract. Beneath it, lowest
+//! first:
 //!
 //! | module | what |
 //! | --- | --- |
+//! | [`ranges`] | sets of numbers as ranges: bytes received, packets acknowledged |
 //! | [`wire`] | the format of datagrams |
-//! | [`path`] | one path: ledger of sent packets, estimators, pacing, state |
 //! | [`congestion`] | congestion controllers, one file each |
 //! | [`flow`] | sending and receiving halves of flows |
+//! | [`path`] | one path: ledger of sent packets, estimators, pacing, state |
 //! | [`sched`] | schedulers, one file each |
-//! | [`ranges`] | sets of numbers as ranges: bytes received, packets acknowledged |
 //! | [`observe`], [`stats`] | records and counters |
 
 #![no_std]

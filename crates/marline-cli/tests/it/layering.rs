@@ -32,7 +32,18 @@ const APART: [(&str, &str); 4] = [
 
 /// The modules of a crate, lowest first; those of one line may not know each other. A module that
 /// stands in no line is private to the crate's root.
-const FOLDERS: [(&str, &[&[&str]]); 4] = [
+const FOLDERS: [(&str, &[&[&str]]); 5] = [
+    (
+        "marline-proto",
+        &[
+            &["ranges", "wire", "congestion"],
+            &["flow"],
+            &["path"],
+            &["sched", "event", "observe"],
+            &["config", "stats"],
+            &["session"],
+        ],
+    ),
     (
         "marline",
         &[

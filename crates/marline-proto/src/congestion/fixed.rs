@@ -73,7 +73,7 @@ impl Controller for Fixed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::bottleneck::ack;
+    use crate::congestion::tests::ack;
 
     #[test]
     fn window_is_two_round_trips_of_the_rate_and_ten_datagrams() {

@@ -25,7 +25,7 @@ mod undo;
 mod window;
 
 #[cfg(test)]
-mod bottleneck;
+mod tests;
 
 pub use carrier::{CarrierState, bbr_view};
 pub use choice::Congestion;

@@ -37,8 +37,8 @@ use marline_fec::stream::{Encoder, Limits, Repair};
 use smallvec::SmallVec;
 
 use super::code_budget::{Advance, Budget};
+use super::shown::Coding;
 use super::{Due, SendHalf, Symbol};
-use crate::sched::Coding;
 use crate::wire::{CODED_LENGTH, CodeStatus, PathId};
 
 /// Repair symbols of a flow that wait for paths, at most.

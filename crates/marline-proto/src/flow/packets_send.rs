@@ -10,9 +10,10 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
+use super::refusal::Refusal;
+use super::shown::Unit;
 use super::{Symbol, Unsettled};
 use crate::ranges::RangeSet;
-use crate::sched::{Refusal, Unit};
 use crate::wire::LEAST_PRIORITY;
 
 /// Why a message was not taken.

@@ -3,8 +3,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::emission::EmissionKind;
 use super::{Pieces, Symbol};
-use crate::path::EmissionKind;
 use crate::wire::PathId;
 
 /// A symbol that waits for its path.

@@ -3,11 +3,10 @@
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 
+use super::shown::Blocked;
 use super::{PacketsSend, StreamSend, Symbol, UnitsSend};
-use crate::sched::Blocked;
-use crate::stats::Delays;
 
 #[derive(Debug)]
 pub(crate) enum SendHalf {
@@ -153,27 +152,27 @@ impl SendHalf {
         }
     }
 
-    /// Returns how many bytes were not acknowledged before, and records the delays of what is
-    /// delivered with that.
+    /// Returns how many bytes were not acknowledged before, and has the delays of what is delivered
+    /// with that recorded.
     pub(crate) fn on_acked(
         &mut self,
         now: Instant,
         symbol: &Symbol,
         fin: bool,
-        delays: &mut Delays,
+        mut record: impl FnMut(Duration),
     ) -> u64 {
         match self {
             Self::Stream(s) => {
                 let new = s.on_acked(symbol, fin);
                 while let Some(delay) = s.next_delay(now) {
-                    delays.record(delay);
+                    record(delay);
                 }
                 new
             }
             Self::Packets(p) => {
                 let (new, delay) = p.on_acked(now, symbol);
                 if let Some(delay) = delay {
-                    delays.record(delay);
+                    record(delay);
                 }
                 new
             }

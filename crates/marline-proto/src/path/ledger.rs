@@ -17,11 +17,12 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::arrival::{Beliefs, Unheard};
+use super::control::Control;
 use super::delivery::DeliverySnapshot;
 use super::rtt::{GRANULARITY, Rtt};
+use crate::flow::emission::EmissionKind;
 use crate::flow::{Pieces, Symbol};
 use crate::ranges::RangeSet;
-use crate::session::control::Control;
 use crate::wire::FlowId;
 
 /// Packets after which an older unacknowledged one is lost (RFC 9002 §6.1.1).
@@ -42,19 +43,6 @@ const SPURIOUS_MEMORY: u32 = 3;
 const LEAST_MEMORY: Duration = Duration::from_millis(250);
 /// One over the weight of a packet in the mean time that packets take.
 const TAKEN_MEMORY: u32 = 16;
-
-/// Why a piece of a flow was sent on this path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EmissionKind {
-    /// For the first time.
-    Source,
-    /// Again, while the first copy may still arrive.
-    Copy,
-    /// Again, because every earlier copy was lost or is on a suspect path.
-    Retransmission,
-    /// A combination of what the receiver is not known to have ([`crate::sched::Plan::repair`]).
-    Repair,
-}
 
 /// One frame that a packet carried and that has to be acted on when its fate is known.
 #[derive(Clone, Copy, Debug, PartialEq)]

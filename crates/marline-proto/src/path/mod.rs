@@ -2,19 +2,24 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `track.rs` | all that the session keeps of one path |
-//! | `ledger.rs`, `timers.rs` | packets sent, losses, and what the path waits for |
+//! | `track.rs`, `counters.rs` | all that the session keeps of one path, and what it counts |
+//! | `view.rs` | what schedulers see of it |
+//! | `ledger.rs`, `control.rs`, `timers.rs` | packets sent, losses, and what the path waits for |
 //! | `received.rs`, `silence.rs` | packets received, and when to acknowledge them |
 //! | `relayed.rs`, `repeats.rs` | acknowledgements over another path's way back |
 //! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
+//! | `due.rs` | what has arrived on other paths by then |
 //! | `delivery.rs` | delivery rate |
 //! | `loss_meter.rs` | the share of packets that are lost |
 //! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
 //! | `pacer.rs`, `state.rs` | pacing; the path's state |
 
 mod arrival;
+mod control;
+pub(crate) mod counters;
 pub mod delivery;
+mod due;
 pub mod forecast;
 pub(crate) mod least;
 mod ledger;
@@ -30,12 +35,14 @@ mod state;
 mod timers;
 mod track;
 pub(crate) mod trips;
+pub(crate) mod view;
 
+pub use crate::flow::emission::EmissionKind;
 pub use arrival::ArrivalForecast;
 pub(crate) use arrival::Landing;
-pub use ledger::EmissionKind;
 pub use state::PathState;
 
+pub(crate) use control::Control;
 pub(crate) use ledger::{Rescued, SentFrame, SentPacket, Settled};
 pub(crate) use loss_meter::LOSSY;
 pub(crate) use state::{Health, Reason, Trial};

@@ -10,6 +10,7 @@ use alloc::boxed::Box;
 use marline_base::{Duration, Instant, Rate};
 
 use super::arrival::ArrivalModel;
+use super::counters::PathCounters;
 use super::delivery::DeliverySampler;
 use super::ledger::{Ledger, SentPacket, Settled};
 use super::loss_meter::LossMeter;
@@ -20,11 +21,10 @@ use super::relayed::Relayed;
 use super::repeats::Repeats;
 use super::rtt::Rtt;
 use super::timers::Mistakes;
+use super::view::PathView;
 use super::{Health, PathParams, PathState, Reason, Trial};
 use crate::congestion::carrier::Told;
 use crate::congestion::{self, CarrierState, Controller};
-use crate::sched::PathView;
-use crate::stats::PathCounters;
 use crate::wire::PathId;
 
 /// A packet counts as missing when it is later than packets are by this time and by half of its

@@ -4,15 +4,8 @@ use core::fmt;
 
 use marline_base::{Instant, Rate};
 
-use super::{Choice, Coding, Common, PathView, Unit};
+use super::{Blocked, Choice, Coding, Common, PathView, Unit};
 use crate::flow::Symbol;
-
-/// A stream that has data to send and no credit of the peer left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blocked {
-    /// Offset of the oldest byte that the peer has not acknowledged.
-    pub oldest: u64,
-}
 
 /// The backlog of a flow: cuts symbols and takes emissions.
 ///

@@ -8,8 +8,8 @@
 //! that has waited for half a round or longer; it is planned for and served before all others.
 
 use super::Session;
+use super::flow::Flow;
 use super::share::{CLASSES, QUANTUM, class_of};
-use crate::flow::Flow;
 use crate::wire::FlowId;
 
 /// Turns in a round, of which one is for those that wait.

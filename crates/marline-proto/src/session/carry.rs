@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use marline_base::Instant;
 
-use crate::flow::{Due, Flow, Form, SendHalf, Symbol, UnitsSend};
+use super::flow::Flow;
+use crate::flow::{Due, Form, SendHalf, Symbol, UnitsSend};
 use crate::wire::{
     Content, FlowId, Packet, PacketPart, PathId, RepairSymbol, SourceSymbol, Stream, UnitData,
     UnitRepair,

@@ -12,12 +12,12 @@ use marline_fec::stream::Limits;
 use smallvec::SmallVec;
 
 use super::Session;
-use super::control::Control;
+use super::flow::Flow;
 use super::timers::rewish;
 use crate::config::CODE_SYMBOL;
-use crate::flow::{CodeRecv, CodeSend, Flow, Flying, Symbol};
+use crate::flow::{CodeRecv, CodeSend, Flying, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, Health};
+use crate::path::{Control, EmissionKind, Health};
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{
     CODED_LENGTH, CodeStatus, Content, FlowId, Frame, Packet, PacketPart, PathId, RepairSymbol,
@@ -227,8 +227,8 @@ impl Session {
             return self.fail(close_code::PROTOCOL, reason);
         };
         for sent in known {
-            let delays = &mut flow.delays;
-            let new = flow.send.on_acked(now, &sent.symbol, sent.fin, delays);
+            let record = |delay| flow.delays.record(delay);
+            let new = flow.send.on_acked(now, &sent.symbol, sent.fin, record);
             flow.counters.acked_bytes += new;
             if new == 0 {
                 continue;

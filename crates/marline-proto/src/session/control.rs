@@ -5,53 +5,11 @@ use marline_base::Duration;
 
 use super::Session;
 use crate::flow::{RecvHalf, SendHalf};
+use crate::path::Control;
 use crate::wire::{
     Availability, Finish, FlowId, Forward, Frame, MaxData, MaxFlowData, MaxFlows, OpenFlow,
-    PathAbandon, PathId, PathStatus, ResetFlow, StopSending, UnitFate, Verdict, close_code, varint,
+    PathAbandon, PathStatus, ResetFlow, StopSending, UnitFate, Verdict, close_code, varint,
 };
-
-/// A control frame that is due, or was sent and is not acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Control {
-    OpenFlow(FlowId),
-    ResetFlow(FlowId),
-    StopSending(FlowId),
-    Forward(FlowId),
-    Finish(FlowId),
-    FlowReport(FlowId),
-    /// A unit is given up.
-    CancelUnit(FlowId, u64),
-    /// What became of a unit.
-    UnitFate(FlowId, u64),
-    /// A unit needs more symbols than it should.
-    UnitShort(FlowId, u64),
-    MaxData,
-    MaxFlowData(FlowId),
-    MaxFlows,
-    PathStatus(PathId),
-    PathAbandon(PathId),
-    CodeStatus(FlowId),
-}
-
-impl Control {
-    /// The flow that the frame is about.
-    pub(crate) fn flow(self) -> Option<FlowId> {
-        match self {
-            Self::OpenFlow(flow)
-            | Self::ResetFlow(flow)
-            | Self::StopSending(flow)
-            | Self::Forward(flow)
-            | Self::Finish(flow)
-            | Self::FlowReport(flow)
-            | Self::CancelUnit(flow, _)
-            | Self::UnitFate(flow, _)
-            | Self::UnitShort(flow, _)
-            | Self::MaxFlowData(flow)
-            | Self::CodeStatus(flow) => Some(flow),
-            Self::MaxData | Self::MaxFlows | Self::PathStatus(_) | Self::PathAbandon(_) => None,
-        }
-    }
-}
 
 impl Session {
     /// The frame that says how things stand now; `None` if there is nothing left to say.

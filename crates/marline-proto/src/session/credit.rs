@@ -11,8 +11,9 @@
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use super::control::Control;
-use crate::flow::{Flow, RecvHalf};
+use super::flow::Flow;
+use crate::flow::RecvHalf;
+use crate::path::Control;
 use crate::wire::FlowId;
 
 impl Session {

@@ -7,13 +7,15 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
-use super::control::Control;
+use super::flow::Flow;
 use super::share::class_of;
 use super::timers::rewish;
 use crate::event::Event;
-use crate::flow::{Flow, RecvHalf, SendHalf, Symbol};
+use crate::flow::{RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing, trips};
+use crate::path::{
+    Control, EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing, trips,
+};
 use crate::sched::{Feedback, Outcome, PathView};
 use crate::wire::{Ack, FlowId, FlowKind, PathId, close_code};
 
@@ -277,8 +279,8 @@ impl Session {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
-        let delays = &mut flow.delays;
-        let new = flow.send.on_acked(now, &feedback.symbol, fin, delays);
+        let record = |delay| flow.delays.record(delay);
+        let new = flow.send.on_acked(now, &feedback.symbol, fin, record);
         flow.counters.acked_bytes += new;
         if new > 0 {
             flow.unacked_since = (flow.send.held() > 0).then_some(now);

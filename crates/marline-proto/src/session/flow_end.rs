@@ -1,11 +1,11 @@
 //! How flows end: each half by itself, and the whole when both have.
 
 use super::Session;
-use super::control::Control;
 use super::share::class_of;
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf};
+use crate::path::Control;
 use crate::wire::FlowId;
 
 impl Session {

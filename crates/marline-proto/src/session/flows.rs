@@ -6,15 +6,16 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 use marline_base::Instant;
 
-use super::control::Control;
+use super::flow::{Flow, FlowSpec};
 use super::share::class_of;
 use super::timers::rewish;
 use super::{FlowInfo, FlowOptions, OpenError, Session, WriteError};
 use crate::config::check_scheduler;
 use crate::flow::{
-    Chunk, Flow, FlowSpec, Limits, PacketsRecv, PacketsSend, Queues, RecvHalf, SendError, SendHalf,
-    StreamRecv, StreamSend, UnitsRecv, UnitsSend,
+    Chunk, Limits, PacketsRecv, PacketsSend, Queues, RecvHalf, SendError, SendHalf, StreamRecv,
+    StreamSend, UnitsRecv, UnitsSend,
 };
+use crate::path::Control;
 use crate::sched::Choice;
 use crate::stats::{Delays, FlowCounters};
 use crate::wire::{FlowId, FlowKind, LEAST_PRIORITY, MAX_TARGET};

@@ -8,10 +8,11 @@ use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::code::symbol_of;
-use super::control::Control;
+use super::flow::{Flow, FlowSpec};
 use crate::event::{CloseReason, Event};
-use crate::flow::{FlowSpec, PacketsRecv, RecvHalf, SendHalf, Symbol};
+use crate::flow::{PacketsRecv, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
+use crate::path::Control;
 use crate::wire::{
     self, Availability, Content, DeliveryOrder, FlowId, FlowKind, FlowReport, Frame, OpenFlow,
     PathId, ResetFlow, StopSending, UnitRepair, close_code,
@@ -306,7 +307,7 @@ impl Session {
         Some(recv)
     }
 
-    fn flow(&mut self, id: FlowId) -> &mut crate::flow::Flow {
+    fn flow(&mut self, id: FlowId) -> &mut Flow {
         match self.flows.get_mut(&id) {
             Some(flow) => flow,
             None => unreachable!("`receiving` found the flow"),

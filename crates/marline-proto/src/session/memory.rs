@@ -17,10 +17,11 @@
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use super::control::Control;
+use super::flow::Flow;
 use crate::config::Config;
 use crate::event::Event;
-use crate::flow::{CodeRecv, Flow, RecvHalf, SendHalf};
+use crate::flow::{CodeRecv, RecvHalf, SendHalf};
+use crate::path::Control;
 use crate::wire::{FlowId, close_code};
 
 /// A flow yields no sooner than this after it was last read: ten round trips over a geostationary

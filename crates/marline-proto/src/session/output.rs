@@ -7,12 +7,11 @@ use smallvec::SmallVec;
 
 use super::Session;
 use super::carry::{self, Written};
-use super::control::Control;
 use super::share::{QUANTUM, class_of};
 use super::timers::rewish;
 use crate::flow::{Assigned, Due, Form, Symbol};
 use crate::observe::Record;
-use crate::path::{EmissionKind, Path, PathState, SentFrame, SentPacket};
+use crate::path::{Control, EmissionKind, Path, PathState, SentFrame, SentPacket};
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{FlowId, Forward, Frame, Header, PathId};
 

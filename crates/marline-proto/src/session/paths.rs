@@ -6,12 +6,11 @@ use alloc::vec::Vec;
 
 use marline_base::Instant;
 
-use super::control::Control;
 use super::{MAX_PATHS, Session};
 use crate::congestion::{CarrierState, Params, carrier};
 use crate::event::Event;
 use crate::observe::Record;
-use crate::path::{Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
+use crate::path::{Control, Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
 use crate::sched::PathView;
 use crate::wire::PathId;
 

@@ -5,7 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Session;
-use crate::flow::{Flow, RecvHalf, SendHalf, Unsettled};
+use super::flow::Flow;
+use crate::flow::{RecvHalf, SendHalf, Unsettled};
 use crate::path::Path;
 use crate::stats::{Credit, FlowCounters, FlowStats, PathStats, SessionStats};
 use crate::wire::{FlowId, PathId};

@@ -8,7 +8,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::flow::Flow;
+use super::flow::Flow;
 use crate::wire::{FlowId, LEAST_PRIORITY};
 
 /// Bytes that a flow may send in its turn.

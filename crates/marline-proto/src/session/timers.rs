@@ -5,11 +5,11 @@ use alloc::collections::BTreeSet;
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use super::control::Control;
+use super::flow::Flow;
 use crate::config::Config;
 use crate::event::CloseReason;
-use crate::flow::{Assigned, Flow, RecvHalf, SendHalf};
-use crate::path::{EmissionKind, PathTimer, SentFrame};
+use crate::flow::{Assigned, RecvHalf, SendHalf};
+use crate::path::{Control, EmissionKind, PathTimer, SentFrame};
 use crate::wire::{FlowId, Params};
 
 /// Why a session asks to be woken.

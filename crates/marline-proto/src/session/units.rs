@@ -7,14 +7,15 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use super::control::Control;
+use super::flow::Flow;
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{
-    BlockTerms, Fate, Flow, ObjectOptions, Received, RecvHalf, SendError, SendHalf, Settlement,
+    BlockTerms, Fate, ObjectOptions, Received, RecvHalf, SendError, SendHalf, Settlement,
     UnitError, UnitsRecv, UnitsSend,
 };
 use crate::observe::Record;
+use crate::path::Control;
 use crate::sched::{Forecast, PathView};
 use crate::wire::{
     BlockHeading, Finish, FlowId, FlowKind, UnitCancel, UnitData, UnitFate, UnitRepair, Verdict,

@@ -10,8 +10,9 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use super::flow::Flow;
 use super::share::{CLASSES, QUANTUM, class_of};
-use crate::flow::{Flow, Stake};
+use crate::flow::Stake;
 use crate::wire::{FlowId, PathId};
 
 /// Waiting bytes of one class on one path, and flows that wait with at least one byte.

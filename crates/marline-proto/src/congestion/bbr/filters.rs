@@ -303,7 +303,7 @@ mod tests {
         let rtt = Duration::from_millis(rtt);
         Event {
             now,
-            ack: super::super::super::bottleneck::ack(1_250, now, rtt),
+            ack: crate::congestion::tests::ack(1_250, now, rtt),
             sample: None,
             lost: 0,
             round_start,

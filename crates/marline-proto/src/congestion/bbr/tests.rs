@@ -4,8 +4,8 @@ use marline_base::Duration;
 
 use super::startup::HIGH_GAIN;
 use super::*;
-use crate::congestion::bottleneck::{Bench, Link, MTU, Point, ack, controller, loss};
 use crate::congestion::new_reno;
+use crate::congestion::tests::{Bench, Link, MTU, Point, ack, controller, loss};
 
 mod gentle;
 

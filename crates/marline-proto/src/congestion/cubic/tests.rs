@@ -1,5 +1,5 @@
 use super::*;
-use crate::congestion::bottleneck::{Bench, Link, MTU, ack, loss};
+use crate::congestion::tests::{Bench, Link, MTU, ack, loss};
 
 const RTT: Duration = Duration::from_millis(100);
 

@@ -1,7 +1,7 @@
 use marline_base::Duration;
 
 use super::*;
-use crate::congestion::bottleneck::{Bench, Link, MTU, ack, controller, loss};
+use crate::congestion::tests::{Bench, Link, MTU, ack, controller, loss};
 
 const RTT: Duration = Duration::from_millis(40);
 

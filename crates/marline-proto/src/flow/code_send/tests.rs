@@ -123,7 +123,7 @@ fn an_equation_holds_what_has_arrived_when_it_does() {
     let combined = |coder: &mut CodeSend, ms: u64| {
         let now = start + Duration::from_millis(ms);
         let left = [(PATH, now), (slow, now - Duration::from_millis(50))];
-        let due = Due(left.into_iter().collect());
+        let due = left.into_iter().collect();
         coder.repair(&mut Vec::new(), &due).map(|r| r.symbols())
     };
     // Symbol 1 left after 10 ms and arrives when something quick does that leaves after 60.
@@ -143,7 +143,7 @@ fn an_equation_holds_what_has_arrived_when_it_does() {
 /// What leaves the window could be combined no later.
 #[test]
 fn a_full_window_is_combined_although_all_of_it_flies() {
-    let nothing = || Due([(PATH, Instant::ZERO)].into_iter().collect());
+    let nothing = || Due::from_iter([(PATH, Instant::ZERO)]);
     for (count, combined) in [(3, None), (4, Some(0..4)), (6, Some(2..6))] {
         let (mut coder, _) = sent_at(Instant::from_millis(1), count, 4);
         let made = coder.repair(&mut Vec::new(), &nothing());

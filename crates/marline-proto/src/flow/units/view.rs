@@ -9,7 +9,7 @@ use super::BlockTerms;
 use super::outgoing::Outgoing;
 use super::send::{COMMON_URGENCY, UnitsSend};
 use crate::flow::Unsettled;
-use crate::sched::{Unit, UnitCode};
+use crate::flow::shown::{Unit, UnitCode};
 use crate::wire::{BlockHeading, FlowKind, ObjectHeading};
 
 /// Units of each sort that a scheduler is shown at once.

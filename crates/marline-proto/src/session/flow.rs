@@ -8,7 +8,7 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
-use super::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
+use crate::flow::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::{EmissionKind, WHOLE_MARGIN};
 use crate::sched::{
     Blocked, Choice, Coding, Common, PathView, Plan, Scheduler, SymbolSource, Unit,
@@ -18,84 +18,84 @@ use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
 
 /// What both sides know of a flow from its opening.
 #[derive(Clone, Debug)]
-pub(crate) struct FlowSpec {
-    pub(crate) kind: FlowKind,
-    pub(crate) order: DeliveryOrder,
-    pub(crate) priority: u8,
-    pub(crate) lifetime: Option<Duration>,
+pub(super) struct FlowSpec {
+    pub(super) kind: FlowKind,
+    pub(super) order: DeliveryOrder,
+    pub(super) priority: u8,
+    pub(super) lifetime: Option<Duration>,
     /// Bound of what waits for a path on this side (bytes).
-    pub(crate) queue: Option<u64>,
-    pub(crate) target: Bytes,
+    pub(super) queue: Option<u64>,
+    pub(super) target: Bytes,
 }
 
 #[derive(Debug)]
-pub(crate) struct Flow {
-    pub(crate) id: FlowId,
-    pub(crate) kind: FlowKind,
-    pub(crate) order: DeliveryOrder,
-    pub(crate) priority: u8,
-    pub(crate) lifetime: Option<Duration>,
-    pub(crate) target: Bytes,
-    pub(crate) scheduler: Box<dyn Scheduler>,
+pub(super) struct Flow {
+    pub(super) id: FlowId,
+    pub(super) kind: FlowKind,
+    pub(super) order: DeliveryOrder,
+    pub(super) priority: u8,
+    pub(super) lifetime: Option<Duration>,
+    pub(super) target: Bytes,
+    pub(super) scheduler: Box<dyn Scheduler>,
     /// What the scheduler was made from.
-    pub(crate) choice: Choice,
+    pub(super) choice: Choice,
     /// Rate that the application needs, if it said so.
-    pub(crate) target_rate: Option<Rate>,
-    pub(crate) send: SendHalf,
-    pub(crate) recv: RecvHalf,
+    pub(super) target_rate: Option<Rate>,
+    pub(super) send: SendHalf,
+    pub(super) recv: RecvHalf,
     /// The code of what is sent, if the scheduler codes and the peer decodes.
-    pub(crate) coder: Option<Box<CodeSend>>,
+    pub(super) coder: Option<Box<CodeSend>>,
     /// The code of what is received, once anything coded arrived.
-    pub(crate) decoder: Option<Box<CodeRecv>>,
-    pub(crate) queues: Queues,
+    pub(super) decoder: Option<Box<CodeRecv>>,
+    pub(super) queues: Queues,
     /// Symbols to be sent again that no path was found for yet.
-    pub(crate) lost: VecDeque<Symbol>,
+    pub(super) lost: VecDeque<Symbol>,
     /// Source symbols taken back from paths, oldest first: the head of the backlog.
-    pub(crate) returned: VecDeque<Symbol>,
+    pub(super) returned: VecDeque<Symbol>,
     /// The peer was told that the flow exists (or told us).
-    pub(crate) announced: bool,
+    pub(super) announced: bool,
     /// We gave the sending half up, with this code.
-    pub(crate) reset: Option<u64>,
+    pub(super) reset: Option<u64>,
     /// The peer acknowledged that we gave up.
-    pub(crate) reset_acked: bool,
+    pub(super) reset_acked: bool,
     /// We asked the peer to stop sending, with this code.
-    pub(crate) stopped: Option<u64>,
+    pub(super) stopped: Option<u64>,
     /// The application was told that there is something to read, and has not read up since.
-    pub(crate) readable_told: bool,
+    pub(super) readable_told: bool,
     /// Since when something waits to be read and nothing was.
-    pub(crate) unread_since: Option<Instant>,
+    pub(super) unread_since: Option<Instant>,
     /// Since when something is to be sent and nothing was acknowledged.
-    pub(crate) unacked_since: Option<Instant>,
+    pub(super) unacked_since: Option<Instant>,
     /// Bytes received and not read, and written and not acknowledged, as the session counted them
     /// last.
-    pub(crate) accounted: (u64, u64),
+    pub(super) accounted: (u64, u64),
     /// Bytes that the application has read and keeps for somebody who does not take them.
-    pub(crate) retained: u64,
+    pub(super) retained: u64,
     /// A write was refused for want of room.
-    pub(crate) was_blocked: bool,
+    pub(super) was_blocked: bool,
     /// The application read the end, or will not read.
-    pub(crate) end_read: bool,
+    pub(super) end_read: bool,
     /// Stream bytes ever given to a path when the flow was reset.
-    pub(crate) final_size: u64,
+    pub(super) final_size: u64,
     /// Its entry in the session's timer table.
-    pub(crate) timer: Option<Instant>,
+    pub(super) timer: Option<Instant>,
     /// Its place among the flows that may have something to send; `None` if it is not one.
-    pub(crate) turn: Option<u64>,
+    pub(super) turn: Option<u64>,
     /// Its entry in the session's table of schedulers' wishes.
-    pub(crate) wish: Option<Instant>,
+    pub(super) wish: Option<Instant>,
     /// Bytes of send opportunity left in this round (deficit round robin).
-    pub(crate) deficit: u64,
+    pub(super) deficit: u64,
     /// It goes before all that is more urgent for one turn, because it has waited for long.
-    pub(crate) promoted: bool,
+    pub(super) promoted: bool,
     /// What the session had sent (bytes) when something of the flow left last, or it began to wait.
-    pub(crate) served_at: u64,
-    pub(crate) delays: Box<Delays>,
-    pub(crate) counters: FlowCounters,
+    pub(super) served_at: u64,
+    pub(super) delays: Box<Delays>,
+    pub(super) counters: FlowCounters,
 }
 
 impl Flow {
     /// Has the flow anything for its scheduler to place?
-    pub(crate) fn has_backlog(&self, symbol: u32, credit: u64) -> bool {
+    pub(super) fn has_backlog(&self, symbol: u32, credit: u64) -> bool {
         self.reset.is_none()
             && (!self.lost.is_empty()
                 || !self.returned.is_empty()
@@ -104,7 +104,7 @@ impl Flow {
 
     /// Has the flow anything for its scheduler to do, if only because credit is used up or because
     /// the peer is not known to have all that was coded?
-    pub(crate) fn has_work(&self, symbol: u32, credit: u64) -> bool {
+    pub(super) fn has_work(&self, symbol: u32, credit: u64) -> bool {
         let blocked = || self.scheduler.minds_credit() && self.send.blocked(credit).is_some();
         let repairs = || self.coder.as_ref().is_some_and(|c| c.has_unknown());
         let codes = || self.scheduler.codes() && self.send.has_emitted();
@@ -114,7 +114,7 @@ impl Flow {
 
     /// Places lost symbols on the path that should deliver them first, then lets the scheduler
     /// plan. Returns how many bytes of the session's credit were used.
-    pub(crate) fn plan(
+    pub(super) fn plan(
         &mut self,
         now: Instant,
         views: &mut [PathView],
@@ -141,8 +141,8 @@ impl Flow {
         source.spent
     }
 
-    /// Places each lost symbol on the path that should deliver it first, and a copy on the next one if the
-    /// scheduler wants to be sure: what is lost twice is late for certain.
+    /// Places each lost symbol on the path that should deliver it first, and a copy on the next one
+    /// if the scheduler wants to be sure: what is lost twice is late for certain.
     fn send_lost(&mut self, now: Instant, views: &mut [PathView]) {
         while let Some(symbol) = self.lost.pop_front() {
             if self.send.is_settled(&symbol) {
@@ -183,7 +183,7 @@ impl Flow {
     /// Expected time until `len` bytes that are sent again have arrived: they leave before all that
     /// waits to leave for the first time, of which the flow has `own` bytes, all in all, queued on
     /// the path. A scheduler that queues ahead has a quick path's queue as long as the slow ones'.
-    pub(crate) fn arrival_again(&self, view: &PathView, own: u64, len: u32) -> Duration {
+    pub(super) fn arrival_again(&self, view: &PathView, own: u64, len: u32) -> Duration {
         let others = view.queued.saturating_sub(own);
         let view = PathView {
             queued: others + self.queues.urgent_bytes(view.id),
@@ -193,7 +193,7 @@ impl Flow {
     }
 
     /// Bytes that the scheduler could place now, were there room.
-    pub(crate) fn unsent(&self, credit: u64) -> u64 {
+    pub(super) fn unsent(&self, credit: u64) -> u64 {
         let returned: u64 = self.returned.iter().map(|s| u64::from(s.len)).sum();
         match self.reset {
             None => returned + self.send.unsent(credit),
@@ -202,7 +202,7 @@ impl Flow {
     }
 
     /// Bytes written that have not left for the first time.
-    pub(crate) fn waiting(&self) -> u64 {
+    pub(super) fn waiting(&self) -> u64 {
         let unsent = match &self.send {
             SendHalf::Stream(stream) => stream.unsent(),
             SendHalf::Packets(packets) => packets.unsent(),
@@ -213,7 +213,7 @@ impl Flow {
     }
 
     /// Bytes that were given up before they left.
-    pub(crate) fn never_left(&self) -> u64 {
+    pub(super) fn never_left(&self) -> u64 {
         match &self.send {
             SendHalf::Packets(packets) => packets.never_left(),
             SendHalf::Stream(_) | SendHalf::Units(_) => 0,
@@ -221,7 +221,7 @@ impl Flow {
     }
 
     /// Bytes that the peer acknowledged, those included that had been given up by then.
-    pub(crate) fn carried(&self) -> u64 {
+    pub(super) fn carried(&self) -> u64 {
         let late = match &self.send {
             SendHalf::Packets(packets) => packets.acked_late(),
             SendHalf::Stream(_) | SendHalf::Units(_) => 0,
@@ -229,9 +229,9 @@ impl Flow {
         self.counters.acked_bytes + late
     }
 
-    /// Is the rate at which the application writes the rate that it needs? It is not where a writer is held
-    /// back until the paths have room.
-    pub(crate) fn is_live(&self) -> bool {
+    /// Is the rate at which the application writes the rate that it needs? It is not where a writer
+    /// is held back until the paths have room.
+    pub(super) fn is_live(&self) -> bool {
         let held_back = match &self.send {
             SendHalf::Packets(packets) => packets.holds_back(),
             SendHalf::Stream(_) | SendHalf::Units(_) => true,
@@ -240,12 +240,12 @@ impl Flow {
     }
 
     /// Source symbols did not leave: they are the head of the backlog again.
-    pub(crate) fn give_back(&mut self, symbols: Vec<Symbol>) {
+    pub(super) fn give_back(&mut self, symbols: Vec<Symbol>) {
         give_back(&mut self.send, &mut self.returned, symbols);
     }
 
     /// Both halves are over and the peer knows.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         let sent = match self.reset {
             Some(_) => self.reset_acked,
             None => self.send.is_done(),

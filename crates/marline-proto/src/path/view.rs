@@ -1,7 +1,9 @@
+//! What schedulers see of a path.
+
 use marline_base::{Duration, Rate};
 
+use super::ArrivalForecast;
 use crate::congestion;
-use crate::path::ArrivalForecast;
 use crate::wire::PathId;
 
 /// What a scheduler sees of one path, as a snapshot.
