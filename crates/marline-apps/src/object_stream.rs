@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
+use marline_proto::FlowOptions;
 use marline_proto::flow::{ObjectOptions, Received};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -61,9 +62,7 @@ impl ObjectStream {
         let units = objects.into_units();
         units.limit(AHEAD);
         units.ignore_settled();
-        let priority = units
-            .priority()
-            .unwrap_or(crate::proxy::OpenOptions::MIDDLE_PRIORITY);
+        let priority = units.priority().unwrap_or(FlowOptions::MIDDLE_PRIORITY);
         ObjectStream {
             units,
             cutter: Cutter::new(),

@@ -1,9 +1,41 @@
-//! What options of several kinds of flows have in common: schedulers by name, priorities.
+//! How flows of programs are opened, and what options of several kinds of flows have in common:
+//! schedulers by name, priorities.
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use marline_base::text::{Problem, suggest};
+use marline_proto::FlowOptions;
 use marline_proto::sched::registry::{all, called_elsewhere};
 use marline_proto::sched::{Choice, ChoiceError};
 use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
+
+/// Lifetime of datagrams that belong to a program which knows nothing of lifetimes. After an outage
+/// of every path, a program that sends datagrams is better served by new ones than by a backlog of
+/// old ones.
+pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(3);
+
+/// A flow of this kind to a destination; messages are delivered as they come.
+pub fn flow_to(kind: FlowKind, destination: Bytes) -> FlowOptions {
+    FlowOptions {
+        ordered: false,
+        target: destination,
+        ..FlowOptions::new(kind)
+    }
+}
+
+/// A stream of a program's bytes.
+pub fn stream_to(destination: Bytes) -> FlowOptions {
+    flow_to(FlowKind::Stream, destination)
+}
+
+/// A program's datagrams: given up after [`DATAGRAM_LIFETIME`].
+pub fn datagrams_to(destination: Bytes) -> FlowOptions {
+    FlowOptions {
+        lifetime: Some(DATAGRAM_LIFETIME),
+        ..flow_to(FlowKind::Packets, destination)
+    }
+}
 
 /// Leaves the choice of the scheduler to the session.
 pub const AUTO: &str = "auto";

@@ -18,9 +18,7 @@ use marline::identity::PublicKey;
 use crate::carried::Carried;
 use crate::live::LiveName;
 use crate::object_stream::ObjectStream;
-use crate::proxy::{
-    self, Accept, Incoming, IncomingFlow, Listen, OpenError, OpenOptions, PacketFlow, Tunnel,
-};
+use crate::proxy::{self, Accept, Incoming, IncomingFlow, Listen, OpenError, PacketFlow, Tunnel};
 
 impl PacketFlow for Packets {
     async fn send(&self, message: Bytes) -> io::Result<()> {
@@ -62,19 +60,6 @@ impl PacketFlow for Packets {
 
     fn unsettled(&self) -> Vec<(Bytes, Duration)> {
         Packets::unsettled(self)
-    }
-}
-
-/// What a session is asked for a proxy's flow.
-fn flow_options(kind: FlowKind, options: OpenOptions) -> FlowOptions {
-    FlowOptions {
-        kind,
-        ordered: options.ordered || kind == FlowKind::Stream,
-        priority: options.priority,
-        lifetime: options.lifetime,
-        queue: options.queue,
-        scheduler: options.scheduler,
-        target: options.target,
     }
 }
 
@@ -154,36 +139,31 @@ impl Tunnel for Client {
         paths.iter().map(|path| (path.id.0, path.cost)).collect()
     }
 
-    async fn open_stream(&self, options: OpenOptions) -> Result<Carried, OpenError> {
+    async fn open_stream(&self, options: FlowOptions) -> Result<Carried, OpenError> {
         let handle = current(self)?;
-        let opened = if options.objects {
-            let options = flow_options(FlowKind::Objects, options);
-            let objects = handle.open_objects(options);
-            objects.map(|objects| Carried::Objects(Box::new(ObjectStream::new(objects))))
-        } else {
-            let options = flow_options(FlowKind::Stream, options);
-            handle.open_stream(options).map(Carried::Stream)
+        let opened = match options.kind {
+            FlowKind::Objects => handle
+                .open_objects(options)
+                .map(|objects| Carried::Objects(Box::new(ObjectStream::new(objects)))),
+            _ => handle.open_stream(options).map(Carried::Stream),
         };
         opened.map_err(|error| refused(&handle, &error))
     }
 
-    async fn open_packets(&self, options: OpenOptions) -> Result<Packets, OpenError> {
+    async fn open_packets(&self, options: FlowOptions) -> Result<Packets, OpenError> {
         let handle = current(self)?;
-        let options = flow_options(FlowKind::Packets, options);
         let packets = handle.open_packets(options);
         packets.map_err(|error| refused(&handle, &error))
     }
 
-    async fn open_blocks(&self, options: OpenOptions) -> Result<Blocks, OpenError> {
+    async fn open_blocks(&self, options: FlowOptions) -> Result<Blocks, OpenError> {
         let handle = current(self)?;
-        let options = flow_options(FlowKind::Blocks, options);
         let blocks = handle.open_blocks(options);
         blocks.map_err(|error| refused(&handle, &error))
     }
 
-    async fn open_objects(&self, options: OpenOptions) -> Result<Objects, OpenError> {
+    async fn open_objects(&self, options: FlowOptions) -> Result<Objects, OpenError> {
         let handle = current(self)?;
-        let options = flow_options(FlowKind::Objects, options);
         let objects = handle.open_objects(options);
         objects.map_err(|error| refused(&handle, &error))
     }

@@ -13,9 +13,11 @@ use marline::endpoint::{
     Accepted, Client, ClientOptions, Packets, Server, ServerOptions, TargetNews,
 };
 use marline::identity::{AllowList, ConnectionString, Identity};
-use marline_apps::proxy::{OpenOptions, Tunnel};
+use marline_apps::proxy::Tunnel;
 use marline_base::Rate;
 use marline_lab::emulate::{Direction, Emulator, EmulatorConfig};
+use marline_proto::FlowOptions;
+use marline_proto::wire::FlowKind;
 use std::cell::Cell;
 use std::error::Error;
 use std::sync::Arc;
@@ -50,11 +52,12 @@ async fn main() -> Outcome<()> {
     // In order; nothing is waited for longer than 300 ms. The scheduler knows a target: what the links carry beyond it
     // goes into copies and repair symbols, against losses.
     let flow = client
-        .open_packets(OpenOptions {
+        .open_packets(FlowOptions {
             lifetime: Some(Duration::from_millis(300)),
             ordered: true,
             scheduler: Some("hedge".parse()?),
-            ..OpenOptions::new(Bytes::from_static(b"video"))
+            target: Bytes::from_static(b"video"),
+            ..FlowOptions::new(FlowKind::Packets)
         })
         .await?;
     let encoder = Encoder::new(BEST);

@@ -10,10 +10,11 @@ use crate::proxy::front::ListenError;
 use crate::proxy::idle::Idle;
 use crate::proxy::objects::AsObjects;
 use crate::proxy::udp::{MAX_DATAGRAM, roomy};
-use crate::proxy::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
+use crate::proxy::{OpenError, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
 use marline::endpoint::TargetNews;
 use marline_base::text::Problem;
+use marline_proto::FlowOptions;
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
@@ -36,13 +37,13 @@ pub struct Inlets {
 #[derive(Debug)]
 struct Inlet {
     entry: Arc<Entry>,
-    options: OpenOptions,
+    options: FlowOptions,
     latency: Duration,
     /// Video frames travel as blocks.
     frames: Option<FrameTerms>,
     /// Frames and PES packets travel as objects, in flows opened with these options.
     objects: AsObjects,
-    of_objects: OpenOptions,
+    of_objects: FlowOptions,
 }
 
 impl Inlets {
@@ -303,6 +304,8 @@ async fn steer<P: PacketFlow>(entry: &Entry, flow: &P, running: &Running) {
 mod tests {
     use super::*;
     use crate::live::LiveName;
+    use crate::options::flow_to;
+    use marline_proto::wire::FlowKind;
     use std::sync::Mutex;
 
     /// Notes how long sent datagrams had waited.
@@ -330,11 +333,11 @@ mod tests {
     fn inlet() -> Inlet {
         Inlet {
             entry: Entry::new(0, LiveName::default(), None, None, None),
-            options: OpenOptions::new(Bytes::new()),
+            options: flow_to(FlowKind::Packets, Bytes::new()),
             latency: 2 * MINUTE,
             frames: None,
             objects: AsObjects::Off,
-            of_objects: OpenOptions::new(Bytes::new()),
+            of_objects: flow_to(FlowKind::Objects, Bytes::new()),
         }
     }
 

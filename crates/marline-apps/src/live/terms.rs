@@ -4,13 +4,15 @@
 //! `udp://HOST:PORT[,name=NAME]` at a server.
 
 use crate::destination::LiveName;
+use crate::options::flow_to;
 use crate::options::{self, priority};
 use crate::proxy::objects::AsObjects;
-use crate::proxy::{OpenOptions, Protocol, Target};
+use crate::proxy::{Protocol, Target};
 use marline_base::Rate;
 use marline_base::text::{
     Keys, Pair, Problem, Takes, duration, list, listen_address, rate, suggest, unknown,
 };
+use marline_proto::FlowOptions;
 use marline_proto::sched::Choice;
 use marline_proto::wire::FlowKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,7 +24,7 @@ pub const LATENCY: Duration = Duration::from_millis(300);
 const LATENCY_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(10)..=Duration::from_secs(60);
 /// The priority of entries that name none: before what asks for none.
-const PRIORITY: u8 = OpenOptions::MIDDLE_PRIORITY - 1;
+const PRIORITY: u8 = FlowOptions::MIDDLE_PRIORITY - 1;
 const IN_OPTIONS: &Keys = &[
     ("name", Takes::Value),
     ("latency", Takes::Value),
@@ -128,23 +130,27 @@ impl LiveIn {
     }
 
     /// How its flows are opened.
-    pub fn options(&self) -> OpenOptions {
-        OpenOptions {
+    pub fn options(&self) -> FlowOptions {
+        let kind = match self.frames {
+            Some(_) => FlowKind::Blocks,
+            None => FlowKind::Packets,
+        };
+        FlowOptions {
             priority: self.priority,
             scheduler: self.scheduler,
             lifetime: self.frames.is_none().then_some(self.latency),
             ordered: self.frames.is_none(),
-            ..OpenOptions::new(self.name.encode())
+            ..flow_to(kind, self.name.encode())
         }
     }
 
     /// How flows are opened of what goes as objects.
-    pub fn options_of_objects(&self) -> OpenOptions {
-        OpenOptions {
+    pub fn options_of_objects(&self) -> FlowOptions {
+        FlowOptions {
             priority: self.priority,
             scheduler: self.objects_scheduler,
             lifetime: Some(self.latency),
-            ..OpenOptions::new(self.name.encode())
+            ..flow_to(FlowKind::Objects, self.name.encode())
         }
     }
 
@@ -387,7 +393,7 @@ mod tests {
         assert_eq!(plain.target, Some(Rate::from_mbps(9)));
         let options = plain.options();
         assert_eq!(options.lifetime, Some(LATENCY));
-        assert!(options.ordered && options.priority < OpenOptions::MIDDLE_PRIORITY);
+        assert!(options.ordered && options.priority < FlowOptions::MIDDLE_PRIORITY);
         let full = read(
             "udp://[::1]:5001, name=cam-2, latency=150ms, target=10mbps, scheduler=redundant, priority=0",
         )

@@ -3,8 +3,9 @@
 //! they are.
 
 use super::idle::Idle;
-use super::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
+use super::{OpenError, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
+use marline_proto::FlowOptions;
 use std::collections::HashMap;
 use std::future::Future;
 use std::hash::Hash;
@@ -152,7 +153,7 @@ impl FlowEnd {
 /// has been quiet for long. Without a session they are dropped, as by a network that is down.
 pub(super) async fn carry<T: Tunnel>(
     tunnel: T,
-    options: OpenOptions,
+    options: FlowOptions,
     mut waiting: mpsc::Receiver<Bytes>,
     back: ReturnPath,
 ) {
@@ -236,6 +237,8 @@ pub(crate) async fn send<P: PacketFlow>(flow: &P, message: Bytes) -> io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::flow_to;
+    use marline_proto::wire::FlowKind;
     use std::sync::Mutex;
     use tokio::sync::watch;
 
@@ -254,11 +257,11 @@ mod tests {
             self.there.clone().wait_for(|there| *there).await.unwrap();
         }
 
-        async fn open_stream(&self, _: OpenOptions) -> Result<Self::Stream, OpenError> {
+        async fn open_stream(&self, _: FlowOptions) -> Result<Self::Stream, OpenError> {
             Err(OpenError::TooManyFlows)
         }
 
-        async fn open_packets(&self, _: OpenOptions) -> Result<Sessions, OpenError> {
+        async fn open_packets(&self, _: FlowOptions) -> Result<Sessions, OpenError> {
             match *self.there.borrow() {
                 true => Ok(self.clone()),
                 false => Err(OpenError::NoSession("not yet".into())),
@@ -296,7 +299,7 @@ mod tests {
             socket,
             header: Bytes::new(),
         };
-        let options = OpenOptions::new(Bytes::new());
+        let options = flow_to(FlowKind::Packets, Bytes::new());
         tokio::spawn(carry(sessions.clone(), options, waiting, back));
         let start = Instant::now();
         for ms in [0, 200, 400] {

@@ -4,9 +4,11 @@
 //! tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=N][,lifetime=TIME][,ordered][,objects]
 //! ```
 
+use crate::options::{datagrams_to, flow_to};
 use crate::options::{priority, scheduler as scheduler_for};
-use crate::proxy::{OpenOptions, Protocol, Target};
+use crate::proxy::{Protocol, Target};
 use marline_base::text::{Keys, Problem, Takes, duration, list, listen_address};
+use marline_proto::FlowOptions;
 use marline_proto::sched::Choice;
 use marline_proto::wire::FlowKind;
 use std::net::SocketAddr;
@@ -33,7 +35,7 @@ pub struct Forward {
     /// 0 (served first) to 7; `None` for the middle.
     pub priority: Option<u8>,
     /// How long a datagram is worth sending; UDP only. `None` for
-    /// [`OpenOptions::DATAGRAM_LIFETIME`].
+    /// [`DATAGRAM_LIFETIME`].
     pub lifetime: Option<Duration>,
     /// Datagrams are delivered in order; UDP only.
     pub ordered: bool,
@@ -52,15 +54,14 @@ impl Forward {
     }
 
     /// How its flows are opened.
-    pub fn options(&self) -> OpenOptions {
+    pub fn options(&self) -> FlowOptions {
         let target = self.target.encode();
-        let mut options = match self.target.protocol() {
-            Protocol::Tcp => OpenOptions::new(target),
-            Protocol::Udp => OpenOptions::datagrams(target),
+        let mut options = match self.kind() {
+            FlowKind::Packets => datagrams_to(target),
+            kind => flow_to(kind, target),
         };
         options.scheduler = self.scheduler;
         options.ordered = self.ordered;
-        options.objects = self.objects;
         options.priority = self.priority.unwrap_or(options.priority);
         options.lifetime = self.lifetime.or(options.lifetime);
         options
@@ -134,6 +135,7 @@ fn lifetime(text: &str) -> Result<Duration, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::DATAGRAM_LIFETIME;
 
     fn parse(text: &str) -> Forward {
         text.parse()
@@ -153,10 +155,10 @@ mod tests {
         );
         assert!(told.ordered);
         assert_eq!(tcp.priority, Some(7));
-        assert!(!tcp.options().objects);
+        assert_eq!(tcp.options().kind, FlowKind::Stream);
         let objects = parse("tcp:127.0.0.1:8080=host:80,scheduler=sos,objects");
         assert_eq!(objects.kind(), FlowKind::Objects);
-        assert!(objects.options().objects);
+        assert_eq!(objects.options().kind, FlowKind::Objects);
         let udp =
             parse("udp:[::1]:5353=[2001:db8::1]:53,scheduler=redundant,lifetime=200ms,ordered");
         assert_eq!(udp.kind(), FlowKind::Packets);
@@ -168,7 +170,7 @@ mod tests {
         assert_eq!((options.priority, options.ordered), (3, true));
         assert_eq!(options.lifetime, udp.lifetime);
         let plain = parse("udp:127.0.0.1:1=h:1").options();
-        assert_eq!(plain.lifetime, Some(OpenOptions::DATAGRAM_LIFETIME));
+        assert_eq!(plain.lifetime, Some(DATAGRAM_LIFETIME));
         assert_eq!(tcp.options().lifetime, None);
     }
 

@@ -2,6 +2,7 @@
 //! so that a busy port is an error before anything is dialled.
 
 use super::{AsObjects, Forward, Protocol, SocksLogin, Tasks, Tunnel, socks5, tcp, udp};
+use marline_proto::wire::FlowKind;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -95,8 +96,9 @@ impl Front {
             warn_of_strangers(listener.local_addr(), &forward.target);
             let mut options = forward.options();
             // A scheduler that was chosen for streams need not serve objects.
-            options.objects |=
-                options.scheduler.is_none() && self.objects.applies(forward.target.port());
+            if options.scheduler.is_none() && self.objects.applies(forward.target.port()) {
+                options.kind = FlowKind::Objects;
+            }
             tasks.spawn(tcp::forward(
                 listener,
                 tunnel.clone(),

@@ -25,6 +25,4 @@ pub use objects::AsObjects;
 pub use places::Places;
 pub use resolve::Targets;
 pub use tasks::Tasks;
-pub use tunnel::{
-    Accept, ByteFlow, Incoming, IncomingFlow, Listen, OpenError, OpenOptions, PacketFlow, Tunnel,
-};
+pub use tunnel::{Accept, ByteFlow, Incoming, IncomingFlow, Listen, OpenError, PacketFlow, Tunnel};

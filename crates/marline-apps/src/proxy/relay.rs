@@ -184,10 +184,13 @@ impl Way {
 mod tests {
     use super::*;
     use crate::Carried;
-    use crate::proxy::{Accept, IncomingFlow, OpenOptions, Tunnel};
+    use crate::options::flow_to;
+    use crate::proxy::{Accept, IncomingFlow, Tunnel};
     use bytes::Bytes;
     use marline::Session;
     use marline::support::{Loopback, loopback};
+    use marline_proto::FlowOptions;
+    use marline_proto::wire::FlowKind;
     use std::future::poll_fn;
     use std::net::Ipv4Addr;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -256,10 +259,13 @@ mod tests {
         async fn open(objects: bool) -> Flow {
             let mut session = loopback().await.unwrap();
             let scheduler = objects.then(|| "sos".parse().unwrap());
-            let options = OpenOptions {
-                objects,
+            let kind = match objects {
+                true => FlowKind::Objects,
+                false => FlowKind::Stream,
+            };
+            let options = FlowOptions {
                 scheduler,
-                ..OpenOptions::new(Bytes::from_static(b"relayed"))
+                ..flow_to(kind, Bytes::from_static(b"relayed"))
             };
             let mut near = session.client.open_stream(options).await.unwrap();
             near.write_all(b"?").await.unwrap();

@@ -7,12 +7,14 @@ use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::tcp::accept_each;
 use super::udp::{MAX_DATAGRAM, roomy};
-use super::{AsObjects, Host, OpenError, OpenOptions, Protocol, Target, Tasks, Tunnel};
+use super::{AsObjects, Host, OpenError, Protocol, Target, Tasks, Tunnel};
 use crate::lru::{Held, Lru};
+use crate::options::{datagrams_to, flow_to};
 use bytes::Bytes;
 use fast_socks5::server::{Socks5ServerProtocol, SocksServerError, states};
 use fast_socks5::util::target_addr::TargetAddr;
 use fast_socks5::{ReplyError, Socks5Command, new_udp_header, parse_udp_request};
+use marline_proto::wire::FlowKind;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -187,10 +189,11 @@ async fn connect<T: Tunnel>(
             return Err(error.into());
         }
     };
-    let options = OpenOptions {
-        objects: objects.applies(target.port()),
-        ..OpenOptions::new(target.encode())
+    let kind = match objects.applies(target.port()) {
+        true => FlowKind::Objects,
+        false => FlowKind::Stream,
     };
+    let options = flow_to(kind, target.encode());
     let mut flow = match tunnel.open_stream(options).await {
         Ok(flow) => flow,
         Err(error) => {
@@ -308,7 +311,7 @@ async fn associate<T: Tunnel>(
         held.active();
         flows
             .send(&target, payload, |waiting| {
-                let options = OpenOptions::datagrams(target.encode());
+                let options = datagrams_to(target.encode());
                 let back = ReturnPath {
                     socket: Arc::clone(&socket),
                     peer,
@@ -335,6 +338,7 @@ async fn unwrap(datagram: &[u8]) -> Option<(Target, Vec<u8>, Bytes)> {
 mod tests {
     use super::super::PacketFlow;
     use super::*;
+    use marline_proto::FlowOptions;
     use tokio::io::{AsyncWriteExt, DuplexStream};
 
     /// Carries nothing.
@@ -345,11 +349,11 @@ mod tests {
         type Stream = DuplexStream;
         type Packets = Nowhere;
 
-        async fn open_stream(&self, _: OpenOptions) -> Result<DuplexStream, OpenError> {
+        async fn open_stream(&self, _: FlowOptions) -> Result<DuplexStream, OpenError> {
             Err(OpenError::TooManyFlows)
         }
 
-        async fn open_packets(&self, _: OpenOptions) -> Result<Nowhere, OpenError> {
+        async fn open_packets(&self, _: FlowOptions) -> Result<Nowhere, OpenError> {
             Err(OpenError::TooManyFlows)
         }
     }

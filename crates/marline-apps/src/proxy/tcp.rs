@@ -2,8 +2,9 @@
 
 use super::relay::{ResetOnDrop, relay};
 use super::reply::ReplyFirst;
-use super::{OpenOptions, Tasks, Tunnel};
+use super::{Tasks, Tunnel};
 use marline::support::accept::PatientListener;
+use marline_proto::FlowOptions;
 use std::io;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -12,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 pub async fn forward<T: Tunnel>(
     listener: TcpListener,
     tunnel: T,
-    options: OpenOptions,
+    options: FlowOptions,
     tasks: Tasks,
 ) {
     accept_each(listener, &tasks, |connection| {
@@ -29,7 +30,7 @@ pub async fn forward<T: Tunnel>(
 async fn carry<T: Tunnel>(
     connection: TcpStream,
     tunnel: &T,
-    options: OpenOptions,
+    options: FlowOptions,
 ) -> io::Result<()> {
     let connection = ResetOnDrop::new(connection)?;
     let flow = tunnel

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use marline::endpoint::{Blocks, Objects, Session, TargetNews};
 use marline::identity::PublicKey;
 use marline_base::Rate;
+use marline_proto::FlowOptions;
 use marline_proto::sched::Choice;
 use marline_proto::stats::FlowCounters;
 use std::future::Future;
@@ -11,60 +12,6 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-
-/// How a flow is opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// What the flow is for, at most 512 bytes, opaque to the session. The proxies put a
-    /// [`Target`](super::Target) here.
-    pub target: Bytes,
-    /// 0 (served first) to 7.
-    pub priority: u8,
-    /// The scheduler of what this end sends; `None` for the session's default.
-    pub scheduler: Option<Choice>,
-    /// How long a message is worth sending; `None` for as long as the flow lives.
-    pub lifetime: Option<Duration>,
-    /// Messages are delivered in order. Streams always are.
-    pub ordered: bool,
-    /// Most bytes of messages that may wait until a path has room for them; `None` for as many as
-    /// may be on their way.
-    pub queue: Option<u64>,
-    /// A stream is carried as objects, cut where its bytes say that something ends; `scheduler`
-    /// must serve objects then.
-    pub objects: bool,
-}
-
-impl OpenOptions {
-    /// Priority of a flow that asks for none.
-    pub const MIDDLE_PRIORITY: u8 = 3;
-
-    /// Lifetime of datagrams that belong to a program which knows nothing of lifetimes. After an
-    /// outage of every path, a program that sends datagrams is better served by new ones than by a
-    /// backlog of old ones.
-    pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(3);
-
-    /// For a program's datagrams: given up after [`DATAGRAM_LIFETIME`](Self::DATAGRAM_LIFETIME),
-    /// the rest by default.
-    pub fn datagrams(target: Bytes) -> Self {
-        OpenOptions {
-            lifetime: Some(Self::DATAGRAM_LIFETIME),
-            ..Self::new(target)
-        }
-    }
-
-    /// Everything but the target by default.
-    pub fn new(target: Bytes) -> Self {
-        OpenOptions {
-            target,
-            priority: Self::MIDDLE_PRIORITY,
-            scheduler: None,
-            lifetime: None,
-            ordered: false,
-            queue: None,
-            objects: false,
-        }
-    }
-}
 
 /// Why a flow could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -132,22 +79,23 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Opens a stream.
+    /// Opens a stream; where its kind is [`Objects`](marline_proto::wire::FlowKind::Objects), one
+    /// that is carried as objects, cut where its bytes say that something ends.
     fn open_stream(
         &self,
-        options: OpenOptions,
+        options: FlowOptions,
     ) -> impl Future<Output = Result<Self::Stream, OpenError>> + Send;
 
     /// Opens a flow of messages.
     fn open_packets(
         &self,
-        options: OpenOptions,
+        options: FlowOptions,
     ) -> impl Future<Output = Result<Self::Packets, OpenError>> + Send;
 
     /// Opens a flow of blocks. Not where there is no session behind it.
     fn open_blocks(
         &self,
-        options: OpenOptions,
+        options: FlowOptions,
     ) -> impl Future<Output = Result<Blocks, OpenError>> + Send {
         let _ = options;
         let why = "blocks need a session".to_owned();
@@ -157,7 +105,7 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
     /// Opens a flow of objects. Not where there is no session behind it.
     fn open_objects(
         &self,
-        options: OpenOptions,
+        options: FlowOptions,
     ) -> impl Future<Output = Result<Objects, OpenError>> + Send {
         let _ = options;
         let why = "objects need a session".to_owned();
@@ -188,7 +136,7 @@ pub trait PacketFlow: Send + Sync + 'static {
     /// The next message, or `None` when the flow is over.
     fn recv(&self) -> impl Future<Output = Option<Bytes>> + Send;
 
-    /// Bounds what may wait at this end, as [`OpenOptions::queue`] does. Flows without queues do
+    /// Bounds what may wait at this end, as [`FlowOptions::queue`] does. Flows without queues do
     /// nothing with it.
     fn set_queue(&self, _: Option<u64>) {}
 

@@ -2,8 +2,9 @@
 //! each local address.
 
 use super::associations::{Associations, ReturnPath, carry};
-use super::{OpenOptions, Tasks, Tunnel};
+use super::{Tasks, Tunnel};
 use bytes::Bytes;
+use marline_proto::FlowOptions;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub(crate) async fn hand_over(socket: &UdpSocket, datagram: &[u8]) -> io::Result
 /// the tasks drain.
 ///
 /// At most 1024 local addresses have a flow at a time; one that is quiet for two minutes is closed.
-pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: OpenOptions, tasks: Tasks) {
+pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: FlowOptions, tasks: Tasks) {
     roomy(&socket);
     let socket = Arc::new(socket);
     let mut flows: Associations<SocketAddr, Bytes> = Associations::new(tasks.clone());

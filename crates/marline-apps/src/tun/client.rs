@@ -15,11 +15,12 @@ use super::{Device, DeviceError, FLOW_QUEUE, Port};
 use crate::destination::Role;
 use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
-use crate::proxy::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
+use crate::proxy::{OpenError, PacketFlow, Tasks, Tunnel};
 use crate::tun::TunIn;
 use bytes::Bytes;
 use marline::support::lock;
 use marline::support::seldom::Seldom;
+use marline_proto::FlowOptions;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -264,7 +265,7 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
         make_room(&mut flows);
         let queue = Arc::new(Queue::new());
         queue.push(bytes.into());
-        let options = OpenOptions {
+        let options = FlowOptions {
             queue: Some(FLOW_QUEUE),
             ..shared
                 .rules
@@ -309,7 +310,7 @@ fn make_room<K: std::hash::Hash + Eq + Copy>(flows: &mut HashMap<K, Flow>) {
 /// quiet for long; if it can have no flow of its own, it shares that of `lease`.
 pub(super) async fn carry<T: Tunnel>(
     tunnel: T,
-    options: OpenOptions,
+    options: FlowOptions,
     queue: Arc<Queue>,
     shared: Arc<Shared>,
     lease: Option<Arc<Lease>>,

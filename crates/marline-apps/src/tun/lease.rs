@@ -7,8 +7,10 @@ use super::hello::{Costs, OFFER_HEAD, Offer, Place, Standing};
 use super::queue::Queue;
 use super::setup::{Applied, Setup};
 use crate::destination::Role;
-use crate::proxy::{OpenOptions, Tasks, Tunnel};
+use crate::options::{datagrams_to, stream_to};
+use crate::proxy::{Tasks, Tunnel};
 use marline::support::seldom::Seldom;
+use marline_proto::FlowOptions;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +73,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
         };
         let most = u16::try_from(room).unwrap_or(u16::MAX).max(MIN_MTU);
         let target = Role::Lease { mtu: most }.encode();
-        let Ok(mut stream) = tunnel.open_stream(OpenOptions::new(target)).await else {
+        let Ok(mut stream) = tunnel.open_stream(stream_to(target)).await else {
             sleep(RETRY).await;
             continue;
         };
@@ -190,9 +192,9 @@ async fn set_up(
 
 /// Carries what belongs to no conversation that this host began.
 fn carry_the_rest<T: Tunnel>(tunnel: &T, shared: &Arc<Shared>, common: &Arc<Queue>, tasks: &Tasks) {
-    let options = OpenOptions {
+    let options = FlowOptions {
         queue: Some(FLOW_QUEUE),
-        ..OpenOptions::datagrams(Role::Common.encode())
+        ..datagrams_to(Role::Common.encode())
     };
     let (common, shared) = (Arc::clone(common), Arc::clone(shared));
     let carried = carry(tunnel.clone(), options, common, shared, None);
@@ -228,7 +230,7 @@ enum Never {}
 
 /// Learns from the server who has this client's addresses, if it says so.
 async fn hear_standing<T: Tunnel>(tunnel: &T, shared: &Shared, lines: &Lines) -> Never {
-    let options = OpenOptions::new(Role::Standing.encode());
+    let options = stream_to(Role::Standing.encode());
     if let Ok(mut stream) = tunnel.open_stream(options).await {
         let _ = stream.flush().await;
         while let Ok(byte) = stream.read_u8().await {

@@ -6,11 +6,12 @@
 //! ```
 
 use super::packet::{ICMP, ICMP_V6, Packet, TCP, UDP};
+use crate::options::flow_to;
 use crate::options::{priority, scheduler};
-use crate::proxy::OpenOptions;
 use bytes::Bytes;
 use ipnet::IpNet;
 use marline_base::text::{self, Keys, Problem, Takes, pairs};
+use marline_proto::FlowOptions;
 use marline_proto::sched::Choice;
 use marline_proto::wire::FlowKind;
 use std::net::IpAddr;
@@ -95,18 +96,18 @@ impl Rules {
     }
 
     /// How a conversation that begins with `packet` is carried by the rule of this number.
-    pub fn options(&self, rule: Option<usize>, packet: &Packet, target: Bytes) -> OpenOptions {
+    pub fn options(&self, rule: Option<usize>, packet: &Packet, target: Bytes) -> FlowOptions {
         let tcp = packet.protocol == TCP;
         let rule = rule.and_then(|number| self.rules.get(number));
         let said = rule.cloned().unwrap_or_default();
         let lifetime = if tcp { TCP_LIFETIME } else { LIFETIME };
-        OpenOptions {
-            priority: said.priority.unwrap_or(OpenOptions::MIDDLE_PRIORITY),
+        FlowOptions {
+            priority: said.priority.unwrap_or(FlowOptions::MIDDLE_PRIORITY),
             scheduler: said.scheduler.or(self.scheduler),
             lifetime: Some(said.lifetime.unwrap_or(lifetime)),
             // Only TCP is slowed by packets that overtake each other.
             ordered: said.ordered.unwrap_or(tcp),
-            ..OpenOptions::new(target)
+            ..flow_to(FlowKind::Packets, target)
         }
     }
 }

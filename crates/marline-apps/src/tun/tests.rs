@@ -13,11 +13,12 @@ use super::{Port, Rules};
 use crate::destination::Role;
 use crate::proxy::policy::tests::{judge, judge_by};
 use crate::proxy::policy::{Judge, Policy, Translators};
-use crate::proxy::{OpenError, OpenOptions, PacketFlow, Tasks, Tunnel};
+use crate::proxy::{OpenError, PacketFlow, Tasks, Tunnel};
 use crate::tun::TunIn;
 use bytes::Bytes;
 use marline::identity::PublicKey;
 use marline::support::lock;
+use marline_proto::FlowOptions;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
@@ -70,7 +71,7 @@ impl PacketFlow for Pipe {
 }
 
 impl Session {
-    fn open(&self, options: OpenOptions, flow: Opened) -> Result<(), OpenError> {
+    fn open(&self, options: FlowOptions, flow: Opened) -> Result<(), OpenError> {
         let over = |_| OpenError::NoSession("it is over".into());
         self.0.send((options.target, flow)).map_err(over)
     }
@@ -84,13 +85,13 @@ impl Tunnel for Session {
         Some(1400)
     }
 
-    async fn open_stream(&self, options: OpenOptions) -> Result<DuplexStream, OpenError> {
+    async fn open_stream(&self, options: FlowOptions) -> Result<DuplexStream, OpenError> {
         let (near, far) = duplex(4096);
         self.open(options, Opened::Stream(far))?;
         Ok(near)
     }
 
-    async fn open_packets(&self, options: OpenOptions) -> Result<Pipe, OpenError> {
+    async fn open_packets(&self, options: FlowOptions) -> Result<Pipe, OpenError> {
         let (near, far) = pipe();
         self.open(options, Opened::Packets(far))?;
         Ok(near)

@@ -4,13 +4,14 @@ use crate::memory::{MemoryPackets, MemoryStream, MemoryTunnel};
 use crate::world::{World, socks_command, tcp_echo};
 use clap::{Args as _, FromArgMatches as _};
 use marline::identity::{ConnectionString, Identity};
-use marline_apps::proxy::{OpenError, OpenOptions, Tunnel};
+use marline_apps::proxy::{OpenError, Tunnel};
 use marline_cli::commands::CliError;
 use marline_cli::commands::client::{Args, Client};
 use marline_cli::control::client::ask;
 use marline_cli::control::protocol::{Outcome, Request};
 use marline_cli::control::status::{Role, Status};
 use marline_cli::control::{Manage, Problem};
+use marline_proto::FlowOptions;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -25,11 +26,11 @@ impl Tunnel for Session {
     type Stream = MemoryStream;
     type Packets = MemoryPackets;
 
-    async fn open_stream(&self, options: OpenOptions) -> Result<MemoryStream, OpenError> {
+    async fn open_stream(&self, options: FlowOptions) -> Result<MemoryStream, OpenError> {
         self.0.open_stream(options).await
     }
 
-    async fn open_packets(&self, options: OpenOptions) -> Result<MemoryPackets, OpenError> {
+    async fn open_packets(&self, options: FlowOptions) -> Result<MemoryPackets, OpenError> {
         self.0.open_packets(options).await
     }
 }

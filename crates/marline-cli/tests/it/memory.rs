@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use marline_apps::proxy::{
-    Accept, ByteFlow, Incoming, IncomingFlow, OpenError, OpenOptions, PacketFlow, Tunnel,
+    Accept, ByteFlow, Incoming, IncomingFlow, OpenError, PacketFlow, Tunnel,
 };
+use marline_proto::FlowOptions;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub(crate) fn tunnel() -> (MemoryTunnel, MemoryAccept) {
 impl MemoryTunnel {
     async fn announce(
         &self,
-        options: OpenOptions,
+        options: FlowOptions,
         flow: IncomingFlow<MemoryStream, MemoryPackets>,
     ) -> Result<(), OpenError> {
         let incoming = Incoming {
@@ -54,7 +55,7 @@ impl Tunnel for MemoryTunnel {
     type Stream = MemoryStream;
     type Packets = MemoryPackets;
 
-    async fn open_stream(&self, options: OpenOptions) -> Result<MemoryStream, OpenError> {
+    async fn open_stream(&self, options: FlowOptions) -> Result<MemoryStream, OpenError> {
         let (near, far) = duplex(32 * 1024);
         let ends: [Arc<AtomicBool>; 2] = Default::default();
         let [a, b] = ends.clone();
@@ -72,7 +73,7 @@ impl Tunnel for MemoryTunnel {
         })
     }
 
-    async fn open_packets(&self, options: OpenOptions) -> Result<MemoryPackets, OpenError> {
+    async fn open_packets(&self, options: FlowOptions) -> Result<MemoryPackets, OpenError> {
         let (near_out, far_in) = mpsc::channel(64);
         let (far_out, near_in) = mpsc::channel(64);
         let far = MemoryPackets {

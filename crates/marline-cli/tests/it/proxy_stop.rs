@@ -3,7 +3,9 @@
 use crate::world::{World, tcp_echo, udp_echo};
 use bytes::Bytes;
 use marline_apps::live::LiveName;
-use marline_apps::proxy::{OpenOptions, PacketFlow, Tunnel};
+use marline_apps::options::flow_to;
+use marline_apps::proxy::{PacketFlow, Tunnel};
+use marline_proto::wire::FlowKind;
 use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -48,7 +50,7 @@ async fn what_does_not_finish_in_time_is_reset() {
 #[tokio::test]
 async fn a_live_flow_is_not_waited_for_and_goes_on_until_its_session_is_over() {
     let world = World::live(udp_echo().await);
-    let options = OpenOptions::new(LiveName::default().encode());
+    let options = flow_to(FlowKind::Packets, LiveName::default().encode());
     let flow = world.tunnel().open_packets(options).await.unwrap();
     let exchange = async |text: &'static [u8]| {
         flow.send(Bytes::from_static(text)).await.unwrap();
@@ -64,7 +66,7 @@ async fn a_live_flow_is_not_waited_for_and_goes_on_until_its_session_is_over() {
 async fn a_live_sender_that_is_new_when_the_server_stops_is_served_until_its_session_is_over() {
     let world = World::live(udp_echo().await);
     assert_eq!(world.server.finish(Duration::from_secs(60)).await, 0);
-    let options = OpenOptions::new(LiveName::default().encode());
+    let options = flow_to(FlowKind::Packets, LiveName::default().encode());
     let flow = world.tunnel().open_packets(options).await.unwrap();
     flow.send(Bytes::from_static(b"new")).await.unwrap();
     let answer = flow.recv().await.expect("the flow lives");

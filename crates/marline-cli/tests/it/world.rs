@@ -2,13 +2,14 @@
 
 use crate::memory::{MemoryTunnel, tunnel};
 use marline_apps::live::Outlets;
+use marline_apps::options::flow_to;
 use marline_apps::proxy::policy::{Judge, Policy};
 use marline_apps::proxy::socks5;
-use marline_apps::proxy::{
-    AsObjects, OpenOptions, Places, Protocol, Target, Targets, Tasks, tcp, udp,
-};
+use marline_apps::proxy::{AsObjects, Places, Protocol, Target, Targets, Tasks, tcp, udp};
 use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::{live::LiveOut, proxy::SocksLogin};
+use marline_proto::FlowOptions;
+use marline_proto::wire::FlowKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -114,12 +115,13 @@ fn targets(policy: Policy) -> Targets {
     Targets::new(Judge::here(policy).unwrap())
 }
 
-fn options(protocol: Protocol, target: SocketAddr) -> OpenOptions {
-    OpenOptions::new(
-        Target::parse(protocol, &target.to_string())
-            .unwrap()
-            .encode(),
-    )
+fn options(protocol: Protocol, target: SocketAddr) -> FlowOptions {
+    let kind = match protocol {
+        Protocol::Tcp => FlowKind::Stream,
+        Protocol::Udp => FlowKind::Packets,
+    };
+    let target = Target::parse(protocol, &target.to_string()).unwrap();
+    flow_to(kind, target.encode())
 }
 
 /// A TCP server that sends back what it gets, and ends when its peer has ended.

@@ -41,12 +41,15 @@ impl Default for FlowOptions {
 }
 
 impl FlowOptions {
+    /// Priority of a flow that asks for none.
+    pub const MIDDLE_PRIORITY: u8 = 3;
+
     /// A flow of this kind with defaults for the rest.
     pub fn new(kind: FlowKind) -> Self {
         Self {
             kind,
             ordered: true,
-            priority: 3,
+            priority: Self::MIDDLE_PRIORITY,
             lifetime: None,
             queue: None,
             scheduler: None,

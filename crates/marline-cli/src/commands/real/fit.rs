@@ -1,6 +1,6 @@
 //! Which scenarios real processes can run as they stand.
 
-use marline_apps::proxy::OpenOptions;
+use marline_apps::options::DATAGRAM_LIFETIME;
 use marline_base::{Instant, Rate};
 use marline_lab::process::link_flags;
 use marline_link::{LinkConfig, Outages};
@@ -41,7 +41,7 @@ pub(in crate::commands) fn trials(
     // What a forward does without options.
     let flow = &mut scenario.sessions[0].workloads[0].flow;
     if flow.kind == FlowKind::Packets {
-        flow.lifetime.get_or_insert(OpenOptions::DATAGRAM_LIFETIME);
+        flow.lifetime.get_or_insert(DATAGRAM_LIFETIME);
     }
     let schedulers = scenario.schedulers.clone();
     let trial = |scheduler| Trial {
@@ -257,10 +257,7 @@ mod tests {
             Instant::ZERO + LEAD
         );
         assert!(simulated.links[0].up.to_string().contains("outage=7s+1s"));
-        assert_eq!(
-            trial.workload().flow.lifetime,
-            Some(OpenOptions::DATAGRAM_LIFETIME)
-        );
+        assert_eq!(trial.workload().flow.lifetime, Some(DATAGRAM_LIFETIME));
     }
 
     #[test]

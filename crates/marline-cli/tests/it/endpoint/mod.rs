@@ -10,6 +10,9 @@ mod target;
 mod traffic;
 mod units;
 
+use marline_apps::options::flow_to;
+use marline_proto::FlowOptions;
+use marline_proto::wire::FlowKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -22,7 +25,7 @@ use marline::endpoint::{Client, ClientOptions, ConnectError, Packets, Server, Se
 use marline::identity::{AllowList, ConnectionString, Identity};
 use marline_apps::Carried;
 use marline_apps::live::{Frames, Media};
-use marline_apps::proxy::{Accept, IncomingFlow, OpenError, OpenOptions, PacketFlow, Tunnel};
+use marline_apps::proxy::{Accept, IncomingFlow, OpenError, PacketFlow, Tunnel};
 use marline_base::Rng;
 use marline_cli::control::Manage as _;
 use marline_cli::control::status::{PathStatus, SessionStatus};
@@ -173,8 +176,8 @@ async fn ready(client: &Client) {
     client.connect(LIMIT).await.unwrap();
 }
 
-fn target() -> OpenOptions {
-    OpenOptions::new(Bytes::from_static(b"echo"))
+fn target() -> FlowOptions {
+    flow_to(FlowKind::Stream, Bytes::from_static(b"echo"))
 }
 
 async fn open(client: &Client) -> Carried {

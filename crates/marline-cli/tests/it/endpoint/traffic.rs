@@ -1,6 +1,7 @@
 //! Many flows, many clients.
 
 use super::*;
+use marline_proto::FlowOptions;
 
 async fn all(tasks: Vec<impl Future<Output = ()> + Send + 'static>) {
     let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
@@ -33,7 +34,7 @@ async fn messages_keep_their_boundaries() {
     let client = world.connect(&["any,name=a", "any,name=b"]);
     ready(&client).await;
     let packets: Packets = client
-        .open_packets(OpenOptions {
+        .open_packets(FlowOptions {
             ordered: true,
             ..target()
         })

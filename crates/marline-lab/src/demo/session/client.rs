@@ -6,7 +6,9 @@ use marline::Path;
 use marline::carrier::{Bind, CarrierChoice};
 use marline::endpoint::{self, ClientOptions, Session};
 use marline::identity::{self, HostPort};
-use marline_apps::proxy::{AsObjects, Host, OpenOptions, Protocol, Target, Tasks, socks5, udp};
+use marline_apps::options::datagrams_to;
+use marline_apps::proxy::{AsObjects, Host, Protocol, Target, Tasks, socks5, udp};
+use marline_proto::FlowOptions;
 use marline_proto::path::PathState;
 use marline_proto::sched::Choice;
 use std::io;
@@ -161,10 +163,10 @@ async fn start(
     };
     let (host, port) = (Host::Ip(targets.live.ip()), targets.live.port());
     let target = Target::new(Protocol::Udp, host, port).map_err(io::Error::other)?;
-    let options = OpenOptions {
+    let options = FlowOptions {
         lifetime: Some(live::LIFETIME),
         ordered: true,
-        ..OpenOptions::datagrams(target.encode())
+        ..datagrams_to(target.encode())
     };
     let objects = AsObjects::Off;
     tasks.spawn(socks5::serve(
