@@ -348,7 +348,9 @@ impl UnitsRecv {
     /// The sender gives a unit up. Returns how much credit was taken with that.
     pub(crate) fn cancel(&mut self, cancel: &UnitCancel) -> Result<u64, UnitError> {
         let number = cancel.unit;
-        if self.done.contains(number) || self.reset.is_some() {
+        // What had arrived of a flow that was given up has been counted, and the rest is when its
+        // reset comes.
+        if self.done.contains(number) || self.is_given_up() {
             return Ok(0);
         }
         if self.end.is_some_and(|end| number >= end) {

@@ -445,3 +445,21 @@ fn credit_lets_units_begin_and_comes_back_when_they_are_read() {
     assert!(pair.send.raise_credit(credit));
     assert_eq!(pair.cut_all().len(), 5);
 }
+
+#[test]
+fn what_a_receiver_gave_up_is_counted_once() {
+    let mut pair = Pair::new(FlowKind::Blocks, 1_000);
+    pair.block(&[7; 5_000]);
+    let symbols = pair.cut_all();
+    pair.arrive(&symbols[0]).unwrap();
+    pair.recv.fail(9);
+    // The sender, which does not know that yet, cancels the block and then resets the flow.
+    pair.send.cancel_block(0, 1);
+    for unit in pair.send.take_cancels() {
+        let frame = pair.send.cancel_frame(FLOW, unit).expect("it is due");
+        assert_eq!(pair.recv.cancel(&frame), Ok(0));
+    }
+    let spent = pair.send.spent();
+    assert_eq!(pair.recv.reset(1, spent), Ok(0));
+    assert_eq!(pair.recv.held(), 0);
+}
