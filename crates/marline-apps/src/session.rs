@@ -11,7 +11,7 @@ use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowKind;
 
 use marline::endpoint::{
-    Accepted, Blocks, Client, Incomings, NoSession, Objects, Packets, Server, Session, TargetNews,
+    Accepted, Blocks, Client, Incomings, NoSession, Objects, Packets, RateReport, Server, Session,
 };
 use marline::identity::PublicKey;
 
@@ -41,13 +41,13 @@ impl PacketFlow for Packets {
         Packets::set_scheduler(self, scheduler);
     }
 
-    fn set_target(&self, target: Option<Rate>) -> bool {
-        Packets::set_target(self, target);
+    fn set_needed_rate(&self, target: Option<Rate>) -> bool {
+        Packets::set_needed_rate(self, target);
         true
     }
 
-    async fn target_news(&self) -> Option<TargetNews> {
-        Packets::target_news(self).await
+    async fn rate_report(&self) -> Option<RateReport> {
+        Packets::rate_report(self).await
     }
 
     fn counters(&self) -> Option<FlowCounters> {

@@ -1,8 +1,8 @@
 //! An encoder that makes what the links carry: `cargo run --release -p marline-cli --example adaptive_encoder [-- SECONDS]`.
 //!
 //! A client and a server in one process, between them two emulated links that lose packets, and one of which loses most
-//! of its capacity for a while. The encoder says what rate it makes ([`Packets::set_target`]) and listens
-//! ([`Packets::target_news`]): told of a lower capacity it goes 15 % below it at once; after two quiet seconds it tries
+//! of its capacity for a while. The encoder says what rate it makes ([`Packets::set_needed_rate`]) and listens
+//! ([`Packets::rate_report`]): told of a lower capacity it goes 15 % below it at once; after two quiet seconds it tries
 //! 15 % more, up to what it can make. Real encoders change their bit rate the same way; this one only makes datagrams
 //! of the right size at the right times. It fails if the encoder did not follow the links down and up again.
 
@@ -10,7 +10,7 @@
 
 use bytes::Bytes;
 use marline::endpoint::{
-    Accepted, Client, ClientOptions, Packets, Server, ServerOptions, TargetNews,
+    Accepted, Client, ClientOptions, Packets, RateReport, Server, ServerOptions,
 };
 use marline::identity::{AllowList, ConnectionString, Identity};
 use marline_apps::proxy::Tunnel;
@@ -114,14 +114,14 @@ async fn encode(flow: &Packets, encoder: &Encoder) {
 async fn adapt(flow: &Packets, encoder: &Encoder) {
     loop {
         let rate = encoder.rate.get();
-        flow.set_target(Some(rate));
+        flow.set_needed_rate(Some(rate));
         let next = tokio::select! {
-            news = flow.target_news() => match news {
-                Some(TargetNews::Below { capacity }) => {
+            news = flow.rate_report() => match news {
+                Some(RateReport::Below { capacity }) => {
                     println!("       told: the links carry {:.1} Mb/s", capacity.as_mbps_f64());
                     capacity.min(rate).scaled(0.85).max(WORST)
                 }
-                Some(TargetNews::Met) => rate,
+                Some(RateReport::Met) => rate,
                 None => return,
             },
             () = sleep(Duration::from_secs(2)) => rate.scaled(1.15).min(BEST),

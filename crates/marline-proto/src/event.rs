@@ -35,17 +35,17 @@ pub enum Event {
     /// Both sides are done with the flow and its id is free.
     FlowClosed(FlowId),
     /// The paths carry less than the rate that the flow's application
-    /// [said it needs](crate::Session::set_target_rate), or that a live flow is written at; told
-    /// again when it becomes much less or more, and ended by [`Event::MeetsTarget`] or another
+    /// [said it needs](crate::Session::set_needed_rate), or that a live flow is written at; told
+    /// again when it becomes much less or more, and ended by [`Event::MeetsNeededRate`] or another
     /// target.
-    BelowTarget {
+    BelowNeededRate {
         /// The flow.
         flow: FlowId,
         /// What the flow got lately, in bytes of the application.
         capacity: Rate,
     },
     /// The paths carry again what the flow's application needs.
-    MeetsTarget {
+    MeetsNeededRate {
         /// The flow.
         flow: FlowId,
     },

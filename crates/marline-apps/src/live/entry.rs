@@ -18,7 +18,7 @@ pub(super) struct Entry {
     id: u64,
     pub(super) name: LiveName,
     latency: Option<Duration>,
-    target: watch::Sender<Option<Rate>>,
+    needed_rate: watch::Sender<Option<Rate>>,
     /// Why it has none, if it has none.
     untargeted: Option<Problem>,
     flows: Mutex<Flows>,
@@ -36,14 +36,14 @@ impl Entry {
         id: usize,
         name: LiveName,
         latency: Option<Duration>,
-        target: Option<Rate>,
+        needed_rate: Option<Rate>,
         untargeted: Option<Problem>,
     ) -> Arc<Self> {
         Arc::new(Entry {
             id: id as u64,
             name,
             latency,
-            target: watch::Sender::new(target),
+            needed_rate: watch::Sender::new(needed_rate),
             untargeted,
             flows: Mutex::default(),
             complained: AtomicBool::new(false),
@@ -55,8 +55,8 @@ impl Entry {
     }
 
     /// The target of the moment, and its changes.
-    pub(super) fn target(&self) -> watch::Receiver<Option<Rate>> {
-        self.target.subscribe()
+    pub(super) fn needed_rate(&self) -> watch::Receiver<Option<Rate>> {
+        self.needed_rate.subscribe()
     }
 
     /// Why a target would hold for nothing, if it would.
@@ -121,7 +121,7 @@ impl Entry {
             name: self.name.to_string(),
             flows: running.len() as u64,
             latency_ms: self.latency.map(|latency| latency.as_secs_f64() * 1e3),
-            target_bps: self.target.borrow().map(Rate::as_bps),
+            target_bps: self.needed_rate.borrow().map(Rate::as_bps),
             watched: sum.watched,
             capacity_bps: sum.capacity.map(Rate::as_bps),
             sent: sum.sent,
@@ -182,7 +182,7 @@ impl Board {
     ///
     /// # Errors
     /// There is no such entry, or more than one and no name; or nothing of the entry has a target.
-    pub fn set_target(&self, name: Option<&str>, target: Option<Rate>) -> Result<(), Problem> {
+    pub fn set_needed_rate(&self, name: Option<&str>, rate: Option<Rate>) -> Result<(), Problem> {
         let names = || {
             let names: Vec<String> = self.0.iter().map(|e| e.name.to_string()).collect();
             names.join(", ")
@@ -216,7 +216,7 @@ impl Board {
         match entry.aimless() {
             Some(why) => Err(why),
             None => {
-                entry.target.send_replace(target);
+                entry.needed_rate.send_replace(rate);
                 Ok(())
             }
         }
@@ -241,7 +241,7 @@ mod tests {
             None
         }
 
-        fn set_target(&self, _: Option<Rate>) -> bool {
+        fn set_needed_rate(&self, _: Option<Rate>) -> bool {
             self.0
         }
     }
@@ -258,22 +258,26 @@ mod tests {
         };
         let rate = Some(Rate::from_mbps(8));
         let board = Board::new([entry(Some(why.clone()))]);
-        assert_eq!(board.set_target(None, rate), Err(why));
+        assert_eq!(board.set_needed_rate(None, rate), Err(why));
         let entry = entry(None);
         let board = Board::new([Arc::clone(&entry)]);
-        let set = || board.set_target(None, rate).map_err(|error| error.message);
+        let set = || {
+            board
+                .set_needed_rate(None, rate)
+                .map_err(|error| error.message)
+        };
         assert_eq!(set(), Ok(()), "nothing was sent yet");
         let [objects, datagrams] = [Arc::new(Sink(false)), Arc::new(Sink(true))];
         let _first = entry.begin(&objects);
         assert!(set().unwrap_err().contains("travels as objects"));
         let second = entry.begin(&datagrams);
-        second.watch(datagrams.set_target(rate));
+        second.watch(datagrams.set_needed_rate(rate));
         assert_eq!(set(), Ok(()), "one of the senders has a target");
     }
 
     #[test]
     fn what_nobody_looks_after_is_not_said_to_be_enough() {
-        use marline::endpoint::TargetNews;
+        use marline::endpoint::RateReport;
         let entry = entry(None);
         let seen = || {
             let status = entry.status();
@@ -285,7 +289,7 @@ mod tests {
         running.watch(true);
         assert_eq!(seen(), (true, None));
         let capacity = Rate::from_mbps(6);
-        running.target(Some(TargetNews::Below { capacity }));
+        running.report(Some(RateReport::Below { capacity }));
         assert_eq!(seen(), (true, Some(6_000_000)));
         drop(running);
         assert_eq!(seen(), (false, None));

@@ -12,7 +12,7 @@ use crate::proxy::objects::AsObjects;
 use crate::proxy::udp::{MAX_DATAGRAM, roomy};
 use crate::proxy::{OpenError, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
-use marline::endpoint::TargetNews;
+use marline::endpoint::RateReport;
 use marline_base::text::Problem;
 use marline_proto::FlowOptions;
 use std::io;
@@ -68,7 +68,7 @@ impl Inlets {
                 hint: Some("a target rate is for datagrams that go one by one".into()),
             });
             let inlet = Inlet {
-                entry: Entry::new(id, name, budget, config.target, untargeted),
+                entry: Entry::new(id, name, budget, config.needed_rate, untargeted),
                 options: config.options(),
                 latency: config.frames.map_or(config.latency, |terms| terms.deadline),
                 frames: config.frames,
@@ -259,10 +259,10 @@ async fn exchange<P: PacketFlow>(
 
 /// Gives the flow its target rate, and reports how it fares. Never completes.
 async fn steer<P: PacketFlow>(entry: &Entry, flow: &P, running: &Running) {
-    let mut target = entry.target();
+    let mut needed = entry.needed_rate();
     loop {
-        let rate = *target.borrow_and_update();
-        let watched = flow.set_target(rate);
+        let rate = *needed.borrow_and_update();
+        let watched = flow.set_needed_rate(rate);
         running.watch(watched);
         let wanted = rate.map(|rate| format!("{:.1} Mb/s", rate.as_mbps_f64()));
         if let (Some(wanted), false) = (&wanted, watched) {
@@ -276,26 +276,26 @@ async fn steer<P: PacketFlow>(entry: &Entry, flow: &P, running: &Running) {
             |wanted| format!("the {wanted} that it needs"),
         );
         loop {
-            let news = tokio::select! {
-                changed = target.changed() => match changed {
+            let report = tokio::select! {
+                changed = needed.changed() => match changed {
                     Ok(()) => break,
                     Err(_) => None,
                 },
-                news = flow.target_news() => news,
+                report = flow.rate_report() => report,
             };
-            match news {
-                Some(TargetNews::Below { capacity }) => tracing::warn!(
+            match report {
+                Some(RateReport::Below { capacity }) => tracing::warn!(
                     "live {}: the paths carry {:.1} Mb/s of {wanted}",
                     entry.name,
                     capacity.as_mbps_f64()
                 ),
-                Some(TargetNews::Met) => {
+                Some(RateReport::Met) => {
                     tracing::info!("live {}: the paths carry {wanted} again", entry.name)
                 }
                 // The flow is over, which is noticed where it is read.
                 None => std::future::pending().await,
             }
-            running.target(news);
+            running.report(report);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::inspect::{Content, Inspector, Wholeness};
 use crate::live::status::{LiveReceived, LiveSent};
 use crate::proxy::PacketFlow;
-use marline::endpoint::TargetNews;
+use marline::endpoint::RateReport;
 use marline_base::Rate;
 use marline_proto::stats::FlowCounters;
 use std::fmt;
@@ -155,10 +155,10 @@ impl Meter {
     }
 
     /// The session reported on the target rate.
-    pub(super) fn target(&self, news: Option<TargetNews>) {
-        self.state().capacity = match news {
-            Some(TargetNews::Below { capacity }) => Some(capacity),
-            Some(TargetNews::Met) | None => None,
+    pub(super) fn report(&self, report: Option<RateReport>) {
+        self.state().capacity = match report {
+            Some(RateReport::Below { capacity }) => Some(capacity),
+            Some(RateReport::Met) | None => None,
         };
     }
 

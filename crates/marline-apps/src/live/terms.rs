@@ -57,7 +57,7 @@ pub struct LiveIn {
     pub latency: Duration,
     /// The rate that is needed; `None` to have it measured, or where it is [not looked
     /// after](Self::untargeted).
-    pub target: Option<Rate>,
+    pub needed_rate: Option<Rate>,
     /// Video frames go as blocks, with these terms.
     pub frames: Option<FrameTerms>,
     /// Video frames and PES packets go as objects: never, where they are recognised, or whatever
@@ -105,7 +105,7 @@ pub struct LiveDefaults {
     /// The latency budget.
     pub latency: Duration,
     /// The rate that is needed.
-    pub target: Option<Rate>,
+    pub needed_rate: Option<Rate>,
     /// Video frames go as blocks with this deadline.
     pub deadline: Option<Duration>,
     /// Probability with which the deadline should be kept.
@@ -116,7 +116,7 @@ impl Default for LiveDefaults {
     fn default() -> Self {
         LiveDefaults {
             latency: LATENCY,
-            target: None,
+            needed_rate: None,
             deadline: None,
             reliability: None,
         }
@@ -175,7 +175,7 @@ impl LiveIn {
             name: LiveName::default(),
             listen,
             latency: defaults.latency,
-            target: defaults.target,
+            needed_rate: defaults.needed_rate,
             frames: None,
             objects: AsObjects::Off,
             scheduler: None,
@@ -190,7 +190,7 @@ impl LiveIn {
                 "reliability" => reliability = Some(live_reliability(value)?),
                 "name" => entry.name = value.parse()?,
                 "latency" => entry.latency = live_latency(value)?,
-                "target" => (entry.target, targeted) = (live_target(value)?, true),
+                "target" => (entry.needed_rate, targeted) = (live_target(value)?, true),
                 "objects" => entry.objects = live_objects(value)?,
                 "scheduler" => scheduler = Some(value),
                 _ => entry.priority = priority(value)?,
@@ -221,7 +221,7 @@ impl LiveIn {
                     ),
                 );
             }
-            entry.target = None;
+            entry.needed_rate = None;
         }
         let (kind, usual) = match entry.frames {
             Some(_) => (FlowKind::Blocks, FRAME_SCHEDULER),
@@ -380,7 +380,7 @@ mod tests {
 
     fn read(text: &str) -> Result<LiveIn, Problem> {
         let defaults = LiveDefaults {
-            target: Some(Rate::from_mbps(9)),
+            needed_rate: Some(Rate::from_mbps(9)),
             ..LiveDefaults::default()
         };
         LiveIn::parse(text, &defaults)
@@ -390,7 +390,7 @@ mod tests {
     fn an_entry_is_what_it_says_or_else_the_default() {
         let plain = read("udp://:5000").unwrap();
         assert_eq!(plain.listen, "0.0.0.0:5000".parse().unwrap());
-        assert_eq!(plain.target, Some(Rate::from_mbps(9)));
+        assert_eq!(plain.needed_rate, Some(Rate::from_mbps(9)));
         let options = plain.options();
         assert_eq!(options.lifetime, Some(LATENCY));
         assert!(options.ordered && options.priority < FlowOptions::MIDDLE_PRIORITY);
@@ -402,7 +402,7 @@ mod tests {
             name: "cam-2".parse().unwrap(),
             listen: "[::1]:5001".parse().unwrap(),
             latency: Duration::from_millis(150),
-            target: Some(Rate::from_mbps(10)),
+            needed_rate: Some(Rate::from_mbps(10)),
             frames: None,
             objects: AsObjects::Off,
             scheduler: Some("redundant".parse().unwrap()),
@@ -410,7 +410,7 @@ mod tests {
             priority: 0,
         };
         assert_eq!(full, expected);
-        assert_eq!(read("udp://:1,target=auto").unwrap().target, None);
+        assert_eq!(read("udp://:1,target=auto").unwrap().needed_rate, None);
         let frames = read("udp://:1,deadline=80ms,reliability=0.99").unwrap();
         let terms = frames.frames.unwrap();
         assert_eq!(terms.deadline, Duration::from_millis(80));
@@ -418,7 +418,7 @@ mod tests {
         assert_eq!(frames.budget(), terms.deadline);
         // The one for all holds for datagrams.
         assert_eq!(
-            (frames.target, frames.untargeted()),
+            (frames.needed_rate, frames.untargeted()),
             (None, Some("deadline"))
         );
         assert_eq!(frames.scheduler, Some(FRAME_SCHEDULER.parse().unwrap()));
@@ -429,11 +429,14 @@ mod tests {
         assert_eq!(objects.objects_scheduler, Some("sos".parse().unwrap()));
         assert_eq!(objects.options_of_objects().lifetime, Some(LATENCY));
         assert_eq!(
-            (objects.target, objects.untargeted()),
+            (objects.needed_rate, objects.untargeted()),
             (None, Some("objects=on"))
         );
         let either = read("udp://:1,objects=auto,scheduler=edpf").unwrap();
-        assert_eq!((either.target, either.untargeted()), (plain.target, None));
+        assert_eq!(
+            (either.needed_rate, either.untargeted()),
+            (plain.needed_rate, None)
+        );
         let edpf = Some("edpf".parse().unwrap());
         assert_eq!((either.objects, either.scheduler), (AsObjects::Auto, edpf));
         assert_eq!(either.options_of_objects().scheduler, edpf);

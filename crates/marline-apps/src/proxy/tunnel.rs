@@ -1,7 +1,7 @@
 //! What the proxies need of a session: open flows at one end, accept them at the other.
 
 use bytes::Bytes;
-use marline::endpoint::{Blocks, Objects, Session, TargetNews};
+use marline::endpoint::{Blocks, Objects, RateReport, Session};
 use marline::identity::PublicKey;
 use marline_base::Rate;
 use marline_proto::FlowOptions;
@@ -145,13 +145,13 @@ pub trait PacketFlow: Send + Sync + 'static {
 
     /// Says what rate the application needs; `None` to have it measured. Returns whether the
     /// session watches it: most flows do nothing with it.
-    fn set_target(&self, _: Option<Rate>) -> bool {
+    fn set_needed_rate(&self, _: Option<Rate>) -> bool {
         false
     }
 
     /// Waits until the paths carry less than the target, or carry it again; `None` when the flow is
     /// over. May wait for ever where nothing is known of it.
-    fn target_news(&self) -> impl Future<Output = Option<TargetNews>> + Send {
+    fn rate_report(&self) -> impl Future<Output = Option<RateReport>> + Send {
         std::future::pending()
     }
 

@@ -38,7 +38,7 @@ pub(super) fn live_in(
         Some(value) => source.read("latency", value, live_latency)?,
         None => LATENCY,
     };
-    let target = match &raw.target {
+    let needed_rate = match &raw.target {
         Some(value) => source.read("target", value, live_target)?,
         None => None,
     };
@@ -52,7 +52,7 @@ pub(super) fn live_in(
     };
     let defaults = LiveDefaults {
         latency,
-        target,
+        needed_rate,
         deadline,
         reliability,
     };
@@ -66,7 +66,7 @@ pub(super) fn live_in(
         })?;
         entries.push(entry);
     }
-    if let (Some(value), Some(_)) = (&raw.target, target)
+    if let (Some(value), Some(_)) = (&raw.target, needed_rate)
         && entries.iter().all(|entry| entry.untargeted().is_some())
     {
         return Err(

@@ -319,7 +319,7 @@ fn a_target_for_all_holds_for_the_entries_that_have_one() {
     };
     let targets = |words: &[&str]| -> Vec<_> {
         let config = read(words).unwrap();
-        config.live.iter().map(|entry| entry.target).collect()
+        config.live.iter().map(|entry| entry.needed_rate).collect()
     };
     let rate = Some(marline_base::Rate::from_mbps(9));
     let (plain, frames) = ("udp://:5000", "udp://:5002,name=b,deadline=80ms");
@@ -339,7 +339,7 @@ fn a_target_for_all_holds_for_the_entries_that_have_one() {
     }
     // The default, said aloud.
     let auto = ["--server", "S", "--target", "auto", "--live", frames];
-    assert_eq!(client(&auto, None).unwrap().live[0].target, None);
+    assert_eq!(client(&auto, None).unwrap().live[0].needed_rate, None);
 }
 
 #[test]

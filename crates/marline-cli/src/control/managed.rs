@@ -44,6 +44,6 @@ impl<M: Manage> Manage for Managed<M> {
         live: Option<&str>,
         target: Option<Rate>,
     ) -> Result<(), Problem> {
-        self.board.set_target(live, target)
+        self.board.set_needed_rate(live, target)
     }
 }

@@ -296,7 +296,7 @@ impl Hedge {
             self.revised = now;
             self.ahead = false;
         }
-        self.target.observe(now, plan.target_rate(), plan.unsent());
+        self.target.observe(now, plan.needed_rate(), plan.unsent());
         let paths = plan.paths();
         // A clock that not all paths have told cannot be compared.
         let told = paths.iter().all(|p| p.forecast.is_some());

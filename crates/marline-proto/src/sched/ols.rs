@@ -177,7 +177,7 @@ impl Ols {
 impl Scheduler for Ols {
     fn plan(&mut self, plan: &mut Plan<'_>) {
         self.target
-            .observe(plan.now(), plan.target_rate(), plan.unsent());
+            .observe(plan.now(), plan.needed_rate(), plan.unsent());
         while let Some(len) = plan.next_len() {
             // Algorithm 1, lines 1 to 3.
             if !plan.paths().iter().any(PathView::has_room) {

@@ -30,7 +30,7 @@ pub trait SymbolSource {
         None
     }
     /// Rate that the application said it needs, if it did.
-    fn target_rate(&self) -> Option<Rate> {
+    fn needed_rate(&self) -> Option<Rate> {
         None
     }
     /// Cuts the next symbol and queues it for the path at `index`.
@@ -160,8 +160,8 @@ impl<'a> Plan<'a> {
     }
 
     /// Rate that the application said it needs; `None` if it did not.
-    pub fn target_rate(&self) -> Option<Rate> {
-        self.source.target_rate()
+    pub fn needed_rate(&self) -> Option<Rate> {
+        self.source.needed_rate()
     }
 
     /// Bytes that may be outstanding, the oldest unacknowledged one first, by the peer's credit:

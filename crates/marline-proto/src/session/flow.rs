@@ -40,7 +40,7 @@ pub(super) struct Flow {
     /// What the scheduler was made from.
     pub(super) choice: Choice,
     /// Rate that the application needs, if it said so.
-    pub(super) target_rate: Option<Rate>,
+    pub(super) needed_rate: Option<Rate>,
     pub(super) send: SendHalf,
     pub(super) recv: RecvHalf,
     /// The code of what is sent, if the scheduler codes and the peer decodes.
@@ -134,7 +134,7 @@ impl Flow {
             returned: &mut self.returned,
             credit,
             spent: 0,
-            target_rate: self.target_rate,
+            needed_rate: self.needed_rate,
         };
         let mut plan = Plan::new(now, views, &mut source).among(common);
         self.scheduler.plan(&mut plan);
@@ -293,7 +293,7 @@ struct Backlog<'a> {
     returned: &'a mut VecDeque<Symbol>,
     credit: u64,
     spent: u64,
-    target_rate: Option<Rate>,
+    needed_rate: Option<Rate>,
 }
 
 impl SymbolSource for Backlog<'_> {
@@ -336,8 +336,8 @@ impl SymbolSource for Backlog<'_> {
         Some(symbol)
     }
 
-    fn target_rate(&self) -> Option<Rate> {
-        self.target_rate
+    fn needed_rate(&self) -> Option<Rate> {
+        self.needed_rate
     }
 
     fn send_window(&self) -> u64 {

@@ -111,7 +111,7 @@ impl Session {
             target: spec.target,
             scheduler: scheduler.make(),
             choice: scheduler,
-            target_rate: None,
+            needed_rate: None,
             send,
             recv,
             coder: None,
@@ -250,7 +250,7 @@ impl Session {
         flow.counters.written_bytes += len as u64;
         self.memory.account(flow);
         self.activate(id);
-        self.watch_target(now, id, now);
+        self.watch_rate(now, id, now);
         Ok(len)
     }
 
@@ -310,7 +310,7 @@ impl Session {
                 flow.unacked_since.get_or_insert(now);
                 self.memory.account(flow);
                 self.activate(id);
-                self.watch_target(now, id, since);
+                self.watch_rate(now, id, since);
                 self.retime(id);
                 Ok(sequence)
             }

@@ -248,7 +248,7 @@ impl Session {
             self.notify_writable(id);
         }
         self.relieve(now);
-        self.look_at_targets(now);
+        self.look_at_rates(now);
         self.replan |= self.scheduler_wakes().is_some_and(|at| at <= now);
     }
 

@@ -9,7 +9,7 @@
 //!
 //! Where nobody says what rate is needed, the rate at which messages with a lifetime are written is
 //! taken, because nothing holds back such a writer. The report is
-//! [`Event::BelowTarget`](crate::Event::BelowTarget), with the rate that the flow got meanwhile.
+//! [`Event::BelowNeededRate`](crate::Event::BelowNeededRate), with the rate that the flow got meanwhile.
 
 use marline_base::{Duration, Instant, Rate};
 

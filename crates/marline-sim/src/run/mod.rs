@@ -192,8 +192,8 @@ impl Simulation<'_> {
                 | Event::FlowStopped(flow, _)
                 | Event::UnitSettled { flow, .. }
                 | Event::FlowClosed(flow) => flow,
-                Event::BelowTarget { .. }
-                | Event::MeetsTarget { .. }
+                Event::BelowNeededRate { .. }
+                | Event::MeetsNeededRate { .. }
                 | Event::PathChanged { .. }
                 | Event::PathAbandoned(_)
                 | Event::Closed(_) => continue,

@@ -128,7 +128,7 @@ fn a_stream_over_a_long_link_begins_within_its_budget() {
 fn ten_megabits_with_target(lab: &mut Lab) {
     let flow = ten_megabits(lab, "min-rtt");
     let session = lab.world.session(End::Client);
-    session.set_target_rate(flow, Some(marline_sim::Rate::from_mbps(10)));
+    session.set_needed_rate(flow, Some(marline_sim::Rate::from_mbps(10)));
 }
 
 const NEAR: &str = "rate=12mbit,delay=10ms,queue=100p";

@@ -61,7 +61,7 @@ impl Flow {
         let start = lab.now();
         let flow = lab.open(End::Client, options, Outbox::messages(start, plan));
         if target.is_some() {
-            lab.world.session(End::Client).set_target_rate(flow, target);
+            lab.world.session(End::Client).set_needed_rate(flow, target);
         }
         Self { lab, start }
     }
@@ -90,9 +90,9 @@ impl Flow {
 fn assert_told(told: &[(Duration, Event)], mbps: std::ops::Range<f64>, context: &str) {
     let context = format!("{context}: {told:?}");
     let [
-        (below, Event::BelowTarget { capacity, .. }),
+        (below, Event::BelowNeededRate { capacity, .. }),
         ..,
-        (met, Event::MeetsTarget { .. }),
+        (met, Event::MeetsNeededRate { .. }),
     ] = told
     else {
         panic!("{context}");

@@ -46,7 +46,7 @@ pub use info::{PathInfo, SessionInfo, SessionState};
 #[doc(hidden)]
 pub use not_taken::not_taken;
 pub use objects::{Object, Objects};
-pub use packets::{Packets, TargetNews};
+pub use packets::{Packets, RateReport};
 pub use server::{BindError, Server, ServerOptions};
 pub use session::{Accepted, Session};
 pub use shared::Closed;

@@ -18,7 +18,7 @@ use super::shared::Shared;
 
 /// Whether the paths carry the rate that an application needs, as it said or as it writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum TargetNews {
+pub enum RateReport {
     /// They do not: the application had better write less, or what it writes will be late.
     Below {
         /// What the flow got lately, in bytes of the application.
@@ -76,14 +76,14 @@ impl Packets {
     }
 
     /// Says what rate the application needs, an encoder's bit rate for example: schedulers spend
-    /// only what is left over on redundancy, and [`target_news`](Self::target_news) reports when
+    /// only what is left over on redundancy, and [`rate_report`](Self::rate_report) reports when
     /// the paths carry less. It may change at any time. `None`, as at the beginning, has it
     /// measured; there are reported then, too, if the flow has a lifetime and no [bounded
     /// queue](Self::set_queue), so that what is written is what is needed.
-    pub fn set_target(&self, target: Option<Rate>) {
+    pub fn set_needed_rate(&self, target: Option<Rate>) {
         let mut state = self.shared.lock();
         state.forget_news(self.flow);
-        state.session.set_target_rate(self.flow, target);
+        state.session.set_needed_rate(self.flow, target);
         state.wake_driver();
     }
 
@@ -108,13 +108,13 @@ impl Packets {
     /// Waits until the paths carry less than the target, or carry it again; of several changes
     /// since the last call only the latest is reported. `None` when the flow is over. One task may
     /// wait at a time.
-    pub async fn target_news(&self) -> Option<TargetNews> {
+    pub async fn rate_report(&self) -> Option<RateReport> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
             if state.closed.is_some() || state.session.flow_info(self.flow).is_none() {
                 return Poll::Ready(None);
             }
-            match state.target_news(self.flow, cx) {
+            match state.rate_report(self.flow, cx) {
                 Some(news) => Poll::Ready(Some(news)),
                 None => Poll::Pending,
             }

@@ -11,7 +11,7 @@ use marline_proto::wire::{FlowId, PathId, close_code};
 use marline_proto::{CloseReason, Event, Session as Machine};
 
 use super::clock::Clock;
-use super::packets::TargetNews;
+use super::packets::RateReport;
 use super::units::Settled;
 use crate::carrier::CarrierKind;
 
@@ -32,7 +32,7 @@ struct Waiting {
     write: Option<Waker>,
     target: Option<Waker>,
     /// The latest of its kind that no task has taken.
-    news: Option<TargetNews>,
+    news: Option<RateReport>,
     settle: Option<Waker>,
 }
 
@@ -150,7 +150,7 @@ impl State {
     }
 
     /// Takes the latest report on a flow's target rate, or has the task woken when there is one.
-    pub(super) fn target_news(&mut self, flow: FlowId, cx: &Context<'_>) -> Option<TargetNews> {
+    pub(super) fn rate_report(&mut self, flow: FlowId, cx: &Context<'_>) -> Option<RateReport> {
         let waiting = self.flows.entry(flow).or_default();
         let news = waiting.news.take();
         if news.is_none() {
@@ -166,7 +166,7 @@ impl State {
         }
     }
 
-    fn on_target(&mut self, flow: FlowId, news: TargetNews) {
+    fn on_target(&mut self, flow: FlowId, news: RateReport) {
         let waiting = self.flows.entry(flow).or_default();
         waiting.news = Some(news);
         if let Some(waker) = waiting.target.take() {
@@ -327,10 +327,10 @@ impl State {
                 }
                 self.wake_others();
             }
-            Event::BelowTarget { flow, capacity } => {
-                self.on_target(flow, TargetNews::Below { capacity });
+            Event::BelowNeededRate { flow, capacity } => {
+                self.on_target(flow, RateReport::Below { capacity });
             }
-            Event::MeetsTarget { flow } => self.on_target(flow, TargetNews::Met),
+            Event::MeetsNeededRate { flow } => self.on_target(flow, RateReport::Met),
             Event::PathChanged {
                 path,
                 state,

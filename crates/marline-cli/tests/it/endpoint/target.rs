@@ -1,6 +1,6 @@
 //! Rates that an application says it needs.
 
-use marline::endpoint::TargetNews;
+use marline::endpoint::RateReport;
 use marline_base::Rate;
 use marline_lab::emulate::Direction;
 use tokio::time::sleep;
@@ -13,7 +13,7 @@ const WIDE: &str = "rate=100mbit,delay=5ms,queue=100ms";
 const NEEDED: Rate = Rate::from_mbps(2);
 
 /// Writes a little more than is needed until there is news of it.
-async fn news(flow: &Packets) -> Option<TargetNews> {
+async fn news(flow: &Packets) -> Option<RateReport> {
     let write = async {
         loop {
             flow.send(Bytes::from_static(&[0; 1_316])).await.unwrap();
@@ -22,7 +22,7 @@ async fn news(flow: &Packets) -> Option<TargetNews> {
     };
     soon(async {
         tokio::select! {
-            news = flow.target_news() => news,
+            news = flow.rate_report() => news,
             () = write => unreachable!("it writes for ever"),
         }
     })
@@ -43,8 +43,8 @@ async fn an_application_learns_that_the_paths_carry_less_than_it_needs_and_that_
     }
     // Without a lifetime nobody measures what it needs: there is news because it says so, or there is none.
     let flow: Packets = client.open_packets(target()).await.unwrap();
-    flow.set_target(Some(NEEDED));
-    let Some(TargetNews::Below { capacity }) = news(&flow).await else {
+    flow.set_needed_rate(Some(NEEDED));
+    let Some(RateReport::Below { capacity }) = news(&flow).await else {
         panic!("the links carry half of it");
     };
     assert!(capacity < NEEDED, "{capacity}");
@@ -53,7 +53,7 @@ async fn an_application_learns_that_the_paths_carry_less_than_it_needs_and_that_
         link.reconfigure(Direction::Up, wide).unwrap();
     }
     // It may hear of other rates before.
-    while news(&flow).await != Some(TargetNews::Met) {}
+    while news(&flow).await != Some(RateReport::Met) {}
     client.stop("the test is over").await;
-    assert_eq!(soon(flow.target_news()).await, None);
+    assert_eq!(soon(flow.rate_report()).await, None);
 }

@@ -254,7 +254,7 @@ impl Lab {
                 state,
                 reason,
             } => self.states.push((now, end, path, state, reason)),
-            Event::BelowTarget { .. } | Event::MeetsTarget { .. } => {
+            Event::BelowNeededRate { .. } | Event::MeetsNeededRate { .. } => {
                 self.targets.push((now, event));
             }
             Event::Closed(reason) => {

@@ -11,7 +11,7 @@ use crate::wire::FlowId;
 impl Session {
     /// Tells the session the rate that a flow's application needs, such as an encoder's bit rate:
     /// schedulers that add redundancy spend only what is left over, and
-    /// [`Event::BelowTarget`] and [`Event::MeetsTarget`] tell whether the paths carry it. It may
+    /// [`Event::BelowNeededRate`] and [`Event::MeetsNeededRate`] tell whether the paths carry it. It may
     /// change at any time; then it counts as met until the contrary is seen. Does nothing if there
     /// is no such flow.
     ///
@@ -19,11 +19,11 @@ impl Session {
     /// [a bounded queue](crate::FlowOptions::queue), whose writer is not held back, the events tell
     /// whether the paths carry what is written, once that was seen for two seconds. Of other flows
     /// nothing is told then.
-    pub fn set_target_rate(&mut self, id: FlowId, rate: Option<Rate>) {
+    pub fn set_needed_rate(&mut self, id: FlowId, rate: Option<Rate>) {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
-        flow.target_rate = rate;
+        flow.needed_rate = rate;
         self.rest = None;
         self.replan = true;
         self.rewatch(id);
@@ -35,7 +35,7 @@ impl Session {
         let Some(flow) = self.flows.get(&id) else {
             return;
         };
-        let given = flow.target_rate.filter(|rate| *rate > Rate::ZERO);
+        let given = flow.needed_rate.filter(|rate| *rate > Rate::ZERO);
         if given.is_some() || flow.is_live() {
             self.watches
                 .insert(id, Watch::new(given, flow.never_left()));
@@ -53,7 +53,7 @@ impl Session {
     }
 
     /// The flow was written: something that has waited `since` an earlier time.
-    pub(super) fn watch_target(&mut self, now: Instant, id: FlowId, since: Instant) {
+    pub(super) fn watch_rate(&mut self, now: Instant, id: FlowId, since: Instant) {
         if let Some(watch) = self.watches.get_mut(&id)
             && watch.next.is_none()
             && let Some(flow) = self.flows.get(&id)
@@ -69,7 +69,7 @@ impl Session {
         self.looks.first().map(|(at, _)| *at)
     }
 
-    pub(super) fn look_at_targets(&mut self, now: Instant) {
+    pub(super) fn look_at_rates(&mut self, now: Instant) {
         if self.next_look().is_none_or(|at| at > now) {
             return;
         }
@@ -93,9 +93,10 @@ impl Session {
             match news {
                 Some(Some(capacity)) => {
                     let flow = id;
-                    self.events.push_back(Event::BelowTarget { flow, capacity });
+                    self.events
+                        .push_back(Event::BelowNeededRate { flow, capacity });
                 }
-                Some(None) => self.events.push_back(Event::MeetsTarget { flow: id }),
+                Some(None) => self.events.push_back(Event::MeetsNeededRate { flow: id }),
                 None => {}
             }
         }
