@@ -3,7 +3,7 @@
 
 use super::signals::{Signal, Signals};
 use super::{CliError, descriptors};
-use crate::config::{CommonConfig, Raw, Source};
+use crate::config::{CommonConfig, Listens, Source};
 use crate::control::{self, ControlSocket, Manage};
 use crate::metrics::{self, Names};
 use marline_apps::proxy::Tasks;
@@ -30,7 +30,7 @@ pub(super) struct Service {
 }
 
 /// An address that `source` asks for and the system refuses.
-pub(super) fn unbound<R: Raw>(source: &Source<R>, refused: &ListenError) -> CliError {
+pub(super) fn unbound<R: Listens>(source: &Source<R>, refused: &ListenError) -> CliError {
     let ListenError {
         key,
         address,
@@ -58,7 +58,7 @@ pub(super) fn unbound<R: Raw>(source: &Source<R>, refused: &ListenError) -> CliE
 
 impl Service {
     /// Binds what `config` asks for, which was read from `source`.
-    pub(super) async fn bind<R: Raw>(
+    pub(super) async fn bind<R: Listens>(
         source: &Source<R>,
         config: &CommonConfig,
     ) -> Result<Self, CliError> {

@@ -3,13 +3,15 @@
 use super::Advertised;
 use super::error::{ConfigError, Placed as _};
 use super::folders::{NO_CONFIGURATION, NO_STATE, default_identity, default_state};
+use super::keys::Raw;
 use super::listening::{SERVER, apart};
 use super::live_entries::{live_in, live_out};
 use super::names::Schedulers;
 use super::raw::{RawClient, RawServer};
 use super::socks::socks;
-use super::source::{Raw, Source, Written};
+use super::source::Source;
 use super::tun::{switch, tun_in, tun_out};
+use super::written::Written;
 use crate::control;
 use crate::control::status::Role;
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};

@@ -1,7 +1,7 @@
 //! A configuration file: TOML, and what is wrong with it, with the line, the key and the hint.
 
 use super::error::{ConfigError, Place, Placed as _};
-use super::source::{Raw, keys};
+use super::keys::{Raw, keys};
 use marline_base::text::Problem;
 use marline_base::text::suggest;
 use std::ops::Range;

@@ -2,9 +2,11 @@
 //! by where it stands.
 
 use super::error::{ConfigError, Place, Placed as _};
+use super::keys::Raw;
 use super::raw::{RawClient, RawServer};
-use super::source::{Raw, Source, Written};
+use super::source::Source;
 use super::tun;
+use super::written::Written;
 use marline::identity::DEFAULT_PORT;
 use marline_apps::live;
 use marline_apps::proxy::Forward;
@@ -20,6 +22,24 @@ pub(super) const SERVER: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), DEFAULT_PORT),
     SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), DEFAULT_PORT),
 ];
+
+/// A raw configuration that says where the program listens.
+pub trait Listens: Raw {
+    /// As far as that can be read.
+    fn listening(&self) -> Vec<Listening<'_>>;
+}
+
+impl Listens for RawClient {
+    fn listening(&self) -> Vec<Listening<'_>> {
+        of_client(self)
+    }
+}
+
+impl Listens for RawServer {
+    fn listening(&self) -> Vec<Listening<'_>> {
+        of_server(self)
+    }
+}
 
 /// An address that one value asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +102,7 @@ fn tcp(text: &str) -> Result<(Protocol, SocketAddr), Problem> {
     Ok((Protocol::Tcp, listen_address(text)?))
 }
 
-pub(super) fn of_client(raw: &RawClient) -> Vec<Listening<'_>> {
+fn of_client(raw: &RawClient) -> Vec<Listening<'_>> {
     let socks = match &raw.socks {
         None => Some(Listening::new("socks", Protocol::Tcp, SOCKS)),
         Some(value) => Listening::written("socks", value, tcp),
@@ -110,7 +130,7 @@ pub(super) fn of_client(raw: &RawClient) -> Vec<Listening<'_>> {
     all.flatten().collect()
 }
 
-pub(super) fn of_server(raw: &RawServer) -> Vec<Listening<'_>> {
+fn of_server(raw: &RawServer) -> Vec<Listening<'_>> {
     let mut all: Vec<Listening<'_>> = Vec::new();
     if raw.listen.is_empty() {
         all.extend(SERVER.map(|address| Listening::new("listen", Protocol::Udp, address)));
@@ -141,7 +161,7 @@ pub(super) fn of_server(raw: &RawServer) -> Vec<Listening<'_>> {
 }
 
 /// Refuses a port that two values ask for.
-pub(super) fn apart<R: Raw>(source: &Source<R>) -> Result<(), ConfigError> {
+pub(super) fn apart<R: Listens>(source: &Source<R>) -> Result<(), ConfigError> {
     let all = source.raw.listening();
     for (index, one) in all.iter().enumerate() {
         let Some(other) = all[..index].iter().find(|other| other.excludes(one)) else {
@@ -163,7 +183,7 @@ pub(super) fn apart<R: Raw>(source: &Source<R>) -> Result<(), ConfigError> {
     Ok(())
 }
 
-impl<R: Raw> Source<R> {
+impl<R: Listens> Source<R> {
     /// Where `key` asks for listening at `address`; a default is shown as if it were a flag.
     pub fn place_of(&self, key: &str, address: SocketAddr) -> Place {
         let all = self.raw.listening();

@@ -6,6 +6,7 @@ mod checked;
 mod error;
 mod file;
 mod folders;
+mod keys;
 mod listening;
 mod live_entries;
 mod names;
@@ -16,13 +17,16 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod tun;
+mod written;
 
 pub use advertise::Advertised;
 pub use checked::{ClientConfig, CommonConfig, ServerConfig};
 pub use error::{ConfigError, Place};
 pub use folders::default_identity;
-pub use listening::Listening;
+pub use keys::Raw;
+pub use listening::{Listening, Listens};
 pub use names::Schedulers;
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, changed_keys, path_changes};
-pub use source::{Entry, Raw, Source, Written};
+pub use source::Source;
+pub use written::{Entry, Written};

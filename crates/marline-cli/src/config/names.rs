@@ -1,7 +1,9 @@
 //! Schedulers by name.
 
 use super::ConfigError;
-use super::source::{Raw, Source, Written};
+use super::keys::Raw;
+use super::source::Source;
+use super::written::Written;
 use marline_apps::options::{AUTO, scheduler};
 use marline_base::text::Problem;
 use marline_proto::sched::Choice;

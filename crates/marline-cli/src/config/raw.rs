@@ -6,8 +6,8 @@
     reason = "comments here are the flags' help, where brackets mean that a part may be left out"
 )]
 
-use super::listening::{self, Listening};
-use super::source::{Entry, Raw, Written, keys};
+use super::keys::{Raw, keys};
+use super::written::{Entry, Written};
 use serde::{Deserialize, Serialize};
 
 /// Configuration of `marline client` as it was written.
@@ -279,10 +279,6 @@ impl Raw for RawClient {
         }
     }
 
-    fn listening(&self) -> Vec<Listening<'_>> {
-        listening::of_client(self)
-    }
-
     fn other() -> (&'static str, Vec<String>) {
         (RawServer::SUBCOMMAND, keys::<RawServer>())
     }
@@ -318,10 +314,6 @@ impl Raw for RawServer {
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
         }
-    }
-
-    fn listening(&self) -> Vec<Listening<'_>> {
-        listening::of_server(self)
     }
 
     fn other() -> (&'static str, Vec<String>) {

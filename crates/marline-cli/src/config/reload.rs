@@ -68,7 +68,7 @@ pub fn changed_keys<R: Raw>(old: &R, new: &R) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::source::keys;
+    use crate::config::keys::keys;
     use crate::config::{Entry, RawClient, RawServer, Written};
     use proptest::prelude::*;
 

@@ -2,7 +2,9 @@
 
 use super::error::Placed as _;
 use super::folders::{NO_STATE, default_state};
-use super::source::{Raw, Source, Written};
+use super::keys::Raw;
+use super::source::Source;
+use super::written::Written;
 use super::{ConfigError, RawClient, RawServer, Schedulers};
 use ipnet::IpNet;
 use marline::Path;

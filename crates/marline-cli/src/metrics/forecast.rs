@@ -1,6 +1,6 @@
 //! What is expected of paths, and how often that was right.
 
-use super::text::FloatGauge;
+use super::gauge::FloatGauge;
 use crate::control::forecast::{CalibrationStatus, ForecastStatus};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

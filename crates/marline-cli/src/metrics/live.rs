@@ -1,6 +1,6 @@
 //! Metrics of live entries.
 
-use super::text::{FloatGauge, RECEIVE, SEND, gauge};
+use super::gauge::{FloatGauge, RECEIVE, SEND, gauge};
 use marline_apps::live::status::LiveStatus;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

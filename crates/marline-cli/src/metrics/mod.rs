@@ -1,6 +1,7 @@
 //! Metrics in Prometheus' text format over HTTP, from the same snapshot as `marline status`.
 
 mod forecast;
+mod gauge;
 mod http;
 mod live;
 mod names;

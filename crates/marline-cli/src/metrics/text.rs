@@ -2,6 +2,7 @@
 //! and states, never addresses or names.
 
 use super::forecast::Forecasts;
+use super::gauge::{FloatGauge, RECEIVE, SEND, gauge};
 use super::live::Live;
 use crate::control::Status;
 use crate::control::status::{FlowStatus, PathStatus, SessionStatus};
@@ -12,12 +13,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
-use std::sync::atomic::AtomicU64;
 
 /// Media type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-pub(super) type FloatGauge = Gauge<f64, AtomicU64>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfSession {
@@ -79,9 +77,6 @@ struct OfFlowUnits {
     flow: u64,
     what: &'static str,
 }
-
-pub(super) const SEND: &str = "send";
-pub(super) const RECEIVE: &str = "receive";
 
 /// Every metric. Built again for each scrape, so that what has ended is not reported for ever.
 #[derive(Default)]
@@ -440,10 +435,6 @@ impl Metrics {
         self.live.register(&mut all);
         all
     }
-}
-
-pub(super) fn gauge(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

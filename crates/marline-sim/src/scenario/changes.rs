@@ -2,10 +2,11 @@
 
 use marline_base::Instant;
 
+use super::around::Around;
 use super::links::Keys;
 use super::plan::{Change, Setting};
 use super::reader::Reader;
-use super::sessions::{Around, link};
+use super::sessions::link;
 
 const DARK: &[(&str, [bool; 2])] = &[
     ("yes", [true, true]),

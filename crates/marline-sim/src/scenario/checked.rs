@@ -3,12 +3,12 @@
 use marline_base::Duration;
 use marline_proto::wire::FlowKind;
 
+use super::around::Around;
 use super::cells::Axis;
 use super::draw;
 use super::links::ReadFile;
 use super::plan::{Scenario, SessionPlan};
 use super::reader::{LONGEST, Reader};
-use super::sessions::Around;
 use super::tree::Node;
 use super::{
     block_model, changes, cross, expect, handovers, links, model, object_model, page_model,

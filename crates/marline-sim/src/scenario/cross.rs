@@ -2,11 +2,12 @@
 
 use marline_base::{Instant, Rate};
 
+use super::around::Around;
 use super::links::is_name;
 use super::loads::tcp_congestion;
 use super::plan::{CrossPlan, CrossSource};
 use super::reader::Reader;
-use super::sessions::{Around, link};
+use super::sessions::link;
 use super::workloads::{ENDS, active};
 use crate::End;
 

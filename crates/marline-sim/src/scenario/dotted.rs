@@ -1,19 +1,9 @@
 //! Dotted keys, as `--set`, `--vary` and `[vary]` write them: `links.b.delay`,
 //! `workloads.live.rate`, `changes.1.at`.
 
+use super::called::{called, names_of};
 use super::mistake::nearest;
-use super::reader::called;
 use super::tree::{Node, Table, Value};
-
-/// Keys that say what an item of this list is called, the first that it has; without any, items
-/// are called by their number from 1.
-pub(super) fn names_of(list: &str) -> &'static [&'static str] {
-    match list {
-        "paths" => &["link"],
-        "sessions" | "workloads" | "cross" => &["name", "kind"],
-        _ => &[],
-    }
-}
 
 /// Tables that a dotted key may bring into being; any other is a slip of the pen.
 const MAY_BE_NEW: &[&str] = &["up", "down", "settings", "set", "block"];

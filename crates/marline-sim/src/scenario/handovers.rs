@@ -2,10 +2,11 @@
 
 use marline_base::Duration;
 
+use super::around::Around;
 use super::links::Keys;
 use super::plan::{CellPlan, Change, HandoverPlan, Setting};
 use super::reader::{LONGEST, Reader};
-use super::sessions::{Around, link};
+use super::sessions::link;
 
 /// The mean time between two handovers is at least this long, which bounds their number.
 const SHORTEST: Duration = Duration::from_millis(100);

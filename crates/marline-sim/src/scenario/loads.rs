@@ -5,12 +5,13 @@ use marline_base::text::{Problem, units};
 use marline_proto::congestion::Congestion;
 use marline_proto::wire::FlowKind;
 
-use super::links::{A_FILE, ReadFile};
+use super::links::ReadFile;
 use super::plan::{Load, SizeLaw};
 use super::reader::Reader;
+use super::recorded::recorded;
 use super::web;
 use crate::End;
-use crate::traces::{FrameTrace, OffloadTrace, TraceError};
+use crate::traces::{FrameTrace, OffloadTrace};
 
 /// A kind of workload, for lists and defaults.
 #[derive(Clone, Copy, Debug)]
@@ -154,24 +155,6 @@ fn video(reader: &Reader<'_>, files: &ReadFile<'_>) -> Option<Load> {
         period: trace.period(),
         playout: playout?,
     })
-}
-
-/// What the file named by `key` holds.
-pub(super) fn recorded<T>(
-    reader: &Reader<'_>,
-    key: &'static str,
-    files: &ReadFile<'_>,
-    parse: impl Fn(&str, &str) -> Result<T, TraceError>,
-) -> Option<T> {
-    let name = reader.text(key)?;
-    let read = files(&name).map_err(|why| format!("{name}: {why}"));
-    match read.and_then(|text| parse(&name, &text).map_err(|error| error.to_string())) {
-        Ok(found) => Some(found),
-        Err(why) => {
-            reader.wrong(key, reader.get(key)?, why, A_FILE);
-            None
-        }
-    }
 }
 
 fn offload(reader: &Reader<'_>, files: &ReadFile<'_>) -> Option<Load> {

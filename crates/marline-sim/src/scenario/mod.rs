@@ -4,8 +4,10 @@
 //! A [`Scenario`] is checked: every name resolves, every number lies in its range. One run of it is
 //! a scheduler and a seed.
 
+mod around;
 mod beside;
 mod block_model;
+mod called;
 mod cells;
 mod changes;
 mod checked;
@@ -24,6 +26,7 @@ mod object_model;
 mod page_model;
 mod plan;
 mod reader;
+mod recorded;
 mod schedulers;
 mod sessions;
 mod tree;

@@ -4,10 +4,10 @@ use marline_base::Duration;
 
 use super::beside::{self, refuse_beside};
 use super::links::{ReadFile, Written};
-use super::loads::recorded;
 use super::mistake::nearest;
 use super::object_model::served;
 use super::reader::Reader;
+use super::recorded::recorded;
 use crate::model::sos::page::{Experiment, Variant};
 use crate::traces::{Page, Pages};
 

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use marline_base::text::units;
 use marline_base::{Duration, Instant, Rate};
 
-use super::dotted::names_of;
+use super::called::{called, names_of};
 use super::mistake::{Mistake, Place, Sink, nearest};
 use super::tree::{Node, Table, Value};
 
@@ -297,11 +297,6 @@ impl<'a> Reader<'a> {
         self.wrong(key, node, format!("{} is out of range", show(value)), mend);
         None
     }
-}
-
-/// The first of the keys `names` that the table has a text for.
-pub(super) fn called(table: &Table, names: &[&str]) -> Option<String> {
-    names.iter().find_map(|name| table.get(name)?.scalar())
 }
 
 pub(super) const A_SIZE: &str =

@@ -4,6 +4,8 @@ use marline_proto::sched::Choice;
 use marline_proto::sched::registry;
 use marline_proto::wire::FlowKind;
 
+use super::reader::Reader;
+
 /// Stands for every scheduler that serves all flows of the scenario.
 pub(super) const ALL: &str = "all";
 
@@ -17,6 +19,18 @@ pub(super) fn check(text: &str) -> Result<String, (String, String)> {
     choice
         .map(|choice| choice.to_string())
         .map_err(|error| (error.message(), error.hint()))
+}
+
+/// The key `scheduler`.
+pub(super) fn read(reader: &Reader<'_>) -> Option<String> {
+    let name = reader.text("scheduler")?;
+    match check(&name) {
+        Ok(name) => Some(name),
+        Err((message, mend)) => {
+            reader.wrong("scheduler", reader.get("scheduler")?, message, mend);
+            None
+        }
+    }
 }
 
 /// Does the scheduler, which exists, serve flows of this kind?

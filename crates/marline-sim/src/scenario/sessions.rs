@@ -5,7 +5,8 @@ use marline_base::text::Problem;
 use marline_base::{Duration, Instant};
 use marline_proto::Config;
 
-use super::links::{ReadFile, Written, is_name};
+use super::around::Around;
+use super::links::is_name;
 use super::mistake::nearest;
 use super::plan::{PathPlan, SessionPlan};
 use super::reader::Reader;
@@ -17,23 +18,6 @@ const ONLY: &str = "main";
 const MOST_REPAIRS: f64 = 4.0;
 /// Paths of one session.
 const MOST_PATHS: usize = 16;
-
-/// What readers of sessions know of the rest.
-pub(super) struct Around<'a> {
-    pub(super) links: &'a [Written],
-    pub(super) duration: Duration,
-    /// The duration was asked for on the command line: what the file has after it does not happen,
-    /// and is no mistake.
-    pub(super) cut: bool,
-    pub(super) files: &'a ReadFile<'a>,
-}
-
-impl Around<'_> {
-    /// Is it a mistake that this is to happen at `at`, because the run is over by then?
-    pub(super) fn never(&self, at: Instant) -> bool {
-        !self.cut && at >= Instant::ZERO + self.duration
-    }
-}
 
 /// Reads the sessions; the caller finishes `top`.
 pub(super) fn read(top: &Reader<'_>, around: &Around<'_>) -> Vec<SessionPlan> {
@@ -76,7 +60,7 @@ pub(super) fn read(top: &Reader<'_>, around: &Around<'_>) -> Vec<SessionPlan> {
             );
         }
         let config = config(one, &shared);
-        let scheduler = scheduler(one);
+        let scheduler = schedulers::read(one);
         sessions.extend(session(one, around, name, config, scheduler));
         one.finish();
     }
@@ -99,18 +83,6 @@ fn session(
         workloads: workloads?,
         scheduler,
     })
-}
-
-/// The key `scheduler`.
-pub(super) fn scheduler(reader: &Reader<'_>) -> Option<String> {
-    let name = reader.text("scheduler")?;
-    match schedulers::check(&name) {
-        Ok(name) => Some(name),
-        Err((message, mend)) => {
-            reader.wrong("scheduler", reader.get("scheduler")?, message, mend);
-            None
-        }
-    }
 }
 
 fn config(reader: &Reader<'_>, default: &Config) -> Config {

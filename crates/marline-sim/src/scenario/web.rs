@@ -3,10 +3,10 @@
 use marline_base::Duration;
 
 use super::links::ReadFile;
-use super::loads::recorded;
 use super::mistake::nearest;
 use super::plan::{Load, WebObject};
 use super::reader::Reader;
+use super::recorded::recorded;
 use crate::traces::Pages;
 
 /// Objects of one page.

@@ -3,11 +3,12 @@
 use marline_base::Instant;
 use marline_proto::wire::FlowKind;
 
+use super::around::Around;
 use super::links::is_name;
 use super::loads;
 use super::plan::{FlowPlan, Load, WorkloadPlan};
 use super::reader::Reader;
-use super::sessions::{Around, scheduler};
+use super::schedulers;
 use crate::End;
 
 /// Ends by name.
@@ -145,6 +146,6 @@ fn flow(reader: &Reader<'_>, default: FlowKind) -> FlowPlan {
         priority: reader.whole("priority", 0..=7).unwrap_or(3) as u8,
         lifetime,
         queue,
-        scheduler: scheduler(reader),
+        scheduler: schedulers::read(reader),
     }
 }

@@ -10,8 +10,9 @@ use marline_proto::flow::{BlockTerms, SendError};
 use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowId;
 
+use super::report::Settled;
 use super::shared::Shared;
-use super::units::{Incoming, Settled, Units};
+use super::units::{Incoming, Units};
 
 /// Blocks over all paths of a session: each is delivered whole, as soon as enough of it is there,
 /// and worth something only by its deadline.

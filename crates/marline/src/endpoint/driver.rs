@@ -16,7 +16,7 @@ use tokio::time::Sleep;
 
 use super::clock::Clock;
 use super::session::Session;
-use super::shared::{Shared, State};
+use super::shared::{Command, Shared, State};
 use crate::carrier::{Carrier, CarrierEnd, SESSION_OVER, SendError};
 
 /// Datagrams taken from one carrier, and sent in all, before the other side has its turn.
@@ -29,15 +29,6 @@ const SLICE: Duration = Duration::from_micros(250);
 const MOMENT: Duration = Duration::from_millis(20);
 /// Longest wait, after that, for the carriers to inform the peer.
 const FAREWELL: Duration = Duration::from_millis(500);
-
-/// What a [`Session`] asks of the driver.
-#[derive(Debug)]
-pub(super) enum Command {
-    /// The session has the path already; here is its carrier.
-    Attach(PathId, Box<dyn Carrier>),
-    /// The session has removed the path.
-    Detach(PathId),
-}
 
 #[derive(Debug)]
 struct Attached {

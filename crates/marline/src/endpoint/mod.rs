@@ -12,6 +12,7 @@
 //! | `session.rs` | [`Session`]: open and accept flows, add and remove paths |
 //! | `stream.rs`, `packets.rs` | flows as tokio knows streams, and as messages |
 //! | `blocks.rs`, `objects.rs`, `units.rs` | flows of blocks and of objects, and what they share |
+//! | `report.rs` | what became of a block, and whether the paths carry a rate |
 //! | `not_taken.rs` | why something was not taken, as tokio says it |
 
 mod blocks;
@@ -23,6 +24,7 @@ mod info;
 mod not_taken;
 mod objects;
 mod packets;
+mod report;
 pub mod server;
 mod session;
 mod shared;
@@ -46,12 +48,13 @@ pub use info::{PathInfo, SessionInfo, SessionState};
 #[doc(hidden)]
 pub use not_taken::not_taken;
 pub use objects::{Object, Objects};
-pub use packets::{Packets, RateReport};
+pub use packets::Packets;
+pub use report::{RateReport, Settled};
 pub use server::{BindError, Server, ServerOptions};
 pub use session::{Accepted, Session};
 pub use shared::Closed;
 pub use stream::{ReadHalf, Stream, WriteHalf};
-pub use units::{Incoming, Settled, Units};
+pub use units::{Incoming, Units};
 
 /// A seed for what needs no secrecy but should differ from run to run.
 fn seed() -> u64 {

@@ -10,8 +10,9 @@ use marline_proto::flow::{Fate, ObjectOptions, SendError};
 use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowId;
 
+use super::report::Settled;
 use super::shared::Shared;
-use super::units::{Incoming, Settled, Units};
+use super::units::{Incoming, Units};
 
 /// Objects over all paths of a session: each arrives reliably and on its own, the urgent ones
 /// first.

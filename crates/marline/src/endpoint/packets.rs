@@ -14,19 +14,8 @@ use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowId;
 
 use super::not_taken::not_taken;
+use super::report::RateReport;
 use super::shared::Shared;
-
-/// Whether the paths carry the rate that an application needs, as it said or as it writes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RateReport {
-    /// They do not: the application had better write less, or what it writes will be late.
-    Below {
-        /// What the flow got lately, in bytes of the application.
-        capacity: Rate,
-    },
-    /// They do again.
-    Met,
-}
 
 /// Messages over all paths of a session; boundaries are kept.
 ///

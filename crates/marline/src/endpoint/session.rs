@@ -12,10 +12,9 @@ use marline_proto::{CloseReason, FlowInfo, FlowOptions, OpenError, PathError};
 use tokio::sync::mpsc;
 
 use super::blocks::Blocks;
-use super::driver::Command;
 use super::objects::Objects;
 use super::packets::Packets;
-use super::shared::{Closed, PathNote, Shared};
+use super::shared::{Closed, Command, PathNote, Shared};
 use super::stream::Stream;
 use crate::carrier::{Carrier, CarrierKind};
 

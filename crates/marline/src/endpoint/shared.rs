@@ -11,9 +11,18 @@ use marline_proto::wire::{FlowId, PathId, close_code};
 use marline_proto::{CloseReason, Event, Session as Machine};
 
 use super::clock::Clock;
-use super::packets::RateReport;
-use super::units::Settled;
+use super::report::{RateReport, Settled};
+use crate::carrier::Carrier;
 use crate::carrier::CarrierKind;
+
+/// What a session asks of the driver.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// The session has the path already; here is its carrier.
+    Attach(PathId, Box<dyn Carrier>),
+    /// The session has removed the path.
+    Detach(PathId),
+}
 
 /// The session is over, for the reason that it carries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use marline_base::Instant;
@@ -13,19 +12,8 @@ use marline_proto::flow::{Fate, Received, SendError, UnitPiece};
 use marline_proto::wire::FlowId;
 
 use super::not_taken::not_taken;
+use super::report::Settled;
 use super::shared::{Closed, Shared};
-
-/// What became of a block or an object that was sent here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settled {
-    /// Its number in the flow.
-    pub number: u64,
-    /// What became of it, as its receiver said.
-    pub fate: Fate,
-    /// From the write until the receiver had it whole, as far as the clocks of both ends can be
-    /// compared.
-    pub after: Duration,
-}
 
 /// What a flow of units brings: a whole block or a piece of an object, or that one will not come.
 #[derive(Clone, Debug, PartialEq, Eq)]

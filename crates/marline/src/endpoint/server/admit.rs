@@ -62,7 +62,7 @@ fn room(shared: &Shared, peer: PublicKey) -> Result<(), &'static str> {
 fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
     let (peer, path) = (attempt.peer(), attempt.path());
     if let Err(reason) = room(shared, peer) {
-        tracing::warn!("a session was refused to {}: {reason}", name(shared, peer));
+        tracing::warn!("a session was refused to {}: {reason}", shared.name(peer));
         attempt.refuse(RefuseCode::Full, reason);
         return;
     }
@@ -81,7 +81,7 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
     let (mut carrier, key) = match attempt.accept(Bytes::from(ours)) {
         Ok(accepted) => accepted,
         Err(error) => {
-            tracing::warn!("a session with {} failed: {error}", name(shared, peer));
+            tracing::warn!("a session with {} failed: {error}", shared.name(peer));
             return;
         }
     };
@@ -98,7 +98,7 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
     let path_name = remote.to_string();
     if let Err(error) = handle.add_path(path, &path_name, &params(&mut carrier), Box::new(carrier))
     {
-        tracing::warn!("a session with {} failed: {error}", name(shared, peer));
+        tracing::warn!("a session with {} failed: {error}", shared.name(peer));
         return;
     }
     let mut used = UsedPaths::default();
@@ -119,7 +119,7 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
     memory::look(shared);
     tracing::info!(
         "session {number} with {} from {remote} is open",
-        name(shared, peer)
+        shared.name(peer)
     );
     if shared
         .opened
@@ -159,7 +159,7 @@ fn join(shared: &Arc<Shared>, attempt: JoinAttempt) {
     let mut carrier = match attempt.accept(&entry.key) {
         Ok(carrier) => carrier,
         Err(error) => {
-            tracing::warn!("{} was refused: {error}", name(shared, peer));
+            tracing::warn!("{} was refused: {error}", shared.name(peer));
             return;
         }
     };
@@ -191,9 +191,4 @@ fn close(mut carrier: PathCarrier, reason: &str) {
         carrier.remote_addr()
     );
     carrier.close(RefuseCode::Path.number().into(), reason);
-}
-
-/// A client in the log: its name in the list, or its key.
-pub(super) fn name(shared: &Shared, peer: PublicKey) -> String {
-    shared.allow.name(&peer).unwrap_or_else(|| peer.to_string())
 }

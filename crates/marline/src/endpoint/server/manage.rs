@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use marline_proto::wire::close_code;
 
+use super::Server;
 use super::registry::Entry;
-use super::{Server, admit};
 use crate::endpoint::info::{self, SessionInfo};
 use crate::identity::{AllowList, AllowListChange, AllowListError};
 
@@ -35,7 +35,7 @@ impl Server {
                 tracing::info!(
                     "session {}: {} is no longer allowed",
                     entry.number,
-                    admit::name(&self.shared, entry.peer)
+                    self.shared.name(entry.peer)
                 );
                 let reason = "this client's key was removed from the server's list";
                 entry.handle.close(close_code::NONE, reason);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use marline_proto::wire::close_code;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Shared, admit};
+use super::Shared;
 use crate::endpoint::Session;
 use crate::identity::PublicKey;
 
@@ -106,7 +106,7 @@ fn relieve(shared: &Shared, client: PublicKey, holders: &[Holder]) -> u64 {
     let freed = largest.handle.held();
     tracing::warn!(
         "a session with {} was ended: the server's memory was needed",
-        admit::name(shared, client)
+        shared.name(client)
     );
     let reason = "the server needs the memory that this session holds";
     largest.handle.close(close_code::NONE, reason);

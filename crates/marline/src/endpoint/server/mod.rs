@@ -131,6 +131,13 @@ struct Shared {
 }
 
 impl Shared {
+    /// A client in the log: its name in the list, or its key.
+    fn name(&self, client: PublicKey) -> String {
+        self.allow
+            .name(&client)
+            .unwrap_or_else(|| client.to_string())
+    }
+
     fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,0 +1,14 @@
+//! What all metrics have in common.
+
+use prometheus_client::metrics::gauge::Gauge;
+use std::sync::atomic::AtomicU64;
+
+pub(super) type FloatGauge = Gauge<f64, AtomicU64>;
+
+/// Values of the label `direction`.
+pub(super) const SEND: &str = "send";
+pub(super) const RECEIVE: &str = "receive";
+
+pub(super) fn gauge(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
