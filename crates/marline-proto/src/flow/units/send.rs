@@ -45,7 +45,10 @@ pub(crate) struct Limits {
 impl Limits {
     pub(crate) fn new(buffer: u64, peer: &Params) -> Self {
         let credit = peer.unit_data();
-        let longest = credit.min(peer.max_data).min(buffer);
+        // Credit comes back in steps of a quarter of the first (docs/PROTOCOL.md), so that what is
+        // missing of a step may be missing for ever: a longer unit would wait for it.
+        let renewed = credit - credit / 4;
+        let longest = renewed.min(peer.max_data).min(buffer);
         Self {
             buffer,
             longest: longest.saturating_sub(UNIT_COST).min(MAX_UNIT),

@@ -92,7 +92,7 @@ const CASES: &[Case] = &[
     (5, "schedulers = [\"edpf:x=1\"]", 5, "schedulers", "no option `x`", "its options: "),
     (6, "congestion = \"cubik\"", 6, "congestion", "unknown congestion controller", "did you mean `cubic`?"),
     (6, "congestion = \"fixed\"", 6, "congestion", "needs a rate", "fixed=20mbit"),
-    (6, "congestion = \"cubic=1mbit\"", 6, "congestion", "takes no rate", "write \"cubic\""),
+    (6, "congestion = \"cubic=1mbit\"", 6, "congestion", "takes no rate", "write `cubic`"),
     (6, "settings = { dead-after = \"1ms\" }", 6, "settings.dead-after", "out of range", "from 10ms"),
     (6, "settings = { repair-budget = \"500%\" }", 6, "settings.repair-budget", "500% is out of range", "from 0% to 400%"),
     (6, "settings = { repair-budget = \"20mbit\" }", 6, "settings.repair-budget", "\"20mbit\" cannot be read", "such as \"20%\""),

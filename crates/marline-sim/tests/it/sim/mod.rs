@@ -9,6 +9,7 @@ mod nested;
 mod order;
 mod overload;
 mod overtaking;
+mod paired;
 mod runs;
 mod shares;
 mod start;

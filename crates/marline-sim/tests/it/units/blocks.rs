@@ -220,3 +220,29 @@ fn blocks_that_found_no_room_are_written_when_there_is_some() {
     let outbox = lab.outbox(End::Client, flow);
     assert!(outbox.refused > 10 && outbox.is_written(), "{outbox:?}");
 }
+
+/// Credit comes back in steps; a block that needs all of it must not wait for the last step.
+#[test]
+fn the_longest_block_is_sent_whatever_was_sent_before() {
+    let receiver = Config {
+        flow_window: 3_000,
+        ..Config::default()
+    };
+    let mut lab = Lab::with(7, Config::default(), receiver);
+    lab.path("rate=8mbit,delay=10ms");
+    let options = FlowOptions {
+        scheduler: plain(),
+        ..FlowOptions::new(FlowKind::Blocks)
+    };
+    // Some are longer than the receiver takes, and are refused.
+    let plan = Messages {
+        size: 1_000,
+        size_max: 2_700,
+        count: 400,
+        every: ms(1),
+    };
+    let outbox = Outbox::blocks(lab.now(), plan, None);
+    let flow = lab.open(End::Client, &options, outbox);
+    lab.finish_within(secs(20));
+    assert!(lab.inbox(End::Server, flow).read > 200, "{lab}");
+}
