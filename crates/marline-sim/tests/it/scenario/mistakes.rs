@@ -90,7 +90,7 @@ const CASES: &[Case] = &[
     (5, "schedulers = [\"edpf\", \"edpf\"]", 5, "schedulers", "`edpf` comes twice", "once"),
     (5, "schedulers = []", 1, "schedulers", "is missing", "or \"all\""),
     (5, "schedulers = [\"edpf:x=1\"]", 5, "schedulers", "no option `x`", "its options: "),
-    (6, "congestion = \"cubik\"", 6, "congestion", "unknown congestion controller", "did you mean `cubic`?"),
+    (6, "congestion = \"cubik\"", 6, "congestion", "unknown congestion controller", "did you mean the congestion controller `cubic`?"),
     (6, "congestion = \"fixed\"", 6, "congestion", "needs a rate", "fixed=20mbit"),
     (6, "congestion = \"cubic=1mbit\"", 6, "congestion", "takes no rate", "write `cubic`"),
     (6, "settings = { dead-after = \"1ms\" }", 6, "settings.dead-after", "out of range", "from 10ms"),
