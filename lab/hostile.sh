@@ -63,7 +63,9 @@ evil=$("$marline" identity new evil 2>/dev/null)
 ulimit -n "$(ulimit -Hn)"
 
 # Flows stall soon when the kernel keeps little of what a target does not read.
-ip netns exec "$server" sh -c 'echo 4096 16384 65536 >/proc/sys/net/ipv4/tcp_wmem'
+for namespace in "$server" "$client"; do
+    ip netns exec "$namespace" sh -c 'echo 4096 16384 65536 >/proc/sys/net/ipv4/tcp_wmem'
+done
 # Further addresses for strangers.
 strangers=
 for number in 1 2 3 4 5 6 7 8; do
