@@ -1,5 +1,6 @@
 //! What is expected of paths, and how often that was right: part of a [`Status`](super::Status).
 
+use marline_proto::path::forecast::{Calibration, Decile};
 use serde::{Deserialize, Serialize};
 
 /// What is expected of a path's capacity, by a flow of this end whose scheduler forecasts.
@@ -34,6 +35,29 @@ pub struct CalibrationStatus {
     /// The same by the tenth in which the promised probability lay, those without promises left
     /// out.
     pub deciles: Vec<DecileStatus>,
+}
+
+impl CalibrationStatus {
+    pub(super) fn of(calibration: &Calibration) -> Self {
+        let total = calibration.total();
+        let rates = total.rates();
+        let decile = |(tenth, decile): (usize, &Decile)| {
+            let (promised, kept) = decile.rates()?;
+            Some(DecileStatus {
+                from: tenth as f64 / 10.0,
+                promises: decile.promises,
+                promised,
+                kept,
+            })
+        };
+        let deciles = calibration.deciles().iter().enumerate();
+        CalibrationStatus {
+            promises: total.promises,
+            promised: rates.map(|(promised, _)| promised),
+            kept: rates.map(|(_, kept)| kept),
+            deciles: deciles.filter_map(decile).collect(),
+        }
+    }
 }
 
 /// Promises whose probability lay in one tenth.

@@ -2,6 +2,7 @@
 //! an open port.
 
 pub mod client;
+mod counters;
 pub mod forecast;
 mod managed;
 mod place;
@@ -13,6 +14,7 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use counters::Metric;
 pub use managed::Managed;
 pub use place::{Place, is_private, usual_path, usual_paths};
 pub use socket::{BindError, ControlSocket};

@@ -2,73 +2,17 @@
 
 use std::time::Duration;
 
-use marline_proto::path::forecast::{Calibration, Decile};
 use marline_proto::sched::PathOutlook;
-use marline_proto::stats::{Delays, FlowStats, SessionStats, UnitCounters};
+use marline_proto::stats::{FlowStats, SessionStats};
 use marline_proto::wire::PathId;
 
 use marline::Path;
 use marline::endpoint::client::{AddPathError, UnknownPath};
 use marline::endpoint::{Client, PathInfo, Server, SessionInfo, SessionState};
 
-use super::forecast::{CalibrationStatus, DecileStatus, ForecastStatus};
-use super::status::{FlowStatus, PathStatus, Quantiles, Role, SessionStatus, UnitsStatus};
+use super::forecast::{CalibrationStatus, ForecastStatus};
+use super::status::{FlowStatus, PathStatus, Role, SessionStatus};
 use super::{Manage, Problem, Status};
-
-/// Milliseconds.
-fn ms(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
-}
-
-fn path(info: &PathInfo, forecast: Option<ForecastStatus>) -> PathStatus {
-    let stats = info.stats.as_ref();
-    // Before anything was acknowledged the session's figures are what it assumes.
-    let measured = stats.filter(|stats| stats.counters.acked_bytes > 0);
-    let counters = stats.map(|stats| &stats.counters);
-    PathStatus {
-        id: info.number,
-        name: info.name.clone(),
-        state: info.state,
-        reason: info.reason.clone(),
-        cost: info.cost,
-        rtt_ms: measured.map(|path| ms(path.srtt)),
-        rtt_min_ms: measured.map(|path| ms(path.min_rtt)),
-        loss: measured.map(|path| path.loss),
-        cwnd_bytes: stats.map_or(0, |path| path.cwnd),
-        in_flight_bytes: stats.map_or(0, |path| path.in_flight),
-        queue_bytes: stats.map_or(0, |path| path.queued),
-        rate_bps: measured.map(|path| path.rate.as_bps()),
-        sent_bytes: counters.map_or(0, |counters| counters.sent_bytes),
-        received_bytes: counters.map_or(0, |counters| counters.received_bytes),
-        sent_packets: counters.map_or(0, |counters| counters.sent_packets),
-        lost_packets: counters.map_or(0, |counters| counters.lost_packets),
-        received_packets: counters.map_or(0, |counters| counters.received_packets),
-        carrier: info.carrier.map(|kind| kind.as_str().to_owned()),
-        budget: None,
-        forecast,
-    }
-}
-
-fn calibration(calibration: &Calibration) -> CalibrationStatus {
-    let total = calibration.total();
-    let rates = total.rates();
-    let decile = |(tenth, decile): (usize, &Decile)| {
-        let (promised, kept) = decile.rates()?;
-        Some(DecileStatus {
-            from: tenth as f64 / 10.0,
-            promises: decile.promises,
-            promised,
-            kept,
-        })
-    };
-    let deciles = calibration.deciles().iter().enumerate();
-    CalibrationStatus {
-        promises: total.promises,
-        promised: rates.map(|(promised, _)| promised),
-        kept: rates.map(|(_, kept)| kept),
-        deciles: deciles.filter_map(decile).collect(),
-    }
-}
 
 /// What is expected of a path, by the flow that has said most of it.
 fn forecast(stats: &SessionStats, path: PathId) -> Option<ForecastStatus> {
@@ -86,69 +30,18 @@ fn forecast(stats: &SessionStats, path: PathId) -> Option<ForecastStatus> {
         sd_bps: capacity.sd as u64,
         mode: mode.to_owned(),
         outage: capacity.outage,
-        calibration: calibration(&outlook.calibration),
+        calibration: CalibrationStatus::of(&outlook.calibration),
     })
-}
-
-fn quantiles(delays: &Delays) -> Option<Quantiles> {
-    let at = |q| delays.quantile(q).map(ms);
-    Some(Quantiles {
-        p50: at(0.5)?,
-        p95: at(0.95)?,
-        p99: at(0.99)?,
-        worst: ms(delays.worst()),
-    })
-}
-
-fn flow(flow: &FlowStats) -> FlowStatus {
-    let counters = &flow.counters;
-    FlowStatus {
-        id: flow.id.0,
-        kind: flow.kind.name().to_owned(),
-        scheduler: flow.scheduler.to_string(),
-        priority: flow.priority,
-        sent_bytes: counters.written_bytes,
-        delivered_bytes: counters.read_bytes,
-        backlog_bytes: flow.unsent,
-        delay_ms: quantiles(&flow.delays),
-        redundancy: counters.redundancy(),
-        retransmitted_bytes: counters.retransmitted_bytes,
-        coding_interval: flow.coding_interval,
-        repair_bytes: counters.repair_bytes,
-        repairs_sent: counters.repair_symbols,
-        repairs_used: counters.repairs_used,
-        repairs_wasted: counters.repairs_wasted,
-        repairs_received: counters.received_repairs,
-        symbols_recovered: counters.recovered_symbols,
-        lost_messages: counters.expired_messages
-            + counters.skipped_messages
-            + counters.dropped_messages,
-        units: flow.kind.has_units().then(|| units(&counters.units)),
-        calibration: flow
-            .outlook
-            .as_ref()
-            .map(|outlook| calibration(&outlook.units)),
-    }
-}
-
-fn units(counters: &UnitCounters) -> UnitsStatus {
-    UnitsStatus {
-        sent: counters.written,
-        complete: counters.acked,
-        complete_late: counters.acked_late,
-        lost: counters.lost,
-        cancelled: counters.cancelled,
-        delivered: counters.delivered,
-        delivered_late: counters.late,
-        missing: counters.missing,
-        rebuilt_symbols: counters.rebuilt_symbols,
-    }
 }
 
 fn session(info: &SessionInfo) -> SessionStatus {
     let stats = info.stats.as_ref();
     let expected = |path: &PathInfo| forecast(stats?, path.stats.as_ref()?.id);
-    let paths = info.paths.iter();
+    let path = |info: &PathInfo| PathStatus {
+        forecast: expected(info),
+        ..PathStatus::of(info)
+    };
+    let flows = |stats: &SessionStats| stats.flows.iter().map(FlowStatus::of).collect();
     SessionStatus {
         id: info.number,
         peer: info.peer.to_string(),
@@ -159,8 +52,8 @@ fn session(info: &SessionInfo) -> SessionStatus {
             _ => "connecting",
         }
         .to_owned(),
-        paths: paths.map(|info| path(info, expected(info))).collect(),
-        flows: stats.map_or_else(Vec::new, |stats| stats.flows.iter().map(flow).collect()),
+        paths: info.paths.iter().map(path).collect(),
+        flows: stats.map_or_else(Vec::new, flows),
         flows_opened: stats.map_or(0, |stats| stats.closed_flows + stats.flows.len() as u64),
     }
 }
@@ -262,7 +155,7 @@ mod tests {
                 ..FlowCounters::default()
             },
         };
-        let status = flow(&stats);
+        let status = FlowStatus::of(&stats);
         assert_eq!(
             (status.coding_interval, status.redundancy),
             (Some(9), 0.125)

@@ -4,10 +4,10 @@
 //! The field names are the JSON names. Fields may be added; a reader ignores those that it does not
 //! know.
 
-use super::forecast::{CalibrationStatus, ForecastStatus};
+pub use super::counters::{BudgetStatus, FlowStatus, PathStatus, Quantiles, UnitsStatus};
+
 use marline_apps::live::status::LiveStatus;
 use marline_apps::tun::status::TunnelStatus;
-use marline_proto::path::PathState;
 use serde::{Deserialize, Serialize};
 
 /// A snapshot of one running client or server.
@@ -57,189 +57,14 @@ pub struct SessionStatus {
     pub flows_opened: u64,
 }
 
-/// One path of a session. Everything about sending is this end's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PathStatus {
-    /// Number of the path. On a client it counts the configured paths and stays the same when one
-    /// is dialled again; on a server it is the session's own.
-    pub id: u64,
-    /// Name from the configuration; on a server, the client's address when the path came up.
-    pub name: String,
-    /// What the session thinks of it.
-    #[serde(with = "path_state")]
-    pub state: PathState,
-    /// Why it is in that state, in words.
-    pub reason: String,
-    /// Cost rank, 0 is cheapest.
-    pub cost: u32,
-    /// Smoothed round-trip time, milliseconds; `None` before the first sample.
-    pub rtt_ms: Option<f64>,
-    /// Smallest round-trip time seen, milliseconds; `None` before the first sample.
-    pub rtt_min_ms: Option<f64>,
-    /// Estimated share of packets lost, 0 to 1; `None` before there is evidence.
-    pub loss: Option<f64>,
-    /// Congestion window, bytes.
-    pub cwnd_bytes: u64,
-    /// Sent and neither acknowledged nor declared lost, bytes.
-    pub in_flight_bytes: u64,
-    /// Scheduled for the path and not yet sent, bytes.
-    pub queue_bytes: u64,
-    /// Delivery rate, bits per second; `None` before there is evidence.
-    pub rate_bps: Option<u64>,
-    /// Sent since the path came up, bytes.
-    pub sent_bytes: u64,
-    /// Received since the path came up, bytes.
-    pub received_bytes: u64,
-    /// Packets sent since the path came up.
-    pub sent_packets: u64,
-    /// Packets sent and declared lost since the path came up.
-    pub lost_packets: u64,
-    /// Packets received since the path came up.
-    #[serde(default)]
-    pub received_packets: u64,
-    /// What carries it, `quic` or `tcp`; `None` while it is not up.
-    #[serde(default)]
-    pub carrier: Option<String>,
-    /// What the path may carry in a month, and has; `None` without a budget.
-    #[serde(default)]
-    pub budget: Option<BudgetStatus>,
-    /// What is expected of its capacity; `None` while no flow of this end forecasts it.
-    #[serde(default)]
-    pub forecast: Option<ForecastStatus>,
-}
-
-/// A path's data budget.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BudgetStatus {
-    /// The month that is counted, as in `2026-11`, in universal time.
-    pub month: String,
-    /// What the path may carry in it, both ways, bytes; beyond it the path stands by.
-    pub limit_bytes: u64,
-    /// What it has carried, with headers, bytes.
-    pub used_bytes: u64,
-}
-
-/// One open flow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FlowStatus {
-    /// Number of the flow in its session.
-    pub id: u64,
-    /// `stream`, `packets`, `blocks` or `objects`.
-    pub kind: String,
-    /// Name of the scheduler that serves this end's sending half.
-    pub scheduler: String,
-    /// 0 (served first) to 7.
-    pub priority: u8,
-    /// Taken from the application by this end, bytes.
-    pub sent_bytes: u64,
-    /// Handed to the application by this end, bytes.
-    pub delivered_bytes: u64,
-    /// Taken from the application and not yet sent for the first time, bytes.
-    pub backlog_bytes: u64,
-    /// From a write at this end until this end knows that the peer has it in order, milliseconds;
-    /// `None` before anything was acknowledged. Messages of an unordered flow count alone.
-    pub delay_ms: Option<Quantiles>,
-    /// (bytes sent - source bytes) / source bytes.
-    pub redundancy: f64,
-    /// Sent again because it was lost, bytes.
-    pub retransmitted_bytes: u64,
-    /// The coding interval τ: one in τ packets that this end sends is a repair symbol at present;
-    /// `None` while none are due by such a rule. Others may still fill idle slots.
-    #[serde(default)]
-    pub coding_interval: Option<u32>,
-    /// Repair symbols that this end sent, bytes.
-    #[serde(default)]
-    pub repair_bytes: u64,
-    /// Repair symbols that this end sent.
-    #[serde(default)]
-    pub repairs_sent: u64,
-    /// Of these, those with which the other end recovered something before it arrived, as it last
-    /// said.
-    #[serde(default)]
-    pub repairs_used: u64,
-    /// Of these, those that reached the other end for nothing, as it last said.
-    #[serde(default)]
-    pub repairs_wasted: u64,
-    /// Repair symbols of the other end that arrived here.
-    #[serde(default)]
-    pub repairs_received: u64,
-    /// Symbols that came out of these before they arrived.
-    #[serde(default)]
-    pub symbols_recovered: u64,
-    /// Messages that this end gave up because their lifetime ended, and that the other end never
-    /// sent in time.
-    pub lost_messages: u64,
-    /// Its blocks or objects; `None` for other kinds.
-    #[serde(default)]
-    pub units: Option<UnitsStatus>,
-    /// Promises that a block is on time, and what the other end said; `None` of flows that promise
-    /// nothing.
-    #[serde(default)]
-    pub calibration: Option<CalibrationStatus>,
-}
-
-/// Blocks or objects of a flow.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnitsStatus {
-    /// Written or opened at this end.
-    pub sent: u64,
-    /// Of these, had by the other end, in time if they had a deadline.
-    pub complete: u64,
-    /// Of these, blocks that the other end had too late.
-    pub complete_late: u64,
-    /// Of these, blocks that were given up at their deadlines.
-    pub lost: u64,
-    /// Of these, given up by a program at either end.
-    pub cancelled: u64,
-    /// Received whole.
-    pub delivered: u64,
-    /// Of these, blocks that came too late.
-    pub delivered_late: u64,
-    /// Given up by the other end before they were whole here.
-    pub missing: u64,
-    /// Symbols of received ones that repair symbols brought back.
-    pub rebuilt_symbols: u64,
-}
-
-/// Quantiles of a delay.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Quantiles {
-    /// Median.
-    pub p50: f64,
-    /// 95th percentile.
-    pub p95: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Largest.
-    pub worst: f64,
-}
-
-/// A path's state by its name.
-mod path_state {
-    use super::PathState;
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(state: &PathState, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(state.name())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathState, D::Error> {
-        let name = String::deserialize(from)?;
-        let known = PathState::ALL
-            .into_iter()
-            .find(|state| state.name() == name);
-        known.ok_or_else(|| D::Error::custom(format!("unknown state of a path `{name}`")))
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::control::forecast::DecileStatus;
+    use crate::control::forecast::{CalibrationStatus, DecileStatus, ForecastStatus};
     use marline_apps::live::status::{LiveReceived, LiveSent};
     use marline_apps::live::{Content, Wholeness};
     use marline_apps::tun::status::TunnelStanding;
+    use marline_proto::path::PathState;
 
     /// A status in which every field has a value of its own.
     pub(crate) fn example() -> Status {

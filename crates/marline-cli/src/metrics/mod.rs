@@ -1,5 +1,6 @@
 //! Metrics in Prometheus' text format over HTTP, from the same snapshot as `marline status`.
 
+mod counters;
 mod forecast;
 mod gauge;
 mod http;

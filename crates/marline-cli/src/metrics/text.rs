@@ -1,11 +1,12 @@
 //! A status snapshot as OpenMetrics text, which Prometheus reads. Base units; labels are numbers
 //! and states, never addresses or names.
 
+use super::counters::{Counters, labels};
 use super::forecast::Forecasts;
-use super::gauge::{FloatGauge, RECEIVE, SEND, gauge};
+use super::gauge::{FloatGauge, gauge};
 use super::live::Live;
 use crate::control::Status;
-use crate::control::status::{FlowStatus, PathStatus, SessionStatus};
+use crate::control::status::{FlowStatus, PathStatus, SessionStatus, UnitsStatus};
 use marline_proto::path::PathState;
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
 use prometheus_client::metrics::counter::Counter;
@@ -29,13 +30,6 @@ struct OfPath {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfPathDirection {
-    session: u64,
-    path: u64,
-    direction: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfPathState {
     session: u64,
     path: u64,
@@ -51,31 +45,10 @@ struct OfFlow {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfFlowDirection {
-    session: u64,
-    flow: u64,
-    direction: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfFlowQuantile {
     session: u64,
     flow: u64,
     quantile: &'static str,
-}
-
-#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfFlowRepairs {
-    session: u64,
-    flow: u64,
-    fate: &'static str,
-}
-
-#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfFlowUnits {
-    session: u64,
-    flow: u64,
-    what: &'static str,
 }
 
 /// Every metric. Built again for each scrape, so that what has ended is not reported for ever.
@@ -91,22 +64,14 @@ struct Metrics {
     path_queue: Family<OfPath, Gauge>,
     path_rate: Family<OfPath, Gauge>,
     path_state: Family<OfPathState, Gauge>,
-    path_bytes: Family<OfPathDirection, Counter>,
-    path_packets: Family<OfPath, Counter>,
-    path_lost_packets: Family<OfPath, Counter>,
+    path_counters: Counters,
     path_budget: Family<OfPath, Gauge>,
     path_budget_used: Family<OfPath, Gauge>,
-    flow_bytes: Family<OfFlowDirection, Counter>,
     flow_backlog: Family<OfFlow, Gauge>,
     flow_delay: Family<OfFlowQuantile, FloatGauge>,
     flow_redundancy: Family<OfFlow, FloatGauge>,
-    flow_retransmitted: Family<OfFlow, Counter>,
     flow_coding_interval: Family<OfFlow, Gauge>,
-    flow_repairs: Family<OfFlowRepairs, Counter>,
-    flow_repair_bytes: Family<OfFlow, Counter>,
-    flow_lost_messages: Family<OfFlow, Counter>,
-    flow_units: Family<OfFlowUnits, Counter>,
-    flow_rebuilt_symbols: Family<OfFlow, Counter>,
+    flow_counters: Counters,
     forecasts: Forecasts,
     live: Live,
 }
@@ -116,7 +81,7 @@ struct Metrics {
 /// # Errors
 /// None in practice: formatting into a `String` does not fail.
 pub fn render(status: &Status) -> Result<String, fmt::Error> {
-    let metrics = Metrics::default();
+    let mut metrics = Metrics::default();
     metrics.uptime.set(status.uptime_s);
     for session in &status.sessions {
         metrics.session(session);
@@ -130,7 +95,7 @@ pub fn render(status: &Status) -> Result<String, fmt::Error> {
 }
 
 impl Metrics {
-    fn session(&self, session: &SessionStatus) {
+    fn session(&mut self, session: &SessionStatus) {
         let labels = OfSession {
             session: session.id,
         };
@@ -145,7 +110,7 @@ impl Metrics {
         }
     }
 
-    fn path(&self, session: u64, path: &PathStatus) {
+    fn path(&mut self, session: u64, path: &PathStatus) {
         let of_path = OfPath {
             session,
             path: path.id,
@@ -179,20 +144,10 @@ impl Metrics {
                 .get_or_create(&labels)
                 .set(i64::from(state == path.state));
         }
-        for (direction, value) in [(SEND, path.sent_bytes), (RECEIVE, path.received_bytes)] {
-            let labels = OfPathDirection {
-                session,
-                path: path.id,
-                direction,
-            };
-            self.path_bytes.get_or_create(&labels).inc_by(value);
+        let numbers = labels(session, "path", path.id);
+        for (metric, value) in path.counters() {
+            self.path_counters.add(metric, &numbers, value);
         }
-        self.path_packets
-            .get_or_create(&of_path)
-            .inc_by(path.sent_packets);
-        self.path_lost_packets
-            .get_or_create(&of_path)
-            .inc_by(path.lost_packets);
         if let Some(forecast) = &path.forecast {
             self.forecasts.path(session, path.id, forecast);
         }
@@ -206,21 +161,13 @@ impl Metrics {
         }
     }
 
-    fn flow(&self, session: u64, flow: &FlowStatus) {
+    fn flow(&mut self, session: u64, flow: &FlowStatus) {
         let of_flow = OfFlow {
             session,
             flow: flow.id,
             kind: flow.kind.clone(),
             scheduler: flow.scheduler.clone(),
         };
-        for (direction, value) in [(SEND, flow.sent_bytes), (RECEIVE, flow.delivered_bytes)] {
-            let labels = OfFlowDirection {
-                session,
-                flow: flow.id,
-                direction,
-            };
-            self.flow_bytes.get_or_create(&labels).inc_by(value);
-        }
         self.flow_backlog
             .get_or_create(&of_flow)
             .set(gauge(flow.backlog_bytes));
@@ -242,58 +189,24 @@ impl Metrics {
         self.flow_redundancy
             .get_or_create(&of_flow)
             .set(flow.redundancy);
-        self.flow_retransmitted
-            .get_or_create(&of_flow)
-            .inc_by(flow.retransmitted_bytes);
         if let Some(tau) = flow.coding_interval {
             self.flow_coding_interval
                 .get_or_create(&of_flow)
                 .set(tau.into());
         }
-        for (fate, value) in [
-            ("sent", flow.repairs_sent),
-            ("used", flow.repairs_used),
-            ("wasted", flow.repairs_wasted),
-            ("received", flow.repairs_received),
-            ("received_used", flow.symbols_recovered),
-        ] {
-            let labels = OfFlowRepairs {
-                session,
-                flow: flow.id,
-                fate,
-            };
-            self.flow_repairs.get_or_create(&labels).inc_by(value);
-        }
-        self.flow_repair_bytes
-            .get_or_create(&of_flow)
-            .inc_by(flow.repair_bytes);
-        self.flow_lost_messages
-            .get_or_create(&of_flow)
-            .inc_by(flow.lost_messages);
         if let Some(calibration) = &flow.calibration {
             self.forecasts.flow(session, flow.id, calibration);
         }
-        let Some(units) = &flow.units else { return };
-        for (what, value) in [
-            ("sent", units.sent),
-            ("complete", units.complete),
-            ("complete_late", units.complete_late),
-            ("lost", units.lost),
-            ("cancelled", units.cancelled),
-            ("delivered", units.delivered),
-            ("delivered_late", units.delivered_late),
-            ("missing", units.missing),
-        ] {
-            let labels = OfFlowUnits {
-                session,
-                flow: flow.id,
-                what,
-            };
-            self.flow_units.get_or_create(&labels).inc_by(value);
+        let numbers = labels(session, "flow", flow.id);
+        // A counter with a label of its own does without these.
+        let mut described = numbers.clone();
+        described.push(("kind", flow.kind.clone()));
+        described.push(("scheduler", flow.scheduler.clone()));
+        let units = flow.units.iter().flat_map(UnitsStatus::counters);
+        for (metric, value) in flow.counters().into_iter().chain(units) {
+            let labels = metric.label.map_or(&described, |_| &numbers);
+            self.flow_counters.add(metric, labels, value);
         }
-        self.flow_rebuilt_symbols
-            .get_or_create(&of_flow)
-            .inc_by(units.rebuilt_symbols);
     }
 
     fn registry(self) -> Registry {
@@ -350,13 +263,7 @@ impl Metrics {
             "1 for the state that the path is in",
             self.path_state,
         );
-        all.register_with_unit("path", "Carried by the path", Unit::Bytes, self.path_bytes);
-        all.register("path_packets", "Packets sent", self.path_packets);
-        all.register(
-            "path_lost_packets",
-            "Packets sent and declared lost",
-            self.path_lost_packets,
-        );
+        self.path_counters.register(&mut all);
         all.register_with_unit(
             "path_budget",
             "What the path may carry in a month",
@@ -368,12 +275,6 @@ impl Metrics {
             "What of its budget the path has carried this month",
             Unit::Bytes,
             self.path_budget_used,
-        );
-        all.register_with_unit(
-            "flow",
-            "Taken from and handed to the application",
-            Unit::Bytes,
-            self.flow_bytes,
         );
         all.register_with_unit(
             "flow_backlog",
@@ -394,43 +295,12 @@ impl Metrics {
             self.flow_redundancy,
         );
         all.register_with_unit(
-            "flow_retransmitted",
-            "Sent again after a loss",
-            Unit::Bytes,
-            self.flow_retransmitted,
-        );
-        all.register_with_unit(
             "flow_coding_interval",
             "Tau: one packet that this end sends in so many is a repair symbol; absent while none are due",
             Unit::Other("packets".to_owned()),
             self.flow_coding_interval,
         );
-        all.register(
-            "flow_repairs",
-            "Repair symbols: sent, of these used by the other end or wasted there; received; received_used: symbols that came out of those before they arrived",
-            self.flow_repairs,
-        );
-        all.register_with_unit(
-            "flow_repair",
-            "Bytes of repair symbols that this end sent",
-            Unit::Bytes,
-            self.flow_repair_bytes,
-        );
-        all.register(
-            "flow_lost_messages",
-            "Messages not delivered in time",
-            self.flow_lost_messages,
-        );
-        all.register(
-            "flow_units",
-            "Blocks and objects, by what became of them",
-            self.flow_units,
-        );
-        all.register(
-            "flow_rebuilt_symbols",
-            "Symbols of blocks and objects that repair symbols brought back",
-            self.flow_rebuilt_symbols,
-        );
+        self.flow_counters.register(&mut all);
         self.forecasts.register(&mut all);
         self.live.register(&mut all);
         all
