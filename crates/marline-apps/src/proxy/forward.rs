@@ -35,7 +35,7 @@ pub struct Forward {
     /// 0 (served first) to 7; `None` for the middle.
     pub priority: Option<u8>,
     /// How long a datagram is worth sending; UDP only. `None` for
-    /// [`DATAGRAM_LIFETIME`].
+    /// [`DATAGRAM_LIFETIME`](crate::options::DATAGRAM_LIFETIME).
     pub lifetime: Option<Duration>,
     /// Datagrams are delivered in order; UDP only.
     pub ordered: bool,
