@@ -8,12 +8,14 @@
 
 extern crate alloc;
 
+mod rank;
 mod rate;
 mod rng;
 pub mod text;
 mod time;
 
 pub use core::time::Duration;
+pub use rank::nearest_rank;
 pub use rate::Rate;
 pub use rng::Rng;
 pub use time::Instant;

@@ -22,6 +22,7 @@ use alloc::vec::Vec;
 use marline_base::{Duration, Instant};
 
 use super::entry::{Entry, PACKET_WISE};
+use super::revision::{REVISE, Revision};
 use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 use crate::flow::Symbol;
 
@@ -40,16 +41,11 @@ const OPTIONS: &[OptionSpec] = &[
     ),
 ];
 
-/// How often what waits is divided again.
-const REVISE: Duration = Duration::from_millis(10);
-
 #[derive(Debug)]
 struct Dems {
     chunk: u64,
     redundancy: f64,
-    revised: Instant,
-    /// Something waits for a window.
-    ahead: bool,
+    revision: Revision,
 }
 
 pub(super) const ENTRY: Entry = Entry {
@@ -94,8 +90,7 @@ impl Dems {
         Self {
             chunk: choice.number("chunk") as u64,
             redundancy: choice.number("redundancy"),
-            revised: Instant::ZERO,
-            ahead: false,
+            revision: Revision::new(REVISE),
         }
     }
 
@@ -114,7 +109,9 @@ impl Dems {
                 if left == 0 || (!last && done + len / 2.0 > bytes) {
                     break;
                 }
-                self.ahead |= !plan.paths()[index].has_room();
+                if !plan.paths()[index].has_room() {
+                    self.revision.queued_ahead();
+                }
                 let symbol = plan.send(index);
                 done += len;
                 left = left.saturating_sub(u64::from(symbol.len).max(1));
@@ -152,11 +149,7 @@ fn overlap(plan: &mut Plan<'_>, ends: &[(usize, Vec<Symbol>)], most: u64) {
 
 impl Scheduler for Dems {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        if self.ahead && plan.now().since(self.revised) >= REVISE {
-            plan.take_back();
-            self.revised = plan.now();
-            self.ahead = false;
-        }
+        self.revision.take_back(plan);
         while plan.next_len().is_some() && plan.paths().iter().any(PathView::has_room) {
             let left = match plan.unit() {
                 Some(unit) => unit.len,
@@ -167,7 +160,7 @@ impl Scheduler for Dems {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        self.ahead.then(|| self.revised + REVISE)
+        self.revision.at()
     }
 }
 

@@ -14,6 +14,7 @@ use alloc::boxed::Box;
 use marline_base::{Duration, Instant};
 
 use super::entry::{Entry, PACKET_WISE};
+use super::revision::Revision;
 use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 
 const OPTIONS: &[OptionSpec] = &[
@@ -35,10 +36,7 @@ const OPTIONS: &[OptionSpec] = &[
 #[derive(Debug)]
 struct Edpf {
     horizon: Duration,
-    revise: Duration,
-    revised: Instant,
-    /// Something was queued beyond a window.
-    ahead: bool,
+    revision: Revision,
 }
 
 pub(super) const ENTRY: Entry = Entry {
@@ -58,20 +56,14 @@ impl Edpf {
     fn new(choice: &Choice) -> Self {
         Self {
             horizon: choice.time("horizon"),
-            revise: choice.time("revise"),
-            revised: Instant::ZERO,
-            ahead: false,
+            revision: Revision::new(choice.time("revise")),
         }
     }
 }
 
 impl Scheduler for Edpf {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        if self.ahead && plan.now().since(self.revised) >= self.revise {
-            plan.take_back();
-            self.revised = plan.now();
-            self.ahead = false;
-        }
+        self.revision.take_back(plan);
         while let Some(len) = plan.next_len() {
             // Symbols are queued beyond a window only to find those that a path with room should
             // take out of turn. Without such a path, later is early enough.
@@ -87,14 +79,14 @@ impl Scheduler for Edpf {
                 if path.queued_own > path.rate.bytes_in(self.horizon) {
                     return;
                 }
-                self.ahead = true;
+                self.revision.queued_ahead();
             }
             plan.send(best);
         }
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        self.ahead.then(|| self.revised + self.revise)
+        self.revision.at()
     }
 }
 

@@ -44,11 +44,12 @@
 
 use alloc::boxed::Box;
 
-use marline_base::{Duration, Instant};
+use marline_base::Instant;
 use smallvec::SmallVec;
 
 use super::entry::{Entry, PACKET_WISE};
 use super::ols::target::{self, Target};
+use super::revision::{REVISE, Revision};
 use super::{Choice, Coding, Feedback, OptionSpec, Outcome, Plan, Scheduler};
 use crate::flow::Symbol;
 use crate::path::{EmissionKind, LOSSY};
@@ -92,8 +93,6 @@ const RESERVE: f64 = 4.0;
 const STARVING: f64 = 0.1;
 /// Packets wait for a path at most so long, in time at its rate (µs).
 const HORIZON: f64 = 500e3;
-/// What waits for a path beyond its bound is planned anew so often.
-const REVISE: Duration = Duration::from_millis(10);
 
 pub(super) const ENTRY: Entry = Entry {
     name: "hedge",
@@ -135,9 +134,7 @@ struct Hedge {
     target: Target,
     budget: Budget,
     coverage: Coverage,
-    revised: Instant,
-    /// Something waits beyond a path's bound.
-    ahead: bool,
+    revision: Revision,
     /// This flow's bytes in flight.
     own: Own,
     /// How far paths are ahead of their share.
@@ -154,8 +151,7 @@ impl Hedge {
             target: Target::new(choice.number("target")),
             budget: Budget::default(),
             coverage: Coverage::default(),
-            revised: Instant::ZERO,
-            ahead: false,
+            revision: Revision::new(REVISE),
             own: Own::default(),
             shares: Shares::default(),
         }
@@ -289,13 +285,8 @@ impl Hedge {
     fn send(&mut self, plan: &mut Plan<'_>) {
         let now = plan.now();
         // What is planned anew, before what comes after it.
-        let mut again = 0;
-        if self.ahead && now.since(self.revised) >= REVISE {
-            again = plan.take_back();
-            self.target.taken_back(again);
-            self.revised = now;
-            self.ahead = false;
-        }
+        let mut again = self.revision.take_back(plan).unwrap_or_default();
+        self.target.taken_back(again);
         self.target.observe(now, plan.needed_rate(), plan.unsent());
         let paths = plan.paths();
         // A clock that not all paths have told cannot be compared.
@@ -337,7 +328,7 @@ impl Hedge {
                 if plan.paths()[first].queued_own as f64 * lanes[first].service > HORIZON {
                     return;
                 }
-                self.ahead = true;
+                self.revision.queued_ahead();
             }
             let symbol = plan.send(first);
             self.shares.took(now, plan.paths()[first].id, symbol.len);
@@ -378,7 +369,7 @@ impl Scheduler for Hedge {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        self.ahead.then(|| self.revised + REVISE)
+        self.revision.at()
     }
 }
 

@@ -69,6 +69,7 @@ mod plan;
 mod redundant;
 pub mod registry;
 mod relief;
+mod revision;
 mod round_robin;
 mod s_edpf;
 pub mod sos;

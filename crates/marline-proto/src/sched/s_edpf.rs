@@ -32,6 +32,7 @@ use smallvec::SmallVec;
 
 use super::entry::Entry;
 use super::per_path::PerPath;
+use super::revision::{REVISE, Revision};
 use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::path::EmissionKind;
 use crate::wire::{FlowKind, PathId};
@@ -50,8 +51,6 @@ mod sample;
 
 /// How often the laws of arrivals are learnt again (`Z_timer`).
 const REFRESH: Duration = Duration::from_millis(100);
-/// How often what waits is planned again.
-const REVISE: Duration = Duration::from_millis(10);
 /// What waits beyond the horizon takes a path before which less than this part of its round trip
 /// stands: as much as a controller's own probes of the capacity leave there. More would be lost in
 /// the end, and everything after it wait for a path that is far away.
@@ -166,9 +165,7 @@ struct Order {
     horizon: Duration,
     memories: PerPath<Memory>,
     refreshed: Instant,
-    revised: Instant,
-    /// Something was queued beyond a window.
-    ahead: bool,
+    revision: Revision,
     /// When a slot may be free for an idle repair symbol.
     slot: Option<Instant>,
 }
@@ -223,8 +220,7 @@ impl Order {
             horizon: choice.time("horizon"),
             memories: PerPath::default(),
             refreshed: Instant::ZERO,
-            revised: Instant::ZERO,
-            ahead: false,
+            revision: Revision::new(REVISE),
             slot: None,
         }
     }
@@ -246,16 +242,12 @@ impl Order {
             }
             self.interval.refresh(plan.paths(), &sources, &repairs);
         }
-        if self.ahead && now.since(self.revised) >= REVISE {
-            plan.take_back();
-            self.revised = now;
-            self.ahead = false;
-        }
+        self.revision.take_back(plan);
         let Self {
             interval,
             memories,
             horizon,
-            ahead,
+            revision,
             ..
         } = self;
         let known: SmallVec<[Known<'_>; 4]> = plan
@@ -290,7 +282,7 @@ impl Order {
             };
             let path = &plan.paths()[best];
             if !path.has_room() {
-                *ahead = true;
+                revision.queued_ahead();
                 if path.queued_own > path.rate.bytes_in(*horizon) {
                     let takes = |q: usize| {
                         let path = &plan.paths()[q];
@@ -427,8 +419,7 @@ impl Order {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        let revise = self.ahead.then(|| self.revised + REVISE);
-        [revise, self.slot].into_iter().flatten().min()
+        [self.revision.at(), self.slot].into_iter().flatten().min()
     }
 }
 

@@ -15,6 +15,7 @@ use alloc::boxed::Box;
 use marline_base::{Duration, Instant};
 
 use super::entry::{Entry, PACKET_WISE};
+use super::revision::Revision;
 use super::{Choice, OptionSpec, PathView, Plan, Scheduler};
 use crate::congestion::Phase;
 
@@ -30,10 +31,7 @@ const MAX_ROUNDS: u32 = 16;
 
 #[derive(Debug)]
 struct Sttf {
-    revise: Duration,
-    revised: Instant,
-    /// Something waits for a window.
-    ahead: bool,
+    revision: Revision,
 }
 
 pub(super) const ENTRY: Entry = Entry {
@@ -79,20 +77,14 @@ fn transfer_time(path: &PathView, len: u32) -> Option<Duration> {
 impl Sttf {
     const fn new(revise: Duration) -> Self {
         Self {
-            revise,
-            revised: Instant::ZERO,
-            ahead: false,
+            revision: Revision::new(revise),
         }
     }
 }
 
 impl Scheduler for Sttf {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        if self.ahead && plan.now().since(self.revised) >= self.revise {
-            plan.take_back();
-            self.revised = plan.now();
-            self.ahead = false;
-        }
+        self.revision.take_back(plan);
         while let Some(len) = plan.next_len() {
             let paths = plan.paths();
             // Without a path that has room, later is early enough.
@@ -104,13 +96,15 @@ impl Scheduler for Sttf {
             let Some((_, best)) = times.min() else {
                 return;
             };
-            self.ahead |= !paths[best].has_room();
+            if !paths[best].has_room() {
+                self.revision.queued_ahead();
+            }
             plan.send(best);
         }
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        self.ahead.then(|| self.revised + self.revise)
+        self.revision.at()
     }
 }
 

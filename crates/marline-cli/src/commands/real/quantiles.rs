@@ -1,5 +1,6 @@
 //! Quantiles of delays.
 
+use marline_base::nearest_rank;
 use serde::Serialize;
 
 /// Quantiles of the delay in order (milliseconds).
@@ -14,10 +15,7 @@ impl Quantiles {
     /// Of delays in nanoseconds, by nearest rank; `None` without any.
     pub(in crate::commands) fn of(mut delays: Vec<u64>) -> Option<Self> {
         delays.sort_unstable();
-        let at = |percent: usize| {
-            let rank = (delays.len() * percent).div_ceil(100).max(1);
-            delays.get(rank - 1).map(|nanos| *nanos as f64 / 1e6)
-        };
+        let at = |percent| nearest_rank(&delays, percent).map(|nanos| nanos as f64 / 1e6);
         Some(Self {
             p50: at(50)?,
             p95: at(95)?,

@@ -3,6 +3,7 @@
 use super::super::report::LinkReport;
 use super::{Load, SIMULATED};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use marline_base::nearest_rank;
 use serde::Serialize;
 
 /// The whole demo.
@@ -94,14 +95,11 @@ impl Delays {
     /// Of delays in ms; `None` without any.
     pub(super) fn of(mut delays: Vec<f64>) -> Option<Self> {
         delays.sort_unstable_by(f64::total_cmp);
-        let at = |q: f64| {
-            let rank = (q * delays.len() as f64).ceil() as usize;
-            delays.get(rank.max(1) - 1).copied()
-        };
+        let at = |percent| nearest_rank(&delays, percent);
         Some(Delays {
-            p50: at(0.5)?,
-            p98: at(0.98)?,
-            p99: at(0.99)?,
+            p50: at(50)?,
+            p98: at(98)?,
+            p99: at(99)?,
         })
     }
 }

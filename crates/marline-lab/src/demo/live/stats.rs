@@ -1,6 +1,7 @@
 //! What the receiver's notes say.
 
 use super::Sent;
+use marline_base::nearest_rank;
 use serde::Serialize;
 
 /// One message that came. Times in nanoseconds of the shared clock.
@@ -71,24 +72,24 @@ pub(in crate::demo) fn figures(
         received,
         lost: sent.messages - received,
         damaged,
-        delay_ms: delays.last().map(|worst| Delays {
-            p50: millis(quantile(&delays, 50)),
-            p95: millis(quantile(&delays, 95)),
-            p99: millis(quantile(&delays, 99)),
-            worst: millis(*worst),
-        }),
+        delay_ms: delay_ms(&delays),
         longest_stall_ms,
     }
 }
 
-fn millis(nanos: u64) -> f64 {
-    nanos as f64 / 1e6
+/// Of ascending delays (ns).
+fn delay_ms(delays: &[u64]) -> Option<Delays> {
+    let at = |percent| nearest_rank(delays, percent).map(millis);
+    Some(Delays {
+        p50: at(50)?,
+        p95: at(95)?,
+        p99: at(99)?,
+        worst: at(100)?,
+    })
 }
 
-/// The smallest of the ascending, not empty `values` that `percent` % of them do not exceed.
-fn quantile(values: &[u64], percent: usize) -> u64 {
-    let rank = (values.len() * percent).div_ceil(100).max(1);
-    values[rank - 1]
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
 }
 
 /// Between two arrivals, from the first sending to the first arrival, and from the last arrival to

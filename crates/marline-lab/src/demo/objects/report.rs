@@ -1,6 +1,7 @@
 //! What a demo of objects found. The field names are the JSON names; fields may be added.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use marline_base::nearest_rank;
 use serde::Serialize;
 
 use super::super::report::LinkReport;
@@ -69,14 +70,11 @@ impl Delays {
     /// Of delays in ms.
     pub(super) fn of(mut delays: Vec<f64>) -> Self {
         delays.sort_unstable_by(f64::total_cmp);
-        let at = |q: f64| {
-            let rank = (q * delays.len() as f64).ceil() as usize;
-            delays.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN)
-        };
+        let at = |percent| nearest_rank(&delays, percent).unwrap_or(f64::NAN);
         Delays {
-            p50: at(0.5),
-            p95: at(0.95),
-            p99: at(0.99),
+            p50: at(50),
+            p95: at(95),
+            p99: at(99),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::sched::tests::{Backlog, path};
 use crate::wire::PathId;
 use alloc::vec::Vec;
 use alloc::{format, vec};
+use marline_base::Duration;
 use marline_base::Rate;
 
 mod spending;

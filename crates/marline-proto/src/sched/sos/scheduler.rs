@@ -26,6 +26,7 @@ use super::tail::Tail;
 use super::{Lane, Width};
 use crate::flow::Fate;
 use crate::sched::entry::Entry;
+use crate::sched::revision::{REVISE, Revision};
 use crate::sched::{Choice, Feedback, OptionSpec, PathView, Plan, Scheduler, Unit};
 use crate::wire::FlowKind;
 
@@ -51,9 +52,6 @@ const PREEMPT: OptionSpec = OptionSpec::switch(
     true,
     "divide anew what waits when something more urgent comes",
 );
-
-/// How often what waits is divided again.
-const REVISE: Duration = Duration::from_millis(10);
 
 const fn entry(
     name: &'static str,
@@ -126,9 +124,7 @@ struct Sos {
     known: Known,
     /// Length of a symbol that fits every path (bytes).
     symbol: u32,
-    revised: Instant,
-    /// Something was queued beyond a window.
-    ahead: bool,
+    revision: Revision,
     /// Urgency of the least urgent that was queued since then.
     queued: Option<u8>,
 }
@@ -145,8 +141,7 @@ impl Sos {
             preempt: choice.switch("preempt"),
             known: Known::new(choice.number("memory") as usize),
             symbol: 0,
-            revised: Instant::ZERO,
-            ahead: false,
+            revision: Revision::new(REVISE),
             queued: None,
         }
     }
@@ -156,13 +151,12 @@ impl Sos {
         let waits = plan.paths().iter().any(|path| path.queued_own > 0);
         let urgency = plan.unit().map(|unit| unit.urgency);
         let urgent = self.preempt && urgency < self.queued && urgency.is_some();
-        let due = self.ahead && plan.now().since(self.revised) >= REVISE;
+        let due = self.revision.is_due(plan.now());
         if waits && (urgent || due) {
             plan.take_back();
         }
         if !waits || urgent || due {
-            self.revised = plan.now();
-            self.ahead = false;
+            self.revision.begin(plan.now());
             self.queued = None;
         }
     }
@@ -198,7 +192,7 @@ impl Sos {
                 if path.queued_own > path.rate.bytes_in(self.horizon) {
                     return;
                 }
-                self.ahead = true;
+                self.revision.queued_ahead();
             }
             plan.send(index);
             quotas.take(unit.id, index);
@@ -270,7 +264,7 @@ impl Scheduler for Sos {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        let revise = self.ahead.then(|| self.revised + REVISE);
+        let revise = self.revision.at();
         let tail = match &self.extra {
             Extra::Tail(tail) => tail.due(),
             _ => None,
