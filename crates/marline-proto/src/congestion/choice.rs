@@ -10,7 +10,7 @@ use marline_base::text::{self, Problem};
 
 use super::registry::{self, CONTROLLERS, Entry};
 
-/// A controller of the [`registry`](super::registry), with the rate of one that needs a rate.
+/// A controller of the [`registry`], with the rate of one that needs a rate.
 ///
 /// ```
 /// use marline_proto::congestion::Congestion;
