@@ -39,8 +39,6 @@ hostile=$(realpath "$hostile")
 build
 routed
 ulimit -n "$(ulimit -Hn)"
-# The kernel's limit of memory for TCP is one for all namespaces: the targets must not use it up for the server.
-ip netns exec "$anchor" sh -c 'echo 4096 16384 65536 >/proc/sys/net/ipv4/tcp_wmem'
 
 # A key pair each, all on the server's list.
 identities=()
