@@ -85,6 +85,9 @@ impl Session {
             return;
         };
         flow.end_read = true;
+        // Also of a flow that was given up before: its application keeps nothing any more.
+        flow.retained = 0;
+        self.memory.account(flow);
         if !closing && flow.stopped.is_none() {
             if !flow.recv.is_complete() {
                 flow.stopped = Some(code);

@@ -313,3 +313,29 @@ fn of_blocks_and_objects_that_overdraw_the_memory_the_largest_are_given_up_at_on
         assert_eq!(kept, left, "beside {streams} streams\n{lab}");
     }
 }
+
+/// An application that keeps some of a flow hears of its end later than the session does.
+#[test]
+fn a_flow_that_is_given_up_while_some_of_it_is_kept_is_forgotten_when_its_reader_goes() {
+    let mut lab = lab(&Config::default());
+    lab.finish_replies = false;
+    lab.read_new = false;
+    let flow = lab.stream(End::Client, ENDLESS);
+    lab.run_for(ms(500));
+    let now = lab.now();
+    let server = &mut lab.world.server;
+    let unread = server.held();
+    assert!(server.retain(now, flow, 10_000));
+    assert_eq!(server.held(), unread + 10_000);
+    assert!(server.give_up_stalled());
+    // Until nothing more comes of it.
+    lab.run_for(secs(1));
+    let now = lab.now();
+    let server = &mut lab.world.server;
+    server.retain(now, flow, 10_000);
+    server.stop(flow, 0);
+    lab.run_for(secs(1));
+    let server = &lab.world.server;
+    assert!(server.flow_info(flow).is_none(), "{lab}");
+    assert_eq!(server.held(), 0);
+}
