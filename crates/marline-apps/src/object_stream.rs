@@ -96,7 +96,7 @@ impl ObjectStream {
         self.units.poll_room(cx).map(|()| PIECE)
     }
 
-    /// So many bytes that were read are kept for somebody who does not take them yet.
+    /// `bytes` of what was read are kept for somebody who does not take them yet.
     pub(crate) fn retain(&mut self, bytes: usize) {
         self.outside = bytes;
         self.count();

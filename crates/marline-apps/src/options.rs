@@ -12,7 +12,8 @@ use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
 
 /// Lifetime of datagrams that belong to a program which knows nothing of lifetimes. After an outage
 /// of every path, a program that sends datagrams is better served by new ones than by a backlog of
-/// old ones.
+/// old ones. As long as a silent path takes to be dead (`Config::dead_after`): what one path has
+/// held up for longer is worth nothing on another. A choice, not tuned.
 pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(3);
 
 /// A flow of this kind to a destination; messages are delivered as they come.

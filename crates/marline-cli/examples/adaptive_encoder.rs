@@ -1,10 +1,11 @@
 //! An encoder that makes what the links carry: `cargo run --release -p marline-cli --example adaptive_encoder [-- SECONDS]`.
 //!
-//! A client and a server in one process, between them two emulated links that lose packets, and one of which loses most
-//! of its capacity for a while. The encoder says what rate it makes ([`Packets::set_needed_rate`]) and listens
-//! ([`Packets::rate_report`]): told of a lower capacity it goes 15 % below it at once; after two quiet seconds it tries
-//! 15 % more, up to what it can make. Real encoders change their bit rate the same way; this one only makes datagrams
-//! of the right size at the right times. It fails if the encoder did not follow the links down and up again.
+//! A client and a server in one process, between them two emulated links that lose packets, and one
+//! of which loses most of its capacity for a while. The encoder says what rate it makes
+//! ([`Packets::set_needed_rate`]) and awaits reports ([`Packets::rate_report`]): at a lower capacity
+//! it goes 15 % below it at once; after two quiet seconds it tries 15 % more, up to what it can make.
+//! Real encoders change their bit rate the same way; this one only makes datagrams of the right size
+//! at the right times. It fails if the encoder did not follow the links down and up again.
 
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -116,9 +117,9 @@ async fn adapt(flow: &Packets, encoder: &Encoder) {
         let rate = encoder.rate.get();
         flow.set_needed_rate(Some(rate));
         let next = tokio::select! {
-            news = flow.rate_report() => match news {
+            report = flow.rate_report() => match report {
                 Some(RateReport::Below { capacity }) => {
-                    println!("       told: the links carry {:.1} Mb/s", capacity.as_mbps_f64());
+                    println!("   reported: the links carry {:.1} Mb/s", capacity.as_mbps_f64());
                     capacity.min(rate).scaled(0.85).max(WORST)
                 }
                 Some(RateReport::Met) => rate,

@@ -35,9 +35,9 @@ pub enum Event {
     /// Both sides are done with the flow and its id is free.
     FlowClosed(FlowId),
     /// The paths carry less than the rate that the flow's application
-    /// [said it needs](crate::Session::set_needed_rate), or that a live flow is written at; told
-    /// again when it becomes much less or more, and ended by [`Event::MeetsNeededRate`] or another
-    /// target.
+    /// [said it needs](crate::Session::set_needed_rate), or that a live flow is written at.
+    /// Reported again when it becomes much less or more; ended by [`Event::MeetsNeededRate`], or
+    /// when another rate is needed.
     BelowNeededRate {
         /// The flow.
         flow: FlowId,

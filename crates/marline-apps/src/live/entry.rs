@@ -54,7 +54,7 @@ impl Entry {
         self.flows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The target of the moment, and its changes.
+    /// The rate that is needed at the moment, and its changes.
     pub(super) fn needed_rate(&self) -> watch::Receiver<Option<Rate>> {
         self.needed_rate.subscribe()
     }

@@ -4,8 +4,7 @@
 //! `udp://HOST:PORT[,name=NAME]` at a server.
 
 use crate::destination::LiveName;
-use crate::options::flow_to;
-use crate::options::{self, priority};
+use crate::options::{self, flow_to, priority};
 use crate::proxy::objects::AsObjects;
 use crate::proxy::{Protocol, Target};
 use marline_base::Rate;

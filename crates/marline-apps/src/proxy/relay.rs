@@ -195,6 +195,7 @@ mod tests {
     use std::net::Ipv4Addr;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpSocket};
+    use tokio::task::JoinHandle;
     use tokio::time::{sleep, timeout};
 
     /// Longer than anything takes that goes well.
@@ -284,6 +285,10 @@ mod tests {
         }
     }
 
+    fn relayed(inside: TcpStream, mut near: Carried) -> JoinHandle<io::Result<(u64, u64)>> {
+        tokio::spawn(async move { relay(ResetOnDrop::new(inside).unwrap(), &mut near).await })
+    }
+
     #[tokio::test]
     async fn a_complete_response_arrives_however_slowly_it_is_read() {
         for objects in [false, true] {
@@ -297,9 +302,7 @@ mod tests {
                 let (mut outside, inside) = narrow_pair().await;
                 outside.shutdown().await.unwrap();
                 let response: Vec<u8> = (0..length).map(|i| (i / 7) as u8).collect();
-                let relayed = tokio::spawn(async move {
-                    relay(ResetOnDrop::new(inside).unwrap(), &mut near).await
-                });
+                let relayed = relayed(inside, near);
                 let sent = response.clone();
                 tokio::spawn(async move {
                     far.write_all(&sent).await.unwrap();
@@ -367,10 +370,7 @@ mod tests {
             while client.stats().flows.iter().all(|flow| flow.unread == 0) {
                 sleep(Duration::from_millis(5)).await;
             }
-            let relayed =
-                tokio::spawn(
-                    async move { relay(ResetOnDrop::new(inside).unwrap(), &mut near).await },
-                );
+            let relayed = relayed(inside, near);
             sleep(Duration::from_millis(20)).await;
             assert!(!relayed.is_finished());
             client.give_up_stalled();
@@ -394,10 +394,7 @@ mod tests {
             } = Flow::open(objects).await;
             let (mut outside, inside) = narrow_pair().await;
             outside.shutdown().await.unwrap();
-            let relayed =
-                tokio::spawn(
-                    async move { relay(ResetOnDrop::new(inside).unwrap(), &mut near).await },
-                );
+            let relayed = relayed(inside, near);
             // Less than the relay reads at once, and more than the sockets take.
             far.write_all(&[7; 40_000]).await.unwrap();
             far.shutdown().await.unwrap();

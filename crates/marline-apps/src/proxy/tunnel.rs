@@ -37,14 +37,15 @@ pub trait ByteFlow: AsyncRead + AsyncWrite + Send + Unpin {
         Poll::Pending
     }
 
-    /// Waits until the flow takes bytes, and says how many it takes at least one of.
+    /// Waits until the flow takes bytes, and says how many; a flow that takes none any more says 1,
+    /// and the write fails.
     fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
         let _ = cx;
         Poll::Ready(usize::MAX)
     }
 
-    /// So many bytes that were read of the flow are kept, because who is to have them does not take
-    /// them yet. They count as unread until this is called with less.
+    /// `bytes` of what was read are kept, because who is to have them does not take them yet. They
+    /// count as unread until this is called with less.
     fn retain(&mut self, bytes: usize) {
         let _ = bytes;
     }

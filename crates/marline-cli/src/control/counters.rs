@@ -1,5 +1,5 @@
-//! What is reported of a path, of a flow and of its blocks or objects. Each figure is declared once:
-//! its name in the JSON, where it comes from, and for a counter the metric that it is.
+//! What is reported of a path, of a flow and of its blocks or objects. Each figure is declared
+//! once: its name in the JSON, where it comes from, and for a counter the metric that it is.
 //!
 //! A new counter is a field of marline-proto's `PathCounters`, `FlowCounters` or `UnitCounters` and
 //! one entry here. It has `#[serde(default)]`, because older programs do not report it.
@@ -50,7 +50,7 @@ const fn bytes(name: &'static str, help: &'static str) -> Metric {
     }
 }
 
-// Metrics that have several counters, told apart by a label.
+// Metrics that have several counters, each with a label of its own.
 const PATH: Metric = bytes("path", "Carried by the path");
 const FLOW: Metric = bytes("flow", "Taken from and handed to the application");
 const REPAIRS: Metric = count(

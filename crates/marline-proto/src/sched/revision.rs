@@ -1,7 +1,7 @@
 //! What waits ahead of a path's window is taken back from time to time and placed again.
 //!
-//! A symbol is queued on a path whose window is full if it still arrives earlier there than over one
-//! that has room. That is a forecast, and the longer it waits the less is it worth.
+//! A symbol is queued on a path whose window is full if it still arrives earlier there than over
+//! one that has room. That is a forecast, and the longer it waits the less is it worth.
 
 use marline_base::{Duration, Instant};
 

@@ -125,8 +125,8 @@ impl Session {
         }
     }
 
-    /// The application has read the flow and keeps so many bytes of it for somebody who does not
-    /// take them yet: they count as unread until it says less. Returns false if the flow is over.
+    /// The application has read the flow and keeps `bytes` of it for somebody who does not take
+    /// them yet: they count as unread until it says less. Returns false if the flow is over.
     pub fn retain(&mut self, now: Instant, id: FlowId, bytes: u64) -> bool {
         let Some(flow) = self.flows.get_mut(&id) else {
             return false;

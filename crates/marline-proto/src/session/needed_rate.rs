@@ -11,9 +11,9 @@ use crate::wire::FlowId;
 impl Session {
     /// Tells the session the rate that a flow's application needs, such as an encoder's bit rate:
     /// schedulers that add redundancy spend only what is left over, and
-    /// [`Event::BelowNeededRate`] and [`Event::MeetsNeededRate`] tell whether the paths carry it. It may
-    /// change at any time; then it counts as met until the contrary is seen. Does nothing if there
-    /// is no such flow.
+    /// [`Event::BelowNeededRate`] and [`Event::MeetsNeededRate`] report whether the paths carry it.
+    /// It may change at any time; then it counts as met until the contrary is seen. Does nothing if
+    /// there is no such flow.
     ///
     /// `None` has it measured: schedulers do, and of a flow of messages with a lifetime and without
     /// [a bounded queue](crate::FlowOptions::queue), whose writer is not held back, the events tell

@@ -3,13 +3,13 @@
 //! What waits at the sender decides, because estimates of a path that is never filled are guesses:
 //! data that has waited for long and cannot be carried off, by the paths' rates or by the length of
 //! the wait itself. What was given up before it left counts as if it still waited, so that a short
-//! lifetime hides nothing. The rate told is what the flow got meanwhile. Hysteresis: the target
+//! lifetime hides nothing. The rate reported is what the flow got meanwhile. Hysteresis: the target
 //! counts as met again once no queue has stood for a second in which the flow got its rate, or the
 //! paths could have given it.
 //!
 //! Where nobody says what rate is needed, the rate at which messages with a lifetime are written is
-//! taken, because nothing holds back such a writer. The report is
-//! [`Event::BelowNeededRate`](crate::Event::BelowNeededRate), with the rate that the flow got meanwhile.
+//! taken, because nothing holds back such a writer. The report, with the rate that the flow got
+//! meanwhile, is [`Event::BelowNeededRate`](crate::Event::BelowNeededRate).
 
 use marline_base::{Duration, Instant, Rate};
 

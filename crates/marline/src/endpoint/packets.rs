@@ -69,10 +69,10 @@ impl Packets {
     /// the paths carry less. It may change at any time. `None`, as at the beginning, has it
     /// measured; there are reported then, too, if the flow has a lifetime and no [bounded
     /// queue](Self::set_queue), so that what is written is what is needed.
-    pub fn set_needed_rate(&self, target: Option<Rate>) {
+    pub fn set_needed_rate(&self, rate: Option<Rate>) {
         let mut state = self.shared.lock();
-        state.forget_news(self.flow);
-        state.session.set_needed_rate(self.flow, target);
+        state.forget_report(self.flow);
+        state.session.set_needed_rate(self.flow, rate);
         state.wake_driver();
     }
 
@@ -94,7 +94,7 @@ impl Packets {
         }
     }
 
-    /// Waits until the paths carry less than the target, or carry it again; of several changes
+    /// Waits until the paths carry less than the needed rate, or carry it again; of several changes
     /// since the last call only the latest is reported. `None` when the flow is over. One task may
     /// wait at a time.
     pub async fn rate_report(&self) -> Option<RateReport> {
@@ -104,7 +104,7 @@ impl Packets {
                 return Poll::Ready(None);
             }
             match state.rate_report(self.flow, cx) {
-                Some(news) => Poll::Ready(Some(news)),
+                Some(report) => Poll::Ready(Some(report)),
                 None => Poll::Pending,
             }
         })

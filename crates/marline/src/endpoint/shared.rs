@@ -39,9 +39,9 @@ impl From<Closed> for io::Error {
 struct Waiting {
     read: Option<Waker>,
     write: Option<Waker>,
-    target: Option<Waker>,
+    report: Option<Waker>,
     /// The latest of its kind that no task has taken.
-    news: Option<RateReport>,
+    reported: Option<RateReport>,
     settle: Option<Waker>,
 }
 
@@ -158,27 +158,27 @@ impl State {
         self.flows.entry(flow).or_default().write = Some(cx.waker().clone());
     }
 
-    /// Takes the latest report on a flow's target rate, or has the task woken when there is one.
+    /// Takes the latest report on the rate that a flow needs, or has the task woken when there is one.
     pub(super) fn rate_report(&mut self, flow: FlowId, cx: &Context<'_>) -> Option<RateReport> {
         let waiting = self.flows.entry(flow).or_default();
-        let news = waiting.news.take();
-        if news.is_none() {
-            waiting.target = Some(cx.waker().clone());
+        let reported = waiting.reported.take();
+        if reported.is_none() {
+            waiting.report = Some(cx.waker().clone());
         }
-        news
+        reported
     }
 
-    /// What was learnt about an earlier target is out of date.
-    pub(super) fn forget_news(&mut self, flow: FlowId) {
+    /// What was learnt about an earlier rate is out of date.
+    pub(super) fn forget_report(&mut self, flow: FlowId) {
         if let Some(waiting) = self.flows.get_mut(&flow) {
-            waiting.news = None;
+            waiting.reported = None;
         }
     }
 
-    fn on_target(&mut self, flow: FlowId, news: RateReport) {
+    fn on_rate_report(&mut self, flow: FlowId, report: RateReport) {
         let waiting = self.flows.entry(flow).or_default();
-        waiting.news = Some(news);
-        if let Some(waker) = waiting.target.take() {
+        waiting.reported = Some(report);
+        if let Some(waker) = waiting.report.take() {
             waker.wake();
         }
     }
@@ -337,9 +337,9 @@ impl State {
                 self.wake_others();
             }
             Event::BelowNeededRate { flow, capacity } => {
-                self.on_target(flow, RateReport::Below { capacity });
+                self.on_rate_report(flow, RateReport::Below { capacity });
             }
-            Event::MeetsNeededRate { flow } => self.on_target(flow, RateReport::Met),
+            Event::MeetsNeededRate { flow } => self.on_rate_report(flow, RateReport::Met),
             Event::PathChanged {
                 path,
                 state,
@@ -375,11 +375,11 @@ fn all(waiting: Waiting) -> Vec<Waker> {
     let Waiting {
         read,
         write,
-        target,
+        report,
         settle,
         ..
     } = waiting;
-    [read, write, target, settle]
+    [read, write, report, settle]
         .into_iter()
         .flatten()
         .collect()

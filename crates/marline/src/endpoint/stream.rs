@@ -105,7 +105,8 @@ impl Stream {
         shared.poll_given_up(*id, cx)
     }
 
-    /// Waits until the stream takes bytes, and says how many; 1 when a write would fail.
+    /// Waits until the stream takes bytes, and says how many: one write may take less. 1 when a
+    /// write would fail, so that the writer finds out.
     pub fn poll_room(&self, cx: &Context<'_>) -> Poll<usize> {
         let Flow { shared, id } = &*self.writer.flow;
         let mut state = shared.lock();
@@ -121,7 +122,7 @@ impl Stream {
         }
     }
 
-    /// So many bytes that were read are kept for somebody who does not take them yet. They count as
+    /// `bytes` of what was read are kept for somebody who does not take them yet. They count as
     /// unread, among what the session, its client and its server may hold, until this is called
     /// with less; and a stream that retains some is not forgotten.
     pub fn retain(&mut self, bytes: usize) {

@@ -65,7 +65,7 @@ impl Units {
         self.shared.poll_given_up(self.flow, cx)
     }
 
-    /// So many bytes that were read are kept: they count as unread until this is called with less.
+    /// `bytes` of what was read are kept: they count as unread until this is called with less.
     pub fn retain(&self, bytes: u64) {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();

@@ -12,8 +12,8 @@ const WIDE: &str = "rate=100mbit,delay=5ms,queue=100ms";
 /// Twice what the narrow links carry.
 const NEEDED: Rate = Rate::from_mbps(2);
 
-/// Writes a little more than is needed until there is news of it.
-async fn news(flow: &Packets) -> Option<RateReport> {
+/// Writes a little more than is needed until there is report of it.
+async fn report(flow: &Packets) -> Option<RateReport> {
     let write = async {
         loop {
             flow.send(Bytes::from_static(&[0; 1_316])).await.unwrap();
@@ -22,7 +22,7 @@ async fn news(flow: &Packets) -> Option<RateReport> {
     };
     soon(async {
         tokio::select! {
-            news = flow.rate_report() => news,
+            report = flow.rate_report() => report,
             () = write => unreachable!("it writes for ever"),
         }
     })
@@ -41,10 +41,10 @@ async fn an_application_learns_that_the_paths_carry_less_than_it_needs_and_that_
     for name in ["a", "b"] {
         active(&client, name).await;
     }
-    // Without a lifetime nobody measures what it needs: there is news because it says so, or there is none.
+    // Without a lifetime nobody measures what it needs: there is report because it says so, or there is none.
     let flow: Packets = client.open_packets(target()).await.unwrap();
     flow.set_needed_rate(Some(NEEDED));
-    let Some(RateReport::Below { capacity }) = news(&flow).await else {
+    let Some(RateReport::Below { capacity }) = report(&flow).await else {
         panic!("the links carry half of it");
     };
     assert!(capacity < NEEDED, "{capacity}");
@@ -53,7 +53,7 @@ async fn an_application_learns_that_the_paths_carry_less_than_it_needs_and_that_
         link.reconfigure(Direction::Up, wide).unwrap();
     }
     // It may hear of other rates before.
-    while news(&flow).await != Some(RateReport::Met) {}
+    while report(&flow).await != Some(RateReport::Met) {}
     client.stop("the test is over").await;
     assert_eq!(soon(flow.rate_report()).await, None);
 }

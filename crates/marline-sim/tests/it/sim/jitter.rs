@@ -171,7 +171,7 @@ fn copies_over_two_paths_that_overtake_spare_some_of_the_wait() {
             value(&run, "live.in_order_delay.p50_ms")
         }
     };
-    // Every packet waits for those before it, which were spread over 80 ms.
+    // Milliseconds: every packet waits for those before it, which were spread over 80.
     Paired::run(6, p50("hedge"), p50("hedge:copies=off")).spares_half_of(7.0);
 }
 

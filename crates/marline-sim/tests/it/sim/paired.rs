@@ -1,12 +1,12 @@
 //! A mechanism is judged by pairs: the same seeds with it and without it.
 //!
-//! Figures of one set of seeds move by some per cent with every change of the code; what a mechanism
-//! is for does not. So a test says what the mechanism is worth, and fails when less than half of
+//! Figures of one set of seeds move by some per cent with every change of the code; what a
+//! mechanism is for does not. So a test says what the mechanism is worth, and fails when less than half of
 //! that is left.
 
 use marline_sim::Rng;
 
-/// From this the seeds are drawn: others than those that scenarios and tuning use, which begin at 1.
+/// Where the drawing of seeds begins, any number: seeds of scenarios and of tuning begin at 1.
 const DRAWN_FROM: u64 = 0x70a1_5eed;
 
 /// A value of runs with a mechanism and without it, seed by seed.

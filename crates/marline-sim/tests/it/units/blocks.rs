@@ -4,7 +4,7 @@ use marline_proto::congestion::Congestion;
 use marline_proto::flow::Fate;
 use marline_proto::sched::Choice;
 use marline_proto::sched::registry::SCHEDULERS;
-use marline_proto::wire::FlowKind;
+use marline_proto::wire::{FlowId, FlowKind};
 use marline_proto::{Config, FlowOptions};
 use marline_sim::End;
 
@@ -196,27 +196,41 @@ fn a_block_can_be_cancelled() {
     units.finish_within(secs(2));
 }
 
-#[test]
-fn blocks_that_found_no_room_are_written_when_there_is_some() {
-    let config = Config {
-        send_buffer: 100_000,
-        ..Config::default()
-    };
-    let mut lab = Lab::new(5, &config);
-    lab.path("rate=2mbit,delay=10ms");
+/// Blocks of these sizes, one a millisecond, until all are written and settled.
+fn written(
+    seed: u64,
+    ends: [Config; 2],
+    link: &str,
+    [size, size_max]: [usize; 2],
+    count: u64,
+) -> (Lab, FlowId) {
+    let [client, server] = ends;
+    let mut lab = Lab::with(seed, client, server);
+    lab.path(link);
     let options = FlowOptions {
         scheduler: plain(),
         ..FlowOptions::new(FlowKind::Blocks)
     };
     let plan = Messages {
-        size: 30_000,
-        size_max: 70_000,
-        count: 20,
+        size,
+        size_max,
+        count,
         every: ms(1),
     };
     let outbox = Outbox::blocks(lab.now(), plan, None);
     let flow = lab.open(End::Client, &options, outbox);
     lab.finish_within(secs(20));
+    (lab, flow)
+}
+
+#[test]
+fn blocks_that_found_no_room_are_written_when_there_is_some() {
+    let narrow = Config {
+        send_buffer: 100_000,
+        ..Config::default()
+    };
+    let ends = [narrow, Config::default()];
+    let (lab, flow) = written(5, ends, "rate=2mbit,delay=10ms", [30_000, 70_000], 20);
     let outbox = lab.outbox(End::Client, flow);
     assert!(outbox.refused > 10 && outbox.is_written(), "{outbox:?}");
 }
@@ -228,21 +242,8 @@ fn the_longest_block_is_sent_whatever_was_sent_before() {
         flow_window: 3_000,
         ..Config::default()
     };
-    let mut lab = Lab::with(7, Config::default(), receiver);
-    lab.path("rate=8mbit,delay=10ms");
-    let options = FlowOptions {
-        scheduler: plain(),
-        ..FlowOptions::new(FlowKind::Blocks)
-    };
     // Some are longer than the receiver takes, and are refused.
-    let plan = Messages {
-        size: 1_000,
-        size_max: 2_700,
-        count: 400,
-        every: ms(1),
-    };
-    let outbox = Outbox::blocks(lab.now(), plan, None);
-    let flow = lab.open(End::Client, &options, outbox);
-    lab.finish_within(secs(20));
+    let ends = [Config::default(), receiver];
+    let (lab, flow) = written(7, ends, "rate=8mbit,delay=10ms", [1_000, 2_700], 400);
     assert!(lab.inbox(End::Server, flow).read > 200, "{lab}");
 }
