@@ -294,7 +294,7 @@ mod tests {
         for objects in [false, true] {
             for length in [100_000, 150_000, 200_000, 250_000] {
                 let Flow {
-                    mut near,
+                    near,
                     mut far,
                     ends: _,
                     _session,
@@ -354,7 +354,7 @@ mod tests {
     async fn a_flow_that_is_given_up_ends_although_its_target_takes_nothing() {
         for objects in [false, true] {
             let Flow {
-                mut near,
+                near,
                 mut far,
                 ends: [client, _],
                 _session,
@@ -387,7 +387,7 @@ mod tests {
     async fn what_a_target_does_not_take_counts_as_unread() {
         for objects in [false, true] {
             let Flow {
-                mut near,
+                near,
                 mut far,
                 ends: [client, _],
                 _session,
