@@ -35,6 +35,7 @@ mod needed_rate;
 mod opening;
 mod output;
 mod paths;
+mod planning;
 mod report;
 mod rescue;
 mod share;
@@ -47,6 +48,7 @@ mod watch;
 use ageing::Ageing;
 use flow::Flow;
 use memory::Memory;
+use planning::Pass;
 use share::Share;
 use timers::{Patience, Rest};
 use waiting::Waiting;
@@ -203,6 +205,7 @@ pub struct Session {
     load: Load,
     /// Something changed that may change what schedulers decide.
     replan: bool,
+    pass: Pass,
     /// Path that is asked first for the next datagram.
     turn: usize,
     /// The first of the paths' timers but their acknowledgements, or something earlier; `None` once
@@ -278,6 +281,7 @@ impl Session {
             last_emission: None,
             load: Load::default(),
             replan: false,
+            pass: Pass::default(),
             turn: 0,
             path_timer: None,
             rest: None,

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::Session;
 use super::carry::{self, Written};
-use super::share::{QUANTUM, class_of};
+use super::share::QUANTUM;
 use super::timers::rewish;
 use crate::flow::{Assigned, Due, Form, Symbol};
 use crate::observe::Record;
@@ -59,7 +59,7 @@ impl Session {
             return self.farewell(now, buf);
         }
         self.views_hold = false;
-        if self.replan {
+        if self.has_to_plan() {
             self.plan(now);
         }
         let count = self.paths.len();
@@ -87,6 +87,9 @@ impl Session {
         } else {
             0
         };
+        if self.has_to_plan() {
+            return None;
+        }
         // A datagram that came to nothing may have changed what waits.
         let known = (!tried).then_some(pacing);
         self.rest = Some(self.rest_until(now, known));
@@ -131,62 +134,6 @@ impl Session {
             }
             return Some(Transmit { path: id, size });
         }
-    }
-
-    /// Lets the scheduler of every flow that has a backlog plan.
-    fn plan(&mut self, now: Instant) {
-        self.replan = false;
-        let mut views = self.take_views();
-        let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0);
-        let turn: SmallVec<[FlowId; 16]> = self.share.iter().collect();
-        let mut unsent = self.unsent(&turn);
-        for id in turn {
-            let Some(flow) = self.flows.get_mut(&id) else {
-                continue;
-            };
-            let credit = self.send_credit - self.data_sent;
-            let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
-            if flow.reset.is_none() && (woken || flow.has_work(symbol.max(1), credit)) {
-                for view in &mut views {
-                    view.queued_own = flow.queues.bytes(view.id);
-                    view.queued = self.waiting.ahead(view.id, class_of(flow), view.queued_own);
-                }
-                if self.minds_others {
-                    unsent = unsent.saturating_sub(flow.unsent(credit));
-                    self.common.set_others(unsent);
-                }
-                if let Some(coder) = &mut flow.coder {
-                    coder.borrow(&mut self.advance);
-                }
-                let used = flow.plan(now, &mut views, credit, &mut self.common);
-                self.data_sent += used;
-                if let Some(coder) = &mut flow.coder {
-                    coder.repay(&mut self.advance);
-                }
-                if self.minds_others {
-                    unsent += flow.unsent(credit - used);
-                }
-                self.waiting.account(flow);
-                rewish(&mut self.wishes, flow);
-            } else if flow.queues.is_all_empty() {
-                if flow.has_backlog(symbol.max(1), u64::MAX) {
-                    self.starved.insert(id);
-                }
-                flow.turn = None;
-                rewish(&mut self.wishes, flow);
-                self.share.remove(id, class_of(flow));
-                self.ageing.on_idle(flow);
-            }
-        }
-        self.views = views;
-    }
-
-    /// Bytes that these flows could send now, were there room; counted only if a scheduler minds them.
-    fn unsent(&self, flows: &[FlowId]) -> u64 {
-        let credit = self.send_credit - self.data_sent;
-        let flows = flows.iter().filter(|_| self.minds_others);
-        let flows = flows.filter_map(|id| self.flows.get(id));
-        flows.map(|flow| flow.unsent(credit)).sum()
     }
 
     /// Writes a datagram for the path at `index`, which [has to say](Self::has_to_say) something.

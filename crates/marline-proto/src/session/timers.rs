@@ -37,6 +37,8 @@ pub enum WakeReason {
     Target,
     /// A scheduler asked for it.
     Scheduler,
+    /// Schedulers of many flows have more to plan: at once, after what else the driver serves.
+    Planning,
     /// The session has heard nothing for long.
     Idle,
 }
@@ -122,6 +124,9 @@ impl Session {
     pub fn poll_timeout(&self, now: Instant) -> Option<(Instant, WakeReason)> {
         if self.ending.is_some() {
             return None;
+        }
+        if self.has_to_plan() {
+            return Some((now, WakeReason::Planning));
         }
         let rest = self.rest.unwrap_or_else(|| self.next_rest(now));
         Some(rest.wake())

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use marline_base::Instant;
 use marline_proto::wire::{PathId, close_code};
-use marline_proto::{CloseReason, Event, Session as Machine};
+use marline_proto::{CloseReason, Event, Session as Machine, WakeReason};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
@@ -252,8 +252,10 @@ impl Driver {
     /// Waits for the session's next timer; false if it has run out already.
     fn set_timer(&mut self, cx: &mut Context<'_>, state: &State) -> bool {
         let now = self.shared.clock.now();
-        let Some((at, _)) = state.session.poll_timeout(now) else {
-            return true;
+        let at = match state.session.poll_timeout(now) {
+            None => return true,
+            Some((_, WakeReason::Planning)) => return false,
+            Some((at, _)) => at,
         };
         let at = self.shared.clock.real(at.max(now));
         if self.timer.deadline() != at {
