@@ -2,10 +2,13 @@
 
 use crate::destination::{Destination, LiveName, Role};
 use crate::live::{Frames, Media, Outlets};
+use crate::proxy::flows::Flows;
 use crate::proxy::places::Place;
 use crate::proxy::reply::Refusal;
 use crate::proxy::server::{datagrams, stream};
-use crate::proxy::{Accept, ByteFlow, Incoming, IncomingFlow, PacketFlow, Places, Targets, Tasks};
+use crate::proxy::{
+    Accept, ByteFlow, Incoming, IncomingFlow, PacketFlow, Places, Ports, Targets, Tasks,
+};
 use crate::tun::{self, Hub, Visitor};
 use std::sync::Arc;
 
@@ -20,6 +23,8 @@ pub struct ServerSettings {
     pub tunnel: Option<Hub>,
     /// Flows that clients may have at a time.
     pub places: Places,
+    /// Ports of their connections to targets.
+    pub ports: Ports,
 }
 
 /// Serves the flows of one session until it is over or the tasks drain.
@@ -34,6 +39,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
     let visitor = visitor.map(Arc::new);
     let finder = settings.targets.of(peer);
     let finding = finder.while_held();
+    let flows = Flows::new();
     loop {
         let incoming = tokio::select! {
             () = tasks.draining() => break,
@@ -45,12 +51,13 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
         let place = places.take(peer);
         let destination = Destination::decode(&target);
         if let Ok(Destination::Live(name)) = destination {
-            spawn_live(flow, name, place, Arc::clone(&settings));
+            let live = carry_live(flow, name, place, Arc::clone(&settings));
+            flows.spawn(live);
             continue;
         }
         let (visitor, finder) = (visitor.clone(), finder.clone());
-        let draining = tasks.clone();
-        tasks.spawn(async move {
+        let (draining, ports) = (tasks.clone(), settings.ports.clone());
+        flows.spawn(tasks.track(async move {
             match flow {
                 IncomingFlow::Stream(flow) => match destination {
                     Ok(Destination::Tunnel(role @ (Role::Lease { .. } | Role::Standing))) => {
@@ -64,7 +71,10 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                     destination => {
                         let target = match (&place, destination) {
                             (None, _) => Err(Refusal::TooManyFlows),
-                            (Some(_), Ok(Destination::Host(target))) => Ok(target),
+                            (Some(_), Ok(Destination::Host(target))) => {
+                                let port = ports.take(peer).ok_or(Refusal::TooManyFlows);
+                                port.map(|port| (target, port))
+                            }
                             (Some(_), _) => {
                                 tracing::debug!("a client asked for something that is no target");
                                 Err(Refusal::BadTarget)
@@ -97,14 +107,15 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                     tracing::debug!("a client opened a flow of units for no live entry")
                 }
             }
-        });
+        }));
     }
     // Streams go on until the session is over, those of new senders, too; nobody waits for that.
     tokio::spawn(async move {
         let _finding = finding;
         while let Some(Incoming { target, flow }) = session.next_flow().await {
             if let Ok(Destination::Live(name)) = Destination::decode(&target) {
-                spawn_live(flow, name, places.take(peer), Arc::clone(&settings));
+                let place = places.take(peer);
+                flows.spawn(carry_live(flow, name, place, Arc::clone(&settings)));
             }
         }
     });
@@ -125,18 +136,16 @@ async fn of_tunnel<S: ByteFlow>(flow: S, role: Role, visitor: Option<&Visitor>) 
 /// Carries the flow of a client's live entry. A stream has no end to wait for when the server
 /// stops: it goes on until its session is over, so that its client knows what to send over the next
 /// one.
-fn spawn_live<S: Send + 'static, P: PacketFlow>(
+async fn carry_live<S, P: PacketFlow>(
     flow: IncomingFlow<S, P>,
     name: LiveName,
     place: Option<Place>,
     settings: Arc<ServerSettings>,
 ) {
-    tokio::spawn(async move {
-        match place {
-            Some(_place) => live(flow, &name, &settings.live).await,
-            None => tracing::debug!("a live flow was refused: too many are open"),
-        }
-    });
+    match place {
+        Some(_place) => live(flow, &name, &settings.live).await,
+        None => tracing::debug!("a live flow was refused: too many are open"),
+    }
 }
 
 async fn live<S, P: PacketFlow>(flow: IncomingFlow<S, P>, name: &LiveName, outlets: &Outlets) {

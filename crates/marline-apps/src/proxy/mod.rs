@@ -1,6 +1,7 @@
 //! Proxies: how programs that know nothing of Marline use a session.
 
 pub(crate) mod associations;
+pub(crate) mod flows;
 mod forward;
 pub mod front;
 pub(crate) mod idle;
@@ -8,6 +9,7 @@ mod login;
 pub mod objects;
 pub(crate) mod places;
 pub mod policy;
+pub(crate) mod ports;
 mod relay;
 pub mod reply;
 mod resolve;
@@ -23,6 +25,7 @@ pub use forward::Forward;
 pub use login::SocksLogin;
 pub use objects::AsObjects;
 pub use places::Places;
+pub use ports::Ports;
 pub use resolve::Targets;
 pub use tasks::Tasks;
 pub use tunnel::{Accept, ByteFlow, Incoming, IncomingFlow, Listen, OpenError, PacketFlow, Tunnel};

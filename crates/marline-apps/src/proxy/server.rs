@@ -2,6 +2,7 @@
 
 use super::associations::send;
 use super::idle::Idle;
+use super::ports::Port;
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::resolve::Finder;
@@ -13,7 +14,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::{TcpSocket, UdpSocket};
 use tokio::time::timeout;
 
 /// How long all addresses of a target together may take to connect.
@@ -27,21 +28,22 @@ const REFUSED: Duration = Duration::from_secs(5);
 const UDP_IDLE: Duration = Duration::from_secs(150);
 
 /// Connects a stream to its target, or reports to its client why not.
-pub(crate) async fn stream<S>(mut flow: S, target: Result<Target, Refusal>, finder: &Finder)
+pub(crate) async fn stream<S>(mut flow: S, target: Result<(Target, Port), Refusal>, finder: &Finder)
 where
     S: ByteFlow,
 {
     let connecting = async {
-        let target = target?;
+        let (target, port) = target?;
         let addresses = finder.find(&target, Protocol::Tcp).await?;
-        connect(&target, &addresses, finder).await
+        let connected = connect(&target, &addresses, finder).await?;
+        Ok((connected, port))
     };
     let connected = tokio::select! {
         connected = connecting => connected,
         () = poll_fn(|cx| flow.poll_given_up(cx)) => return,
     };
     let result = match connected {
-        Ok((connection, bound)) => answer_and_relay(flow, connection, bound).await,
+        Ok((connected, port)) => answer_and_relay(flow, connected, port).await,
         Err(refusal) => refuse(flow, refusal).await,
     };
     if let Err(error) = result {
@@ -64,8 +66,8 @@ where
 
 async fn answer_and_relay<S>(
     mut flow: S,
-    connection: ResetOnDrop,
-    bound: SocketAddr,
+    (connection, bound): (ResetOnDrop, SocketAddr),
+    port: Port,
 ) -> io::Result<()>
 where
     S: ByteFlow,
@@ -74,6 +76,7 @@ where
     // What the target says is another object.
     flow.flush().await?;
     relay(connection, &mut flow).await?;
+    port.wait();
     Ok(())
 }
 
@@ -91,15 +94,12 @@ async fn connect(
             } else {
                 CONNECT_ONE
             };
-            match timeout(patience, TcpStream::connect(address)).await {
+            match timeout(patience, dial(*address)).await {
                 // Become one of this host meanwhile, it was answered by a service of this host.
                 Ok(Ok(_)) if !finder.allows(target, *address) => refusal = Refusal::NotAllowed,
                 Ok(Ok(connection)) => {
-                    let bound = connection.local_addr().map_err(|_| Refusal::Failed)?;
-                    return Ok((
-                        ResetOnDrop::new(connection).map_err(|_| Refusal::Failed)?,
-                        bound,
-                    ));
+                    let bound = connection.0.local_addr().map_err(|_| Refusal::Failed)?;
+                    return Ok((connection, bound));
                 }
                 Ok(Err(error)) => {
                     tracing::debug!(%target, %address, %error, "cannot connect");
@@ -113,6 +113,17 @@ async fn connect(
     timeout(CONNECT, attempts)
         .await
         .unwrap_or(Err(Refusal::TimedOut))
+}
+
+/// Connects to one address. Given up on the way, the connection is reset: the target might have
+/// accepted it already, and an orderly end would keep the port for as long as the target likes.
+async fn dial(address: SocketAddr) -> io::Result<ResetOnDrop> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    socket.set_zero_linger()?;
+    ResetOnDrop::new(socket.connect(address).await?)
 }
 
 /// Exchanges datagrams with a target.
@@ -184,11 +195,13 @@ async fn exchange<P: PacketFlow>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::ports::Ports;
     use super::super::resolve::tests::targets;
     use super::*;
     use std::pin::Pin;
     use std::task::{Context, Poll};
-    use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+    use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+    use tokio::net::TcpListener;
     use tokio::time::{Instant, Sleep, sleep};
 
     /// A flow that its client resets after a while.
@@ -228,6 +241,17 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_connection_that_nobody_waits_for_any_more_is_reset() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let mut dialling = Box::pin(dial(listener.local_addr().unwrap()));
+        let begun = poll_fn(|cx| Poll::Ready(dialling.as_mut().poll(cx))).await;
+        let (mut accepted, _) = listener.accept().await.unwrap();
+        drop((begun, dialling));
+        let end = accepted.read_u8().await.unwrap_err();
+        assert_eq!(end.kind(), io::ErrorKind::ConnectionReset);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_reset_flow_waits_for_no_name() {
         let (targets, _) = targets(&[]);
@@ -235,7 +259,8 @@ mod tests {
         let after = Duration::from_millis(100);
         let start = Instant::now();
         let flow = ResetAfter(Box::pin(sleep(after)));
-        stream(flow, Ok(target), &targets.of(None)).await;
+        let port = Ports::new(2).take(None).unwrap();
+        stream(flow, Ok((target, port)), &targets.of(None)).await;
         assert_eq!(start.elapsed(), after);
     }
 }

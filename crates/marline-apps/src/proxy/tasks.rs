@@ -22,14 +22,22 @@ impl Tasks {
 
     /// Runs `task` until it ends or is cut off.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(self.track(task));
+    }
+
+    /// Has `task`, which somebody else runs, end when what runs is cut off.
+    pub(crate) fn track(
+        &self,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let cut = self.cut.clone();
-        self.running.spawn(async move {
+        self.running.track_future(async move {
             tokio::select! {
                 biased;
                 () = cut.cancelled() => {}
                 () = task => {}
             }
-        });
+        })
     }
 
     /// Completes when nothing new is to be begun.
