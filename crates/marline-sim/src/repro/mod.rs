@@ -7,6 +7,7 @@
 
 mod list;
 mod measure;
+mod natural;
 mod pages;
 mod picture;
 mod record;

@@ -3,13 +3,38 @@
 use std::collections::BTreeMap;
 
 use super::list::{bound, seeds};
-use super::record::{Count, picture_of};
-use super::{Outcome, ScenarioReport, Verdict};
+use super::{Outcome, ScenarioReport, Verdict, picture};
 use crate::experiments;
 use crate::report::{cell_name, show};
 
 /// Where the scenario files are, seen from docs/reproduction.
 const SCENARIOS: &str = "../../crates/marline-sim/experiments";
+
+/// What bounds and verdicts there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    holds: usize,
+    missed: usize,
+    /// Of both, those that other seeds may turn.
+    close: usize,
+    /// Shown beside a published value or for itself; no bound.
+    shown: usize,
+}
+
+impl Count {
+    fn of<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Self {
+        let mut count = Self::default();
+        for verdict in verdicts {
+            match verdict.outcome {
+                Outcome::Holds => count.holds += 1,
+                Outcome::Missed => count.missed += 1,
+                Outcome::Unbounded => count.shown += 1,
+            }
+            count.close += usize::from(verdict.close && verdict.outcome != Outcome::Unbounded);
+        }
+        count
+    }
+}
 
 /// The index of `papers`.
 pub(super) fn index(papers: &BTreeMap<String, Vec<ScenarioReport>>) -> String {
@@ -73,7 +98,7 @@ pub(super) fn page(paper: &str, scenarios: &[ScenarioReport]) -> String {
     }
     for scenario in scenarios {
         let alt = scenario.title.replace(['[', ']'], "");
-        text += &format!("\n![{alt}]({})\n", picture_of(scenario));
+        text += &format!("\n![{alt}]({})\n", picture::file_of(scenario));
     }
     text + &misses(scenarios)
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::record::natural;
+use super::natural::natural;
 use super::{Outcome, ScenarioReport, Verdict};
 use crate::report::plot::{Places, PlotError, Point, Sheet, SheetPanel, number, sheet};
 use crate::results::unit;
@@ -24,6 +24,11 @@ const MEAN: &str = "mean of cells";
 /// If it cannot be drawn.
 pub(super) fn svg(scenario: &ScenarioReport) -> Result<String, PlotError> {
     sheet(&chosen(scenario))
+}
+
+/// The file of the picture.
+pub(super) fn file_of(scenario: &ScenarioReport) -> String {
+    format!("{}-{}.svg", scenario.paper, scenario.name())
 }
 
 /// What a panel, or some alike, show.

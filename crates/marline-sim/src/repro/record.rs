@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use super::natural::natural;
 use super::verdict::is_of;
-use super::{Outcome, Report, ScenarioReport, Verdict, measure, pages, picture, rows};
+use super::{Outcome, Report, ScenarioReport, measure, pages, picture, rows};
 use crate::experiments::{self, Experiment};
 use crate::report::plot::PlotError;
 
@@ -118,7 +119,7 @@ impl Record {
                 let svg = picture::svg(one).map_err(|error: PlotError| {
                     RecordError::Make(format!("{paper}/{}: {error}", one.file))
                 })?;
-                files.insert(picture_of(one), svg);
+                files.insert(picture::file_of(one), svg);
             }
             files.insert(format!("{paper}.md"), pages::page(paper, scenarios));
         }
@@ -154,53 +155,4 @@ fn explain(scenario: &mut ScenarioReport, experiment: &Experiment) {
             verdict.reason.clone_from(&known.missed);
         }
     }
-}
-
-/// The file of a scenario's picture.
-pub(super) fn picture_of(scenario: &ScenarioReport) -> String {
-    format!("{}-{}.svg", scenario.paper, scenario.name())
-}
-
-/// What bounds and verdicts there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Count {
-    pub(super) holds: usize,
-    pub(super) missed: usize,
-    /// Of both, those that other seeds may turn.
-    pub(super) close: usize,
-    /// Shown beside a published value or for itself; no bound.
-    pub(super) shown: usize,
-}
-
-impl Count {
-    pub(super) fn of<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Self {
-        let mut count = Self::default();
-        for verdict in verdicts {
-            match verdict.outcome {
-                Outcome::Holds => count.holds += 1,
-                Outcome::Missed => count.missed += 1,
-                Outcome::Unbounded => count.shown += 1,
-            }
-            count.close += usize::from(verdict.close && verdict.outcome != Outcome::Unbounded);
-        }
-        count
-    }
-}
-
-/// Puts `fig-9` before `fig-10`: numbers by their values, what is between as text.
-pub(super) fn natural(name: &str) -> Vec<(String, u64)> {
-    /// Three decimals of a number count.
-    const SCALE: f64 = 1000.0;
-    let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let (before, after) = rest.split_at(rest.find(is_number).unwrap_or(rest.len()));
-        let end = after.find(|c| !is_number(c)).unwrap_or(after.len());
-        let number = after[..end].trim_end_matches('.').parse::<f64>();
-        let scaled = number.map_or(0, |number| (number * SCALE) as u64);
-        parts.push((before.to_owned(), scaled));
-        rest = &after[end..];
-    }
-    parts
 }
