@@ -19,6 +19,7 @@
 //! its seed.
 
 pub mod batch;
+mod cross;
 mod engine;
 pub mod experiments;
 pub mod hostile;

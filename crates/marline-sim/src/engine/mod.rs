@@ -17,7 +17,6 @@
 //! and sums of measures are integers. A run knows nothing of other threads.
 
 mod cable;
-pub(crate) mod cross;
 mod queue;
 mod slots;
 
@@ -32,7 +31,7 @@ use marline_proto::wire::PathId;
 pub use cable::{Cable, End};
 pub(crate) use queue::Alarm;
 use queue::{Due, Queue};
-use slots::Slots;
+pub(crate) use slots::Slots;
 
 /// This number of steps at one instant is a loop that lets no time pass.
 const MAX_STEPS_AT_ONCE: u32 = 10_000;

@@ -3,7 +3,7 @@
 /// Slots that are used again when they are free, so that memory follows the most that was ever on
 /// its way at once.
 #[derive(Debug)]
-pub(super) struct Slots<T> {
+pub(crate) struct Slots<T> {
     slots: Vec<Option<T>>,
     free: Vec<u32>,
 }
@@ -19,7 +19,7 @@ impl<T> Default for Slots<T> {
 
 impl<T> Slots<T> {
     /// Takes something in and says where it is.
-    pub(super) fn insert(&mut self, thing: T) -> u32 {
+    pub(crate) fn insert(&mut self, thing: T) -> u32 {
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(thing);
@@ -33,13 +33,13 @@ impl<T> Slots<T> {
     }
 
     /// What is in a slot, unless it was lost on its way. Its arrival is the slot's last use.
-    pub(super) fn land(&mut self, slot: u32) -> Option<T> {
+    pub(crate) fn land(&mut self, slot: u32) -> Option<T> {
         self.free.push(slot);
         self.slots[slot as usize].take()
     }
 
     /// Loses everything for which `lost` holds; slots stay taken until it would have landed.
-    pub(super) fn lose(&mut self, lost: impl Fn(&T) -> bool) {
+    pub(crate) fn lose(&mut self, lost: impl Fn(&T) -> bool) {
         for slot in &mut self.slots {
             if slot.as_ref().is_some_and(&lost) {
                 *slot = None;

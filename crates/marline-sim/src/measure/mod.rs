@@ -11,7 +11,7 @@ mod sampler;
 mod waiting;
 
 pub(crate) use catalogue::is_less_better;
-pub use catalogue::{CATALOGUE, Entry, Form, Measure, Scope, unknown_values, value_names};
+pub use catalogue::{CATALOGUE, Entry, Form, Measure, Scope};
 pub use histogram::Histogram;
 pub(crate) use histogram::endings;
 pub use meter::Meter;

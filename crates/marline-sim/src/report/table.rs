@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::number::with_interval;
-use crate::results::{Group, Results};
-use crate::scenario::DRAW;
+use crate::results::{DRAW, Group, Results};
 
 /// Rows are cells and schedulers, columns the measures with their 95 % intervals.
 ///

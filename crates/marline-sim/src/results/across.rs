@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Group, Results, Summary};
-use crate::scenario::DRAW;
+use super::{DRAW, Group, Results, Summary};
 
 /// A ratio over draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,8 +72,7 @@ impl Comparison<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::results::sample;
-    use crate::scenario::DRAW;
+    use crate::results::{DRAW, sample};
 
     #[test]
     fn ratios_of_cells_have_a_geometric_mean() {

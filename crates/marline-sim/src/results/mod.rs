@@ -25,6 +25,9 @@ use serde::{Deserialize, Serialize};
 /// The version of the JSON form; grows when a field changes its meaning or goes.
 pub const FORMAT: u32 = 1;
 
+/// Table of a scenario, and key of the axis whose cells were drawn: its values number the draws.
+pub const DRAW: &str = "draw";
+
 /// One run: one cell of the scenario's axes, one scheduler, one seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {

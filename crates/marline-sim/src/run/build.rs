@@ -13,12 +13,12 @@ use super::handovers;
 use super::pair::{Pair, PathWatch, Slot};
 use super::report::LinkWatch;
 use super::{Moment, Simulation};
-use crate::engine::cross::Source;
+use crate::cross::Source;
 use crate::engine::{Alarm, Cable, End, Engine};
-use crate::measure::{EVERY, Meter, Sampler, Waiting, catalogue};
+use crate::measure::{EVERY, Meter, Sampler, Waiting};
 use crate::model::ModelError;
 use crate::model::{hop, sos};
-use crate::scenario::{CrossPlan, Scenario, SessionPlan, Setting};
+use crate::scenario::{CrossPlan, Scenario, SessionPlan, Setting, path_name};
 use crate::workload;
 
 /// Why a scenario cannot be run: what it is about, and what is wrong.
@@ -164,7 +164,7 @@ impl<'a> Simulation<'a> {
         }
         let mut paths = Vec::new();
         for (path, one) in plan.paths.iter().enumerate() {
-            let name = catalogue::path_name(self.scenario, plan, path);
+            let name = path_name(self.scenario, plan, path);
             paths.push(PathWatch::new(one.clone(), name));
             self.at(one.joins, Moment::Join { pair, path });
             if let Some(at) = one.leaves {

@@ -9,7 +9,7 @@ use marline_base::Instant;
 use marline_proto::sched::Choice;
 use marline_proto::{Event, Session};
 
-use crate::engine::cross::Source;
+use crate::cross::Source;
 use crate::engine::{Alarm, End, Engine};
 use crate::measure::{EVERY, Sampler};
 use crate::results::Run;

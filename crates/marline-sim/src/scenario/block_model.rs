@@ -128,7 +128,7 @@ phase = "drawn"
         for variant in &scenario.schedulers {
             crate::run::check(&scenario, variant).unwrap();
             let run = crate::run::run(&scenario, variant, 3);
-            assert_eq!(crate::measure::unknown_values(&scenario, &run), [""; 0]);
+            assert_eq!(crate::scenario::unknown_values(&scenario, &run), [""; 0]);
             assert_eq!(run.fractions["blocks.block_lateness"].trials, 120);
         }
     }

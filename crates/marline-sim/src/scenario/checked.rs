@@ -5,7 +5,6 @@ use marline_proto::wire::FlowKind;
 
 use super::around::Around;
 use super::cells::Axis;
-use super::draw;
 use super::links::ReadFile;
 use super::plan::{Scenario, SessionPlan};
 use super::reader::{LONGEST, Reader};
@@ -14,6 +13,7 @@ use super::{
     block_model, changes, cross, expect, handovers, links, model, object_model, page_model,
     schedulers, sessions,
 };
+use crate::results::DRAW;
 
 /// At most this an end may take from an event to what that makes it send.
 const LONGEST_TURN: Duration = Duration::from_secs(1);
@@ -97,7 +97,7 @@ pub(super) fn read(
     let model = of_model.map(|reader| model::read(top, &reader, &links, lasts, warmup));
     let compared = compared(top, &sessions, check);
     top.get("vary");
-    top.get(draw::KEY);
+    top.get(DRAW);
     let expectations = match axes {
         Some(axes) => expect::read(top, axes, &compared),
         None => {

@@ -9,7 +9,7 @@ use super::plan::{CrossPlan, CrossSource};
 use super::reader::Reader;
 use super::sessions::link;
 use super::workloads::{ENDS, active};
-use crate::End;
+use crate::engine::End;
 
 #[derive(Clone, Copy)]
 enum Kind {

@@ -7,6 +7,7 @@ use super::plan::Scenario;
 use super::reader::Reader;
 use super::tree::{self, Node, Table, Value};
 use super::{checked, dotted, draw};
+use crate::results::DRAW;
 
 /// A scenario file that may have axes.
 ///
@@ -228,7 +229,7 @@ impl Document {
         let sink = Sink::default();
         let axis = draw::read(&self.root, &self.start, &sink);
         let mut axes = self.axes.clone();
-        axes.retain(|axis| axis.key != draw::KEY);
+        axes.retain(|axis| axis.key != DRAW);
         axes.splice(0..0, sink.answer(Some(axis))?);
         self.set_axes(axes)
     }
@@ -279,7 +280,7 @@ impl Document {
 
 /// Which draw the cell is of, if any.
 fn number(cell: &Cell) -> Option<&str> {
-    let found = cell.iter().find(|(key, _)| key == draw::KEY);
+    let found = cell.iter().find(|(key, _)| key == DRAW);
     found.map(|(_, number)| number.as_str())
 }
 

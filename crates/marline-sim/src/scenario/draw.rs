@@ -14,9 +14,8 @@ use super::dotted;
 use super::mistake::{Mistake, Place, Sink};
 use super::reader::Reader;
 use super::tree::{Node, Table, Value};
+use crate::results::DRAW;
 
-/// Table of the scenario, and key of the axis whose cells were drawn.
-pub const KEY: &str = "draw";
 /// Most cells that one scenario may draw.
 const MOST: u64 = 1_000;
 const RANGE: &str = "write \"2mbit..30mbit\", \"25%..90% of links.a.delay\", or a list of such and of single values";
@@ -37,7 +36,7 @@ enum Law {
 /// Reads `[draw]`, if there is one: an axis of numbered cells.
 pub(super) fn read(root: &Table, place: &Place, sink: &Sink) -> Option<Axis> {
     let top = Reader::new(sink, root, place, "");
-    let table = top.inner(KEY)?;
+    let table = top.inner(DRAW)?;
     table.needed("count", "30, how many cells are drawn");
     let count = table.whole("count", 1..=MOST);
     table.whole("seed", 0..=u64::MAX);
@@ -52,7 +51,7 @@ pub(super) fn read(root: &Table, place: &Place, sink: &Sink) -> Option<Axis> {
         sets: Vec::new(),
     });
     Some(Axis {
-        key: KEY.into(),
+        key: DRAW.into(),
         place: table.place.clone(),
         points: points.collect(),
     })
@@ -60,7 +59,7 @@ pub(super) fn read(root: &Table, place: &Place, sink: &Sink) -> Option<Axis> {
 
 /// The dotted keys that are drawn.
 pub(super) fn keys(root: &Table) -> Vec<String> {
-    let table = root.get(KEY).and_then(Node::table);
+    let table = root.get(DRAW).and_then(Node::table);
     let keys = table.and_then(|table| table.get("keys")?.table());
     let mut found = Vec::new();
     if let Some(keys) = keys {
@@ -75,11 +74,11 @@ pub(super) fn no_two_laws(root: &Table, axes: &[Axis], sink: &Sink) {
     for axis in axes.iter().filter(|axis| !axis.points.is_empty()) {
         let sets = axis.points.iter().flat_map(|point| &point.sets);
         let twice = sets.map(|(key, _)| key).find(|key| drawn.contains(key));
-        let is_word = axis.key == KEY && axis.points.iter().any(|point| !point.sets.is_empty());
+        let is_word = axis.key == DRAW && axis.points.iter().any(|point| !point.sets.is_empty());
         if twice.is_none() && !is_word {
             continue;
         }
-        let what = twice.map_or(KEY, |key| key);
+        let what = twice.map_or(DRAW, |key| key);
         sink.add(Mistake {
             place: axis.place.clone(),
             key: format!("vary.{}", axis.key),
@@ -91,7 +90,7 @@ pub(super) fn no_two_laws(root: &Table, axes: &[Axis], sink: &Sink) {
 
 /// Draws this key no more.
 pub(super) fn forget(root: &mut Table, key: &str) {
-    let table = root.get_mut(KEY).map(|node| &mut node.value);
+    let table = root.get_mut(DRAW).map(|node| &mut node.value);
     if let Some(Value::Table(table)) = table
         && let Some(Value::Table(keys)) = table.get_mut("keys").map(|node| &mut node.value)
     {
@@ -150,14 +149,14 @@ impl Pick {
 
 /// What the cell of this number draws, in the order of the file.
 pub(super) fn drawn(root: &Table, number: &str, sink: &Sink) -> Vec<Drawn> {
-    let Some(table) = root.get(KEY).and_then(Node::table) else {
+    let Some(table) = root.get(DRAW).and_then(Node::table) else {
         return Vec::new();
     };
     let seed = table.get("seed").and_then(Node::scalar);
     let seed = seed.and_then(|text| text.parse().ok()).unwrap_or(1);
     let cell = Rng::new(seed).stream("cells").stream(number);
-    let place = Place::Flag(KEY.into());
-    let reader = Reader::new(sink, table, &place, KEY);
+    let place = Place::Flag(DRAW.into());
+    let reader = Reader::new(sink, table, &place, DRAW);
     let laws = laws(&reader, |_, _, _| {}).into_iter();
     laws.map(|(key, place, law)| Drawn {
         pick: law.pick(&mut cell.stream(&key)),
@@ -176,7 +175,7 @@ pub(super) fn set(root: &mut Table, number: &str, sink: &Sink) {
             dotted::set(root, &key, Node { place, value })
         });
         if let Err((message, mend)) = set {
-            let key = format!("{KEY}.keys.{key}");
+            let key = format!("{DRAW}.keys.{key}");
             sink.add(Mistake {
                 place,
                 key,

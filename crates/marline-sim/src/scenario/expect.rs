@@ -5,7 +5,7 @@ use super::mistake::nearest;
 use super::plan::{Expectation, Scenario};
 use super::reader::Reader;
 use super::tree::Value;
-use crate::measure::value_names;
+use super::values::value_names;
 
 /// Reads the expectations of a scenario with these axes and schedulers.
 pub(super) fn read(top: &Reader<'_>, axes: &[Axis], schedulers: &[String]) -> Vec<Expectation> {

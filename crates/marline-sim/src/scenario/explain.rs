@@ -8,13 +8,13 @@ use marline_proto::Config;
 
 use super::cells::Axis;
 use super::document::Document;
-use super::draw;
 use super::plan::{
     CellPlan, Change, CrossSource, Expectation, HandoverPlan, LinkPlan, Load, PathPlan, Scenario,
     SessionPlan, Setting, SizeLaw, WorkloadPlan,
 };
-use crate::End;
+use crate::engine::End;
 use crate::model::{Demand, Feedback, Model};
+use crate::results::DRAW;
 
 /// Says in words what the document's runs do; `scenario` is that of its first cell.
 pub fn explain(document: &Document, scenario: &Scenario) -> String {
@@ -99,7 +99,7 @@ pub fn explain(document: &Document, scenario: &Scenario) -> String {
         handovers(&mut text, scenario, one);
     }
     // What is drawn is explained below; the numbers of the draws say nothing.
-    let is_varied = |axis: &&Axis| axis.key() != draw::KEY;
+    let is_varied = |axis: &&Axis| axis.key() != DRAW;
     let varied: Vec<&Axis> = document.axes().iter().filter(is_varied).collect();
     if !varied.is_empty() {
         text.line(0, "Varied, in every combination (the above is the first):");

@@ -10,7 +10,7 @@ use super::plan::{Load, SizeLaw};
 use super::reader::Reader;
 use super::recorded::recorded;
 use super::web;
-use crate::End;
+use crate::engine::End;
 use crate::traces::{FrameTrace, OffloadTrace};
 
 /// A kind of workload, for lists and defaults.

@@ -30,12 +30,12 @@ mod recorded;
 mod schedulers;
 mod sessions;
 mod tree;
+mod values;
 mod web;
 mod workloads;
 
 pub use cells::{Axis, Cell};
 pub use document::Document;
-pub use draw::KEY as DRAW;
 pub use explain::explain;
 pub use links::{DATAGRAM, OVERHEAD, ReadFile};
 pub use loads::{KINDS, Kind};
@@ -44,3 +44,5 @@ pub use plan::{
     CellPlan, Change, CrossPlan, CrossSource, Expectation, FlowPlan, HandoverPlan, LinkPlan, Load,
     PathPlan, Scenario, SessionPlan, Setting, SizeLaw, WebObject, WorkloadPlan,
 };
+pub(crate) use values::path_name;
+pub use values::{unknown_values, value_names};

@@ -125,7 +125,7 @@ objects = 200
         for variant in &scenario.schedulers {
             crate::run::check(&scenario, variant).unwrap();
             let run = crate::run::run(&scenario, variant, 3);
-            assert_eq!(crate::measure::unknown_values(&scenario, &run), [""; 0]);
+            assert_eq!(crate::scenario::unknown_values(&scenario, &run), [""; 0]);
             assert_eq!(run.distributions["objects.delay"].count, 200);
         }
     }

@@ -129,7 +129,7 @@ loads = 5
             for variant in &scenario.schedulers {
                 crate::run::check(&scenario, variant).unwrap();
                 let run = crate::run::run(&scenario, variant, 3);
-                assert_eq!(crate::measure::unknown_values(&scenario, &run), [""; 0]);
+                assert_eq!(crate::scenario::unknown_values(&scenario, &run), [""; 0]);
                 assert_eq!(run.distributions["page.dom"].count, loads);
                 assert!(run.values["page.dom.mean_ms"] <= run.values["page.whole.mean_ms"]);
             }

@@ -5,7 +5,7 @@ use marline_link::LinkConfig;
 use marline_proto::Config;
 use marline_proto::wire::FlowKind;
 
-use crate::End;
+use crate::engine::End;
 use crate::model::Model;
 use crate::model::{hop, sos};
 

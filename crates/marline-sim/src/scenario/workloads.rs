@@ -9,7 +9,7 @@ use super::loads;
 use super::plan::{FlowPlan, Load, WorkloadPlan};
 use super::reader::Reader;
 use super::schedulers;
-use crate::End;
+use crate::engine::End;
 
 /// Ends by name.
 pub(super) const ENDS: &[(&str, End)] = &[("client", End::Client), ("server", End::Server)];

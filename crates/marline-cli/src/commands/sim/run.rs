@@ -3,9 +3,9 @@
 use super::prepare::{Common, complete};
 use crate::commands::{CliError, output};
 use marline_sim::batch::Batch;
-use marline_sim::measure::value_names;
 use marline_sim::report::{Page, Section, choose, csv, page, table};
 use marline_sim::results::Results;
+use marline_sim::scenario::value_names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,7 @@ use std::sync::atomic::AtomicBool;
 use marline_sim::Duration;
 use marline_sim::batch::Batch;
 use marline_sim::experiments;
-use marline_sim::measure::unknown_values;
-use marline_sim::scenario::{Document, explain};
+use marline_sim::scenario::{Document, explain, unknown_values};
 
 /// For measured traces, which do not come with the program.
 fn stand_in(name: &str) -> String {

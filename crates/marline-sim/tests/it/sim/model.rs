@@ -386,7 +386,7 @@ fn a_scenario_with_a_model_runs_without_a_protocol() {
     // 1500 bytes take 1.2 ms, and the way 10 ms.
     assert_eq!(run.values["stream.in_order_delay.mean_ms"], 11.2);
     assert_eq!(run.values["path.a.share"], 1.0);
-    let unknown = marline_sim::measure::unknown_values(&scenarios[0].1, &run);
+    let unknown = marline_sim::scenario::unknown_values(&scenarios[0].1, &run);
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 

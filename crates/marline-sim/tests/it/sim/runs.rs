@@ -1,7 +1,7 @@
 //! One run.
 
-use marline_sim::measure::unknown_values;
 use marline_sim::run::check;
+use marline_sim::scenario::unknown_values;
 
 use super::*;
 

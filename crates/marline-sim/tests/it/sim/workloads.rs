@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use marline_sim::Duration;
-use marline_sim::measure::unknown_values;
-use marline_sim::scenario::{SizeLaw, WebObject};
+use marline_sim::scenario::{SizeLaw, WebObject, unknown_values};
 
 use super::*;
 use crate::kit::ms;

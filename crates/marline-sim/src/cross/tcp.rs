@@ -6,8 +6,7 @@ use std::collections::BinaryHeap;
 use marline_base::Instant;
 use marline_link::{Link, Verdict};
 
-use crate::engine::slots::Slots;
-use crate::engine::{End, Engine};
+use crate::engine::{End, Engine, Slots};
 use crate::measure::{Measure, Meter};
 use crate::tcp::{Ack, Segment, TcpConfig, TcpConfigError, TcpReceiver, TcpSender};
 

@@ -5,7 +5,7 @@ mod tcp;
 
 use marline_base::{Instant, Rng};
 
-use super::{End, Engine};
+use crate::engine::{End, Engine};
 use crate::measure::Meter;
 use crate::scenario::{CrossPlan, CrossSource};
 use crate::tcp::TcpConfigError;
