@@ -16,7 +16,7 @@ use super::handshake::{
 use super::link::{PathCarrier, QuicLink};
 use super::quic::{exported, remote_addr};
 use super::strangers::Place;
-use super::tcp::{LINGER, TcpLink, farewell};
+use super::tcp::{LINGER, TcpCarrier, TcpLink, farewell};
 use super::{MAX_CLOSE_REASON, cut};
 use crate::identity::PublicKey;
 
@@ -233,7 +233,8 @@ impl Pending {
             Asked::Tcp(mut link) => {
                 self.place.let_in();
                 link.place = Some(self.place);
-                return Ok(PathCarrier::Tcp(link.into_carrier(&reply.encode())));
+                let carrier = TcpCarrier::new(*link, &reply.encode());
+                return Ok(PathCarrier::Tcp(carrier));
             }
             Asked::Quic(link, send) => (link, send),
         };

@@ -150,6 +150,13 @@ impl QuicConfig {
         Ok(Arc::new(transport))
     }
 
+    /// Bytes of the largest datagram: [`mtu`](Self::mtu) less the short header with a connection id
+    /// of 8 and a packet number of 4 bytes, the seal, and the DATAGRAM frame's type and length, and
+    /// what quinn keeps free beside them.
+    pub(super) fn max_datagram(&self) -> usize {
+        usize::from(self.mtu) - (1_400 - 1_362)
+    }
+
     pub(super) fn endpoint(&self) -> EndpointConfig {
         let mut endpoint = EndpointConfig::default();
         // Refused below 1200 and above 65527 only, and `check` has seen to that.

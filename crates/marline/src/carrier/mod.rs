@@ -8,6 +8,7 @@
 //! | `config.rs` | [`QuicConfig`]: datagram size, idle limit, buffers |
 //! | `socket.rs` | [`SocketSpec`]: a UDP socket on an interface or a source address |
 //! | `dial/` | [`Dial`]: the client's side of a new carrier |
+//! | `listen_config.rs` | [`ListenConfig`]: where a server listens, what strangers may cost |
 //! | `listen.rs` | [`Listener`]: the server's sockets |
 //! | `greet.rs` | a connection at a server on its way to being an attempt |
 //! | `strangers/` | what those may cost whom the server does not know, or not yet |
@@ -38,6 +39,7 @@ mod greet;
 pub mod handshake;
 mod link;
 mod listen;
+mod listen_config;
 mod memory;
 mod quic;
 mod socket;
@@ -61,7 +63,8 @@ pub use choice::{CarrierChoice, CarrierKind};
 pub use config::{ConfigError, MAX_MTU, MIN_MTU, QuicConfig};
 pub use dial::{Dial, DialError, Dialled, Opened, Outcomes};
 pub use link::PathCarrier;
-pub use listen::{ListenConfig, ListenError, Listener};
+pub use listen::{ListenError, Listener};
+pub use listen_config::ListenConfig;
 pub use memory::{MemoryCarrier, MemoryConfig};
 pub use quic::QuicCarrier;
 pub use socket::{Bind, SocketError, SocketSpec};

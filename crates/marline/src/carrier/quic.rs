@@ -269,13 +269,6 @@ impl Drop for QuicCarrier {
     }
 }
 
-/// Bytes of a datagram in a UDP payload of `mtu` bytes: less the short header with a connection id
-/// of 8 and a packet number of 4 bytes, the seal, and the DATAGRAM frame's type and length, and
-/// what quinn keeps free beside them.
-pub(super) fn room(mtu: u16) -> usize {
-    usize::from(mtu) - (1_400 - 1_362)
-}
-
 /// The peer's address, an IPv4 one as such even where the socket is an IPv6 one.
 pub(super) fn remote_addr(connection: &Connection) -> SocketAddr {
     let remote = connection.remote_address();

@@ -331,9 +331,18 @@ fn control_congestion(socket: &Socket, name: Option<&str>) -> Result<(), SocketE
     let set = socket.set_tcp_congestion(name.as_bytes());
     set.map_err(|source| SocketError::Congestion {
         name: name.to_owned(),
-        known: super::tcp::congestion_controls(),
+        known: congestion_controls(),
         source,
     })
+}
+
+/// Names of the congestion controls that this system's TCP has, as `tcp-cc` takes them; empty where
+/// the system does not report it.
+#[cfg(target_os = "linux")]
+pub(super) fn congestion_controls() -> Vec<String> {
+    let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let list = list.unwrap_or_default();
+    list.split_whitespace().map(str::to_owned).collect()
 }
 
 #[cfg(not(target_os = "linux"))]

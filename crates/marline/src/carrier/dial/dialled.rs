@@ -13,7 +13,7 @@ use crate::carrier::handshake::{
     self, DecodeError, ExchangeError, Hello, MAX_PARAMS, RefuseCode, Reply, SessionKey, VERSION,
 };
 use crate::carrier::link::{Link, PathCarrier, QuicLink};
-use crate::carrier::{CarrierEnd, CarrierKind};
+use crate::carrier::{CarrierEnd, CarrierKind, TcpCarrier};
 use crate::identity::PublicKey;
 
 /// A connection whose two ends have proved their keys, and which belongs to no session yet. The
@@ -92,7 +92,7 @@ impl Dialled {
 
     fn carrier(self) -> Result<PathCarrier, DialError> {
         match self.link {
-            Link::Tcp(link) => Ok(PathCarrier::Tcp(link.into_carrier(&[]))),
+            Link::Tcp(link) => Ok(PathCarrier::Tcp(TcpCarrier::new(*link, &[]))),
             Link::Quic(link) => {
                 let carrier = link.into_carrier().map(PathCarrier::Quic);
                 carrier.ok_or(DialError::NotMarline {

@@ -11,13 +11,12 @@
 //! `length`, `version`, `kind` and the whole of Refuse are the same in every version, so that
 //! both ends can always say which version the other one speaks.
 
-use std::fmt;
-
 use bytes::Bytes;
 use marline_proto::wire::{self, PathId, varint};
 
 use super::super::{cut, printable};
 use super::proof::Proof;
+use super::session_id::SessionId;
 
 /// The version of Marline's protocol that this code speaks: of the handshake and of the session.
 pub const VERSION: u16 = wire::VERSION as u16;
@@ -35,22 +34,6 @@ const NEW: u8 = 0x01;
 const JOIN: u8 = 0x02;
 const ACCEPT: u8 = 0x11;
 const REFUSE: u8 = 0x12;
-
-/// A session's name: random, chosen by the server, no secret.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(pub [u8; 16]);
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// What a client asks for on a new carrier.
 #[derive(Clone, Debug, PartialEq, Eq)]

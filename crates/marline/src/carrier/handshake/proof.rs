@@ -4,7 +4,7 @@ use marline_proto::wire::PathId;
 use ring::hmac;
 use zeroize::Zeroizing;
 
-use super::SessionId;
+use super::session_id::SessionId;
 use crate::identity::PublicKey;
 
 /// Label of the TLS exporter (RFC 8446 section 7.5); its context is the session id.

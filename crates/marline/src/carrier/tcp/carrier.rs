@@ -64,7 +64,8 @@ impl fmt::Debug for TcpCarrier {
 }
 
 impl TcpCarrier {
-    pub(super) fn new(link: TcpLink, first: &[u8]) -> Self {
+    /// Its first bytes are `first`: the last words of the handshake.
+    pub(in super::super) fn new(link: TcpLink, first: &[u8]) -> Self {
         let mut stream = Box::new(link.stream);
         match &mut *stream {
             TlsStream::Client(tls) => tls.get_mut().1.set_buffer_limit(Some(TLS_BUFFER)),

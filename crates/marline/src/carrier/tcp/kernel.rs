@@ -185,7 +185,7 @@ mod linux {
     #[cfg(test)]
     mod tests {
         use super::*;
-        use crate::carrier::tcp::congestion_controls;
+        use crate::carrier::socket::congestion_controls;
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
         #[tokio::test]

@@ -17,11 +17,3 @@ mod stream;
 pub use carrier::TcpCarrier;
 pub(super) use farewell::{LINGER, farewell};
 pub(super) use stream::{TcpLink, prepare};
-
-/// Names of the congestion controls that this system's TCP has, as `tcp-cc` takes them; empty where
-/// the system does not report it.
-pub(super) fn congestion_controls() -> Vec<String> {
-    let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    let list = list.unwrap_or_default();
-    list.split_whitespace().map(str::to_owned).collect()
-}

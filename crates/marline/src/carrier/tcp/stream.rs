@@ -10,10 +10,9 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-use super::TcpCarrier;
+use crate::carrier::QuicConfig;
 use crate::carrier::handshake::{EXPORTER_LABEL, Exported, SessionId};
 use crate::carrier::strangers::Place;
-use crate::carrier::{QuicConfig, quic};
 use crate::identity::PublicKey;
 
 /// What the kernel may hold that it has not sent (`TCP_NOTSENT_LOWAT`): the session's queue, not
@@ -59,7 +58,7 @@ impl TcpLink {
             remote: canonical(socket.peer_addr()?),
             local: canonical(socket.local_addr()?),
             idle: config.idle_timeout,
-            max_datagram: quic::room(config.mtu),
+            max_datagram: config.max_datagram(),
             place: None,
             stream,
         })
@@ -88,10 +87,5 @@ impl TcpLink {
             }
         }
         Some(bytes)
-    }
-
-    /// A carrier whose first bytes are `first`: the last words of the handshake.
-    pub(in super::super) fn into_carrier(self, first: &[u8]) -> TcpCarrier {
-        TcpCarrier::new(self, first)
     }
 }
