@@ -28,6 +28,8 @@
 pub mod carrier;
 pub mod endpoint;
 pub mod identity;
+#[doc(hidden)]
+pub mod loopback;
 mod path;
 /// What the other crates of this project share with this one; not for users, and free to change.
 #[doc(hidden)]

@@ -188,7 +188,7 @@ mod tests {
     use crate::proxy::{Accept, IncomingFlow, Tunnel};
     use bytes::Bytes;
     use marline::Session;
-    use marline::support::{Loopback, loopback};
+    use marline::loopback::{Loopback, loopback};
     use marline_proto::FlowOptions;
     use marline_proto::wire::FlowKind;
     use std::future::poll_fn;

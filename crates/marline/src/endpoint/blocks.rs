@@ -26,8 +26,8 @@ use super::units::{Incoming, Units};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let marline::support::Loopback { session, mut incomings, client, server } =
-/// #     marline::support::loopback().await?;
+/// # let marline::loopback::Loopback { session, mut incomings, client, server } =
+/// #     marline::loopback::loopback().await?;
 /// let blocks = session.open_blocks(FlowOptions::default())?;
 /// let terms = BlockTerms {
 ///     deadline: Some(Duration::from_secs(5)),

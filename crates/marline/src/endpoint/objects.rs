@@ -25,8 +25,8 @@ use super::units::{Incoming, Units};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let marline::support::Loopback { session, mut incomings, client, server } =
-/// #     marline::support::loopback().await?;
+/// # let marline::loopback::Loopback { session, mut incomings, client, server } =
+/// #     marline::loopback::loopback().await?;
 /// let objects = session.open_objects(FlowOptions::default())?;
 /// let number = objects
 ///     .send(&Bytes::from_static(b"an image"), &ObjectOptions::default())

@@ -29,8 +29,8 @@ use super::shared::Shared;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let marline::support::Loopback { session, mut incomings, client, server } =
-/// #     marline::support::loopback().await?;
+/// # let marline::loopback::Loopback { session, mut incomings, client, server } =
+/// #     marline::loopback::loopback().await?;
 /// // Late messages are worth nothing.
 /// let options = FlowOptions {
 ///     lifetime: Some(Duration::from_millis(200)),

@@ -3,8 +3,6 @@
 pub mod accept;
 pub mod access;
 mod lock;
-mod loopback;
 pub mod seldom;
 
 pub use lock::lock;
-pub use loopback::{Loopback, loopback};
