@@ -2,10 +2,11 @@
 //! configuration ([`Terms`](super::terms::Terms)), and sets the device up.
 
 use super::FLOW_QUEUE;
-use super::client::{Lease, Shared, carry};
+use super::carry::carry;
 use super::hello::{Costs, OFFER_HEAD, Offer, Place, Standing};
 use super::queue::Queue;
 use super::setup::{Applied, Setup};
+use super::shared::{Lease, Shared};
 use crate::destination::Role;
 use crate::options::{datagrams_to, stream_to};
 use crate::proxy::{Tasks, Tunnel};

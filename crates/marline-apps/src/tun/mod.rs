@@ -21,6 +21,8 @@
 //! | `setup.rs` | addresses, routes, forwarding and address translation |
 //! | `remains.rs` | what a killed run left of them |
 //! | `lease.rs` | how a client gets addresses |
+//! | `shared.rs` | what the tasks of a client's tunnel have in common |
+//! | `carry.rs` | one flow of a client's tunnel |
 //! | `terms.rs`, `elsewhere.rs` | what a client takes from its server |
 //! | `client.rs`, `server.rs` | the two ends |
 //! | `options.rs` | how it is wanted |
@@ -29,6 +31,7 @@
 //! CoDel keeps the queue of each conversation short. The kernel's device is opened by `tun-rs`,
 //! which cuts and joins the kernel's large segments.
 
+mod carry;
 mod checksum;
 mod client;
 #[cfg(target_os = "linux")]
@@ -54,6 +57,7 @@ mod remains;
 mod rules;
 mod server;
 mod setup;
+mod shared;
 pub mod status;
 mod terms;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Clients and a server with a tunnel, in memory: only their devices are missing, and the session
 //! between them.
 
-use super::client::Shared;
+use super::client::serve;
 use super::elsewhere::Elsewhere;
 use super::gate::Gate;
 use super::hello::{OFFER_HEAD, Offer, Place, Standing};
@@ -9,6 +9,7 @@ use super::lease_file::LeaseFile;
 use super::packet::tests::{v4, v6};
 use super::packet::{ICMP, ICMP_V6, UDP};
 use super::server::{Hub, Visitor};
+use super::shared::Shared;
 use super::{Port, Rules};
 use crate::destination::Role;
 use crate::proxy::policy::tests::{judge, judge_by};
@@ -121,7 +122,7 @@ impl Machine {
         let shared = Shared::new(device, config, outgoing.clone(), look);
         let tasks = Tasks::new();
         let port = Port { incoming, outgoing };
-        Arc::clone(&shared).serve(port, &session, &tasks);
+        serve(Arc::clone(&shared), port, &session, &tasks);
         Machine {
             from_kernel,
             to_kernel,

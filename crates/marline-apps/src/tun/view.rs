@@ -1,7 +1,7 @@
 //! What others see of a client's running tunnel.
 
-use super::client::Shared;
 use super::hello::Standing;
+use super::shared::Shared;
 use super::status::{TunnelStanding, TunnelStatus};
 use std::sync::Arc;
 

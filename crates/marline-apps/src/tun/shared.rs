@@ -1,0 +1,155 @@
+//! What the tasks of a client's tunnel have in common.
+
+use super::elsewhere::Elsewhere;
+use super::hello::{Place, Standing};
+use super::mss::clamp;
+use super::packet::Packet;
+use super::queue::Queue;
+use super::rules::Rules;
+use super::terms::Terms;
+use crate::tun::TunIn;
+use bytes::Bytes;
+use marline::support::lock;
+use marline::support::seldom::Seldom;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc;
+
+/// The addresses that the server has given.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub(super) mtu: u16,
+    pub(super) places: Vec<Place>,
+    /// What belongs to no conversation; also for what can have no flow of its own.
+    pub(super) common: Arc<Queue>,
+}
+
+/// What the tasks of a client's tunnel have in common.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) device: String,
+    pub(super) rules: Rules,
+    pub(super) terms: Terms,
+    pub(super) set_up: bool,
+    pub(super) kernel: mpsc::Sender<Bytes>,
+    lease: Mutex<Option<Arc<Lease>>>,
+    /// Who has the lease's addresses, as the server last said.
+    standing: Mutex<Standing>,
+    /// How [`Elsewhere`] is found out, by the tunnel's device, and what it was last.
+    look: fn(&str) -> Elsewhere,
+    elsewhere: Mutex<Arc<Elsewhere>>,
+    strays: Strays,
+}
+
+/// What the server sent and this host's kernel did not get.
+#[derive(Debug, Default)]
+struct Strays {
+    count: AtomicU64,
+    lines: Seldom,
+}
+
+impl Shared {
+    pub(super) fn new(
+        device: String,
+        config: TunIn,
+        kernel: mpsc::Sender<Bytes>,
+        look: fn(&str) -> Elsewhere,
+    ) -> Arc<Self> {
+        Arc::new(Shared {
+            device,
+            rules: config.rules,
+            terms: Terms::new(config.routes),
+            set_up: config.setup,
+            kernel,
+            lease: Mutex::default(),
+            standing: Mutex::default(),
+            look,
+            elsewhere: Mutex::default(),
+            strays: Strays::default(),
+        })
+    }
+
+    pub(super) fn lease(&self) -> Option<Arc<Lease>> {
+        lock(&self.lease).clone()
+    }
+
+    pub(super) fn set_lease(&self, lease: Option<Arc<Lease>>) {
+        *lock(&self.lease) = lease;
+    }
+
+    /// Takes note of what the server says of the lease's addresses. Returns what it said before.
+    pub(super) fn set_standing(&self, standing: Standing) -> Standing {
+        std::mem::replace(&mut *lock(&self.standing), standing)
+    }
+
+    /// Who has the lease's addresses, as the server last said.
+    pub(super) fn standing(&self) -> Standing {
+        *lock(&self.standing)
+    }
+
+    /// How many packets the server has sent that this host's kernel did not get.
+    pub(super) fn strays(&self) -> u64 {
+        self.strays.count.load(Ordering::Relaxed)
+    }
+
+    /// Looks what this host reaches without the tunnel.
+    pub(super) async fn look(&self) -> Arc<Elsewhere> {
+        let (look, device) = (self.look, self.device.clone());
+        let found = tokio::task::spawn_blocking(move || Arc::new(look(&device))).await;
+        if let Ok(found) = found {
+            *lock(&self.elsewhere) = found;
+        }
+        self.elsewhere()
+    }
+
+    fn elsewhere(&self) -> Arc<Elsewhere> {
+        Arc::clone(&lock(&self.elsewhere))
+    }
+
+    /// Hands a packet from the server to the kernel, if it is for this host.
+    pub(super) async fn deliver(&self, message: Bytes) {
+        let Some(lease) = self.lease() else {
+            return;
+        };
+        let mut bytes = Vec::from(message);
+        let packet = match Packet::parse(&bytes) {
+            Ok(packet) => packet,
+            Err(error) => return self.strays.drop("what is no packet", &error),
+        };
+        let verdict = self
+            .terms
+            .packet(&bytes, &packet, &lease.places, &self.elsewhere());
+        if let Err(stray) = verdict {
+            let (from, to) = (packet.source, packet.destination);
+            return self
+                .strays
+                .drop(format_args!("a packet from {from} to {to}"), &stray);
+        }
+        clamp(&mut bytes, &packet, lease.mtu);
+        // Without a reader the program is about to end.
+        let _ = self.kernel.send(bytes.into()).await;
+    }
+}
+
+impl Strays {
+    fn drop(&self, what: impl fmt::Display, why: &dyn fmt::Display) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.lines.say(|left_out| {
+            tracing::warn!("the server sent {what}, which was dropped: {why}{left_out}");
+        });
+    }
+}
+
+impl Lease {
+    pub(super) fn owns(&self, address: IpAddr) -> bool {
+        self.places.iter().any(|place| place.own.addr() == address)
+    }
+
+    /// The server's address of the family of `packet`.
+    pub(super) fn server(&self, packet: &Packet) -> Option<IpAddr> {
+        let same = |place: &&Place| place.server.is_ipv4() == packet.source.is_ipv4();
+        self.places.iter().find(same).map(|place| place.server)
+    }
+}
