@@ -2,6 +2,7 @@
 
 mod cache;
 mod names;
+mod question;
 mod shares;
 mod threads;
 
@@ -9,7 +10,8 @@ use super::policy::{DISCOVERY_NAME, Judge};
 use super::reply::Refusal;
 use super::{Host, Protocol, Target};
 use marline::identity::PublicKey;
-use names::{Failure, Names, Resolver};
+use names::{Names, Resolver};
+use question::Failure;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use threads::Threads;

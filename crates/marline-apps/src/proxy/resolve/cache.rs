@@ -1,6 +1,6 @@
 //! What names were found to be, for a short while.
 
-use super::names::Found;
+use super::question::Found;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,7 +6,7 @@
 //! shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998.) The rest of a
 //! client's names wait in a queue of its own; queues take turns.
 
-use super::names::Question;
+use super::question::Question;
 use marline::identity::PublicKey;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

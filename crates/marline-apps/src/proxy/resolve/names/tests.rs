@@ -3,6 +3,7 @@ use super::super::shares::{MAX_WAITING, PLACES};
 use super::*;
 use marline::identity::PublicKey;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
