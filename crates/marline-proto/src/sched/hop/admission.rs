@@ -2,10 +2,17 @@
 
 use marline_base::Duration;
 
-use super::scheduler::{Aim, QUANTUM};
-use super::unit::LONGEST;
+use super::unit::{LONGEST, QUANTUM};
 use super::{Block, Sender, SenderPath};
 use crate::sched::Refusal;
+
+/// What is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    Jump,
+    Leap,
+    Flip,
+}
 
 /// A block that is offered.
 pub(super) struct Offer {

@@ -1,9 +1,17 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::Limits;
 use crate::path::forecast::Lateness;
 use crate::path::forecast::normal::Table;
+
+/// What bounds the packets of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// At least: what was sent already, or what keeps the forecast alive (HOP has 10).
+    pub least: u32,
+    /// At most; counts for at least `least`.
+    pub most: u32,
+}
 
 /// A path as a plan sees it: the probability of being late for each number of packets, and what
 /// each number would leave over.

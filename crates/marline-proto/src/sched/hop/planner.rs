@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 use super::losses::spare;
-use super::{Found, Lane, Order, flip, jump, leap, priced};
+use super::{Found, Lane, Limits, Order, flip, jump, leap, priced};
 use crate::path::forecast::Lateness;
 use crate::path::forecast::normal::Table;
 
@@ -14,15 +14,6 @@ const FINE: u32 = 512;
 const COARSE: u32 = 128;
 /// Paths that a plan looks at; further ones get what they must.
 pub const MOST_PATHS: usize = 16;
-
-/// What bounds the packets of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// At least: what was sent already, or what keeps the forecast alive (HOP has 10).
-    pub least: u32,
-    /// At most; counts for at least `least`.
-    pub most: u32,
-}
 
 /// A path to plan over.
 #[derive(Clone, Debug)]

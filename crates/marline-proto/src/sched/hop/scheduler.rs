@@ -21,13 +21,13 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
-use super::admission::Offer;
+use super::admission::{Aim, Offer};
 use super::ahead::Ahead;
 use super::arrivals::Arrivals;
 use super::beginning::Beginning;
 use super::pacing::Pacing;
 use super::promises::BlockPromises;
-use super::unit::{MOST_PACKETS, asked, block_of, seconds, source_left, symbol};
+use super::unit::{MOST_PACKETS, QUANTUM, asked, block_of, seconds, source_left, symbol};
 use super::{Block, MOST_PATHS, Schedule, Sender, SenderPath, Settings};
 use crate::flow::Fate;
 use crate::path::forecast::{Kalman, Memory};
@@ -74,22 +74,12 @@ const OPTIONS: &[OptionSpec] = &[
     ),
 ];
 
-/// How exactly the shortest deadline is found (seconds).
-pub(super) const QUANTUM: f64 = 0.5e-3;
 /// Deviations above the mean capacity at which paced blocks are sent: the 90 % quantile.
 const PACE: f64 = 1.282;
 /// Blocks whose rest is planned later.
 const MOST_STAGED: usize = 64;
 /// Where all blocks would be refused, one is taken this often.
 const TRIAL: Duration = Duration::from_millis(250);
-
-/// What is promised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aim {
-    Jump,
-    Leap,
-    Flip,
-}
 
 const fn entry(
     name: &'static str,

@@ -11,6 +11,8 @@ const RELIABILITY: f64 = 0.98;
 const SUREST: f64 = 0.99999;
 /// Longest time that a block without a deadline may take (seconds).
 pub(super) const LONGEST: f64 = 1.0;
+/// How exactly the shortest deadline is found (seconds).
+pub(super) const QUANTUM: f64 = 0.5e-3;
 /// The largest block (packets) that is looked at.
 pub(super) const MOST_PACKETS: u32 = 65_535;
 
