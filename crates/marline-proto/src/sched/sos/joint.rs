@@ -8,13 +8,11 @@
 use libm::sqrt;
 use smallvec::SmallVec;
 
-use super::sums::Shape;
-use super::{Lane, Split, split};
+use super::lane::{Lane, PROMISED};
+use super::split::{Split, by_bounds};
+use super::sums::Sum;
 use crate::path::forecast::normal;
 
-/// Of ε, what the promise uses. The split is the one whose (1 − ε)-quantile is least; what is
-/// promised of it is a bit later, because moments that were learnt err.
-const PROMISED: f64 = 0.8;
 /// Rounds in which tails, laws and numbers of packets find to each other; what they leave is left
 /// to single moves.
 const ROUNDS: u32 = 3;
@@ -31,41 +29,20 @@ const LEAST: f64 = 1e-5;
 
 type Each<T> = SmallVec<[T; 4]>;
 
-/// What `packets` packets of a lane take: mean, deviation and shape of their sum.
-struct Sum {
-    mean: f64,
-    deviation: f64,
-    shape: Shape,
-}
-
-impl Sum {
-    fn of(lane: &Lane, packets: u32) -> Self {
-        let all = f64::from(packets) + lane.ahead();
-        Self {
-            mean: all * lane.mean() + lane.delay(),
-            deviation: sqrt(all) * lane.deviation(),
-            shape: Shape::new(lane.skew(), all),
-        }
-    }
-
-    /// When it is over, with probability Φ(z).
-    fn end(&self, z: f64) -> f64 {
-        self.mean + self.deviation * self.shape.value(z)
-    }
-
-    /// The probability that it is over at `time`.
-    fn over(&self, time: f64) -> f64 {
-        let late = time - self.mean;
-        if self.deviation <= 0.0 {
-            // A time that is this very end may have been rounded.
-            return f64::from(u8::from(late >= -1e-9 * time.abs()));
-        }
-        normal::below(self.shape.score(late / self.deviation))
+/// The split of `n` packets whose latest bound is earliest (5), exactly, for any number of lanes; a
+/// lane that gets nothing counts for nothing. Empty without lanes.
+///
+/// Lanes with laws (among them one without a law is certain) are split so that the probability that
+/// all of them are done is 1 − ε soonest. That is exact except for what laws and tables leave open,
+/// and repeats the search by bounds for each choice of tails.
+pub fn split(lanes: &[Lane], n: u32) -> Split {
+    match n > 0 && lanes.iter().any(Lane::has_law) {
+        true => split_jointly(lanes, n),
+        false => by_bounds(lanes, n),
     }
 }
 
-/// The split of `n` packets over lanes that have laws.
-pub(super) fn split_jointly(lanes: &[Lane], n: u32) -> Split {
+fn split_jointly(lanes: &[Lane], n: u32) -> Split {
     let epsilon = epsilon(lanes);
     if lanes.len() == 1 {
         let packets = Each::from_elem(n, 1);
@@ -82,7 +59,7 @@ pub(super) fn split_jointly(lanes: &[Lane], n: u32) -> Split {
     let mut packets: Each<u32> = first.collect();
     for _ in 0..ROUNDS {
         let widths = widths(lanes, &packets, &mut scores, epsilon);
-        let next = split(&widths, n).packets;
+        let next = by_bounds(&widths, n).packets;
         let same = next == packets;
         packets = next;
         if same {
@@ -107,7 +84,7 @@ fn mend(lanes: &[Lane], packets: &mut [u32], n: u32, epsilon: f64) {
     }
     let z = normal::score(epsilon);
     for (i, lane) in lanes.iter().enumerate() {
-        let alone = Sum::of(lane, n).end(z);
+        let alone = lane.sum(n).end(z);
         if alone < time {
             time = alone;
             packets.fill(0);
@@ -130,17 +107,9 @@ pub(super) fn settled(lanes: &[Lane], packets: &[u32]) -> Each<Lane> {
     widths(lanes, packets, &mut scores, epsilon)
 }
 
-/// When one lane alone has brought this number of packets, as far as it can be promised.
-pub(super) fn promise(lane: &Lane, packets: u32) -> f64 {
-    let sum = Sum::of(lane, packets);
-    sum.end(normal::score(
-        PROMISED * epsilon(core::slice::from_ref(lane)),
-    ))
-}
-
 fn epsilon(lanes: &[Lane]) -> f64 {
     let each = lanes.iter().map(Lane::epsilon);
-    each.fold(0.0, f64::max).clamp(1e-6, 0.5)
+    each.fold(0.0, f64::max)
 }
 
 /// The lanes with widths of their own for such a split, with ε among those that have packets, at
@@ -151,7 +120,7 @@ fn widths(lanes: &[Lane], packets: &[u32], scores: &mut [f64], epsilon: f64) -> 
     let sums = lanes
         .iter()
         .zip(packets)
-        .map(|(lane, n)| Sum::of(lane, (*n).max(1)));
+        .map(|(lane, n)| lane.sum((*n).max(1)));
     let sums: Each<Sum> = sums.collect();
     let mut all = 0.0;
     let mut reaches: Each<f64> = SmallVec::new();
@@ -190,7 +159,7 @@ fn reach(lane: &Lane, sum: &Sum, z: f64) -> f64 {
 /// The time at which all lanes are done with probability 1 − ε.
 fn kept_at(lanes: &[Lane], packets: &[u32], epsilon: f64) -> f64 {
     let used = lanes.iter().zip(packets).filter(|(_, n)| **n > 0);
-    let sums: Each<Sum> = used.map(|(lane, n)| Sum::of(lane, *n)).collect();
+    let sums: Each<Sum> = used.map(|(lane, n)| lane.sum(*n)).collect();
     let latest = |tail: f64| {
         let z = normal::score(tail);
         let ends = sums.iter().map(|sum| sum.end(z));
@@ -231,7 +200,7 @@ fn kept_at(lanes: &[Lane], packets: &[u32], epsilon: f64) -> f64 {
 fn improve(lanes: &[Lane], packets: &mut [u32], time: f64) -> bool {
     let over = |lane: &Lane, n: u32| match n {
         0 => 1.0,
-        _ => Sum::of(lane, n).over(time),
+        _ => lane.sum(n).over(time),
     };
     // With one packet less, as many, one more.
     let each = lanes.iter().zip(packets.iter()).map(|(lane, n)| {

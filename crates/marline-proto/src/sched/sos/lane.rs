@@ -1,6 +1,11 @@
 use libm::{floor, sqrt};
 
-use super::joint;
+use super::sums::{Shape, Sum};
+use crate::path::forecast::normal;
+
+/// Of ε, what the promise uses. The split is the one whose (1 − ε)-quantile is least; what is
+/// promised of it is a bit later, because moments that were learnt err.
+pub(super) const PROMISED: f64 = 0.8;
 
 /// A path as a split sees it.
 ///
@@ -51,7 +56,7 @@ impl Lane {
         let most = 2.0 * lane.spread / lane.mean.max(1e-3 * lane.spread);
         // A constant has none.
         let skew = sane(skew).clamp(0.0, sane(most));
-        let epsilon = sane(epsilon);
+        let epsilon = sane(epsilon).clamp(1e-6, 0.5);
         Self {
             law: Some(Law { skew, epsilon }),
             ..lane
@@ -80,16 +85,12 @@ impl Lane {
         self.mean
     }
 
-    pub(super) fn ahead(&self) -> f64 {
-        self.ahead
-    }
-
     /// σ of a lane with a law.
     pub(super) fn deviation(&self) -> f64 {
         self.spread
     }
 
-    pub(super) fn skew(&self) -> f64 {
+    fn skew(&self) -> f64 {
         self.law.map_or(0.0, |law| law.skew)
     }
 
@@ -105,12 +106,22 @@ impl Lane {
         }
     }
 
+    /// What `packets` packets and those before them take, of a lane with a law.
+    pub(super) fn sum(&self, packets: u32) -> Sum {
+        let all = f64::from(packets) + self.ahead;
+        Sum {
+            mean: all * self.mean + self.delay,
+            deviation: sqrt(all) * self.spread,
+            shape: Shape::new(self.skew(), all),
+        }
+    }
+
     /// When the n-th of these packets has arrived with high probability, T_U + P (7); `n` is at
     /// least 1, because a path that gets nothing makes nothing late. For a lane with a law, what
     /// could be promised if it were alone.
     pub fn bound(&self, n: u32) -> f64 {
-        if self.law.is_some() {
-            return joint::promise(self, n);
+        if let Some(law) = self.law {
+            return self.sum(n).end(normal::score(PROMISED * law.epsilon));
         }
         let all = f64::from(n) + self.ahead;
         all * self.mean + sqrt(all) * self.spread + self.delay

@@ -35,12 +35,13 @@ mod tail;
 mod tests;
 mod width;
 
+pub use joint::split;
 pub use lane::Lane;
 pub use rateless::helps;
 pub use reach::Reach;
 pub use redundant::redundant;
 pub use spacing::{Moments, Spacing};
-pub use split::{Split, split};
+pub use split::Split;
 pub use width::{Scale, Width};
 
 /// Probability that an object takes longer than planned, ε.

@@ -1,6 +1,6 @@
 use smallvec::SmallVec;
 
-use super::{Lane, joint};
+use super::Lane;
 
 /// Steps of the search at most; eight are the most that were ever seen.
 const STEPS: u32 = 32;
@@ -26,12 +26,7 @@ impl Split {
     }
 }
 
-/// The split of `n` packets whose latest bound is earliest (5), exactly, for any number of lanes; a
-/// lane that gets nothing counts for nothing. Empty without lanes.
-///
-/// Lanes with laws (among them one without a law is certain) are split so that the probability that
-/// all of them are done is 1 − ε soonest. That is exact except for what laws and tables leave open,
-/// and repeats the search below for each choice of tails.
+/// The split of `n` packets whose latest bound is earliest, without laws.
 ///
 /// Bounds grow with every packet, so the best split is that of the n packets whose bounds are
 /// earliest: everything up to some time t. The number of packets, with fractions, that have arrived
@@ -40,12 +35,9 @@ impl Split {
 /// are taken one by one in the order of their bounds. That is O(m log n + m²). The paper rounds
 /// each number up or down instead, which misses the best split of three lanes in one case of
 /// twenty.
-pub fn split(lanes: &[Lane], n: u32) -> Split {
+pub(super) fn by_bounds(lanes: &[Lane], n: u32) -> Split {
     if lanes.is_empty() || n == 0 {
         return Split::of(lanes, SmallVec::from_elem(0, lanes.len()));
-    }
-    if lanes.iter().any(Lane::has_law) {
-        return joint::split_jointly(lanes, n);
     }
     // What a flat lane does not get before its time, it takes at once.
     let flat = lanes.iter().enumerate().filter(|(_, lane)| lane.is_flat());

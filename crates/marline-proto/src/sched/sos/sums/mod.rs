@@ -11,6 +11,7 @@ mod table;
 
 use libm::{cbrt, sqrt};
 
+use crate::path::forecast::normal;
 use table::{COLUMNS, FINE, FIRST_Z, ROOTS, ROWS};
 
 /// Sums that are less skewed than this are normal,
@@ -19,6 +20,30 @@ const EVEN: f64 = 1e-3;
 const MILD: f64 = 0.5;
 /// More than this is not distinguished: the last row.
 const MOST: f64 = 12.0;
+
+/// What some packets take: mean, deviation and shape of the sum of their times.
+pub(super) struct Sum {
+    pub(super) mean: f64,
+    pub(super) deviation: f64,
+    pub(super) shape: Shape,
+}
+
+impl Sum {
+    /// When it is over, with probability Φ(z).
+    pub(super) fn end(&self, z: f64) -> f64 {
+        self.mean + self.deviation * self.shape.value(z)
+    }
+
+    /// The probability that it is over at `time`.
+    pub(super) fn over(&self, time: f64) -> f64 {
+        let late = time - self.mean;
+        if self.deviation <= 0.0 {
+            // A time that is this very end may have been rounded.
+            return f64::from(u8::from(late >= -1e-9 * time.abs()));
+        }
+        normal::below(self.shape.score(late / self.deviation))
+    }
+}
 
 /// The law of a sum with a mean of 0 and a deviation of 1, and this skewness.
 #[derive(Clone, Copy, Debug)]
