@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use marline_fec::block::{Decoder, Shape};
 
-use super::recv::UnitError;
+use super::error::UnitError;
 use crate::ranges::RangeSet;
 
 /// More repair symbols than a unit has source symbols are of no use; a few, because a random code

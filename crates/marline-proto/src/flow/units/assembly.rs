@@ -5,9 +5,26 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use super::recv::{UnitError, UnitPiece};
+use super::error::UnitError;
 use crate::ranges::RangeSet;
 use crate::wire::{ObjectHeading, Piece};
+
+/// A whole block, or a piece of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitPiece {
+    /// Number of the block or object.
+    pub number: u64,
+    /// Where in the object the bytes belong; pieces of one object come in order, without gaps.
+    pub offset: u64,
+    /// The bytes.
+    pub data: Bytes,
+    /// The object's length, if its sender said so; a block is whole.
+    pub total: Option<u64>,
+    /// The object ends with this piece.
+    pub last: bool,
+    /// The block came after its deadline.
+    pub late: bool,
+}
 
 /// A piece's bytes, and those of its unit.
 type Held = (Bytes, u64);

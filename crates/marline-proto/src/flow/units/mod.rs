@@ -11,10 +11,10 @@
 //! | `repairs.rs` | its repair symbols, encoded when they leave |
 //! | `order.rs` | whose symbol is next: by urgency, but nobody starves |
 //! | `send.rs`, `view.rs` | all units of a sender; what schedulers see of them |
-//! | `objects.rs` | its objects: pieces, dependencies, priorities |
+//! | `object_table.rs`, `objects.rs` | its objects: pieces, dependencies, priorities |
 //! | `arriving.rs` | one unit at its receiver |
 //! | `recv.rs`, `assembly.rs` | all units of a receiver, and objects out of units |
-//! | `fate.rs` | what became of a unit |
+//! | `fate.rs`, `error.rs` | what became of a unit; how a peer's may break the rules |
 //!
 //! The receiver decides what became of a unit and says so (UNIT_FATE) until the sender knows. The
 //! sender keeps a unit until then. It sends again what was lost, unless repair symbols make up for
@@ -42,7 +42,9 @@
 
 mod arriving;
 mod assembly;
+mod error;
 mod fate;
+mod object_table;
 mod objects;
 mod order;
 mod outgoing;
@@ -54,12 +56,14 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use assembly::UnitPiece;
 pub use fate::Fate;
 pub use objects::ObjectOptions;
-pub use recv::{Received, UnitPiece};
+pub use recv::Received;
 pub use send::BlockTerms;
 
-pub(crate) use recv::{UnitError, UnitsRecv};
+pub(crate) use error::UnitError;
+pub(crate) use recv::UnitsRecv;
 pub(crate) use send::{Limits, Settlement, UnitsSend};
 
 /// Credit (bytes) that a unit takes besides its length, so that small ones are bounded too.

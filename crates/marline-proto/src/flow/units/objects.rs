@@ -1,19 +1,19 @@
 //! Objects at their sender: pieces, dependencies, priorities.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 use marline_base::Instant;
 
+use super::object_table::Object;
 use super::send::{COMMON_URGENCY, Settlement, UnitsSend};
-use super::view::joined;
 use super::{Fate, UNIT_COST};
 use crate::flow::SendError;
 use crate::wire::{LEAST_PRIORITY, ObjectHeading, Piece};
 
 /// Most bytes before the application's in a unit of an object.
-pub(super) const HEADING: usize = ObjectHeading::LONGEST;
+const HEADING: usize = ObjectHeading::LONGEST;
 /// What an object costs besides its units, so that it can be cancelled whatever is held.
 const OBJECT_COST: u64 = UNIT_COST + HEADING as u64;
 /// Pieces (bytes) of an object that its receiver uses as they come.
@@ -44,65 +44,19 @@ impl Default for ObjectOptions {
     }
 }
 
-#[derive(Debug)]
-struct Object {
-    urgency: u8,
-    incremental: bool,
-    opened: Instant,
-    size: Option<u64>,
-    /// Bytes written.
-    bytes: u64,
-    /// Nothing more is written.
-    ended: bool,
-    /// Objects that must be settled first.
-    blockers: BTreeSet<u64>,
-    /// Units that are not offered yet, in order.
-    queue: VecDeque<u64>,
-    /// The unit that is.
-    offered: Option<u64>,
-    /// Units whose fates are not known.
-    open: BTreeSet<u64>,
-    whole_us: Option<u64>,
-    /// Some unit of it was not delivered.
-    torn: bool,
-    /// It was given up so.
-    end: Option<Fate>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Objects {
-    table: BTreeMap<u64, Object>,
-    /// Objects ever opened.
-    count: u64,
-    /// Objects that wait for an object.
-    waiting: BTreeMap<u64, Vec<u64>>,
-}
-
-impl Objects {
-    pub(super) fn is_incremental(&self, object: u64) -> bool {
-        self.table.get(&object).is_some_and(|o| o.incremental)
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.table.is_empty()
-    }
-
-    /// Objects whose fate is not known.
-    pub(super) fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Of these, objects that were given up here.
-    pub(super) fn ended(&self) -> usize {
-        self.table.values().filter(|o| o.end.is_some()).count()
-    }
-}
-
 fn check_urgency(urgency: u8) -> Result<(), SendError> {
     if urgency > LEAST_PRIORITY {
         return Err(SendError::Urgency(urgency));
     }
     Ok(())
+}
+
+/// Joins a heading and the application's bytes.
+fn joined(heading: impl FnOnce(&mut Vec<u8>), data: &[u8]) -> Bytes {
+    let mut unit = Vec::with_capacity(HEADING + data.len());
+    heading(&mut unit);
+    unit.extend_from_slice(data);
+    Bytes::from(unit)
 }
 
 impl UnitsSend {

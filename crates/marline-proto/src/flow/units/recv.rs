@@ -7,7 +7,8 @@ use bytes::Bytes;
 use marline_base::Instant;
 
 use super::arriving::{Arriving, Progress};
-use super::assembly::{Assembly, Placed};
+use super::assembly::{Assembly, Placed, UnitPiece};
+use super::error::UnitError;
 use super::{Fate, UNIT_COST};
 use crate::ranges::RangeSet;
 use crate::wire::{
@@ -16,38 +17,6 @@ use crate::wire::{
 
 /// News of units that will not come, kept for an application that does not read; the oldest go.
 const MOST_NEWS: usize = 4_096;
-
-/// A peer's units break the rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UnitError {
-    /// Frames of a unit, or units of an object, contradict each other.
-    Contradiction,
-    /// More than the flow's credit.
-    Credit,
-    /// A number too far from those that are not settled, or more objects at once.
-    Span,
-    /// In too many pieces.
-    Fragments,
-    /// A repair symbol beyond what was allowed.
-    Repairs,
-}
-
-/// A whole block, or a piece of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitPiece {
-    /// Number of the block or object.
-    pub number: u64,
-    /// Where in the object the bytes belong; pieces of one object come in order, without gaps.
-    pub offset: u64,
-    /// The bytes.
-    pub data: Bytes,
-    /// The object's length, if its sender said so; a block is whole.
-    pub total: Option<u64>,
-    /// The object ends with this piece.
-    pub last: bool,
-    /// The block came after its deadline.
-    pub late: bool,
-}
 
 /// What a flow of units has for its application.
 #[derive(Clone, Debug, PartialEq, Eq)]

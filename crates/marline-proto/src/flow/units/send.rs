@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
-use super::objects::Objects;
+use super::object_table::Objects;
 use super::order::{Order, Place};
 use super::outgoing::Outgoing;
 use super::{Fate, UNIT_COST};

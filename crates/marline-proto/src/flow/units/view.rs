@@ -2,7 +2,6 @@
 
 use alloc::vec::Vec;
 
-use bytes::Bytes;
 use marline_base::Instant;
 
 use super::BlockTerms;
@@ -117,12 +116,4 @@ impl UnitsSend {
     pub(crate) fn has_emitted(&self) -> bool {
         !self.emitted.is_empty()
     }
-}
-
-/// Joins a heading and the application's bytes.
-pub(super) fn joined(heading: impl FnOnce(&mut Vec<u8>), data: &[u8]) -> Bytes {
-    let mut unit = Vec::with_capacity(super::objects::HEADING + data.len());
-    heading(&mut unit);
-    unit.extend_from_slice(data);
-    Bytes::from(unit)
 }
