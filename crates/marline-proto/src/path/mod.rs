@@ -10,6 +10,7 @@
 //! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
 //! | `due.rs` | what has arrived on other paths by then |
+//! | `mistakes.rs` | suspicions that proved wrong |
 //! | `delivery.rs` | delivery rate |
 //! | `loss_meter.rs` | the share of packets that are lost |
 //! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
@@ -24,6 +25,7 @@ pub mod forecast;
 pub(crate) mod least;
 mod ledger;
 mod loss_meter;
+mod mistakes;
 mod one_way;
 pub mod pacer;
 mod received;

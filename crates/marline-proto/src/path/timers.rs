@@ -14,12 +14,6 @@ const LATENESS: Duration = Duration::from_millis(10);
 /// What jumps of the round trip may add to that is at most the round trip divided by this: a path
 /// whose round trips jump must not go silent unnoticed.
 const MOST_SWING: u32 = 2;
-/// A mistaken suspicion adds the round trip divided by this to what feedback may be late by.
-const PER_MISTAKE: u32 = 4;
-/// At most this number counts.
-const MOST_MISTAKES: u32 = 4;
-/// Mistakes are forgotten when this time passes without another.
-const REMEMBERED: Duration = Duration::from_secs(30);
 
 /// A path is given the time that a detour would take, but at most this number of round trips.
 const LONGEST_DETOUR: u32 = 3;
@@ -28,38 +22,6 @@ const LONGEST_DETOUR: u32 = 3;
 /// delay, which bounds how many acknowledgements there are a second.
 const ACK_PART: u32 = 10;
 const LEAST_ACK_DELAY: Duration = Duration::from_millis(1);
-
-/// Suspicions of a path that proved wrong, because all that was in flight arrived, or all that
-/// followed a burst of losses. What was sent elsewhere meanwhile only delayed what the other paths
-/// carry, so the next suspicion takes longer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mistakes {
-    count: u32,
-    last: Instant,
-}
-
-impl Mistakes {
-    pub(crate) const NONE: Self = Self {
-        count: 0,
-        last: Instant::ZERO,
-    };
-
-    /// It was only late.
-    pub(crate) fn on_mistake(&mut self, now: Instant) {
-        self.count = (self.count + 1).min(MOST_MISTAKES);
-        self.last = now;
-    }
-
-    pub(crate) fn forget(&mut self, now: Instant) {
-        if now.since(self.last) > REMEMBERED {
-            self.count = 0;
-        }
-    }
-
-    fn patience(&self, round_trip: Duration) -> Duration {
-        round_trip / PER_MISTAKE * self.count
-    }
-}
 
 /// Why a path asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -209,23 +171,6 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn mistakes_give_patience_of_a_round_trip_at_most_and_are_forgotten() {
-        let mut mistakes = Mistakes::NONE;
-        let trip = Duration::from_millis(100);
-        assert_eq!(mistakes.patience(trip), Duration::ZERO);
-        for n in 1..=6 {
-            mistakes.on_mistake(Instant::from_millis(20_000 * n));
-        }
-        assert_eq!(mistakes.patience(trip), trip);
-        mistakes.forget(Instant::from_millis(150_000));
-        assert_eq!(mistakes.patience(trip), trip);
-        mistakes.forget(Instant::from_millis(150_001));
-        assert_eq!(mistakes.patience(trip), Duration::ZERO);
-        mistakes.on_mistake(Instant::from_millis(150_002));
-        assert_eq!(mistakes.patience(trip), trip / 4);
-    }
 
     #[test]
     fn acknowledgements_wait_for_a_small_part_of_the_round_trip() {
