@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use super::{VERSION, frame_type, params};
+use super::param_name::Named;
+use super::{VERSION, frame_type};
 
 /// Bytes that are no valid datagram or parameters. A session that meets one closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,12 +188,12 @@ impl fmt::Display for DecodeErrorKind {
             ),
             Self::ReasonNotUtf8 => f.write_str("the reason is not UTF-8"),
             Self::DuplicateParameter { id } => {
-                write!(f, "parameter {} appears twice", params::Named(id))
+                write!(f, "parameter {} appears twice", Named(id))
             }
             Self::MalformedParameter { id } => write!(
                 f,
                 "the value of parameter {} is not exactly one integer",
-                params::Named(id)
+                Named(id)
             ),
         }
     }

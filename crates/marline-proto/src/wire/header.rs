@@ -6,10 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::{DecodeError, DecodeErrorKind, varint};
-
-/// The version that this code speaks.
-pub const VERSION: u8 = 1;
+use super::{DecodeError, DecodeErrorKind, VERSION, varint};
 
 /// Start of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

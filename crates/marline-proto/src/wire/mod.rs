@@ -18,7 +18,7 @@
 //! | `credit.rs` | MAX_DATA, MAX_FLOW_DATA, MAX_FLOWS |
 //! | `path.rs` | PATH_STATUS, PATH_ABANDON |
 //! | `close.rs` | CLOSE and its codes |
-//! | `params.rs` | [`Params`], which the carrier's handshake exchanges |
+//! | `params.rs`, `param_name.rs` | [`Params`], which the carrier's handshake exchanges |
 //! | `error.rs` | [`DecodeError`] |
 
 mod ack;
@@ -33,6 +33,7 @@ mod header;
 mod heading;
 mod id;
 mod packet;
+mod param_name;
 mod params;
 mod path;
 mod reader;
@@ -54,7 +55,7 @@ pub use flow::{
     DeliveryOrder, FlowKind, LEAST_PRIORITY, MAX_TARGET, OpenFlow, ResetFlow, StopSending,
 };
 pub use frame::{Frame, Frames, decode};
-pub use header::{Header, VERSION};
+pub use header::Header;
 pub use heading::{BlockHeading, ObjectHeading, Piece};
 pub use id::{FlowId, PathId};
 pub use packet::{Finish, FlowReport, Forward, MAX_MESSAGE, Packet, PacketPart};
@@ -65,6 +66,9 @@ pub use unit::{
     CERTAIN, LEAST_SYMBOL, MAX_SOURCES, MAX_UNIT, UnitCancel, UnitData, UnitFate, UnitRepair,
     Verdict,
 };
+
+/// The version that this code speaks.
+pub const VERSION: u8 = 1;
 
 #[cfg(test)]
 mod tests;

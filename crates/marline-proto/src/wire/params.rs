@@ -5,8 +5,8 @@
 //! ```
 
 use alloc::vec::Vec;
-use core::fmt;
 
+use super::param_name::{self, Named};
 use super::reader::Reader;
 use super::{
     DecodeError, DecodeErrorKind, MAX_CODE_SYMBOL, MAX_CODE_WINDOW, MAX_FLOW_COUNT, MAX_MESSAGE,
@@ -82,7 +82,6 @@ impl Default for Params {
 /// A known parameter: where it lives and what it may be.
 struct Known {
     id: u64,
-    name: &'static str,
     max: u64,
     get: fn(&Params) -> u64,
     set: fn(&mut Params, u64),
@@ -92,84 +91,72 @@ struct Known {
 static KNOWN: [Known; 12] = [
     Known {
         id: 0x01,
-        name: "max_idle_timeout",
         max: varint::MAX,
         get: |params| params.max_idle_timeout_ms,
         set: |params, value| params.max_idle_timeout_ms = value,
     },
     Known {
         id: 0x02,
-        name: "max_data",
         max: varint::MAX,
         get: |params| params.max_data,
         set: |params, value| params.max_data = value,
     },
     Known {
         id: 0x03,
-        name: "max_flow_data",
         max: varint::MAX,
         get: |params| params.max_flow_data,
         set: |params, value| params.max_flow_data = value,
     },
     Known {
         id: 0x04,
-        name: "max_flows",
         max: MAX_FLOW_COUNT,
         get: |params| params.max_flows,
         set: |params, value| params.max_flows = value,
     },
     Known {
         id: 0x05,
-        name: "max_ack_delay",
         max: MAX_ACK_DELAY_US,
         get: |params| params.max_ack_delay_us,
         set: |params, value| params.max_ack_delay_us = value,
     },
     Known {
         id: 0x06,
-        name: "max_message",
         max: MAX_MESSAGE as u64,
         get: |params| params.max_message,
         set: |params, value| params.max_message = value,
     },
     Known {
         id: 0x07,
-        name: "code_window",
         max: MAX_CODE_WINDOW,
         get: |params| params.code_window,
         set: |params, value| params.code_window = value,
     },
     Known {
         id: 0x08,
-        name: "code_symbol",
         max: MAX_CODE_SYMBOL,
         get: |params| params.code_symbol,
         set: |params, value| params.code_symbol = value,
     },
     Known {
         id: 0x09,
-        name: "code_flows",
         max: MAX_FLOW_COUNT,
         get: |params| params.code_flows,
         set: |params, value| params.code_flows = value,
     },
     Known {
         id: 0x0a,
-        name: "max_units",
         max: MAX_UNITS,
         get: |params| params.max_units,
         set: |params, value| params.max_units = value,
     },
     Known {
         id: 0x0b,
-        name: "max_repairs",
         max: MAX_REPAIRS,
         get: |params| params.max_repairs,
         set: |params, value| params.max_repairs = value,
     },
     Known {
         id: 0x0c,
-        name: "max_unit_data",
         max: varint::MAX,
         get: |params| params.max_unit_data,
         set: |params, value| params.max_unit_data = value,
@@ -178,18 +165,6 @@ static KNOWN: [Known; 12] = [
 
 fn known(id: u64) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.id == id)
-}
-
-/// A parameter's id and, where it has one, its name.
-pub(super) struct Named(pub(super) u64);
-
-impl fmt::Display for Named {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match known(self.0) {
-            Some(known) => f.write_str(known.name),
-            None => write!(f, "{:#04x}", self.0),
-        }
-    }
 }
 
 impl Params {
@@ -223,7 +198,7 @@ impl Params {
     pub fn encode(&self, out: &mut Vec<u8>) {
         for known in &KNOWN {
             let value = (known.get)(self);
-            debug_assert!(value <= known.max, "{} is {value}", known.name);
+            debug_assert!(value <= known.max, "{} is {value}", Named(known.id));
             varint::encode(known.id, out);
             varint::encode(varint::len(value) as u64, out);
             varint::encode(value, out);
@@ -266,7 +241,7 @@ fn decode_one(
         Some((value, taken)) if taken == bytes.len() => {
             if value > known.max {
                 return Err(DecodeErrorKind::TooLarge {
-                    field: known.name,
+                    field: param_name::of(id).unwrap_or("parameter value"),
                     value,
                     max: known.max,
                 });
