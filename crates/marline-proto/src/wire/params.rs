@@ -87,81 +87,32 @@ struct Known {
     set: fn(&mut Params, u64),
 }
 
+macro_rules! known {
+    ($($id:literal $field:ident <= $max:expr;)*) => {
+        [$(Known {
+            id: $id,
+            max: $max,
+            get: |params| params.$field,
+            set: |params, value| params.$field = value,
+        },)*]
+    };
+}
+
 /// The known parameters, in the order in which they are written.
-static KNOWN: [Known; 12] = [
-    Known {
-        id: 0x01,
-        max: varint::MAX,
-        get: |params| params.max_idle_timeout_ms,
-        set: |params, value| params.max_idle_timeout_ms = value,
-    },
-    Known {
-        id: 0x02,
-        max: varint::MAX,
-        get: |params| params.max_data,
-        set: |params, value| params.max_data = value,
-    },
-    Known {
-        id: 0x03,
-        max: varint::MAX,
-        get: |params| params.max_flow_data,
-        set: |params, value| params.max_flow_data = value,
-    },
-    Known {
-        id: 0x04,
-        max: MAX_FLOW_COUNT,
-        get: |params| params.max_flows,
-        set: |params, value| params.max_flows = value,
-    },
-    Known {
-        id: 0x05,
-        max: MAX_ACK_DELAY_US,
-        get: |params| params.max_ack_delay_us,
-        set: |params, value| params.max_ack_delay_us = value,
-    },
-    Known {
-        id: 0x06,
-        max: MAX_MESSAGE as u64,
-        get: |params| params.max_message,
-        set: |params, value| params.max_message = value,
-    },
-    Known {
-        id: 0x07,
-        max: MAX_CODE_WINDOW,
-        get: |params| params.code_window,
-        set: |params, value| params.code_window = value,
-    },
-    Known {
-        id: 0x08,
-        max: MAX_CODE_SYMBOL,
-        get: |params| params.code_symbol,
-        set: |params, value| params.code_symbol = value,
-    },
-    Known {
-        id: 0x09,
-        max: MAX_FLOW_COUNT,
-        get: |params| params.code_flows,
-        set: |params, value| params.code_flows = value,
-    },
-    Known {
-        id: 0x0a,
-        max: MAX_UNITS,
-        get: |params| params.max_units,
-        set: |params, value| params.max_units = value,
-    },
-    Known {
-        id: 0x0b,
-        max: MAX_REPAIRS,
-        get: |params| params.max_repairs,
-        set: |params, value| params.max_repairs = value,
-    },
-    Known {
-        id: 0x0c,
-        max: varint::MAX,
-        get: |params| params.max_unit_data,
-        set: |params, value| params.max_unit_data = value,
-    },
-];
+static KNOWN: [Known; 12] = known! {
+    0x01 max_idle_timeout_ms <= varint::MAX;
+    0x02 max_data <= varint::MAX;
+    0x03 max_flow_data <= varint::MAX;
+    0x04 max_flows <= MAX_FLOW_COUNT;
+    0x05 max_ack_delay_us <= MAX_ACK_DELAY_US;
+    0x06 max_message <= MAX_MESSAGE as u64;
+    0x07 code_window <= MAX_CODE_WINDOW;
+    0x08 code_symbol <= MAX_CODE_SYMBOL;
+    0x09 code_flows <= MAX_FLOW_COUNT;
+    0x0a max_units <= MAX_UNITS;
+    0x0b max_repairs <= MAX_REPAIRS;
+    0x0c max_unit_data <= varint::MAX;
+};
 
 fn known(id: u64) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.id == id)
