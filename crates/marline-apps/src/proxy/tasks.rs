@@ -40,6 +40,17 @@ impl Tasks {
         })
     }
 
+    /// Runs `task` until it ends or nothing new is to be begun.
+    pub fn spawn_until_drained(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let draining = self.draining.clone();
+        self.spawn(async move {
+            tokio::select! {
+                () = draining.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+
     /// Completes when nothing new is to be begun.
     pub async fn draining(&self) {
         self.draining.cancelled().await;

@@ -61,23 +61,9 @@ impl ClientTunnel {
 
 /// Carries what `port` hands over, as tasks.
 pub(super) fn serve<T: Tunnel>(shared: Arc<Shared>, port: Port, tunnel: &T, tasks: &Tasks) {
-    let (its_shared, its_tasks) = (Arc::clone(&shared), tasks.clone());
-    let its_tunnel = tunnel.clone();
-    tasks.spawn(async move {
-        let draining = its_tasks.clone();
-        tokio::select! {
-            () = draining.draining() => {}
-            () = keep_lease(its_tunnel, its_shared, its_tasks) => {}
-        }
-    });
-    let (tunnel, its_tasks) = (tunnel.clone(), tasks.clone());
-    tasks.spawn(async move {
-        let draining = its_tasks.clone();
-        tokio::select! {
-            () = draining.draining() => {}
-            () = carry_out(port, tunnel, shared, its_tasks) => {}
-        }
-    });
+    let its_shared = Arc::clone(&shared);
+    tasks.spawn_until_drained(keep_lease(tunnel.clone(), its_shared, tasks.clone()));
+    tasks.spawn_until_drained(carry_out(port, tunnel.clone(), shared, tasks.clone()));
 }
 
 /// Carries what the kernel hands over.
@@ -118,20 +104,13 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
                 .options(rule, &packet, Role::Conversation.encode())
         };
         let (its_queue, lease) = (Arc::clone(&queue), Arc::clone(&lease));
-        let task = carry(
+        tasks.spawn_until_drained(carry(
             tunnel.clone(),
             options,
             its_queue,
             Arc::clone(&shared),
             Some(lease),
-        );
-        let draining = tasks.clone();
-        tasks.spawn(async move {
-            tokio::select! {
-                () = draining.draining() => {}
-                () = task => {}
-            }
-        });
+        ));
         flows.insert(key, Flow { queue, used: now });
     }
 }

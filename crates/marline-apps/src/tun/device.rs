@@ -104,20 +104,10 @@ impl Device {
     pub(super) fn serve(self, tasks: &Tasks) -> Port {
         let (to_tunnel, incoming) = mpsc::channel(WAITING);
         let (outgoing, from_tunnel) = mpsc::channel(WAITING);
-        tasks.spawn(until_drained(
-            tasks.clone(),
-            read(Arc::clone(&self.inner), to_tunnel),
-        ));
-        tasks.spawn(until_drained(tasks.clone(), write(self.inner, from_tunnel)));
+        // Packets promise nothing: there is no end to wait for.
+        tasks.spawn_until_drained(read(Arc::clone(&self.inner), to_tunnel));
+        tasks.spawn_until_drained(write(self.inner, from_tunnel));
         Port { incoming, outgoing }
-    }
-}
-
-/// Packets promise nothing: there is no end to wait for.
-async fn until_drained(tasks: Tasks, task: impl Future<Output = ()>) {
-    tokio::select! {
-        () = tasks.draining() => {}
-        () = task => {}
     }
 }
 

@@ -198,14 +198,7 @@ fn carry_the_rest<T: Tunnel>(tunnel: &T, shared: &Arc<Shared>, common: &Arc<Queu
         ..datagrams_to(Role::Common.encode())
     };
     let (common, shared) = (Arc::clone(common), Arc::clone(shared));
-    let carried = carry(tunnel.clone(), options, common, shared, None);
-    let draining = tasks.clone();
-    tasks.spawn(async move {
-        tokio::select! {
-            () = draining.draining() => {}
-            () = carried => {}
-        }
-    });
+    tasks.spawn_until_drained(carry(tunnel.clone(), options, common, shared, None));
 }
 
 /// Reports to the server what the paths cost, whenever that changes, until the stream ends.

@@ -155,13 +155,8 @@ impl Hub {
             kernel: port.outgoing.clone(),
             used_up: Seldom::default(),
         }));
-        let (inner, draining) = (Arc::clone(&hub.0), tasks.clone());
-        tasks.spawn(async move {
-            tokio::select! {
-                () = draining.draining() => {}
-                () = inner.carry_back(port) => {}
-            }
-        });
+        let inner = Arc::clone(&hub.0);
+        tasks.spawn_until_drained(async move { inner.carry_back(port).await });
         let draining = tasks.clone();
         tasks.spawn(async move {
             let last = LastWrite(leases);
