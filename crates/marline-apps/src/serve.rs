@@ -1,13 +1,14 @@
 //! What a server does with the flows of a client: hands each to what it is for.
 
-use crate::destination::{Destination, LiveName, Role};
+use crate::destination::{Destination, LiveName, Role, Target, TargetError};
 use crate::live::{Frames, Media, Outlets};
-use crate::proxy::flows::Flows;
 use crate::proxy::places::Place;
+use crate::proxy::ports::Port;
 use crate::proxy::reply::Refusal;
-use crate::proxy::server::{datagrams, stream};
+use crate::proxy::server::{datagrams, refuse, stream};
 use crate::proxy::{
-    Accept, ByteFlow, Incoming, IncomingFlow, PacketFlow, Places, Ports, Targets, Tasks,
+    Accept, ByteFlow, FlowsByClient, Incoming, IncomingFlow, PacketFlow, Places, Ports, Targets,
+    Tasks,
 };
 use crate::tun::{self, Hub, Visitor};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct ServerSettings {
     pub places: Places,
     /// Ports of their connections to targets.
     pub ports: Ports,
+    /// What runs their flows.
+    pub flows: FlowsByClient,
 }
 
 /// Serves the flows of one session until it is over or the tasks drain.
@@ -39,7 +42,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
     let visitor = visitor.map(Arc::new);
     let finder = settings.targets.of(peer);
     let finding = finder.while_held();
-    let flows = Flows::new();
+    let flows = settings.flows.of(peer);
     loop {
         let incoming = tokio::select! {
             () = tasks.draining() => break,
@@ -55,59 +58,56 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
             flows.spawn(live);
             continue;
         }
-        let (visitor, finder) = (visitor.clone(), finder.clone());
-        let (draining, ports) = (tasks.clone(), settings.ports.clone());
-        flows.spawn(tasks.track(async move {
-            match flow {
-                IncomingFlow::Stream(flow) => match destination {
-                    Ok(Destination::Tunnel(role @ (Role::Lease { .. } | Role::Standing))) => {
-                        // Of the second kind a session has one at most, which takes no place.
-                        let _place = place.filter(|_| role != Role::Standing);
-                        tokio::select! {
-                            () = draining.draining() => {}
-                            () = of_tunnel(flow, role, visitor.as_deref()) => {}
-                        }
-                    }
-                    destination => {
-                        let target = match (&place, destination) {
-                            (None, _) => Err(Refusal::TooManyFlows),
-                            (Some(_), Ok(Destination::Host(target))) => {
-                                let port = ports.take(peer).ok_or(Refusal::TooManyFlows);
-                                port.map(|port| (target, port))
-                            }
-                            (Some(_), _) => {
-                                tracing::debug!("a client asked for something that is no target");
-                                Err(Refusal::BadTarget)
-                            }
-                        };
-                        stream(flow, target, &finder).await;
-                    }
-                },
-                IncomingFlow::Packets(_) if place.is_none() => {
-                    tracing::debug!("a flow was refused: too many are open")
-                }
-                IncomingFlow::Packets(flow) => {
-                    let carry = async {
-                        match (destination, visitor.as_deref()) {
-                            (Ok(Destination::Tunnel(role)), Some(visitor)) => {
-                                visitor.carry(role, flow).await;
-                            }
-                            (Ok(Destination::Host(target)), _) => {
-                                datagrams(flow, target, &finder).await;
-                            }
-                            _ => tracing::debug!("a client asked for something that is no target"),
-                        }
-                    };
+        let (visitor, finder, draining) = (visitor.clone(), finder.clone(), tasks.clone());
+        match (flow, destination) {
+            (
+                IncomingFlow::Stream(flow),
+                Ok(Destination::Tunnel(role @ (Role::Lease { .. } | Role::Standing))),
+            ) => {
+                flows.spawn(tasks.track(async move {
+                    // Of the second kind a session has one at most, which takes no place.
+                    let _place = place.filter(|_| role != Role::Standing);
                     tokio::select! {
                         () = draining.draining() => {}
-                        () = carry => {}
+                        () = of_tunnel(flow, role, visitor.as_deref()) => {}
                     }
-                }
-                IncomingFlow::Blocks(_) | IncomingFlow::Objects(_) => {
-                    tracing::debug!("a client opened a flow of units for no live entry")
+                }));
+            }
+            (IncomingFlow::Stream(flow), destination) => {
+                let port = || settings.ports.take(peer);
+                match admit(destination, place, port) {
+                    Ok((target, held)) => flows.spawn(tasks.track(async move {
+                        stream(flow, target, held, &finder).await;
+                    })),
+                    // A client may have many more of these than of others: they hold little.
+                    Err(refusal) => flows.spawn(tasks.track(refuse(flow, refusal))),
                 }
             }
-        }));
+            (IncomingFlow::Packets(_), _) if place.is_none() => {
+                tracing::debug!("a flow was refused: too many are open");
+            }
+            (IncomingFlow::Packets(flow), destination) => flows.spawn(tasks.track(async move {
+                let _place = place;
+                let carry = async {
+                    match (destination, visitor.as_deref()) {
+                        (Ok(Destination::Tunnel(role)), Some(visitor)) => {
+                            visitor.carry(role, flow).await;
+                        }
+                        (Ok(Destination::Host(target)), _) => {
+                            datagrams(flow, target, &finder).await;
+                        }
+                        _ => tracing::debug!("a client asked for something that is no target"),
+                    }
+                };
+                tokio::select! {
+                    () = draining.draining() => {}
+                    () = carry => {}
+                }
+            })),
+            (IncomingFlow::Blocks(_) | IncomingFlow::Objects(_), _) => {
+                tracing::debug!("a client opened a flow of units for no live entry");
+            }
+        }
     }
     // Streams go on until the session is over, those of new senders, too; nobody waits for that.
     tokio::spawn(async move {
@@ -119,6 +119,20 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
             }
         }
     });
+}
+
+/// The target that a stream asks for, with what a connection to it takes of the host.
+fn admit(
+    destination: Result<Destination, TargetError>,
+    place: Option<Place>,
+    port: impl FnOnce() -> Option<Port>,
+) -> Result<(Target, (Place, Port)), Refusal> {
+    let place = place.ok_or(Refusal::TooManyFlows)?;
+    let Ok(Destination::Host(target)) = destination else {
+        tracing::debug!("a client asked for something that is no target");
+        return Err(Refusal::BadTarget);
+    };
+    Ok((target, (place, port().ok_or(Refusal::TooManyFlows)?)))
 }
 
 /// A stream to the tunnel: a client that asks for addresses, or who has them.

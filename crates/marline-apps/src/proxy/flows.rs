@@ -1,23 +1,46 @@
-//! The flows of one session, in one task: however many there are, together they have one turn.
+//! The flows of one client, in one task: however many there are, together they have one turn.
 //!
 //! The runtime gives each task its turn. If each flow were a task, a client with a thousand flows
 //! that all have something to do would have a thousand turns between two of another client.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures_util::Stream;
 use futures_util::stream::FuturesUnordered;
+use marline::identity::PublicKey;
 use tokio::sync::mpsc;
 
-/// All flows of a session keep their thread no longer than this, and one of them: as long as the
-/// session itself does (`marline::endpoint`, `driver.rs`).
+/// All flows of a client keep their thread no longer than this, and one of them: as long as its
+/// sessions do (`marline::endpoint`, `driver.rs`).
 const TURN: Duration = Duration::from_micros(250);
 
-/// Runs what is done for the flows of one session.
+/// The flows of each client, which may have several sessions. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct FlowsByClient(Arc<Mutex<BTreeMap<PublicKey, Weak<Flows>>>>);
+
+impl FlowsByClient {
+    /// Those of this client; without a key of its own a session has its own.
+    pub(crate) fn of(&self, client: Option<PublicKey>) -> Arc<Flows> {
+        let Some(client) = client else {
+            return Arc::new(Flows::new());
+        };
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, flows| flows.strong_count() > 0);
+        let known = all.get(&client).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let flows = Arc::new(Flows::new());
+            all.insert(client, Arc::downgrade(&flows));
+            flows
+        })
+    }
+}
+
+/// Runs what is done for the flows of one client.
 #[derive(Debug)]
 pub(crate) struct Flows(mpsc::UnboundedSender<Flow>);
 
@@ -42,7 +65,7 @@ impl Flows {
 
 type Flow = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// When the session's turn ends.
+/// When the client's turn ends.
 #[derive(Debug)]
 struct Turn(Mutex<Instant>);
 

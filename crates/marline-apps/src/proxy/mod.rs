@@ -21,6 +21,7 @@ mod tunnel;
 pub mod udp;
 
 pub use crate::destination::{Host, Protocol, Target, TargetError};
+pub use flows::FlowsByClient;
 pub use forward::Forward;
 pub use login::SocksLogin;
 pub use objects::AsObjects;

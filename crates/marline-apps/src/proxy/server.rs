@@ -2,6 +2,7 @@
 
 use super::associations::send;
 use super::idle::Idle;
+use super::places::Place;
 use super::ports::Port;
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
@@ -13,7 +14,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, UdpSocket};
 use tokio::time::timeout;
 
@@ -27,41 +28,53 @@ const REFUSED: Duration = Duration::from_secs(5);
 /// client's own limit.
 const UDP_IDLE: Duration = Duration::from_secs(150);
 
-/// Connects a stream to its target, or reports to its client why not.
-pub(crate) async fn stream<S>(mut flow: S, target: Result<(Target, Port), Refusal>, finder: &Finder)
-where
+/// Connects a stream to its target, or reports to its client why not. It keeps what it takes of the
+/// host for as long as that lasts.
+pub(crate) async fn stream<S>(
+    mut flow: S,
+    target: Target,
+    (_place, port): (Place, Port),
+    finder: &Finder,
+) where
     S: ByteFlow,
 {
     let connecting = async {
-        let (target, port) = target?;
         let addresses = finder.find(&target, Protocol::Tcp).await?;
-        let connected = connect(&target, &addresses, finder).await?;
-        Ok((connected, port))
+        connect(&target, &addresses, finder).await
     };
     let connected = tokio::select! {
         connected = connecting => connected,
         () = poll_fn(|cx| flow.poll_given_up(cx)) => return,
     };
-    let result = match connected {
-        Ok((connected, port)) => answer_and_relay(flow, connected, port).await,
+    match connected {
+        Ok(connected) => {
+            if let Err(error) = answer_and_relay(flow, connected, port).await {
+                tracing::debug!(%error, "a stream ended early");
+            }
+        }
         Err(refusal) => refuse(flow, refusal).await,
-    };
-    if let Err(error) = result {
-        tracing::debug!(%error, "a stream ended early");
     }
 }
 
-async fn refuse<S>(mut flow: S, refusal: Refusal) -> io::Result<()>
+/// Reports to a stream's client why it is not connected.
+pub(crate) async fn refuse<S>(mut flow: S, refusal: Refusal)
 where
     S: ByteFlow,
 {
-    flow.write_all(&reply::encode(Err(refusal))).await?;
-    flow.shutdown().await?;
+    let answer = async {
+        flow.write_all(&reply::encode(Err(refusal))).await?;
+        flow.shutdown().await
+    };
+    if let Err(error) = answer.await {
+        tracing::debug!(%error, "a refused stream ended early");
+        return;
+    }
     // Dropped now, the flow would be reset, and the reset might overtake the answer.
-    let mut ignored = tokio::io::sink();
-    let gone = tokio::io::copy(&mut flow, &mut ignored);
+    let gone = async {
+        let mut ignored = [0; 256];
+        while flow.read(&mut ignored).await.is_ok_and(|read| read > 0) {}
+    };
     let _ = timeout(REFUSED, gone).await;
-    Ok(())
 }
 
 async fn answer_and_relay<S>(
@@ -195,12 +208,13 @@ async fn exchange<P: PacketFlow>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::places::Places;
     use super::super::ports::Ports;
     use super::super::resolve::tests::targets;
     use super::*;
     use std::pin::Pin;
     use std::task::{Context, Poll};
-    use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+    use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
     use tokio::net::TcpListener;
     use tokio::time::{Instant, Sleep, sleep};
 
@@ -259,8 +273,9 @@ mod tests {
         let after = Duration::from_millis(100);
         let start = Instant::now();
         let flow = ResetAfter(Box::pin(sleep(after)));
-        let port = Ports::new(2).take(None).unwrap();
-        stream(flow, Ok((target, port)), &targets.of(None)).await;
+        let held = (Places::new(2, 1).take(None), Ports::new(2).take(None));
+        let held = (held.0.unwrap(), held.1.unwrap());
+        stream(flow, target, held, &targets.of(None)).await;
         assert_eq!(start.elapsed(), after);
     }
 }

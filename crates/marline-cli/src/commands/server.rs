@@ -10,7 +10,7 @@ use marline::endpoint::{self, ServerOptions};
 use marline::identity::{ConnectionString, DEFAULT_PORT, Host, HostPort, Identity};
 use marline_apps::live::Outlets;
 use marline_apps::proxy::policy::{Judge, OwnAddresses, Translators};
-use marline_apps::proxy::{Listen, Places, Ports, Targets, Tasks};
+use marline_apps::proxy::{FlowsByClient, Listen, Places, Ports, Targets, Tasks};
 use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::tun::ServerTunnel;
 use marline_proto::sched::registry;
@@ -198,6 +198,7 @@ impl Server {
             tunnel: tunnel.map(|tunnel| tunnel.serve(&tasks)),
             places: Places::new(all_flows(config.max_flows), config.max_flows),
             ports: Ports::of_this_host(),
+            flows: FlowsByClient::default(),
         });
         if !board.is_empty() {
             tasks.spawn(live::show(board.clone(), tasks.clone()));

@@ -5,7 +5,9 @@ use marline_apps::live::Outlets;
 use marline_apps::options::flow_to;
 use marline_apps::proxy::policy::{Judge, Policy};
 use marline_apps::proxy::socks5;
-use marline_apps::proxy::{AsObjects, Places, Ports, Protocol, Target, Targets, Tasks, tcp, udp};
+use marline_apps::proxy::{
+    AsObjects, FlowsByClient, Places, Ports, Protocol, Target, Targets, Tasks, tcp, udp,
+};
 use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::{live::LiveOut, proxy::SocksLogin};
 use marline_proto::FlowOptions;
@@ -36,6 +38,7 @@ impl World {
             tunnel: None,
             places: Places::new(2 * max_flows, max_flows),
             ports: Ports::of_this_host(),
+            flows: FlowsByClient::default(),
         })
     }
 
@@ -48,6 +51,7 @@ impl World {
             tunnel: None,
             places: Places::new(2, 1),
             ports: Ports::of_this_host(),
+            flows: FlowsByClient::default(),
         })
     }
 

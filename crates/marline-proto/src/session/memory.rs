@@ -156,10 +156,14 @@ impl Session {
         }
     }
 
-    /// Since when the longest-stalled flow is: nothing of what it holds was read, or acknowledged;
-    /// `None` if no flow holds anything.
-    pub fn stalled_since(&self) -> Option<Instant> {
-        self.stalled(0).map(|(since, _)| since)
+    /// The flows that hold something, each with the time since when nothing of that was read, or
+    /// acknowledged, and the bytes that it holds.
+    pub fn stalled_flows(&self) -> impl Iterator<Item = (Instant, FlowId, u64)> + '_ {
+        let flows = self.flows.values();
+        flows.filter_map(|flow| {
+            let held = flow.accounted.0 + flow.accounted.1;
+            Some((flow.stalled_since(0)?, flow.id, held))
+        })
     }
 
     /// Gives up the longest-stalled flow, whatever it holds, because this host needs the memory.
@@ -203,14 +207,9 @@ impl Session {
     /// The longest-stalled flow that holds more than `least` bytes unread, or that has something
     /// to send if `least` is 0.
     fn stalled(&self, least: u64) -> Option<(Instant, FlowId)> {
-        let since = |flow: &Flow| {
-            let unread = flow.unread_since.filter(|_| flow.accounted.0 > least);
-            let unacked = flow
-                .unacked_since
-                .filter(|_| least == 0 && flow.accounted.1 > 0);
-            Some((unread.into_iter().chain(unacked).min()?, flow.id))
-        };
-        self.flows.values().filter_map(since).min()
+        let flows = self.flows.values();
+        let stalled = flows.filter_map(|flow| Some((flow.stalled_since(least)?, flow.id)));
+        stalled.min()
     }
 
     pub(super) fn account(&mut self, id: FlowId) {
@@ -219,8 +218,9 @@ impl Session {
         }
     }
 
-    /// Gives a flow up: its application and the peer see a reset.
-    pub(super) fn give_up(&mut self, id: FlowId) {
+    /// Gives a flow up because this host needs its memory: its application and the peer see a
+    /// reset.
+    pub fn give_up(&mut self, id: FlowId) {
         let code = close_code::YIELDED;
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
@@ -245,6 +245,14 @@ impl Session {
 }
 
 impl Flow {
+    /// Since when nothing was read of more than `least` bytes, or acknowledged if `least` is 0.
+    fn stalled_since(&self, least: u64) -> Option<Instant> {
+        let unread = self.unread_since.filter(|_| self.accounted.0 > least);
+        let sends = least == 0 && self.accounted.1 > 0;
+        let unacked = self.unacked_since.filter(|_| sends);
+        unread.into_iter().chain(unacked).min()
+    }
+
     /// Bytes that arrived and are not read, or retained by who read them.
     pub(super) fn received(&self) -> u64 {
         let unread = match &self.recv {

@@ -21,8 +21,8 @@ use crate::carrier::{Carrier, CarrierEnd, SESSION_OVER, SendError};
 
 /// Datagrams taken from one carrier, and sent in all, before the other side has its turn.
 const BATCH: usize = 64;
-/// A session keeps its thread and its lock no longer than this, and one datagram: what others add
-/// to a packet's delay stays below a millisecond where three sessions are busy.
+/// A client's sessions keep their thread, each its lock, no longer than this, and one datagram each:
+/// what others add to a packet's delay stays below a millisecond where three clients are busy.
 const SLICE: Duration = Duration::from_micros(250);
 /// Time for the session's last datagrams to leave before the carriers are closed: closing drops
 /// what is queued.
@@ -58,15 +58,22 @@ pub struct Driver {
 
 /// The time that a session has before others have theirs.
 #[derive(Debug)]
-struct Slice(std::time::Instant);
+struct Slice {
+    begun: std::time::Instant,
+    length: Duration,
+}
 
 impl Slice {
-    fn begin() -> Self {
-        Self(std::time::Instant::now())
+    /// A session's part of what its client's `sessions` have together.
+    fn begin(sessions: u32) -> Self {
+        Self {
+            begun: std::time::Instant::now(),
+            length: SLICE / sessions.max(1),
+        }
     }
 
     fn is_over(&self) -> bool {
-        self.0.elapsed() >= SLICE
+        self.begun.elapsed() >= self.length
     }
 }
 
@@ -309,7 +316,7 @@ impl Future for Driver {
         let shared = Arc::clone(&this.shared);
         let mut state = shared.lock();
         state.wait_as_driver(cx);
-        let slice = Slice::begin();
+        let slice = Slice::begin(state.siblings);
         while !slice.is_over() {
             let over = |state: &State| state.closed.as_ref().map(|closed| closed.0.to_string());
             if this.stage != Stage::Running {

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use marline_proto::path::{PathParams, PathState};
 use marline_proto::stats::SessionStats;
-use marline_proto::wire::{FlowKind, PathId};
+use marline_proto::wire::{FlowId, FlowKind, PathId};
 use marline_proto::{CloseReason, FlowInfo, FlowOptions, OpenError, PathError};
 use tokio::sync::mpsc;
 
@@ -47,7 +47,7 @@ impl Session {
         Self { shared, commands }
     }
 
-    fn open(&self, options: &FlowOptions) -> Result<marline_proto::wire::FlowId, OpenError> {
+    fn open(&self, options: &FlowOptions) -> Result<FlowId, OpenError> {
         let mut state = self.shared.lock();
         let flow = state.session.open_flow(options)?;
         if options.kind.has_units() {
@@ -140,10 +140,28 @@ impl Session {
         self.shared.lock().session.limit_growth(bytes);
     }
 
-    /// How long the longest-stalled flow has been; `None` if none holds anything.
-    pub(super) fn stalled_since(&self) -> Option<tokio::time::Instant> {
-        let since = self.shared.lock().session.stalled_since()?;
-        Some(self.shared.clock.real(since))
+    /// Sets how many sessions its peer has here: they share a turn on the thread.
+    pub(super) fn set_siblings(&self, sessions: u32) {
+        self.shared.lock().siblings = sessions;
+    }
+
+    /// The flows that hold something: since when nothing of that was read or acknowledged, and its
+    /// bytes.
+    pub(super) fn stalled_flows(&self) -> Vec<(tokio::time::Instant, FlowId, u64)> {
+        let (clock, state) = (self.shared.clock, self.shared.lock());
+        let flows = state.session.stalled_flows();
+        flows
+            .map(|(since, flow, held)| (clock.real(since), flow, held))
+            .collect()
+    }
+
+    /// Gives flows up.
+    pub(super) fn give_up(&self, flows: impl IntoIterator<Item = FlowId>) {
+        let mut state = self.shared.lock();
+        for flow in flows {
+            state.session.give_up(flow);
+        }
+        state.wake_driver();
     }
 
     /// Gives the longest-stalled flow up. Public for tests of `marline-apps`.

@@ -68,6 +68,8 @@ pub(super) struct State {
     pub(super) paths: BTreeMap<PathId, PathNote>,
     /// Why paths ended, the latest [`ENDS`] of them.
     ends: BTreeMap<PathId, String>,
+    /// Sessions that its peer has here, this one included: they share a turn on the thread.
+    pub(super) siblings: u32,
     /// Flows that the peer opens are reset.
     pub(super) refuses: bool,
     /// Flows that the peer opened and that are not accepted yet; the session bounds their number.
@@ -95,6 +97,7 @@ impl Shared {
                 session,
                 paths: BTreeMap::new(),
                 ends: BTreeMap::new(),
+                siblings: 1,
                 refuses: false,
                 incoming: VecDeque::new(),
                 closed: None,

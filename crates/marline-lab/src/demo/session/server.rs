@@ -5,7 +5,7 @@ use marline::endpoint::{self, ServerOptions, Session};
 use marline::identity::AllowList;
 use marline_apps::live::Outlets;
 use marline_apps::proxy::policy::{Judge, Policy, Rule};
-use marline_apps::proxy::{Places, Ports, Tasks};
+use marline_apps::proxy::{FlowsByClient, Places, Ports, Tasks};
 use marline_apps::serve::{ServerSettings, serve};
 use marline_proto::sched::Choice;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -44,6 +44,7 @@ impl Server {
             tunnel: None,
             places: Places::new(2 * MAX_FLOWS, MAX_FLOWS),
             ports: Ports::of_this_host(),
+            flows: FlowsByClient::default(),
         });
         let (tell, told) = oneshot::channel();
         let worker = Worker::start("demo server", move |stop| {
