@@ -7,7 +7,7 @@ use bytes::Bytes;
 use marline_base::text::{Problem, suggest};
 use marline_proto::FlowOptions;
 use marline_proto::sched::registry::{all, called_elsewhere};
-use marline_proto::sched::{Choice, ChoiceError};
+use marline_proto::sched::{AUTO, Choice, ChoiceError};
 use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
 
 /// Lifetime of datagrams that belong to a program which knows nothing of lifetimes. After an outage
@@ -37,9 +37,6 @@ pub fn datagrams_to(destination: Bytes) -> FlowOptions {
         ..flow_to(FlowKind::Packets, destination)
     }
 }
-
-/// Leaves the choice of the scheduler to the session.
-pub const AUTO: &str = "auto";
 
 /// The scheduler that `text` chooses, `NAME` or `NAME:KEY=VALUE:...`, which must serve flows of
 /// `kind`; `None` for [`AUTO`].

@@ -11,6 +11,7 @@
 //! | [`report`] | results as tables, CSV and pages of plots |
 //! | [`repro`] | results held against what was published |
 //! | [`experiments`] | the scenario files that come with the program |
+//! | [`field`] | a bench of links that nobody chose |
 //! | [`model`] | schedulers without a protocol, for what can be proved |
 //! | [`World`] | two sessions in a test's own hands |
 //!
@@ -22,6 +23,7 @@ pub mod batch;
 mod cross;
 mod engine;
 pub mod experiments;
+pub mod field;
 pub mod hostile;
 pub mod measure;
 pub mod model;

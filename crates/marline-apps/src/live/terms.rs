@@ -12,7 +12,7 @@ use marline_base::text::{
     Keys, Pair, Problem, Takes, duration, list, listen_address, rate, suggest, unknown,
 };
 use marline_proto::FlowOptions;
-use marline_proto::sched::Choice;
+use marline_proto::sched::{AUTO, Choice};
 use marline_proto::wire::FlowKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
@@ -224,15 +224,15 @@ impl LiveIn {
         }
         let (kind, usual) = match entry.frames {
             Some(_) => (FlowKind::Blocks, FRAME_SCHEDULER),
-            None => (FlowKind::Packets, options::AUTO),
+            None => (FlowKind::Packets, AUTO),
         };
-        let chosen = scheduler.filter(|name| *name != options::AUTO);
+        let chosen = scheduler.filter(|name| *name != AUTO);
         // With `auto`, a sender may get either kind of flow, and the scheduler must serve both.
         if entry.objects != AsObjects::On {
             entry.scheduler = options::scheduler(chosen.unwrap_or(usual), kind)?;
         }
         if entry.objects != AsObjects::Off {
-            let chosen = chosen.unwrap_or(options::AUTO);
+            let chosen = chosen.unwrap_or(AUTO);
             entry.objects_scheduler = options::scheduler(chosen, FlowKind::Objects)?;
         }
         Ok(entry)

@@ -1,5 +1,6 @@
 //! `marline repro`: what the papers report beside what is measured here.
 
+mod field;
 mod processes;
 
 use super::{CliError, output, runs, stop};
@@ -28,6 +29,14 @@ With --processes the same experiments are run by real processes on loopback: a `
 speaks of. It needs experiments of one stream, such as link-pairs, and a machine with idle cores: \
 the last column says how late the relays were themselves.
 
+`field` is no paper but a bench: what `auto` is worth over links that nobody chose, recorded at once \
+(`../shared/traces`, or any folder named by --traces: CSV files with t_ms and two columns NAME_kbps, each \
+folder a set), drawn by processes, and misbehaving as a scenario file says. Everything that is drawn follows from a \
+seed, which is another one each time and printed; --seed N repeats it, --fixed takes the one of CI. FIGURE is a \
+set; --cell takes set, place and load. Exit code 1 when more than 2 % of the cells of a whole bench are broken: \
+when the 90 % interval of `auto` over the best single link lies beyond 0.95. With --quick (3 minutes, not 20) there is no \
+verdict.
+
 --write DIR keeps the outcome in a folder: DIR/PAPER.csv with a line a verdict, and from that the page DIR/PAPER.md, \
 a picture of each experiment, DIR/PAPER-FIGURE.svg, and the index DIR/README.md. What the folder has of other \
 experiments stays. Without PAPER nothing is run: pages and pictures are written from the CSV files again.
@@ -43,6 +52,9 @@ Examples:
   marline repro link-pairs --cell pair=baseline
   marline repro link-pairs bulk --processes --cell pair=two-lte --cell pair=loss-2 --seeds 3
   marline repro link-pairs bulk --processes --curl --cell pair=two-lte
+  marline repro field --quick
+  marline repro field --seed 46 --ideal --write runs
+  marline repro field wifi-cell --cell load=live --traces ~/walks
   marline repro all --out runs --write docs/reproduction
   marline repro --write docs/reproduction";
 
@@ -69,6 +81,15 @@ pub(super) struct Args {
     /// have not the axis are left out
     #[arg(long = "cell", value_name = "AXIS=VALUE", value_parser = cell, conflicts_with = "write")]
     cells: Vec<(String, String)>,
+    /// Only for `field`: the same draws in every run, for CI
+    #[arg(long, conflicts_with = "seed")]
+    fixed: bool,
+    /// Only for `field`: repeat the draws of the run that printed this seed [default: a fresh one]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Only for `field`: also a sender that knows each link's rate, one round trip late
+    #[arg(long)]
+    ideal: bool,
     /// By real processes over emulated links, not in the simulator; the seeds are the links'
     #[arg(long, conflicts_with_all = ["jobs", "out", "plot", "write"])]
     processes: bool,
@@ -96,8 +117,8 @@ pub(super) struct Args {
     /// Keep finished runs in DIR/runs.jsonl: stopped and started again, the command redoes nothing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// The folder of the measured traces, for the figures that need them; they do not come with the
-    /// program
+    /// The folder of the measured traces, for the figures that need them and for `field`; they do
+    /// not come with the program
     #[arg(long, value_name = "DIR", default_value = "../shared/traces")]
     traces: PathBuf,
 }
@@ -157,6 +178,10 @@ impl Args {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     // What expects nothing reproduces nothing; a scenario that cannot be read says so when it is
     // run.
+    if args.paper.as_deref() == Some(field::NAME) {
+        return field::run(args);
+    }
+    field::only_here(args)?;
     let traces = args.traces();
     let mut all = experiments::all();
     all.retain(|one| !repro::figures(one, traces).is_ok_and(|figures| figures.is_empty()));
@@ -281,13 +306,18 @@ fn list(all: &[Experiment], traces: Option<&Path>, json: bool) -> Result<(), Cli
                 "paper": one.folder, "figure": one.name, "title": title, "figures": figures,
             })
         });
-        return output::json(&rows.collect::<Vec<_>>());
+        let bench = serde_json::json!({
+            "paper": field::NAME, "figure": "", "title": field::TITLE, "figures": field::SETS,
+        });
+        return output::json(&rows.chain([bench]).collect::<Vec<_>>());
     }
     let mut text = String::new();
     for (one, title, figures) in &rows {
         let figures = figures.join(", ");
         text += &format!("{:<12} {:<20} {title} ({figures})\n", one.folder, one.name);
     }
+    let sets = field::SETS.join(", ");
+    text += &format!("{:<33} {} ({sets})\n", field::NAME, field::TITLE);
     output::line(&(text + "\nmarline repro PAPER [FIGURE], or `marline repro all`"))
 }
 

@@ -10,7 +10,7 @@ use marline_apps::live::{
     live_reliability, live_target,
 };
 use marline_base::text::Problem;
-use marline_proto::sched::registry::default_for_live;
+use marline_proto::sched::{Need, auto};
 
 pub(super) fn live_in(
     source: &Source<RawClient>,
@@ -18,7 +18,7 @@ pub(super) fn live_in(
 ) -> Result<Vec<LiveIn>, ConfigError> {
     let raw = &source.raw;
     // Who names a scheduler for packets means live entries, too.
-    let auto = (!schedulers.packets_named).then(default_for_live);
+    let own = (!schedulers.packets_named).then(|| auto(Need::live()));
     let of_all = [
         ("latency", &raw.latency),
         ("target", &raw.target),
@@ -60,7 +60,7 @@ pub(super) fn live_in(
     for value in &raw.live {
         let entry = source.read("live", &value.0, |text| {
             let mut entry = LiveIn::parse(text, &defaults)?;
-            entry.scheduler = entry.scheduler.or(auto);
+            entry.scheduler = entry.scheduler.or(own);
             same_name(entries.iter().map(|other| &other.name), &entry.name)?;
             Ok(entry)
         })?;

@@ -4,10 +4,9 @@ use super::ConfigError;
 use super::keys::Raw;
 use super::source::Source;
 use super::written::Written;
-use marline_apps::options::{AUTO, scheduler};
+use marline_apps::options::scheduler;
 use marline_base::text::Problem;
-use marline_proto::sched::Choice;
-use marline_proto::sched::registry::default_for;
+use marline_proto::sched::{AUTO, Choice, Need, auto};
 use marline_proto::wire::FlowKind;
 
 /// Kinds that a scheduler must serve if it is named without one.
@@ -33,11 +32,11 @@ impl Default for Schedulers {
     /// What `auto` stands for.
     fn default() -> Self {
         Schedulers {
-            stream: default_for(FlowKind::Stream),
-            packets: default_for(FlowKind::Packets),
+            stream: auto(Need::of(FlowKind::Stream)),
+            packets: auto(Need::of(FlowKind::Packets)),
             packets_named: false,
-            blocks: default_for(FlowKind::Blocks),
-            objects: default_for(FlowKind::Objects),
+            blocks: auto(Need::of(FlowKind::Blocks)),
+            objects: auto(Need::of(FlowKind::Objects)),
         }
     }
 }
@@ -78,7 +77,7 @@ impl Schedulers {
                     }
                     given.push(kind);
                     let named = scheduler(name, kind)?;
-                    let choice = named.unwrap_or(default_for(kind));
+                    let choice = named.unwrap_or(auto(Need::of(kind)));
                     match kind {
                         FlowKind::Stream => schedulers.stream = choice,
                         FlowKind::Packets => {

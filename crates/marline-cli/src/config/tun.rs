@@ -11,12 +11,10 @@ use marline::Path;
 use marline::carrier::Bind;
 use marline_apps::tun::{DEVICE, Rules, TunIn, TunOut, TunSetup};
 use marline_base::text::Problem;
-use marline_proto::sched::Choice;
+use marline_proto::sched::{Choice, Need, auto};
 
 /// Longest name of a network interface that Linux accepts (`IFNAMSIZ` less the closing zero).
 const MAX_DEVICE: usize = 15;
-/// The scheduler of tunnels over paths of different costs.
-const BY_COST: &str = "brim";
 
 fn device(text: &str) -> Result<String, Problem> {
     let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
@@ -136,8 +134,7 @@ fn by_cost(paths: &[Path], schedulers: &Schedulers) -> Option<Choice> {
 
 /// Where costs differ and nobody has chosen otherwise.
 fn by_default(schedulers: &Schedulers) -> Option<Choice> {
-    let named = schedulers.packets_named;
-    BY_COST.parse().ok().filter(|_| !named)
+    (!schedulers.packets_named).then(|| auto(Need::tunnel_by_cost()))
 }
 
 /// A route for everything would also take the paths' own datagrams, unless they are bound to an

@@ -55,7 +55,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
             &["workload", "cross"],
             &["run"],
             &["batch"],
-            &["repro"],
+            &["repro", "field"],
         ],
     ),
     (

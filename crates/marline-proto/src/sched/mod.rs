@@ -45,6 +45,7 @@ use crate::path::EmissionKind;
 use crate::wire::PathId;
 
 mod acpf;
+mod auto;
 mod blest;
 mod brim;
 mod common;
@@ -78,6 +79,7 @@ mod sttf;
 pub use crate::flow::refusal::Refusal;
 pub use crate::flow::shown::{Blocked, Coding, Unit, UnitCode};
 pub use crate::path::view::PathView;
+pub use auto::{AUTO, Need, auto};
 pub use common::Common;
 pub use entry::{Choice, Constructor, Entry};
 pub use forecast::Forecast;

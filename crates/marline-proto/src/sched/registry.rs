@@ -7,6 +7,7 @@ use core::fmt;
 
 use once_cell::race::OnceBox;
 
+use super::auto::{Need, auto};
 use super::entry::{Choice, Entry, MAX_OPTIONS};
 use super::{
     acpf, blest, brim, cpf, daps, dems, ecf, edpf, hedge, hop, min_rtt, ols, otias, redundant,
@@ -51,21 +52,9 @@ pub fn called_elsewhere(name: &str) -> Option<&'static str> {
     found.map(|(_, own)| *own)
 }
 
-/// The scheduler that a flow of this kind gets when none was chosen.
+/// The scheduler that a flow of this kind gets when none was chosen and nothing else is known of it.
 pub fn default_for(kind: FlowKind) -> Choice {
-    match kind {
-        FlowKind::Stream => Choice::from(&s_edpf::mend::ENTRY),
-        FlowKind::Packets => Choice::from(&edpf::ENTRY),
-        FlowKind::Objects => Choice::from(&sos::scheduler::RATELESS),
-        // Its forecasts are what the application learns of a block.
-        FlowKind::Blocks => Choice::from(&hop::scheduler::JUMP),
-    }
-}
-
-/// The scheduler of a live stream when none was chosen: messages in order at a rate of their own,
-/// which must not be late, however long the receiver's buffer is.
-pub fn default_for_live() -> Choice {
-    Choice::from(&hedge::ENTRY).switched_on("prompt")
+    auto(Need::of(kind))
 }
 
 /// Schedulers from elsewhere. Names have to mean the same all the time, so they are set once, by the
@@ -133,7 +122,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 mod tests {
     use super::*;
     use crate::sched::tests::{Backlog, path};
-    use crate::sched::{Accepts, Plan, Value};
+    use crate::sched::{AUTO, Accepts, Plan, Value};
     use alloc::format;
     use alloc::string::ToString;
     use alloc::vec::Vec;
@@ -171,9 +160,7 @@ mod tests {
         for (elsewhere, own) in ELSEWHERE {
             assert!(find(elsewhere).is_none() && find(own).is_some(), "{own}");
         }
-        for kind in FlowKind::ALL {
-            assert!(default_for(kind).entry().kinds.contains(&kind));
-        }
+        assert!(find(AUTO).is_none(), "a word of its own");
     }
 
     /// Every scheduler with its defaults, and with each option at its ends.

@@ -106,6 +106,8 @@ catalogue! {
         "Bytes delivered to the application over time."
     Received "received_mbps" Workload Number "Mb/s" less
         "Bytes of data that arrived over time, copies and repetitions among them; of TCP, only what its flow needs."
+    Silence "longest_silence_ms" Workload Number "ms" less
+        "Longest time without a delivery, of a workload that never runs dry."
     Undelivered "undelivered" Workload Fraction "" less
         "Units that were refused, given up, or not delivered although the longest delay seen had passed."
     Refused "refused" Workload Fraction "" less

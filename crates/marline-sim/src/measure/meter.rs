@@ -85,6 +85,13 @@ impl Meter {
         self.numbers.insert(measure, value);
     }
 
+    /// Nothing came from `since` to `now`; the longest such time after the warm-up is kept, in ms.
+    pub fn silence(&mut self, measure: Measure, since: Instant, now: Instant) {
+        let ms = now.since(since.max(self.from)).as_secs_f64() * 1e3;
+        let longest = self.numbers.entry(measure).or_default();
+        *longest = longest.max(ms);
+    }
+
     /// The application was handed this number of bytes.
     pub fn delivered(&mut self, now: Instant, bytes: u64) {
         self.all_bytes += bytes;

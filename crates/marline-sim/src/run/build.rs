@@ -7,8 +7,9 @@ use marline_link::{ConfigError, Link, LinkConfig};
 use marline_proto::path::PathParams;
 use marline_proto::sched::{Choice, ChoiceError};
 use marline_proto::wire::FlowKind;
-use marline_proto::{Config, Session, Side};
+use marline_proto::{Session, Side};
 
+use super::chosen::Chosen;
 use super::handovers;
 use super::pair::{Pair, PathWatch, Slot};
 use super::report::LinkWatch;
@@ -78,7 +79,7 @@ impl From<ModelError> for RunError {
 impl<'a> Simulation<'a> {
     pub(super) fn new(
         scenario: &'a Scenario,
-        scheduler: Choice,
+        scheduler: Chosen,
         seed: u64,
     ) -> Result<Self, RunError> {
         let rng = Rng::new(seed);
@@ -147,11 +148,11 @@ impl<'a> Simulation<'a> {
 
     fn add_pair(&mut self, rng: &Rng, pair: usize, plan: &SessionPlan) -> Result<(), RunError> {
         let name = || format!("session {}", plan.name);
-        let scheduler = match &plan.scheduler {
+        let chosen = match &plan.scheduler {
             Some(fixed) => parse(fixed).map_err(|e| RunError::new(name(), e))?,
             None => self.scheduler,
         };
-        let config = with_scheduler(&plan.config, scheduler);
+        let config = chosen.configured(&plan.config);
         let waiting = [Waiting::default(), Waiting::default()];
         let sides = [(Side::Client, "client"), (Side::Server, "server")];
         for ((side, what), waiting) in sides.into_iter().zip(&waiting) {
@@ -174,10 +175,16 @@ impl<'a> Simulation<'a> {
         let mut slots = Vec::new();
         for (workload, one) in plan.workloads.iter().enumerate() {
             let what = || format!("workload {}", one.name);
-            if let Some(name) = &one.flow.scheduler {
-                check_scheduler(name, one.flow.kind).map_err(|e| RunError::new(what(), e))?;
+            let own = match &one.flow.scheduler {
+                Some(name) => check_scheduler(name, one.flow.kind),
+                None => Ok(chosen),
+            };
+            let own = own.map_err(|e| RunError::new(what(), e))?;
+            let mut planned = one.clone();
+            if let Some(choice) = own.of_flow(plan, one) {
+                planned.flow.scheduler = Some(choice.to_string());
             }
-            let built = workload::build(one).map_err(|e| RunError::new(what(), e))?;
+            let built = workload::build(&planned).map_err(|e| RunError::new(what(), e))?;
             let alarm = self.alarm(Moment::Wake { pair, workload });
             let meter = Meter::new(one.name.clone(), self.warm_at());
             let rng = rng.stream(&format!("{} {}", name(), what()));
@@ -244,34 +251,32 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// The configuration with the run's scheduler for all kinds of flow that it serves.
-fn with_scheduler(config: &Config, choice: Choice) -> Config {
-    let mut config = config.clone();
-    for kind in choice.entry().kinds {
-        match kind {
-            FlowKind::Stream => config.stream_scheduler = choice,
-            FlowKind::Packets => config.packets_scheduler = choice,
-            FlowKind::Blocks => config.blocks_scheduler = choice,
-            FlowKind::Objects => config.objects_scheduler = choice,
-        }
-    }
-    config
-}
-
-/// The scheduler of this name and options.
-pub(super) fn choose(scheduler: &str) -> Result<Choice, RunError> {
+/// The scheduler of this name and options, or `auto`.
+pub(super) fn choose(scheduler: &str) -> Result<Chosen, RunError> {
     parse(scheduler).map_err(|e| RunError::new("the scheduler", e))
 }
 
-fn parse(scheduler: &str) -> Result<Choice, String> {
+/// The same where there are no flows for which `auto` could choose.
+pub(super) fn choose_one(scheduler: &str) -> Result<Choice, RunError> {
+    match choose(scheduler)? {
+        Chosen::One(choice) => Ok(choice),
+        Chosen::Auto => {
+            let why =
+                "`auto` chooses for flows of a session, and a model has none; name a scheduler";
+            Err(RunError::new("the scheduler", why))
+        }
+    }
+}
+
+fn parse(scheduler: &str) -> Result<Chosen, String> {
     scheduler.parse().map_err(|e: ChoiceError| e.to_string())
 }
 
 /// Can a flow of this kind have the scheduler?
-fn check_scheduler(name: &str, kind: FlowKind) -> Result<(), String> {
-    let choice = parse(name)?;
-    match choice.entry().kinds.contains(&kind) {
-        true => Ok(()),
+fn check_scheduler(name: &str, kind: FlowKind) -> Result<Chosen, String> {
+    let chosen = parse(name)?;
+    match chosen.serves(kind) {
+        true => Ok(chosen),
         false => Err(format!("scheduler '{name}' does not serve {kind:?} flows")),
     }
 }

@@ -1,6 +1,7 @@
 //! Runs of a scenario: one, or many at once.
 
 mod build;
+mod chosen;
 mod handovers;
 mod pair;
 mod report;
@@ -14,6 +15,7 @@ use crate::engine::{Alarm, End, Engine};
 use crate::measure::{EVERY, Sampler};
 use crate::results::Run;
 use crate::scenario::{Change, Scenario, Setting};
+use chosen::Chosen;
 use pair::Pair;
 
 pub use build::RunError;
@@ -47,10 +49,21 @@ pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
         });
         return run.unwrap_or_else(|error| panic!("{error}"));
     }
-    let choice = build::choose(scheduler).unwrap_or_else(|error| panic!("{error}"));
+    let run = match &scenario.model {
+        Some(model) => {
+            let choice = build::choose_one(scheduler);
+            let choice = choice.unwrap_or_else(|error| panic!("{error}"));
+            let run = model.results(&choice, seed);
+            run.unwrap_or_else(|error| panic!("{error}"))
+        }
+        None => {
+            let chosen = build::choose(scheduler).unwrap_or_else(|error| panic!("{error}"));
+            simulated(scenario, chosen, seed)
+        }
+    };
     Run {
         scheduler: scheduler.to_owned(),
-        ..run_choice(scenario, choice, seed)
+        ..run
     }
 }
 
@@ -63,7 +76,11 @@ pub fn run_choice(scenario: &Scenario, scheduler: Choice, seed: u64) -> Run {
         let run = model.results(&scheduler, seed);
         return run.unwrap_or_else(|error| panic!("{error}"));
     }
-    let simulation = Simulation::new(scenario, scheduler, seed);
+    simulated(scenario, Chosen::One(scheduler), seed)
+}
+
+fn simulated(scenario: &Scenario, chosen: Chosen, seed: u64) -> Run {
+    let simulation = Simulation::new(scenario, chosen, seed);
     let mut simulation = simulation.unwrap_or_else(|error| panic!("{error}"));
     simulation.go();
     simulation.report()
@@ -86,11 +103,12 @@ pub fn check(scenario: &Scenario, scheduler: &str) -> Result<(), RunError> {
         build::page_variant(scheduler)?;
         return pages.check().map_err(RunError::of_link);
     }
-    let choice = build::choose(scheduler)?;
     if let Some(model) = &scenario.model {
+        build::choose_one(scheduler)?;
         return model.check().map_err(RunError::from);
     }
-    Simulation::new(scenario, choice, 0).map(drop)
+    let chosen = build::choose(scheduler)?;
+    Simulation::new(scenario, chosen, 0).map(drop)
 }
 
 /// What an alarm is for.
@@ -122,7 +140,7 @@ struct Simulation<'a> {
     scenario: &'a Scenario,
     /// Those of the scenario, and what random handovers come to.
     changes: Vec<Change>,
-    scheduler: Choice,
+    scheduler: Chosen,
     seed: u64,
     engine: Engine,
     /// Client and server of each pair in turn.

@@ -88,11 +88,12 @@ pub(super) fn read(
     let pages = of_pages
         .as_ref()
         .map(|reader| page_model::read(top, reader, &links, files));
-    let check = match (&of_objects, &of_pages, &of_blocks) {
+    let check = match (&of_objects, &of_pages, &of_blocks, &of_model) {
         (Some(_), ..) => object_model::check,
-        (None, Some(_), _) => page_model::check,
-        (None, None, Some(_)) => block_model::check,
-        (None, None, None) => schedulers::check,
+        (None, Some(_), ..) => page_model::check,
+        (None, None, Some(_), _) => block_model::check,
+        (None, None, None, Some(_)) => schedulers::check_named,
+        (None, None, None, None) => schedulers::check,
     };
     let model = of_model.map(|reader| model::read(top, &reader, &links, lasts, warmup));
     let compared = compared(top, &sessions, check);

@@ -1,7 +1,6 @@
 //! Names of schedulers.
 
-use marline_proto::sched::Choice;
-use marline_proto::sched::registry;
+use marline_proto::sched::{AUTO, Choice, registry};
 use marline_proto::wire::FlowKind;
 
 use super::reader::Reader;
@@ -9,12 +8,29 @@ use super::reader::Reader;
 /// Stands for every scheduler that serves all flows of the scenario.
 pub(super) const ALL: &str = "all";
 
-/// The scheduler, written `NAME` or `NAME:KEY=VALUE`, as the registry writes it.
+/// The scheduler, written `NAME` or `NAME:KEY=VALUE`, as the registry writes it; or `auto`, which
+/// chooses for each flow as the program does.
 ///
 /// # Errors
 ///
 /// What is wrong, and the hint.
 pub(super) fn check(text: &str) -> Result<String, (String, String)> {
+    match text {
+        AUTO => Ok(text.to_owned()),
+        _ => check_named(text),
+    }
+}
+
+/// The same without flows for which `auto` could choose: of models.
+///
+/// # Errors
+///
+/// As [`check`].
+pub(super) fn check_named(text: &str) -> Result<String, (String, String)> {
+    if text == AUTO {
+        let message = "`auto` chooses for flows of a session, and a model has none".to_owned();
+        return Err((message, "name a scheduler, such as \"edpf\"".to_owned()));
+    }
     let choice: Result<Choice, _> = text.parse();
     choice
         .map(|choice| choice.to_string())
@@ -36,7 +52,7 @@ pub(super) fn read(reader: &Reader<'_>) -> Option<String> {
 /// Does the scheduler, which exists, serve flows of this kind?
 pub(super) fn serves(text: &str, kind: FlowKind) -> bool {
     let choice: Result<Choice, _> = text.parse();
-    choice.is_ok_and(|choice| choice.entry().kinds.contains(&kind))
+    text == AUTO || choice.is_ok_and(|choice| choice.entry().kinds.contains(&kind))
 }
 
 /// What is wrong with a scheduler that does not serve a kind of flow, and the hint.

@@ -38,7 +38,12 @@ fn of_workload(plan: &WorkloadPlan) -> Vec<Measure> {
         Measure::Repairs,
         Measure::RepairsUsed,
     ];
-    own.iter().chain(units).chain(&all).copied().collect()
+    let silence: &[Measure] = match plan.load {
+        Load::Backlogged { .. } => &[Measure::Silence],
+        _ => &[],
+    };
+    let rest = units.iter().chain(silence).chain(&all);
+    own.iter().chain(rest).copied().collect()
 }
 
 /// What a session's path is called in the measures.

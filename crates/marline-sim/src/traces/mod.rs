@@ -1,19 +1,23 @@
-//! What applications send, recorded: video frames, web pages, an offloaded task.
+//! What was recorded: video frames, web pages, an offloaded task, and rates of links that were measured at once.
 //!
 //! Every loader takes a file's name and text, so that it can be tested without files; [`read`]
 //! fetches the text with a bound on its length. Every error names the file, the line and the hint.
-//! Capacity traces are not here: a link reads its own ([`marline_link::LinkConfig::parse_with`]).
+//! The trace of one link is not here: a link reads its own ([`marline_link::LinkConfig::parse_with`]).
 
 mod error;
 mod frames;
 mod offload;
 mod pages;
+mod pings;
+mod rates;
 mod table;
 
 pub use error::TraceError;
 pub use frames::{Frame, FrameKind, FrameTrace};
 pub use offload::{OffloadTrace, Request};
 pub use pages::{Page, PageObject, Pages};
+pub use pings::pings;
+pub use rates::RateTable;
 
 use std::fs::File;
 use std::io::Read;

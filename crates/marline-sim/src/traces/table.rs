@@ -89,6 +89,11 @@ impl<'a> Row<'a> {
         self.cells.get(place)
     }
 
+    /// The names of all columns.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &'a str> {
+        self.header.iter()
+    }
+
     /// A time in milliseconds, which may have decimals.
     pub(super) fn millis(&self, column: &str) -> Result<Duration, TraceError> {
         let text = self.text(column).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! As much as the session takes: a download, a backup.
 
+use marline_base::Instant;
 use marline_proto::wire::FlowId;
 use marline_proto::{Event, OpenError};
 
@@ -16,6 +17,8 @@ pub(super) struct Backlogged {
     left: Option<u64>,
     pipe: Option<Pipe>,
     over: bool,
+    /// When something was delivered last.
+    heard: Instant,
     deliveries: Vec<Delivery>,
 }
 
@@ -27,6 +30,7 @@ impl Backlogged {
             left: bytes,
             pipe: None,
             over: false,
+            heard: Instant::ZERO,
             deliveries: Vec::new(),
         }
     }
@@ -52,6 +56,7 @@ impl Backlogged {
 
 impl Workload for Backlogged {
     fn start(&mut self, cx: &mut Context<'_>) -> Result<(), OpenError> {
+        self.heard = cx.now();
         self.pipe = Some(Pipe::open(cx, self.plan.from, &self.plan.flow)?.patient());
         self.fill(cx);
         Ok(())
@@ -62,7 +67,12 @@ impl Workload for Backlogged {
             Event::FlowWritable(_) => self.fill(cx),
             Event::FlowReadable(_) => {
                 let Some(pipe) = &mut self.pipe else { return };
+                let before = cx.meter.all_bytes();
                 pipe.read(cx, &mut self.deliveries);
+                if cx.meter.all_bytes() > before {
+                    cx.meter.silence(Measure::Silence, self.heard, cx.now());
+                    self.heard = cx.now();
+                }
                 let measure = match pipe.is_ordered() {
                     true => Measure::InOrderDelay,
                     false => Measure::PacketDelay,
@@ -81,6 +91,9 @@ impl Workload for Backlogged {
     }
 
     fn finish(&mut self, cx: &mut Context<'_>) {
+        if !self.over {
+            cx.meter.silence(Measure::Silence, self.heard, cx.now());
+        }
         if let Some(pipe) = &mut self.pipe {
             pipe.settle(cx, None, &mut self.deliveries);
         }

@@ -4,7 +4,7 @@ use super::lossy::{live_over, mean_delay};
 use super::paired::Paired;
 use super::*;
 use crate::kit::ms;
-use marline_proto::sched::registry;
+use marline_proto::sched::{Need, auto};
 
 const JITTERY: [&str; 2] = [
     "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p",
@@ -119,7 +119,7 @@ fn a_path_whose_packets_overtake_each_other_keeps_no_queue_either() {
 /// Live entries mind no longer buffer: what may be later at its 99th percentile goes by the steady path.
 #[test]
 fn live_entries_have_a_shorter_queue_yet_where_packets_overtake_each_other() {
-    let live = registry::default_for_live().to_string();
+    let live = auto(Need::live()).to_string();
     let p99 = beside_overtaking(&live, 40, 40, 80, 0, "p99");
     // 85; not promptly 91.
     assert!(p99 < 88.0, "{p99} ms");

@@ -1,5 +1,6 @@
 //! Whole runs of scenarios.
 
+mod auto;
 mod hop;
 mod jitter;
 mod links;
