@@ -14,15 +14,16 @@ use super::verdict::SEEDS;
 use super::{ideal, jobs, places};
 use crate::run::run;
 
-/// Runs of a whole bench: long enough for a handover every 15 s and an outage of five seconds.
+/// Runs of a whole bench: long enough for a handover every 15 s and an outage of five seconds, short
+/// enough for 20 minutes on two cores.
 const WHOLE: Length = Length {
-    duration: Duration::from_secs(24),
-    warmup: Duration::from_secs(4),
+    duration: Duration::from_secs(16),
+    warmup: Duration::from_secs(3),
 };
 /// Runs of a quick one.
 const QUICK: Length = Length {
-    duration: Duration::from_secs(14),
-    warmup: Duration::from_secs(3),
+    duration: Duration::from_secs(12),
+    warmup: Duration::from_secs(2),
 };
 /// Seeds of a quick one.
 const QUICK_SEEDS: usize = 2;

@@ -298,7 +298,7 @@ mod tests {
             edpf,
             [5.0; 5],
             [4.0; 5],
-            [10.0, 11.0, 10.0, 9.0, 10.0],
+            [10.0, 10.2, 10.0, 9.8, 10.0],
         ]);
         let [row] = &report.rows[..] else {
             panic!("one measure")

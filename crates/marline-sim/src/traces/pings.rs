@@ -38,7 +38,7 @@ mod tests {
     fn pings_are_those_of_a_network() {
         let text = "# x\nt_ms,net,rtt_ms\n0,a,5\n1,b,7.5\n2,a,6\n";
         assert_eq!(pings("p", text, "a").expect("read"), [5.0, 6.0]);
-        assert_eq!(pings("p", text, "c").expect("read"), []);
+        assert!(pings("p", text, "c").expect("read").is_empty());
         assert_eq!(
             pings("p", "t_ms,rtt_ms\n0,9\n", "any").expect("read"),
             [9.0]
