@@ -353,7 +353,8 @@ pub(super) fn measured(scenario: &Scenario, seed: u64) -> Measured {
         measured = measured
             .with(Measure::LiveP50, at(0.5))
             .with(Measure::LiveP99, at(0.99))
-            .with(Measure::GivenUp, Some(share * 100.0));
+            .with(Measure::GivenUp, Some(share * 100.0))
+            .with_latest(live.lifetime);
     }
     if bulk(End::Client) || bulk(End::Server) {
         arrivals.retain(|at| (warm..=end).contains(at));

@@ -27,7 +27,11 @@ pub enum Measure {
 
 /// The values of a run by [`Measure`]; `None` where the load has no such thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Measured([Option<f64>; Measure::ALL.len()]);
+pub struct Measured {
+    values: [Option<f64>; Measure::ALL.len()],
+    /// Delay of the latest live packet (ms), or how late they may be.
+    latest: f64,
+}
 
 impl Measure {
     /// All of them.
@@ -89,14 +93,34 @@ impl Measure {
 impl Measured {
     /// The value.
     pub fn get(&self, measure: Measure) -> Option<f64> {
-        self.0[measure as usize]
+        self.values[measure as usize]
     }
 
     /// The same with this value.
     #[must_use]
     pub fn with(mut self, measure: Measure, value: Option<f64>) -> Self {
-        self.0[measure as usize] = value;
+        self.values[measure as usize] = value;
         self
+    }
+
+    /// The same with the latest live packet (ms).
+    #[must_use]
+    pub(super) fn with_latest(mut self, latest: f64) -> Self {
+        self.latest = latest;
+        self
+    }
+
+    /// The runs of one cell and seed, in which what never came is as late as the latest packet of any:
+    /// a link that gives up everything must not look prompt beside one that delivers late.
+    pub(super) fn settled(runs: &mut [&mut Self]) {
+        let latest = runs.iter().map(|run| run.latest).fold(0.0, f64::max);
+        for run in runs {
+            for value in run.values.iter_mut().flatten() {
+                if value.is_infinite() {
+                    *value = latest;
+                }
+            }
+        }
     }
 
     /// The few numbers of a run.
@@ -114,7 +138,9 @@ impl Measured {
             let delays = run.distributions.get(&format!("{LIVE}.in_order_delay"));
             let lost = run.fractions.get(&format!("{LIVE}.undelivered")).copied();
             let lost = lost.unwrap_or_default();
-            let at = |share: f64| Some(delay_at(share, delays, lost, limit));
+            let at = |share: f64| Some(delay_at(share, delays, lost));
+            let latest = delays.and_then(|delays| delays.quantiles.last());
+            measured.latest = latest.map_or(limit, |(_, latest)| latest.max(limit));
             measured = measured
                 .with(Measure::LiveP50, at(0.5))
                 .with(Measure::LiveP99, at(0.99))
@@ -157,16 +183,16 @@ fn share(lost: Fraction) -> f64 {
     lost.hits as f64 / lost.trials.max(1) as f64
 }
 
-/// A quantile of the delays of all packets, of which those that never came are as late as they may be,
-/// or as the latest that came: what was lost must not make the others look good.
-fn delay_at(at: f64, delays: Option<&Distribution>, lost: Fraction, limit: f64) -> f64 {
+/// A quantile of the delays of all packets, of which those that never came are infinitely late: what was
+/// lost must not make the others look good.
+fn delay_at(at: f64, delays: Option<&Distribution>, lost: Fraction) -> f64 {
     let quantiles = delays.map_or(&[][..], |delays| &delays.quantiles);
     let Some((_, latest)) = quantiles.last() else {
-        return limit;
+        return f64::INFINITY;
     };
     let among = at / (1.0 - share(lost)).max(f64::MIN_POSITIVE);
     if among > 1.0 {
-        return latest.max(limit);
+        return f64::INFINITY;
     }
     let after = quantiles.partition_point(|(p, _)| *p < among);
     match (
@@ -208,13 +234,25 @@ mod tests {
             trials: 1_000,
         };
         let delays = delays();
-        let at = |share, hits| delay_at(share, Some(&delays), lost(hits), 300.0);
+        let at = |share, hits| delay_at(share, Some(&delays), lost(hits));
         assert!((at(0.99, 0) - 99.0).abs() < 1e-9);
         assert!((at(0.5, 0) - 50.0).abs() < 1e-9);
         // Half of all is 5/9 of the nine tenths that came.
         assert!((at(0.5, 100) - 500.0 / 9.0).abs() < 1e-9);
-        assert_eq!(at(0.99, 20), 300.0, "two in a hundred never came");
-        assert_eq!(delay_at(0.5, None, lost(1_000), 300.0), 300.0);
+        assert_eq!(at(0.99, 20), f64::INFINITY, "two in a hundred never came");
+        assert_eq!(delay_at(0.5, None, lost(1_000)), f64::INFINITY);
+    }
+
+    #[test]
+    fn who_gives_up_everything_is_not_prompt() {
+        let run = |p99, latest| {
+            let run = Measured::default().with(Measure::LiveP99, Some(p99));
+            run.with_latest(latest)
+        };
+        let (mut late, mut useless) = (run(1_854.0, 2_000.0), run(f64::INFINITY, 300.0));
+        Measured::settled(&mut [&mut late, &mut useless]);
+        let p99 = |run: &Measured| run.get(Measure::LiveP99);
+        assert_eq!((p99(&late), p99(&useless)), (Some(1_854.0), Some(2_000.0)));
     }
 
     #[test]

@@ -98,7 +98,12 @@ pub(super) fn report(bench: &Prepared, made: &[Measured]) -> Report {
     let mut begin = 0;
     for (index, cell) in bench.cells.iter().enumerate() {
         let end = begin + cell.contenders.len() * seeds;
-        let runs: Vec<&[Measured]> = made[begin..end].chunks(seeds).collect();
+        let mut made = made[begin..end].to_vec();
+        for seed in 0..seeds {
+            let mut same: Vec<&mut Measured> = made.iter_mut().skip(seed).step_by(seeds).collect();
+            Measured::settled(&mut same);
+        }
+        let runs: Vec<&[Measured]> = made.chunks(seeds).collect();
         begin = end;
         let all = Measure::ALL.into_iter();
         rows.extend(all.filter_map(|measure| row(bench, (index, cell), &runs, measure)));
