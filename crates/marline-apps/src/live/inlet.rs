@@ -9,7 +9,7 @@ use crate::proxy::associations::{AGAIN, Associations, FlowEnd, IDLE};
 use crate::proxy::front::ListenError;
 use crate::proxy::idle::Idle;
 use crate::proxy::objects::AsObjects;
-use crate::proxy::udp::{MAX_DATAGRAM, roomy};
+use crate::proxy::udp::{MAX_DATAGRAM, pause_after, roomy};
 use crate::proxy::{OpenError, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
 use marline::endpoint::RateReport;
@@ -118,11 +118,7 @@ async fn listen<T: Tunnel>(socket: UdpSocket, inlet: Arc<Inlet>, tunnel: T, task
                     inlet.entry.refuse(false);
                 }
             }
-            // An answer to an earlier datagram could not be delivered; later ones may come.
-            Err(error) => {
-                tracing::debug!(%error, "cannot receive a datagram");
-                sleep(Duration::from_millis(10)).await;
-            }
+            Err(error) => pause_after(error).await,
         }
     }
 }

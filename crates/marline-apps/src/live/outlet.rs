@@ -4,7 +4,7 @@ use super::entry::Entry;
 use super::{Board, LiveName};
 use crate::live::LiveOut;
 use crate::proxy::idle::Idle;
-use crate::proxy::udp::{MAX_DATAGRAM, hand_over, roomy};
+use crate::proxy::udp::{MAX_DATAGRAM, hand_over, pause_after, roomy};
 use crate::proxy::{Host, PacketFlow, Target};
 use bytes::Bytes;
 use marline_base::text::Problem;
@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UdpSocket, lookup_host};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// How long a name may take to resolve.
 const RESOLVE: Duration = Duration::from_secs(5);
@@ -135,11 +135,7 @@ async fn exchange<P: PacketFlow>(
                         Ok(()) => {}
                     }
                 }
-                // An ICMP error about an earlier datagram; later ones may arrive.
-                Err(error) => {
-                    tracing::trace!(%error, "a datagram was not delivered");
-                    sleep(Duration::from_millis(10)).await;
-                }
+                Err(error) => pause_after(error).await,
             }
         }
     };

@@ -7,7 +7,7 @@ use super::ports::Port;
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::resolve::Finder;
-use super::udp::{MAX_DATAGRAM, hand_over, roomy};
+use super::udp::{MAX_DATAGRAM, hand_over, pause_after, roomy};
 use super::{ByteFlow, PacketFlow, Protocol, Target};
 use bytes::Bytes;
 use std::future::poll_fn;
@@ -191,11 +191,7 @@ async fn exchange<P: PacketFlow>(
                     idle.touch();
                     send(flow, Bytes::copy_from_slice(&buffer[..length])).await?;
                 }
-                // An ICMP error about an earlier datagram; later ones may arrive.
-                Err(error) => {
-                    tracing::trace!(%error, "a datagram was not delivered");
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
+                Err(error) => pause_after(error).await,
             }
         }
     };

@@ -6,7 +6,7 @@ use super::associations::{Associations, ReturnPath, carry};
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
 use super::tcp::accept_each;
-use super::udp::{MAX_DATAGRAM, roomy};
+use super::udp::{MAX_DATAGRAM, pause_after, roomy};
 use super::{AsObjects, Host, OpenError, Protocol, Target, Tasks, Tunnel};
 use crate::lru::{Held, Lru};
 use crate::options::{datagrams_to, flow_to};
@@ -295,8 +295,7 @@ async fn associate<T: Tunnel>(
         let (length, peer) = match received {
             Ok(received) => received,
             Err(error) => {
-                tracing::debug!(%error, "cannot receive a datagram");
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                pause_after(error).await;
                 continue;
             }
         };

@@ -19,6 +19,17 @@ pub(crate) const MAX_DATAGRAM: usize = 65_535;
 /// wait.
 const RECV_BUFFER: usize = 1 << 20;
 
+/// After a failed receive: short enough that nothing overflows meanwhile ([`RECV_BUFFER`] at 800
+/// Mb/s), and an error that stays takes no more than a hundred turns a second.
+const RECV_PAUSE: Duration = Duration::from_millis(10);
+
+/// Nothing was received: mostly an ICMP error about a datagram that was sent earlier. Others may
+/// come, after a pause.
+pub(crate) async fn pause_after(error: io::Error) {
+    tracing::debug!(%error, "cannot receive a datagram");
+    tokio::time::sleep(RECV_PAUSE).await;
+}
+
 /// Gives `socket` room for a burst, as far as the system grants it.
 pub(crate) fn roomy(socket: &UdpSocket) {
     if let Err(error) = socket2::SockRef::from(socket).set_recv_buffer_size(RECV_BUFFER) {
@@ -70,10 +81,7 @@ pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: FlowOptio
                     })
                     .await;
             }
-            Err(error) => {
-                tracing::debug!(%error, "cannot receive a datagram");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+            Err(error) => pause_after(error).await,
         }
     }
 }
