@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicBool;
 use marline_base::{Duration, Rng};
 use marline_proto::sched::AUTO;
 
+use super::cells::{Contender, FieldCell, Prepared, RIVALS};
 use super::load::FieldLoad;
 use super::measured::Measured;
-use super::place::{Length, Place};
+use super::place::Length;
 use super::report::{Report, report};
 use super::verdict::SEEDS;
 use super::{ideal, jobs, places};
@@ -46,50 +47,6 @@ pub struct Options<'a> {
     /// Axes (`set`, `place`, `load`) and values: only cells that have one of its values on every axis
     /// that is named here.
     pub only: &'a [(String, String)],
-}
-
-/// Who is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contender {
-    /// What the program chooses, over all links.
-    Auto,
-    /// This scheduler for all flows, over all links.
-    Named(&'static str),
-    /// What the program chooses, over one link alone.
-    Alone(usize),
-    /// The sender that knows rates.
-    Ideal,
-}
-
-/// What bonding is compared with besides the single links.
-pub(super) const RIVALS: [&str; 2] = ["edpf", "min-rtt"];
-
-/// A place and what is asked of it.
-#[derive(Clone, Debug)]
-pub struct FieldCell {
-    /// Index of the place.
-    pub place: usize,
-    /// What is asked.
-    pub load: FieldLoad,
-    /// Who answers.
-    pub contenders: Vec<Contender>,
-}
-
-/// A bench that can be run.
-#[derive(Clone, Debug)]
-pub struct Prepared {
-    /// From which all follows that is drawn.
-    pub seed: u64,
-    /// Seeds of the runs of each cell and contender.
-    pub seeds: Vec<u64>,
-    /// It is only a look.
-    pub quick: bool,
-    /// What is not there, in words.
-    pub missing: Vec<String>,
-    /// All places.
-    pub places: Vec<Place>,
-    /// All cells.
-    pub cells: Vec<FieldCell>,
 }
 
 /// Reads recordings and draws links.

@@ -13,6 +13,7 @@
 //! ```
 
 mod bench;
+mod cells;
 mod drawn;
 mod ideal;
 mod jobs;
@@ -27,7 +28,8 @@ mod report;
 mod table;
 mod verdict;
 
-pub use bench::{Contender, FieldCell, Options, Prepared, prepare};
+pub use bench::{Options, prepare};
+pub use cells::{Contender, FieldCell, Prepared};
 pub use load::{Facts, FieldLoad};
 pub use measured::{Measure, Measured};
 pub use network::{Grain, Network, RoundTrip, SLOT};

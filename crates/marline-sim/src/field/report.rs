@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::bench::{Contender, FieldCell, Prepared, RIVALS};
+use super::cells::{Contender, FieldCell, Prepared, RIVALS};
 use super::measured::{Measure, Measured};
 use super::verdict::{PairedRatio, SEEDS};
 
