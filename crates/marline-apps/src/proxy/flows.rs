@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
@@ -93,7 +94,9 @@ impl Future for InTurn {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        self.flow.as_mut().poll(cx)
+        // As with tasks of their own, what panics in one flow ends no other. It has been reported.
+        let flow = &mut self.flow;
+        catch_unwind(AssertUnwindSafe(|| flow.as_mut().poll(cx))).unwrap_or(Poll::Ready(()))
     }
 }
 
@@ -131,6 +134,7 @@ impl Future for Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use marline::identity::Identity;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     use tokio::task::yield_now;
 
@@ -170,6 +174,38 @@ mod tests {
             (1..=10 * (turns + 1)).contains(&polls),
             "{polls} in {turns}"
         );
+    }
+
+    #[test]
+    fn sessions_of_a_client_share_a_turn_and_no_others_do() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let _entered = runtime.as_ref().unwrap().enter();
+        let key = || Some(Identity::generate().unwrap().public_key());
+        let (one, two, all) = (key(), key(), FlowsByClient::default());
+        let first = all.of(one);
+        assert!(Arc::ptr_eq(&first, &all.of(one)));
+        for other in [two, None] {
+            assert!(!Arc::ptr_eq(&first, &all.of(other)));
+        }
+        drop(first);
+        all.of(two);
+        assert_eq!(all.0.lock().unwrap().len(), 1, "who is gone is forgotten");
+    }
+
+    #[tokio::test]
+    async fn what_panics_ends_no_other_flow() {
+        let (done, flows) = (Arc::new(AtomicUsize::new(0)), Flows::new());
+        flows.spawn(async { panic!("a fault of ours") });
+        for _ in 0..2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let done = Arc::clone(&done);
+            flows.spawn(async move {
+                done.fetch_add(1, Relaxed);
+            });
+        }
+        while done.load(Relaxed) < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     #[tokio::test]
