@@ -134,7 +134,7 @@ impl Session {
 
     /// Does nothing leave now because nothing happened since all that could had left?
     pub(super) fn rests(&self, now: Instant) -> bool {
-        let rests = self.rest.is_some_and(|rest| now < rest.wake().0);
+        let rests = !self.has_to_plan() && self.rest.is_some_and(|rest| now < rest.wake().0);
         debug_assert!(
             !rests
                 || self
