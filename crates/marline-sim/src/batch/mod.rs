@@ -8,11 +8,11 @@ pub use digest::digest;
 pub use store::{Store, StoreError};
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 use crate::results::{FORMAT, Results, Run};
-use crate::run::{RunError, check, run};
+use crate::run::{RunError, check, jobs, run};
 use crate::scenario::{Cell, Scenario};
 
 /// What is to be run.
@@ -115,37 +115,27 @@ impl Batch {
         let todo: Vec<usize> = (0..jobs.len()).filter(|&i| runs[i].is_none()).collect();
         let kept = jobs.len() - todo.len();
         progress(kept);
-        let (next, over) = (AtomicUsize::new(0), AtomicUsize::new(kept));
-        let made: Mutex<Vec<(usize, Run)>> = Mutex::default();
-        let failed: Mutex<Option<StoreError>> = Mutex::default();
-        let work = || {
-            while !stop.load(Ordering::Relaxed) && locked(&failed).is_none() {
-                let Some(&index) = todo.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                    return;
-                };
-                let job = &jobs[index];
-                let run = job.labelled(run(job.scenario, job.scheduler, job.seed));
-                if let Some(store) = store
-                    && let Err(error) = store.add(&keys[index], &run)
-                {
-                    *locked(&failed) = Some(error);
-                    return;
-                }
-                locked(&made).push((index, run));
-                progress(over.fetch_add(1, Ordering::Relaxed) + 1);
+        let failed: OnceLock<StoreError> = OnceLock::new();
+        let progress = |over| progress(kept + over);
+        let made = jobs::each(todo.len(), threads, stop, progress, |number| {
+            if failed.get().is_some() {
+                return None;
             }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads.clamp(1, todo.len().max(1)) {
-                scope.spawn(work);
+            let (key, job) = (keys.get(todo[number]), &jobs[todo[number]]);
+            let run = job.labelled(run(job.scenario, job.scheduler, job.seed));
+            if let Some((store, key)) = store.zip(key)
+                && let Err(error) = store.add(key, &run)
+            {
+                let _ = failed.set(error);
+                return None;
             }
-            work();
+            Some(run)
         });
-        if let Some(error) = locked(&failed).take() {
+        if let Some(error) = failed.into_inner() {
             return Err(error);
         }
-        for (index, run) in locked(&made).drain(..) {
-            runs[index] = Some(run);
+        for (index, run) in todo.into_iter().zip(made) {
+            runs[index] = run.flatten();
         }
         Ok(Outcome {
             results: self.results(runs.into_iter().flatten().collect()),
@@ -176,11 +166,4 @@ impl Job<'_> {
         let cell: BTreeMap<String, String> = self.cell.iter().cloned().collect();
         Run { cell, ..run }
     }
-}
-
-/// A panic elsewhere ends the batch by itself; what the lock holds is whole.
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, digest, locked};
+use super::{Job, digest};
 use crate::results::Run;
 
 /// Runs that are over, by their digest.
@@ -132,4 +132,11 @@ fn read(file: &File) -> std::io::Result<(BTreeMap<String, Run>, u64)> {
             runs.insert(line.key, line.run);
         }
     }
+}
+
+/// A panic elsewhere ends the batch by itself; what the lock holds is whole.
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -12,11 +12,11 @@ use super::measured::Measured;
 use super::place::Length;
 use super::report::{Report, report};
 use super::verdict::SEEDS;
-use super::{ideal, jobs, places};
-use crate::run::run;
+use super::{ideal, places};
+use crate::run::{jobs, run};
 
-/// Runs of a whole bench: long enough for a handover every 15 s and an outage of five seconds, short
-/// enough for 20 minutes on two cores.
+/// Runs of a whole bench: long enough for a handover every 15 s and an outage of five seconds,
+/// short enough for 20 minutes on two cores.
 const WHOLE: Length = Length {
     duration: Duration::from_secs(16),
     warmup: Duration::from_secs(3),
@@ -28,8 +28,8 @@ const QUICK: Length = Length {
 };
 /// Seeds of a quick one.
 const QUICK_SEEDS: usize = 2;
-/// Seeds of runs are below this, so that they can be read and typed.
-const MOST_SEED: u64 = 1_000_000;
+/// Seeds that the program draws are below this, so that they can be read and typed.
+pub const MOST_SEED: u64 = 1_000_000;
 
 /// How the bench is run.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +44,8 @@ pub struct Options<'a> {
     pub ideal: bool,
     /// The folder of recordings.
     pub traces: &'a Path,
-    /// Axes (`set`, `place`, `load`) and values: only cells that have one of its values on every axis
-    /// that is named here.
+    /// Axes (`set`, `place`, `load`) and values: only cells that have one of its values on every
+    /// axis that is named here.
     pub only: &'a [(String, String)],
 }
 
@@ -144,8 +144,8 @@ impl Prepared {
         self.jobs().len()
     }
 
-    /// Makes all runs on so many threads; `None` if it was stopped. `progress` is given how many are
-    /// over.
+    /// Makes all runs on `threads` threads; `None` if it was stopped. `progress` is given how many
+    /// are over.
     pub fn run(
         &self,
         threads: usize,

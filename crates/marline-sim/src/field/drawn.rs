@@ -59,7 +59,7 @@ const SHAPES: [(usize, Balance); 6] = [
     (3, Balance::Twentieth),
 ];
 
-/// The links of the place with this number, over so many ms, and what to call it.
+/// The links of the place with this number, over `length` ms, and what to call it.
 pub(super) fn place(number: usize, length: u64, rng: &Rng) -> (String, Vec<FieldLink>) {
     let (count, balance) = SHAPES[number % SHAPES.len()];
     let mut rng = rng.stream("links");
@@ -149,8 +149,8 @@ fn levels(length: u64, mut level: impl FnMut(u64) -> f64) -> Profile {
     }
 }
 
-/// A Markov chain of four states, each left for any other: levels and mean times (s). A walk's fades
-/// are near a second and its outages half of one (`link/lte`: longest gaps 0.3 to 2 s).
+/// A Markov chain of four states, each left for any other: levels and mean times (s). A walk's
+/// fades are near a second and its outages half of one (`link/lte`: longest gaps 0.3 to 2 s).
 fn fading(length: u64, rng: &mut Rng) -> Profile {
     const STATES: [(f64, f64); 4] = [(1.6, 2.0), (0.9, 2.0), (0.25, 0.8), (0.0, 0.4)];
     let mut state = 0;
@@ -193,8 +193,8 @@ fn satellites(length: u64, rng: &mut Rng) -> (Profile, Vec<Move>) {
     (profile, moves)
 }
 
-/// Full, then three seconds down to nothing, two to five of nothing, and full at once: the way back is
-/// another access point's.
+/// Full, then three seconds down to nothing, two to five of nothing, and full at once: the way back
+/// is another access point's.
 fn stairwell(length: u64, rng: &mut Rng) -> Profile {
     const FALL: u64 = 3_000;
     let leaves = (length as f64 * (0.35 + 0.25 * rng.uniform())) as u64;

@@ -1,13 +1,14 @@
 //! A yardstick: a sender that knows what each link carries, one round trip late.
 //!
-//! No proof and no scheduler: it has no protocol and no code against losses. It knows the links' delays
-//! and what they could carry up to a round trip ago, sends each live packet where that promises the
-//! earliest arrival, sends again what is overdue, and fills up with a download so that no link has
-//! more than a slot of queue. Over real [`Link`]s, so that it meets the same rates, queues and jitter.
+//! No proof and no scheduler: it has no protocol and no code against losses. It knows the links'
+//! delays and what they could carry up to a round trip ago, sends each live packet where that
+//! promises the earliest arrival, sends again what is overdue, and fills up with a download so that
+//! no link has more than a slot of queue. Over real [`Link`]s, so that it meets the same rates,
+//! queues and jitter.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use marline_base::{Duration, Instant, Rng};
+use marline_base::{Duration, Instant, Rng, nearest_rank};
 use marline_link::{Delay, Link, LinkConfig, Loss, QueueLimit, Verdict};
 
 use super::load::{BULK, LIVE};
@@ -20,8 +21,8 @@ use crate::scenario::{Change, Load, Scenario, Setting, WorkloadPlan};
 /// Marline's own heads.
 const BULK_PAYLOAD: f64 = 1_330.0;
 const BULK_SIZE: u32 = 1_420;
-/// What is added to a live packet on a link: [`OVERHEAD`](crate::scenario::OVERHEAD) and Marline's own
-/// heads (bytes).
+/// What is added to a live packet on a link: [`OVERHEAD`](crate::scenario::OVERHEAD) and Marline's
+/// own heads (bytes).
 const LIVE_OVERHEAD: u32 = 58 + 18;
 /// The sender looks around every millisecond.
 const TICK: f64 = 1.0;
@@ -154,7 +155,7 @@ fn bare(config: &LinkConfig) -> LinkConfig {
     }
 }
 
-/// What a link can carry in each bin (bytes a ms): a copy of it that is never idle tells.
+/// What a link can carry in each bin (bytes a ms), by a copy of it that is never idle.
 fn carries(
     config: &LinkConfig,
     mut changes: VecDeque<(Instant, Result<bool, Box<LinkConfig>>)>,
@@ -343,16 +344,11 @@ pub(super) fn measured(scenario: &Scenario, seed: u64) -> Measured {
     simulate(&mut ways, live.as_mut(), down, end);
     if let Some(live) = live {
         let (delays, lost) = live.settle(warm, end);
-        let at = |share: f64| {
-            let place = (share * delays.len() as f64) as usize;
-            delays
-                .get(place.min(delays.len().saturating_sub(1)))
-                .copied()
-        };
+        let at = |percent| nearest_rank(&delays, percent);
         let share = lost as f64 / delays.len().max(1) as f64;
         measured = measured
-            .with(Measure::LiveP50, at(0.5))
-            .with(Measure::LiveP99, at(0.99))
+            .with(Measure::LiveP50, at(50))
+            .with(Measure::LiveP99, at(99))
             .with(Measure::GivenUp, Some(share * 100.0))
             .with_latest(live.lifetime);
     }

@@ -64,7 +64,7 @@ pub enum FieldLoad {
     PageLive,
     /// A call beside ten downloads.
     CallDownloads,
-    /// A live stream of which nothing is worth having after 120 ms.
+    /// A live stream whose packets are worth nothing after 120 ms.
     Srt,
     /// What a scenario file says.
     Own,
@@ -188,9 +188,9 @@ fn bulk(name: String, from: End) -> WorkloadPlan {
     workload(name, from, stream(), load)
 }
 
-/// A page of 0.95 MB in 28 objects over six connections: a document, a style sheet and two scripts that
-/// block it, then pictures. A third of the median page's bytes (HTTP Archive, 2024), so that a run
-/// has a dozen loads.
+/// A page of 0.95 MB in 28 objects over six connections: a document, a style sheet and two scripts
+/// that block it, then pictures. A third of the median page's bytes (HTTP Archive, 2024), so that a
+/// run has a dozen loads.
 fn page() -> WorkloadPlan {
     const CONNECTIONS: u32 = 6;
     let object = |size, after, connection, blocking| WebObject {

@@ -78,8 +78,8 @@ impl Measure {
         matches!(self, Self::LiveP99 | Self::Goodput | Self::PageLoad)
     }
 
-    /// Added to both values of a ratio, so that nothing is never divided by nothing. A thousandth of a
-    /// stream is what nobody sees; 1 ms, 1 kb/s.
+    /// Added to both values of a ratio, so that nothing is never divided by nothing. A thousandth
+    /// of a stream is what nobody sees; 1 ms, 1 kb/s.
     pub const fn floor(self) -> f64 {
         match self {
             Self::GivenUp => 0.1,
@@ -110,8 +110,8 @@ impl Measured {
         self
     }
 
-    /// The runs of one cell and seed, in which what never came is as late as the latest packet of any:
-    /// a link that gives up everything must not look prompt beside one that delivers late.
+    /// The runs of one cell and seed, in which what never came is as late as the latest packet of
+    /// any: a link that gives up everything must not look prompt beside one that delivers late.
     pub(super) fn settled(runs: &mut [&mut Self]) {
         let latest = runs.iter().map(|run| run.latest).fold(0.0, f64::max);
         for run in runs {
@@ -183,8 +183,8 @@ fn share(lost: Fraction) -> f64 {
     lost.hits as f64 / lost.trials.max(1) as f64
 }
 
-/// A quantile of the delays of all packets, of which those that never came are infinitely late: what was
-/// lost must not make the others look good.
+/// A quantile of the delays of all packets. Those that never came are infinitely late:
+/// what was lost must not make the others look good.
 fn delay_at(at: f64, delays: Option<&Distribution>, lost: Fraction) -> f64 {
     let quantiles = delays.map_or(&[][..], |delays| &delays.quantiles);
     let Some((_, latest)) = quantiles.last() else {
@@ -206,8 +206,8 @@ fn delay_at(at: f64, delays: Option<&Distribution>, lost: Fraction) -> f64 {
     }
 }
 
-/// The mean time of a page (ms), but no less than what the whole window leaves for each load, the one
-/// under way at its end among them: a page that froze must not vanish.
+/// The mean time of a page (ms), but no less than what the whole window leaves for each load, the
+/// one under way at its end among them: a page that froze must not vanish.
 fn page_load(mean: Option<f64>, count: f64, window: f64) -> f64 {
     let pauses = count * PAGE_PAUSE.as_secs_f64() * 1e3;
     let rest = (window - pauses).max(0.0) / (count + 1.0);

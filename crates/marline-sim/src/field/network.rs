@@ -71,8 +71,8 @@ impl Network {
         }
     }
 
-    /// Where no round trips were recorded. The means and deviations are the bench's own choice (issue
-    /// 46): they lie among the idle round trips of `../shared/traces/delay`, 13 to 26 ms over WiFi, 28
+    /// Where no round trips were recorded. The means and deviations are the bench's own choice:
+    /// they lie among the idle round trips of `../shared/traces/delay`, 13 to 26 ms over WiFi, 28
     /// to 84 over LTE, 41 to 49 over Starlink; half of the mean is the way without any wait.
     pub const fn round_trip(self) -> RoundTrip {
         let (mean, sd) = match self {
@@ -89,9 +89,9 @@ impl Network {
     }
 
     /// Measured over 25 ms: 0.29 to 0.50 of the mean where an LTE phone stands still (`nyc-home*`);
-    /// over 200 ms: 0.18 and 0.37 in cafes (`cafe-a-down`, `cafe-b-down`). A tenth of WiFi's slots is
-    /// others': a guess. No finer recording of satellites is at hand: less than LTE, whose grants
-    /// they do not have.
+    /// over 200 ms: 0.18 and 0.37 in cafes (`cafe-a-down`, `cafe-b-down`). A tenth of WiFi's slots
+    /// is others': a guess. No finer recording of satellites is at hand: less than LTE, whose
+    /// grants they do not have.
     pub const fn grain(self) -> Grain {
         let (slow, fast, idle) = match self {
             Self::Wifi => (0.25, 0.3, 0.1),
@@ -104,8 +104,9 @@ impl Network {
 }
 
 impl RoundTrip {
-    /// Robust against the few pings that stood in a queue or came late for other reasons: the median
-    /// and a normal distribution's deviation by the 10th and 90th percentiles, 2.563 of it apart.
+    /// Robust against the few pings that stood in a queue or came late for other reasons: the
+    /// median and a normal distribution's deviation by the 10th and 90th percentiles, 2.563 of it
+    /// apart.
     pub(super) fn of(pings: &mut [f64]) -> Option<Self> {
         if pings.is_empty() {
             return None;

@@ -1,13 +1,10 @@
 //! Rates over time: as a recording or a process gives them, and as a link has them in a run, where
 //! they vary within each step.
 
-use std::fmt::Write as _;
-
-use marline_base::Rng;
+use marline_base::{Duration, Instant, Rate, Rng};
 use marline_link::{Capacity, Outage, Outages, RateTrace};
 
 use super::network::{Grain, SLOT};
-use marline_base::{Duration, Instant};
 
 /// A rate and how long it holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +28,7 @@ const SLOTS_TOGETHER: u64 = 10;
 const DARK: f64 = 8.0;
 
 impl Profile {
-    /// The same rate for so many ms.
+    /// The same rate for `ms` milliseconds.
     pub fn constant(ms: u64, kbps: f64) -> Self {
         Self {
             steps: vec![Step { ms, kbps }],
@@ -137,16 +134,13 @@ impl Profile {
             };
             return (Capacity::Unlimited, Outages::Scheduled(vec![always]));
         }
-        let mut text = String::from("t_ms,down_kbps\n");
-        let (mut at, mut last) = (0, 0);
-        for slot in self.drawn(grain, rng) {
-            // Writing to a text cannot fail.
-            let _ = writeln!(text, "{at},{:.3}", slot.kbps);
-            (at, last) = (at + slot.ms, slot.ms);
-        }
-        let text = format!("# step_ms: {last}\n{text}");
-        let trace = RateTrace::parse(name, None, 1.0, &text);
-        let trace = trace.unwrap_or_else(|error| unreachable!("a table of our own: {error}"));
+        let slots = self.drawn(grain, rng).into_iter();
+        let slots = slots.map(|slot| {
+            let rate = Rate::from_bps((slot.kbps * 1e3).round() as u64);
+            (Duration::from_millis(slot.ms), rate)
+        });
+        let trace = RateTrace::of(name, slots);
+        let trace = trace.unwrap_or_else(|error| unreachable!("rates of our own: {error}"));
         (Capacity::Rates(trace), Outages::Never)
     }
 }

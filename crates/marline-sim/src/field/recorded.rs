@@ -34,8 +34,8 @@ pub struct Recording {
     pub links: Vec<(String, Profile)>,
 }
 
-/// The sets in a folder, and what is missing, in words: either it is laid out as `../shared/traces`, or
-/// it and its folders hold CSV files, each folder a set.
+/// The sets in a folder, and what is missing, in words: either it is laid out as
+/// `../shared/traces`, or it and its folders hold CSV files, each folder a set.
 pub fn sets(folder: &Path) -> (Vec<RecordedSet>, Vec<String>) {
     let mend =
         "name a folder of recordings (CSV: t_ms and two columns NAME_kbps) with --traces DIR";
@@ -144,8 +144,9 @@ pub fn recording(file: &Path) -> Result<Recording, String> {
 }
 
 impl RecordedSet {
-    /// Round trips of a link of a recording: of pings at the same time, or else of another recording of
-    /// the same family (`maine-…`), which `rng` chooses, or else what is usual on such a network.
+    /// Round trips of a link of a recording: of pings at the same time, or else of another
+    /// recording of the same family (`maine-…`), which `rng` chooses, or else what is usual on such
+    /// a network.
     ///
     /// # Errors
     /// A file of round trips that cannot be read.

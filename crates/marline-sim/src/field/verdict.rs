@@ -1,8 +1,7 @@
 //! What is broken.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
 use super::measured::Measure;
+use crate::results::student_t_at;
 
 /// The promise: no worse than this share of the best single link.
 const PROMISE: f64 = 0.95;
@@ -38,7 +37,7 @@ impl PairedRatio {
             1 => 0.0,
             _ => {
                 let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-                student(n - 1) * (squares / (n - 1) as f64 / n as f64).sqrt()
+                student_t_at(n - 1, UPPER) * (squares / (n - 1) as f64 / n as f64).sqrt()
             }
         };
         Some(Self {
@@ -57,7 +56,8 @@ impl PairedRatio {
         }
     }
 
-    /// Does the whole interval lie on the bad side of the promise? Of too few seeds nothing is said.
+    /// Does the whole interval lie on the bad side of the promise? Of too few seeds nothing is
+    /// said.
     pub fn breaks(&self, measure: Measure) -> bool {
         let beyond = match measure.more_is_better() {
             true => self.high < PROMISE,
@@ -70,12 +70,6 @@ impl PairedRatio {
     pub fn misses(&self, measure: Measure) -> bool {
         self.badness(measure) > 1.0 / PROMISE
     }
-}
-
-fn student(freedom: usize) -> f64 {
-    let t = StudentsT::new(0.0, 1.0, freedom as f64);
-    let t = t.unwrap_or_else(|error| unreachable!("degrees of freedom are positive: {error}"));
-    t.inverse_cdf(UPPER)
 }
 
 /// Geometric mean; `None` of nothing.

@@ -16,6 +16,7 @@ pub use group::{Estimate, Group};
 pub use proportion::Proportion;
 pub use ratio::Ratio;
 pub use summary::Summary;
+pub(crate) use summary::student_t_at;
 pub use unit::unit;
 
 use std::collections::BTreeMap;

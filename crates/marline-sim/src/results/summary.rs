@@ -48,12 +48,16 @@ impl Summary {
     }
 }
 
-/// The 97.5 % quantile of Student's t: what a two-sided 95 % interval multiplies the standard
-/// error with. `freedom` is at least 1.
+/// What a two-sided 95 % interval multiplies the standard error with; `freedom` is at least 1.
 pub(super) fn student_t(freedom: usize) -> f64 {
+    student_t_at(freedom, 0.975)
+}
+
+/// A quantile of Student's t; `freedom` is at least 1.
+pub(crate) fn student_t_at(freedom: usize, quantile: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64)
         .expect("degrees of freedom are positive")
-        .inverse_cdf(0.975)
+        .inverse_cdf(quantile)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Who schedules the flows of a session: one scheduler for all kinds that it serves, or `auto`, which
-//! chooses for each flow as the program does.
+//! Who schedules the flows of a session: one scheduler for all kinds that it serves, or `auto`,
+//! which chooses for each flow as the program does.
 
 use std::fmt;
 use std::str::FromStr;
@@ -48,8 +48,8 @@ impl Chosen {
         }
     }
 
-    /// The configuration with it for all kinds of flow that it serves. What `auto` chooses for a kind
-    /// of which nothing else is known stands there already.
+    /// The configuration with it for all kinds of flow that it serves. What `auto` chooses for a
+    /// kind of which nothing else is known stands there already.
     pub(super) fn configured(self, config: &Config) -> Config {
         let mut config = config.clone();
         let Self::One(choice) = self else {

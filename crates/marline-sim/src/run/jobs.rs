@@ -1,11 +1,11 @@
-//! Many small computations on many threads, stoppable.
+//! Many runs at once, stoppable.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The answers of `work` for 0 to `count`, by number; those that `stop` prevented are missing.
 /// `progress` is given how many are over.
-pub(super) fn each<T: Send>(
+pub(crate) fn each<T: Send>(
     count: usize,
     threads: usize,
     stop: &AtomicBool,

@@ -3,6 +3,7 @@
 mod build;
 mod chosen;
 mod handovers;
+pub(crate) mod jobs;
 mod pair;
 mod report;
 

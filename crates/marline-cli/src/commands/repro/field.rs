@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use marline_sim::field::{self, Options, Report};
+use marline_sim::field::{self, MOST_SEED, Options, Report};
 
 use super::{Args, output, runs, stop};
 use crate::commands::CliError;
@@ -17,11 +17,10 @@ pub(super) const TITLE: &str = "Links that nobody chose: recorded, drawn and mis
 /// The sets, where the list of figures stands for others.
 pub(super) const SETS: [&str; 4] = ["wifi-cell", "leo-cell", "drawn", "misbehaving"];
 
-/// The seed of `--fixed`: the number of the issue that asked for the bench.
+/// The seed of `--fixed`: any would do, as long as it stays.
 const FIXED: u64 = 46;
-/// Fresh seeds are below this, so that they can be read and typed.
-const MOST_SEED: u64 = 1_000_000;
-/// Cells that may be broken (issue 46: 2 %).
+/// Share of the cells that may be broken: a cell at the very edge of the promise is found beyond it
+/// in one run of twenty, and few cells lie there.
 const MAY_BREAK: f64 = 0.02;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {

@@ -4,9 +4,12 @@ mod play;
 mod read;
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 use marline_base::{Instant, Rate};
+
+use super::TraceError;
 
 pub(super) use play::Player;
 
@@ -36,6 +39,43 @@ struct Step {
 impl RateTrace {
     /// Most rows that a trace may hold (16 MiB of memory).
     pub const MAX_ROWS: usize = 1 << 20;
+
+    /// Rates that hold one after the other, each for a whole number of milliseconds above zero, in
+    /// a loop. `name` is as in [`RateTrace::parse`]; in a configuration's text form nothing can be
+    /// read from it.
+    ///
+    /// # Errors
+    ///
+    /// When there are none or more than [`RateTrace::MAX_ROWS`], when one holds for no such time,
+    /// or when the mean rate is below 1 kbit/s.
+    pub fn of(
+        name: &str,
+        rates: impl IntoIterator<Item = (Duration, Rate)>,
+    ) -> Result<Self, TraceError> {
+        let fail = |problem: &str| TraceError::new(name, 1, problem);
+        let (mut steps, mut ms) = (Vec::new(), 0);
+        for (length, rate) in rates {
+            if length.is_zero() || !length.subsec_nanos().is_multiple_of(1_000_000) {
+                return Err(fail("a rate must hold for whole milliseconds"));
+            }
+            steps.push(Step { ms, rate });
+            ms += length.as_millis() as u64;
+        }
+        if steps.is_empty() || steps.len() > Self::MAX_ROWS {
+            return Err(fail("it must have at least one rate, and 2^20 at most"));
+        }
+        let trace = Self {
+            name: name.into(),
+            column: "".into(),
+            scale: 1.0,
+            steps: steps.into(),
+            period_ms: ms,
+        };
+        match trace.mean_rate() < Rate::from_kbps(1) {
+            true => Err(fail("the mean rate must be at least 1 kb/s")),
+            false => Ok(trace),
+        }
+    }
 
     /// The name given to [`RateTrace::parse`].
     pub fn name(&self) -> &str {

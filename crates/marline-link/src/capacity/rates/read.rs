@@ -334,4 +334,27 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn rates_need_no_table() {
+        let ms = Duration::from_millis;
+        let rates = [
+            (ms(10), Rate::from_mbps(12)),
+            (ms(20), Rate::ZERO),
+            (ms(5), Rate::from_mbps(24)),
+        ];
+        let of = RateTrace::of("t", rates).unwrap();
+        let table = "# step_ms: 5\nt_ms,a_kbps\n0,12000\n10,0\n30,24000\n";
+        let read = RateTrace::parse("t", None, 1.0, table).unwrap();
+        assert!(of.steps == read.steps && of.period() == read.period());
+        let error = |rates: &[(Duration, Rate)]| {
+            let error = RateTrace::of("t", rates.iter().copied()).unwrap_err();
+            error.to_string()
+        };
+        assert!(error(&[]).contains("at least one rate"));
+        let mbps = Rate::from_mbps(1);
+        let broken = error(&[(Duration::from_micros(1_500), mbps)]);
+        assert!(broken.contains("whole milliseconds"), "{broken}");
+        assert!(error(&[(ms(1), Rate::ZERO)]).contains("mean rate"));
+    }
 }
