@@ -1,11 +1,13 @@
-//! An encoder that makes what the links carry: `cargo run --release -p marline-cli --example adaptive_encoder [-- SECONDS]`.
+//! An encoder that makes what the links carry:
+//! `cargo run --release -p marline-cli --example adaptive_encoder [-- SECONDS]`.
 //!
 //! A client and a server in one process, between them two emulated links that lose packets, and one
 //! of which loses most of its capacity for a while. The encoder says what rate it makes
-//! ([`Packets::set_needed_rate`]) and awaits reports ([`Packets::rate_report`]): at a lower capacity
-//! it goes 15 % below it at once; after two quiet seconds it tries 15 % more, up to what it can make.
-//! Real encoders change their bit rate the same way; this one only makes datagrams of the right size
-//! at the right times. It fails if the encoder did not follow the links down and up again.
+//! ([`Packets::set_needed_rate`]) and awaits reports ([`Packets::rate_report`]): at a lower
+//! capacity it goes 15 % below it at once; after two quiet seconds it tries 15 % more, up to what
+//! it can make. Real encoders change their bit rate the same way; this one only makes datagrams of
+//! the right size at the right times. It fails if the encoder did not follow the links down and up
+//! again.
 
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -37,7 +39,8 @@ const SECOND: &str = "rate=6mbit,delay=25ms,loss=1%,queue=100ms";
 /// The second link while it has lost most of its capacity, and what both carry then.
 const NARROW: &str = "rate=1mbit,delay=25ms,loss=1%,queue=100ms";
 const LEFT: Rate = Rate::from_mbps(7);
-/// How long the whole lasts unless it is said. The second link is narrow from two ninths of it to five.
+/// How long the whole lasts unless it is said. The second link is narrow from two ninths of it to
+/// five.
 const SECONDS: u64 = 36;
 
 #[tokio::main(flavor = "current_thread")]
@@ -50,8 +53,8 @@ async fn main() -> Outcome<()> {
     let received = Arc::new(AtomicU64::new(0));
     tokio::spawn(count(server.clone(), Arc::clone(&received)));
 
-    // In order; nothing is waited for longer than 300 ms. The scheduler knows a target: what the links carry beyond it
-    // goes into copies and repair symbols, against losses.
+    // In order; nothing is waited for longer than 300 ms. The scheduler knows a target: what the
+    // links carry beyond it goes into copies and repair symbols, against losses.
     let flow = client
         .open_packets(FlowOptions {
             lifetime: Some(Duration::from_millis(300)),
@@ -131,8 +134,8 @@ async fn adapt(flow: &Packets, encoder: &Encoder) {
     }
 }
 
-/// Prints a line a second. What is added against losses falls to nothing while the links carry no more than the encoder
-/// makes.
+/// Prints a line a second. What is added against losses falls to nothing while the links carry no
+/// more than the encoder makes.
 async fn show(flow: &Packets, encoder: &Encoder, received: &AtomicU64) {
     let mut seconds = interval(Duration::from_secs(1));
     seconds.tick().await;

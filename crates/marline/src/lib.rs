@@ -1,9 +1,10 @@
 //! Several unreliable links twisted into one low-latency connection.
 //!
 //! A [`Client`] keeps one session with a [`Server`] up over all of its [`Path`]s. Over the
-//! [`Session`] either end opens flows: streams of bytes ([`Stream`]), messages ([`Packets`]), blocks
-//! with deadlines ([`Blocks`]), objects that arrive each on its own ([`Objects`]). A scheduler per
-//! flow ([`sched`]) decides which path carries what; links may jitter, lose and go dark.
+//! [`Session`] either end opens flows: streams of bytes ([`Stream`]), messages ([`Packets`]),
+//! blocks with deadlines ([`Blocks`]), objects that arrive each on its own ([`Objects`]). A
+//! scheduler per flow ([`sched`]) decides which path carries what; links may jitter, lose and go
+//! dark.
 //!
 //! ```no_run
 //! use std::time::Duration;

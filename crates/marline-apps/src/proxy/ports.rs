@@ -19,7 +19,7 @@ const TIME_WAIT: Duration = Duration::from_secs(60);
 /// Ports for outgoing connections where the system does not say (RFC 6335 §6).
 const DYNAMIC: usize = 65_535 - 49_152 + 1;
 
-/// Ports for connections of all clients, of which one client takes at most half of the free ones.
+/// Ports for connections of all clients; one client takes at most half of the free ones.
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Ports {

@@ -110,8 +110,9 @@ pub(super) struct Args {
     /// Write a page with plots, readable without a network
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Write the outcome into a folder (docs/reproduction): CSV, a page a paper, pictures; what it has of other
-    /// experiments stays. Without PAPER, only write its pages and pictures from its CSV files again
+    /// Write the outcome into a folder (docs/reproduction): CSV, a page a paper, pictures; what it
+    /// has of other experiments stays. Without PAPER, only write its pages and pictures from its
+    /// CSV files again
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
     /// Keep finished runs in DIR/runs.jsonl: stopped and started again, the command redoes nothing
@@ -138,7 +139,8 @@ impl Args {
         Some(&*self.traces).filter(|folder| folder.is_dir())
     }
 
-    /// The folder to write into and what it has, so that nothing is run for a folder that cannot take it.
+    /// The folder to write into and what it has, so that nothing is run for a folder that cannot
+    /// take it.
     fn record(&self, found: &[Experiment]) -> Result<Option<(&Path, Record)>, CliError> {
         let Some(folder) = self.write.as_deref() else {
             return Ok(None);

@@ -162,8 +162,8 @@ pub(crate) async fn udp_echo() -> SocketAddr {
     address
 }
 
-/// An address that refuses connections while the socket lives: bound, so that no other test is given
-/// the port, but not listening.
+/// An address that refuses connections while the socket lives: bound, so that no other test is
+/// given the port, but not listening.
 pub(crate) fn closed_port() -> (TcpSocket, SocketAddr) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -181,8 +181,8 @@ pub(crate) fn socks_address(host: &str, port: u16) -> Vec<u8> {
     bytes
 }
 
-/// Says hello without authentication and sends one command; returns the connection, the reply code and the address in
-/// the reply.
+/// Says hello without authentication and sends one command; returns the connection, the reply code
+/// and the address in the reply.
 pub(crate) async fn socks_command(
     proxy: SocketAddr,
     command: u8,

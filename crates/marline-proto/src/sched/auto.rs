@@ -15,16 +15,16 @@ pub const AUTO: &str = "auto";
 pub struct Need {
     /// What it carries.
     pub kind: FlowKind,
-    /// It is a live stream: messages in order at a rate of their own, which must not be late, however
-    /// long the receiver's buffer is.
+    /// It is a live stream: messages in order at a rate of their own, which must not be late,
+    /// however long the receiver's buffer is.
     pub live: bool,
-    /// Its packets are those of a tunnel over paths of several costs: the dearer ones are for what the
-    /// cheaper ones do not carry.
+    /// Its packets are those of a tunnel over paths of several costs: the dearer ones are for what
+    /// the cheaper ones do not carry.
     pub costs_differ: bool,
 }
 
 impl Need {
-    /// A flow of which nothing but its kind is known.
+    /// A flow whose kind is all that is known.
     pub const fn of(kind: FlowKind) -> Self {
         Self {
             kind,

@@ -52,13 +52,14 @@ pub fn called_elsewhere(name: &str) -> Option<&'static str> {
     found.map(|(_, own)| *own)
 }
 
-/// The scheduler that a flow of this kind gets when none was chosen and nothing else is known of it.
+/// The scheduler that a flow of this kind gets when none was chosen and nothing else is known of
+/// it.
 pub fn default_for(kind: FlowKind) -> Choice {
     auto(Need::of(kind))
 }
 
-/// Schedulers from elsewhere. Names have to mean the same all the time, so they are set once, by the
-/// program and before it reads any.
+/// Schedulers from elsewhere. Names have to mean the same all the time, so they are set once, by
+/// the program and before it reads any.
 static FURTHER: OnceBox<Vec<&'static Entry>> = OnceBox::new();
 
 /// Why schedulers were not added.

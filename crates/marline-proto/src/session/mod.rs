@@ -184,7 +184,8 @@ pub struct Session {
     asides: BTreeSet<Control>,
     /// What flows may spend on repair symbols before they have earned it.
     advance: Advance,
-    /// Session credit: what we may send in all, and sent; what the peer may send, sent and was read.
+    /// Session credit: what we may send in all, and sent; what the peer may send, sent and was
+    /// read.
     send_credit: u64,
     data_sent: u64,
     recv_credit: u64,

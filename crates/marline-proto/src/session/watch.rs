@@ -1,4 +1,5 @@
-//! Do the paths carry the rate that an application says it needs, or that a live flow is written at?
+//! Do the paths carry the rate that an application says it needs, or that a live flow is written
+//! at?
 //!
 //! What waits at the sender decides, because estimates of a path that is never filled are guesses:
 //! data that has waited for long and cannot be carried off, by the paths' rates or by the length of
@@ -19,8 +20,8 @@ use crate::flow::WriteRate;
 const SOON: Duration = Duration::from_millis(20);
 /// How often a flow is looked at then, all flows at the same times.
 const TICK: Duration = Duration::from_millis(50);
-/// A flow of which nothing waits and nothing was written for so long makes a pause. Frames may come less often
-/// than looks.
+/// A flow of which nothing waits and nothing was written for so long makes a pause. Frames may come
+/// less often than looks.
 const QUIET: Duration = Duration::from_millis(200);
 /// More than this much time's worth of data (at the target) waits: the flow is held back.
 const HELD: Duration = Duration::from_millis(50);
@@ -38,7 +39,8 @@ const STANDS: Duration = Duration::from_millis(500);
 const AGAIN: Duration = Duration::from_millis(500);
 /// and only of a rate that differs by this share.
 const DIFFERS: f64 = 0.2;
-/// What a flow writes first, and after such a pause, is not measured for as long: it may be a burst.
+/// What a flow writes first, and after such a pause, is not measured for as long: it may be a
+/// burst.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What one look finds.
@@ -87,7 +89,8 @@ pub(super) struct Watch {
     /// The last look, and the next; none while nothing waits and nothing is written.
     last: Instant,
     pub(super) next: Option<Instant>,
-    /// When the flow began to write, after its last pause, and what it had written with its first message.
+    /// When the flow began to write, after its last pause, and what it had written with its first
+    /// message.
     begun: (Instant, u64),
 }
 
@@ -112,8 +115,8 @@ impl Watch {
         }
     }
 
-    /// The flow writes again, something that has waited `since` an earlier time; it has written so many bytes with that.
-    /// Returns when to look at it.
+    /// The flow writes again, something that has waited `since` an earlier time; it has written so
+    /// many bytes with that. Returns when to look at it.
     pub(super) fn begin(&mut self, now: Instant, since: Instant, written: u64) -> Instant {
         // What took a time to write is what came after the first.
         self.begun = (since, written);
@@ -122,8 +125,8 @@ impl Watch {
         next
     }
 
-    /// What the flow needs, if it writes: the rate that was given, or else is measured, or the mean since it began, as
-    /// soon as there is one.
+    /// What the flow needs, if it writes: the rate that was given, or else is measured, or the mean
+    /// since it began, as soon as there is one.
     pub(super) fn needs(&self, now: Instant, written: u64) -> Option<Rate> {
         let (begun, first) = self.begun;
         let time = now.since(begun);

@@ -1,4 +1,5 @@
-//! A page a paper, for readers: what it claims, what holds, pictures, and what is missed for which reason.
+//! A page a paper, for readers: what it claims, what holds, pictures, and what is missed for which
+//! reason.
 
 use std::collections::BTreeMap;
 

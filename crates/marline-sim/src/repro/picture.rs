@@ -1,8 +1,9 @@
 //! The picture of a scenario: which panels, axes and series show its verdicts best.
 //!
-//! A measure of a figure is a panel, or several. The axis with the most numbers goes from left to right; without numbers,
-//! the axis with the most names goes from top to bottom. Schedulers are told apart by their looks; a single one gives
-//! its place to a further axis. What axes are left make a panel of each of their values.
+//! A measure of a figure is a panel, or several. The axis with the most numbers goes from left to
+//! right; without numbers, the axis with the most names goes from top to bottom. Schedulers are
+//! told apart by their looks; a single one gives its place to a further axis. What axes are left
+//! make a panel of each of their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 

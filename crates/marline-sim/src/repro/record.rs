@@ -1,4 +1,5 @@
-//! A folder with what was found: for each paper the verdicts as CSV, a page, and a picture of each figure.
+//! A folder with what was found: for each paper the verdicts as CSV, a page, and a picture of each
+//! figure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,7 +42,8 @@ impl fmt::Display for RecordError {
 impl std::error::Error for RecordError {}
 
 impl Record {
-    /// Reads the CSV files of `folder`; nothing, if it is not there. Scenarios that are no more are left out.
+    /// Reads the CSV files of `folder`; nothing, if it is not there. Scenarios that are no more are
+    /// left out.
     ///
     /// # Errors
     /// If it is a file or looks like one, or a file of it is not as it was written.
@@ -87,7 +89,8 @@ impl Record {
         self.papers.is_empty()
     }
 
-    /// Has it, of scenarios that the paper and the file name, what was found with all of their seeds?
+    /// Has it, of scenarios that the paper and the file name, what was found with all of their
+    /// seeds?
     pub fn has_verdicts<'a>(&self, mut files: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
         files.any(|(paper, name)| {
             let mut known = self.papers.get(paper).into_iter().flatten();
@@ -145,8 +148,9 @@ impl Record {
     }
 }
 
-/// Takes the reasons of misses from the scenario file as it is now: they are found after the run. Of what the file no
-/// longer expects, and of files that cannot be read without measured traces, they stay.
+/// Takes the reasons of misses from the scenario file as it is now: they are found after the run.
+/// Of what the file no longer expects, and of files that cannot be read without measured traces,
+/// they stay.
 fn explain(scenario: &mut ScenarioReport, experiment: &Experiment) {
     let expectations = measure::expectations(experiment, None).unwrap_or_default();
     let missed = scenario.verdicts.iter_mut();

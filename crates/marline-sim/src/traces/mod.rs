@@ -1,8 +1,10 @@
-//! What was recorded: video frames, web pages, an offloaded task, and rates of links that were measured at once.
+//! What was recorded: video frames, web pages, an offloaded task, and rates of links that were
+//! measured at once.
 //!
 //! Every loader takes a file's name and text, so that it can be tested without files; [`read`]
 //! fetches the text with a bound on its length. Every error names the file, the line and the hint.
-//! The trace of one link is not here: a link reads its own ([`marline_link::LinkConfig::parse_with`]).
+//! The trace of one link is not here: a link reads its own
+//! ([`marline_link::LinkConfig::parse_with`]).
 
 mod error;
 mod frames;

@@ -4,7 +4,7 @@ use super::TraceError;
 use super::table::{excerpt, rows};
 
 /// The round trips (ms) of a table with `t_ms` and `rtt_ms`; where it has a column `net`, those of
-/// `network` alone, of which there may be none. `name` is the file's, for messages.
+/// `network` alone; there may be none. `name` is the file's, for messages.
 ///
 /// # Errors
 ///

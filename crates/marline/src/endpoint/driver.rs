@@ -21,8 +21,9 @@ use crate::carrier::{Carrier, CarrierEnd, SESSION_OVER, SendError};
 
 /// Datagrams taken from one carrier, and sent in all, before the other side has its turn.
 const BATCH: usize = 64;
-/// A client's sessions keep their thread, each its lock, no longer than this, and one datagram each:
-/// what others add to a packet's delay stays below a millisecond where three clients are busy.
+/// A client's sessions keep their thread, each its lock, no longer than this, and one datagram
+/// each: what others add to a packet's delay stays below a millisecond where three clients are
+/// busy.
 const SLICE: Duration = Duration::from_micros(250);
 /// Time for the session's last datagrams to leave before the carriers are closed: closing drops
 /// what is queued.

@@ -161,7 +161,8 @@ impl State {
         self.flows.entry(flow).or_default().write = Some(cx.waker().clone());
     }
 
-    /// Takes the latest report on the rate that a flow needs, or has the task woken when there is one.
+    /// Takes the latest report on the rate that a flow needs, or has the task woken when there is
+    /// one.
     pub(super) fn rate_report(&mut self, flow: FlowId, cx: &Context<'_>) -> Option<RateReport> {
         let waiting = self.flows.entry(flow).or_default();
         let reported = waiting.reported.take();

@@ -41,7 +41,8 @@ async fn an_application_learns_that_the_paths_carry_less_than_it_needs_and_that_
     for name in ["a", "b"] {
         active(&client, name).await;
     }
-    // Without a lifetime nobody measures what it needs: there is report because it says so, or there is none.
+    // Without a lifetime nobody measures what it needs: there is report because it says so, or
+    // there is none.
     let flow: Packets = client.open_packets(target()).await.unwrap();
     flow.set_needed_rate(Some(NEEDED));
     let Some(RateReport::Below { capacity }) = report(&flow).await else {

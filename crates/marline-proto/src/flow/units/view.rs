@@ -70,8 +70,8 @@ impl UnitsSend {
             .collect()
     }
 
-    /// What the application wrote in units that the peer is not known to have and that are not given up, oldest first,
-    /// with the number of the block or object.
+    /// What the application wrote in units that the peer is not known to have and that are not
+    /// given up, oldest first, with the number of the block or object.
     pub(crate) fn unsettled(&self) -> impl Iterator<Item = Unsettled> {
         let open = self.units.values();
         let open = open.filter(|unit| !unit.is_over() && !unit.has_enough());

@@ -3,7 +3,7 @@
 use super::*;
 use marline_sim::run::check;
 
-/// A live stream, a stream and messages in any order over two links, the second of which costs.
+/// A live stream, a stream and messages in any order over two links; the second one costs.
 fn scenario(scheduler: &str, own: [&str; 3], cost: u32) -> Scenario {
     let own = own.map(|name| match name {
         "" => String::new(),

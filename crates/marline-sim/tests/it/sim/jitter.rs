@@ -11,8 +11,9 @@ const JITTERY: [&str; 2] = [
     "rate=8mbit,delay=80ms,queue=100p",
 ];
 
-/// Bursts take packets and acknowledgements alike. A path of which nothing is heard for that reason goes on
-/// carrying its share, and nothing that is only a moment's disturbance leaves a queue on the longer path.
+/// Bursts take packets and acknowledgements alike. A path of which nothing is heard for that reason
+/// goes on carrying its share, and nothing that is only a moment's disturbance leaves a queue on
+/// the longer path.
 #[test]
 fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
     let links = [
@@ -24,7 +25,8 @@ fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
     assert!(p99 < 108.0, "{p99} ms");
 }
 
-/// Where delay varies nobody sees how a queue grows: what is spent on redundancy leaves a tenth of the rate.
+/// Where delay varies nobody sees how a queue grows: what is spent on redundancy leaves a tenth of
+/// the rate.
 #[test]
 fn redundancy_leaves_no_queue_on_a_jittery_path() {
     let [a, b] = JITTERY.map(|link| format!("{link},loss=2%,burst=4"));
@@ -41,8 +43,8 @@ fn redundancy_leaves_no_queue_on_a_jittery_path() {
     assert!(queue < 4.2, "{queue} kB");
 }
 
-/// A steady path that takes as long as the jittery one at its longest is idle: what queues on the jittery one
-/// would come later.
+/// A steady path that takes as long as the jittery one at its longest is idle: what queues on the
+/// jittery one would come later.
 #[test]
 fn a_jittery_path_keeps_no_queue_beside_a_steady_one_that_is_idle() {
     let p99 = mean_delay("p99", JITTERY, 10, "hedge", 4);
@@ -50,8 +52,9 @@ fn a_jittery_path_keeps_no_queue_beside_a_steady_one_that_is_idle() {
     assert!(p99 < 88.5, "{p99} ms");
 }
 
-/// Where delay varies nobody sees a queue before it has grown, nor how much the path carries exactly. So it takes no
-/// larger share of its rate than both paths have together, and not the whole stream if that may be too much.
+/// Where delay varies nobody sees a queue before it has grown, nor how much the path carries
+/// exactly. So it takes no larger share of its rate than both paths have together, and not the
+/// whole stream if that may be too much.
 #[test]
 fn a_jittery_path_is_not_filled_to_its_rate_beside_a_longer_one_that_is_needed() {
     let p99 = |mbps| {
@@ -70,12 +73,13 @@ fn a_jittery_path_is_not_filled_to_its_rate_beside_a_longer_one_that_is_needed()
         (1..=6).map(p99).sum::<f64>() / 6.0
     };
     let (more, all) = (p99(10), p99(8));
-    // 83.4 and 82.1; filled as long as no queue is seen 85.8 and 83.2, with the whole rate counted on 83.4 and 85.2.
+    // 83.4 and 82.1; filled as long as no queue is seen 85.8 and 83.2, with the whole rate counted
+    // on 83.4 and 85.2.
     assert!(more < 84.6 && all < 82.7, "{more} {all}");
 }
 
-/// Packets that overtake each other look lost at first. A window that was cut for that is as wide as before once they
-/// are there, or a stream would wait for seconds until it has grown again.
+/// Packets that overtake each other look lost at first. A window that was cut for that is as wide
+/// as before once they are there, or a stream would wait for seconds until it has grown again.
 #[test]
 fn packets_that_only_came_late_leave_the_window_as_it_was() {
     let links = r#"
@@ -98,17 +102,19 @@ fn packets_that_only_came_late_leave_the_window_as_it_was() {
     assert!(p99 < 160.0, "{p99} ms");
 }
 
-/// What jitter adds to the gaps between arrivals is no service time: taken for it, a jittery path's rate is too low
-/// for the repair symbols that many losses need.
+/// What jitter adds to the gaps between arrivals is no service time: taken for it, a jittery path's
+/// rate is too low for the repair symbols that many losses need.
 #[test]
 fn a_jittery_path_that_loses_much_is_mended_with_its_whole_rate() {
     let links = JITTERY.map(|link| format!("{link},loss=5%"));
     let p99 = mean_delay("p99", [&links[0], &links[1]], 10, "hedge", 12);
-    // 90 ms; with the rate that the gaps tell 158, with what is taken back counted as written again 219.
+    // 90 ms; with the rate that the gaps tell 158, with what is taken back counted as written again
+    // 219.
     assert!(p99 < 110.0, "{p99} ms");
 }
 
-/// Where packets overtake each other, what would come later than by a steady path goes there as well.
+/// Where packets overtake each other, what would come later than by a steady path goes there as
+/// well.
 #[test]
 fn a_path_whose_packets_overtake_each_other_keeps_no_queue_either() {
     let p99 = beside_overtaking("hedge", 40, 40, 80, 0, "p99");
@@ -116,7 +122,8 @@ fn a_path_whose_packets_overtake_each_other_keeps_no_queue_either() {
     assert!(p99 < 94.5, "{p99} ms");
 }
 
-/// Live entries mind no longer buffer: what may be later at its 99th percentile goes by the steady path.
+/// Live entries mind no longer buffer: what may be later at its 99th percentile goes by the steady
+/// path.
 #[test]
 fn live_entries_have_a_shorter_queue_yet_where_packets_overtake_each_other() {
     let live = auto(Need::live()).to_string();
@@ -125,8 +132,8 @@ fn live_entries_have_a_shorter_queue_yet_where_packets_overtake_each_other() {
     assert!(p99 < 88.0, "{p99} ms");
 }
 
-/// Where packets overtake each other, the luckiest deliveries tell a rate that the path does not have. Repair symbols
-/// for all that would keep a queue there that looks like delay of the path.
+/// Where packets overtake each other, the luckiest deliveries tell a rate that the path does not
+/// have. Repair symbols for all that would keep a queue there that looks like delay of the path.
 #[test]
 fn lucky_deliveries_tell_no_rate_that_repair_symbols_may_fill() {
     let p50 = beside_overtaking("hedge", 30, 20, 15, 2, "p50");
@@ -134,8 +141,9 @@ fn lucky_deliveries_tell_no_rate_that_repair_symbols_may_fill() {
     assert!(p50 < 45.0, "{p50} ms");
 }
 
-/// Mean over six seeds of a quantile of the delay (ms) of 10 Mb/s over a path of so many milliseconds each way, plus or
-/// minus `jitter` of them, and a steady one, which lose so many per cent.
+/// Mean over six seeds of a quantile of the delay (ms) of 10 Mb/s over a path of so many
+/// milliseconds each way, plus or minus `jitter` of them, and a steady one, which lose so many per
+/// cent.
 fn beside_overtaking(
     scheduler: &str,
     ms: u64,
@@ -156,8 +164,8 @@ fn beside_overtaking(
     (1..=6).map(delay).sum::<f64>() / 6.0
 }
 
-/// Where packets overtake each other on both paths and there is room for all of them twice, the earlier one of two copies
-/// counts.
+/// Where packets overtake each other on both paths and there is room for all of them twice, the
+/// earlier one of two copies counts.
 #[test]
 fn copies_over_two_paths_that_overtake_spare_some_of_the_wait() {
     let link = "delay = \"40ms\"\nrate = \"8mbit\"\n\
@@ -175,8 +183,8 @@ fn copies_over_two_paths_that_overtake_spare_some_of_the_wait() {
     Paired::run(6, p50("hedge"), p50("hedge:copies=off")).spares_half_of(7.0);
 }
 
-/// Where both delays wander, who follows them fills the path that is quick at the moment, and its queue is still there
-/// when it has become the slow one.
+/// Where both delays wander, who follows them fills the path that is quick at the moment, and its
+/// queue is still there when it has become the slow one.
 #[test]
 fn two_paths_whose_delay_wanders_share_a_stream_without_queues() {
     let p99 = |jitter: &str| {
@@ -196,9 +204,9 @@ fn two_paths_whose_delay_wanders_share_a_stream_without_queues() {
     assert!(overtaking < 89.0 && held < 105.0, "{overtaking} {held} ms");
 }
 
-/// In order, jitter that is normal brings packets as late as the latest of many: a path's pipe is that of a usual
-/// round, of which its luckiest packet says nothing. Where the controller knows no such round, a stream that waits is
-/// not held back.
+/// In order, jitter that is normal brings packets as late as the latest of many: a path's pipe is
+/// that of a usual round, of which its luckiest packet says nothing. Where the controller knows no
+/// such round, a stream that waits is not held back.
 #[test]
 fn a_path_holds_what_a_usual_round_does() {
     let links = r#"

@@ -45,8 +45,8 @@ fn repair_symbols_spare_a_stream_with_surplus_most_of_its_round_trips() {
     }
 }
 
-/// Repair symbols and what is sent again need more together than a stream leaves. What is lost is known by the next repair
-/// symbol most of the time all the same, and nothing queues.
+/// Repair symbols and what is sent again need more together than a stream leaves. What is lost is
+/// known by the next repair symbol most of the time all the same, and nothing queues.
 #[test]
 fn a_full_pair_that_loses_much_is_mended_before_it_waits() {
     let links = ["a", "b"].map(|name| link(name, "rate=8mbit,delay=30ms,queue=100p,loss=5%"));
@@ -87,8 +87,8 @@ fn near_and_far(mbps: u64, paths: usize) -> Scenario {
     scenario(links, vec![session("main", paths, vec![live])])
 }
 
-/// Repair symbols fill the slow path's slots. What the quick path loses does not wait for them, because what is
-/// sent again leaves before all that waits at the sender.
+/// Repair symbols fill the slow path's slots. What the quick path loses does not wait for them,
+/// because what is sent again leaves before all that waits at the sender.
 #[test]
 fn what_the_quick_path_loses_does_not_wait_for_repair_symbols_over_the_slow_one() {
     let scenario = near_and_far(24, 2);
@@ -102,8 +102,8 @@ fn what_the_quick_path_loses_does_not_wait_for_repair_symbols_over_the_slow_one(
     }
 }
 
-/// The quick path carries all, and its losses are mended over it as if it were alone: a repair symbol over the
-/// slow one is no reason not to send one.
+/// The quick path carries all, and its losses are mended over it as if it were alone: a repair
+/// symbol over the slow one is no reason not to send one.
 #[test]
 fn repair_symbols_over_a_slow_path_are_for_its_own_losses() {
     let p99 = |paths, seed| {
@@ -117,7 +117,8 @@ fn repair_symbols_over_a_slow_path_are_for_its_own_losses() {
     assert!(both < 1.05 * alone && both < 23.0, "{both} {alone}");
 }
 
-/// A path that was sent a burst looks late, and its quick neighbour is idle: the next packets take the neighbour.
+/// A path that was sent a burst looks late, and its quick neighbour is idle: the next packets take
+/// the neighbour.
 #[test]
 fn a_burst_to_the_slow_path_draws_nothing_after_it() {
     let scenario = near_and_far(24, 2);
@@ -133,8 +134,8 @@ fn a_burst_to_the_slow_path_draws_nothing_after_it() {
     }
 }
 
-/// The other path tells that nothing arrives on this one, long before a burst is over and the next packet
-/// shows the gap.
+/// The other path tells that nothing arrives on this one, long before a burst is over and the next
+/// packet shows the gap.
 #[test]
 fn what_a_burst_takes_is_sent_again_before_it_is_over() {
     let links = ["rate=6mbit,delay=10ms,queue=100p,loss=2%,burst=4"; 2];
@@ -143,8 +144,8 @@ fn what_a_burst_takes_is_sent_again_before_it_is_over() {
     assert!(p99 < 41.0, "{p99} ms");
 }
 
-/// What tells of a path's silence goes the quickest way, be it the path's own, and need not wait for what is told of
-/// another one.
+/// What tells of a path's silence goes the quickest way, be it the path's own, and need not wait
+/// for what is told of another one.
 #[test]
 fn each_path_tells_of_its_silence_as_soon_as_it_can() {
     let [near, far] = [10, 40].map(|ms| format!("delay = \"{ms}ms\"\nloss = \"2%\""));
@@ -160,8 +161,8 @@ fn each_path_tells_of_its_silence_as_soon_as_it_can() {
     assert!(p99 < 74.5, "{p99} ms");
 }
 
-/// Half of what a stream loses over a near and a far path it loses on the near one, which has been sent again
-/// when the far one's packets arrive, if nothing queues there.
+/// Half of what a stream loses over a near and a far path it loses on the near one, which has been
+/// sent again when the far one's packets arrive, if nothing queues there.
 #[test]
 fn a_far_path_leaves_time_to_mend_what_the_near_one_loses() {
     let links = [
@@ -173,8 +174,8 @@ fn a_far_path_leaves_time_to_mend_what_the_near_one_loses() {
     assert!(p99 < 115.0, "{p99} ms");
 }
 
-/// A path that has been silent for a few packets is more likely to lose a burst than to be gone. What it lost is sent
-/// again on it, and not over another whose way is longer by half a round trip.
+/// A path that has been silent for a few packets is more likely to lose a burst than to be gone.
+/// What it lost is sent again on it, and not over another whose way is longer by half a round trip.
 #[test]
 fn what_a_short_silence_took_is_sent_again_on_the_same_path() {
     let links = ["30ms,loss=2%,burst=3", "65ms"];
@@ -191,8 +192,8 @@ fn what_a_short_silence_took_is_sent_again_on_the_same_path() {
     assert!(far < 0.065, "{far} Mb/s");
 }
 
-/// A repair symbol over the quick path that combined what still flies over the slow one would mend nothing before
-/// that has landed.
+/// A repair symbol over the quick path that combined what still flies over the slow one would mend
+/// nothing before that has landed.
 #[test]
 fn repair_symbols_over_the_quick_path_mend_at_once_what_the_slow_one_lost() {
     let links = [
@@ -204,8 +205,8 @@ fn repair_symbols_over_the_quick_path_mend_at_once_what_the_slow_one_lost() {
     assert!(p99 < 155.0, "{p99} ms");
 }
 
-/// Links that lose nothing of the stream and bursts of what acknowledges it: silence of one path is not
-/// taken for a stall, because another path tells what arrived; not one that carries nothing.
+/// Links that lose nothing of the stream and bursts of what acknowledges it: silence of one path is
+/// not taken for a stall, because another path tells what arrived; not one that carries nothing.
 #[test]
 fn lost_acknowledgements_delay_nothing() {
     let links = || {
@@ -230,7 +231,8 @@ fn lost_acknowledgements_delay_nothing() {
     }
 }
 
-/// The same of a path that is much longer, of which the quick one tells no sooner than its own way back would.
+/// The same of a path that is much longer, of which the quick one tells no sooner than its own way
+/// back would.
 #[test]
 fn lost_acknowledgements_of_a_far_path_delay_nothing() {
     let link = |name, ms| {
@@ -251,8 +253,9 @@ fn lost_acknowledgements_of_a_far_path_delay_nothing() {
     assert!(p99 < 120.0, "{p99}");
 }
 
-/// Near and far links that lose nothing of a stream but what is said, in bursts: shares and lengths of what the near
-/// one loses of acknowledgements, and the far one of packets. Returns the mean 99th percentile of the delay (ms).
+/// Near and far links that lose nothing of a stream but what is said, in bursts: shares and lengths
+/// of what the near one loses of acknowledgements, and the far one of packets. Returns the mean
+/// 99th percentile of the delay (ms).
 fn with_lossy_news(acks: (f64, f64), packets: (f64, f64)) -> f64 {
     let [mut near, mut far] = [("a", 10), ("b", 80)].map(|(name, ms)| {
         let text = format!("rate=6mbit,delay={ms}ms,queue=100p");
@@ -277,8 +280,8 @@ fn news_of_losses_outlive_a_burst_of_lost_acknowledgements() {
     assert!(p99 < 133.5, "{p99} ms");
 }
 
-/// Most of it goes by a path twenty times as long as the other. Each of its losses is told by the near one at once, and
-/// twice more, since that loses two acknowledgements in a row.
+/// Most of it goes by a path twenty times as long as the other. Each of its losses is told by the
+/// near one at once, and twice more, since that loses two acknowledgements in a row.
 #[test]
 fn news_of_losses_are_told_twice_more() {
     let [mut near, mut far] = [("a", 4, 5), ("b", 8, 120)].map(|(name, mbit, ms)| {
@@ -296,13 +299,13 @@ fn news_of_losses_are_told_twice_more() {
     };
     // A few losses a run, whose news are late, decide it.
     let p99 = (1..=24).map(p99).sum::<f64>() / 24.0;
-    // 120 ms, the news 5 and the near path 5 more; where the far path's own way back tells, 120 more. 180; told once
-    // more 232, once 254.
+    // 120 ms, the news 5 and the near path 5 more; where the far path's own way back tells, 120
+    // more. 180; told once more 232, once 254.
     assert!(p99 < 205.0, "{p99} ms");
 }
 
-/// A near path of which nothing is heard for as long as a burst takes is worth waiting for: all that is in flight on it,
-/// sent again over the far one, would hold up what follows for longer.
+/// A near path of which nothing is heard for as long as a burst takes is worth waiting for: all
+/// that is in flight on it, sent again over the far one, would hold up what follows for longer.
 #[test]
 fn a_burst_of_lost_acknowledgements_fills_no_far_path() {
     let p99 = with_lossy_news((0.05, 12.0), (0.0, 1.0));
@@ -310,7 +313,8 @@ fn a_burst_of_lost_acknowledgements_fills_no_far_path() {
     assert!(p99 < 170.0, "{p99} ms");
 }
 
-/// A scenario in words: a stream with a lifetime of 300 ms over paths of 6 Mb/s that lose packets in bursts.
+/// A scenario in words: a stream with a lifetime of 300 ms over paths of 6 Mb/s that lose packets
+/// in bursts.
 fn live_with_lifetime(mbps: u64, links: [&str; 2]) -> String {
     let [a, b] = links.map(|of| format!("rate = \"6mbit\"\nqueue = \"100p\"\nburst = 4\n{of}"));
     live_over(mbps, &format!("{a}\n[links.b]\n{b}"))
@@ -337,7 +341,8 @@ pub(super) fn live_over(mbps: u64, links: &str) -> String {
     )
 }
 
-/// What falls silent is not copied where repair symbols come anyway and there is hardly room for them.
+/// What falls silent is not copied where repair symbols come anyway and there is hardly room for
+/// them.
 #[test]
 fn copies_do_not_delay_the_repair_symbols_of_a_full_pair() {
     let [near, far] = [10, 80].map(|ms| format!("delay = \"{ms}ms\"\nloss = \"3%\""));
@@ -349,8 +354,8 @@ fn copies_do_not_delay_the_repair_symbols_of_a_full_pair() {
     assert!(p99 < 242.0, "{p99} ms");
 }
 
-/// What a far path brings while its window is sought, to a stream of which the near path carries most, is not all that
-/// it holds: taken for that, it leaves too little for repair symbols.
+/// What a far path brings while its window is sought, to a stream of which the near path carries
+/// most, is not all that it holds: taken for that, it leaves too little for repair symbols.
 #[test]
 fn a_far_path_that_is_hardly_used_has_room_for_repair_symbols() {
     let [near, far] = [10, 80].map(|ms| format!("delay = \"{ms}ms\"\nloss = \"2%\""));
@@ -364,8 +369,9 @@ fn a_far_path_that_is_hardly_used_has_room_for_repair_symbols() {
     assert!(p99 < 100.0, "{p99} ms");
 }
 
-/// Redundancy fills what the stream leaves, so that no path is ever short of room: that it is full shows in its
-/// round trips alone. Taken for quicker than it is, it keeps a queue in some of the runs.
+/// Redundancy fills what the stream leaves, so that no path is ever short of room: that it is full
+/// shows in its round trips alone. Taken for quicker than it is, it keeps a queue in some of the
+/// runs.
 #[test]
 fn redundancy_leaves_no_standing_queue() {
     let link = "delay = \"10ms\"\nloss = \"2%\"";
@@ -378,8 +384,9 @@ fn redundancy_leaves_no_standing_queue() {
     }
 }
 
-/// The first acknowledgement of a far path comes over a quick one, if the first packets are lost. That round
-/// trip is not the path's: taken for its least, it bounds what the path holds to half its pipe.
+/// The first acknowledgement of a far path comes over a quick one, if the first packets are lost.
+/// That round trip is not the path's: taken for its least, it bounds what the path holds to half
+/// its pipe.
 #[test]
 fn a_far_path_holds_its_pipe_however_it_was_first_acknowledged() {
     let [near, far] = [("0%", 10), ("10%", 80)]
@@ -391,8 +398,8 @@ fn a_far_path_holds_its_pipe_however_it_was_first_acknowledged() {
     assert!(least > 7.4, "{least}");
 }
 
-/// A burst that takes all that is in flight looks like an outage. That it is over shows in the next probe that
-/// comes through, and one path alone does not carry the stream for long.
+/// A burst that takes all that is in flight looks like an outage. That it is over shows in the next
+/// probe that comes through, and one path alone does not carry the stream for long.
 #[test]
 fn a_burst_that_takes_a_whole_window_is_soon_over() {
     let link = "delay = \"10ms\"\nloss = \"5%\"";

@@ -1,8 +1,8 @@
 //! A mechanism is judged by pairs: the same seeds with it and without it.
 //!
 //! Figures of one set of seeds move by some per cent with every change of the code; what a
-//! mechanism is for does not. So a test says what the mechanism is worth, and fails when less than half of
-//! that is left.
+//! mechanism is for does not. So a test says what the mechanism is worth, and fails when less than
+//! half of that is left.
 
 use marline_sim::Rng;
 

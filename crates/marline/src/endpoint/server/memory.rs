@@ -1,7 +1,7 @@
 //! What all sessions of a server hold, and who yields when that is too much.
 //!
-//! Each session bounds itself; this bounds them together. A client's sessions share half of what
-//! is free, as the flows of a session do (`marline_proto`, `session/memory.rs`), and one turn on the
+//! Each session bounds itself; this bounds them together. A client's sessions share half of what is
+//! free, as the flows of a session do (`marline_proto`, `session/memory.rs`), and one turn on the
 //! thread. Beyond the budget the client that holds most gives up flows, the longest-stalled first.
 
 use std::collections::BTreeMap;
