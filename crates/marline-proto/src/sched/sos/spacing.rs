@@ -131,8 +131,9 @@ impl Spacing {
             false => 0.0,
         };
         let min = values.iter().copied().fold(f32::INFINITY, f32::min);
-        let rank = (values.len() * 95 / 100).min(values.len() - 1);
-        let (_, p95, _) = values.select_nth_unstable_by(rank, f32::total_cmp);
+        // The smallest that 95 % do not exceed: the ⌈0.95 n⌉-th.
+        let rank = (values.len() * 95).div_ceil(100);
+        let (_, p95, _) = values.select_nth_unstable_by(rank - 1, f32::total_cmp);
         Moments {
             mean,
             deviation,

@@ -205,6 +205,25 @@ fn the_deviation_of_groups_is_that_of_a_sum() {
 }
 
 #[test]
+fn the_95th_percentile_is_the_nearest_rank() {
+    // Of 1, 2, … n the ⌈0.95 n⌉-th, which is 0.95 n itself where that is whole.
+    for (n, expected) in [
+        (1, 1),
+        (2, 2),
+        (19, 19),
+        (20, 19),
+        (21, 20),
+        (40, 38),
+        (100, 95),
+    ] {
+        let mut spacing = Spacing::default();
+        (1..=n).for_each(|time| spacing.record(f64::from(time)));
+        let moments = spacing.moments().unwrap();
+        assert_eq!(moments.p95, f64::from(expected), "{n}");
+    }
+}
+
+#[test]
 fn spacing_learns_distributions_it_is_shown() {
     let mut rng = Rng::new(9);
     // A gamma of shape 4: its 95th percentile is 7.7537 times its scale.
