@@ -55,6 +55,10 @@ fn new(choice: &Choice) -> Box<dyn Scheduler> {
     Box::new(Ols::new(choice))
 }
 
+/// What rounding may leave of a budget above a whole number of packets, in packets. A target is
+/// whole bits per second.
+const ROUNDING: f64 = 1e-3;
+
 #[derive(Debug)]
 struct Ols {
     /// Algorithm 1's copies.
@@ -138,7 +142,8 @@ impl Ols {
         let path = &paths[index];
         let step = f64::from(len) / path.srtt.as_secs_f64().max(1e-6);
         let subflow = self.subflow(path.id);
-        let allowed = subflow.redundant - step > 0.0;
+        // Line 2: not all of the budget may go, so that of one of x steps ⌈x⌉ − 1 packets leave.
+        let allowed = subflow.redundant - step > ROUNDING * step;
         if allowed {
             subflow.redundant -= step;
         }

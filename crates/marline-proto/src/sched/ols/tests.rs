@@ -130,6 +130,26 @@ fn tpa_lets_as_many_copies_pass_as_the_budget_has_steps() {
 }
 
 #[test]
+fn a_budget_of_whole_steps_lets_one_less_pass() {
+    // Of a window of w packets in 30 ms the target leaves x; the other path carries nothing.
+    const LEN: u32 = 1_400;
+    for window in 2..=14 {
+        for x in 1..window {
+            let mut views = paths();
+            views[0].window = 0;
+            views[1].window = window * u64::from(LEN);
+            views[1].srtt = Duration::from_millis(30);
+            let mut ols = ols("ols");
+            let target = (window - x) * u64::from(LEN) * 8 * 1_000 / 30;
+            let target = marline_base::Rate::from_bps(target);
+            ols.target.observe(Instant::ZERO, Some(target), 0);
+            let allowed = (0..window).filter(|_| ols.allows(&views, 1, LEN));
+            assert_eq!(allowed.count() as u64, x - 1, "{x} of {window}");
+        }
+    }
+}
+
+#[test]
 fn a_plan_copies_what_equation_3_grants_and_again_when_a_window_was_scheduled() {
     // Of 600 and 300 kB/s a target of 700 leaves the second path 200 for copies: 6 steps of 30 (see
     // above).
