@@ -155,10 +155,13 @@ pub(super) fn queue(plan: &Plan<'_>) -> f64 {
 }
 
 /// May the path take a packet if no more than `live` bytes of its window are to be used (§3.1)?
-/// An idle path always may: a live window is never below one packet.
-pub(super) fn takes(path: &PathView, live: f64) -> bool {
+/// The packet has to fit, as into the window itself. An idle path always may: a live window is
+/// never below one packet.
+fn takes(path: &PathView, live: f64) -> bool {
     let used = path.in_flight + path.queued;
-    path.has_room() && (used == 0 || (used as f64) < libm::floor(live))
+    // Half a byte is what steps of the fraction may be off by rounding.
+    let fits = (used + u64::from(path.symbol)) as f64 <= live + 0.5;
+    path.has_room() && (used == 0 || fits)
 }
 
 impl Acpf {

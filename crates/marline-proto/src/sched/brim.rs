@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 
 use marline_base::Instant;
 
-use super::acpf::{queue, takes};
+use super::acpf::queue;
 use super::entry::{Entry, PACKET_WISE};
 use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::wire::PathId;
@@ -78,6 +78,13 @@ impl Brim {
     }
 }
 
+/// Is the path below `limit` bytes? By less than a packet it may be exceeded. An idle path always
+/// is.
+fn is_below(path: &PathView, limit: f64) -> bool {
+    let used = path.in_flight + path.queued;
+    path.has_room() && (used == 0 || (used as f64) < libm::floor(limit))
+}
+
 impl Scheduler for Brim {
     fn plan(&mut self, plan: &mut Plan<'_>) {
         self.standing
@@ -87,7 +94,7 @@ impl Scheduler for Brim {
         let limits: Vec<(f64, u64)> = limits.collect();
         while plan.next_len().is_some() {
             let paths = || plan.paths().iter().enumerate();
-            let below = paths().filter(|(i, p)| takes(p, limits[*i].0));
+            let below = paths().filter(|(i, p)| is_below(p, limits[*i].0));
             let cheapest = below.min_by_key(|(_, p)| (p.cost, p.srtt));
             let overflow = || {
                 let open = paths().filter(|(_, p)| p.has_room());

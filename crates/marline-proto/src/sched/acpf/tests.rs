@@ -144,9 +144,31 @@ fn the_cheap_path_takes_its_fraction_and_the_dear_one_the_rest() {
     let mut paths = [dear, cheap];
     paths.sort_unstable_by_key(|p| p.id);
     acpf.plan(&mut Plan::new(Instant::ZERO, &mut paths, &mut backlog));
-    // 0.47 · 20 = 9.4 packets: in flight may be less than that when the tenth is sent.
+    // 0.47 · 20 = 9.4 packets: the tenth would be beyond that.
     let cheap = backlog.sent_on().iter().filter(|p| **p == 0).count();
-    assert_eq!((cheap, backlog.sent_on().len()), (10, 14));
+    assert_eq!((cheap, backlog.sent_on().len()), (9, 14));
+}
+
+#[test]
+fn a_live_window_is_not_exceeded() {
+    // Steps of the user-space fraction to one half, which rounding leaves a little below it.
+    let half = (0..500).fold(1.0, |fraction, _| PAPER.shrunk(fraction, RAW_STEP / 50.0));
+    for (window, fraction, expected) in [
+        (143, 0.47, 67),
+        (20, 0.47, 9),
+        (20, half, 10),
+        (20, 1.0, 20),
+        (2, 0.47, 1),
+    ] {
+        let mut one = path(0);
+        one.window = window * u64::from(one.symbol);
+        let live = fraction * one.window as f64;
+        while takes(&one, live) {
+            one.in_flight += u64::from(one.symbol);
+        }
+        let packets = one.in_flight / u64::from(one.symbol);
+        assert_eq!(packets, expected, "{fraction} of {window}");
+    }
 }
 
 #[test]
