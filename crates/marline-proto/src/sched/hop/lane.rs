@@ -1,6 +1,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::losses::spare;
 use crate::path::forecast::Lateness;
 use crate::path::forecast::normal::Table;
 
@@ -69,6 +70,17 @@ impl Lane {
     /// The same where packets are lost with probability `loss` (0..1), independently.
     pub fn with_loss(self, loss: f64) -> Self {
         Self { loss, ..self }
+    }
+
+    /// The same with no more steps than are useful to a block of `k`, and not fewer than the least:
+    /// more than k on one path never help (§IV), except for what is lost of them.
+    pub fn useful(&self, k: usize) -> Self {
+        let spare = spare(u32::try_from(k).unwrap_or(u32::MAX), self.loss);
+        let most = k.saturating_add(spare as usize).max(self.least);
+        let mut lane = self.clone();
+        lane.late.truncate(most + 1);
+        lane.left.truncate(most + 1);
+        lane
     }
 
     /// Probability that a packet is lost.

@@ -109,8 +109,7 @@ impl Planner {
         let most = most.min(room.fold(0, u32::saturating_add));
         let step = most.div_ceil(FINE).max(1);
         let lanes = self.lanes(ways, most, step, None);
-        let order = Order::new(&lanes, demand.tolerance);
-        let (k, found) = leap(&lanes, &order, 1.0 - demand.reliability)?;
+        let (k, found) = leap(&lanes, demand.tolerance, 1.0 - demand.reliability)?;
         let k = (k as u32).saturating_mul(step);
         if k <= most {
             return Some((k, self.schedule(ways, step, &found)));

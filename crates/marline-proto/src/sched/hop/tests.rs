@@ -284,10 +284,14 @@ fn leap_finds_the_largest_block() {
             .map(|_| random_lane(&mut rng, 7))
             .collect();
         let all: Vec<usize> = lanes.iter().map(Lane::most).collect();
-        let order = Order::new(&lanes, 0.0);
         let possible = |k: usize| brute_failure(&lanes, &all, k) <= 0.2;
-        match leap(&lanes, &order, 0.2) {
+        match leap(&lanes, 0.0, 0.2) {
             Some((k, found)) => {
+                let useful = |(n, lane): (&usize, &Lane)| lane.loss() > 0.0 || *n <= k;
+                assert!(
+                    found.packets.iter().zip(&lanes).all(useful),
+                    "{k}: {found:?}"
+                );
                 assert!(possible(k) && !possible(k + 1), "{k}");
                 assert!(found.feasible && found.failure <= 0.2 + 1e-9);
             }

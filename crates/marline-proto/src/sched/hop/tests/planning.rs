@@ -110,6 +110,37 @@ fn the_bound_of_the_paper_is_105_packets() {
 }
 
 #[test]
+fn leap_sends_no_path_more_than_the_block() {
+    // A path whose capacity is nearly known is the surest until long after it brings the block
+    // alone, because the other one's spreads.
+    let planner = Planner::new();
+    let mut unlike = 0;
+    for rate in [1e6, 2e6, 4e6, 8e6] {
+        for part in [0.02, 0.05, 0.1, 0.2, 0.3] {
+            let mut ways = balanced();
+            for (way, sd) in ways.iter_mut().zip([part * 40e6, 0.6 * rate]) {
+                way.limits.least = 0;
+                way.lateness.capacity.sd = sd;
+            }
+            ways[1].lateness.capacity.mean = rate;
+            let (k, schedule) = planner.leap(&ways, 1_000, DEMAND).expect("one fits");
+            for packets in &schedule.packets {
+                assert!(*packets <= k, "{k}: {schedule:?}");
+            }
+            assert!(
+                schedule.feasible && schedule.failure <= 0.02,
+                "{k}: {schedule:?}"
+            );
+            // The same as JUMP's for it.
+            let jump = planner.jump(&ways, k, DEMAND);
+            assert_eq!(schedule.packets, jump.packets, "{k}");
+            unlike += usize::from(schedule.total() > u64::from(k));
+        }
+    }
+    assert!(unlike > 0, "nowhere was there anything to spare");
+}
+
+#[test]
 fn redundancy_grows_with_the_block_until_it_costs_more_than_it_gains() {
     let planner = Planner::new();
     let redundancy = |k: u32| {
