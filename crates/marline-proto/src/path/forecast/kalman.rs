@@ -14,13 +14,13 @@ const RARE: f64 = 200.0;
 /// How the filter takes samples (HOP Fig. 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Looking for the capacity from below, at most twice the last estimate.
+    /// Looking for the capacity of a new link from below, at most twice the last estimate.
     SlowStart,
     /// As a Kalman filter does.
     Normal,
     /// Capacity fell by more than three deviations: samples are kept out, the variance grows.
     DownStep,
-    /// Capacity rose by more than three deviations.
+    /// Capacity rose by more than three deviations, or at the end of an outage.
     UpStep,
     /// Nothing was served for three samples.
     Outage,
@@ -56,11 +56,22 @@ pub struct Kalman {
     mode: Mode,
     /// Samples in the present step.
     steps: usize,
+    before: Before,
     recent: [f64; LASTING],
     seen: u64,
     /// Share of samples that began a fall, and the mean capacity in falls.
     falls: f64,
     fallen: f64,
+}
+
+/// What held before the present up-step.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    /// The error beyond which (20) sees an up-step.
+    limit: f64,
+    /// Q and R.
+    walk: f64,
+    noise: f64,
 }
 
 impl Kalman {
@@ -76,6 +87,7 @@ impl Kalman {
             faded: 1.0,
             mode: Mode::SlowStart,
             steps: 0,
+            before: Before::default(),
             recent: [f64::NAN; LASTING],
             seen: 0,
             falls: 0.0,
@@ -137,7 +149,9 @@ impl Kalman {
             return;
         }
         match self.mode {
-            Mode::SlowStart | Mode::Outage => self.climb(capacity),
+            Mode::SlowStart => self.climb(capacity),
+            // Nothing was served yet, so the link is still a new one.
+            Mode::Outage if self.noise == 0.0 => self.climb(capacity),
             _ => self.track(capacity),
         }
     }
@@ -161,13 +175,28 @@ impl Kalman {
     }
 
     fn track(&mut self, capacity: f64) {
-        let (_, deviation) = self.prior();
         let error = capacity - self.estimate;
         // (20).
-        let mode = match libm::fabs(error) > 3.0 * deviation {
-            false => Mode::Normal,
-            true if error < 0.0 => Mode::DownStep,
-            true => Mode::UpStep,
+        let limit = 3.0 * self.prior().1;
+        if self.mode != Mode::UpStep {
+            self.before = Before {
+                // An outage ends in an up-step, whatever the deviation was before it.
+                limit: match self.mode {
+                    Mode::Outage => 0.0,
+                    _ => limit,
+                },
+                walk: self.walk,
+                noise: self.noise,
+            };
+        }
+        // An up-step goes on by the deviation before it: the filter evolves normally in it, so that
+        // the recursion takes the step for noise, and the second sample would seem to be no step.
+        let mode = if error < -limit {
+            Mode::DownStep
+        } else if error > self.before.limit {
+            Mode::UpStep
+        } else {
+            Mode::Normal
         };
         self.steps = match mode == self.mode && mode != Mode::Normal {
             true => self.steps + 1,
@@ -179,7 +208,10 @@ impl Kalman {
             self.fallen += (capacity - self.fallen) / self.steps.clamp(1, LASTING) as f64;
         }
         if self.steps >= LASTING {
-            // (21).
+            // (21). That the capacity changed was no noise.
+            if mode == Mode::UpStep {
+                (self.walk, self.noise) = (self.before.walk, self.before.noise);
+            }
             let sum: f64 = self.recent.iter().sum();
             self.estimate = sum / LASTING as f64;
             self.variance = self.noise / LASTING as f64;

@@ -152,6 +152,63 @@ fn three_silent_samples_are_an_outage() {
 }
 
 #[test]
+fn three_samples_end_an_outage() {
+    // (21) as after any other rise, however far the mean of the filter was from what came before.
+    for capacity in [2e6, 5e6, 20e6, 40e6, 80e6] {
+        let mut filter = settled();
+        for _ in 0..5 {
+            filter.update(0.0);
+        }
+        assert_eq!(filter.mode(), Mode::Outage);
+        for part in [0.9, 1.0, 1.1] {
+            assert_ne!(filter.mode(), Mode::Normal);
+            filter.update(part * capacity);
+        }
+        assert_eq!(filter.mode(), Mode::Normal, "{capacity}");
+        near(filter.estimate(), capacity, 1.0);
+    }
+    // Silence in between begins it again.
+    let mut filter = settled();
+    for capacity in [0.0, 0.0, 0.0, 40e6, 0.0, 0.0, 0.0] {
+        filter.update(capacity);
+    }
+    assert_eq!(filter.mode(), Mode::Outage);
+    assert_eq!(filter.estimate(), FLOOR);
+}
+
+#[test]
+fn a_rise_is_believed_after_three_samples_although_the_noise_seems_to_grow() {
+    let mut rng = Rng::new(24);
+    for samples in [10, 30, 100, 400] {
+        for spread in [0.0, 0.05, 0.1, 0.15] {
+            let mut filter = Kalman::new(0.97);
+            for _ in 0..samples {
+                filter.update(12e6 * (1.0 + spread * rng.normal()));
+            }
+            for capacity in [38e6, 40e6, 42e6] {
+                filter.update(capacity);
+            }
+            near(filter.estimate(), 40e6, 1.0);
+            assert_eq!(filter.mode(), Mode::Normal);
+        }
+    }
+}
+
+#[test]
+fn a_single_high_sample_is_no_rise() {
+    let mut filter = settled();
+    let before = filter.estimate();
+    filter.update(80e6);
+    assert_eq!(filter.mode(), Mode::UpStep);
+    filter.update(before);
+    assert_eq!(filter.mode(), Mode::Normal);
+    for _ in 0..20 {
+        filter.update(before);
+    }
+    near(filter.estimate(), before, 4e6);
+}
+
+#[test]
 fn any_samples_leave_finite_numbers() {
     let mut rng = Rng::new(23);
     let mut filter = Kalman::new(1.5);
