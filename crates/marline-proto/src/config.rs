@@ -13,6 +13,9 @@ pub(crate) const CODE_SYMBOL: u64 = 1_500;
 /// packets, twice the first window of a path (RFC 6928), so that a flow's first round trip is held
 /// up by no credit, and [`Config::max_flows`] of them are no more than the window itself.
 pub(crate) const FLOW_RESERVE: u64 = 32 << 10;
+/// What repair symbols may take of a flow's bytes where nobody says: with every second packet lost
+/// there is nothing to mend.
+const MOST_REPAIRS: f64 = 0.5;
 /// Largest [`Config::repair_budget`].
 pub(crate) const MAX_REPAIR_BUDGET: f64 = 16.0;
 
@@ -79,8 +82,10 @@ pub struct Config {
     /// Redundancy that flows may spend on repair symbols: their bytes over the bytes of source
     /// symbols, 0 to 16. What a scheduler asks for beyond it is not sent. Within a session it can be
     /// exceeded by 3000 bytes in all, so that the end of a short message can be repaired too; a flow
-    /// may save up the allowance of 256 KiB, and leaves the rest to others when it ends. Default 0.5.
-    pub repair_budget: f64,
+    /// may save up the allowance of 256 KiB, and leaves the rest to others when it ends. `None`, the
+    /// default, is what the losses are worth: 3 % and three times the share of packets that the
+    /// paths lose which carry something (copies of messages included), at most half.
+    pub repair_budget: Option<f64>,
     /// So far may the numbers of units that are not settled lie apart in a flow of blocks or objects
     /// that the peer sends; 0 takes no such flows. Default 32 768. Memory: some 100 bytes for each,
     /// besides [`flow_window`](Self::flow_window).
@@ -114,7 +119,7 @@ impl Default for Config {
             max_flows: 1024,
             code_window: 256,
             code_flows: 32,
-            repair_budget: 0.5,
+            repair_budget: None,
             max_units: 32_768,
             max_repairs: 1_024,
             congestion: Congestion::default(),
@@ -184,11 +189,16 @@ impl Config {
                 return Err(ConfigError::OutOfRange(key, low, high));
             }
         }
-        if !(0.0..=MAX_REPAIR_BUDGET).contains(&self.repair_budget) {
+        if !(0.0..=MAX_REPAIR_BUDGET).contains(&self.most_repairs()) {
             let most = MAX_REPAIR_BUDGET as u64;
             return Err(ConfigError::OutOfRange("repair_budget", 0, most));
         }
         Ok(())
+    }
+
+    /// The most that flows may spend on repair symbols, whatever is lost.
+    pub(crate) fn most_repairs(&self) -> f64 {
+        self.repair_budget.unwrap_or(MOST_REPAIRS)
     }
 
     /// The scheduler of flows of this kind that choose none.

@@ -106,8 +106,9 @@ pub struct CommonConfig {
     pub schedulers: Schedulers,
     /// Congestion controller of every path.
     pub congestion: Congestion,
-    /// Bytes of repair symbols that a flow may spend over the bytes of its data.
-    pub repair_budget: f64,
+    /// Bytes of repair symbols that a flow may spend over the bytes of its data; what losses are
+    /// worth if nobody says.
+    pub repair_budget: Option<f64>,
     /// Where metrics are served, if they are wanted.
     pub metrics: Option<SocketAddr>,
     /// Names by which metrics may be asked for, beside addresses and this host's own name.
@@ -423,11 +424,13 @@ fn congestion<R: Raw>(
     }
 }
 
-fn repair_budget<R: Raw>(source: &Source<R>, value: Option<&Written>) -> Result<f64, ConfigError> {
-    match value {
-        Some(value) => source.read("repair-budget", value, redundancy),
-        None => Ok(SessionConfig::default().repair_budget),
-    }
+fn repair_budget<R: Raw>(
+    source: &Source<R>,
+    value: Option<&Written>,
+) -> Result<Option<f64>, ConfigError> {
+    value
+        .map(|value| source.read("repair-budget", value, redundancy))
+        .transpose()
 }
 
 fn metrics<R: Raw>(

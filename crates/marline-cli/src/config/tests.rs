@@ -122,7 +122,7 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
     )
     .unwrap();
     assert_eq!(by_flags, by_file);
-    assert_eq!(by_flags.common.session().repair_budget, 0.2);
+    assert_eq!(by_flags.common.session().repair_budget, Some(0.2));
     assert_eq!(
         by_flags.common.schedulers,
         Schedulers {

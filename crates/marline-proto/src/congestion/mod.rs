@@ -167,6 +167,12 @@ pub trait Controller: fmt::Debug + Send {
         let _ = (rate, srtt);
     }
 
+    /// Live streams share the paths from now on, or do not any more: what waits in a bottleneck
+    /// delays them, whose ever it is. A controller may keep a shorter queue meanwhile.
+    fn on_live(&mut self, live: bool) {
+        let _ = live;
+    }
+
     /// Bytes that may be in flight.
     fn window(&self) -> u64;
 

@@ -179,6 +179,13 @@ pub(crate) struct ArrivalModel {
     report: Report,
 }
 
+impl Beliefs {
+    /// What the packet was to wait behind others of ours.
+    pub(super) fn waits(&self) -> Duration {
+        Duration::from_nanos((1e3 * self.wait) as u64)
+    }
+}
+
 impl ArrivalModel {
     /// A packet of `size` bytes leaves on a path of this rate; what is kept of the moment until
     /// the packet is acknowledged.

@@ -87,6 +87,8 @@ pub(crate) struct SentPacket {
     pub(crate) delivery: DeliverySnapshot,
     /// What the path's arrival model believed when it left.
     pub(crate) beliefs: Beliefs,
+    /// How long its acknowledgement would take at most, as far as was known when it left.
+    pub(crate) patience: Duration,
     pub(crate) frames: SmallVec<[SentFrame; 1]>,
 }
 
@@ -106,6 +108,7 @@ impl SentPacket {
             rescued: false,
             delivery,
             beliefs: Beliefs::default(),
+            patience: Duration::ZERO,
             frames,
         }
     }
@@ -446,13 +449,13 @@ impl Ledger {
         self.open_packets().next().map(|p| p.sent)
     }
 
-    /// When the oldest packet was sent whose fate is open and that was not rescued.
-    pub(crate) fn oldest_unrescued(&self) -> Option<Instant> {
+    /// The oldest packet whose fate is open and that was not rescued.
+    pub(crate) fn oldest_unrescued(&self) -> Option<&SentPacket> {
         // Timers ask this for every datagram, and nearly always it is the first that they find.
         let mut index = self.scan_from.saturating_sub(self.first) as usize;
         while let Some(packet) = self.packets.get(index) {
             if packet.is_open() && !packet.rescued {
-                return Some(packet.sent);
+                return Some(packet);
             }
             index += 1;
         }
@@ -513,6 +516,11 @@ impl Ledger {
             })
         };
         self.rescue_if(from, limit, |p| !p.rescued, wanted)
+    }
+
+    /// The same of packets that left at `since` or later.
+    pub(crate) fn rescue_since(&mut self, since: Instant, limit: usize) -> Vec<Rescued> {
+        self.rescue_if(0, limit, |p| p.sent >= since && !p.rescued, |_| true)
     }
 
     /// The same of all open packets, those included that were rescued before.

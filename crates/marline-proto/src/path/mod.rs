@@ -11,7 +11,8 @@
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
 //! | `due.rs` | what has arrived on other paths by then |
 //! | `mistakes.rs` | suspicions that proved wrong |
-//! | `delivery.rs` | delivery rate |
+//! | `punctual.rs` | how often the path failed |
+//! | `delivery.rs`, `pace.rs` | delivery rate: the most, and now |
 //! | `loss_meter.rs` | the share of packets that are lost |
 //! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
 //! | `pacer.rs`, `state.rs` | pacing; the path's state |
@@ -27,7 +28,9 @@ mod ledger;
 mod loss_meter;
 mod mistakes;
 mod one_way;
+mod pace;
 pub mod pacer;
+mod punctual;
 mod received;
 mod relayed;
 mod repeats;

@@ -32,6 +32,8 @@ pub(crate) enum PathTimer {
     ProbeTimeout,
     /// Feedback is late.
     Overdue,
+    /// Packets are late, although feedback comes.
+    Late,
     /// A suspect path has been silent long enough to be dead.
     Death,
     /// Time for a probe of a suspect or dead path.
@@ -72,6 +74,7 @@ impl Path {
             PathTimer::ProbeTimeout,
         );
         consider(self.overdue_at(max_ack_delay), PathTimer::Overdue);
+        consider(self.late_at(max_ack_delay), PathTimer::Late);
         match &self.health {
             Health::Suspect(trial) => consider(Some(trial.heard + dead_after), PathTimer::Death),
             // The peer never answered on it.
@@ -121,9 +124,20 @@ impl Path {
         if !matches!(self.health, Health::Active) || !self.rtt.is_known() {
             return None;
         }
-        let oldest = self.ledger.oldest_unrescued()?;
+        let oldest = self.ledger.oldest_unrescued()?.sent;
         let expected = (oldest + self.rtt.smoothed()).max(self.last_progress);
         Some(expected + self.lateness(max_ack_delay))
+    }
+
+    /// When the oldest packet that was not rescued is late by what was known when it left, although
+    /// others are acknowledged.
+    pub(crate) fn late_at(&self, max_ack_delay: Duration) -> Option<Instant> {
+        if !matches!(self.health, Health::Active) || !self.rtt.is_known() {
+            return None;
+        }
+        let oldest = self.ledger.oldest_unrescued()?;
+        let late = oldest.sent + oldest.patience + max_ack_delay;
+        Some(late.max(self.found_late + LATENESS))
     }
 
     /// How many packets are overdue.
@@ -159,7 +173,7 @@ impl Path {
     }
 
     /// By how much feedback may be late before it is missed.
-    fn lateness(&self, max_ack_delay: Duration) -> Duration {
+    pub(super) fn lateness(&self, max_ack_delay: Duration) -> Duration {
         // The deviation forgets a jump within a few packets; another jump of the kind is to be
         // expected.
         let swing = self.rtt.swing().min(self.rtt.smoothed() / MOST_SWING);

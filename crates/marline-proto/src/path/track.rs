@@ -16,7 +16,9 @@ use super::ledger::{Ledger, SentPacket, Settled};
 use super::loss_meter::LossMeter;
 use super::mistakes::Mistakes;
 use super::one_way::OneWay;
+use super::pace::Pace;
 use super::pacer::Pacer;
+use super::punctual::Punctual;
 use super::received::Received;
 use super::relayed::Relayed;
 use super::repeats::Repeats;
@@ -83,6 +85,10 @@ pub(crate) struct Path {
     pub(crate) one_way: OneWay,
     pub(crate) arrival: ArrivalModel,
     pub(crate) loss: LossMeter,
+    pace: Pace,
+    punctual: Punctual,
+    /// When the oldest packets were last found to be late.
+    pub(super) found_late: Instant,
     /// The shortest time from a packet's departure to the first report of it, by whatever way back.
     soonest: Duration,
     measured_rate: f64,
@@ -162,6 +168,9 @@ impl Path {
             one_way: OneWay::default(),
             arrival: ArrivalModel::default(),
             loss: LossMeter::default(),
+            pace: Pace::default(),
+            punctual: Punctual::default(),
+            found_late: now,
             soonest: Duration::MAX,
             measured_rate: 0.0,
             rate: Rate::ZERO,
@@ -252,12 +261,27 @@ impl Path {
         }
     }
 
+    /// The oldest packets are late.
+    pub(crate) fn found_late(&mut self, now: Instant) {
+        self.found_late = now;
+    }
+
+    /// What it delivers now, if that is little beside what was sent.
+    pub(crate) fn slow(&self) -> Option<Rate> {
+        self.pace.slow()
+    }
+
     /// Live streams need this rate of the path, whose capacity is not known. The window grows while
     /// they use a part of it, and so is no estimate of the capacity.
     pub(crate) fn ask(&mut self, now: Instant, rate: Rate) {
         self.controller.on_demand(rate, self.rtt.smoothed());
         self.asked = Some(rate);
         self.repace(now);
+    }
+
+    /// Live streams share the path, or do not any more.
+    pub(crate) fn set_live(&mut self, live: bool) {
+        self.controller.on_live(live);
     }
 
     /// The live streams are over, or the path's capacity is known.
@@ -290,6 +314,7 @@ impl Path {
             min_rtt: self.rtt.min(),
             rate: self.rate(),
             loss: self.loss.fraction(),
+            late: self.punctual.late(),
             queueing: self.one_way.queueing(),
             spacing: self.one_way.spacing(),
             forecast: self.arrival.forecast(self.rate(), self.ledger.unheard()),
@@ -351,6 +376,9 @@ impl Path {
             self.last_eliciting_sent = now;
             self.probes = self.probes.saturating_sub(1);
             packet.beliefs = self.arrival.on_sent(now, packet.size, self.rate());
+            let behind_ours = self.rtt.min() + packet.beliefs.waits();
+            let trip = self.rtt.smoothed().max(behind_ours);
+            packet.patience = trip + self.lateness(Duration::ZERO);
             self.ledger.on_sent(packet);
             let in_flight = self.ledger.in_flight();
             self.controller.on_sent(now, size, in_flight, app_limited);
@@ -379,6 +407,7 @@ impl Path {
         for packet in acked.iter().filter(|p| p.eliciting) {
             if packet.spurious {
                 self.loss.revoke();
+                self.punctual.revoke();
                 let size = u64::from(packet.size);
                 self.controller.on_spurious_loss(now, size, packet.sent);
                 self.counters.spurious_losses += 1;
@@ -386,6 +415,7 @@ impl Path {
             }
             bytes += u64::from(packet.size);
             self.loss.record(false);
+            self.punctual.record(now, false);
             let size = u64::from(packet.size);
             self.soonest = self.soonest.min(now.since(packet.sent));
             self.sampler
@@ -394,6 +424,8 @@ impl Path {
         self.counters.acked_bytes += bytes;
         let newest = acked.iter().map(|p| p.sent).max();
         if let (Some(sent), true) = (newest, bytes > 0) {
+            let (delivered, trip) = (self.sampler.delivered(), self.rtt.smoothed());
+            self.pace.on_ack(now, sent, delivered, trip);
             let report = self.sampler.sample(self.soonest.min(self.rtt.min()));
             if let Some(sample) = report.and_then(|r| r.sample) {
                 let rate = sample.rate.as_bps() as f64;
@@ -432,8 +464,9 @@ impl Path {
             return;
         };
         let bytes = eliciting().map(|p| u64::from(p.size)).sum();
-        for _ in eliciting() {
+        for packet in eliciting() {
             self.loss.record(true);
+            self.punctual.record(now, packet.rescued);
             self.counters.lost_packets += 1;
         }
         // RFC 9002 §7.6: two lost packets so far apart, with all between them lost.

@@ -16,12 +16,22 @@ pub struct Common {
     /// Bytes that wait in all flows but the one that plans now
     /// ([`Plan::waiting`](super::Plan::waiting)).
     others: u64,
+    /// Redundancy is bounded by what the paths lose ([`Plan::redundancy`](super::Plan::redundancy)).
+    pub(super) bounded: bool,
     /// What flows share whose scheduler was chosen alike; as many as there are choices in a
     /// session.
     shared: Vec<(Choice, Box<dyn Any + Send>)>,
 }
 
 impl Common {
+    /// Of a session whose flows spend on redundancy what losses are worth, if that is `bounded`.
+    pub(crate) fn bounded(bounded: bool) -> Self {
+        Self {
+            bounded,
+            ..Self::default()
+        }
+    }
+
     /// Says how many bytes wait in all flows but the one that plans next.
     pub fn set_others(&mut self, bytes: u64) {
         self.others = bytes;

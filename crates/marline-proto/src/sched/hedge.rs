@@ -300,7 +300,15 @@ impl Hedge {
         }
         let symbol = paths.first().map_or(0, |path| path.symbol);
         let all = lanes.iter().map(|lane| lane.spares(f64::from(symbol)));
-        self.budget.fill(now, 1e6 * all.sum::<f64>(), &self.target);
+        let all = 1e6 * all.sum::<f64>();
+        let most = plan.redundancy();
+        self.budget.fill(now, all, most, &self.target);
+        // Who needs the paths that fail now and then takes them as they are: redundancy mends that.
+        let reliable = lanes.iter().filter(|lane| lane.again == 0.0);
+        let carried = reliable.map(|lane| lane.carries(f64::from(symbol)));
+        if carried.sum::<f64>() < 1e-6 * self.budget.need {
+            lanes.iter_mut().for_each(|lane| lane.again = 0.0);
+        }
         while let Some(len) = plan.next_len() {
             let mut first = (0, f64::INFINITY, false);
             let mut any_room = false;

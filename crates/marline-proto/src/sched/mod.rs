@@ -67,6 +67,7 @@ mod parse;
 mod per_path;
 mod pick;
 mod plan;
+mod redundancy;
 mod redundant;
 pub mod registry;
 mod relief;

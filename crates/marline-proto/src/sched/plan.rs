@@ -4,6 +4,7 @@ use core::fmt;
 
 use marline_base::{Instant, Rate};
 
+use super::redundancy;
 use super::{Blocked, Choice, Coding, Common, PathView, Unit};
 use crate::flow::Symbol;
 
@@ -188,6 +189,17 @@ impl<'a> Plan<'a> {
     pub fn copy(&mut self, index: usize, symbol: Symbol) {
         self.source.copy(index, symbol);
         self.charge(index, symbol.len);
+    }
+
+    /// Bytes of redundancy for a byte of data that are worth sending, by what the paths lose; without
+    /// a bound in sessions whose user set one of his own.
+    pub fn redundancy(&self) -> f64 {
+        let bounded = self.common.as_ref().is_some_and(|common| common.bounded);
+        if bounded {
+            redundancy::share(self.paths)
+        } else {
+            f64::INFINITY
+        }
     }
 
     /// How the flow's code stands; `None` if the flow is not coded.

@@ -75,7 +75,7 @@ impl Session {
             window: peer.code_window.min(self.config.code_window.into()) as u16,
             symbol: peer.code_symbol.min(CODE_SYMBOL) as u16,
         };
-        let budget = self.config.repair_budget;
+        let budget = self.config.most_repairs();
         if coded as u64 >= peer.code_flows || limits.window == 0 || budget <= 0.0 {
             return;
         }

@@ -36,6 +36,7 @@ mod opening;
 mod output;
 mod paths;
 mod planning;
+mod reinject;
 mod report;
 mod rescue;
 mod share;
@@ -260,13 +261,13 @@ impl Session {
             ageing: Ageing::default(),
             memory: Memory::new(&config),
             waiting: Waiting::default(),
-            common: Common::default(),
+            common: Common::bounded(config.repair_budget.is_none()),
             minds_others: false,
             wishes: BTreeSet::new(),
             starved: BTreeSet::new(),
             control: BTreeSet::new(),
             asides: BTreeSet::new(),
-            advance: Advance::new(config.repair_budget),
+            advance: Advance::new(config.most_repairs()),
             send_credit: peer.max_data,
             data_sent: 0,
             recv_credit: config.max_data(),

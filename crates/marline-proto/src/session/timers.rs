@@ -48,7 +48,7 @@ impl From<PathTimer> for WakeReason {
         match timer {
             PathTimer::Loss => Self::Loss,
             PathTimer::ProbeTimeout => Self::ProbeTimeout,
-            PathTimer::Overdue => Self::Overdue,
+            PathTimer::Overdue | PathTimer::Late => Self::Overdue,
             PathTimer::Death => Self::Death,
             PathTimer::Trial => Self::Trial,
             PathTimer::KeepAlive => Self::KeepAlive,
@@ -279,6 +279,10 @@ impl Session {
         let path = &mut self.paths[index];
         if path.overdue_at(ack_delay).is_some_and(|at| at <= now) {
             self.on_overdue(now, index);
+        }
+        let path = &mut self.paths[index];
+        if path.late_at(ack_delay).is_some_and(|at| at <= now) {
+            self.reinject(now, index);
         }
         let path = &mut self.paths[index];
         if path.probe_timeout_at(ack_delay).is_some_and(|at| at <= now) {

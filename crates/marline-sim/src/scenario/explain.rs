@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use marline_base::text::units::{show_rate, show_share, show_time};
 use marline_base::{Duration, Instant, Rate};
-use marline_proto::Config;
 
 use super::cells::Axis;
 use super::document::Document;
@@ -223,10 +222,9 @@ fn one_session(text: &mut Text, scenario: &Scenario, session: &SessionPlan) {
     let own = own.map_or(String::new(), |own| format!(", always scheduler {own}"));
     let congestion = session.config.congestion.name();
     let budget = session.config.repair_budget;
-    let budget = match budget == Config::default().repair_budget {
-        true => String::new(),
-        false => format!(", repair symbols up to {} of its bytes", show_share(budget)),
-    };
+    let budget = budget.map_or(String::new(), |budget| {
+        format!(", repair symbols up to {} of its bytes", show_share(budget))
+    });
     text.line(
         0,
         &format!(

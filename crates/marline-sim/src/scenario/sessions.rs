@@ -120,7 +120,7 @@ fn config(reader: &Reader<'_>, default: &Config) -> Config {
     }
     config.repair_budget = settings
         .share("repair-budget", 0.0..=MOST_REPAIRS)
-        .unwrap_or(config.repair_budget);
+        .or(config.repair_budget);
     config.max_flows = settings
         .whole("max-flows", 1..=1 << 20)
         .unwrap_or(config.max_flows);

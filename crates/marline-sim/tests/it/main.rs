@@ -2,6 +2,7 @@
 mod ablation;
 mod batch;
 mod coding;
+mod field;
 mod handover;
 mod hostile;
 #[allow(dead_code, reason = "a kit has more tools than any one job needs")]

@@ -11,6 +11,12 @@ use super::{Bbr, Event, Manner, Params, Phase};
 /// stretched acknowledgements.
 const WINDOW_GAIN: f64 = 2.0;
 
+/// While live streams share the path, the window in PROBE_BW holds this number of pipes,
+const LIVE_GAIN: f64 = 1.25;
+/// and what the path carries in this time, so that it does not run dry between two turns of a radio
+/// (a frame of LTE is 10 ms, 3GPP TS 36.211 §4).
+const LIVE_QUEUE: Duration = Duration::from_millis(10);
+
 /// §4.2.3.3 `BBRMinPipeCwnd`, in packets: enough to keep packets and their acknowledgements moving.
 const MIN_PIPE_PACKETS: u64 = 4;
 
@@ -197,16 +203,27 @@ impl Bbr {
         }
     }
 
+    /// §4.2.3.2: what the window grows to. Two pipes keep a pipe's worth of queue, behind which live
+    /// streams would wait, whatever their priority here.
+    pub(super) fn target_window(&self) -> u64 {
+        let usual = self.control.inflight(&self.model, self.window_gain());
+        if !self.live || self.phase != Phase::ProbeBw {
+            return usual;
+        }
+        let queue = self.model.bandwidth().map(|rate| rate.bytes_in(LIVE_QUEUE));
+        let short = self.control.inflight(&self.model, LIVE_GAIN);
+        usual.min(short.saturating_add(queue.unwrap_or(0)))
+    }
+
     /// §4.2 `BBRUpdateControlParameters`.
     pub(super) fn update_control(&mut self, event: &Event) {
         let pacing_gain = self.pacing_gain();
-        let window_gain = self.window_gain();
         let full = self.full_pipe.filled();
         self.control.set_first_rate(self.manner, event.ack.srtt);
         self.control.set_pacing_rate(&self.model, pacing_gain, full);
 
         // §4.2.3.6 BBRSetCwnd
-        let target = self.control.inflight(&self.model, window_gain);
+        let target = self.target_window();
         self.modulate_for_recovery(event);
         if !self.recovery.conserves() {
             let control = &mut self.control;

@@ -82,6 +82,8 @@ struct Bbr {
     lost: u64,
     /// Sending resumed after everything had been acknowledged, and no acknowledgement came since.
     idle_restart: bool,
+    /// Live streams share the path.
+    live: bool,
     rng: Rng,
     model: Model,
     control: Control,
@@ -108,6 +110,7 @@ impl Bbr {
             delivered: 0,
             lost: 0,
             idle_restart: false,
+            live: false,
             rng: Rng::new(params.seed).stream("bbr"),
             model: Model::new(now, manner),
             control: Control::new(params),
@@ -170,6 +173,10 @@ impl Controller for Bbr {
         if self.manner == Manner::HalfPipe && self.delivered < self.control.initial {
             self.control.ask(rate, srtt);
         }
+    }
+
+    fn on_live(&mut self, live: bool) {
+        self.live = live && self.manner == Manner::HalfPipe;
     }
 
     fn window(&self) -> u64 {

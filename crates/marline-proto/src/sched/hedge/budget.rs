@@ -27,16 +27,18 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// All paths carry so much (bytes/s). Until the target is known nothing is left over.
-    pub(super) fn fill(&mut self, now: Instant, all: f64, target: &Target) {
+    /// All paths carry so much (bytes/s), and redundancy is worth at most this share of the target.
+    /// Until the target is known nothing is left over.
+    pub(super) fn fill(&mut self, now: Instant, all: f64, most: f64, target: &Target) {
         (self.need, self.share, self.left) = (f64::INFINITY, 0.0, 0.0);
         if target.is_known() {
             let number = *self.number.get_or_insert_with(|| self.bucket.enter());
             let need = target.bytes_per_second();
             self.need = self.bucket.need(now, number, need);
             self.share = need / self.need.max(1.0);
-            self.left = (all - self.need).max(0.0);
-            let most = self.bucket.fill(now, self.left);
+            let surplus = (all - self.need).max(0.0);
+            self.left = surplus.min(most * self.need);
+            let most = self.bucket.fill(now, surplus, self.left);
             self.paid = self.paid.min(most);
         }
         self.bucket.tokens -= self.owed;
@@ -113,11 +115,11 @@ mod tests {
         let mut budget = Budget::default();
         for ms in 0..1_000 {
             let now = Instant::from_millis(1_000 + ms);
-            budget.fill(now, 300e3, &target(200e3));
+            budget.fill(now, 300e3, 1e9, &target(200e3));
             // Paid for, and dropped before it left.
             budget.pay(100.0);
         }
-        budget.fill(Instant::from_millis(2_000), 300e3, &target(200e3));
+        budget.fill(Instant::from_millis(2_000), 300e3, 1e9, &target(200e3));
         for _ in 0..1_000 {
             budget.on_left_again(100.0);
         }
@@ -127,36 +129,36 @@ mod tests {
     #[test]
     fn what_was_used_between_plans_is_paid_with_the_next() {
         let mut budget = Budget::default();
-        budget.fill(SECOND, 300e3, &target(200e3));
+        budget.fill(SECOND, 300e3, 1e9, &target(200e3));
         budget.close();
         assert!((0..10).all(|_| budget.insures(1_000.0)));
         assert!(!budget.insures(1_000.0), "a bucket");
         assert!(budget.has(10e3));
-        budget.fill(SECOND, 300e3, &target(200e3));
+        budget.fill(SECOND, 300e3, 1e9, &target(200e3));
         assert!(!budget.has(1.0));
     }
 
     #[test]
     fn what_was_owed_stays_owed_when_the_surplus_is_gone() {
         let mut budget = Budget::default();
-        budget.fill(SECOND, 300e3, &target(200e3));
+        budget.fill(SECOND, 300e3, 1e9, &target(200e3));
         budget.on_left_again(25e3);
-        budget.fill(SECOND, 300e3, &target(200e3));
+        budget.fill(SECOND, 300e3, 1e9, &target(200e3));
         budget.empty();
         assert!(budget.bucket.tokens < -14e3);
-        budget.fill(Instant::from_millis(1_100), 300e3, &target(200e3));
+        budget.fill(Instant::from_millis(1_100), 300e3, 1e9, &target(200e3));
         assert!(!budget.has(0.0));
         budget.empty();
-        budget.fill(Instant::from_millis(1_200), 300e3, &target(200e3));
+        budget.fill(Instant::from_millis(1_200), 300e3, 1e9, &target(200e3));
         assert!(budget.has(4e3));
     }
 
     #[test]
     fn who_knows_no_target_takes_nothing_from_others() {
         let [mut known, mut new] = [Budget::default(), Budget::default()];
-        known.fill(SECOND, 300e3, &target(200e3));
+        known.fill(SECOND, 300e3, 1e9, &target(200e3));
         new.bucket = known.bucket.clone();
-        new.fill(SECOND, 300e3, &Target::new(0.0));
+        new.fill(SECOND, 300e3, 1e9, &Target::new(0.0));
         assert_eq!((new.part(), new.need), (0.0, f64::INFINITY));
         assert!(new.has(10e3), "the bucket is as it was");
         new.close();

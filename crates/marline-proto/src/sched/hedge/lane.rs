@@ -11,6 +11,8 @@ pub(super) const NOISE: f64 = 3.0;
 /// for the latest: with the mean, a path whose delay varies is filled until every second packet
 /// comes after those of the steadier path; with the percentile it is hardly used.
 const CAUTION: f64 = 0.5;
+/// A path that fails to deliver a larger share of its packets is judged by these.
+const OFTEN: f64 = 0.01;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
 const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
@@ -34,6 +36,8 @@ pub(super) struct Lane {
     pub(super) behind: f64,
     /// 95th percentile of how much later than expected it arrives.
     pub(super) late: f64,
+    /// How much later than that it is counted on to be of use, because it may be lost.
+    pub(super) again: f64,
     /// Where its delay wanders: when an empty packet arrives at the 95th percentile of a longer time, whatever is
     /// expected of it.
     ceiling: f64,
@@ -57,7 +61,8 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Of the bytes in flight on the path `own` are this flow's. Without a `bound` it is filled as far as its window goes.
+    /// Of the bytes in flight on the path `own` are this flow's. Without a `bound` it is filled as far as its window
+    /// goes.
     pub(super) fn new(
         now: Instant,
         path: &PathView,
@@ -88,6 +93,7 @@ impl Lane {
             empty: told.offset_us + standing + silent,
             behind: told.behind_us,
             late,
+            again: again(path),
             ceiling: told.ceiling_us + standing,
             swing: told.swing_us,
             standing,
@@ -120,7 +126,7 @@ impl Lane {
 
     /// When a packet is of use that is queued behind so many bytes, its own included.
     pub(super) fn of_use(&self, queued: f64) -> f64 {
-        self.expected(queued) + usual(self.behind, self.late)
+        self.expected(queued) + usual(self.behind, self.late) + self.again
     }
 
     /// May a packet be queued so that so many bytes are?
@@ -183,6 +189,16 @@ impl Lane {
 /// How much later than expected a packet is counted on to be of use, of these two of a [`Lane`].
 fn usual(behind: f64, late: f64) -> f64 {
     behind + CAUTION * (late - behind).max(0.0)
+}
+
+/// What a path fails to deliver comes again after a round trip: where that is one packet in a
+/// hundred, the order waits for it as for the latest of those that arrive.
+fn again(path: &PathView) -> f64 {
+    if path.late > OFTEN {
+        CAUTION * micros(path.srtt)
+    } else {
+        0.0
+    }
 }
 
 /// How long (µs) the path holds a packet without a queue of ours, when it is as late as it comes: at the least.

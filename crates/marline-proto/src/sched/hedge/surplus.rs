@@ -43,12 +43,15 @@ impl Surplus {
         self.sum.max(need)
     }
 
-    /// Time has passed in which so much was left over (bytes/s). What the bucket holds at the most.
-    pub(super) fn fill(&mut self, now: Instant, surplus: f64) -> f64 {
+    /// Time has passed in which so much was left over (bytes/s), and so much of it might be used.
+    /// What the bucket holds at the most.
+    pub(super) fn fill(&mut self, now: Instant, surplus: f64, used: f64) -> f64 {
+        let most = surplus * BUCKET;
+        let is_first = self.filled == Instant::ZERO;
         let passed = now.since(self.filled).as_secs_f64().min(BUCKET);
         self.filled = now;
-        let most = surplus * BUCKET;
-        self.tokens = (self.tokens + surplus * passed).clamp(-most, most);
+        let more = if is_first { most } else { used * passed };
+        self.tokens = (self.tokens + more).clamp(-most, most);
         most
     }
 }
@@ -84,12 +87,12 @@ mod tests {
     #[test]
     fn the_bucket_holds_what_a_tenth_of_a_second_leaves() {
         let mut surplus = Surplus::default();
-        surplus.fill(AT(1_000), 10_000.0);
+        surplus.fill(AT(1_000), 10_000.0, 5_000.0);
         assert_eq!(surplus.tokens, 1_000.0, "full at first");
         surplus.tokens -= 1_500.0;
-        surplus.fill(AT(1_020), 10_000.0);
-        assert_eq!(surplus.tokens, -300.0);
-        surplus.fill(AT(1_030), 0.0);
+        surplus.fill(AT(1_020), 10_000.0, 5_000.0);
+        assert_eq!(surplus.tokens, -400.0, "only a part may be used");
+        surplus.fill(AT(1_030), 0.0, 0.0);
         assert_eq!(surplus.tokens, 0.0, "nothing is left, and nothing is owed");
     }
 }

@@ -365,13 +365,13 @@ fn no_repair_symbol_comes_later_than_what_is_lost_twice() {
     let now = Instant::from_millis(200);
     let repaired = |trips: f64| {
         let mut views = paths(0.0);
-        views[0].loss = 0.01;
+        (views[0].loss, views[0].in_flight) = (0.05, 1_200);
         let trip = micros(views[0].srtt);
         let quick = views[0].forecast.unwrap().offset_us;
         views[0].forecast.as_mut().unwrap().free = now + Duration::from_millis(6);
         views[1].forecast.as_mut().unwrap().offset_us = quick + trips * trip;
-        let mut hedge = hedge("hedge:target=1");
-        hedge.budget.bucket.fill(now, 120_000.0);
+        let mut hedge = hedge("hedge:target=4");
+        hedge.budget.bucket.fill(now, 120_000.0, 0.0);
         let mut backlog = Backlog::of(1).coded(100);
         hedge.plan(&mut Plan::new(now, &mut views, &mut backlog));
         backlog.repaired_on().to_vec()
@@ -415,4 +415,20 @@ fn a_usual_round_is_room_for_the_stream_and_not_for_redundancy() {
     let starving = lane(None, false);
     assert!(starving.has_room(300_000.0) && !starving.has_room(300_001.0));
     assert!(!starving.takes(3.0, 33_700.0, 33_700.0));
+}
+
+/// What a path keeps waiting comes again after a round trip, half of which counts.
+#[test]
+fn a_path_that_is_often_late_is_judged_by_what_comes_again() {
+    // The second path is longer by 10 ms.
+    let first = |target: u32, late: f64, trip: u64| {
+        let mut views = paths(0.0);
+        (views[0].late, views[0].srtt) = (late, Duration::from_millis(trip));
+        let mut hedge = hedge(&format!("hedge:copies=off:target={target}"));
+        plan(&mut hedge, Instant::from_millis(200), &mut views, 1).sent_on()[0]
+    };
+    assert_eq!([0.01, 0.011].map(|late| first(4, late, 40)), [0, 1]);
+    assert_eq!([19, 21].map(|trip| first(4, 0.02, trip)), [0, 1]);
+    // The other one does not carry all.
+    assert_eq!(first(5, 0.02, 40), 0);
 }

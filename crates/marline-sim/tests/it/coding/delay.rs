@@ -57,7 +57,7 @@ fn repair_symbols_are_counted_as_used_wasted_or_lost() {
 fn a_budget_caps_what_a_scheduler_asks_for() {
     for (budget, most) in [(0.1, 0.11), (0.0, 0.0)] {
         let config = Config {
-            repair_budget: budget,
+            repair_budget: Some(budget),
             ..Config::default()
         };
         let mut lab = lab_over(8, &config, &LOSSY, CLEAN);
@@ -82,7 +82,7 @@ fn a_budget_caps_what_a_scheduler_asks_for() {
 #[test]
 fn many_short_flows_have_one_budget() {
     let config = Config {
-        repair_budget: 0.1,
+        repair_budget: Some(0.1),
         ..Config::default()
     };
     let mut lab = lab_over(11, &config, &LOSSY, CLEAN);
@@ -136,7 +136,7 @@ fn idle_coding_covers_what_no_later_symbol_would() {
     // Messages that come alone: nothing follows that could reveal a loss but a timer.
     let measure = |scheduler, seed| {
         let config = Config {
-            repair_budget: 4.0,
+            repair_budget: Some(4.0),
             ..Config::default()
         };
         let mut lab = lab_over(seed, &config, &LOSSY, CLEAN);

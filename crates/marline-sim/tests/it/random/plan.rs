@@ -76,7 +76,7 @@ pub(super) fn config(rng: &mut Rng) -> Config {
         congestion: congestion(rng),
         code_window: pick(rng, &[0, 1, 7, 64, 256, 1_024]),
         code_flows: pick(rng, &[0, 1, 32]),
-        repair_budget: pick(rng, &[0.0, 0.1, 0.5, 4.0]),
+        repair_budget: pick(rng, &[None, Some(0.0), Some(0.1), Some(0.5), Some(4.0)]),
         stream_scheduler: scheduler(rng),
         packets_scheduler: scheduler(rng),
         ..Config::default()

@@ -239,7 +239,7 @@ deadline = "50ms"
     );
     assert_eq!(
         (one.config.repair_budget, two.config.repair_budget),
-        (0.125, 2.0)
+        (Some(0.125), Some(2.0))
     );
     assert_eq!(two.scheduler.as_deref(), Some("redundant"));
     assert!(one.paths.len() == 2 && two.paths.len() == 1 && two.paths[0].standby);

@@ -327,6 +327,7 @@ pub(super) fn live_over(mbps: u64, links: &str) -> String {
         title = "Live"
         duration = "20s"
         schedulers = ["hedge"]
+        settings.repair-budget = "50%"
         [links.a]
         {links}
         [[workloads]]

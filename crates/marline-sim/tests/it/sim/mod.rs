@@ -91,10 +91,15 @@ fn constant(name: &str, mbps: u64, size: u32) -> WorkloadPlan {
     workload(name, Load::Constant { rate, size })
 }
 
+/// Redundancy may take what schedulers are tested for: by itself a session spends what losses are
+/// worth (`field.rs`).
 fn session(name: &str, paths: usize, workloads: Vec<WorkloadPlan>) -> SessionPlan {
     SessionPlan {
         name: name.to_owned(),
-        config: Config::default(),
+        config: Config {
+            repair_budget: Some(0.5),
+            ..Config::default()
+        },
         paths: (0..paths).map(path).collect(),
         workloads,
         scheduler: None,

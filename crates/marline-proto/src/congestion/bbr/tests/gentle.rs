@@ -15,6 +15,25 @@ fn the_gentle_drain_lasts_until_the_queue_is_gone() {
 }
 
 #[test]
+fn beside_live_streams_the_window_leaves_a_shorter_queue() {
+    // 20 Mb/s and 40 ms hold 100 kB.
+    let target = |manner, live| {
+        let mut bbr = probing_in(manner, 1.0);
+        bbr.on_live(live);
+        bbr.target_window()
+    };
+    let usual = target(Manner::HalfPipe, false);
+    // A quarter of a pipe instead of another one, and what 10 ms bring.
+    let shorter = 100_000 - (25_000 + 25_000);
+    assert_eq!(target(Manner::HalfPipe, true), usual - shorter);
+    assert_eq!(
+        target(Manner::FourPackets, true),
+        usual,
+        "as its draft says"
+    );
+}
+
+#[test]
 fn a_filled_link_keeps_no_queue_and_needs_no_probe_in_the_gentle_manner() {
     for (name, gentle) in [(GENTLE, true), (NAME, false)] {
         let bench = run(name, Link::STANDARD, 30_000);

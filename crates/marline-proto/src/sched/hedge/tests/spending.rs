@@ -174,7 +174,7 @@ fn copies_against_losses_leave_some_of_the_surplus() {
         let mut views = paths(late_us);
         views[0].loss = loss;
         // A tenth of a second's; nothing is filled at the same moment.
-        hedge.budget.bucket.fill(now, 12_000.0 * packets);
+        hedge.budget.bucket.fill(now, 12_000.0 * packets, 0.0);
         plan(&mut hedge, now, &mut views, 1).copied_to().len()
     };
     assert_eq!([4.9, 5.0].map(|packets| copies(0.01, 0.0, packets)), [0, 1]);
@@ -185,10 +185,10 @@ fn copies_against_losses_leave_some_of_the_surplus() {
 fn repair_symbols_leave_as_much_of_the_surplus() {
     let now = Instant::from_millis(200);
     let repairs = |packets: f64| {
-        let mut hedge = hedge("hedge:target=1");
+        let mut hedge = hedge("hedge:target=4");
         let mut views = paths(0.0);
-        views[0].loss = 0.01;
-        hedge.budget.bucket.fill(now, 12_000.0 * packets);
+        (views[0].loss, views[0].in_flight) = (0.05, 1_200);
+        hedge.budget.bucket.fill(now, 12_000.0 * packets, 0.0);
         let mut backlog = Backlog::of(1).coded(100);
         hedge.plan(&mut Plan::new(now, &mut views, &mut backlog));
         backlog.repaired_on().len()
@@ -261,12 +261,12 @@ fn several_flows_spend_one_surplus() {
 /// A repair symbol mends what is lost or late; where there are losses, no copy takes its place.
 #[test]
 fn repair_symbols_have_the_whole_surplus_where_packets_are_lost() {
-    for (loss, copied) in [(0.0, true), (0.02, false)] {
+    for (loss, copied) in [(0.0, true), (0.05, false)] {
         let mut views = paths(1e5);
-        views[0].loss = loss;
+        (views[0].loss, views[0].in_flight) = (loss, 1_200);
         let mut backlog = Backlog::of(8).coded(100);
         let now = Instant::from_millis(1_000);
-        hedge("hedge:target=2").plan(&mut Plan::new(now, &mut views, &mut backlog));
+        hedge("hedge:target=4").plan(&mut Plan::new(now, &mut views, &mut backlog));
         let [copies, repairs] = [backlog.copied_to(), backlog.repaired_on()].map(<[_]>::is_empty);
         assert_eq!((copies, repairs), (!copied, copied), "{loss}");
     }

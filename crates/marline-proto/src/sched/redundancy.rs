@@ -1,0 +1,39 @@
+//! How much redundancy a stream is worth.
+//!
+//! Whatever is left over could go into copies and repair symbols, and on links that lose one packet
+//! in three hundred half as many bytes again bring little; on a metered link they cost money, and
+//! beside a download they take its place. What is lost decides.
+
+use super::PathView;
+
+/// A path's probes and the first losses of a path that has lost nothing yet.
+const LEAST: f64 = 0.03;
+/// Repair symbols for each lost packet: losses come in bursts, and some repair symbols are lost.
+const PER_LOSS: f64 = 3.0;
+
+/// Bytes of redundancy for a byte of data over `paths`: by the share that those lose that carry
+/// something. A path that is not used earns none.
+pub(super) fn share(paths: &[PathView]) -> f64 {
+    let carried: f64 = paths.iter().map(|path| path.in_flight as f64).sum();
+    let lost = paths.iter().map(|path| path.in_flight as f64 * path.loss);
+    LEAST + PER_LOSS * lost.sum::<f64>() / carried.max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::tests::path;
+
+    #[test]
+    fn a_path_that_carries_nothing_earns_none() {
+        let mut paths = [path(0), path(1)];
+        assert_eq!(share(&paths), LEAST);
+        paths[1].loss = 0.5;
+        paths[0].in_flight = 12_000;
+        assert_eq!(share(&paths), LEAST);
+        paths[0].loss = 0.01;
+        assert_eq!(share(&paths), LEAST + 0.03);
+        paths[1].in_flight = 12_000;
+        assert_eq!(share(&paths), LEAST + PER_LOSS * 0.255);
+    }
+}

@@ -1,0 +1,66 @@
+//! Links that misbehave (`experiments/field`), against the steady link alone: what a live stream could
+//! have.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use marline_sim::field::{Options, Row, prepare};
+
+/// One run of each contender.
+fn rows(places: &[&str]) -> Vec<Row> {
+    let axis = |axis: &str, value: &str| (axis.to_owned(), value.to_owned());
+    let mut only = vec![axis("set", "misbehaving"), axis("load", "as-written")];
+    only.extend(places.iter().map(|place| axis("place", place)));
+    let options = Options {
+        seed: 1,
+        quick: false,
+        seeds: Some(1),
+        ideal: false,
+        traces: Path::new("/no/such/traces"),
+        only: &only,
+    };
+    let prepared = prepare(options).expect("scenarios of our own");
+    let report = prepared.run(2, &AtomicBool::new(false), |_| {});
+    report.expect("not stopped").rows
+}
+
+fn auto(rows: &[Row], place: &str, measure: &str) -> (f64, f64) {
+    let is_it = |row: &&Row| row.place == place && row.measure == measure;
+    let row = rows.iter().find(is_it).expect("measured");
+    (row.auto, row.best)
+}
+
+/// Without reinjection a rate that drops costs six times as much; without the memory of failures,
+/// flapping costs twice and bursts of losses four times as much.
+#[test]
+fn a_live_stream_does_nearly_as_well_as_over_the_steady_link_alone() {
+    // A burst of losses is not as silent as the dark: several pass until they count as a failure.
+    let places = [
+        ("dark", 1.5),
+        ("flapping", 1.5),
+        ("rate-drop", 1.5),
+        ("loss-bursts", 3.0),
+        ("large-and-small", 1.5),
+    ];
+    let rows = rows(&places.map(|(place, _)| place));
+    for (place, times) in places {
+        let (p99, best) = auto(&rows, place, "live p99");
+        assert!(
+            p99 <= times * best,
+            "{place}: {p99} ms, {best} over the better link"
+        );
+        let (lost, _) = auto(&rows, place, "given up");
+        assert!(lost <= 0.1, "{place}: {lost} % given up");
+    }
+}
+
+/// What loses nothing earns no redundancy but a little, and what is not used earns none.
+#[test]
+fn redundancy_costs_little() {
+    let places = ["dark", "rate-drop", "large-and-small"];
+    let rows = rows(&places);
+    for place in places {
+        let (wire, _) = auto(&rows, place, "bytes on wire");
+        assert!(wire <= 1.12, "{place}: {wire} bytes on the wire for a byte");
+    }
+}
