@@ -21,7 +21,7 @@ const HEADROOM: f64 = 1.5;
 impl Session {
     /// Tells paths whether live streams are written beside what fills every window: that decides
     /// how long a queue may be.
-    pub(super) fn tell_live(&mut self) {
+    pub(super) fn set_live(&mut self) {
         let beside = self.share.iter().any(|id| !self.watches.contains_key(&id));
         let live = beside && !self.looks.is_empty();
         for path in &mut self.paths {
@@ -31,7 +31,7 @@ impl Session {
 
     /// Tells paths of unknown capacity what is needed of them.
     pub(super) fn tell_demand(&mut self, now: Instant) {
-        self.tell_live();
+        self.set_live();
         if self.paths.iter().all(|p| !is_unknown(p) && !p.is_asked()) {
             return;
         }

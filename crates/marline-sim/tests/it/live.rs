@@ -171,6 +171,36 @@ fn a_path_that_is_not_needed_begins_as_if_nobody_asked() {
     assert!(far.cwnd > 35_000, "{far:?}");
 }
 
+/// A download beside a live stream keeps a shorter queue in the bottleneck; alone, or beside a
+/// stream that was reset, it fills the path as ever.
+#[test]
+fn a_download_keeps_a_shorter_queue_beside_a_live_stream() {
+    let mut lab = Lab::new(1, &Config::default());
+    let path = lab.path("rate=30mbit,delay=40ms,queue=400ms");
+    let download = Outbox::trickle(lab.now(), 200_000_000, 200_000_000, ms(1));
+    let options = FlowOptions::new(FlowKind::Stream);
+    lab.open(End::Client, &options, download);
+    // A mean over whole cycles of probes.
+    let window = |lab: &mut Lab| {
+        lab.run_for(secs(2));
+        let windows = (0..200).map(|_| {
+            lab.run_for(ms(10));
+            lab.world.session(End::Client).path(path).unwrap().cwnd
+        });
+        windows.sum::<u64>() / 200
+    };
+    let alone = window(&mut lab);
+    // 80 ms of 30 Mb/s are 300 kB: two of these and three quanta.
+    assert!((600_000..700_000).contains(&alone), "{alone}");
+    let flow = ten_megabits(&mut lab, "hedge");
+    let beside = window(&mut lab);
+    // A quarter more than one, and 10 ms.
+    assert!((400_000..480_000).contains(&beside), "{beside}");
+    lab.reset(End::Client, flow, 0);
+    let after = window(&mut lab);
+    assert!(after > 600_000, "{after}");
+}
+
 /// Seven MPEG-TS packets are 1316 bytes, 1328 in RTP and 1332 in SRT: each goes in one datagram,
 /// for a second one would cost a header and half as many bytes again of small packets' delay.
 #[test]

@@ -5,8 +5,10 @@ use marline_base::Instant;
 use super::probe_rtt::Manner;
 use super::{Bbr, Event, Phase};
 
-/// §4.3.4.1: probe for more, drain the queue that this made, then cruise.
-const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// §4.3.4.1: how far a probe goes beyond the bandwidth.
+pub(super) const PROBE_GAIN: f64 = 1.25;
+/// Probe for more, drain the queue that this made, then cruise.
+const GAINS: [f64; 8] = [PROBE_GAIN, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 /// Longest draining phase of the gentle manner, in round-trip times.
 const LONGEST_DRAIN: u32 = 6;
