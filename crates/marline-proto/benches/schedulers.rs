@@ -116,7 +116,7 @@ fn path(id: u64, ms: u64, mbps: u64, loss: f64) -> PathView {
         min_rtt: rtt,
         rate: Rate::from_mbps(mbps),
         loss,
-        late: 0.0,
+        failed: 0.0,
         queueing: Duration::ZERO,
         spacing: None,
         forecast: Some(ArrivalForecast {

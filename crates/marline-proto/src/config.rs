@@ -13,8 +13,8 @@ pub(crate) const CODE_SYMBOL: u64 = 1_500;
 /// packets, twice the first window of a path (RFC 6928), so that a flow's first round trip is held
 /// up by no credit, and [`Config::max_flows`] of them are no more than the window itself.
 pub(crate) const FLOW_RESERVE: u64 = 32 << 10;
-/// What repair symbols may take of a flow's bytes where nobody says: with every second packet lost
-/// there is nothing to mend.
+/// What repair symbols may take of a flow's bytes where nobody says. By what losses are worth
+/// (`sched/redundancy.rs`) a flow that loses one packet in six gets there.
 const MOST_REPAIRS: f64 = 0.5;
 /// Largest [`Config::repair_budget`].
 pub(crate) const MAX_REPAIR_BUDGET: f64 = 16.0;
@@ -82,9 +82,11 @@ pub struct Config {
     /// Redundancy that flows may spend on repair symbols: their bytes over the bytes of source
     /// symbols, 0 to 16. What a scheduler asks for beyond it is not sent. Within a session it can be
     /// exceeded by 3000 bytes in all, so that the end of a short message can be repaired too; a flow
-    /// may save up the allowance of 256 KiB, and leaves the rest to others when it ends. `None`, the
-    /// default, is what the losses are worth: 3 % and three times the share of packets that the
-    /// paths lose which carry something (copies of messages included), at most half.
+    /// may save up the allowance of 256 KiB, and leaves the rest to others when it ends.
+    ///
+    /// `None`, the default, is 0.5; schedulers that fill what the paths leave over (`hedge`) then
+    /// send, copies included, no more than losses are worth: 3 % and three times the share of
+    /// packets lost on paths that carry something.
     pub repair_budget: Option<f64>,
     /// So far may the numbers of units that are not settled lie apart in a flow of blocks or objects
     /// that the peer sends; 0 takes no such flows. Default 32 768. Memory: some 100 bytes for each,

@@ -116,7 +116,7 @@ pub struct RawClient {
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
     /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to
-    /// 400% [default: 3% and three times the share of packets lost].
+    /// 400% [default: 50%; of live entries 3% and three times what the paths lose].
     #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
     pub repair_budget: Option<Written>,
     /// Serve Prometheus metrics at this address.
@@ -221,7 +221,7 @@ pub struct RawServer {
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
     /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to
-    /// 400% [default: 3% and three times the share of packets lost].
+    /// 400% [default: 50%; of live entries 3% and three times what the paths lose].
     #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
     pub repair_budget: Option<Written>,
     /// Serve Prometheus metrics at this address.

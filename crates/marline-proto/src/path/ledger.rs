@@ -518,9 +518,13 @@ impl Ledger {
         self.rescue_if(from, limit, |p| !p.rescued, wanted)
     }
 
-    /// The same of packets that left at `since` or later.
-    pub(crate) fn rescue_since(&mut self, since: Instant, limit: usize) -> Vec<Rescued> {
-        self.rescue_if(0, limit, |p| p.sent >= since && !p.rescued, |_| true)
+    /// The same of packets that are `wanted`, asked of every open one, oldest first.
+    pub(crate) fn rescue_where(
+        &mut self,
+        limit: usize,
+        wanted: impl FnMut(&SentPacket) -> bool,
+    ) -> Vec<Rescued> {
+        self.rescue_if(0, limit, |_| true, wanted)
     }
 
     /// The same of all open packets, those included that were rescued before.
@@ -534,7 +538,7 @@ impl Ledger {
         from: u64,
         limit: usize,
         counts: impl Fn(&SentPacket) -> bool,
-        wanted: impl Fn(&SentPacket) -> bool,
+        mut wanted: impl FnMut(&SentPacket) -> bool,
     ) -> Vec<Rescued> {
         let skip = self.place(from);
         let mut found = Vec::new();

@@ -11,7 +11,7 @@
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
 //! | `due.rs` | what has arrived on other paths by then |
 //! | `mistakes.rs` | suspicions that proved wrong |
-//! | `punctual.rs` | how often the path failed |
+//! | `failures.rs` | how often the path failed |
 //! | `delivery.rs`, `pace.rs` | delivery rate: the most, and now |
 //! | `loss_meter.rs` | the share of packets that are lost |
 //! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
@@ -22,6 +22,7 @@ mod control;
 pub(crate) mod counters;
 pub mod delivery;
 mod due;
+mod failures;
 pub mod forecast;
 pub(crate) mod least;
 mod ledger;
@@ -30,7 +31,6 @@ mod mistakes;
 mod one_way;
 mod pace;
 pub mod pacer;
-mod punctual;
 mod received;
 mod relayed;
 mod repeats;

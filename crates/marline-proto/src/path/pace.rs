@@ -1,18 +1,19 @@
 //! Does a path deliver more slowly than it was filled, and how slowly?
 //!
 //! A path's rate is the most that it delivered in some round trips, and where the rate drops, these
-//! grow as long as the queue that nobody expected. The last acknowledgements say at once what little
-//! comes: packets come back much farther apart than they left.
+//! grow as long as the queue that nobody expected. The last acknowledgements say it at once:
+//! packets come back much farther apart than they left.
 
 use alloc::collections::VecDeque;
 
 use marline_base::{Duration, Instant, Rate};
 
-/// Acknowledgements that are remembered,
+/// Acknowledgements that are remembered: four stretches between them, half a round trip at least.
+/// A moment without any, as jitter makes, fills one or two.
 const MARKS: usize = 5;
-/// at least so far apart: many may be read at once, and jitter brings some together.
-const APART: Duration = Duration::from_millis(1);
+/// They are a round trip divided by this apart, and at least this time: many may be read at once.
 const PART: u32 = 8;
+const APART: Duration = Duration::from_millis(1);
 /// A path is slow if packets come back farther apart than they left by this factor. Radio links do
 /// with two for moments all the time, and copies that come after such a moment only fill the other
 /// path (`marline repro field wifi-cell --cell load=live`).
@@ -34,7 +35,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// With this acknowledgement `delivered` bytes are there in all, the newest of which left at
+    /// With this acknowledgement `delivered` bytes are there in all; their newest packet left at
     /// `sent`. Round trips take `trip`.
     pub(super) fn on_ack(&mut self, at: Instant, sent: Instant, delivered: u64, trip: Duration) {
         let apart = APART.max(trip / PART);
@@ -53,7 +54,7 @@ impl Pace {
     }
 
     /// What the path delivers now, if it has been slow in each of the last stretches. Only what
-    /// comes says so: a path of which nothing is heard may be dark, or have become longer.
+    /// comes says so: a silent path may be dark, or have become longer.
     pub(super) fn slow(&self) -> Option<Rate> {
         let (first, last) = (self.marks.front()?, self.marks.back()?);
         let mut stretches = self.marks.iter().zip(self.marks.iter().skip(1));

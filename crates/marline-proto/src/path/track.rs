@@ -12,13 +12,13 @@ use marline_base::{Duration, Instant, Rate};
 use super::arrival::ArrivalModel;
 use super::counters::PathCounters;
 use super::delivery::DeliverySampler;
+use super::failures::Failures;
 use super::ledger::{Ledger, SentPacket, Settled};
 use super::loss_meter::LossMeter;
 use super::mistakes::Mistakes;
 use super::one_way::OneWay;
 use super::pace::Pace;
 use super::pacer::Pacer;
-use super::punctual::Punctual;
 use super::received::Received;
 use super::relayed::Relayed;
 use super::repeats::Repeats;
@@ -86,7 +86,7 @@ pub(crate) struct Path {
     pub(crate) arrival: ArrivalModel,
     pub(crate) loss: LossMeter,
     pace: Pace,
-    punctual: Punctual,
+    failures: Failures,
     /// When the oldest packets were last found to be late.
     pub(super) found_late: Instant,
     /// The shortest time from a packet's departure to the first report of it, by whatever way back.
@@ -169,7 +169,7 @@ impl Path {
             arrival: ArrivalModel::default(),
             loss: LossMeter::default(),
             pace: Pace::default(),
-            punctual: Punctual::default(),
+            failures: Failures::default(),
             found_late: now,
             soonest: Duration::MAX,
             measured_rate: 0.0,
@@ -314,7 +314,7 @@ impl Path {
             min_rtt: self.rtt.min(),
             rate: self.rate(),
             loss: self.loss.fraction(),
-            late: self.punctual.late(),
+            failed: self.failures.share(),
             queueing: self.one_way.queueing(),
             spacing: self.one_way.spacing(),
             forecast: self.arrival.forecast(self.rate(), self.ledger.unheard()),
@@ -407,7 +407,9 @@ impl Path {
         for packet in acked.iter().filter(|p| p.eliciting) {
             if packet.spurious {
                 self.loss.revoke();
-                self.punctual.revoke();
+                if packet.rescued {
+                    self.failures.revoke();
+                }
                 let size = u64::from(packet.size);
                 self.controller.on_spurious_loss(now, size, packet.sent);
                 self.counters.spurious_losses += 1;
@@ -415,7 +417,7 @@ impl Path {
             }
             bytes += u64::from(packet.size);
             self.loss.record(false);
-            self.punctual.record(now, false);
+            self.failures.record(now, false);
             let size = u64::from(packet.size);
             self.soonest = self.soonest.min(now.since(packet.sent));
             self.sampler
@@ -466,7 +468,7 @@ impl Path {
         let bytes = eliciting().map(|p| u64::from(p.size)).sum();
         for packet in eliciting() {
             self.loss.record(true);
-            self.punctual.record(now, packet.rescued);
+            self.failures.record(now, packet.rescued);
             self.counters.lost_packets += 1;
         }
         // RFC 9002 §7.6: two lost packets so far apart, with all between them lost.

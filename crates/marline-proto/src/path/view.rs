@@ -32,9 +32,9 @@ pub struct PathView {
     pub rate: Rate,
     /// Fraction of packets lost lately, 0..=1.
     pub loss: f64,
-    /// Share of the packets of the last 10 to 20 s that were lost while the path was silent and were
-    /// sent again on another, 0..=1.
-    pub late: f64,
+    /// Share of the packets of the last 10 to 20 s that were lost while the path was silent, and
+    /// were sent again on another, 0..=1.
+    pub failed: f64,
     /// Smoothed forward delay beyond its minimum, from arrival times at the peer.
     pub queueing: Duration,
     /// Smoothed time between arrivals of consecutive packets at the peer.

@@ -16,7 +16,8 @@ pub struct Common {
     /// Bytes that wait in all flows but the one that plans now
     /// ([`Plan::waiting`](super::Plan::waiting)).
     others: u64,
-    /// Redundancy is bounded by what the paths lose ([`Plan::redundancy`](super::Plan::redundancy)).
+    /// Redundancy is bounded by what the paths lose
+    /// ([`Plan::redundancy`](super::Plan::redundancy)).
     pub(super) bounded: bool,
     /// What flows share whose scheduler was chosen alike; as many as there are choices in a
     /// session.

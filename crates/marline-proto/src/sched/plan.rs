@@ -191,8 +191,9 @@ impl<'a> Plan<'a> {
         self.charge(index, symbol.len);
     }
 
-    /// Bytes of redundancy for a byte of data that are worth sending, by what the paths lose; without
-    /// a bound in sessions whose user set one of his own.
+    /// Bytes of redundancy for a byte of data that are worth sending, by what the paths lose, for
+    /// schedulers that fill what is left over. `f64::INFINITY` where the user set a
+    /// [budget](crate::Config::repair_budget), which holds anyway, and outside of a session.
     pub fn redundancy(&self) -> f64 {
         let bounded = self.common.as_ref().is_some_and(|common| common.bounded);
         if bounded {

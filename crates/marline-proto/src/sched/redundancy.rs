@@ -6,9 +6,11 @@
 
 use super::PathView;
 
-/// A path's probes and the first losses of a path that has lost nothing yet.
+/// Where nothing is lost: with the 7 % that heads take of a live stream's packets, 1.10 bytes are
+/// on the wire for a byte (`marline repro field --cell load=live`, bytes on wire).
 const LEAST: f64 = 0.03;
-/// Repair symbols for each lost packet: losses come in bursts, and some repair symbols are lost.
+/// Repair symbols for each lost packet: one that mends it, and two because losses come in bursts
+/// and take repair symbols, too. With what is sent again that is 1.12 bytes and three times the loss.
 const PER_LOSS: f64 = 3.0;
 
 /// Bytes of redundancy for a byte of data over `paths`: by the share that those lose that carry

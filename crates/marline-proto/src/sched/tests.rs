@@ -24,7 +24,7 @@ pub(crate) fn path(id: u64) -> PathView {
         min_rtt: Duration::from_millis(20 + id),
         rate: Rate::from_mbps(10),
         loss: 0.0,
-        late: 0.0,
+        failed: 0.0,
         queueing: Duration::ZERO,
         spacing: None,
         forecast: None,

@@ -50,7 +50,7 @@ impl Session {
         if self.watches.is_empty() {
             self.paths.iter_mut().for_each(Path::ask_no_more);
         }
-        self.tell_live();
+        self.set_live();
     }
 
     /// The flow was written: something that has waited `since` an earlier time.

@@ -2,22 +2,22 @@
 //!
 //! Where a rate drops, acknowledgements go on to trickle in, so that nothing is silent and nothing
 //! lost; but the last packet in the queue comes when all before it have been served. A packet is
-//! late if it is not acknowledged by what was known when it left. Then those are copied that another
-//! path would deliver sooner than this one does at its present pace, queues included on either
-//! side, so that copies stop where they gain nothing.
+//! late if it is not acknowledged by what was known when it left. Then the packets are copied that
+//! another path would deliver sooner than this one does at its present pace, queues included on
+//! either side, so that copies stop where they gain nothing.
 
 use alloc::vec::Vec;
 
-use marline_base::{Duration, Instant};
+use marline_base::Instant;
 
 use super::Session;
+use super::rescue::MAX_RESCUE;
 use crate::path::EmissionKind;
 use crate::sched::PathView;
 
-/// A copy must save this part of the slow path's round trip: estimates are no better.
+/// A copy must save the slow path's round trip divided by this: by as much the estimates of a
+/// moment are off (`marline repro field misbehaving` beside `wifi-cell`).
 const WORTH: u32 = 2;
-/// Longer than any path takes: the slow path itself carries no copies.
-const NEVER: Duration = Duration::from_secs(3_600);
 
 impl Session {
     /// Packets are late on a path that still delivers some.
@@ -30,30 +30,21 @@ impl Session {
         };
         let mut others: Vec<PathView> = self.views();
         others.retain(|view| view.id != own);
-        let path = &self.paths[index];
+        let path = &mut self.paths[index];
         let (back, gain) = (path.rtt.min() / 2, path.rtt.smoothed() / WORTH);
-        let (mut ahead, mut first, mut count) = (0, None, 0);
-        for packet in path.ledger.open_packets() {
+        // What the path holds takes this long: it carries none of the copies itself.
+        let doubt = pace.time_for(path.in_flight());
+        let mut ahead = 0;
+        let symbols = path.ledger.rescue_where(MAX_RESCUE, |packet| {
             ahead += u64::from(packet.size);
-            if packet.rescued {
-                continue;
-            }
-            let arrival = |view: &PathView| view.arrival(packet.size);
-            let Some(other) = others.iter_mut().min_by_key(|view| arrival(view)) else {
-                return;
-            };
             let here = pace.time_for(ahead).saturating_sub(back);
-            if arrival(other) + gain < here {
-                first.get_or_insert(packet.sent);
-                count += 1;
-                other.queued += u64::from(packet.size);
-            } else if first.is_some() {
-                break;
-            }
-        }
-        if let Some(first) = first {
-            let symbols = self.paths[index].ledger.rescue_since(first, count);
-            self.send_rescued(index, symbols, EmissionKind::Copy, NEVER);
-        }
+            let arrival = |view: &PathView| view.arrival(packet.size);
+            let other = others.iter_mut().min_by_key(|view| arrival(view));
+            let sooner = other.filter(|view| !packet.rescued && arrival(view) + gain < here);
+            sooner
+                .map(|view| view.queued += u64::from(packet.size))
+                .is_some()
+        });
+        self.send_rescued(index, symbols, EmissionKind::Copy, doubt);
     }
 }

@@ -11,8 +11,8 @@ use crate::path::{EmissionKind, Health, Rescued, SentFrame};
 use crate::sched::PathView;
 use crate::wire::{FlowId, PathId};
 
-/// Packets that are rescued from a path that came under suspicion, at most.
-const MAX_RESCUE: usize = 8_192;
+/// Packets that are rescued from a path that came under suspicion, or is slow, at most.
+pub(super) const MAX_RESCUE: usize = 8_192;
 
 impl Session {
     /// Nothing on this path is counted on any more: what is in flight on it is sent again, and what waits for it goes

@@ -1,5 +1,5 @@
-//! Links that misbehave (`experiments/field`), against the steady link alone: what a live stream could
-//! have.
+//! Links that misbehave (`experiments/field`), against the steady link alone: what a live stream
+//! could have.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -31,10 +31,11 @@ fn auto(rows: &[Row], place: &str, measure: &str) -> (f64, f64) {
 }
 
 /// Without reinjection a rate that drops costs six times as much; without the memory of failures,
-/// flapping costs twice and bursts of losses four times as much.
+/// flapping costs twice and bursts of losses four times as much. All of what the small link leaves
+/// over in repair symbols would be 1.5 bytes for a byte.
 #[test]
 fn a_live_stream_does_nearly_as_well_as_over_the_steady_link_alone() {
-    // A burst of losses is not as silent as the dark: several pass until they count as a failure.
+    // A burst of losses is not as silent as the dark: several pass until they count as failures.
     let places = [
         ("dark", 1.5),
         ("flapping", 1.5),
@@ -47,19 +48,10 @@ fn a_live_stream_does_nearly_as_well_as_over_the_steady_link_alone() {
         let (p99, best) = auto(&rows, place, "live p99");
         assert!(
             p99 <= times * best,
-            "{place}: {p99} ms, {best} over the better link"
+            "{place}: {p99} ms, {best} over the steady link"
         );
         let (lost, _) = auto(&rows, place, "given up");
         assert!(lost <= 0.1, "{place}: {lost} % given up");
-    }
-}
-
-/// What loses nothing earns no redundancy but a little, and what is not used earns none.
-#[test]
-fn redundancy_costs_little() {
-    let places = ["dark", "rate-drop", "large-and-small"];
-    let rows = rows(&places);
-    for place in places {
         let (wire, _) = auto(&rows, place, "bytes on wire");
         assert!(wire <= 1.12, "{place}: {wire} bytes on the wire for a byte");
     }

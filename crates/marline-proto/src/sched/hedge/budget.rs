@@ -27,7 +27,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// All paths carry so much (bytes/s), and redundancy is worth at most this share of the target.
+    /// The paths carry `all` (bytes/s), and redundancy is worth at most this share of the target.
     /// Until the target is known nothing is left over.
     pub(super) fn fill(&mut self, now: Instant, all: f64, most: f64, target: &Target) {
         (self.need, self.share, self.left) = (f64::INFINITY, 0.0, 0.0);

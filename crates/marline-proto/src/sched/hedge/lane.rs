@@ -11,7 +11,8 @@ pub(super) const NOISE: f64 = 3.0;
 /// for the latest: with the mean, a path whose delay varies is filled until every second packet
 /// comes after those of the steadier path; with the percentile it is hardly used.
 const CAUTION: f64 = 0.5;
-/// A path that fails to deliver a larger share of its packets is judged by these.
+/// A path that fails to deliver a larger share of its packets is judged by these: more than one in
+/// a hundred are what a stream's 99th percentile is made of.
 const OFTEN: f64 = 0.01;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
 const PIPES: f64 = 1.25;
@@ -36,7 +37,7 @@ pub(super) struct Lane {
     pub(super) behind: f64,
     /// 95th percentile of how much later than expected it arrives.
     pub(super) late: f64,
-    /// How much later than that it is counted on to be of use, because it may be lost.
+    /// How much later still it is counted on to be of use, because the path fails now and then.
     pub(super) again: f64,
     /// Where its delay wanders: when an empty packet arrives at the 95th percentile of a longer time, whatever is
     /// expected of it.
@@ -61,8 +62,8 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Of the bytes in flight on the path `own` are this flow's. Without a `bound` it is filled as far as its window
-    /// goes.
+    /// Of the bytes in flight on the path `own` are this flow's. Without a `bound` it is filled as
+    /// far as its window goes.
     pub(super) fn new(
         now: Instant,
         path: &PathView,
@@ -194,7 +195,7 @@ fn usual(behind: f64, late: f64) -> f64 {
 /// What a path fails to deliver comes again after a round trip: where that is one packet in a
 /// hundred, the order waits for it as for the latest of those that arrive.
 fn again(path: &PathView) -> f64 {
-    if path.late > OFTEN {
+    if path.failed > OFTEN {
         CAUTION * micros(path.srtt)
     } else {
         0.0

@@ -43,7 +43,7 @@ impl Surplus {
         self.sum.max(need)
     }
 
-    /// Time has passed in which so much was left over (bytes/s), and so much of it might be used.
+    /// Time has passed in which the paths left a surplus, and this part might be `used` (bytes/s).
     /// What the bucket holds at the most.
     pub(super) fn fill(&mut self, now: Instant, surplus: f64, used: f64) -> f64 {
         let most = surplus * BUCKET;

@@ -279,7 +279,7 @@ impl<'a> ModelRun<'a> {
                 min_rtt,
                 rate: path.rate,
                 loss: path.loss,
-                late: 0.0,
+                failed: 0.0,
                 queueing: ahead - min_rtt,
                 spacing: Some(path.rate.time_for(packet)),
                 forecast: None,

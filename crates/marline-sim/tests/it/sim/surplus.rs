@@ -89,3 +89,43 @@ fn a_much_longer_path_that_is_not_needed_is_left_alone() {
     // 19 ms; with repair symbols over both 56.
     assert!(p99 < 40.0, "{p99} ms");
 }
+
+/// Without a budget of the user's a stream spends what losses are worth, half of its bytes though
+/// it might; and that is worth more than nothing.
+#[test]
+fn by_itself_redundancy_follows_losses() {
+    let links = |loss: &str| {
+        format!(
+            "delay = \"30ms\"\nrate = \"12mbit\"\nloss = \"{loss}\"\n\
+            [links.b]\ndelay = \"30ms\"\nrate = \"12mbit\"\nloss = \"{loss}\"\n"
+        )
+    };
+    let of = |loss: &str, set: &str, measure: &str| {
+        let text = live_over(8, &links(loss)).replace("settings.repair-budget = \"50%\"", "");
+        mean(4, |seed| {
+            value(&run_of(&text, &["warmup=5s", set], seed), measure)
+        })
+    };
+    let budget = |loss, budget: &str| {
+        of(
+            loss,
+            &format!("settings.repair-budget={budget}"),
+            "live.repairs",
+        )
+    };
+    let repairs = |loss| of(loss, "warmup=5s", "live.repairs");
+    let half = budget("2%", "50%");
+    // A third of the bytes and more where they may be spent.
+    assert!(half > 0.3, "{half}");
+    for (loss, share) in [("1%", 0.01), ("2%", 0.02), ("5%", 0.05)] {
+        let spent = repairs(loss);
+        let worth = 0.03 + 3.0 * share;
+        assert!(
+            spent <= 1.2 * worth && spent >= 0.4 * worth,
+            "{loss}: {spent}"
+        );
+    }
+    let p95 = |set: &str| of("5%", set, "live.in_order_delay.p95_ms");
+    let (with, without) = (p95("warmup=5s"), p95("settings.repair-budget=0%"));
+    assert!(with < 0.9 * without, "{with} ms, {without} without");
+}
