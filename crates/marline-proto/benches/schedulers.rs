@@ -116,8 +116,9 @@ fn path(id: u64, ms: u64, mbps: u64, loss: f64) -> PathView {
         min_rtt: rtt,
         rate: Rate::from_mbps(mbps),
         loss,
-        failed: 0.0,
+        flaps: false,
         queueing: Duration::ZERO,
+        back_queueing: Duration::ZERO,
         spacing: None,
         forecast: Some(ArrivalForecast {
             offset_us: 500.0 * ms as f64,

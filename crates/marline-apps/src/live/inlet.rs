@@ -81,6 +81,15 @@ impl Inlets {
         Ok(Inlets { bound, board })
     }
 
+    /// Where the entries listen, in their order.
+    ///
+    /// # Errors
+    /// What the system says of a socket.
+    pub fn local_addrs(&self) -> io::Result<Vec<SocketAddr>> {
+        let sockets = self.bound.iter().map(|(socket, _)| socket);
+        sockets.map(UdpSocket::local_addr).collect()
+    }
+
     /// What the entries count.
     pub fn board(&self) -> Board {
         self.board.clone()

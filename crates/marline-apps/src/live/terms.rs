@@ -123,6 +123,21 @@ impl Default for LiveDefaults {
 }
 
 impl LiveIn {
+    /// An entry of datagrams that listens there.
+    pub fn at(listen: SocketAddr, defaults: &LiveDefaults) -> Self {
+        LiveIn {
+            name: LiveName::default(),
+            listen,
+            latency: defaults.latency,
+            needed_rate: defaults.needed_rate,
+            frames: None,
+            objects: AsObjects::Off,
+            scheduler: None,
+            objects_scheduler: None,
+            priority: PRIORITY,
+        }
+    }
+
     /// How long a datagram is worth something.
     pub fn budget(&self) -> Duration {
         self.frames.map_or(self.latency, |terms| terms.deadline)
@@ -170,17 +185,7 @@ impl LiveIn {
     pub fn parse(text: &str, defaults: &LiveDefaults) -> Result<Self, Problem> {
         let (address, options) = split(text, IN_OPTIONS)?;
         let listen = listen_at(address)?;
-        let mut entry = LiveIn {
-            name: LiveName::default(),
-            listen,
-            latency: defaults.latency,
-            needed_rate: defaults.needed_rate,
-            frames: None,
-            objects: AsObjects::Off,
-            scheduler: None,
-            objects_scheduler: None,
-            priority: PRIORITY,
-        };
+        let mut entry = LiveIn::at(listen, defaults);
         let (mut deadline, mut reliability) = (defaults.deadline, defaults.reliability);
         let (mut scheduler, mut targeted) = (None, false);
         for (key, value) in options {

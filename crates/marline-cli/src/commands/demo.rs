@@ -7,11 +7,11 @@ use super::{CliError, output, runtime, schedulers};
 use indicatif::{ProgressBar, ProgressStyle};
 use marline_lab::demo::report::RunReport;
 use marline_lab::demo::{
-    self, DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, Plan, Progress, Report, RunPlan, Watch,
-    objects, table,
+    self, DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, Plan, Progress, Report, RunPlan, Scheduling,
+    Watch, objects, table,
 };
 use marline_link::LinkConfig;
-use marline_proto::sched::{Choice, ChoiceError};
+use marline_proto::sched::{AUTO, Choice, ChoiceError};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ Show what bonding two links does, here and now: no root, no configuration, about
 
 Starts a server, a client and two emulated links on loopback, and runs real traffic through real \
 sockets: an HTTP download through the SOCKS5 proxy, its SHA-256 checked, and at the same time a \
-live stream of 4 Mb/s through a UDP forward. In the middle of each run the better link goes dark \
+live stream of 4 Mb/s through a live entry, as `client --live` and `server --live` make it. In the middle of each run the better link goes dark \
 for two seconds, or a quarter of a shorter run than 8 s. It does so over each link alone and over both with each scheduler, and ends with \
 a table and a sentence that says what bonding gained and what it cost.
 
@@ -59,7 +59,8 @@ rate and no queue has a queue of 200ms.";
 #[derive(Debug, clap::Args)]
 #[command(about = ABOUT, long_about = LONG_ABOUT, after_help = schedulers::after(EXAMPLES, demo::schedulers()))]
 pub(super) struct Args {
-    /// Schedulers to bond with, separated by commas: NAME or NAME:KEY=VALUE:...
+    /// Schedulers to bond with, separated by commas: NAME or NAME:KEY=VALUE:..., for both flows;
+    /// auto, for each flow what it gets by default
     #[arg(
         long,
         value_name = "SCHEDULERS",
@@ -67,7 +68,7 @@ pub(super) struct Args {
         default_value = DEFAULT_SCHEDULERS,
         value_parser = scheduler
     )]
-    schedulers: Vec<Choice>,
+    schedulers: Vec<Scheduling>,
     /// Length of each run in seconds, 2 to 600 [default: so that all take about a minute]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=600))]
     seconds: Option<u64>,
@@ -104,12 +105,12 @@ pub(super) struct Args {
     json: bool,
 }
 
-fn scheduler(text: &str) -> Result<Choice, String> {
-    among(
-        text,
-        demo::schedulers().map(|entry| entry.name),
-        "both kinds of flow",
-    )
+fn scheduler(text: &str) -> Result<Scheduling, String> {
+    if text == AUTO {
+        return Ok(Scheduling::Auto);
+    }
+    let names = demo::schedulers().map(|entry| entry.name);
+    among(text, names, "both kinds of flow").map(Scheduling::All)
 }
 
 fn object_scheduler(text: &str) -> Result<Choice, String> {
@@ -151,7 +152,7 @@ impl Args {
     }
 
     fn plan(&self) -> Result<Plan, CliError> {
-        let mut schedulers: Vec<Choice> = Vec::new();
+        let mut schedulers: Vec<Scheduling> = Vec::new();
         for choice in &self.schedulers {
             if !schedulers.contains(choice) {
                 schedulers.push(*choice);
@@ -303,7 +304,7 @@ impl Display {
 }
 
 impl Watch for Display {
-    fn begin(&mut self, run: &RunPlan) {
+    fn begin(&mut self, run: &RunPlan<Scheduling>) {
         self.begun += 1;
         self.before = None;
         let prefix = format!("{}/{} {}", self.begun, self.runs, run.name);

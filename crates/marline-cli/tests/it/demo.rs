@@ -69,8 +69,8 @@ fn a_short_demo_reports_every_run_in_json() {
         .collect();
     let (a, b, both) = (["A"].into(), ["B"].into(), ["A", "B"].into());
     let expected: [(Value, &str); 4] = [
-        (a, "mend"),
-        (b, "mend"),
+        (a, "auto"),
+        (b, "auto"),
         (Value::clone(&both), "edpf"),
         (both, "min-rtt"),
     ];

@@ -5,7 +5,7 @@
 //! ```text
 //!  HTTP client ─▶ SOCKS5 ┐                ┌ link A ┐                ┌▶ HTTP server
 //!                        ├ Marline client ┤        ├ Marline server ┤
-//!  live sender ─▶ UDP ───┘                └ link B ┘                └▶ live receiver
+//!  live sender ─▶ live ──┘                └ link B ┘                └▶ live receiver
 //! ```
 //!
 //! Everything runs in one process with one clock; the client, the server, the programs that use
@@ -32,7 +32,7 @@ mod worker;
 
 pub use body::Body;
 pub use live::{Delays, LiveFigures};
-pub use options::{DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, parse_link, schedulers};
+pub use options::{DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, Scheduling, parse_link, schedulers};
 pub use origin::serve;
 pub use plan::{Plan, RunPlan};
 pub use report::Report;
@@ -41,7 +41,7 @@ pub use run::run;
 /// Follows a demo while it runs.
 pub trait Watch {
     /// A run begins.
-    fn begin(&mut self, run: &RunPlan);
+    fn begin(&mut self, run: &RunPlan<Scheduling>);
     /// A run goes on; called about ten times a second.
     fn progress(&mut self, now: &Progress);
     /// A run has ended.

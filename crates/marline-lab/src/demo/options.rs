@@ -1,7 +1,7 @@
 use marline_link::{Capacity, ConfigError, Link, LinkConfig, QueueLimit};
-use marline_proto::sched::Choice;
-use marline_proto::sched::{Entry, registry};
+use marline_proto::sched::{AUTO, Choice, Entry, Need, auto, registry};
 use marline_proto::wire::FlowKind;
+use std::fmt;
 use std::time::Duration;
 
 /// The links when none are given: a quick one that loses and jitters, and a slow steady one.
@@ -10,8 +10,8 @@ pub const DEFAULT_LINKS: [&str; 2] = [
     "rate=10mbit,delay=40ms",
 ];
 
-/// The schedulers when none are given: the default and what it is most often compared with.
-pub const DEFAULT_SCHEDULERS: &str = "mend,min-rtt,redundant,round-robin";
+/// The schedulers when none are given: the defaults, and what they are most often compared with.
+pub const DEFAULT_SCHEDULERS: &str = "auto,min-rtt,redundant,round-robin";
 
 /// Queue of a link that has a rate and no queue of its own: without a bound, delays grow without
 /// one.
@@ -26,8 +26,8 @@ const BESIDE: Duration = Duration::from_millis(700);
 pub struct Options {
     /// Link A and link B, each the same in both directions.
     pub links: [LinkConfig; 2],
-    /// The schedulers to bond with, from the registry.
-    pub schedulers: Vec<Choice>,
+    /// What to bond with, in the order of the runs.
+    pub schedulers: Vec<Scheduling>,
     /// How long the traffic of one run flows.
     pub time: Duration,
     /// Seed of everything random in the links and in the download's body.
@@ -41,6 +41,35 @@ impl Options {
         let runs = u32::try_from(schedulers.saturating_add(2)).unwrap_or(u32::MAX);
         let each = (MINUTE / runs).saturating_sub(BESIDE);
         Duration::from_secs(each.as_secs().clamp(4, 20))
+    }
+}
+
+/// What schedules the flows of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scheduling {
+    /// What each flow gets for which nobody chooses one.
+    Auto,
+    /// This one for all flows.
+    All(Choice),
+}
+
+impl Scheduling {
+    /// The scheduler of a flow.
+    pub fn of(self, need: Need) -> Choice {
+        match self {
+            Scheduling::Auto => auto(need),
+            Scheduling::All(choice) => choice,
+        }
+    }
+}
+
+/// As configurations name it: `auto`, or the scheduler.
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scheduling::Auto => f.write_str(AUTO),
+            Scheduling::All(choice) => choice.fmt(f),
+        }
     }
 }
 
@@ -104,9 +133,11 @@ mod tests {
     }
 
     #[test]
-    fn the_default_scheduler_is_among_those_offered() {
-        let name = registry::default_for(FlowKind::Stream).name();
-        assert!(schedulers().any(|entry| entry.name == name));
-        assert!(DEFAULT_SCHEDULERS.split(',').any(|given| given == name));
+    fn what_is_compared_by_default_is_offered() {
+        let mut given = DEFAULT_SCHEDULERS.split(',');
+        assert_eq!(given.next(), Some(AUTO));
+        for name in given {
+            assert!(schedulers().any(|entry| entry.name == name), "{name}");
+        }
     }
 }

@@ -1,12 +1,10 @@
 //! What follows from the options before anything runs.
 
-use super::options::Options;
+use super::options::{Options, Scheduling};
 use super::report::{Dark, LinkReport};
 use marline_base::Rate;
 use marline_link::{Delay, LinkConfig};
-use marline_proto::sched::Choice;
-use marline_proto::sched::registry;
-use marline_proto::wire::FlowKind;
+use std::fmt::Display;
 use std::time::Duration;
 
 /// Names of the links.
@@ -23,7 +21,7 @@ pub struct Plan {
     /// The options that it follows from.
     pub options: Options,
     /// The runs in their order.
-    pub runs: Vec<RunPlan>,
+    pub runs: Vec<RunPlan<Scheduling>>,
     /// Number of the better link: that of the higher rate, or else of the shorter delay.
     pub better: usize,
     /// When it goes dark, from the beginning of a run.
@@ -34,22 +32,21 @@ pub struct Plan {
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunPlan {
+pub struct RunPlan<S> {
     /// As the table names it.
     pub name: String,
     /// Numbers of the links in use.
     pub links: Vec<usize>,
-    /// The scheduler of all flows.
-    pub scheduler: Choice,
+    /// What schedules its flows.
+    pub scheduler: S,
 }
 
 impl Plan {
     /// Each link alone, then both with each scheduler.
     pub fn new(options: Options) -> Self {
-        let alone = registry::default_for(FlowKind::Stream);
         let dark_for = DARK.min(options.time / 4);
         Plan {
-            runs: RunPlan::all(&options.schedulers, alone),
+            runs: RunPlan::all(&options.schedulers, Scheduling::Auto),
             better: usize::from(rank(&options.links[1]) > rank(&options.links[0])),
             dark_at: (options.time - dark_for) / 2,
             dark_for,
@@ -91,9 +88,9 @@ pub(super) fn link_reports(links: &[LinkConfig; 2]) -> Vec<LinkReport> {
         .collect()
 }
 
-impl RunPlan {
+impl<S: Copy + Display> RunPlan<S> {
     /// Each link `alone` with this scheduler, then both with each of `schedulers`.
-    pub(super) fn all(schedulers: &[Choice], alone: Choice) -> Vec<Self> {
+    pub(super) fn all(schedulers: &[S], alone: S) -> Vec<Self> {
         let alone = (0..NAMES.len()).map(|link| RunPlan {
             name: format!("link {} alone", NAMES[link]),
             links: vec![link],
@@ -135,7 +132,10 @@ mod tests {
     fn plan(links: [&str; 2], seconds: u64) -> Plan {
         Plan::new(Options {
             links: links.map(|text| parse_link(text).unwrap()),
-            schedulers: ["edpf", "redundant"].map(|s| s.parse().unwrap()).to_vec(),
+            schedulers: vec![
+                Scheduling::Auto,
+                Scheduling::All("redundant".parse().unwrap()),
+            ],
             time: Duration::from_secs(seconds),
             seed: 1,
         })
@@ -152,7 +152,7 @@ mod tests {
         let expected = [
             ("link A alone", vec!["A"]),
             ("link B alone", vec!["B"]),
-            ("bonded, edpf", vec!["A", "B"]),
+            ("bonded, auto", vec!["A", "B"]),
             ("bonded, redundant", vec!["A", "B"]),
         ];
         assert_eq!(runs, expected);

@@ -60,7 +60,7 @@ pub struct RunReport {
     pub name: String,
     /// Names of the links in use: one, or several when bonded.
     pub links: Vec<&'static str>,
-    /// The scheduler of all flows.
+    /// The scheduler of all flows; `auto` for that of each flow by default.
     pub scheduler: String,
     /// Why the run failed, if it did.
     pub error: Option<String>,
@@ -73,7 +73,7 @@ pub struct RunReport {
 pub struct Figures {
     /// The HTTP download through the SOCKS5 proxy.
     pub download: DownloadFigures,
-    /// The live stream through the UDP forward.
+    /// The live stream through the live entry.
     pub live: LiveFigures,
     /// Of the data of both: (bytes sent − source bytes) / source bytes.
     pub redundancy: f64,

@@ -3,15 +3,16 @@
 use super::body::Body;
 use super::download::{self, DownloadError, Downloaded};
 use super::live::{self, Arrival, Clock, Seen, Sent};
+use super::options::Scheduling;
 use super::plan::{Plan, RunPlan};
 use super::report::{DownloadFigures, Figures, LiveSetup, Report, RunReport};
 use super::session::{self, SessionError};
 use super::worker::Worker;
 use super::{Progress, Watch, origin, verdict};
 use crate::emulate::{EmulateError, Emulator, EmulatorConfig};
+use marline_apps::live::LATENCY;
 use marline_base::Rng;
-use marline_proto::sched::registry;
-use marline_proto::wire::FlowKind;
+use marline_proto::sched::AUTO;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
@@ -21,8 +22,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at
 
 /// Time between two calls of [`Watch::progress`].
 const PROGRESS: Duration = Duration::from_millis(100);
-/// How long the last live messages may take to come: their lifetime, and the way.
-const LAST: Duration = live::LIFETIME.saturating_add(Duration::from_millis(500));
+/// How long the last live messages may take to come: the entry's budget, and the way.
+const LAST: Duration = LATENCY.saturating_add(Duration::from_millis(500));
 /// Receive buffer of the live stream's socket, as far as the system allows: a message that
 /// everything waited for lets seconds of messages go at once.
 const RECEIVE_BUFFER: usize = 4 << 20;
@@ -77,7 +78,7 @@ pub async fn run(plan: &Plan, watch: &mut impl Watch) -> Report {
             bits_per_second: live::BITS_PER_SECOND,
             message_bytes: live::MESSAGE_BYTES,
         },
-        sentence: verdict::sentence(&runs, registry::default_for(FlowKind::Stream).name()),
+        sentence: verdict::sentence(&runs, AUTO),
         runs,
     }
 }
@@ -92,7 +93,7 @@ struct Counters {
 
 async fn one(
     plan: &Plan,
-    run: &RunPlan,
+    run: &RunPlan<Scheduling>,
     body: &Body,
     watch: &mut impl Watch,
 ) -> Result<Figures, RunError> {
@@ -107,7 +108,7 @@ async fn one(
     let server = session::Server::start(&keys, targets, run.scheduler).await?;
     let links = links(plan, run, server.addr())?;
     let entries: Vec<SocketAddr> = links.iter().map(Emulator::addr).collect();
-    let client = session::Client::start(&keys, &entries, targets, run.scheduler).await?;
+    let client = session::Client::start(&keys, &entries, run.scheduler).await?;
 
     let counters = Arc::new(Counters::default());
     let begin = Instant::now();
@@ -127,11 +128,11 @@ async fn one(
     };
     let mut stream = {
         let counters = Arc::clone(&counters);
-        let forward = client.forward();
+        let entry = client.live();
         Worker::start("demo live stream", move |stop| async move {
             tokio::select! {
                 () = stop.cancelled() => None,
-                noted = live_stream(receiver, forward, end, &counters) => Some(noted),
+                noted = live_stream(receiver, entry, end, &counters) => Some(noted),
             }
         })
         .map_err(RunError::Thread)?
@@ -196,7 +197,11 @@ fn download_figures(downloaded: &Downloaded, time: Duration) -> DownloadFigures 
 
 /// One emulator a link in use, all with the draws of the demo's seed, so that every run meets the
 /// same links.
-fn links(plan: &Plan, run: &RunPlan, server: SocketAddr) -> Result<Vec<Emulator>, EmulateError> {
+fn links(
+    plan: &Plan,
+    run: &RunPlan<Scheduling>,
+    server: SocketAddr,
+) -> Result<Vec<Emulator>, EmulateError> {
     let start = |link: &usize| {
         let mut config = EmulatorConfig::new(server, plan.options.links[*link].clone());
         let rng = Rng::new(plan.options.seed);
@@ -238,13 +243,13 @@ struct Noted {
 /// Sends until `end`, and receives until the last message has come or cannot come any more.
 async fn live_stream(
     receiver: UdpSocket,
-    forward: SocketAddr,
+    entry: SocketAddr,
     end: Instant,
     counters: &Counters,
 ) -> io::Result<Noted> {
     let receiver = tokio::net::UdpSocket::from_std(receiver)?;
     let sender = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-    sender.connect(forward).await?;
+    sender.connect(entry).await?;
     let clock = Clock::start();
     let (mut arrivals, mut damaged) = (Vec::new(), 0);
     let messages = (end - Instant::now()).as_nanos() / live::INTERVAL.as_nanos();

@@ -155,6 +155,7 @@ mod tests {
                     in_flight: 99_000,
                     sent: Instant::ZERO,
                     rtt: Some(rtt),
+                    back_queueing: Duration::ZERO,
                     srtt: rtt,
                     delivery: None,
                     delivered: self.delivered,

@@ -112,6 +112,7 @@ mod tests {
                 in_flight: 9_000,
                 sent: Instant::ZERO,
                 rtt: Some(rtt),
+                back_queueing: Duration::ZERO,
                 srtt: rtt,
                 delivery: None,
                 delivered: *delivered,

@@ -45,6 +45,8 @@ pub struct Ack {
     /// this reports, less what the peer waited; `None` if it taught none (it had been acknowledged
     /// before).
     pub rtt: Option<Duration>,
+    /// How much of it is lately the way back's beyond its shortest: no queue of ours.
+    pub back_queueing: Duration,
     /// The path's smoothed round-trip time (RFC 9002 §5.3), for which only the largest packets
     /// count.
     pub srtt: Duration,

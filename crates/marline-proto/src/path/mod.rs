@@ -11,7 +11,7 @@
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
 //! | `due.rs` | what has arrived on other paths by then |
 //! | `mistakes.rs` | suspicions that proved wrong |
-//! | `failures.rs` | how often the path failed |
+//! | `outages.rs` | whether the path goes dark again and again |
 //! | `delivery.rs`, `pace.rs` | delivery rate: the most, and now |
 //! | `loss_meter.rs` | the share of packets that are lost |
 //! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
@@ -22,13 +22,13 @@ mod control;
 pub(crate) mod counters;
 pub mod delivery;
 mod due;
-mod failures;
 pub mod forecast;
 pub(crate) mod least;
 mod ledger;
 mod loss_meter;
 mod mistakes;
 mod one_way;
+mod outages;
 mod pace;
 pub mod pacer;
 mod received;

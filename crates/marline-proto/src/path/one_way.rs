@@ -13,6 +13,9 @@ const WINDOW: Duration = Duration::from_secs(10);
 const JUMP_US: i64 = -100_000;
 /// Weight of a new spacing or delay in its running mean, as 1/n.
 const SMOOTHING: f64 = 16.0;
+/// What the quickest of this number of acknowledgements, or of as many before them, met on the way
+/// back stands there (as CoDel sees a queue, RFC 8289 §3.1): the others may only be late.
+const STANDS: u32 = 8;
 /// A queue has grown where this number of packets took longer than any since the delay began to
 /// rise, by this much in all (µs), and none in between fell back by more than a part of that. Delay
 /// that is drawn again for each packet hardly ever does that; what rises by as much at once is a
@@ -34,6 +37,9 @@ pub(crate) struct OneWay {
     window_start: Instant,
     /// Smoothed forward queueing delay (µs).
     queueing: f64,
+    /// Least queueing delay of the running number of acknowledgements and of those before (µs).
+    back_queueing: [i64; 2],
+    acks: u32,
     /// Smoothed spacing of consecutive packets at the receiver (µs).
     spacing: Option<f64>,
     last: Option<(u64, u64)>,
@@ -121,6 +127,7 @@ impl OneWay {
     /// A clock stood still: what was seen before says nothing about it.
     fn forget(&mut self) {
         (self.min, self.back) = ([None; 2], [None; 2]);
+        self.back_queueing = [0; 2];
         self.jumped = true;
     }
 
@@ -148,6 +155,18 @@ impl OneWay {
             self.forget();
         }
         self.back[0] = Some(self.back[0].map_or(difference, |m| m.min(difference)));
+        let beyond = difference - least(self.back).unwrap_or(difference);
+        if self.acks.is_multiple_of(STANDS) {
+            self.back_queueing = [beyond, self.back_queueing[0]];
+        }
+        self.acks = self.acks.wrapping_add(1);
+        self.back_queueing[0] = self.back_queueing[0].min(beyond);
+    }
+
+    /// How long a queue stands on the path's own way back. Packets do not meet it.
+    pub(crate) fn back_queueing(&self) -> Duration {
+        let least = self.back_queueing[0].min(self.back_queueing[1]);
+        Duration::from_micros(least.max(0) as u64)
     }
 
     /// When the path's own way back would bring, at its quickest, what the peer wrote at

@@ -226,6 +226,13 @@ impl Received {
         self.silence.due().filter(|_| self.seen > EAGER)
     }
 
+    /// When the last packet arrived that asks for an acknowledgement, and how long after it there
+    /// have been none for longer than a burst of losses lasts; `None` before there were enough to
+    /// know their pace.
+    pub(crate) fn outage(&self) -> Option<(Instant, Duration)> {
+        self.silence.outage().filter(|_| self.seen > EAGER)
+    }
+
     /// The silence was reported to the peer.
     pub(crate) fn on_silence_told(&mut self) {
         self.silence.on_told();

@@ -125,9 +125,10 @@ impl Rtt {
     }
 
     /// Do packets stand in a queue? Then round trips are longer than the shortest, and alike; where
-    /// delay is drawn again for each they are longer, too, but differ.
-    pub(crate) fn shows_queue(&self) -> bool {
-        let beyond = self.smoothed.saturating_sub(self.min());
+    /// delay is drawn again for each they are longer, too, but differ. What the way back takes
+    /// beyond its shortest, `back_queueing`, is a queue of others.
+    pub(crate) fn shows_queue(&self, back_queueing: Duration) -> bool {
+        let beyond = self.smoothed.saturating_sub(self.min() + back_queueing);
         beyond > LEAST_QUEUE.max(self.variation * ALIKE)
     }
 
@@ -207,17 +208,18 @@ mod tests {
     }
     #[test]
     fn long_round_trips_show_a_queue_only_if_they_are_alike() {
-        let after = |later: &[u64]| {
+        let after = |later: &[u64], returning: u64| {
             let mut rtt = Rtt::new(None);
             for (at, &trip) in [20].iter().chain(later).enumerate() {
                 rtt.sample(Instant::from_millis(at as u64), ms(trip), ms(0));
             }
-            rtt.shows_queue()
+            rtt.shows_queue(ms(returning))
         };
-        assert!(!after(&[20; 40]));
-        assert!(!after(&[24; 40]), "the time that a few packets take");
-        assert!(after(&[50; 40]));
+        assert!(!after(&[20; 40], 0));
+        assert!(!after(&[24; 40], 0), "the time that a few packets take");
+        assert!(after(&[50; 40], 0));
+        assert!(!after(&[50; 40], 28), "a queue of the way back");
         // Drawn again between 20 and 80: longer by 30 in the mean, but they deviate by 30 from it.
-        assert!(!after(&[80, 20].repeat(40)));
+        assert!(!after(&[80, 20].repeat(40), 0));
     }
 }

@@ -18,9 +18,9 @@ const SILENT_GAPS: f64 = 1.5;
 const LEAST_GAP: f64 = 1e6;
 /// After this time a path is idle.
 const LONGEST: Duration = Duration::from_millis(100);
-/// A silence is reported again after each further gap, at most this often: the report may be lost,
-/// and more is missing by then. Of bursts of four packets on average, one in a hundred is longer.
-const TOLD: u32 = 16;
+/// A silence is reported again after each further gap, as long as it may be a burst: the report may
+/// be lost, and more is missing by then.
+const TOLD: u32 = LONGEST_BURST as u32;
 /// Weight of a gap in the mean one.
 const GAIN: f64 = 1.0 / 8.0;
 /// Gaps are even if they differ from the mean one by no more than this share of it, on average.
@@ -34,6 +34,10 @@ const OVERTAKEN: Duration = Duration::from_millis(70);
 /// At most this number of packets is judged at once: no peer makes us count to a number of its
 /// choice.
 const MOST_JUDGED: u64 = 256;
+
+/// So many packets in a row are not lost to a burst: of bursts of four on average, one in a hundred
+/// is longer.
+pub(super) const LONGEST_BURST: usize = 16;
 
 /// When a path has been silent for too long.
 #[derive(Debug, Default)]
@@ -65,6 +69,13 @@ impl Silence {
             self.missing.record(!has(number));
         }
         self.judged = self.judged.max(until);
+    }
+
+    /// When the last such packet arrived, and how long after it there have been none for longer than
+    /// a burst of losses lasts where they come at this pace.
+    pub(super) fn outage(&self) -> Option<(Instant, Duration)> {
+        let longest = LONGEST_BURST as f64 * self.spacing.max(LEAST_GAP);
+        Some((self.last?, Duration::from_nanos(longest as u64)))
     }
 
     /// The packet asks for an acknowledgement: others will follow as they did before.

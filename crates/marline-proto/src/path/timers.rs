@@ -2,6 +2,7 @@
 
 use marline_base::{Duration, Instant};
 
+use super::silence::LONGEST_BURST;
 use super::{Health, LOSSY, Path};
 
 /// Longest time between two probe timeouts, unless the round trip is longer.
@@ -17,6 +18,10 @@ const MOST_SWING: u32 = 2;
 
 /// A path is given the time that a detour would take, but at most this number of round trips.
 const LONGEST_DETOUR: u32 = 3;
+
+/// More packets than this are not overdue because of a burst of losses, and one of lost
+/// acknowledgements after it.
+const MOST_UNREPORTED: usize = 2 * LONGEST_BURST;
 
 /// An acknowledgement waits for the shortest round trip divided by this at most, or for the least
 /// delay, which bounds how many acknowledgements there are a second.
@@ -126,7 +131,9 @@ impl Path {
         }
         let oldest = self.ledger.oldest_unrescued()?.sent;
         let expected = (oldest + self.rtt.smoothed()).max(self.last_progress);
-        Some(expected + self.lateness(max_ack_delay))
+        let overdue = expected + self.lateness(max_ack_delay);
+        let sooner = |silent: Instant| silent.max(expected + self.usual_lateness(max_ack_delay));
+        Some(self.silent_at().map_or(overdue, sooner).min(overdue))
     }
 
     /// When the oldest packet that was not rescued is late by what was known when it left, although
@@ -142,9 +149,25 @@ impl Path {
 
     /// How many packets are overdue.
     pub(crate) fn overdue(&self, now: Instant, max_ack_delay: Duration) -> usize {
-        let wait = self.in_time(max_ack_delay);
+        let wait = if self.is_silent(now) {
+            self.rtt.smoothed() + self.usual_lateness(max_ack_delay)
+        } else {
+            self.in_time(max_ack_delay)
+        };
         let open = self.ledger.open_packets();
         open.take_while(|p| p.sent + wait <= now).count()
+    }
+
+    /// When nothing of what the peer sends will have arrived for longer than a burst of losses lasts,
+    /// if some did since a packet left that is not acknowledged: it had something to send.
+    fn silent_at(&self) -> Option<Instant> {
+        let oldest = self.ledger.oldest_open()?;
+        let (last, longest) = self.received.outage()?;
+        (last >= oldest).then_some(last + longest)
+    }
+
+    fn is_silent(&self, now: Instant) -> bool {
+        self.silent_at().is_some_and(|at| at <= now)
     }
 
     /// How long after a packet left it is acknowledged at the latest, if nothing is wrong.
@@ -155,7 +178,7 @@ impl Path {
     /// Has the path been silent for no longer than bursts of losses have made it lately, or, where
     /// packets are lost, than the `detour` of what is in flight would take? If it is an outage
     /// after all, to wait for this time costs no more than a mistaken detour, which delays all that
-    /// follows.
+    /// follows. Where more are overdue, of ours or of the peer's, than a burst takes, it is one.
     pub(crate) fn may_be_a_burst(
         &self,
         now: Instant,
@@ -163,9 +186,16 @@ impl Path {
         detour: Duration,
     ) -> bool {
         let patience = self.bursts.patience(self.rtt.smoothed());
-        let detour = detour.min(self.rtt.smoothed() * LONGEST_DETOUR);
+        let overdue = self.overdue(now, max_ack_delay);
+        let is_outage = overdue > MOST_UNREPORTED || self.is_silent(now);
+        let loses = self.loss.fraction() > LOSSY;
+        let detour = if is_outage {
+            Duration::ZERO
+        } else {
+            detour.min(self.rtt.smoothed() * LONGEST_DETOUR)
+        };
         let wait = self.in_time(max_ack_delay) + patience.max(detour);
-        (patience > Duration::ZERO || self.loss.fraction() > LOSSY)
+        (patience > Duration::ZERO || loses && !is_outage)
             && self
                 .ledger
                 .oldest_open()
@@ -177,8 +207,16 @@ impl Path {
         // The deviation forgets a jump within a few packets; another jump of the kind is to be
         // expected.
         let swing = self.rtt.swing().min(self.rtt.smoothed() / MOST_SWING);
+        let jump = swing + LATENESS;
+        let slack = self.rtt.slack();
+        self.usual_lateness(max_ack_delay) + jump.saturating_sub(slack.max(LATENESS))
+    }
+
+    /// The same without a jump: where nothing arrives of what came all the time, the path is silent
+    /// both ways, and no queue makes it so.
+    fn usual_lateness(&self, max_ack_delay: Duration) -> Duration {
         let patience = self.mistakes.patience(self.rtt.smoothed()) + self.mending();
-        self.rtt.slack().max(swing + LATENESS) + patience + max_ack_delay
+        self.rtt.slack().max(LATENESS) + patience + max_ack_delay
     }
 }
 

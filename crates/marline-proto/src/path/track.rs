@@ -12,11 +12,11 @@ use marline_base::{Duration, Instant, Rate};
 use super::arrival::ArrivalModel;
 use super::counters::PathCounters;
 use super::delivery::DeliverySampler;
-use super::failures::Failures;
 use super::ledger::{Ledger, SentPacket, Settled};
 use super::loss_meter::LossMeter;
 use super::mistakes::Mistakes;
 use super::one_way::OneWay;
+use super::outages::Outages;
 use super::pace::Pace;
 use super::pacer::Pacer;
 use super::received::Received;
@@ -86,7 +86,7 @@ pub(crate) struct Path {
     pub(crate) arrival: ArrivalModel,
     pub(crate) loss: LossMeter,
     pace: Pace,
-    failures: Failures,
+    pub(crate) outages: Outages,
     /// When the oldest packets were last found to be late.
     pub(super) found_late: Instant,
     /// The shortest time from a packet's departure to the first report of it, by whatever way back.
@@ -169,7 +169,7 @@ impl Path {
             arrival: ArrivalModel::default(),
             loss: LossMeter::default(),
             pace: Pace::default(),
-            failures: Failures::default(),
+            outages: Outages::default(),
             found_late: now,
             soonest: Duration::MAX,
             measured_rate: 0.0,
@@ -314,8 +314,9 @@ impl Path {
             min_rtt: self.rtt.min(),
             rate: self.rate(),
             loss: self.loss.fraction(),
-            failed: self.failures.share(),
+            flaps: self.outages.flaps(),
             queueing: self.one_way.queueing(),
+            back_queueing: self.one_way.back_queueing(),
             spacing: self.one_way.spacing(),
             forecast: self.arrival.forecast(self.rate(), self.ledger.unheard()),
             symbol: self.symbol(),
@@ -407,9 +408,6 @@ impl Path {
         for packet in acked.iter().filter(|p| p.eliciting) {
             if packet.spurious {
                 self.loss.revoke();
-                if packet.rescued {
-                    self.failures.revoke();
-                }
                 let size = u64::from(packet.size);
                 self.controller.on_spurious_loss(now, size, packet.sent);
                 self.counters.spurious_losses += 1;
@@ -417,7 +415,6 @@ impl Path {
             }
             bytes += u64::from(packet.size);
             self.loss.record(false);
-            self.failures.record(now, false);
             let size = u64::from(packet.size);
             self.soonest = self.soonest.min(now.since(packet.sent));
             self.sampler
@@ -433,7 +430,7 @@ impl Path {
                 let rate = sample.rate.as_bps() as f64;
                 let is_sought = self.asked.is_some() && self.controller.view().phase.is_search();
                 self.was_filled |= !sample.app_limited && !is_sought
-                    || self.rtt.shows_queue()
+                    || self.rtt.shows_queue(self.one_way.back_queueing())
                     || self.one_way.shows_growing_queue();
                 if rate > self.measured_rate {
                     self.measured_rate = rate;
@@ -450,6 +447,7 @@ impl Path {
                     in_flight: self.ledger.in_flight(),
                     sent,
                     rtt: timing.rtt,
+                    back_queueing: self.one_way.back_queueing(),
                     srtt: self.rtt.smoothed(),
                     delivery: report.and_then(|r| r.sample),
                     delivered,
@@ -466,9 +464,8 @@ impl Path {
             return;
         };
         let bytes = eliciting().map(|p| u64::from(p.size)).sum();
-        for packet in eliciting() {
+        for _ in eliciting() {
             self.loss.record(true);
-            self.failures.record(now, packet.rescued);
             self.counters.lost_packets += 1;
         }
         // RFC 9002 §7.6: two lost packets so far apart, with all between them lost.

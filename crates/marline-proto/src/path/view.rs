@@ -32,11 +32,12 @@ pub struct PathView {
     pub rate: Rate,
     /// Fraction of packets lost lately, 0..=1.
     pub loss: f64,
-    /// Share of the packets of the last 10 to 20 s that were lost while the path was silent, and
-    /// were sent again on another, 0..=1.
-    pub failed: f64,
+    /// It went dark more than once lately, and may do so again.
+    pub flaps: bool,
     /// Smoothed forward delay beyond its minimum, from arrival times at the peer.
     pub queueing: Duration,
+    /// What stands on the way back of acknowledgements: a queue that packets do not meet.
+    pub back_queueing: Duration,
     /// Smoothed time between arrivals of consecutive packets at the peer.
     pub spacing: Option<Duration>,
     /// When a packet that leaves now would arrive, on the peer's clock, and how sure that is;

@@ -133,7 +133,9 @@ impl Session {
             let with_data = on_trial().filter(is_data).count() as u32;
             self.on_alive(now, index, packets, with_data);
         }
-        for packet in acked.iter().filter(|p| p.eliciting) {
+        // What arrived before the path went dark, another one may still report.
+        let by_own_way = |p: &&Settled| p.eliciting && via == ack.path;
+        for packet in acked.iter().filter(by_own_way) {
             if now.since(packet.sent) <= in_time {
                 self.on_answer_in_time(now, index, packet.sent);
             }

@@ -91,6 +91,7 @@ impl Session {
         path.last_progress = now;
         path.mistakes.forget(now);
         path.bursts.forget(now);
+        path.outages.forget(now);
         path.pto_backoff = 0;
         let cleared = match &mut path.health {
             Health::Validating => {
@@ -118,6 +119,9 @@ impl Session {
                     let for_ms = now.since(trial.since).as_millis();
                     path.reason =
                         Reason::Owned(format!("answered its probes after {for_ms} ms of doubt"));
+                    if trial.is_founded() {
+                        path.outages.on_outage(now);
+                    }
                 }
                 cleared
             }
@@ -166,6 +170,7 @@ impl Session {
         {
             path.reason = Reason::Borrowed("lost some packets in a row");
             path.bursts.on_mistake(now);
+            path.outages.on_outage(now);
             self.readmit(now, index);
         }
     }

@@ -30,7 +30,7 @@ fn auto(rows: &[Row], place: &str, measure: &str) -> (f64, f64) {
     (row.auto, row.best)
 }
 
-/// Without reinjection a rate that drops costs six times as much; without the memory of failures,
+/// Without reinjection a rate that drops costs six times as much; without the memory of outages,
 /// flapping costs twice and bursts of losses four times as much. All of what the small link leaves
 /// over in repair symbols would be 1.5 bytes for a byte.
 #[test]

@@ -1,4 +1,4 @@
-//! The live stream: timestamped messages at a constant rate through a UDP forward. Sender and
+//! The live stream: timestamped messages at a constant rate through a live entry. Sender and
 //! receiver share one clock, so the delays are exact.
 
 mod message;
@@ -17,9 +17,6 @@ use std::time::{Duration, Instant};
 pub(super) const MESSAGE_BYTES: usize = 1000;
 /// Bits a second of messages.
 pub(super) const BITS_PER_SECOND: u64 = 4_000_000;
-/// How long a message is worth sending. Longer than the darkness, so that a link alone can make up
-/// for it.
-pub(super) const LIFETIME: Duration = Duration::from_secs(3);
 /// Time between two messages.
 pub(super) const INTERVAL: Duration =
     Duration::from_nanos(MESSAGE_BYTES as u64 * 8 * 1_000_000_000 / BITS_PER_SECOND);

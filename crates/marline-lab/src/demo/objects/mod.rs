@@ -123,7 +123,7 @@ struct Noted {
     urgent: bool,
 }
 
-async fn one(options: &Options, plan: &RunPlan) -> Result<Figures, RunError> {
+async fn one(options: &Options, plan: &RunPlan<Choice>) -> Result<Figures, RunError> {
     let (ours, theirs) = (Identity::generate()?, Identity::generate()?);
     let anywhere = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
     let allow = AllowList::from_keys([ours.public_key()]);

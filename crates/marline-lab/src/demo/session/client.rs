@@ -1,20 +1,18 @@
 use super::counted::Counted;
-use super::{Keys, LOOK, SessionError, Targets, config};
-use crate::demo::live;
+use super::{Keys, LOOK, SessionError, config};
+use crate::demo::Scheduling;
 use crate::demo::worker::Worker;
 use marline::Path;
 use marline::carrier::{Bind, CarrierChoice};
 use marline::endpoint::{self, ClientOptions, Session};
 use marline::identity::{self, HostPort};
-use marline_apps::options::datagrams_to;
-use marline_apps::proxy::{AsObjects, Host, Protocol, Target, Tasks, socks5, udp};
-use marline_proto::FlowOptions;
+use marline_apps::live::{Inlets, LiveDefaults, LiveIn};
+use marline_apps::proxy::{AsObjects, Tasks, socks5};
 use marline_proto::path::PathState;
-use marline_proto::sched::Choice;
-use std::io;
+use marline_proto::sched::{Choice, Need};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +28,7 @@ const GOODBYE: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, Copy)]
 struct Front {
     socks: SocketAddr,
-    forward: SocketAddr,
+    live: SocketAddr,
 }
 
 /// A client with a session.
@@ -41,13 +39,11 @@ pub(in crate::demo) struct Client {
 }
 
 impl Client {
-    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a forward to the live
-    /// stream's receiver. Returns when all paths are up, or when one is and the others take long.
+    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a live entry. Returns when all paths are up, or when one is and the others take long.
     pub(in crate::demo) async fn start(
         keys: &Keys,
         entries: &[SocketAddr],
-        targets: Targets,
-        scheduler: Choice,
+        scheduling: Scheduling,
     ) -> Result<Self, SessionError> {
         let path = |(index, entry): (usize, &SocketAddr)| Path {
             name: format!("link-{index}"),
@@ -65,11 +61,13 @@ impl Client {
             addresses: Vec::new(),
             identity: keys.client.clone(),
             paths: entries.iter().enumerate().map(path).collect(),
-            session: config(scheduler),
+            session: config(scheduling),
             quic: marline::carrier::QuicConfig::default(),
         };
         let (tell, told) = oneshot::channel();
-        let worker = Worker::start("demo client", move |stop| run(options, targets, tell, stop))?;
+        let worker = Worker::start("demo client", move |stop| {
+            run(options, scheduling.of(Need::live()), tell, stop)
+        })?;
         let front = told.await.map_err(|_| SessionError::Ended("client"))??;
         Ok(Client { worker, front })
     }
@@ -79,9 +77,9 @@ impl Client {
         self.front.socks
     }
 
-    /// Where datagrams go that are for the live stream's receiver.
-    pub(in crate::demo) fn forward(&self) -> SocketAddr {
-        self.front.forward
+    /// Where the live entry listens.
+    pub(in crate::demo) fn live(&self) -> SocketAddr {
+        self.front.live
     }
 
     /// Ends the session and says what its flows sent.
@@ -93,7 +91,7 @@ impl Client {
 
 async fn run(
     options: ClientOptions,
-    targets: Targets,
+    of_live: Choice,
     tell: oneshot::Sender<Result<Front, SessionError>>,
     stop: CancellationToken,
 ) -> Counted {
@@ -109,7 +107,7 @@ async fn run(
     let tasks = Tasks::new();
     let started = tokio::select! {
         () = stop.cancelled() => None,
-        started = start(&client, paths, targets, &tasks) => Some(started),
+        started = start(&client, paths, of_live, &tasks) => Some(started),
     };
     // A task that this does not reach has given the run up, and then `stop` is cancelled too.
     match started {
@@ -137,7 +135,7 @@ async fn run(
 async fn start(
     client: &endpoint::Client,
     paths: usize,
-    targets: Targets,
+    of_live: Choice,
     tasks: &Tasks,
 ) -> Result<(Front, Session), SessionError> {
     client.connect(READY).await?;
@@ -156,18 +154,21 @@ async fn start(
     if timeout(ALL_PATHS, all).await.is_err() {
         tracing::warn!("a link takes long to come up; the traffic begins without it");
     }
-    let (listener, socket) = sockets().await?;
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = TcpListener::bind(any_port).await?;
+    let mut entry = LiveIn::at(any_port, &LiveDefaults::default());
+    entry.scheduler = Some(of_live);
+    let inlets = Inlets::bind(&[entry])
+        .await
+        .map_err(|refused| refused.error)?;
+    let [live] = inlets.local_addrs()?[..] else {
+        return Err(SessionError::Ended("live entry"));
+    };
     let front = Front {
         socks: listener.local_addr()?,
-        forward: socket.local_addr()?,
+        live,
     };
-    let (host, port) = (Host::Ip(targets.live.ip()), targets.live.port());
-    let target = Target::new(Protocol::Udp, host, port).map_err(io::Error::other)?;
-    let options = FlowOptions {
-        lifetime: Some(live::LIFETIME),
-        ordered: true,
-        ..datagrams_to(target.encode())
-    };
+    inlets.serve(client, tasks);
     let objects = AsObjects::Off;
     tasks.spawn(socks5::serve(
         listener,
@@ -176,14 +177,5 @@ async fn start(
         objects,
         tasks.clone(),
     ));
-    tasks.spawn(udp::forward(socket, client.clone(), options, tasks.clone()));
     Ok((front, session))
-}
-
-async fn sockets() -> io::Result<(TcpListener, UdpSocket)> {
-    let any_port = (Ipv4Addr::LOCALHOST, 0);
-    Ok((
-        TcpListener::bind(any_port).await?,
-        UdpSocket::bind(any_port).await?,
-    ))
 }

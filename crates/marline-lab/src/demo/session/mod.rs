@@ -9,10 +9,12 @@ pub(super) use client::Client;
 pub(super) use counted::redundancy;
 pub(super) use server::Server;
 
+use crate::demo::Scheduling;
 use marline::endpoint::ConnectError;
 use marline::endpoint::server::BindError;
 use marline::identity::{Identity, NoRandomness};
-use marline_proto::sched::Choice;
+use marline_proto::sched::Need;
+use marline_proto::wire::FlowKind;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -63,11 +65,11 @@ impl Keys {
     }
 }
 
-/// Everything by default but the scheduler.
-fn config(scheduler: Choice) -> marline_proto::Config {
+/// Everything by default but the schedulers.
+fn config(scheduling: Scheduling) -> marline_proto::Config {
     marline_proto::Config {
-        stream_scheduler: scheduler,
-        packets_scheduler: scheduler,
+        stream_scheduler: scheduling.of(Need::of(FlowKind::Stream)),
+        packets_scheduler: scheduling.of(Need::of(FlowKind::Packets)),
         ..marline_proto::Config::default()
     }
 }

@@ -1,13 +1,14 @@
 use super::counted::Counted;
 use super::{Keys, LOOK, SessionError, Targets, config};
+use crate::demo::Scheduling;
 use crate::demo::worker::Worker;
 use marline::endpoint::{self, ServerOptions, Session};
 use marline::identity::AllowList;
-use marline_apps::live::Outlets;
+use marline_apps::live::{LiveName, LiveOut, Outlets};
 use marline_apps::proxy::policy::{Judge, Policy, Rule};
-use marline_apps::proxy::{FlowsByClient, Places, Ports, Tasks};
+use marline_apps::proxy::{FlowsByClient, Host, Places, Ports, Protocol, Target, Tasks};
 use marline_apps::serve::{ServerSettings, serve};
-use marline_proto::sched::Choice;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -29,7 +30,7 @@ impl Server {
     pub(in crate::demo) async fn start(
         keys: &Keys,
         targets: Targets,
-        scheduler: Choice,
+        scheduling: Scheduling,
     ) -> Result<Self, SessionError> {
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let mut options = ServerOptions::new(
@@ -37,10 +38,10 @@ impl Server {
             keys.server.clone(),
             AllowList::from_keys([keys.client.public_key()]),
         );
-        options.session = config(scheduler);
+        options.session = config(scheduling);
         let settings = Arc::new(ServerSettings {
             targets: marline_apps::proxy::Targets::new(Judge::here(policy(targets))?),
-            live: Outlets::default(),
+            live: Outlets::new(&[live(targets)?]),
             tunnel: None,
             places: Places::new(2 * MAX_FLOWS, MAX_FLOWS),
             ports: Ports::of_this_host(),
@@ -66,13 +67,19 @@ impl Server {
     }
 }
 
-/// Loopback is closed to clients unless rules name it: these ports and no others.
+/// Loopback is closed to clients unless rules name it: the web server's port and no other.
 fn policy(targets: Targets) -> Policy {
-    let rules = [targets.origin, targets.live]
-        .map(|target| target.to_string().parse::<Rule>().ok())
-        .into_iter()
-        .flatten();
-    Policy::new(rules.collect(), Vec::new())
+    let rule = targets.origin.to_string().parse::<Rule>();
+    Policy::new(rule.into_iter().collect(), Vec::new())
+}
+
+/// Where the live entry ends.
+fn live(targets: Targets) -> Result<LiveOut, SessionError> {
+    let (host, port) = (Host::Ip(targets.live.ip()), targets.live.port());
+    Ok(LiveOut {
+        name: LiveName::default(),
+        target: Target::new(Protocol::Udp, host, port).map_err(io::Error::other)?,
+    })
 }
 
 async fn run(
@@ -118,10 +125,9 @@ async fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marline_apps::proxy::Host;
 
     #[test]
-    fn the_client_reaches_the_targets_and_no_other_port() {
+    fn the_client_reaches_the_web_server_and_no_other_port() {
         let target = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let policy = policy(Targets {
             origin: target(4000),
@@ -132,7 +138,7 @@ mod tests {
             let host = Host::Ip(Ipv4Addr::LOCALHOST.into());
             judge.check(&host, target(port)).is_ok()
         };
-        assert!(allowed(4000) && allowed(5000));
-        assert!(!allowed(22) && !allowed(4001));
+        assert!(allowed(4000));
+        assert!(!allowed(22) && !allowed(4001) && !allowed(5000));
     }
 }

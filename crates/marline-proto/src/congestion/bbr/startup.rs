@@ -47,7 +47,7 @@ struct Round {
     lost: u64,
     /// More was in flight than the pipe holds.
     overfull: bool,
-    /// Its smallest round-trip time, and of how many.
+    /// Its smallest round-trip time, without what the way back took longer, and of how many.
     quickest: Option<Duration>,
     samples: u32,
 }
@@ -58,6 +58,7 @@ impl Round {
         self.lost = self.lost.saturating_add(event.lost);
         self.overfull |= overfull;
         if let Some(rtt) = event.ack.rtt {
+            let rtt = rtt.saturating_sub(event.ack.back_queueing);
             self.quickest = Some(self.quickest.map_or(rtt, |quickest| quickest.min(rtt)));
             self.samples += 1;
         }

@@ -384,6 +384,7 @@ fn recovery_conserves_packets_for_a_round_trip() {
         in_flight: 49 * MTU,
         sent: ms(3_990),
         rtt: Some(Duration::from_millis(41)),
+        back_queueing: Duration::ZERO,
         srtt: Duration::from_millis(41),
         delivery: None,
         delivered: last + MTU,

@@ -133,6 +133,7 @@ impl Driver {
                         in_flight: self.in_flight,
                         sent: before(age),
                         rtt,
+                        back_queueing: Duration::ZERO,
                         srtt: rtt.unwrap_or(Duration::from_millis(333)),
                         delivery: kbps.map(|kbps| DeliverySample {
                             rate: Rate::from_kbps(kbps),

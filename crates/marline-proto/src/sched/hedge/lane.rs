@@ -11,9 +11,6 @@ pub(super) const NOISE: f64 = 3.0;
 /// for the latest: with the mean, a path whose delay varies is filled until every second packet
 /// comes after those of the steadier path; with the percentile it is hardly used.
 const CAUTION: f64 = 0.5;
-/// A path that fails to deliver a larger share of its packets is judged by these: more than one in
-/// a hundred are what a stream's 99th percentile is made of.
-const OFTEN: f64 = 0.01;
 /// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
 const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
@@ -37,7 +34,7 @@ pub(super) struct Lane {
     pub(super) behind: f64,
     /// 95th percentile of how much later than expected it arrives.
     pub(super) late: f64,
-    /// How much later still it is counted on to be of use, because the path fails now and then.
+    /// How much later still it is counted on to be of use, because the path flaps.
     pub(super) again: f64,
     /// Where its delay wanders: when an empty packet arrives at the 95th percentile of a longer time, whatever is
     /// expected of it.
@@ -192,10 +189,10 @@ fn usual(behind: f64, late: f64) -> f64 {
     behind + CAUTION * (late - behind).max(0.0)
 }
 
-/// What a path fails to deliver comes again after a round trip: where that is one packet in a
-/// hundred, the order waits for it as for the latest of those that arrive.
+/// What a path loses in the dark comes again after a round trip: where it flaps, the order waits for
+/// that as for the latest of those that arrive.
 fn again(path: &PathView) -> f64 {
-    if path.failed > OFTEN {
+    if path.flaps {
         CAUTION * micros(path.srtt)
     } else {
         0.0
@@ -207,11 +204,11 @@ fn least_pipe(path: &PathView, late: f64) -> f64 {
     micros(path.min_rtt) + 2.0 * late
 }
 
-/// The same by the quickest round, if the controller knows its mean: of a path whose delay varies by far, or for a
-/// while, the luckiest packet of ten seconds says too little.
+/// The same by the quickest round, if the controller knows its mean, and by what stands on the way back: of a path whose
+/// delay varies by far, or for a while, the luckiest packet of ten seconds says too little.
 fn pipe(path: &PathView, late: f64) -> f64 {
     let quickest_round = path.congestion.min_rtt.map_or(0.0, micros);
-    least_pipe(path, late).max(quickest_round + late)
+    least_pipe(path, late).max(quickest_round + micros(path.back_queueing) + late)
 }
 
 /// Bytes that a path takes beside what is in flight, of which `own` are this flow's: by its window, and

@@ -419,16 +419,16 @@ fn a_usual_round_is_room_for_the_stream_and_not_for_redundancy() {
 
 /// What a path fails to deliver comes again after a round trip; half of that counts.
 #[test]
-fn a_path_that_often_fails_is_judged_by_what_comes_again() {
+fn a_path_that_flaps_is_judged_by_what_comes_again() {
     // The second path is longer by 10 ms.
-    let first = |target: u32, failed: f64, trip: u64| {
+    let first = |target: u32, flaps: bool, trip: u64| {
         let mut views = paths(0.0);
-        (views[0].failed, views[0].srtt) = (failed, Duration::from_millis(trip));
+        (views[0].flaps, views[0].srtt) = (flaps, Duration::from_millis(trip));
         let mut hedge = hedge(&format!("hedge:copies=off:target={target}"));
         plan(&mut hedge, Instant::from_millis(200), &mut views, 1).sent_on()[0]
     };
-    assert_eq!([0.01, 0.011].map(|failed| first(4, failed, 40)), [0, 1]);
-    assert_eq!([19, 21].map(|trip| first(4, 0.02, trip)), [0, 1]);
+    assert_eq!([false, true].map(|flaps| first(4, flaps, 40)), [0, 1]);
+    assert_eq!([19, 21].map(|trip| first(4, true, trip)), [0, 1]);
     // The other one does not carry all.
-    assert_eq!(first(5, 0.02, 40), 0);
+    assert_eq!(first(5, true, 40), 0);
 }

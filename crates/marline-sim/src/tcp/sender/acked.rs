@@ -160,6 +160,7 @@ impl TcpSender {
             in_flight: self.board.in_flight(),
             sent: newest.at,
             rtt,
+            back_queueing: Duration::ZERO,
             srtt: self.rtt.smoothed().unwrap_or_default(),
             delivery: report.and_then(|report| report.sample),
             delivered: total,
