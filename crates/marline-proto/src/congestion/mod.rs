@@ -59,6 +59,18 @@ pub struct Ack {
     pub delivered_when_sent: u64,
 }
 
+/// Live streams that share the paths with what fills them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Live {
+    /// None, or nothing fills the paths.
+    #[default]
+    Absent,
+    /// The peer sends some: their acknowledgements wait in our queues.
+    Received,
+    /// We do: they wait in our queues, whose ever these are.
+    Sent,
+}
+
 /// One sample of a path's delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliverySample {
@@ -169,9 +181,9 @@ pub trait Controller: fmt::Debug + Send {
         let _ = (rate, srtt);
     }
 
-    /// Live streams share the paths from now on, or do not any more: what waits in a bottleneck
-    /// delays them, whose ever it is. A controller may keep a shorter queue meanwhile.
-    fn on_live(&mut self, live: bool) {
+    /// From now on live streams share the paths with what fills them, or do not any more. A
+    /// controller may keep a shorter queue meanwhile.
+    fn on_live(&mut self, live: Live) {
         let _ = live;
     }
 

@@ -280,7 +280,7 @@ impl Path {
     }
 
     /// Live streams share the path, or do not any more.
-    pub(crate) fn set_live(&mut self, live: bool) {
+    pub(crate) fn set_live(&mut self, live: congestion::Live) {
         self.controller.on_live(live);
     }
 

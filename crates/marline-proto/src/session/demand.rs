@@ -13,19 +13,32 @@
 use marline_base::{Instant, Rate};
 
 use super::Session;
+use crate::congestion::Live;
 use crate::path::{Path, PathState};
+use crate::wire::FlowId;
 
 /// So many times a share is asked for, since what waited until it was known has to leave, too.
 const HEADROOM: f64 = 1.5;
 
 impl Session {
-    /// Tells paths whether live streams are written beside what fills every window: that decides
-    /// how long a queue may be.
+    /// Tells paths whether live streams go beside what fills every window: that decides how long a
+    /// queue may be.
     pub(super) fn set_live(&mut self) {
         let beside = self.share.iter().any(|id| !self.watches.contains_key(&id));
-        let live = beside && !self.looks.is_empty();
+        let live = match (beside, self.looks.is_empty(), self.watches.is_empty()) {
+            (false, ..) | (_, _, true) => Live::Absent,
+            (true, true, false) => Live::Received,
+            (true, false, false) => Live::Sent,
+        };
         for path in &mut self.paths {
             path.set_live(live);
+        }
+    }
+
+    /// The flow has something to send again. If it is no live stream, others may wait behind it.
+    pub(super) fn on_active(&mut self, id: FlowId) {
+        if !self.watches.is_empty() && !self.watches.contains_key(&id) {
+            self.set_live();
         }
     }
 

@@ -452,6 +452,7 @@ impl Session {
             flow.turn = Some(self.share.add(id, class_of(flow)));
             flow.served_at = self.ageing.sent;
             rewish(&mut self.wishes, flow);
+            self.on_active(id);
         }
         self.replan = true;
     }

@@ -39,6 +39,7 @@ impl Session {
         if given.is_some() || flow.is_live() {
             self.watches
                 .insert(id, Watch::new(given, flow.never_left()));
+            self.set_live();
         }
     }
 

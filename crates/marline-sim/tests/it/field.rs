@@ -40,7 +40,7 @@ fn a_live_stream_does_nearly_as_well_as_over_the_steady_link_alone() {
         ("dark", 1.5),
         ("flapping", 1.5),
         ("rate-drop", 1.5),
-        ("loss-bursts", 3.0),
+        ("loss-bursts", 2.5),
         ("large-and-small", 1.5),
     ];
     let rows = rows(&places.map(|(place, _)| place));

@@ -6,7 +6,7 @@ use super::super::window::{initial_window, minimum_window};
 use super::filters::Model;
 use super::probe_bw::PROBE_GAIN;
 use super::startup::HIGH_GAIN;
-use super::{Bbr, Event, Manner, Params, Phase};
+use super::{Bbr, Event, Live, Manner, Params, Phase};
 
 /// §4.2.3.2: the window in PROBE_BW, in bandwidth-delay products, leaves room for delayed and
 /// stretched acknowledgements.
@@ -208,7 +208,7 @@ impl Bbr {
     /// would wait behind that, whatever their priority here.
     pub(super) fn target_window(&self) -> u64 {
         let usual = self.control.inflight(&self.model, self.window_gain());
-        if !self.live || self.phase != Phase::ProbeBw {
+        if self.live != Live::Sent || self.phase != Phase::ProbeBw {
             return usual;
         }
         let queue = self.model.bandwidth().map(|rate| rate.bytes_in(LIVE_QUEUE));

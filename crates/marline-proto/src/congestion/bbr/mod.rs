@@ -39,7 +39,7 @@ use alloc::boxed::Box;
 use marline_base::{Duration, Instant, Rate, Rng};
 
 use super::rounds::Rounds;
-use super::{Ack, Controller, DeliverySample, Loss, Params, Phase, View};
+use super::{Ack, Controller, DeliverySample, Live, Loss, Params, Phase, View};
 
 mod control;
 mod filters;
@@ -83,7 +83,7 @@ struct Bbr {
     /// Sending resumed after everything had been acknowledged, and no acknowledgement came since.
     idle_restart: bool,
     /// Live streams share the path.
-    live: bool,
+    live: Live,
     rng: Rng,
     model: Model,
     control: Control,
@@ -110,7 +110,7 @@ impl Bbr {
             delivered: 0,
             lost: 0,
             idle_restart: false,
-            live: false,
+            live: Live::Absent,
             rng: Rng::new(params.seed).stream("bbr"),
             model: Model::new(now, manner),
             control: Control::new(params),
@@ -175,8 +175,10 @@ impl Controller for Bbr {
         }
     }
 
-    fn on_live(&mut self, live: bool) {
-        self.live = live && self.manner == Manner::HalfPipe;
+    fn on_live(&mut self, live: Live) {
+        if self.manner == Manner::HalfPipe {
+            self.live = live;
+        }
     }
 
     fn window(&self) -> u64 {

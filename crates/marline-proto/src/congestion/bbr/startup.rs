@@ -4,7 +4,7 @@ use marline_base::{Duration, Rate};
 
 use super::filters::Model;
 use super::probe_rtt::Manner;
-use super::{Bbr, Event, Phase};
+use super::{Bbr, Event, Live, Phase};
 
 /// §4.3.2.1 `BBRHighGain`, 2/ln 2: the smallest gain that doubles the rate every round trip.
 pub(super) const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
@@ -115,8 +115,9 @@ impl FullPipe {
     /// unless the round overran the queue, stood in it from beginning to end or lost a quarter:
     /// then it was the path that took no more. A stream whose receiver waits for what was lost is
     /// app-limited just because of that, and one that a scheduler spreads over several paths
-    /// because of the scheduler.
-    fn check(&mut self, event: &Event, model: &Model, overfull: bool, mtu: u64) {
+    /// because of the scheduler. Beside live streams one round that stood in a queue is enough: with
+    /// each that follows they would wait for twice as long.
+    fn check(&mut self, event: &Event, model: &Model, overfull: bool, live: Live, mtu: u64) {
         if self.filled() {
             return;
         }
@@ -130,14 +131,15 @@ impl FullPipe {
         };
         let is_flooded = self.manner == Manner::HalfPipe && round.lost_one_in(FLOODED, mtu);
         let is_overrun = round.overfull && round.lost_one_in(OVERRUN, mtu);
-        let by_path = is_flooded || is_overrun || round.queued(model.min_rtt());
+        let queued = round.queued(model.min_rtt());
+        let by_path = is_flooded || is_overrun || queued;
         if sample.app_limited && !by_path {
             return;
         }
         if bandwidth >= self.bandwidth.scaled(GROWTH) {
             self.bandwidth = bandwidth;
             self.left = rounds(self.manner);
-        } else if is_flooded && round.overfull {
+        } else if is_flooded && round.overfull || queued && live != Live::Absent {
             self.left = 0;
         } else {
             self.left -= 1;
@@ -151,7 +153,8 @@ impl Bbr {
         let overfull = self.manner == Manner::HalfPipe
             && event.ack.prior_in_flight > self.control.inflight(&self.model, OVERFULL);
         let mtu = self.control.mtu;
-        self.full_pipe.check(event, &self.model, overfull, mtu);
+        self.full_pipe
+            .check(event, &self.model, overfull, self.live, mtu);
     }
 
     /// §4.3.3 `BBRCheckDrain`.

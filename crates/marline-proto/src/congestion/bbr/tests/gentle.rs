@@ -22,12 +22,12 @@ fn beside_live_streams_the_window_leaves_a_shorter_queue() {
         bbr.on_live(live);
         bbr.target_window()
     };
-    let usual = target(Manner::HalfPipe, false);
+    let usual = target(Manner::HalfPipe, Live::Absent);
     // A quarter of a pipe instead of another one, and what 10 ms bring.
     let shorter = 100_000 - (25_000 + 25_000);
-    assert_eq!(target(Manner::HalfPipe, true), usual - shorter);
+    assert_eq!(target(Manner::HalfPipe, Live::Sent), usual - shorter);
     assert_eq!(
-        target(Manner::FourPackets, true),
+        target(Manner::FourPackets, Live::Sent),
         usual,
         "as its draft says"
     );
@@ -88,8 +88,9 @@ fn what_overruns_the_queue_ends_the_gentle_startup_of_a_limited_sender() {
 fn a_queue_that_stands_ends_the_gentle_startup_of_a_limited_sender() {
     // 200 Mb/s and 40 ms hold 1 MB. The first round is without a queue; in the others 20 packets
     // take this long.
-    let is_search = |manner, rounds: u64, trips: [u64; 2], flight: u64| {
+    let is_search = |manner, rounds: u64, trips: [u64; 2], flight: u64, live| {
         let mut bbr = started(manner);
+        bbr.on_live(live);
         for round in 1..=rounds {
             for packet in 1..=20 {
                 let part = 1_000_000 / 20 * packet;
@@ -115,15 +116,21 @@ fn a_queue_that_stands_ends_the_gentle_startup_of_a_limited_sender() {
         }
         bbr.view().phase.is_search()
     };
-    let gentle = |rounds, trips, flight| is_search(Manner::HalfPipe, rounds, trips, flight);
+    let is_in = |live| move |n, trips, flight| is_search(Manner::HalfPipe, n, trips, flight, live);
+    let gentle = is_in(Live::Absent);
     assert!(!gentle(10, [65, 70], 1_500_000));
     // Too soon; too short a queue; some packets met none; a queue of others.
     assert!(gentle(4, [65, 70], 1_500_000));
     assert!(gentle(40, [58, 59], 1_500_000));
     assert!(gentle(40, [40, 90], 1_500_000));
     assert!(gentle(40, [65, 70], 900_000));
+    // Not too soon for live streams; the rest holds for them, too.
+    let beside = is_in(Live::Received);
+    assert!(!beside(4, [65, 70], 1_500_000));
+    assert!(beside(40, [40, 90], 1_500_000) && beside(40, [65, 70], 900_000));
     // The draft's does not mind.
-    assert!(is_search(Manner::FourPackets, 40, [65, 70], 1_500_000));
+    let draft = Manner::FourPackets;
+    assert!(is_search(draft, 40, [65, 70], 1_500_000, Live::Sent));
 }
 
 #[test]
