@@ -22,20 +22,23 @@ Show what bonding two links does, here and now: no root, no configuration, about
 
 Starts a server, a client and two emulated links on loopback, and runs real traffic through real \
 sockets: an HTTP download through the SOCKS5 proxy, its SHA-256 checked, and at the same time a \
-live stream of 4 Mb/s through a live entry, as `client --live` and `server --live` make it. In the middle of each run the better link goes dark \
-for two seconds, or a quarter of a shorter run than 8 s. It does so over each link alone and over both with each scheduler, and ends with \
-a table and a sentence that says what bonding gained and what it cost.
+live stream of 4 Mb/s through a live entry, as `client --live` and `server --live` make it. In \
+the middle of each run the better link goes dark for two seconds, or a quarter of a shorter run \
+than 8 s. It does so over each link alone and over both with each scheduler, and ends with a \
+table and a sentence that says what bonding gained over each link, and what it cost.
 
-With --objects it sends pages of 100 objects instead, over each link alone and over both with each scheduler, \
-checks the SHA-256 of each object, and prints 50th, 95th and 99th percentile of what objects took.
+With --objects it sends pages of 100 objects instead, over each link alone and over both with \
+each scheduler, checks the SHA-256 of each object, and prints 50th, 95th and 99th percentile of \
+what objects took.
 
 With --blocks it sends a block every few milliseconds instead, as a remote renderer does, and \
 counts those that are not whole by their deadline: by each scheduler of blocks over both links, \
-over plain TCP connections through the same relays, and in the simulator under the same conditions, \
-with 95 % intervals. Schedulers that plan whole blocks run without a congestion controller, the \
-others with BBR, TCP with CUBIC; a relay carries datagrams, so the TCP endpoints are the \
-simulator's, in real time. With --processes both ends and each relay are processes of their own. The links are those of the HOP paper then: 40 Mb/s, standard deviation \
-8 Mb/s, drawn anew every 25 ms.
+over plain TCP connections through the same relays, and in the simulator under the same \
+conditions, with 95 % intervals. Schedulers that plan whole blocks run without a congestion \
+controller, the others with BBR, TCP with CUBIC; a relay carries datagrams, so the TCP endpoints \
+are the simulator's, in real time. With --processes both ends and each relay are processes of \
+their own. The links are those of the HOP paper then: 40 Mb/s, standard deviation 8 Mb/s, drawn \
+anew every 25 ms.
 
 Exit code 1 when a run fails or anything arrives that is not what was sent.";
 
@@ -57,7 +60,11 @@ rate and no queue has a queue of 200ms.";
 
 /// The flags of `marline demo`.
 #[derive(Debug, clap::Args)]
-#[command(about = ABOUT, long_about = LONG_ABOUT, after_help = schedulers::after(EXAMPLES, demo::schedulers()))]
+#[command(
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_help = schedulers::after(EXAMPLES, demo::schedulers())
+)]
 pub(super) struct Args {
     /// Schedulers to bond with, separated by commas: NAME or NAME:KEY=VALUE:..., for both flows;
     /// auto, for each flow what it gets by default
