@@ -219,6 +219,12 @@ impl ArrivalModel {
         };
     }
 
+    /// As [`begin_anew`](Self::begin_anew), and nothing stands in the bottleneck any more.
+    pub(crate) fn begin_empty(&mut self, now: Instant) {
+        self.begin_anew();
+        (self.free, self.free_at_best) = (now, now);
+    }
+
     /// A packet leaves whose arrival will not be reported. Behind others it takes its time at the
     /// bottleneck, too; by itself it keeps none busy, and where nothing else is sent the rate is a
     /// guess.

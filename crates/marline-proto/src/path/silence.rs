@@ -35,8 +35,8 @@ const OVERTAKEN: Duration = Duration::from_millis(70);
 /// choice.
 const MOST_JUDGED: u64 = 256;
 
-/// So many packets in a row are not lost to a burst: of bursts of four on average, one in a hundred
-/// is longer.
+/// More packets in a row are not lost to a burst: of bursts of four on average, one in a hundred is
+/// longer.
 pub(super) const LONGEST_BURST: usize = 16;
 
 /// When a path has been silent for too long.

@@ -36,6 +36,9 @@ const MISSING: Duration = Duration::from_micros(500);
 /// ones, too.
 const BURST: usize = 2;
 const BURST_GOES_ON: usize = 2;
+/// The newest round trip contradicts a smoothed one that is longer than this number of it: jitter
+/// of a whole round trip does not make it so.
+const MUCH_SHORTER: u32 = 2;
 
 /// Bytes of a datagram that are not a symbol's: header, frame type, ids, offset, length at their
 /// longest, and a little for an acknowledgement that rides along.
@@ -98,6 +101,8 @@ pub(crate) struct Path {
     /// stood on it. While streams ask for a rate and the window is sought, only a queue counts:
     /// such samples show what the window was.
     was_filled: bool,
+    /// It was in doubt, and delays since then were no shorter.
+    recovers: bool,
     /// What live streams need of it, as long as its capacity is not known.
     asked: Option<Rate>,
     /// Bytes of copies that were queued for it to warm it up.
@@ -175,6 +180,7 @@ impl Path {
             measured_rate: 0.0,
             rate: Rate::ZERO,
             was_filled: false,
+            recovers: false,
             asked: None,
             warmed: 0,
             passed: 0,
@@ -296,6 +302,20 @@ impl Path {
         self.asked.is_some()
     }
 
+    /// The path carries data again after it was in doubt. As soon as a round trip is much shorter
+    /// than the smoothed one, how late packets were meanwhile is forgotten: nothing else would show
+    /// that they are not any more, since nobody chooses such a path.
+    pub(crate) fn on_recovery(&mut self) {
+        self.recovers = true;
+    }
+
+    fn forget_lateness(&mut self, now: Instant) {
+        if self.recovers && self.rtt.latest() < self.rtt.smoothed() / MUCH_SHORTER {
+            self.arrival.begin_empty(now);
+            self.recovers = false;
+        }
+    }
+
     /// Did the sender ever have more to send than the path took, or meet a queue, so that its
     /// capacity is known?
     pub(crate) fn was_filled(&self) -> bool {
@@ -404,6 +424,7 @@ impl Path {
         max_ack_delay: Duration,
     ) {
         self.on_lost(now, lost, max_ack_delay);
+        self.forget_lateness(now);
         let mut bytes = 0;
         for packet in acked.iter().filter(|p| p.eliciting) {
             if packet.spurious {

@@ -133,6 +133,9 @@ impl Session {
 
     fn readmit(&mut self, now: Instant, index: usize) {
         let path = &mut self.paths[index];
+        if matches!(path.health, Health::Suspect(_)) {
+            path.on_recovery();
+        }
         path.health = Health::Active;
         path.loss.restart();
         let id = path.id;

@@ -39,7 +39,8 @@ pub(in crate::demo) struct Client {
 }
 
 impl Client {
-    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a live entry. Returns when all paths are up, or when one is and the others take long.
+    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a live entry. Returns
+    /// when all paths are up, or when one is and the others take long.
     pub(in crate::demo) async fn start(
         keys: &Keys,
         entries: &[SocketAddr],

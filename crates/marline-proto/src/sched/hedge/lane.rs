@@ -204,8 +204,9 @@ fn least_pipe(path: &PathView, late: f64) -> f64 {
     micros(path.min_rtt) + 2.0 * late
 }
 
-/// The same by the quickest round, if the controller knows its mean, and by what stands on the way back: of a path whose
-/// delay varies by far, or for a while, the luckiest packet of ten seconds says too little.
+/// The same by the quickest round, if the controller knows its mean, and by what stands on the way
+/// back: of a path whose delay varies by far, or for a while, the luckiest packet of ten seconds
+/// says too little.
 fn pipe(path: &PathView, late: f64) -> f64 {
     let quickest_round = path.congestion.min_rtt.map_or(0.0, micros);
     least_pipe(path, late).max(quickest_round + micros(path.back_queueing) + late)

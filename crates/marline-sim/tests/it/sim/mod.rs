@@ -11,6 +11,7 @@ mod order;
 mod overload;
 mod overtaking;
 mod paired;
+mod recovery;
 mod runs;
 mod shares;
 mod start;
