@@ -1,8 +1,8 @@
 //! One sentence from the figures: what bonding gained, and what it cost.
 //!
 //! Bonding is held against each single link in all figures, for that is what somebody has who does
-//! not bond: the goodput of one link and the delays of another nobody has. The speaker for bonding is
-//! one scheduler, named before the runs; the best of several would owe its lead to chance.
+//! not bond: the goodput of one link and the delays of another nobody has. The speaker for bonding
+//! is one scheduler, named before the runs; the best of several would owe its lead to chance.
 
 use super::report::{Figures, RunReport};
 

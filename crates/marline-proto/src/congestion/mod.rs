@@ -45,7 +45,8 @@ pub struct Ack {
     /// this reports, less what the peer waited; `None` if it taught none (it had been acknowledged
     /// before).
     pub rtt: Option<Duration>,
-    /// How much of it is lately the way back's beyond its shortest: no queue of ours.
+    /// How long acknowledgements queue at the least on the way back: a part of `rtt` that is no
+    /// queue of the path's data.
     pub back_queueing: Duration,
     /// The path's smoothed round-trip time (RFC 9002 §5.3), for which only the largest packets
     /// count.
@@ -65,9 +66,10 @@ pub enum Live {
     /// None, or nothing fills the paths.
     #[default]
     Absent,
-    /// The peer sends some: their acknowledgements wait in our queues.
+    /// Some are open, and none is written here now: the peer may send them, and their
+    /// acknowledgements wait in our queues.
     Received,
-    /// We do: they wait in our queues, whose ever these are.
+    /// Some are written here: their packets wait in our queues.
     Sent,
 }
 

@@ -208,8 +208,9 @@ impl ArrivalModel {
         }
     }
 
-    /// The clocks do not differ by what they did: all that is known of arrivals is wrong by as
-    /// much, and of errors of that size the model would be deaf for thousands of packets.
+    /// The clocks do not differ by what they did, or an outage is over: all that is known of
+    /// arrivals is wrong by as much, and of errors of that size the model would be deaf for
+    /// thousands of packets.
     pub(crate) fn begin_anew(&mut self) {
         *self = Self {
             beginning: self.beginning.wrapping_add(1),
@@ -217,12 +218,6 @@ impl ArrivalModel {
             free_at_best: self.free_at_best,
             ..Self::default()
         };
-    }
-
-    /// As [`begin_anew`](Self::begin_anew), and nothing stands in the bottleneck any more.
-    pub(crate) fn begin_empty(&mut self, now: Instant) {
-        self.begin_anew();
-        (self.free, self.free_at_best) = (now, now);
     }
 
     /// A packet leaves whose arrival will not be reported. Behind others it takes its time at the

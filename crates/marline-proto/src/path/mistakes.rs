@@ -4,8 +4,8 @@ use marline_base::{Duration, Instant};
 const PER_MISTAKE: u32 = 4;
 /// At most this number counts.
 const MOST_MISTAKES: u32 = 4;
-/// Mistakes are forgotten when this time passes without another.
-const REMEMBERED: Duration = Duration::from_secs(30);
+/// Mistakes, and outages, are forgotten when this time passes without another.
+pub(super) const REMEMBERED: Duration = Duration::from_secs(30);
 
 /// Suspicions of a path that proved wrong, because all that was in flight arrived, or all that
 /// followed a burst of losses. What was sent elsewhere meanwhile only delayed what the other paths

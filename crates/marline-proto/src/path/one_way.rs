@@ -253,6 +253,27 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_on_the_way_back_stands_if_the_quickest_meets_it() {
+        let mut one_way = OneWay::default();
+        let mut after = |count: u64, back: fn(u64) -> u64| {
+            for n in 0..count {
+                let written = 1_000_000 + 10_000 * n;
+                one_way.on_way_back(Instant::from_micros(written + 1_000 * back(n)), written);
+            }
+            one_way.back_queueing().as_millis()
+        };
+        assert_eq!(after(16, |_| 20), 0);
+        assert_eq!(
+            after(32, |n| if n % 8 == 7 { 20 } else { 90 }),
+            0,
+            "some are late"
+        );
+        assert_eq!(after(8, |_| 90), 0, "not for long enough");
+        assert_eq!(after(8, |_| 90), 70);
+        assert_eq!(after(1, |_| 25), 5);
+    }
+
+    #[test]
     fn clocks_are_compared_by_the_quickest_packet_each_way() {
         let mut one_way = OneWay::default();
         assert_eq!(one_way.clock_us(), None);

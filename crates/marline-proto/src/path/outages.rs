@@ -4,13 +4,12 @@
 //! (RFC 2439), one outage is bad luck and says nothing of what follows; from the second on, until
 //! none has come for long, the path is one that flaps.
 
-use marline_base::{Duration, Instant};
+use marline_base::Instant;
+
+use super::mistakes::REMEMBERED;
 
 /// As many outages, none longer than [`REMEMBERED`] after the one before, are more than bad luck.
 const FLAPS: u32 = 2;
-/// Outages are forgotten when this time passes without another: as mistaken suspicions are
-/// (`mistakes.rs`).
-const REMEMBERED: Duration = Duration::from_secs(30);
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +40,8 @@ impl Outages {
 
 #[cfg(test)]
 mod tests {
+    use marline_base::Duration;
+
     use super::*;
 
     #[test]

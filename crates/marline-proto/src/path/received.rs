@@ -226,9 +226,8 @@ impl Received {
         self.silence.due().filter(|_| self.seen > EAGER)
     }
 
-    /// When the last packet arrived that asks for an acknowledgement, and how long after it there
-    /// have been none for longer than a burst of losses lasts; `None` before there were enough to
-    /// know their pace.
+    /// When the last packet arrived that asks for an acknowledgement, and how long a silence after
+    /// it is no burst of losses; `None` before there were enough to know their pace.
     pub(crate) fn outage(&self) -> Option<(Instant, Duration)> {
         self.silence.outage().filter(|_| self.seen > EAGER)
     }

@@ -71,8 +71,8 @@ impl Silence {
         self.judged = self.judged.max(until);
     }
 
-    /// When the last such packet arrived, and how long after it there have been none for longer than
-    /// a burst of losses lasts where they come at this pace.
+    /// When the last packet arrived that asks for an acknowledgement, and how long a silence after
+    /// it is no burst of losses, where packets come at this pace.
     pub(super) fn outage(&self) -> Option<(Instant, Duration)> {
         let longest = LONGEST_BURST as f64 * self.spacing.max(LEAST_GAP);
         Some((self.last?, Duration::from_nanos(longest as u64)))

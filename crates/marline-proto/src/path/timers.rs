@@ -158,8 +158,9 @@ impl Path {
         open.take_while(|p| p.sent + wait <= now).count()
     }
 
-    /// When nothing of what the peer sends will have arrived for longer than a burst of losses lasts,
-    /// if some did since a packet left that is not acknowledged: it had something to send.
+    /// When the peer's own packets will have been missing for longer than a burst of losses lasts,
+    /// if some came after the oldest packet left that is not acknowledged: it had something to
+    /// send.
     fn silent_at(&self) -> Option<Instant> {
         let oldest = self.ledger.oldest_open()?;
         let (last, longest) = self.received.outage()?;

@@ -101,7 +101,7 @@ pub(crate) struct Path {
     /// stood on it. While streams ask for a rate and the window is sought, only a queue counts:
     /// such samples show what the window was.
     was_filled: bool,
-    /// It was in doubt, and delays since then were no shorter.
+    /// It was in doubt, and no round trip since then was much shorter than the smoothed one.
     recovers: bool,
     /// What live streams need of it, as long as its capacity is not known.
     asked: Option<Rate>,
@@ -309,9 +309,9 @@ impl Path {
         self.recovers = true;
     }
 
-    fn forget_lateness(&mut self, now: Instant) {
+    fn forget_lateness(&mut self) {
         if self.recovers && self.rtt.latest() < self.rtt.smoothed() / MUCH_SHORTER {
-            self.arrival.begin_empty(now);
+            self.arrival.begin_anew();
             self.recovers = false;
         }
     }
@@ -424,7 +424,7 @@ impl Path {
         max_ack_delay: Duration,
     ) {
         self.on_lost(now, lost, max_ack_delay);
-        self.forget_lateness(now);
+        self.forget_lateness();
         let mut bytes = 0;
         for packet in acked.iter().filter(|p| p.eliciting) {
             if packet.spurious {

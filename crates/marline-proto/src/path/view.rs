@@ -32,11 +32,12 @@ pub struct PathView {
     pub rate: Rate,
     /// Fraction of packets lost lately, 0..=1.
     pub loss: f64,
-    /// It went dark more than once lately, and may do so again.
+    /// It went dark more than once, each time within 30 s of the time before, and may do so again.
     pub flaps: bool,
     /// Smoothed forward delay beyond its minimum, from arrival times at the peer.
     pub queueing: Duration,
-    /// What stands on the way back of acknowledgements: a queue that packets do not meet.
+    /// How long acknowledgements queue at the least on the way back: packets do not meet that queue
+    /// (RFC 8289 §3.1).
     pub back_queueing: Duration,
     /// Smoothed time between arrivals of consecutive packets at the peer.
     pub spacing: Option<Duration>,

@@ -10,7 +10,8 @@ use super::PathView;
 /// on the wire for a byte (`marline repro field --cell load=live`, bytes on wire).
 const LEAST: f64 = 0.03;
 /// Repair symbols for each lost packet: one that mends it, and two because losses come in bursts
-/// and take repair symbols, too. With what is sent again that is 1.12 bytes and three times the loss.
+/// and take repair symbols, too. With what is sent again that is 1.12 bytes and three times the
+/// loss (`marline repro field --cell set=misbehaving`, bytes on wire).
 const PER_LOSS: f64 = 3.0;
 
 /// Bytes of redundancy for a byte of data over `paths`: by the share that those lose that carry

@@ -30,9 +30,9 @@ fn auto(rows: &[Row], place: &str, measure: &str) -> (f64, f64) {
     (row.auto, row.best)
 }
 
-/// Without reinjection a rate that drops costs six times as much; without the memory of outages,
-/// flapping costs twice and bursts of losses four times as much. All of what the small link leaves
-/// over in repair symbols would be 1.5 bytes for a byte.
+/// Without reinjection a rate that drops costs six times as much; without the memory of outages
+/// flapping costs nearly three times as much. All of what the small link leaves over in repair
+/// symbols would be 1.5 bytes for a byte.
 #[test]
 fn a_live_stream_does_nearly_as_well_as_over_the_steady_link_alone() {
     // A burst of losses is not as silent as the dark: several pass until they count as failures.

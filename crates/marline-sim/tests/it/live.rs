@@ -353,8 +353,8 @@ fn delays(lab: &Lab, flow: FlowId, from: Instant, until: Instant) -> Vec<u64> {
     delays
 }
 
-/// While a download fills the way back, acknowledgements are late, and more is in flight. That is no
-/// queue that the stream would meet, neither for those who look for the path's capacity nor for
+/// While a download fills the way back, acknowledgements are late, and more is in flight. That is
+/// no queue that the stream would meet, neither for those who look for the path's capacity nor for
 /// those who fill it.
 #[test]
 fn what_a_download_queues_on_the_way_back_holds_no_stream_up() {
@@ -370,8 +370,8 @@ fn what_a_download_queues_on_the_way_back_holds_no_stream_up() {
     }
 }
 
-/// The download, too, is silent then. So this is no burst of losses, and the other path has to carry
-/// all at once; afterwards the link is as good as it was.
+/// The download, too, is silent then. So this is no burst of losses, and the other path has to
+/// carry all at once; afterwards the link is as good as it was.
 #[test]
 fn a_link_that_goes_dark_under_a_download_is_left_at_once() {
     let (mut worst, mut usual) = (0, 0);

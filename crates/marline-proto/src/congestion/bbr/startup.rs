@@ -115,8 +115,8 @@ impl FullPipe {
     /// unless the round overran the queue, stood in it from beginning to end or lost a quarter:
     /// then it was the path that took no more. A stream whose receiver waits for what was lost is
     /// app-limited just because of that, and one that a scheduler spreads over several paths
-    /// because of the scheduler. Beside live streams one round that stood in a queue is enough: with
-    /// each that follows they would wait for twice as long.
+    /// because of the scheduler. Beside live streams one round that stood in a queue is enough:
+    /// with each that follows they would wait for twice as long.
     fn check(&mut self, event: &Event, model: &Model, overfull: bool, live: Live, mtu: u64) {
         if self.filled() {
             return;

@@ -189,8 +189,8 @@ fn usual(behind: f64, late: f64) -> f64 {
     behind + CAUTION * (late - behind).max(0.0)
 }
 
-/// What a path loses in the dark comes again after a round trip: where it flaps, the order waits for
-/// that as for the latest of those that arrive.
+/// What a path loses in the dark comes again after a round trip: where it flaps, the order waits
+/// for that as for the latest of those that arrive.
 fn again(path: &PathView) -> f64 {
     if path.flaps {
         CAUTION * micros(path.srtt)
