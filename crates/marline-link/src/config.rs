@@ -127,6 +127,11 @@ impl LinkConfig {
         match &self.capacity {
             Capacity::Unlimited | Capacity::Trace(_) | Capacity::Rates(_) => Ok(()),
             Capacity::Constant(rate) => at_least("rate", *rate, LEAST_RATE),
+            Capacity::Bucket(bucket) if bucket.depth == 0 => {
+                let mend = "must be more than zero, or be left out";
+                Err(ConfigError::new("bucket", 0, mend))
+            }
+            Capacity::Bucket(bucket) => at_least("rate", bucket.rate, LEAST_RATE),
             Capacity::Varying(varying) => {
                 at_least("rate", varying.mean, LEAST_RATE)?;
                 longest("rate-every", varying.every)?;

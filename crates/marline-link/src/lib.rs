@@ -42,7 +42,9 @@ mod slots;
 mod text;
 mod verdict;
 
-pub use capacity::{Capacity, RateDist, RateTrace, ServiceTime, Trace, TraceError, VaryingRate};
+pub use capacity::{
+    Bucket, Capacity, RateDist, RateTrace, ServiceTime, Trace, TraceError, VaryingRate,
+};
 pub use config::{ConfigError, LinkConfig};
 pub use delay::{Delay, Redraw};
 pub use link::Link;

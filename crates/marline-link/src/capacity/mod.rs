@@ -1,8 +1,9 @@
 //! How fast a link serves its queue.
 //!
-//! Except for [`ServiceTime`], capacity is a function of time and seed alone: what was sent
+//! Except for [`ServiceTime`] and [`Bucket`], capacity is a function of time and seed alone: what was sent
 //! before does not change what the link can carry later.
 
+mod bucket;
 mod draw;
 mod rates;
 mod service;
@@ -16,6 +17,7 @@ use crate::outage::Cursor;
 use core::time::Duration;
 use marline_base::{Instant, Rate, Rng};
 
+pub use bucket::Bucket;
 pub use rates::RateTrace;
 pub use service::ServiceTime;
 pub use trace::Trace;
@@ -30,6 +32,8 @@ pub enum Capacity {
     Unlimited,
     /// A constant rate, at least 1 kbit/s.
     Constant(Rate),
+    /// A constant rate behind a token bucket.
+    Bucket(Bucket),
     /// A rate that is drawn again every interval.
     Varying(VaryingRate),
     /// A service time that is drawn for each packet, whatever its size.
@@ -47,6 +51,7 @@ impl Capacity {
         match self {
             Self::Unlimited | Self::Service(_) => None,
             Self::Constant(rate) => Some(*rate),
+            Self::Bucket(bucket) => Some(bucket.rate),
             Self::Varying(varying) => Some(varying.mean),
             Self::Trace(trace) => Some(trace.mean_rate()),
             Self::Rates(trace) => Some(trace.mean_rate()),
@@ -68,6 +73,7 @@ pub(crate) struct Server {
 enum Kind {
     Unlimited,
     Constant(Rate),
+    Bucket(bucket::Tokens),
     Varying(varying::Slots),
     Service(service::Times),
     Trace(trace::Replay),
@@ -81,6 +87,7 @@ impl Server {
             kind: match capacity {
                 Capacity::Unlimited => Kind::Unlimited,
                 Capacity::Constant(rate) => Kind::Constant(*rate),
+                Capacity::Bucket(bucket) => Kind::Bucket(bucket::Tokens::new(*bucket)),
                 Capacity::Varying(varying) => Kind::Varying(varying::Slots::new(*varying, rng)),
                 Capacity::Service(times) => Kind::Service(service::Times::new(*times, rng)),
                 Capacity::Trace(trace) => Kind::Trace(trace::Replay::new(trace.clone(), free)),
@@ -108,6 +115,7 @@ impl Server {
         self.free = match &mut self.kind {
             Kind::Unlimited => start,
             Kind::Constant(rate) => dark.after(start, rate.time_for(size.into())),
+            Kind::Bucket(tokens) => tokens.take(start, size, dark),
             Kind::Varying(slots) => steps::carry(slots, start, size, dark),
             Kind::Rates(player) => steps::carry(player, start, size, dark),
             Kind::Service(times) => dark.after(start, times.draw()),

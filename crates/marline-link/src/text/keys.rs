@@ -45,6 +45,11 @@ impl LinkConfig {
             "How far the first interval has run at the start",
         ),
         key(
+            "bucket",
+            "SIZE",
+            "Token bucket before a constant rate, such as 32kB: as much passes at once after silence",
+        ),
+        key(
             "trace",
             "FILE",
             "Recorded capacity instead of a rate: a Mahimahi trace, or a table of rates as FILE.csv#COLUMN",

@@ -17,6 +17,7 @@ impl LinkConfig {
         "rate-min",
         "rate-every",
         "rate-phase",
+        "bucket",
         "trace",
         "trace-scale",
         "service",

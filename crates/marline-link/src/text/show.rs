@@ -80,6 +80,10 @@ fn capacity(out: &mut Pairs<'_, '_>, capacity: &Capacity) -> fmt::Result {
     match capacity {
         Capacity::Unlimited => Ok(()),
         Capacity::Constant(rate) => out.pair("rate", show_rate(*rate)),
+        Capacity::Bucket(bucket) => {
+            out.pair("rate", show_rate(bucket.rate))?;
+            out.pair("bucket", show_size(bucket.depth))
+        }
         Capacity::Varying(varying) => {
             out.pair("rate", show_rate(varying.mean))?;
             out.pair("rate-sd", show_rate(varying.sd))?;

@@ -1,6 +1,6 @@
 use crate::{
-    Capacity, Codel, Delay, Link, LinkConfig, Loss, Outage, OutageMode, Outages, QueueLimit,
-    RateDist, Redraw, ServiceTime, VaryingRate,
+    Bucket, Capacity, Codel, Delay, Link, LinkConfig, Loss, Outage, OutageMode, Outages,
+    QueueLimit, RateDist, Redraw, ServiceTime, VaryingRate,
 };
 use alloc::string::{String, ToString};
 use core::time::Duration;
@@ -247,6 +247,8 @@ fn capacity() -> impl Strategy<Value = Capacity> {
     prop_oneof![
         Just(Capacity::Unlimited),
         rate().prop_map(Capacity::Constant),
+        (rate(), 1..1_000_000_u64)
+            .prop_map(|(rate, depth)| Capacity::Bucket(Bucket { rate, depth })),
         (family(), rate(), rate(), rate(), 1..100_000_u64).prop_map(
             |(dist, mean, sd, min, every)| {
                 Capacity::Varying(VaryingRate {

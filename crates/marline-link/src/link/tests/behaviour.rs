@@ -63,6 +63,19 @@ fn a_packet_larger_than_the_queue_passes_an_empty_one() {
 }
 
 #[test]
+fn a_token_bucket_passes_its_depth_at_once_after_silence() {
+    // 1 ms a packet in the long run; the bucket holds three.
+    let mut link = link("rate=12mbit,bucket=4500B");
+    let burst = [Some(0), Some(0), Some(0), Some(1_000), Some(2_000)];
+    assert_eq!(arrivals(&mut link, [0; 5]), burst);
+    // It has filled by one and a half at 3.5 ms, and by no more than its depth at 20 ms.
+    let later = arrivals(&mut link, [3_500, 3_500, 20_000, 20_000, 20_000, 20_000]);
+    let burst = [20_000, 20_000, 20_000, 21_000].map(Some);
+    assert_eq!(later[..2], [Some(3_500), Some(4_000)]);
+    assert_eq!(later[2..], burst);
+}
+
+#[test]
 fn the_mtu_is_the_largest_size() {
     let mut link = link("mtu=1400");
     assert!(link.offer(ms(0), 1_400).arrival().is_some());

@@ -5,10 +5,11 @@ use crate::Reason;
 use alloc::string::String;
 use proptest::prelude::*;
 
-const CAPACITIES: [&str; 8] = [
+const CAPACITIES: [&str; 9] = [
     "rate=unlimited",
     "rate=10mbit",
     "rate=300kbit",
+    "rate=3mbit,bucket=5kB",
     "rate=10mbit,rate-sd=6mbit,rate-every=10ms,rate-phase=3ms",
     "service=2ms,service-sd=1ms",
     "service=2ms,service-sd=4ms,service-dist=lognormal",

@@ -1,8 +1,10 @@
 use super::{Pairs, units};
-use crate::{Capacity, ConfigError, RateDist, RateTrace, ServiceTime, Trace, VaryingRate};
+use crate::{Bucket, Capacity, ConfigError, RateDist, RateTrace, ServiceTime, Trace, VaryingRate};
 use alloc::string::String;
 use core::time::Duration;
 use marline_base::Rate;
+
+const A_SIZE: &str = "give a size such as 32kB (B, kB, MB, KiB, MiB)";
 
 pub(super) fn capacity(
     pairs: &mut Pairs<'_>,
@@ -35,6 +37,7 @@ pub(super) fn capacity(
         ],
         "needs rate and rate-every (and no trace or service)",
     )?;
+    pairs.refuse(&["bucket"], "needs a constant rate")?;
     pairs.refuse(&["service-sd", "service-dist"], "needs service")?;
     pairs.refuse(
         &["trace-scale"],
@@ -74,7 +77,11 @@ fn recorded(
 
 fn rate_process(pairs: &mut Pairs<'_>, mean: Rate) -> Result<Capacity, ConfigError> {
     let Some(every) = pairs.time("rate-every")? else {
-        return Ok(Capacity::Constant(mean));
+        let depth = pairs.take_as("bucket", units::size, A_SIZE)?;
+        return Ok(match depth {
+            Some(depth) => Capacity::Bucket(Bucket { rate: mean, depth }),
+            None => Capacity::Constant(mean),
+        });
     };
     let mut rate = |key| pairs.take_as(key, units::rate, units::A_RATE);
     let sd = rate("rate-sd")?.unwrap_or(Rate::ZERO);

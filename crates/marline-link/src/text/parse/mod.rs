@@ -28,6 +28,8 @@ impl LinkConfig {
     /// * `rate-sd`, `rate-dist`, `rate-every`, `rate-min`, `rate-phase`: the rate is drawn again
     ///   every `rate-every` with mean `rate` and this standard deviation, and is at least
     ///   `rate-min`; `normal` (default), `uniform`, `gamma` or `lognormal`
+    /// * `bucket`: size of a token bucket before a constant rate, `32kB`: what passes at once after
+    ///   silence
     /// * `trace`: path of a Mahimahi trace, or of a table of rates as `FILE.csv#COLUMN`, instead of
     ///   `rate`
     /// * `trace-scale`: multiplies the rates of a table

@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use marline_base::Duration;
-use marline_link::{Capacity, LinkConfig, VaryingRate};
+use marline_link::{Bucket, Capacity, LinkConfig, VaryingRate};
 use marline_proto::path::forecast::{CapacityForecast, Kalman, Memory};
 use marline_proto::sched::hop::Settings;
 
@@ -86,7 +86,9 @@ impl Variant {
     pub(super) fn memory(&self, link: &LinkConfig, phase: Duration, window: Duration) -> Memory {
         let truth = match link.capacity {
             Capacity::Varying(varying) => Some(over(&varying, phase, window)),
-            Capacity::Constant(rate) => Some(CapacityForecast::normal(rate.as_bps() as f64, 0.0)),
+            Capacity::Constant(rate) | Capacity::Bucket(Bucket { rate, .. }) => {
+                Some(CapacityForecast::normal(rate.as_bps() as f64, 0.0))
+            }
             _ => None,
         };
         match (self, truth) {
