@@ -12,7 +12,7 @@ use crate::congestion::DeliverySample;
 
 mod overtaking;
 
-use overtaking::Overtaking;
+use overtaking::{FLOOR, Overtaking};
 
 /// The path's delivery state when a packet was sent; kept beside the packet until it is
 /// acknowledged or given up (§3.1.2, the variables `P.*`).
@@ -91,7 +91,7 @@ impl DeliverySampler {
         if in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
-            self.overtaking.on_new_flight();
+            self.overtaking.on_new_flight(now);
         }
         self.state()
     }
@@ -147,11 +147,14 @@ impl DeliverySampler {
         {
             self.app_limited_until = None;
         }
-        let from = self.overtaking.beginning(snapshot);
+        let from = self.overtaking.beginning(self.delivered_at, snapshot);
         self.overtaking.remember(self.state());
         let send_elapsed = sent.since(from.first_sent_at);
         let ack_elapsed = self.delivered_at.since(from.delivered_at);
-        let interval = send_elapsed.max(ack_elapsed);
+        let mut interval = send_elapsed.max(ack_elapsed);
+        if from.app_limited {
+            interval = interval.max(FLOOR);
+        }
         let trusted = interval >= min_rtt && !interval.is_zero();
         Some(DeliveryReport {
             delivered_when_sent: snapshot.delivered,
