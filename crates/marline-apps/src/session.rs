@@ -131,14 +131,6 @@ impl Tunnel for Client {
         Some(least.saturating_sub(OVERHEAD))
     }
 
-    fn costs(&self) -> Vec<(u64, u32)> {
-        let Ok(handle) = self.current() else {
-            return Vec::new();
-        };
-        let paths = handle.stats().paths;
-        paths.iter().map(|path| (path.id.0, path.cost)).collect()
-    }
-
     async fn open_stream(&self, options: FlowOptions) -> Result<Carried, OpenError> {
         let handle = current(self)?;
         let opened = match options.kind {

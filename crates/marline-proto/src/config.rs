@@ -4,7 +4,7 @@ use marline_base::Duration;
 
 use crate::congestion::Congestion;
 use crate::sched::{Choice, registry as sched};
-use crate::wire::{FlowKind, MAX_CODE_WINDOW, MAX_REPAIRS, MAX_UNITS, Params};
+use crate::wire::{FlowKind, MAX_CODE_WINDOW, MAX_COST, MAX_REPAIRS, MAX_UNITS, Params};
 
 /// Longest source symbol of a coded flow that is sent or taken (bytes): what fits an Ethernet
 /// frame.
@@ -237,6 +237,7 @@ impl Config {
             code_flows: self.code_flows,
             max_units: self.max_units,
             max_repairs: self.max_repairs,
+            max_path_cost: MAX_COST,
             ..Params::default()
         }
     }

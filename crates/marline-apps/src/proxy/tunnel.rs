@@ -75,11 +75,6 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
         None
     }
 
-    /// The session's paths by number, each with its cost rank.
-    fn costs(&self) -> Vec<(u64, u32)> {
-        Vec::new()
-    }
-
     /// Opens a stream; where its kind is [`Objects`](marline_proto::wire::FlowKind::Objects), one
     /// that is carried as objects, cut where its bytes say that something ends.
     fn open_stream(

@@ -14,7 +14,6 @@ use marline::support::lock;
 use marline::support::seldom::Seldom;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -35,8 +34,6 @@ pub(super) struct Guest {
     /// Queues of its conversations, as its own packets show them; the session bounds their number.
     pub(super) flows: Mutex<HashMap<Key, Arc<Queue>>>,
     pub(super) common: Mutex<Option<Arc<Queue>>>,
-    /// Some of its paths cost more than others.
-    pub(super) by_cost: AtomicBool,
     /// Its lease is over.
     pub(super) ended: CancellationToken,
     standing: watch::Sender<Standing>,
@@ -90,7 +87,6 @@ impl Guest {
             mtu,
             flows: Mutex::default(),
             common: Mutex::default(),
-            by_cost: AtomicBool::new(false),
             ended: CancellationToken::new(),
             standing: watch::Sender::default(),
             told: Mutex::default(),

@@ -9,12 +9,8 @@
 //!   | count times: family (1): 4, 6 | prefix (1) | client's | server's
 //! 1 | length (2) | why there is no lease, UTF-8
 //! ```
-//! Then the client says what its paths cost, and again whenever that has changed, because only it
-//! knows:
+//! The client says nothing more on it.
 //!
-//! ```text
-//! count (1), at most 16 | count times: number of the path (8) | cost rank (1)
-//! ```
 //! Numbers are big endian; a length counts the bytes behind it. The common flow brings the client
 //! what belongs to no conversation that it has begun. All other flows carry one conversation each,
 //! both ways, a packet a message.
@@ -27,6 +23,7 @@
 
 use ipnet::IpNet;
 use std::net::IpAddr;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 const GRANTED: u8 = 0;
 const REFUSED: u8 = 1;
@@ -34,6 +31,12 @@ const REFUSED: u8 = 1;
 pub const OFFER_HEAD: usize = 3;
 /// Most bytes that the length may count.
 const LONGEST: usize = 512;
+
+/// Waits until a lease's stream has ended, whatever is said on it.
+pub(super) async fn until_end<S: AsyncRead + Unpin>(stream: &mut S) {
+    let mut ignored = [0; 64];
+    while stream.read(&mut ignored).await.is_ok_and(|len| len > 0) {}
+}
 
 /// Who has the addresses of a lease.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,54 +61,6 @@ impl Standing {
     /// Reads what [`encode`](Self::encode) wrote; `None` for what is not known.
     pub fn decode(byte: u8) -> Option<Self> {
         Standing::ALL.get(usize::from(byte)).copied()
-    }
-}
-
-/// What the paths of a session cost: their numbers and cost ranks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Costs(pub Vec<(u64, u32)>);
-
-/// Most paths that a session has at once.
-const MAX_PATHS: usize = 16;
-/// Bytes of one path.
-const COST: usize = 9;
-
-impl Costs {
-    /// Are there paths that cost more than others?
-    pub fn differ(&self) -> bool {
-        let costs = || self.0.iter().map(|(_, cost)| cost);
-        costs().min() != costs().max()
-    }
-
-    /// The bytes; those of the first 16 paths.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![self.0.len().min(MAX_PATHS) as u8];
-        for (path, cost) in self.0.iter().take(MAX_PATHS) {
-            bytes.extend(path.to_be_bytes());
-            bytes.push(u8::try_from(*cost).unwrap_or(u8::MAX));
-        }
-        bytes
-    }
-
-    /// How many bytes follow the first, which is `count`.
-    ///
-    /// # Errors
-    /// More paths than a session can have.
-    pub fn rest(count: u8) -> Result<usize, OfferError> {
-        match usize::from(count) {
-            count if count <= MAX_PATHS => Ok(count * COST),
-            _ => Err(OfferError::Length),
-        }
-    }
-
-    /// Reads what follows the first byte.
-    pub fn decode(bytes: &[u8]) -> Self {
-        let (paths, _) = bytes.as_chunks::<COST>();
-        let path = |bytes: &[u8; COST]| {
-            let [number @ .., cost] = bytes;
-            (u64::from_be_bytes(*number), u32::from(*cost))
-        };
-        Costs(paths.iter().map(path).collect())
     }
 }
 
@@ -329,20 +284,6 @@ mod tests {
             panic!("it is a refusal");
         };
         assert_eq!(why, "no\u{fffd}\u{fffd}[2J ERROR é");
-    }
-
-    #[test]
-    fn costs_survive_the_wire() {
-        let costs = Costs(vec![(0, 0), (1 << 40, 7), (5, 300)]);
-        let bytes = costs.encode();
-        assert_eq!(bytes[..10], [3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(Costs::rest(bytes[0]), Ok(bytes.len() - 1));
-        let read = Costs::decode(&bytes[1..]);
-        assert_eq!(read, Costs(vec![(0, 0), (1 << 40, 7), (5, 255)]));
-        assert!(read.differ() && !Costs::default().differ());
-        assert!(!Costs(vec![(0, 2), (1, 2)]).differ());
-        assert_eq!(Costs::rest(17), Err(OfferError::Length));
-        assert_eq!(Costs(vec![(0, 0); 20]).encode().len(), 1 + MAX_PATHS * COST);
     }
 
     #[test]

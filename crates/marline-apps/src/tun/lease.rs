@@ -3,7 +3,7 @@
 
 use super::FLOW_QUEUE;
 use super::carry::carry;
-use super::hello::{Costs, OFFER_HEAD, Offer, Place, Standing};
+use super::hello::{OFFER_HEAD, Offer, Place, Standing, until_end};
 use super::queue::Queue;
 use super::setup::{Applied, Setup};
 use super::shared::{Lease, Shared};
@@ -12,7 +12,6 @@ use crate::options::{datagrams_to, stream_to};
 use crate::proxy::{Tasks, Tunnel};
 use marline::support::seldom::Seldom;
 use marline_proto::FlowOptions;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -25,8 +24,6 @@ use tokio_util::sync::CancellationToken;
 const MIN_MTU: u16 = 1280;
 /// How long the server may take to offer a lease.
 const OFFER: Duration = Duration::from_secs(10);
-/// How often paths are checked for changes: new ones, lost ones, other costs.
-const LOOK: Duration = Duration::from_secs(1);
 /// How often the networks that this host reaches without the tunnel are read.
 const LOOK_AROUND: Duration = Duration::from_secs(10);
 /// Wait after a lease has ended or could not be asked for.
@@ -113,7 +110,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
         carry_the_rest(&tunnel, &shared, &common, &tasks);
         tokio::select! {
             // The lease ends with its stream.
-            _ = tell_costs(&tunnel, &mut stream) => {}
+            () = until_end(&mut stream) => {}
             never = hear_standing(&tunnel, &shared, &lines) => match never {},
             never = look_around(&shared) => match never {},
         }
@@ -199,24 +196,6 @@ fn carry_the_rest<T: Tunnel>(tunnel: &T, shared: &Arc<Shared>, common: &Arc<Queu
     };
     let (common, shared) = (Arc::clone(common), Arc::clone(shared));
     tasks.spawn_until_drained(carry(tunnel.clone(), options, common, shared, None));
-}
-
-/// Reports to the server what the paths cost, whenever that changes, until the stream ends.
-async fn tell_costs<T: Tunnel>(tunnel: &T, stream: &mut T::Stream) -> io::Result<()> {
-    let mut told = Costs::default();
-    let mut nothing = [0];
-    loop {
-        let costs = Costs(tunnel.costs());
-        if costs != told {
-            stream.write_all(&costs.encode()).await?;
-            stream.flush().await?;
-            told = costs;
-        }
-        if let Ok(ended) = timeout(LOOK, stream.read(&mut nothing)).await {
-            // The server says nothing more.
-            return ended.map(|_| ());
-        }
-    }
 }
 
 /// What has no end of its own.

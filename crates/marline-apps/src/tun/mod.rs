@@ -68,7 +68,7 @@ pub use crate::destination::Role;
 pub use client::ClientTunnel;
 pub use device::{Device, DeviceError};
 pub use gate::Gate;
-pub use hello::{Costs, OFFER_HEAD, Offer, OfferError, Place, Standing};
+pub use hello::{OFFER_HEAD, Offer, OfferError, Place, Standing};
 pub use icmp::{Refusal, answer};
 pub use key::Key;
 pub use leases::LeasesError;

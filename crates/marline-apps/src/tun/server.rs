@@ -3,7 +3,7 @@
 
 use super::gate::Gate;
 use super::guests::{Guest, Guests, Sign};
-use super::hello::{Costs, Offer, Place, Standing};
+use super::hello::{Offer, Place, Standing, until_end};
 use super::icmp::{Refusal, answer};
 use super::key::Key;
 use super::lease_file::{LastWrite, LeaseFile};
@@ -25,9 +25,7 @@ use marline::identity::PublicKey;
 use marline::support::lock;
 use marline::support::seldom::Seldom;
 use marline_proto::sched::Choice;
-use marline_proto::wire::PathId;
 use std::io;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -259,7 +257,7 @@ impl Visitor {
         }
         // Its end is the lease's.
         tokio::select! {
-            _ = self.hear_costs(&mut stream, &guest) => {}
+            () = until_end(&mut stream) => {}
             () = guest.ended.cancelled() => {}
         }
     }
@@ -325,26 +323,14 @@ impl Visitor {
         }
     }
 
-    /// Takes over what the client says its paths cost, until the stream ends.
-    async fn hear_costs<S: AsyncRead + Unpin>(
-        &self,
-        stream: &mut S,
-        guest: &Guest,
-    ) -> io::Result<()> {
-        loop {
-            let rest = Costs::rest(stream.read_u8().await?).map_err(io::Error::other)?;
-            let mut bytes = vec![0; rest];
-            stream.read_exact(&mut bytes).await?;
-            let costs = Costs::decode(&bytes);
-            guest.by_cost.store(costs.differ(), Ordering::Relaxed);
-            for (path, cost) in costs.0 {
-                // It may have gone meanwhile.
-                let _ = self
-                    .session
-                    .as_ref()
-                    .map(|s| s.set_cost(PathId(path), cost));
-            }
-        }
+    /// Does the client pay more for some of its paths than for others?
+    fn costs_differ(&self) -> bool {
+        let Some(session) = &self.session else {
+            return false;
+        };
+        let paths = session.stats().paths;
+        let costs = || paths.iter().map(|path| path.cost);
+        costs().min() != costs().max()
     }
 
     /// Carries a flow of the tunnel both ways until either side ends it or it has been quiet for
@@ -355,7 +341,7 @@ impl Visitor {
             return;
         };
         flow.set_queue(Some(FLOW_QUEUE));
-        if guest.by_cost.load(Ordering::Relaxed)
+        if self.costs_differ()
             && let Some(scheduler) = self.hub.0.by_cost
         {
             flow.set_scheduler(scheduler);

@@ -22,6 +22,7 @@ pub(crate) enum Control {
     MaxFlowData(FlowId),
     MaxFlows,
     PathStatus(PathId),
+    PathCost(PathId),
     PathAbandon(PathId),
     CodeStatus(FlowId),
 }
@@ -41,7 +42,11 @@ impl Control {
             | Self::UnitShort(flow, _)
             | Self::MaxFlowData(flow)
             | Self::CodeStatus(flow) => Some(flow),
-            Self::MaxData | Self::MaxFlows | Self::PathStatus(_) | Self::PathAbandon(_) => None,
+            Self::MaxData
+            | Self::MaxFlows
+            | Self::PathStatus(_)
+            | Self::PathCost(_)
+            | Self::PathAbandon(_) => None,
         }
     }
 }

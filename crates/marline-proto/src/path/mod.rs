@@ -9,6 +9,7 @@
 //! | `relayed.rs`, `repeats.rs` | acknowledgements over another path's way back |
 //! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
+//! | `cost.rs` | what the path costs either end |
 //! | `due.rs` | what has arrived on other paths by then |
 //! | `mistakes.rs` | suspicions that proved wrong |
 //! | `outages.rs` | whether the path goes dark again and again |
@@ -19,6 +20,7 @@
 
 mod arrival;
 mod control;
+mod cost;
 pub(crate) mod counters;
 pub mod delivery;
 mod due;

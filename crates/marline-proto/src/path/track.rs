@@ -10,6 +10,7 @@ use alloc::boxed::Box;
 use marline_base::{Duration, Instant, Rate};
 
 use super::arrival::ArrivalModel;
+use super::cost::Cost;
 use super::counters::PathCounters;
 use super::delivery::DeliverySampler;
 use super::ledger::{Ledger, SentPacket, Settled};
@@ -78,7 +79,7 @@ pub(crate) struct Path {
     pub(crate) status_sent: u64,
     pub(crate) status_seen: u64,
     pub(crate) max_datagram: usize,
-    pub(crate) cost: u32,
+    pub(crate) cost: Cost,
     pub(crate) ledger: Ledger,
     pub(crate) received: Received,
     pub(crate) rtt: Rtt,
@@ -163,7 +164,7 @@ impl Path {
             status_sent: 0,
             status_seen: 0,
             max_datagram: params.max_datagram,
-            cost: params.cost,
+            cost: Cost::of(params.cost),
             ledger: Ledger::default(),
             received: Received::default(),
             rtt,
@@ -340,7 +341,7 @@ impl Path {
             spacing: self.one_way.spacing(),
             forecast: self.arrival.forecast(self.rate(), self.ledger.unheard()),
             symbol: self.symbol(),
-            cost: self.cost,
+            cost: self.cost.rank(),
             congestion: self.controller.view(),
         }
     }

@@ -194,6 +194,10 @@ impl Scheduler for Acpf {
         true
     }
 
+    fn minds_cost(&self) -> bool {
+        true
+    }
+
     fn wake_at(&self) -> Option<Instant> {
         self.wake_at
     }

@@ -112,6 +112,10 @@ impl Scheduler for Brim {
         true
     }
 
+    fn minds_cost(&self) -> bool {
+        true
+    }
+
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         let (Outcome::Acked, Some(arrived_us)) = (feedback.outcome, feedback.arrived_us) else {
             return;

@@ -36,6 +36,10 @@ impl Scheduler for Cpf {
             plan.send(next);
         }
     }
+
+    fn minds_cost(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

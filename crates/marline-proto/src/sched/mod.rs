@@ -205,6 +205,12 @@ pub trait Scheduler: fmt::Debug + Send {
         false
     }
 
+    /// Does it heed what paths cost ([`PathView::cost`])? All others see a dear path only while the
+    /// cheaper ones do not carry the flow in time.
+    fn minds_cost(&self) -> bool {
+        false
+    }
+
     /// Will it emit repair symbols ([`Plan::repair`])? Asked once, when the flow is opened: only
     /// then is the flow coded, if its peer takes coded flows. The scheduler of a coded flow also
     /// plans while nothing is unsent, as long as the peer is not known to have everything.

@@ -8,7 +8,8 @@ use crate::flow::{RecvHalf, SendHalf};
 use crate::path::Control;
 use crate::wire::{
     Availability, Finish, FlowId, Forward, Frame, MaxData, MaxFlowData, MaxFlows, OpenFlow,
-    PathAbandon, PathStatus, ResetFlow, StopSending, UnitFate, Verdict, close_code, varint,
+    PathAbandon, PathCost, PathStatus, ResetFlow, StopSending, UnitFate, Verdict, close_code,
+    varint,
 };
 
 impl Session {
@@ -95,6 +96,14 @@ impl Session {
                         true => Availability::Standby,
                         false => Availability::Available,
                     },
+                })
+            }
+            Control::PathCost(id) => {
+                let path = self.paths.iter().find(|p| p.id == id)?;
+                Frame::PathCost(PathCost {
+                    path: id,
+                    sequence: path.cost.sent,
+                    cost: u64::from(path.cost.local),
                 })
             }
             Control::CodeStatus(id) => {

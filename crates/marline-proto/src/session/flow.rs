@@ -8,6 +8,7 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
+use super::spill::Spill;
 use crate::flow::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::{EmissionKind, WHOLE_MARGIN};
 use crate::sched::{
@@ -71,6 +72,8 @@ pub(super) struct Flow {
     pub(super) accounted: (u64, u64),
     /// Bytes that the application has read and keeps for somebody who does not take them.
     pub(super) retained: u64,
+    /// It may use dear paths, and why.
+    pub(super) spill: Option<Spill>,
     /// A write was refused for want of room.
     pub(super) was_blocked: bool,
     /// The application read the end, or will not read.

@@ -128,6 +128,7 @@ impl Session {
             unacked_since: None,
             accounted: (0, 0),
             retained: 0,
+            spill: None,
             was_blocked: false,
             end_read: false,
             final_size: 0,

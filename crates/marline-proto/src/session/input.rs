@@ -262,6 +262,7 @@ impl Session {
                 let standby = status.status == Availability::Standby;
                 self.on_peer_standby(now, status.path, standby, status.sequence);
             }
+            Frame::PathCost(cost) => self.on_peer_cost(&cost),
             Frame::PathAbandon(abandon) => {
                 if let Some(index) = self.path_index(abandon.path) {
                     self.drop_path(now, index);

@@ -40,6 +40,7 @@ mod reinject;
 mod report;
 mod rescue;
 mod share;
+mod spill;
 mod timers;
 mod units;
 mod waiting;
@@ -59,6 +60,7 @@ use watch::Watch;
 pub use opening::{FlowInfo, FlowOptions, OpenError, WriteError};
 pub use output::Transmit;
 pub use paths::PathError;
+pub use spill::Spill;
 pub use timers::WakeReason;
 pub use units::Accepted;
 
@@ -200,6 +202,8 @@ pub struct Session {
     /// Views of the usable paths; good as long as `views_hold`.
     views: Vec<PathView>,
     views_hold: bool,
+    /// Those of them that one flow may have.
+    chosen: Vec<PathView>,
     events: VecDeque<Event>,
     last_received: Instant,
     /// The data symbol that left last.
@@ -278,6 +282,7 @@ impl Session {
             looks: BTreeSet::new(),
             views: Vec::new(),
             views_hold: false,
+            chosen: Vec::new(),
             events: VecDeque::new(),
             last_received: now,
             last_emission: None,

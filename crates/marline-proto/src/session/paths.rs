@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::observe::Record;
 use crate::path::{Control, Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
 use crate::sched::PathView;
-use crate::wire::PathId;
+use crate::wire::{PathCost, PathId};
 
 /// Why a path was not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +87,12 @@ impl Session {
         if path.standby_local {
             self.control.insert(Control::PathStatus(id));
         }
+        let costs = path.cost.local > 0;
         let at = self.paths.partition_point(|p| p.id < id);
         self.paths.insert(at, path);
+        if costs {
+            self.announce_cost(id);
+        }
         self.next_path = self.next_path.max(id.0 + 1);
         self.announce(now, id);
         self.replan = true;
@@ -131,6 +135,7 @@ impl Session {
             self.abandoned.pop_first();
         }
         self.control.remove(&Control::PathStatus(id));
+        self.control.remove(&Control::PathCost(id));
         self.replan = true;
     }
 
@@ -162,16 +167,44 @@ impl Session {
         Ok(())
     }
 
-    /// Gives a path another cost rank on this side.
+    /// Gives a path another cost rank, at most 255, and reports it to the peer: the higher of the two
+    /// ends' ranks holds at both.
     ///
     /// # Errors
     /// [`PathError::Unknown`].
     pub fn set_cost(&mut self, id: PathId, cost: u32) -> Result<(), PathError> {
         let path = self.path_mut(id).ok_or(PathError::Unknown(id))?;
-        path.cost = cost;
-        self.rest = None;
-        self.replan = true;
+        if path.cost.set(cost) {
+            self.announce_cost(id);
+            self.on_cost_changed();
+        }
         Ok(())
+    }
+
+    /// The peer says what a path costs it.
+    pub(super) fn on_peer_cost(&mut self, frame: &PathCost) {
+        let path = self.path_mut(frame.path);
+        if path.is_some_and(|path| path.cost.on_peer(frame.sequence, frame.cost)) {
+            self.on_cost_changed();
+        }
+    }
+
+    fn announce_cost(&mut self, id: PathId) {
+        let most = self.peer.max_path_cost;
+        let cost = |path: &Path| u64::from(path.cost.local);
+        if most > 0
+            && self
+                .path_index(id)
+                .is_some_and(|i| cost(&self.paths[i]) <= most)
+        {
+            self.control.insert(Control::PathCost(id));
+        }
+    }
+
+    fn on_cost_changed(&mut self) {
+        self.rest = None;
+        self.views_hold = false;
+        self.replan = true;
     }
 
     /// The carrier of a path that [controls congestion itself](PathParams::carrier_controls) tells
@@ -292,11 +325,11 @@ impl Session {
     }
 
     /// The path for control frames and for acknowledgements that cannot go their own way: the
-    /// quickest of the usable ones that is not blocked.
+    /// quickest of the cheapest usable ones that are not blocked.
     pub(super) fn best_path(&self) -> Option<usize> {
         self.usable()
             .filter(|&i| !self.paths[i].blocked)
-            .min_by_key(|&i| self.paths[i].rtt.smoothed())
+            .min_by_key(|&i| (self.paths[i].cost.rank(), self.paths[i].rtt.smoothed()))
             .or_else(|| {
                 let mut young = self.paths.iter().enumerate();
                 young

@@ -11,6 +11,7 @@ use marline_base::Instant;
 
 use super::Session;
 use super::share::class_of;
+use super::spill::Costs;
 use super::timers::rewish;
 use crate::wire::FlowId;
 
@@ -42,6 +43,8 @@ impl Session {
             self.pass.unsent = self.unsent();
         }
         let mut views = self.take_views();
+        let costs = Costs::of(&views, &self.paths);
+        let mut chosen = core::mem::take(&mut self.chosen);
         let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0);
         let mut planned = 0;
         while planned < PART
@@ -66,7 +69,14 @@ impl Session {
                 if let Some(coder) = &mut flow.coder {
                     coder.borrow(&mut self.advance);
                 }
-                let used = flow.plan(now, &mut views, credit, &mut self.common);
+                let views = match &costs {
+                    Some(costs) => {
+                        costs.choose(now, flow, &views, &mut chosen);
+                        &mut chosen
+                    }
+                    None => &mut views,
+                };
+                let used = flow.plan(now, views, credit, &mut self.common);
                 self.data_sent += used;
                 if let Some(coder) = &mut flow.coder {
                     coder.repay(&mut self.advance);
@@ -87,6 +97,7 @@ impl Session {
             }
         }
         self.views = views;
+        self.chosen = chosen;
     }
 
     /// Bytes that the flows of the pass could send now, were there room.

@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::rescue::MAX_RESCUE;
@@ -19,12 +19,16 @@ use crate::sched::PathView;
 /// moment are off (`marline repro field misbehaving` beside `wifi-cell`).
 const WORTH: u32 = 2;
 
+/// A copy over a dearer path must save this much more: below it, delay is not noticed
+/// (ITU-T G.114 §4: one-way delays up to 150 ms suit most uses).
+const PAID: Duration = Duration::from_millis(150);
+
 impl Session {
     /// Packets are late on a path that still delivers some.
     pub(super) fn reinject(&mut self, now: Instant, index: usize) {
         let path = &mut self.paths[index];
         path.found_late(now);
-        let own = path.id;
+        let (own, cost) = (path.id, path.cost.rank());
         let Some(pace) = path.slow() else {
             return;
         };
@@ -38,7 +42,14 @@ impl Session {
         let symbols = path.ledger.rescue_where(MAX_RESCUE, |packet| {
             ahead += u64::from(packet.size);
             let here = pace.time_for(ahead).saturating_sub(back);
-            let arrival = |view: &PathView| view.arrival(packet.size);
+            let arrival = |view: &PathView| {
+                let paid = if view.cost > cost {
+                    PAID
+                } else {
+                    Duration::ZERO
+                };
+                view.arrival(packet.size) + paid
+            };
             let other = others.iter_mut().min_by_key(|view| arrival(view));
             let sooner = other.filter(|view| !packet.rescued && arrival(view) + gain < here);
             sooner

@@ -62,7 +62,7 @@ impl Session {
             id: path.id,
             state: path.state(),
             reason: String::from(&*path.reason),
-            cost: path.cost,
+            cost: path.cost.rank(),
             srtt: path.rtt.smoothed(),
             rtt_var: path.rtt.variation(),
             min_rtt: path.rtt.min(),

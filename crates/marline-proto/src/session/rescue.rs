@@ -56,6 +56,8 @@ impl Session {
     /// Sends what packets of the path at `index` hold again, on the paths that should deliver it first. As copies they
     /// may be dropped when their path falls too; as retransmissions they count on nothing else to arrive.
     ///
+    /// No dearer path is taken than the cheapest of the others.
+    ///
     /// The path itself is the last to turn to, but better than one that is slower by the `doubt` there is in it.
     pub(super) fn send_rescued(
         &mut self,
@@ -66,6 +68,9 @@ impl Session {
     ) {
         let own = self.paths[index].id;
         let mut views = self.views();
+        let others = views.iter().filter(|view| view.id != own);
+        let least = others.map(|view| view.cost).min().unwrap_or(u32::MAX);
+        views.retain(|view| view.id == own || view.cost <= least);
         let arrival = |view: &PathView, len| {
             let doubted = if view.id == own {
                 doubt

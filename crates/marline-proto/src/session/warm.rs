@@ -5,7 +5,8 @@
 //! window would carry the present load twice, or until the copies have filled it and its capacity
 //! is known. A window grows by what arrives, so that takes as many bytes as such a window has: if as
 //! many copies did not do it, something else holds the window back, such as a scheduler that never
-//! fills the path. So it costs that much once in a path's life, and nothing of what the load needs.
+//! fills the path. So it costs that much once in a path's life, and nothing of what the load needs. A dear path
+//! stays cold: its bytes are paid for.
 
 use marline_base::{Duration, Instant, Rate};
 
@@ -48,8 +49,11 @@ impl Session {
     pub(super) fn warm_up(&mut self, now: Instant, sent_on: PathId, id: FlowId, symbol: Symbol) {
         self.load.on_sent(now, u64::from(symbol.len));
         let rate = self.load.rate;
-        let cold = |p: &&Path| p.id != sent_on && !p.was_filled() && p.state() == PathState::Active;
-        let Some(id_cold) = self.paths.iter().find(cold).map(|p| p.id) else {
+        let active = |p: &&Path| p.state() == PathState::Active;
+        let costs = self.paths.iter().filter(active).map(|p| p.cost.rank());
+        let least = costs.min().unwrap_or(0);
+        let cold = |p: &&Path| p.id != sent_on && !p.was_filled() && p.cost.rank() == least;
+        let Some(id_cold) = self.paths.iter().filter(active).find(cold).map(|p| p.id) else {
             return;
         };
         let waiting = self.queued_on(id_cold);

@@ -6,9 +6,9 @@ use core::iter::FusedIterator;
 use super::reader::Reader;
 use super::{
     Ack, Close, CodeStatus, DecodeError, DecodeErrorKind, Finish, FlowReport, Forward, Header,
-    MaxData, MaxFlowData, MaxFlows, OpenFlow, Packet, PacketPart, PathAbandon, PathStatus,
-    RepairSymbol, ResetFlow, SourceSymbol, StopSending, Stream, UnitCancel, UnitData, UnitFate,
-    UnitRepair, frame_type, varint,
+    MaxData, MaxFlowData, MaxFlows, OpenFlow, Packet, PacketPart, PathAbandon, PathCost,
+    PathStatus, RepairSymbol, ResetFlow, SourceSymbol, StopSending, Stream, UnitCancel, UnitData,
+    UnitFate, UnitRepair, frame_type, varint,
 };
 
 /// One frame; data is borrowed from the datagram.
@@ -59,6 +59,8 @@ pub enum Frame<'a> {
     PathStatus(PathStatus),
     /// A path is given up.
     PathAbandon(PathAbandon),
+    /// What a path costs.
+    PathCost(PathCost),
     /// The session ends.
     Close(Close<'a>),
     /// A source symbol of a coded flow.
@@ -107,6 +109,7 @@ impl<'a> Frame<'a> {
             Self::MaxFlows(_) => frame_type::MAX_FLOWS,
             Self::PathStatus(_) => frame_type::PATH_STATUS,
             Self::PathAbandon(_) => frame_type::PATH_ABANDON,
+            Self::PathCost(_) => frame_type::PATH_COST,
             Self::Close(_) => frame_type::CLOSE,
             Self::Symbol(_) => frame_type::SYMBOL,
             Self::Repair(_) => frame_type::REPAIR,
@@ -139,6 +142,7 @@ impl<'a> Frame<'a> {
             Self::MaxFlows(frame) => frame.encode(out),
             Self::PathStatus(frame) => frame.encode(out),
             Self::PathAbandon(frame) => frame.encode(out),
+            Self::PathCost(frame) => frame.encode(out),
             Self::Close(frame) => frame.encode(out),
             Self::Symbol(frame) => frame.encode(out),
             Self::Repair(frame) => frame.encode(out),
@@ -172,6 +176,7 @@ impl<'a> Frame<'a> {
             Self::MaxFlows(frame) => frame.encoded_len(),
             Self::PathStatus(frame) => frame.encoded_len(),
             Self::PathAbandon(frame) => frame.encoded_len(),
+            Self::PathCost(frame) => frame.encoded_len(),
             Self::Close(frame) => frame.encoded_len(),
             Self::Symbol(frame) => frame.encoded_len(),
             Self::Repair(frame) => frame.encoded_len(),
@@ -209,6 +214,7 @@ impl<'a> Frame<'a> {
             frame_type::MAX_FLOWS => Self::MaxFlows(MaxFlows::decode(reader)?),
             frame_type::PATH_STATUS => Self::PathStatus(PathStatus::decode(reader)?),
             frame_type::PATH_ABANDON => Self::PathAbandon(PathAbandon::decode(reader)?),
+            frame_type::PATH_COST => Self::PathCost(PathCost::decode(reader)?),
             frame_type::CLOSE => Self::Close(Close::decode(reader)?),
             frame_type::SYMBOL => Self::Symbol(SourceSymbol::decode(reader)?),
             frame_type::REPAIR => Self::Repair(RepairSymbol::decode(reader)?),

@@ -36,6 +36,8 @@ pub const MAX_FLOWS: u64 = 0x12;
 pub const PATH_STATUS: u64 = 0x18;
 /// [`PathAbandon`](super::PathAbandon).
 pub const PATH_ABANDON: u64 = 0x19;
+/// [`PathCost`](super::PathCost).
+pub const PATH_COST: u64 = 0x1a;
 /// [`Close`](super::Close).
 pub const CLOSE: u64 = 0x1f;
 
@@ -75,6 +77,7 @@ pub const fn name(frame_type: u64) -> Option<&'static str> {
         MAX_FLOWS => "MAX_FLOWS",
         PATH_STATUS => "PATH_STATUS",
         PATH_ABANDON => "PATH_ABANDON",
+        PATH_COST => "PATH_COST",
         CLOSE => "CLOSE",
         SYMBOL => "SYMBOL",
         REPAIR => "REPAIR",

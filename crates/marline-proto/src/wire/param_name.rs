@@ -17,6 +17,7 @@ pub(super) const fn of(id: u64) -> Option<&'static str> {
         0x0a => "max_units",
         0x0b => "max_repairs",
         0x0c => "max_unit_data",
+        0x0d => "max_path_cost",
         _ => return None,
     })
 }

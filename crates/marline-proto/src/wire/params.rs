@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use super::param_name::{self, Named};
 use super::reader::Reader;
 use super::{
-    DecodeError, DecodeErrorKind, MAX_CODE_SYMBOL, MAX_CODE_WINDOW, MAX_FLOW_COUNT, MAX_MESSAGE,
-    varint,
+    DecodeError, DecodeErrorKind, MAX_CODE_SYMBOL, MAX_CODE_WINDOW, MAX_COST, MAX_FLOW_COUNT,
+    MAX_MESSAGE, varint,
 };
 
 /// Most parameters, known and unknown, that one end may send.
@@ -38,6 +38,9 @@ pub struct Params {
     /// MAX_FLOW_DATA of every flow of blocks or objects at its start, in bytes; 0, the default:
     /// as of streams.
     pub max_unit_data: u64,
+    /// Highest cost rank that this end takes in PATH_COST, at most [`MAX_COST`]; 0, the default,
+    /// takes no such frames.
+    pub max_path_cost: u64,
     /// MAX_FLOWS at the start; at most [`MAX_FLOW_COUNT`]. Default 1024.
     pub max_flows: u64,
     /// Longest wait, in microseconds, before an acknowledgement is sent; at most
@@ -67,6 +70,7 @@ impl Default for Params {
             max_data: 16 << 20,
             max_flow_data: 4 << 20,
             max_unit_data: 0,
+            max_path_cost: 0,
             max_flows: 1024,
             max_ack_delay_us: 5000,
             max_message: MAX_MESSAGE as u64,
@@ -99,7 +103,7 @@ macro_rules! known {
 }
 
 /// The known parameters, in the order in which they are written.
-static KNOWN: [Known; 12] = known! {
+static KNOWN: [Known; 13] = known! {
     0x01 max_idle_timeout_ms <= varint::MAX;
     0x02 max_data <= varint::MAX;
     0x03 max_flow_data <= varint::MAX;
@@ -112,6 +116,7 @@ static KNOWN: [Known; 12] = known! {
     0x0a max_units <= MAX_UNITS;
     0x0b max_repairs <= MAX_REPAIRS;
     0x0c max_unit_data <= varint::MAX;
+    0x0d max_path_cost <= MAX_COST;
 };
 
 fn known(id: u64) -> Option<&'static Known> {

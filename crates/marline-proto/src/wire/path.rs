@@ -1,4 +1,4 @@
-//! What one end asks of a path: PATH_STATUS, PATH_ABANDON.
+//! What one end asks of a path: PATH_STATUS, PATH_COST, PATH_ABANDON.
 
 use alloc::vec::Vec;
 
@@ -55,6 +55,59 @@ impl PathStatus {
     /// Appends the frame.
     pub fn encode(&self, out: &mut Vec<u8>) {
         varint::encode_frame(frame_type::PATH_STATUS, self.fields(), out);
+    }
+
+    /// Bytes that [`encode`](Self::encode) appends.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        varint::frame_len(self.fields())
+    }
+}
+
+/// Largest [`PathCost::cost`].
+pub const MAX_COST: u64 = 255;
+
+/// PATH_COST: what a path costs the sender of the frame. Only a peer gets it whose
+/// [`max_path_cost`](super::Params::max_path_cost) is not 0.
+///
+/// ```text
+/// 0x1a | path (i) | sequence (i) | cost (i)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathCost {
+    /// The path.
+    pub path: PathId,
+    /// Grows with every change of this path's cost; a frame whose sequence is not above the highest
+    /// seen is old and means nothing.
+    pub sequence: u64,
+    /// Cost rank, at most [`MAX_COST`]; lower is cheaper.
+    pub cost: u64,
+}
+
+impl PathCost {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeErrorKind> {
+        let frame = Self {
+            path: PathId(reader.varint("path")?),
+            sequence: reader.varint("sequence")?,
+            cost: reader.varint("cost")?,
+        };
+        if frame.cost > MAX_COST {
+            return Err(DecodeErrorKind::TooLarge {
+                field: "cost",
+                value: frame.cost,
+                max: MAX_COST,
+            });
+        }
+        Ok(frame)
+    }
+
+    fn fields(&self) -> [u64; 3] {
+        [self.path.0, self.sequence, self.cost]
+    }
+
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        varint::encode_frame(frame_type::PATH_COST, self.fields(), out);
     }
 
     /// Bytes that [`encode`](Self::encode) appends.

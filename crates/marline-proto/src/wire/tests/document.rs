@@ -160,6 +160,11 @@ fn expected(name: &str) -> Frame<'static> {
             status: Availability::Standby,
         }),
         "path-abandon" => Frame::PathAbandon(PathAbandon { path, code: 0 }),
+        "path-cost" => Frame::PathCost(PathCost {
+            path,
+            sequence: 1,
+            cost: 2,
+        }),
         "close" => Frame::Close(Close {
             code: close_code::PROTOCOL,
             reason: "unknown packet",

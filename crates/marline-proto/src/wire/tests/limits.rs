@@ -395,6 +395,7 @@ fn parameters() {
         (9, 8, MAX_FLOW_COUNT, "code_flows"),
         (10, 4, MAX_UNITS, "max_units"),
         (11, 4, MAX_REPAIRS, "max_repairs"),
+        (13, 2, MAX_COST, "max_path_cost"),
     ] {
         assert_eq!(error(&[id, len, max]), None);
         let value = max + 1;

@@ -292,7 +292,7 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
     });
     let status = prop::sample::select(&[Availability::Available, Availability::Standby][..]);
     let numbers = || (flow(), any_varint(), any_varint());
-    let choices: [BoxedStrategy<Frame<'static>>; 25] = [
+    let choices: [BoxedStrategy<Frame<'static>>; 26] = [
         (1..40_usize).prop_map(|len| Frame::Padding { len }).boxed(),
         Just(Frame::Ping).boxed(),
         ack(80).prop_map(Frame::Ack).boxed(),
@@ -375,6 +375,15 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
         (path(), any_varint())
             .prop_map(|(path, code)| Frame::PathAbandon(PathAbandon { path, code }))
             .boxed(),
+        (path(), any_varint(), upto(MAX_COST))
+            .prop_map(|(path, sequence, cost)| {
+                Frame::PathCost(PathCost {
+                    path,
+                    sequence,
+                    cost,
+                })
+            })
+            .boxed(),
         close().prop_map(Frame::Close).boxed(),
         source_symbol().prop_map(Frame::Symbol).boxed(),
         repair_symbol().prop_map(Frame::Repair).boxed(),
@@ -397,7 +406,7 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
         upto(MAX_FLOW_COUNT),
         upto(MAX_UNITS),
         upto(MAX_REPAIRS),
-        any_varint(),
+        (any_varint(), upto(MAX_COST)),
     )
         .prop_map(
             |(
@@ -412,7 +421,7 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 code_flows,
                 max_units,
                 max_repairs,
-                max_unit_data,
+                (max_unit_data, max_path_cost),
             )| Params {
                 max_idle_timeout_ms,
                 max_data,
@@ -426,6 +435,7 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 max_units,
                 max_repairs,
                 max_unit_data,
+                max_path_cost,
             },
         )
 }

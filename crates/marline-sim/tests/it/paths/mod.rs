@@ -3,6 +3,7 @@
 mod answering;
 mod carrier;
 mod change;
+mod cost;
 mod death;
 mod feedback;
 mod flows;

@@ -1,0 +1,116 @@
+//! Paths that are paid for.
+
+use marline_proto::path::PathParams;
+use marline_proto::wire::{FlowKind, PathId};
+use marline_proto::{Config, FlowOptions};
+use marline_sim::End;
+
+use super::LINK;
+use crate::kit::{Lab, Messages, Outbox, ms, secs};
+
+const DEAR: PathId = PathId(1);
+
+/// A cheap link and a dear one of 20 Mb/s; only the client knows of the cost by itself.
+fn lab(cheap: &str) -> Lab {
+    let mut lab = Lab::new(7, &Config::default());
+    lab.path(cheap);
+    lab.path_with(LINK, LINK, PathParams::default());
+    let now = lab.now();
+    lab.world
+        .client
+        .set_cost(DEAR, 2)
+        .expect("there is such a path");
+    assert_eq!(lab.now(), now);
+    lab.run_for(ms(500));
+    lab
+}
+
+/// The share of the bytes that `from` sent over the dear path.
+fn dear_share(lab: &mut Lab, from: End) -> f64 {
+    let [cheap, dear] = [PathId(0), DEAR].map(|path| lab.sent_on(from, path) as f64);
+    dear / (cheap + dear)
+}
+
+#[test]
+fn what_the_cheap_path_carries_in_time_costs_nothing() {
+    for from in [End::Client, End::Server] {
+        // 5 Mb/s of 20 for 20 s.
+        let mut lab = lab(LINK);
+        let trickle = Outbox::trickle(lab.now(), 12_500_000, 6_250, ms(10));
+        lab.open(from, &FlowOptions::new(FlowKind::Stream), trickle);
+        lab.finish_within(secs(30));
+        let share = dear_share(&mut lab, from);
+        assert!(
+            share < 0.02,
+            "{from:?}: {share} over the dear path, a stream"
+        );
+
+        let mut lab = self::lab(LINK);
+        let plan = Messages {
+            size: 1_250,
+            size_max: 1_250,
+            count: 10_000,
+            every: ms(2),
+        };
+        let options = FlowOptions {
+            lifetime: Some(ms(300)),
+            ..FlowOptions::new(FlowKind::Packets)
+        };
+        let messages = Outbox::messages(lab.now(), plan);
+        lab.open(from, &options, messages);
+        lab.finish_within(secs(30));
+        let share = dear_share(&mut lab, from);
+        assert!(share < 0.02, "{from:?}: {share} over the dear path, live");
+    }
+}
+
+#[test]
+fn what_is_too_much_for_the_cheap_path_spills_over() {
+    let mut lab = lab(LINK);
+    let flow = lab.stream(End::Server, 60_000_000);
+    lab.finish_within(secs(60));
+    let rate = super::goodput(lab.inbox(End::Client, flow));
+    assert!(rate > 34.0, "{rate} Mb/s over two links of 20");
+}
+
+/// Live, 10 Mb/s, where the cheap link has 8: the budget is kept, and no more is paid for than that
+/// takes.
+#[test]
+fn a_live_stream_keeps_its_budget() {
+    let mut lab = lab("rate=8mbit,delay=15ms,queue=100ms");
+    let plan = Messages {
+        size: 1_250,
+        size_max: 1_250,
+        count: 20_000,
+        every: ms(1),
+    };
+    let options = FlowOptions {
+        lifetime: Some(ms(300)),
+        ..FlowOptions::new(FlowKind::Packets)
+    };
+    let messages = Outbox::messages(lab.now(), plan);
+    let flow = lab.open(End::Client, &options, messages);
+    lab.finish_within(secs(30));
+    let share = dear_share(&mut lab, End::Client);
+    assert!((0.2..0.6).contains(&share), "{share} over the dear path");
+    let got = lab.inbox(End::Server, flow).read;
+    assert!(got >= 19_980, "{got} messages of 20 000");
+}
+
+#[test]
+fn a_dear_path_takes_over_when_the_cheap_one_goes_dark() {
+    let mut lab = lab(LINK);
+    let flow = lab.messages(End::Client, 1_000, ms(2), 3_000);
+    lab.run_for(secs(2));
+    lab.dark(PathId(0), true);
+    lab.run_for(secs(2));
+    lab.dark(PathId(0), false);
+    lab.run_for(secs(1));
+    let by_then = lab.sent_on(End::Client, DEAR);
+    assert!(by_then > 800_000, "the dear path carried {by_then} bytes");
+    lab.finish_within(secs(10));
+    let after = lab.sent_on(End::Client, DEAR) - by_then;
+    assert!(after < 20_000, "and {after} more");
+    let silence = lab.inbox(End::Server, flow).silence;
+    assert!(silence < ms(120), "silent for {silence:?}");
+}
