@@ -28,7 +28,7 @@ pub struct Path {
     pub local: Bind,
     /// Used only when no path that is not on standby works.
     pub standby: bool,
-    /// Cost rank, 0 is cheapest; a scheduler that minds cost prefers lower ranks.
+    /// Cost rank, 0 is cheapest; a path carries what those of lower ranks do not carry in time.
     pub cost: u8,
     /// Bytes that the path may carry in a month, both ways; beyond it the path stands by.
     pub budget: Option<u64>,

@@ -23,8 +23,8 @@ pub struct RawClient {
     pub identity: Option<Written>,
     /// A path:
     /// LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME]
-    /// [,name=NAME], where LOCAL is an interface, a source address or `any`. A path that has
-    /// carried its budget, such as 20GB, stands by until the month is over. Its carrier is QUIC, or
+    /// [,name=NAME], where LOCAL is an interface, a source address or `any`. A path that
+    /// costs more than others carries what these do not carry in time. One that has carried its budget, such as 20GB, stands by until the month is over. Its carrier is QUIC, or
     /// TLS over TCP where the network blocks UDP, unless you choose; tcp-cc is TCP's congestion
     /// control, such as bbr. Give it once for each path [default: any].
     #[arg(long, value_name = "PATH", value_parser = Written::flag)]
