@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{Dial, DialError};
 use crate::carrier::link::{Link, QuicLink};
@@ -12,8 +12,8 @@ use crate::identity::Identity;
 
 /// QUIC's head start: more than its handshake takes on most paths.
 const HEAD_START: Duration = Duration::from_millis(300);
-/// QUIC wins until then, even where TCP is up: it sends a first packet that was lost again after
-/// about one second.
+/// QUIC wins for this time after TCP is up: it sends a first packet that was lost again after about
+/// one second.
 const PREFERENCE: Duration = Duration::from_secs(2);
 /// A network that let only TCP through gets this time to do it again before QUIC is tried as well.
 const AGAIN: Duration = Duration::from_secs(3);
@@ -48,7 +48,6 @@ impl Dial {
     }
 
     async fn race_unprejudiced(&self, identity: &Identity) -> Result<Link, DialError> {
-        let start = Instant::now();
         let mut quic = pin!(self.connect_quic(identity));
         let early = tokio::select! {
             done = &mut quic => Some(done),
@@ -63,10 +62,20 @@ impl Dial {
             up = &mut tcp => up,
         };
         match up {
-            Ok(up) => tokio::select! {
-                done = &mut quic => Ok(done.map_or_else(|_| Link::Tcp(up), Link::Quic)),
-                () = sleep_until(start + PREFERENCE) => Ok(Link::Tcp(up)),
-            },
+            Ok(up) => {
+                // The network answers now. If it did not before, QUIC's next packet is seconds away:
+                // it begins once more, so that the same is asked of both.
+                let mut fresh = pin!(self.connect_quic(identity));
+                let link = async {
+                    tokio::select! {
+                        Ok(link) = &mut quic => Some(link),
+                        Ok(link) = &mut fresh => Some(link),
+                        else => None,
+                    }
+                };
+                let link = timeout(PREFERENCE, link).await.ok().flatten();
+                Ok(link.map_or(Link::Tcp(up), Link::Quic))
+            }
             Err(error) => self.settle(quic.await, async { Err(error) }).await,
         }
     }

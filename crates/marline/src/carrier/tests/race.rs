@@ -44,6 +44,69 @@ impl Drop for NoUdp {
     }
 }
 
+/// A network that carries nothing of a client's until it is switched on, over UDP or TCP.
+struct Late {
+    addr: SocketAddr,
+    on: watch::Sender<bool>,
+    relays: [JoinHandle<()>; 2],
+}
+
+impl Late {
+    async fn before(server: SocketAddr) -> Self {
+        let (udp, tcp) = loop {
+            let udp = UdpSocket::bind(LOOPBACK).await.unwrap();
+            let addr = udp.local_addr().unwrap();
+            if let Ok(tcp) = tokio::net::TcpListener::bind(addr).await {
+                break (Arc::new(udp), tcp);
+            }
+        };
+        let addr = udp.local_addr().unwrap();
+        let (on, is_on) = watch::channel(false);
+        let mut there = is_on.clone();
+        let tcp = tokio::spawn(async move {
+            while let Ok((mut inside, _)) = tcp.accept().await {
+                there.wait_for(|on| *on).await.unwrap();
+                tokio::spawn(async move {
+                    let mut outside = tokio::net::TcpStream::connect(server).await.unwrap();
+                    let _ = tokio::io::copy_bidirectional(&mut inside, &mut outside).await;
+                });
+            }
+        });
+        let udp = tokio::spawn(async move {
+            let mut clients = std::collections::HashMap::new();
+            let mut datagram = vec![0; 65536];
+            while let Ok((len, from)) = udp.recv_from(&mut datagram).await {
+                if !*is_on.borrow() {
+                    continue;
+                }
+                if !clients.contains_key(&from) {
+                    let outside = Arc::new(UdpSocket::bind(LOOPBACK).await.unwrap());
+                    clients.insert(from, Arc::clone(&outside));
+                    let udp = Arc::clone(&udp);
+                    tokio::spawn(async move {
+                        let mut datagram = vec![0; 65536];
+                        while let Ok((len, _)) = outside.recv_from(&mut datagram).await {
+                            let _ = udp.send_to(&datagram[..len], from).await;
+                        }
+                    });
+                }
+                let _ = clients[&from].send_to(&datagram[..len], server).await;
+            }
+        });
+        Self {
+            addr,
+            on,
+            relays: [udp, tcp],
+        }
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        self.relays.iter().for_each(JoinHandle::abort);
+    }
+}
+
 fn auto(hosts: &Hosts, remote: SocketAddr) -> Dial {
     Dial {
         carrier: CarrierChoice::Auto,
@@ -81,6 +144,23 @@ async fn tcp_is_used_where_udp_is_blocked_and_that_is_remembered() {
     };
     let (other, _server) = hosts.join(&elsewhere, &key, PathId(2)).await;
     assert_eq!(other.kind(), CarrierKind::Quic);
+}
+
+/// QUIC has sent packets in vain and waits longer and longer for the next; TCP, which waited for the
+/// same network, is up at once.
+#[tokio::test]
+async fn a_network_that_comes_late_gets_quic() {
+    let mut hosts = Hosts::new();
+    let late = Late::before(hosts.addr).await;
+    let dial = auto(&hosts, late.addr);
+    let comes = async {
+        tokio::time::sleep(Duration::from_millis(3_500)).await;
+        late.on.send_replace(true);
+    };
+    let ((mut opened, mut server, _), ()) = tokio::join!(hosts.open(&dial), comes);
+    assert_eq!(opened.carrier.kind(), CarrierKind::Quic);
+    ping_pong(&mut opened.carrier, &mut server).await;
+    assert_eq!(dial.outcomes.len(), 0);
 }
 
 #[tokio::test]
