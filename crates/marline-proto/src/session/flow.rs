@@ -74,6 +74,8 @@ pub(super) struct Flow {
     pub(super) retained: u64,
     /// It may use dear paths, and why.
     pub(super) spill: Option<Spill>,
+    /// Since when more waits than a moment's worth, for what path ever.
+    pub(super) held_up: Option<Instant>,
     /// A write was refused for want of room.
     pub(super) was_blocked: bool,
     /// The application read the end, or will not read.

@@ -129,6 +129,7 @@ impl Session {
             accounted: (0, 0),
             retained: 0,
             spill: None,
+            held_up: None,
             was_blocked: false,
             end_read: false,
             final_size: 0,

@@ -71,7 +71,7 @@ impl Session {
                 }
                 let views = match &costs {
                     Some(costs) => {
-                        costs.choose(now, flow, &views, &mut chosen);
+                        costs.choose(now, flow, &views, credit, &mut chosen);
                         &mut chosen
                     }
                     None => &mut views,
@@ -91,6 +91,7 @@ impl Session {
                     self.starved.insert(id);
                 }
                 flow.turn = None;
+                flow.held_up = None;
                 rewish(&mut self.wishes, flow);
                 self.share.remove(id, class_of(flow));
                 self.ageing.on_idle(flow);

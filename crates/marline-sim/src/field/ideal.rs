@@ -349,6 +349,7 @@ pub(super) fn measured(scenario: &Scenario, seed: u64) -> Measured {
         measured = measured
             .with(Measure::LiveP50, at(50))
             .with(Measure::LiveP99, at(99))
+            .with(Measure::LiveWorst, at(100))
             .with(Measure::GivenUp, Some(share * 100.0))
             .with_latest(live.lifetime);
     }

@@ -13,6 +13,8 @@ pub enum Measure {
     LiveP50,
     /// Its 99th percentile.
     LiveP99,
+    /// The delay of its latest packet.
+    LiveWorst,
     /// The share of a live stream that never came.
     GivenUp,
     /// What downloads and uploads delivered.
@@ -35,9 +37,10 @@ pub struct Measured {
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::LiveP50,
         Self::LiveP99,
+        Self::LiveWorst,
         Self::GivenUp,
         Self::Goodput,
         Self::Silence,
@@ -50,6 +53,7 @@ impl Measure {
         match self {
             Self::LiveP50 => "live p50",
             Self::LiveP99 => "live p99",
+            Self::LiveWorst => "live worst",
             Self::GivenUp => "given up",
             Self::Goodput => "goodput",
             Self::Silence => "silence",
@@ -61,7 +65,9 @@ impl Measure {
     /// The unit of its values.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::LiveP50 | Self::LiveP99 | Self::Silence | Self::PageLoad => "ms",
+            Self::LiveP50 | Self::LiveP99 | Self::LiveWorst | Self::Silence | Self::PageLoad => {
+                "ms"
+            }
             Self::GivenUp => "%",
             Self::Goodput => "Mb/s",
             Self::Wire => "B/B",
@@ -85,7 +91,7 @@ impl Measure {
             Self::GivenUp => 0.1,
             Self::Goodput => 0.001,
             Self::Silence => 1.0,
-            Self::LiveP50 | Self::LiveP99 | Self::PageLoad | Self::Wire => 0.0,
+            Self::LiveP50 | Self::LiveP99 | Self::LiveWorst | Self::PageLoad | Self::Wire => 0.0,
         }
     }
 }
@@ -144,6 +150,7 @@ impl Measured {
             measured = measured
                 .with(Measure::LiveP50, at(0.5))
                 .with(Measure::LiveP99, at(0.99))
+                .with(Measure::LiveWorst, at(1.0))
                 .with(Measure::GivenUp, Some(share(lost) * 100.0));
         }
         let bulks: Vec<&str> = workloads()
