@@ -124,7 +124,7 @@ impl Carrier for PathCarrier {
         either!(self, carrier => carrier.poll_writable(cx))
     }
 
-    fn max_datagram(&self) -> usize {
+    fn max_datagram(&mut self) -> usize {
         either!(self, carrier => carrier.max_datagram())
     }
 
