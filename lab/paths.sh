@@ -148,7 +148,7 @@ ends() {
     begin "$client" client "$marline" client --identity client --server "$(head -n1 server.out)" \
         --control client.sock --socks 127.0.0.1:1080 "${paths[@]}"
     for number; do
-        await client.err "path=\"c$number\".*is active" 5 2>/dev/null || true
+        shows "c$number .*active" || return
     done
 }
 

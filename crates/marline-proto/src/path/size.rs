@@ -32,11 +32,13 @@ const REMEMBERED: usize = 16;
 #[derive(Clone, Copy, Debug)]
 struct Row {
     lost: u32,
+    /// Length of the shortest of them.
+    shortest: u32,
     /// When the first and the last of them left.
     first: Instant,
     last: Instant,
-    /// A short one that left after the first has arrived.
-    short_arrived: bool,
+    /// One that is shorter than any of them and left after the first has arrived.
+    shorter_arrived: bool,
 }
 
 /// The path is taken to have shrunk.
@@ -109,23 +111,25 @@ impl DatagramSize {
         }
         let row = self.row.get_or_insert(Row {
             lost: 0,
+            shortest: bytes,
             first: sent,
             last: sent,
-            short_arrived: false,
+            shorter_arrived: false,
         });
         row.lost += 1;
+        row.shortest = row.shortest.min(bytes);
         row.first = row.first.min(sent);
         row.last = row.last.max(sent);
     }
 
     pub(crate) fn on_arrived(&mut self, sent: Instant, bytes: u32) {
-        let is_long = self.is_long(bytes);
-        if is_long && self.shrunk.as_ref().is_some_and(|s| sent > s.since) {
+        let passes = bytes as usize >= self.carrier;
+        if passes && self.shrunk.as_ref().is_some_and(|s| sent > s.since) {
             self.shrunk = None;
         }
         match &mut self.row {
-            Some(row) if sent >= row.first && is_long => self.row = None,
-            Some(row) if sent >= row.first => row.short_arrived = true,
+            Some(row) if sent >= row.first && bytes >= row.shortest => self.row = None,
+            Some(row) if sent >= row.first => row.shorter_arrived = true,
             _ => {}
         }
     }
@@ -147,7 +151,7 @@ impl DatagramSize {
     pub(crate) fn conclude(&mut self, now: Instant, trip: Duration) -> bool {
         let shrinks = self.row.is_some_and(|row| {
             let long_enough = row.last.since(row.first) >= trip;
-            row.lost >= LOST_IN_A_ROW && row.short_arrived && long_enough
+            row.lost >= LOST_IN_A_ROW && row.shorter_arrived && long_enough
         });
         if !shrinks || !self.may_shrink() {
             return false;
@@ -249,6 +253,11 @@ mod tests {
         lossy.on_arrived(at(45), 1_434);
         lossy.on_arrived(at(46), 60);
         assert!(!lossy.conclude(at(90), TRIP), "a long one arrived");
+        // One that is longer than what always passes, and still fits, exonerates no length.
+        let mut shrunk = grown();
+        lose(&mut shrunk, &all);
+        shrunk.on_arrived(at(45), 1_200);
+        assert!(shrunk.conclude(at(90), TRIP));
         let mut silent = grown();
         lose(&mut silent, &all);
         assert!(!silent.conclude(at(90), TRIP), "nothing arrived");

@@ -40,6 +40,8 @@ mod reinject;
 mod report;
 mod rescue;
 mod share;
+#[cfg(test)]
+mod shrinking;
 mod timers;
 mod units;
 mod waiting;

@@ -128,6 +128,10 @@ impl Carrier for PathCarrier {
         either!(self, carrier => carrier.max_datagram())
     }
 
+    fn least_datagram(&mut self) -> usize {
+        either!(self, carrier => carrier.least_datagram())
+    }
+
     fn remote_addr(&self) -> SocketAddr {
         either!(self, carrier => carrier.remote_addr())
     }

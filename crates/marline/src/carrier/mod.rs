@@ -121,6 +121,11 @@ pub trait Carrier: Debug + Send {
     /// is lost.
     fn max_datagram(&mut self) -> usize;
 
+    /// Length (bytes) of datagrams that pass as long as anything does; the session begins with it.
+    fn least_datagram(&mut self) -> usize {
+        self.max_datagram()
+    }
+
     /// The peer's address now. At a server it changes when the client's NAT gives the path a new
     /// address; nothing needs to be done about that.
     fn remote_addr(&self) -> SocketAddr;

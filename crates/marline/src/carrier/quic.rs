@@ -10,7 +10,9 @@ use quinn::{Connection, ConnectionError, Endpoint, SendDatagramError, VarInt};
 use super::handshake::{EXPORTER_LABEL, Exported, SessionId};
 use super::socket::{SocketError, SocketSpec};
 use super::transparent::PacketSize;
-use super::{Carrier, CarrierEnd, CarrierKind, MAX_CLOSE_REASON, SendError, cut, printable};
+use super::{
+    Carrier, CarrierEnd, CarrierKind, MAX_CLOSE_REASON, MIN_MTU, SendError, cut, printable,
+};
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
 
@@ -238,6 +240,11 @@ impl Carrier for QuicCarrier {
             self.max_datagram = self.connection.max_datagram_size().unwrap_or(0);
         }
         self.max_datagram
+    }
+
+    fn least_datagram(&mut self) -> usize {
+        let max = self.max_datagram();
+        max.saturating_sub(usize::from(self.asked_for.saturating_sub(MIN_MTU)))
     }
 
     fn remote_addr(&self) -> SocketAddr {

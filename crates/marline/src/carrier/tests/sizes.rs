@@ -52,8 +52,10 @@ async fn a_narrow_path_comes_up_and_each_direction_finds_its_size() {
         let relay = Relay::start(hosts.addr, 1).await;
         relay.narrow(there, back);
         let (mut client, mut server) = through(&relay, &mut hosts).await;
+        assert_eq!(client.least_datagram(), 1200 - OVERHEAD);
         reach(&mut client, &mut server, of(there)).await;
         reach(&mut server, &mut client, of(back)).await;
+        assert_eq!(client.least_datagram(), 1200 - OVERHEAD);
         assert!(client.max_datagram() <= there - OVERHEAD);
     }
 }
