@@ -8,7 +8,7 @@
 //! if one arrives it was a false alarm, which costs next to nothing; if they are lost the carrier
 //! learns from them that the path has shrunk, and says what it takes now.
 //!
-//! Where a path goes dark short ones are lost too, and nothing is concluded.
+//! Where a path goes dark short ones are lost, too, and nothing is concluded.
 
 use core::ops::RangeInclusive;
 
@@ -37,8 +37,11 @@ struct Row {
     /// When the first and the last of them left.
     first: Instant,
     last: Instant,
-    /// One that is shorter than any of them and left after the first has arrived.
-    shorter_arrived: bool,
+    /// Of those that are shorter than any of them and left after the first, so many have arrived,
+    /// and so many of those that always pass were lost: the system may drop a short one together
+    /// with the long ones before it, as they leave in one piece (GSO).
+    shorter_arrived: u32,
+    short_lost: u32,
 }
 
 /// The path is taken to have shrunk.
@@ -105,8 +108,9 @@ impl DatagramSize {
 
     pub(crate) fn on_lost(&mut self, sent: Instant, bytes: u32) {
         if !self.is_long(bytes) {
-            // It is not their length that loses them.
-            self.row = self.row.filter(|row| sent < row.first);
+            if let Some(row) = self.row.as_mut().filter(|row| sent >= row.first) {
+                row.short_lost += 1;
+            }
             return;
         }
         let row = self.row.get_or_insert(Row {
@@ -114,7 +118,8 @@ impl DatagramSize {
             shortest: bytes,
             first: sent,
             last: sent,
-            shorter_arrived: false,
+            shorter_arrived: 0,
+            short_lost: 0,
         });
         row.lost += 1;
         row.shortest = row.shortest.min(bytes);
@@ -129,7 +134,7 @@ impl DatagramSize {
         }
         match &mut self.row {
             Some(row) if sent >= row.first && bytes >= row.shortest => self.row = None,
-            Some(row) if sent >= row.first => row.shorter_arrived = true,
+            Some(row) if sent >= row.first => row.shorter_arrived += 1,
             _ => {}
         }
     }
@@ -151,7 +156,8 @@ impl DatagramSize {
     pub(crate) fn conclude(&mut self, now: Instant, trip: Duration) -> bool {
         let shrinks = self.row.is_some_and(|row| {
             let long_enough = row.last.since(row.first) >= trip;
-            row.lost >= LOST_IN_A_ROW && row.shorter_arrived && long_enough
+            let passes = row.shorter_arrived > row.short_lost;
+            row.lost >= LOST_IN_A_ROW && passes && long_enough
         });
         if !shrinks || !self.may_shrink() {
             return false;
@@ -248,6 +254,8 @@ mod tests {
         dark.on_lost(at(51), 60);
         dark.on_arrived(at(60), 60);
         assert!(!dark.conclude(at(90), TRIP), "short ones were lost, too");
+        dark.on_arrived(at(61), 60);
+        assert!(dark.conclude(at(90), TRIP), "but more have arrived");
         let mut lossy = grown();
         lose(&mut lossy, &all);
         lossy.on_arrived(at(45), 1_434);

@@ -48,7 +48,10 @@ fn stream(trip: Duration, after: usize, carrier_learns: Option<Duration>) -> (Du
     while now < Instant::from_millis(4_000) {
         now = now + step;
         while written < now.as_micros() as usize * 4 && now < Instant::from_millis(3_000) {
-            written += ends[0].write(now, flow, &chunk).unwrap();
+            match ends[0].write(now, flow, &chunk) {
+                Ok(taken) => written += taken,
+                Err(_) => break,
+            }
         }
         if let Some(after_all) = carrier_learns
             && now.since(shrinks + after_all) < step
