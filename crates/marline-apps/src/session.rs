@@ -9,6 +9,7 @@ use marline_proto::FlowOptions;
 use marline_proto::sched::Choice;
 use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowKind;
+use tokio::time::sleep;
 
 use marline::endpoint::{
     Accepted, Blocks, Client, Incomings, NoSession, Objects, Packets, RateReport, Server, Session,
@@ -129,6 +130,21 @@ impl Tunnel for Client {
         let paths = self.current().ok()?.stats().paths;
         let least = paths.iter().map(|path| path.max_datagram).min()?;
         Some(least.saturating_sub(OVERHEAD))
+    }
+
+    async fn room_is_found(&self) {
+        /// A search tries the next size after a round trip, or after three losses of one.
+        const STILL: Duration = Duration::from_millis(500);
+        /// Steps that are waited for at most.
+        const MOST: u32 = 8;
+        let mut room = self.room();
+        for _ in 0..MOST {
+            sleep(STILL).await;
+            let before = std::mem::replace(&mut room, self.room());
+            if before == room {
+                break;
+            }
+        }
     }
 
     async fn open_stream(&self, options: FlowOptions) -> Result<Carried, OpenError> {

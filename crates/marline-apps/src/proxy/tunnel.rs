@@ -75,6 +75,12 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
         None
     }
 
+    /// Waits until [`room`](Self::room) is not about to grow, for some seconds at most: a path that
+    /// has just come up still searches for what it takes. At once where nothing is known of it.
+    fn room_is_found(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Opens a stream; where its kind is [`Objects`](marline_proto::wire::FlowKind::Objects), one
     /// that is carried as objects, cut where its bytes say that something ends.
     fn open_stream(

@@ -65,6 +65,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
     let mut complained = false;
     let mut pause = RETRY;
     loop {
+        tunnel.room_is_found().await;
         let Some(room) = tunnel.room() else {
             sleep(RETRY).await;
             continue;

@@ -353,18 +353,17 @@ fn path_row(path: &PathStatus) -> Vec<String> {
     ]
 }
 
-/// Why the path is in its state, and what is left of its budget.
+/// Why the path is in its state, how long its datagrams may be, and what is left of its budget.
 fn reason(path: &PathStatus) -> String {
-    match &path.budget {
-        None => path.reason.clone(),
-        Some(budget) => format!(
-            "{}; {} of {} used in {}",
-            path.reason,
-            bytes(budget.used_bytes),
-            bytes(budget.limit_bytes),
-            budget.month
-        ),
+    let mut text = path.reason.clone();
+    if let Some(longest) = path.datagram_bytes {
+        let _ = write!(text, "; datagrams of {longest} B");
     }
+    if let Some(budget) = &path.budget {
+        let (used, limit) = (bytes(budget.used_bytes), bytes(budget.limit_bytes));
+        let _ = write!(text, "; {used} of {limit} used in {}", budget.month);
+    }
+    text
 }
 
 fn flow_row(flow: &FlowStatus) -> Vec<String> {

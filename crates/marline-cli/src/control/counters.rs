@@ -137,6 +137,10 @@ reported! {
         /// What carries it, `quic` or `tcp`; `None` while it is not up.
         #[serde(default)]
         carrier: Option<String> = info.carrier.map(|kind| kind.as_str().to_owned());
+        /// Longest datagram that this end sends over it now, bytes: what the path was found to
+        /// take, less some 40 bytes that encrypt it; `None` while it is not up.
+        #[serde(default)]
+        datagram_bytes: Option<u64> = info.stats.as_ref().map(|path| path.max_datagram as u64);
         /// What the path may carry in a month, and has; `None` without a budget.
         #[serde(default)]
         budget: Option<BudgetStatus> = None;

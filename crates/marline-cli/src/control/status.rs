@@ -96,6 +96,7 @@ pub(crate) mod tests {
                         lost_packets: 36,
                         received_packets: 0,
                         carrier: Some("quic".into()),
+                        datagram_bytes: Some(1_434),
                         budget: None,
                         forecast: Some(ForecastStatus {
                             flow: 4,
@@ -135,6 +136,7 @@ pub(crate) mod tests {
                         lost_packets: 0,
                         received_packets: 0,
                         carrier: None,
+                        datagram_bytes: None,
                         budget: Some(BudgetStatus {
                             month: "2026-11".into(),
                             limit_bytes: 20_000_000_000,

@@ -62,6 +62,7 @@ struct Metrics {
     path_cwnd: Family<OfPath, Gauge>,
     path_in_flight: Family<OfPath, Gauge>,
     path_queue: Family<OfPath, Gauge>,
+    path_datagram: Family<OfPath, Gauge>,
     path_rate: Family<OfPath, Gauge>,
     path_state: Family<OfPathState, Gauge>,
     path_counters: Counters,
@@ -130,6 +131,10 @@ impl Metrics {
             (&self.path_queue, path.queue_bytes),
         ] {
             family.get_or_create(&of_path).set(gauge(value));
+        }
+        if let Some(longest) = path.datagram_bytes {
+            let family = &self.path_datagram;
+            family.get_or_create(&of_path).set(gauge(longest));
         }
         if let Some(rate) = path.rate_bps {
             self.path_rate.get_or_create(&of_path).set(gauge(rate / 8));
@@ -242,6 +247,12 @@ impl Metrics {
             self.path_cwnd,
         );
         all.register_with_unit(
+            "path_datagram",
+            "Longest datagram that the path takes",
+            Unit::Bytes,
+            self.path_datagram,
+        );
+        all.register_with_unit(
             "path_in_flight",
             "Sent and not yet acknowledged or lost",
             Unit::Bytes,
@@ -321,6 +332,7 @@ mod tests {
             "marline_path_rtt_seconds{session=\"0\",path=\"0\"} 0.03125",
             "marline_path_loss_ratios{session=\"0\",path=\"0\"} 0.01",
             "marline_path_cwnd_bytes{session=\"0\",path=\"0\"} 120000",
+            "marline_path_datagram_bytes{session=\"0\",path=\"0\"} 1434",
             "marline_path_rate_bytes_per_second{session=\"0\",path=\"0\"} 2500000",
             "marline_path_state{session=\"0\",path=\"1\",state=\"dead\"} 1",
             "marline_path_state{session=\"0\",path=\"1\",state=\"active\"} 0",

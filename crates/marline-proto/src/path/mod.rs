@@ -15,6 +15,7 @@
 //! | `outages.rs` | whether the path goes dark again and again |
 //! | `delivery.rs`, `pace.rs` | delivery rate: the most, and now |
 //! | `loss_meter.rs` | the share of packets that are lost |
+//! | `size.rs` | how long its datagrams may be |
 //! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
 //! | `pacer.rs`, `state.rs` | pacing; the path's state |
 
@@ -38,6 +39,7 @@ mod relayed;
 mod repeats;
 mod rtt;
 mod silence;
+mod size;
 mod state;
 mod timers;
 mod track;
@@ -59,7 +61,10 @@ pub(crate) use track::{Path, Timing, WHOLE_MARGIN};
 /// How a path begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathParams {
-    /// Largest datagram that the carrier takes (bytes), at least [`MIN_DATAGRAM`].
+    /// Largest datagram that the carrier takes (bytes), at least [`MIN_DATAGRAM`]. Where it grows
+    /// ([`Session::path_max_datagram`]), datagrams of this size are taken to pass always.
+    ///
+    /// [`Session::path_max_datagram`]: crate::Session::path_max_datagram
     pub max_datagram: usize,
     /// Cost rank; lower is cheaper. Schedulers that mind cost fill cheap paths first.
     pub cost: u32,

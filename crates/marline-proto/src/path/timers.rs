@@ -45,6 +45,8 @@ pub(crate) enum PathTimer {
     Trial,
     /// Nothing was sent for long.
     KeepAlive,
+    /// Time to see whether long datagrams pass again.
+    Size,
 }
 
 fn ack_delay(shortest_trip: Duration, longest: Duration) -> Duration {
@@ -84,7 +86,12 @@ impl Path {
             Health::Suspect(trial) => consider(Some(trial.heard + dead_after), PathTimer::Death),
             // The peer never answered on it.
             Health::Validating => consider(Some(self.last_progress + dead_after), PathTimer::Death),
-            Health::Active | Health::Dead(_) => {}
+            // In doubt nothing is tried that may be lost.
+            Health::Active => {
+                let next = self.size.next_ping().filter(|_| !self.blocked);
+                consider(next, PathTimer::Size);
+            }
+            Health::Dead(_) => {}
         }
         if let Health::Suspect(trial) | Health::Dead(trial) = &self.health {
             consider(Some(trial.next_probe), PathTimer::Trial);

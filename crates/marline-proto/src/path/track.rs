@@ -24,6 +24,7 @@ use super::received::Received;
 use super::relayed::Relayed;
 use super::repeats::Repeats;
 use super::rtt::Rtt;
+use super::size::DatagramSize;
 use super::view::PathView;
 use super::{Health, PathParams, PathState, Reason, Trial};
 use crate::congestion::carrier::Told;
@@ -78,6 +79,8 @@ pub(crate) struct Path {
     /// Sequence number of the last PATH_STATUS sent and of the newest received, plus one.
     pub(crate) status_sent: u64,
     pub(crate) status_seen: u64,
+    pub(crate) size: DatagramSize,
+    /// That of `size`, as everything else here knows it.
     pub(crate) max_datagram: usize,
     pub(crate) cost: Cost,
     pub(crate) ledger: Ledger,
@@ -163,6 +166,7 @@ impl Path {
             standby_remote: false,
             status_sent: 0,
             status_seen: 0,
+            size: DatagramSize::new(params.max_datagram),
             max_datagram: params.max_datagram,
             cost: Cost::of(params.cost),
             ledger: Ledger::default(),
@@ -224,6 +228,25 @@ impl Path {
             Health::Suspect(trial) | Health::Dead(trial) => Some(trial),
             _ => None,
         }
+    }
+
+    /// Asks for a sign of life by this number of packets.
+    pub(crate) fn ask_for_life(&mut self, packets: u32) {
+        let short = u32::from(self.size.ask());
+        self.probes = self.probes.max(packets + short);
+    }
+
+    /// Heeds how long datagrams may be now. False if that is as before.
+    pub(crate) fn heed_size(&mut self, now: Instant) -> bool {
+        let bytes = self.size.max();
+        if bytes == self.max_datagram {
+            return false;
+        }
+        self.max_datagram = bytes;
+        self.controller.on_mtu(bytes as u64);
+        self.pacer.set_mtu(now, bytes as u64);
+        self.repace(now);
+        true
     }
 
     /// Largest symbol that fits a datagram beside the overhead.
@@ -428,6 +451,7 @@ impl Path {
         self.forget_lateness();
         let mut bytes = 0;
         for packet in acked.iter().filter(|p| p.eliciting) {
+            self.size.on_arrived(packet.sent, packet.size);
             if packet.spurious {
                 self.loss.revoke();
                 let size = u64::from(packet.size);
@@ -486,7 +510,8 @@ impl Path {
             return;
         };
         let bytes = eliciting().map(|p| u64::from(p.size)).sum();
-        for _ in eliciting() {
+        for packet in eliciting() {
+            self.size.on_lost(packet.sent, packet.size);
             self.loss.record(true);
             self.counters.lost_packets += 1;
         }

@@ -34,6 +34,11 @@ pub trait SymbolSource {
     fn needed_rate(&self) -> Option<Rate> {
         None
     }
+    /// Must every symbol fit every path? Those that repair symbols combine must, for these are as
+    /// long as the longest. What else goes again over a narrower path goes in pieces.
+    fn fits_all(&self) -> bool {
+        true
+    }
     /// Cuts the next symbol and queues it for the path at `index`.
     fn send(&mut self, index: usize, max: u32) -> Symbol;
     /// Queues another copy of a symbol for the path at `index`.
@@ -66,6 +71,7 @@ pub struct Plan<'a> {
     now: Instant,
     paths: &'a mut [PathView],
     source: &'a mut dyn SymbolSource,
+    /// The longest symbol that fits every path.
     symbol: u32,
     common: Option<&'a mut Common>,
 }
@@ -73,7 +79,6 @@ pub struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// A plan over `paths` (ascending by id) for the backlog of `source`.
     pub fn new(now: Instant, paths: &'a mut [PathView], source: &'a mut dyn SymbolSource) -> Self {
-        // Every symbol must fit every path, so that it can be sent again anywhere.
         let symbol = paths.iter().map(|p| p.symbol).min().unwrap_or(0);
         Self {
             now,
@@ -103,7 +108,8 @@ impl<'a> Plan<'a> {
         self.paths
     }
 
-    /// Length of the next source symbol (bytes), or `None` if there is nothing to send.
+    /// Length of the next source symbol (bytes), or `None` if there is nothing to send. On a path
+    /// that takes longer ones it may be longer.
     pub fn next_len(&self) -> Option<u32> {
         if self.paths.is_empty() {
             return None;
@@ -180,7 +186,11 @@ impl<'a> Plan<'a> {
     /// Emits the next source symbol on the path at `index` of [`Plan::paths`]. Must follow a
     /// [`Plan::next_len`] that is `Some`.
     pub fn send(&mut self, index: usize) -> Symbol {
-        let symbol = self.source.send(index, self.symbol);
+        let longest = match self.source.fits_all() {
+            true => self.symbol,
+            false => self.paths[index].symbol,
+        };
+        let symbol = self.source.send(index, longest);
         self.charge(index, symbol.len);
         symbol
     }

@@ -45,6 +45,7 @@ impl Session {
                 return;
             }
         };
+        path.size.on_acked(&ack.ranges);
         let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
         if via == ack.path {
             if let Some(sent) = ack.largest().and_then(|number| path.relayed.take(number)) {
@@ -61,6 +62,7 @@ impl Session {
             }
         }
         if acked.is_empty() {
+            self.conclude_size(now, index);
             return self.on_silence(index, ack);
         }
         // RFC 9002 §5.1: a sample only if the largest is newly acknowledged and eliciting counts.
@@ -122,12 +124,14 @@ impl Session {
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);
         path.on_settled(now, &acked, &lost, timing, prior_in_flight, max_ack_delay);
+        self.conclude_size(now, index);
         let carries =
             |f: &SentFrame| matches!(f, SentFrame::Data { .. } | SentFrame::Repair { .. });
         let is_data = |p: &&Settled| p.eliciting && p.frames.iter().any(carries);
         if acked.iter().any(|p| p.eliciting) {
             // What was sent before the doubt may only be acknowledged late: it clears nothing.
-            let since = path.trial().map_or(Instant::ZERO, |trial| trial.since);
+            let trial = self.paths[index].trial();
+            let since = trial.map_or(Instant::ZERO, |trial| trial.since);
             let on_trial = || acked.iter().filter(|p| p.sent >= since);
             let packets = on_trial().filter(|p| p.eliciting).count() as u32;
             let with_data = on_trial().filter(is_data).count() as u32;

@@ -345,6 +345,10 @@ impl SymbolSource for Backlog<'_> {
         self.needed_rate
     }
 
+    fn fits_all(&self) -> bool {
+        self.coder.is_some() || matches!(self.send, SendHalf::Units(_))
+    }
+
     fn send_window(&self) -> u64 {
         self.send.send_window(self.credit - self.spent)
     }

@@ -67,7 +67,7 @@ impl Session {
         if overdue >= OVERDUE_TO_SUSPECT && !path.may_be_a_burst(now, ack_delay, detour) {
             return self.suspect(now, index, Reason::Borrowed("feedback is overdue"));
         }
-        path.probes = path.probes.max(1);
+        path.ask_for_life(1);
         let overdue = self.paths[index].ledger.rescue(0, overdue.max(1), |_| true);
         let doubt = self.paths[index].rtt.smoothed();
         self.send_rescued(index, overdue, EmissionKind::Copy, doubt);
@@ -215,7 +215,7 @@ impl Session {
         if let Some(trial) = path.trial() {
             trial.on_probe(now, dead);
         }
-        path.probes = path.probes.max(1);
+        path.ask_for_life(1);
         if dead && path.ledger.outstanding() >= MAX_UNANSWERED {
             // Probes of a dead path that nobody will answer any more.
             let lost = path.ledger.abandon(now, &path.rtt);

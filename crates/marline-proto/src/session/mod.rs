@@ -40,6 +40,8 @@ mod reinject;
 mod report;
 mod rescue;
 mod share;
+#[cfg(test)]
+mod shrinking;
 mod spill;
 mod timers;
 mod units;
@@ -82,8 +84,8 @@ pub enum Side {
 ///
 /// Inputs: [`handle_datagram`](Self::handle_datagram), [`handle_timeout`](Self::handle_timeout),
 /// [`add_path`](Self::add_path), [`remove_path`](Self::remove_path),
-/// [`set_standby`](Self::set_standby), [`path_unblocked`](Self::path_unblocked), and the flow
-/// operations (`open_flow`, `write`, `send`, `read`, …). Each takes the present as an argument;
+/// [`set_standby`](Self::set_standby), [`path_unblocked`](Self::path_unblocked),
+/// [`path_max_datagram`](Self::path_max_datagram), and the flow operations (`open_flow`, `write`, `send`, `read`, …). Each takes the present as an argument;
 /// the present never goes back.
 ///
 /// Outputs: [`poll_transmit`](Self::poll_transmit) until `None`, [`poll_event`](Self::poll_event)

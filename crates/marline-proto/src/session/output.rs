@@ -11,7 +11,7 @@ use super::share::QUANTUM;
 use super::timers::rewish;
 use crate::flow::{Assigned, Due, Form, Symbol};
 use crate::observe::Record;
-use crate::path::{Control, EmissionKind, Path, PathState, SentFrame, SentPacket};
+use crate::path::{Control, EmissionKind, Health, Path, PathState, SentFrame, SentPacket};
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{FlowId, Forward, Frame, Header, PathId};
 
@@ -72,6 +72,10 @@ impl Session {
             next = index + 1;
             let sends_at = self.sends_at(now, index);
             let sends = sends_at.is_some_and(|at| at <= now);
+            if let Some(size) = self.padded_ping(now, index, buf) {
+                let path = self.paths[index].id;
+                return Some(Transmit { path, size });
+            }
             if self.has_to_say(index, sends, acks) {
                 if let Some(size) = self.compose(now, index, sends, acks, buf) {
                     self.turn = index;
@@ -102,6 +106,27 @@ impl Session {
     fn has_to_say(&self, index: usize, sends: bool, acks: bool) -> bool {
         let path = &self.paths[index];
         !path.blocked && (sends || acks || path.probes > 0 || !self.control.is_empty())
+    }
+
+    /// Writes a ping of the largest size that the carrier takes, if it is time to see whether such
+    /// datagrams pass. It counts neither as in flight nor as lost.
+    fn padded_ping(&mut self, now: Instant, index: usize, buf: &mut Vec<u8>) -> Option<usize> {
+        let path = &mut self.paths[index];
+        if path.blocked || !matches!(path.health, Health::Active) {
+            return None;
+        }
+        let packet = path.ledger.next_number();
+        let size = path.size.ping(now, packet)?;
+        buf.clear();
+        Header { packet }.encode(buf);
+        Frame::Ping.encode(buf);
+        let len = size.saturating_sub(buf.len());
+        Frame::Padding { len }.encode(buf);
+        let delivery = path.sampler.on_sent(now, path.ledger.in_flight());
+        let sent = SentPacket::new(now, size as u32, false, delivery, SmallVec::new());
+        path.on_sent(now, sent, true);
+        self.path_timer = None;
+        Some(size)
     }
 
     fn farewell(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
@@ -145,15 +170,17 @@ impl Session {
         acks: bool,
         buf: &mut Vec<u8>,
     ) -> Option<usize> {
-        let path = &self.paths[index];
+        let path = &mut self.paths[index];
         let id = path.id;
+        let short = path.size.take_short_probe().filter(|_| path.probes > 0);
+        let sends = sends && short.is_none();
         buf.clear();
         let packet = path.ledger.next_number();
         Header { packet }.encode(buf);
         let empty = buf.len();
         let mut draft = Draft {
             buf,
-            max: path.max_datagram,
+            max: short.unwrap_or(path.max_datagram),
             frames: SmallVec::new(),
             eliciting: false,
             has_data: false,

@@ -167,6 +167,36 @@ impl Session {
         Ok(())
     }
 
+    /// The path's carrier takes datagrams of up to so many bytes from now on. What is in flight
+    /// and does not arrive goes again, in pieces where it is too long. Sizes below
+    /// [`MIN_DATAGRAM`] count as that: such a path only looks lossy.
+    pub fn path_max_datagram(&mut self, now: Instant, id: PathId, max_datagram: usize) {
+        let size = max_datagram.max(MIN_DATAGRAM);
+        let Some(index) = self.path_index(id) else {
+            return;
+        };
+        self.paths[index].size.set_carrier(size);
+        self.heed_size(now, index);
+    }
+
+    /// Concludes from what arrived and was lost on a path how long its datagrams may be.
+    pub(super) fn conclude_size(&mut self, now: Instant, index: usize) {
+        let path = &mut self.paths[index];
+        let trip = path.rtt.smoothed();
+        path.size.conclude(now, trip);
+        self.heed_size(now, index);
+    }
+
+    fn heed_size(&mut self, now: Instant, index: usize) {
+        if !self.paths[index].heed_size(now) {
+            return;
+        }
+        self.rest = None;
+        self.path_timer = None;
+        self.views_hold = false;
+        self.replan = true;
+    }
+
     /// Gives a path another cost rank, at most 255, and reports it to the peer: the higher of the two
     /// ends' ranks holds at both.
     ///

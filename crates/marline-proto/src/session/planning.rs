@@ -117,10 +117,11 @@ mod tests {
     use alloc::vec::Vec;
 
     use bytes::Bytes;
-    use marline_base::Instant;
+    use marline_base::{Duration, Instant};
 
     use super::*;
     use crate::config::Config;
+    use crate::flow::Chunk;
     use crate::path::PathParams;
     use crate::session::{FlowOptions, Side, WakeReason};
     use crate::wire::{FlowKind, PathId};
@@ -177,5 +178,66 @@ mod tests {
             session.plan(now);
         }
         assert!(!session.has_to_plan());
+    }
+
+    #[test]
+    fn symbols_are_cut_to_their_path_and_go_again_over_a_narrower_one_in_pieces() {
+        const NARROW: usize = 1_162;
+        const WIDE: usize = 1_434;
+        let (now, config) = (Instant::ZERO, Config::default());
+        let mut ends = [Side::Client, Side::Server]
+            .map(|side| Session::new(now, side, config.clone(), config.params(), 7).unwrap());
+        for end in &mut ends {
+            for id in [PathId(0), PathId(1)] {
+                let params = PathParams {
+                    max_datagram: NARROW,
+                    rtt: Some(Duration::from_millis(1)),
+                    ..PathParams::default()
+                };
+                end.add_path(now, id, &params).unwrap();
+            }
+            end.path_max_datagram(now, PathId(1), WIDE);
+        }
+        let [client, server] = &mut ends;
+        let flow = client
+            .open_flow(&FlowOptions {
+                scheduler: Some("round-robin".parse().unwrap()),
+                ..FlowOptions::new(FlowKind::Stream)
+            })
+            .unwrap();
+        let data: Vec<u8> = (0..12_000_u32).map(|n| (n * 7) as u8).collect();
+        client.write(now, flow, &Bytes::from(data.clone())).unwrap();
+        client.finish(flow);
+        let mut datagram = Vec::new();
+        let mut longest = [0; 2];
+        while let Some(sent) = client.poll_transmit(now, &mut datagram) {
+            let most = &mut longest[sent.path.0 as usize];
+            *most = sent.size.max(*most);
+            // All that goes by the wide path is lost.
+            if sent.path == PathId(0) {
+                server.handle_datagram(now, sent.path, &Bytes::copy_from_slice(&datagram));
+            }
+        }
+        assert!((NARROW - 60..=NARROW).contains(&longest[0]), "{longest:?}");
+        assert!((WIDE - 60..=WIDE).contains(&longest[1]), "{longest:?}");
+        client.remove_path(now, PathId(1)).unwrap();
+        let mut time = now;
+        let mut got = Vec::new();
+        while got.len() < data.len() && time < Instant::from_millis(10_000) {
+            time = time + Duration::from_millis(1);
+            client.handle_timeout(time);
+            server.handle_timeout(time);
+            while let Some(sent) = client.poll_transmit(time, &mut datagram) {
+                assert!(sent.size <= NARROW && sent.path == PathId(0));
+                server.handle_datagram(time, sent.path, &Bytes::copy_from_slice(&datagram));
+            }
+            while let Some(sent) = server.poll_transmit(time, &mut datagram) {
+                client.handle_datagram(time, sent.path, &Bytes::copy_from_slice(&datagram));
+            }
+            while let Chunk::Data(bytes) = server.read(time, flow, usize::MAX) {
+                got.extend_from_slice(&bytes);
+            }
+        }
+        assert_eq!(got, data);
     }
 }

@@ -31,6 +31,8 @@ pub enum WakeReason {
     Trial,
     /// A path was quiet for long.
     KeepAlive,
+    /// Whether a path takes long datagrams again is tried.
+    Size,
     /// A message's lifetime ends, or a receiver has waited long enough for one.
     Lifetime,
     /// Whether an application gets the rate that it needs is looked at.
@@ -52,6 +54,7 @@ impl From<PathTimer> for WakeReason {
             PathTimer::Death => Self::Death,
             PathTimer::Trial => Self::Trial,
             PathTimer::KeepAlive => Self::KeepAlive,
+            PathTimer::Size => Self::Size,
         }
     }
 }
@@ -274,6 +277,7 @@ impl Session {
         if path.ledger.loss_time().is_some_and(|at| at <= now) {
             let lost = path.ledger.detect_lost(now, &path.rtt);
             path.on_timer_losses(now, &lost, ack_delay);
+            self.conclude_size(now, index);
             self.on_packets_lost(now, index, lost);
         }
         let path = &mut self.paths[index];
@@ -309,7 +313,7 @@ impl Session {
         let path = &mut self.paths[index];
         path.pto_backoff += 1;
         path.counters.probe_timeouts += 1;
-        path.probes = 2;
+        path.ask_for_life(2);
         // The timer counts from the last packet sent; a blocked carrier must not make it spin.
         path.last_eliciting_sent = now;
         let own = path.id;

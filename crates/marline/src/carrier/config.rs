@@ -1,7 +1,10 @@
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{AckFrequencyConfig, EndpointConfig, IdleTimeout, TransportConfig, VarInt};
+use quinn::{
+    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt,
+};
 
 use quinn_proto::RandomConnectionIdGenerator;
 use ring::hmac;
@@ -9,14 +12,36 @@ use ring::hmac;
 use super::transparent::Holding;
 use crate::identity::Identity;
 
-/// Smallest [`QuicConfig::mtu`]: what QUIC asks of every path (RFC 9000 section 14).
+/// Smallest [`QuicConfig::mtu`]: what QUIC asks of every path (RFC 9000 section 14), and what each
+/// begins with, handshake and all.
 pub const MIN_MTU: u16 = 1200;
 
 /// Largest [`QuicConfig::mtu`]: a 9000-byte Ethernet frame less IPv6 and UDP headers.
 pub const MAX_MTU: u16 = 8952;
 
-/// quinn's own default, for which its receive buffers are made.
+/// A 1500-byte Ethernet frame less IPv4 and UDP headers: quinn's own default, for which its receive
+/// buffers are made.
 const USUAL_MAX_PAYLOAD: u16 = 1472;
+
+/// An IPv6 header is longer than one of IPv4 by this number of bytes.
+const IPV6_MORE: u16 = 20;
+
+/// The search for the largest size ends within this number of bytes of it: 0.6 % of a packet, and
+/// at most seven sizes that are tried between 1200 and 1472 bytes.
+const SEARCH_STEP: u16 = 8;
+
+/// A path that takes less than [`QuicConfig::mtu`] is tried again this seldom: sizes of networks
+/// hardly ever grow, and a search that fails costs up to 20 kB.
+const SEARCH_AGAIN: Duration = Duration::from_secs(3600);
+
+/// After a path has shrunk, packets are of [`MIN_MTU`] for so long; then a search finds what it
+/// takes now. Long enough for late losses of large packets to be known, short enough for a false
+/// alarm (several bursts of losses that took only large packets) to cost next to nothing.
+const SHRUNK_FOR: Duration = Duration::from_millis(500);
+
+/// What a packet holds beside a datagram: a short header with a connection id of 8 and a packet
+/// number of 4 bytes, the seal, the DATAGRAM frame's type and length, and what quinn keeps free.
+const PACKET_OVERHEAD: u16 = 38;
 
 /// Acknowledge after this number of packets, or after [`ACK_DELAY`], in whatever order they came:
 /// the session's feedback is what decides anything, and these ACKs only cost.
@@ -38,10 +63,11 @@ const STREAM_WINDOW: u32 = 8 << 10;
 /// How a QUIC carrier behaves. Both ends may differ; the smaller idle limit holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuicConfig {
-    /// UDP payload (bytes) of the largest packet, [`MIN_MTU`] to [`MAX_MTU`], default 1400: with
-    /// an IPv6 header still 1448 bytes, so it passes PPPoE and most tunnels, and leaves a
-    /// datagram of 1362 bytes. It is never searched for nor shrunk by the carrier; a path that
-    /// does not take it shows as loss to the session.
+    /// UDP payload (bytes) of the largest packet over IPv4, [`MIN_MTU`] to [`MAX_MTU`], default
+    /// 1472, which is what Ethernet takes and leaves a datagram of 1434 bytes; over IPv6 it is 20
+    /// bytes less. Every path begins with 1200 bytes and finds the largest size up to this that
+    /// passes, each direction for itself (RFC 8899); it falls back to 1200 when the path has
+    /// shrunk. Nothing larger is taken from the peer either, but what Ethernet takes always is.
     pub mtu: u16,
     /// The carrier ends when nothing came from the peer for this time, default 60 s. It must be
     /// longer than the longest outage that a path should survive; the session notices much
@@ -62,7 +88,7 @@ pub struct QuicConfig {
 impl Default for QuicConfig {
     fn default() -> Self {
         Self {
-            mtu: 1400,
+            mtu: USUAL_MAX_PAYLOAD,
             idle_timeout: Duration::from_secs(60),
             send_buffer: 128 << 10,
             receive_buffer: 4 << 20,
@@ -111,14 +137,28 @@ impl QuicConfig {
         Ok(())
     }
 
-    pub(super) fn transport(&self) -> Result<Arc<TransportConfig>, ConfigError> {
-        self.transport_holding(())
+    /// For one connection with `remote`.
+    pub(super) fn transport(
+        &self,
+        remote: SocketAddr,
+    ) -> Result<Arc<TransportConfig>, ConfigError> {
+        self.transport_holding(remote, ())
+    }
+
+    /// The largest packet for an address.
+    fn mtu_to(&self, remote: SocketAddr) -> u16 {
+        let more = match remote.ip().to_canonical().is_ipv4() {
+            true => 0,
+            false => IPV6_MORE,
+        };
+        (self.mtu - more).max(MIN_MTU)
     }
 
     /// [`transport`](Self::transport) for one connection, which holds `held` as long as there is
     /// anything left of it.
     pub(super) fn transport_holding<T: Send + Sync + 'static>(
         &self,
+        remote: SocketAddr,
         held: T,
     ) -> Result<Arc<TransportConfig>, ConfigError> {
         self.check()?;
@@ -127,14 +167,18 @@ impl QuicConfig {
         acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY))
             .max_ack_delay(Some(ACK_DELAY))
             .reordering_threshold(VarInt::from_u32(0));
+        let mut search = MtuDiscoveryConfig::default();
+        search
+            .upper_bound(self.mtu_to(remote))
+            .minimum_change(SEARCH_STEP)
+            .interval(SEARCH_AGAIN)
+            .black_hole_cooldown(SHRUNK_FOR);
         let mut transport = TransportConfig::default();
         transport
-            .congestion_controller_factory(Arc::new(Holding(held)))
-            // Black-hole detection falls back to min_mtu under plain random loss, so it must find
-            // the same value there.
-            .initial_mtu(self.mtu)
-            .min_mtu(self.mtu)
-            .mtu_discovery_config(None)
+            .congestion_controller_factory(Arc::new(Holding::new(held)))
+            .initial_mtu(MIN_MTU)
+            .min_mtu(MIN_MTU)
+            .mtu_discovery_config(Some(search))
             .initial_rtt(FIRST_RTT)
             .ack_frequency_config(Some(acks))
             .max_idle_timeout(idle)
@@ -150,11 +194,9 @@ impl QuicConfig {
         Ok(Arc::new(transport))
     }
 
-    /// Bytes of the largest datagram: [`mtu`](Self::mtu) less the short header with a connection id
-    /// of 8 and a packet number of 4 bytes, the seal, and the DATAGRAM frame's type and length, and
-    /// what quinn keeps free beside them.
+    /// Bytes of the largest datagram over IPv4.
     pub(super) fn max_datagram(&self) -> usize {
-        usize::from(self.mtu) - (1_400 - 1_362)
+        usize::from(self.mtu - PACKET_OVERHEAD)
     }
 
     pub(super) fn endpoint(&self) -> EndpointConfig {
@@ -184,13 +226,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn packets_over_ipv6_leave_room_for_its_longer_header() {
+        let to = |mtu, remote: &str| {
+            let quic = QuicConfig {
+                mtu,
+                ..QuicConfig::default()
+            };
+            quic.mtu_to(remote.parse().unwrap())
+        };
+        assert_eq!(to(1472, "192.0.2.1:4433"), 1472);
+        assert_eq!(to(1472, "[::ffff:192.0.2.1]:4433"), 1472);
+        assert_eq!(to(1472, "[2001:db8::1]:4433"), 1452);
+        assert_eq!(to(1200, "[2001:db8::1]:4433"), 1200);
+    }
+
+    #[test]
     fn values_out_of_range_are_named_with_their_limits() {
-        QuicConfig::default().transport().unwrap();
+        let remote = SocketAddr::from(([192, 0, 2, 1], 4433));
+        QuicConfig::default().transport(remote).unwrap();
         let error = QuicConfig {
             mtu: 1199,
             ..QuicConfig::default()
         }
-        .transport()
+        .transport(remote)
         .unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -200,7 +258,7 @@ mod tests {
             idle_timeout: Duration::from_millis(999),
             ..QuicConfig::default()
         }
-        .transport()
+        .transport(remote)
         .unwrap_err();
         assert_eq!((error.key, error.least), ("idle_timeout", 1_000));
     }

@@ -124,8 +124,12 @@ impl Carrier for PathCarrier {
         either!(self, carrier => carrier.poll_writable(cx))
     }
 
-    fn max_datagram(&self) -> usize {
+    fn max_datagram(&mut self) -> usize {
         either!(self, carrier => carrier.max_datagram())
+    }
+
+    fn least_datagram(&mut self) -> usize {
+        either!(self, carrier => carrier.least_datagram())
     }
 
     fn remote_addr(&self) -> SocketAddr {

@@ -100,7 +100,7 @@ impl Listener {
         let crypto = tls::server(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
         let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
         server
-            .transport_config(config.quic.transport()?)
+            .transport_config(config.quic.transport(config.addresses[0])?)
             .max_incoming(config.max_half_open.max(1))
             .incoming_buffer_size(WAITING_BYTES)
             .incoming_buffer_size_total(ALL_WAITING_BYTES);
@@ -206,7 +206,11 @@ impl Listener {
             incoming.remote_address_validated(),
         );
         let turned = match self.strangers.quic(remote, proved) {
-            Ok(place) => match self.config.quic.transport_holding(Arc::clone(&place)) {
+            Ok(place) => match self
+                .config
+                .quic
+                .transport_holding(remote, Arc::clone(&place))
+            {
                 Ok(transport) => {
                     let mut config = self.server.clone();
                     config.transport_config(transport);

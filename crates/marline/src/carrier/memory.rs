@@ -142,7 +142,7 @@ impl Carrier for MemoryCarrier {
         Poll::Pending
     }
 
-    fn max_datagram(&self) -> usize {
+    fn max_datagram(&mut self) -> usize {
         self.config.max_datagram
     }
 

@@ -49,7 +49,7 @@ mod tls;
 mod transparent;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -116,9 +116,15 @@ pub trait Carrier: Debug + Send {
     /// has ended.
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// Longest datagram (bytes) that [`send`](Self::send) takes. It stays the same while the
-    /// carrier lives, unless `send` answers [`SendError::TooLarge`].
-    fn max_datagram(&self) -> usize;
+    /// Longest datagram (bytes) that [`send`](Self::send) takes now. It changes when the carrier
+    /// has found that the path takes longer ones, or has shrunk; what was queued and no longer fits
+    /// is lost.
+    fn max_datagram(&mut self) -> usize;
+
+    /// Length (bytes) of datagrams that pass as long as anything does; the session begins with it.
+    fn least_datagram(&mut self) -> usize {
+        self.max_datagram()
+    }
 
     /// The peer's address now. At a server it changes when the client's NAT gives the path a new
     /// address; nothing needs to be done about that.

@@ -9,7 +9,10 @@ use quinn::{Connection, ConnectionError, Endpoint, SendDatagramError, VarInt};
 
 use super::handshake::{EXPORTER_LABEL, Exported, SessionId};
 use super::socket::{SocketError, SocketSpec};
-use super::{Carrier, CarrierEnd, CarrierKind, MAX_CLOSE_REASON, SendError, cut, printable};
+use super::transparent::PacketSize;
+use super::{
+    Carrier, CarrierEnd, CarrierKind, MAX_CLOSE_REASON, MIN_MTU, SendError, cut, printable,
+};
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
 
@@ -20,7 +23,8 @@ const QUEUED_OVERHEAD: usize = 64;
 /// A carrier that is one QUIC connection (RFC 9000) and its DATAGRAM frames (RFC 9221).
 ///
 /// QUIC answers for encryption, replay protection, address validation and NAT rebinding, and has
-/// neither congestion control, pacing, MTU search nor keep-alive here: all that is the session's.
+/// neither congestion control, pacing nor keep-alive here: all that is the session's. It searches
+/// for the largest packet that passes, so [`max_datagram`](Carrier::max_datagram) changes.
 /// Its worst-case memory is [`QuicConfig::receive_buffer`](super::QuicConfig::receive_buffer) and
 /// [`QuicConfig::send_buffer`](super::QuicConfig::send_buffer) with a few KiB.
 pub struct QuicCarrier {
@@ -28,6 +32,9 @@ pub struct QuicCarrier {
     endpoint: Endpoint,
     side: Side,
     max_datagram: usize,
+    /// The size of packets for which `max_datagram` was asked for, and that of now.
+    asked_for: u16,
+    packet: PacketSize,
     /// Lower bound of the room in quinn's send buffer (bytes). Only `send` takes room, so it is
     /// asked for, under a lock, only when this is used up.
     room: usize,
@@ -63,9 +70,13 @@ impl fmt::Debug for QuicCarrier {
 }
 
 impl QuicCarrier {
-    /// `None` when the peer takes no datagrams.
+    /// `None` when the peer takes no datagrams. Of a connection whose transport is
+    /// [`QuicConfig`](super::QuicConfig)'s.
     pub(super) fn new(connection: Connection, endpoint: Endpoint, side: Side) -> Option<Self> {
+        let packet = PacketSize::of(&connection)?;
         Some(Self {
+            asked_for: packet.get(),
+            packet,
             max_datagram: connection.max_datagram_size()?,
             room: connection.datagram_send_buffer_space(),
             connection,
@@ -178,7 +189,7 @@ impl Carrier for QuicCarrier {
 
     fn send(&mut self, datagram: Bytes) -> Result<(), SendError> {
         let len = datagram.len();
-        if len > self.max_datagram {
+        if len > self.max_datagram() {
             return Err(SendError::TooLarge {
                 len,
                 max: self.max_datagram,
@@ -222,8 +233,18 @@ impl Carrier for QuicCarrier {
         self.poll_parked(cx)
     }
 
-    fn max_datagram(&self) -> usize {
+    fn max_datagram(&mut self) -> usize {
+        let packet = self.packet.get();
+        if packet != self.asked_for {
+            self.asked_for = packet;
+            self.max_datagram = self.connection.max_datagram_size().unwrap_or(0);
+        }
         self.max_datagram
+    }
+
+    fn least_datagram(&mut self) -> usize {
+        let max = self.max_datagram();
+        max.saturating_sub(usize::from(self.asked_for.saturating_sub(MIN_MTU)))
     }
 
     fn remote_addr(&self) -> SocketAddr {

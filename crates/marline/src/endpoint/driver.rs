@@ -35,6 +35,8 @@ const FAREWELL: Duration = Duration::from_millis(500);
 struct Attached {
     path: PathId,
     carrier: Box<dyn Carrier>,
+    /// Longest datagram (bytes) that the carrier took when the session was told last.
+    max_datagram: usize,
     /// A datagram that the carrier had no room for.
     pending: Option<Bytes>,
 }
@@ -116,6 +118,7 @@ impl Driver {
                 Command::Attach(path, carrier) => self.attached.push(Attached {
                     path,
                     carrier,
+                    max_datagram: 0,
                     pending: None,
                 }),
                 Command::Detach(path) => self.detach(path, "the path was removed"),
@@ -191,6 +194,11 @@ impl Driver {
             if let Some(told) = attached.carrier.congestion() {
                 state.session.carrier_told(now, attached.path, &told);
             }
+            let size = attached.carrier.max_datagram();
+            if size != attached.max_datagram {
+                attached.max_datagram = size;
+                state.session.path_max_datagram(now, attached.path, size);
+            }
             if let Some(datagram) = attached.pending.take() {
                 match attached.carrier.send(datagram) {
                     Err(SendError::Full(datagram)) => attached.pending = Some(datagram),
@@ -216,10 +224,9 @@ impl Driver {
                     attached.pending = Some(datagram);
                     state.session.path_blocked(attached.path);
                 }
-                // Loss detection sends it again elsewhere; a path whose limit has shrunk for good
-                // looks lossy, which it is.
+                // The path has just shrunk. Loss detection sends it again, in pieces.
                 Err(error @ SendError::TooLarge { .. }) => {
-                    tracing::warn!(path = attached.path.0, %error, "datagram dropped");
+                    tracing::debug!(path = attached.path.0, %error, "datagram dropped");
                 }
                 Err(SendError::Ended(end)) => ended.push((attached.path, end)),
             }

@@ -29,6 +29,8 @@ pub mod server;
 mod session;
 mod shared;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod units;
 
 use std::time::Duration;

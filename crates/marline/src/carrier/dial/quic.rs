@@ -18,7 +18,7 @@ impl Dial {
             .and_then(tls::for_quic)
             .map_err(|error| DialError::Tls(error.to_string()))?;
         let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(self.quic.transport()?);
+        config.transport_config(self.quic.transport(self.remote)?);
         let path = self.socket.open(self.remote)?;
         let io = |source| SocketError::Io {
             bind: self.socket.bind.clone(),

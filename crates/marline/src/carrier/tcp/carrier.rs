@@ -223,7 +223,7 @@ impl Carrier for TcpCarrier {
         }
     }
 
-    fn max_datagram(&self) -> usize {
+    fn max_datagram(&mut self) -> usize {
         self.max_datagram
     }
 

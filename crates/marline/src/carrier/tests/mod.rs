@@ -6,11 +6,13 @@ mod join;
 mod nat;
 mod open;
 mod race;
+mod sizes;
 mod strangers;
 mod tcp;
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,7 +31,8 @@ use super::{
 use crate::identity::{AllowList, Identity, PublicKey};
 
 /// Any port of loopback.
-const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+pub(crate) const LOOPBACK: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Longer than anything here takes; a test that waits this long has failed.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -133,7 +136,7 @@ fn quic(dialled: &Dialled) -> &quinn::Connection {
     }
 }
 
-async fn soon<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, future)
         .await
         .expect("it should have happened by now")
@@ -170,21 +173,25 @@ async fn ping_pong(one: &mut dyn Carrier, other: &mut dyn Carrier) {
 }
 
 /// A relay of UDP datagrams between one client and a server: a NAT, and a bad link.
-struct Relay {
+pub(crate) struct Relay {
     /// Where the client sends to.
-    addr: SocketAddr,
+    pub(crate) addr: SocketAddr,
     rebind: watch::Sender<u32>,
     loss: Arc<Mutex<f64>>,
+    /// Longest datagrams (bytes) that pass, towards the server and back.
+    longest: Arc<[AtomicUsize; 2]>,
     task: JoinHandle<()>,
 }
 
 impl Relay {
-    async fn start(server: SocketAddr, seed: u64) -> Self {
+    pub(crate) async fn start(server: SocketAddr, seed: u64) -> Self {
         let inside = UdpSocket::bind(LOOPBACK).await.unwrap();
         let addr = inside.local_addr().unwrap();
         let (rebind, mut rebinds) = watch::channel(0);
         let loss = Arc::new(Mutex::new(0.0));
         let dice = Arc::clone(&loss);
+        let longest = Arc::new([const { AtomicUsize::new(usize::MAX) }; 2]);
+        let gauge = Arc::clone(&longest);
         let task = tokio::spawn(async move {
             let mut rng = Rng::new(seed);
             let mut outside = UdpSocket::bind(LOOPBACK).await.unwrap();
@@ -195,13 +202,15 @@ impl Relay {
                     Ok((len, from)) = inside.recv_from(&mut there) => {
                         client = Some(from);
                         let chance = *dice.lock().unwrap();
-                        if !rng.chance(chance) {
+                        let fits = len <= gauge[0].load(Ordering::Relaxed);
+                        if fits && !rng.chance(chance) {
                             let _ = outside.send_to(&there[..len], server).await;
                         }
                     }
                     Ok((len, _)) = outside.recv_from(&mut back) => {
                         let chance = *dice.lock().unwrap();
-                        if let Some(client) = client && !rng.chance(chance) {
+                        let fits = len <= gauge[1].load(Ordering::Relaxed);
+                        if let Some(client) = client && fits && !rng.chance(chance) {
                             let _ = inside.send_to(&back[..len], client).await;
                         }
                     }
@@ -215,6 +224,7 @@ impl Relay {
             addr,
             rebind,
             loss,
+            longest,
             task,
         }
     }
@@ -222,6 +232,12 @@ impl Relay {
     /// Gives the client another outside address from now on.
     fn rebind(&self) {
         self.rebind.send_modify(|count| *count += 1);
+    }
+
+    /// Longer datagrams (bytes) vanish from now on, towards the server and back.
+    pub(crate) fn narrow(&self, there: usize, back: usize) {
+        self.longest[0].store(there, Ordering::Relaxed);
+        self.longest[1].store(back, Ordering::Relaxed);
     }
 
     fn set_loss(&self, chance: f64) {

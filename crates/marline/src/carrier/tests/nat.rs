@@ -60,7 +60,6 @@ async fn a_rebinding_nat_ends_nothing_and_disturbs_no_other_path() {
         }
     };
     soon(both).await;
-    assert_eq!(first.carrier.max_datagram(), server_first.max_datagram());
 }
 
 #[tokio::test]

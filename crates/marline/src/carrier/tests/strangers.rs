@@ -59,7 +59,7 @@ fn server_that_says(bytes: Vec<u8>) -> (quinn::Endpoint, SocketAddr, PublicKey) 
     let identity = Identity::generate().unwrap();
     let crypto = tls::server(&identity).unwrap();
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(QuicConfig::default().transport().unwrap());
+    config.transport_config(QuicConfig::default().transport(LOOPBACK).unwrap());
     let endpoint = quinn::Endpoint::server(config, LOOPBACK).unwrap();
     let addr = endpoint.local_addr().unwrap();
     let server = endpoint.clone();

@@ -71,7 +71,7 @@ impl Current {
 
 fn params(carrier: &mut PathCarrier, spec: &Path) -> PathParams {
     PathParams {
-        max_datagram: carrier.max_datagram(),
+        max_datagram: carrier.least_datagram(),
         cost: u32::from(spec.cost),
         standby: spec.standby,
         rtt: carrier.rtt(),

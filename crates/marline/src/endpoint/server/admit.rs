@@ -29,7 +29,7 @@ pub(super) fn admit(shared: &Arc<Shared>, attempt: Attempt) {
 
 fn params(carrier: &mut PathCarrier) -> PathParams {
     PathParams {
-        max_datagram: carrier.max_datagram(),
+        max_datagram: carrier.least_datagram(),
         rtt: carrier.rtt(),
         carrier_controls: carrier.congestion().is_some(),
         ..PathParams::default()

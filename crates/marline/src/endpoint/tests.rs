@@ -1,0 +1,145 @@
+//! Whole sessions over relays on loopback that drop what is too long.
+
+use std::time::Duration;
+
+use marline_proto::FlowOptions;
+use marline_proto::path::PathState;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::sleep;
+
+use super::{Accepted, Client, ClientOptions, Incomings, Server, ServerOptions, Session};
+use crate::carrier::CarrierChoice;
+use crate::carrier::tests::{LOOPBACK, Relay, soon};
+use crate::identity::{AllowList, ConnectionString, Identity};
+use crate::path::Path;
+
+/// What a packet (UDP payload) holds beside a datagram.
+const OVERHEAD: usize = 38;
+/// Paths through a tunnel of IP packets of 1300 bytes.
+const NARROW: usize = 1272;
+const MEGABYTES: usize = 1_000_000;
+
+struct World {
+    relays: Vec<Relay>,
+    session: Session,
+    incomings: Incomings,
+    _client: Client,
+    _server: Server,
+}
+
+impl World {
+    /// A session over so many paths, QUIC only, with relays of packets that long, there and back.
+    async fn new(widths: &[(usize, usize)]) -> Self {
+        let (ours, theirs) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+        let allow = AllowList::from_keys([ours.public_key()]);
+        let server = Server::bind(ServerOptions::new(vec![LOOPBACK], theirs, allow)).unwrap();
+        let address = server.local_addrs()[0];
+        let (mut relays, mut paths) = (Vec::new(), Vec::new());
+        for (number, &(there, back)) in widths.iter().enumerate() {
+            let relay = Relay::start(address, number as u64).await;
+            relay.narrow(there, back);
+            let host = relay.addr.to_string().parse().unwrap();
+            let path = Path::any().named(format!("path{number}")).server(host);
+            paths.push(path.carrier(CarrierChoice::Quic));
+            relays.push(relay);
+        }
+        let host = address.to_string().parse().unwrap();
+        let string = ConnectionString::new(server.public_key(), vec![host]).unwrap();
+        let client = Client::start(ClientOptions::new(&string, ours, paths)).unwrap();
+        let session = client.connect(Duration::from_secs(30)).await.unwrap();
+        let incomings = soon(server.accept()).await.unwrap();
+        while session.stats().paths.len() < widths.len() {
+            sleep(Duration::from_millis(10)).await;
+        }
+        Self {
+            relays,
+            session,
+            incomings,
+            _client: client,
+            _server: server,
+        }
+    }
+
+    /// Sends bytes there and back, all of which have to come; `after` so many, something happens.
+    async fn echo(&mut self, bytes: usize, after: usize, happens: impl FnOnce(&[Relay])) {
+        let mut near = self.session.open_stream(FlowOptions::default()).unwrap();
+        near.write_all(b"!").await.unwrap();
+        let (_, accepted) = soon(self.incomings.accept()).await.unwrap();
+        let Accepted::Stream(far) = accepted else {
+            panic!("not a stream");
+        };
+        let data: Vec<u8> = (0..bytes as u32).map(|n| (n ^ (n >> 8)) as u8).collect();
+        let (mut from_far, mut to_far) = near.into_split();
+        let (mut from_near, mut to_near) = far.into_split();
+        let write = async {
+            to_far.write_all(&data).await.unwrap();
+            to_far.shutdown().await.unwrap();
+        };
+        let copy = async {
+            assert_eq!(from_near.read_u8().await.unwrap(), b'!');
+            tokio::io::copy(&mut from_near, &mut to_near).await.unwrap();
+            to_near.shutdown().await.unwrap();
+        };
+        let read = async {
+            let mut got = vec![0; after];
+            from_far.read_exact(&mut got).await.unwrap();
+            happens(&self.relays);
+            from_far.read_to_end(&mut got).await.unwrap();
+            assert!(got == data, "{} of {bytes} bytes, or others", got.len());
+        };
+        soon(async { tokio::join!(write, copy, read) }).await;
+    }
+
+    /// Waits until the datagrams of this path at both ends fit packets of such lengths.
+    async fn reach(&self, path: usize, there: usize, back: usize) {
+        let ends = [(&self.session, there), (self.incomings.handle(), back)];
+        for (end, packets) in ends {
+            soon(async {
+                let longest = || end.stats().paths[path].max_datagram + OVERHEAD;
+                while !(packets - 7..=packets).contains(&longest()) {
+                    sleep(Duration::from_millis(10)).await;
+                }
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_comes_up_over_the_narrowest_path_that_quic_knows() {
+    let mut world = World::new(&[(1200, 1200)]).await;
+    world.echo(MEGABYTES, 0, |_| {}).await;
+    world.reach(0, 1200, 1200).await;
+}
+
+#[tokio::test]
+async fn a_path_that_shrinks_under_load_loses_nothing_and_finds_its_size() {
+    let wide = 1472;
+    for (there, back) in [(NARROW, wide), (wide, NARROW), (NARROW, NARROW)] {
+        let mut world = World::new(&[(wide, wide)]).await;
+        world.echo(MEGABYTES, 0, |_| {}).await;
+        world.reach(0, wide, wide).await;
+        let shrink = |relays: &[Relay]| relays[0].narrow(there, back);
+        world.echo(20 * MEGABYTES, 5 * MEGABYTES, shrink).await;
+        world.reach(0, there, back).await;
+        world.echo(MEGABYTES, 0, |_| {}).await;
+        let stats = world.session.stats();
+        assert_eq!(stats.paths.len(), 1);
+        assert_eq!(stats.paths[0].id.0, 0, "the path was not dialled again");
+        assert_eq!(stats.paths[0].state, PathState::Active);
+    }
+}
+
+#[tokio::test]
+async fn a_narrow_and_a_wide_path_carry_one_stream_together() {
+    let mut world = World::new(&[(NARROW, NARROW), (1472, 1472)]).await;
+    world.echo(20 * MEGABYTES, 0, |_| {}).await;
+    let stats = world.session.stats();
+    for path in &stats.paths {
+        let sent = path.counters.sent_bytes;
+        assert!(sent > MEGABYTES as u64, "path {}: {sent}", path.id.0);
+    }
+    // It goes on over what is left, and in pieces where it was cut for another.
+    let shrink = |relays: &[Relay]| relays[1].narrow(1200, 1200);
+    world.echo(10 * MEGABYTES, MEGABYTES, shrink).await;
+}
