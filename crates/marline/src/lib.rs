@@ -29,6 +29,7 @@
 pub mod carrier;
 pub mod endpoint;
 pub mod identity;
+pub mod interfaces;
 #[doc(hidden)]
 pub mod loopback;
 mod path;

@@ -17,9 +17,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a client tries to reach its server before it gives up. Once it has had a session it
-/// never does.
-const CONNECT: Duration = Duration::from_secs(12);
 /// How long it waits at the end for other clients that write the usage file.
 const LAST_SAVE: Duration = Duration::from_secs(1);
 
@@ -53,6 +50,9 @@ Examples:
   Everything that this host sends, through a network interface; calls on every link at once (needs root):
     marline client --server 'marline://...' --path wlan0 --path wwan0 --tun --tun-setup \\
       --tun-route 0.0.0.0/0 --tun-route ::/0 --tun-rule dscp=ef,scheduler=redundant,priority=0
+
+  In a script, which is to go on without a session after a minute:
+    marline client --server 'marline://...' --path wwan0 --wait 1m
 
   From a file, where the keys are the names of the flags; SIGHUP reads its paths again:
     marline client --config client.toml
@@ -213,9 +213,10 @@ async fn start(args: Args) -> Result<(), CliError> {
         session: config.common.session(),
         ..ClientOptions::new(&config.server, identity, paths)
     };
+    let wait = config.common.wait;
     let client = endpoint::Client::start(options).map_err(CliError::usage)?;
     let ended = async {
-        if let Err(error) = client.connect(CONNECT).await {
+        if let Err(error) = client.connect(wait).await {
             return unconnected(&error);
         }
         client.closed().await;

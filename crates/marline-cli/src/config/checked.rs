@@ -117,6 +117,9 @@ pub struct CommonConfig {
     pub control: Option<control::Place>,
     /// A session ends after this long without any working path.
     pub idle_timeout: Duration,
+    /// How long a client waits for its first session, and a server for an address; `None` for as
+    /// long as it takes.
+    pub wait: Option<Duration>,
 }
 
 impl CommonConfig {
@@ -177,6 +180,7 @@ impl ClientConfig {
                 metrics_names: metrics_names(source, &raw.metrics_name)?,
                 control: control_path(source, raw.control.as_ref(), Role::Client),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
+                wait: wait(source, raw.wait.as_ref())?,
             },
         };
         apart(source)?;
@@ -282,6 +286,7 @@ impl ServerConfig {
                 metrics_names: names,
                 control: control_path(source, raw.control.as_ref(), Role::Server),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
+                wait: wait(source, raw.wait.as_ref())?,
             },
         };
         apart(source)?;
@@ -489,4 +494,13 @@ fn idle_timeout<R: Raw>(
             Err(Problem::new(format!("`{text}` is not between 1s and 24h")))
         }
     })
+}
+
+fn wait<R: Raw>(
+    source: &Source<R>,
+    value: Option<&Written>,
+) -> Result<Option<Duration>, ConfigError> {
+    value
+        .map(|value| source.read("wait", value, duration))
+        .transpose()
 }

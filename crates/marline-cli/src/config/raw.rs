@@ -133,6 +133,10 @@ pub struct RawClient {
     /// End the session after this long without any working path [default: 60s].
     #[arg(long, value_name = "TIME", value_parser = Written::flag)]
     pub idle_timeout: Option<Written>,
+    /// Wait this long for the first session, and then end with an error. Interfaces, addresses,
+    /// routes and the server's name may come while it waits [default: as long as it takes].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub wait: Option<Written>,
 }
 
 /// Configuration of `marline server` as it was written.
@@ -238,6 +242,10 @@ pub struct RawServer {
     /// End a session after this long without any working path [default: 60s].
     #[arg(long, value_name = "TIME", value_parser = Written::flag)]
     pub idle_timeout: Option<Written>,
+    /// Wait this long for an address of this host at which clients reach the server, and then end
+    /// with an error [default: as long as it takes].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub wait: Option<Written>,
 }
 
 /// Flags win over the file; a list that is given replaces the file's.
@@ -276,6 +284,7 @@ impl Raw for RawClient {
             metrics_name: list(self.metrics_name, file.metrics_name),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
+            wait: self.wait.or(file.wait),
         }
     }
 
@@ -313,6 +322,7 @@ impl Raw for RawServer {
             metrics_name: list(self.metrics_name, file.metrics_name),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
+            wait: self.wait.or(file.wait),
         }
     }
 

@@ -134,6 +134,25 @@ impl Session {
         self.replan = true;
     }
 
+    /// Doubts a path for a reason that was learnt outside the session, as that its device is gone:
+    /// what is in flight on it is copied to others at once. A path that is not in use is left as it
+    /// is.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn suspect_path(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        reason: &'static str,
+    ) -> Result<(), PathError> {
+        let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
+        self.rest = None;
+        self.path_timer = None;
+        self.suspect(now, index, Reason::Borrowed(reason));
+        Ok(())
+    }
+
     /// Keeps a path in reserve, or takes it back into use. The peer does the same.
     ///
     /// # Errors

@@ -147,6 +147,16 @@ fn controls(known: &[String]) -> String {
     }
 }
 
+/// What a path's socket stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The source address that the routing table picks.
+    pub source: IpAddr,
+    /// The number that the system gave the interface that the socket is bound to. A modem that was
+    /// plugged in again has another one, and a socket bound to the old one sends nothing any more.
+    pub device: Option<u32>,
+}
+
 /// A socket, and the source address that the routing table picks for it.
 #[derive(Debug)]
 pub(super) struct PathSocket {
@@ -181,6 +191,21 @@ impl SocketSpec {
                 known: known.into_iter().map(|(_, ip)| ip).collect(),
             }),
         }
+    }
+
+    /// What a socket to `remote` would stand on, were it opened now. As long as this stays the
+    /// same, so does what an open one is worth.
+    ///
+    /// # Errors
+    /// It could not be opened.
+    pub fn standing(&self, remote: SocketAddr) -> Result<Standing, SocketError> {
+        Ok(Standing {
+            source: self.source(remote)?,
+            device: match &self.bind {
+                Bind::Interface(name) => device(name),
+                Bind::Any | Bind::Address(_) => None,
+            },
+        })
     }
 
     /// Opens and binds a socket that can send to `remote`.
@@ -318,8 +343,27 @@ fn serving(kind: Type, address: SocketAddr, dual: bool) -> Result<Socket, Socket
     if kind == Type::STREAM {
         socket.set_reuse_address(true).map_err(io)?;
     }
-    bind(&socket, address, &shown)?;
+    match bind(&socket, address, &shown) {
+        // It may come: a host's network can be later than its programs.
+        Err(SocketError::NotLocal { .. }) if bind_early(&socket, address).is_ok() => {}
+        bound => bound?,
+    }
     Ok(socket)
+}
+
+/// Binds to an address that this host does not have yet.
+#[cfg(target_os = "linux")]
+fn bind_early(socket: &Socket, address: SocketAddr) -> io::Result<()> {
+    match address {
+        SocketAddr::V4(_) => socket.set_freebind_v4(true)?,
+        SocketAddr::V6(_) => socket.set_freebind_v6(true)?,
+    }
+    socket.bind(&address.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_early(_: &Socket, _: SocketAddr) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Has the kernel use this congestion control for a TCP socket; without a name, the system's.
@@ -432,6 +476,19 @@ fn interface_address(name: &str, remote: SocketAddr) -> Result<IpAddr, SocketErr
             name: name.to_owned(),
             remote,
         })
+}
+
+/// The number of an interface; `None` where there is none of that name, or the system has no
+/// numbers.
+#[cfg(target_os = "linux")]
+fn device(name: &str) -> Option<u32> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).ok()?;
+    rustix::net::netdevice::name_to_index(&socket, name).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn device(_: &str) -> Option<u32> {
+    None
 }
 
 fn bad_interface(name: &str) -> SocketError {

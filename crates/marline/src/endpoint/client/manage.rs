@@ -168,8 +168,8 @@ fn absent(slot: &Slot) -> PathInfo {
     let (state, reason) = match &slot.failure {
         None => (PathState::Validating, "being dialled".to_owned()),
         Some(failure) => {
-            let then = match (&failure.hint, failure.kind) {
-                (Some(hint), FailureKind::Configuration | FailureKind::Refused) => hint,
+            let then = match &failure.hint {
+                Some(hint) if failure.kind != FailureKind::Passing => hint,
                 _ => "dialling again",
             };
             (PathState::Dead, format!("{}; {then}", failure.message))

@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `slot.rs` | the configured paths, and how each stands |
 //! | `path.rs` | the task that keeps one path up |
-//! | `dial.rs`, `backoff.rs` | a path's way to the server; when to try again |
+//! | `dial.rs`, `lookups.rs` | a path's way to the server |
+//! | `reach.rs`, `backoff.rs` | dials until it is there; when to try again |
 //! | `session.rs` | the first connection opens the session, the others join |
 //! | `manage.rs` | status; paths added, removed and rested at run time |
 //! | `error.rs` | why no session came up |
@@ -12,8 +13,10 @@
 mod backoff;
 mod dial;
 mod error;
+mod lookups;
 mod manage;
 mod path;
+mod reach;
 mod session;
 mod slot;
 
@@ -32,6 +35,8 @@ pub use manage::{AddPathError, UnknownPath};
 use crate::Path;
 use crate::carrier::{Outcomes, QuicConfig};
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
+use crate::interfaces::Changes;
+use lookups::Lookups;
 use session::Current;
 use slot::Slots;
 
@@ -90,6 +95,9 @@ struct Shared {
     slots: Mutex<Slots>,
     /// Which networks let no QUIC through.
     outcomes: Outcomes,
+    lookups: Lookups,
+    /// Of this host's devices, addresses and routes.
+    changes: Changes,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -117,6 +125,8 @@ impl Client {
                 opening: tokio::sync::Mutex::new(()),
                 slots: Mutex::new(Slots::default()),
                 outcomes: Outcomes::default(),
+                lookups: Lookups::default(),
+                changes: Changes::watch(),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
             }),
@@ -135,26 +145,31 @@ impl Client {
         self.shared.tasks.spawn(task);
     }
 
-    /// Waits until there is a session, at most for `limit`, and returns it. Cancel safe.
+    /// Waits until there is a session, at most for `limit` if there is one, and returns it. Neither
+    /// interfaces nor addresses nor names need to be there yet. Cancel safe.
     ///
     /// # Errors
-    /// The limit is over, or there is no use in waiting: every path was refused, or is not one of
-    /// this host's. The client goes on trying all the same.
-    pub async fn connect(&self, limit: Duration) -> Result<crate::Session, ConnectError> {
+    /// The limit is over, or there is no use in waiting: the server will not have this client, or
+    /// no path's failure may heal by itself. The client goes on trying all the same.
+    pub async fn connect(
+        &self,
+        limit: impl Into<Option<Duration>>,
+    ) -> Result<crate::Session, ConnectError> {
         let mut current = self.shared.current.subscribe();
         let start = Instant::now();
+        let over = limit.into().and_then(|limit| start.checked_add(limit));
         loop {
             if let Some(live) = current.borrow_and_update().live() {
                 return Ok(live.handle.clone());
             }
             let paths = self.shared.slots().failures();
-            let hopeless = |(_, failure): &(String, Option<PathFailure>)| {
-                let kind = failure.as_ref().map(|failure| failure.kind);
-                kind.is_some_and(|kind| kind != FailureKind::Passing)
+            let in_vain = match over {
+                _ if hopeless(&paths) => true,
+                Some(over) => timeout_at(over, current.changed()).await.is_err(),
+                // The sender lives as long as this client does.
+                None => current.changed().await.is_err(),
             };
-            if paths.iter().all(hopeless)
-                || timeout_at(start + limit, current.changed()).await.is_err()
-            {
+            if in_vain {
                 let after = start.elapsed();
                 return Err(ConnectError { paths, after });
             }
@@ -202,5 +217,43 @@ impl Client {
         let mut current = self.shared.current.subscribe();
         // The sender lives as long as this client does.
         let _ = current.wait_for(|current| current.live().is_some()).await;
+    }
+}
+
+/// Can no path come up by waiting?
+fn hopeless(paths: &[(String, Option<PathFailure>)]) -> bool {
+    let kinds = || {
+        let failures = paths.iter().map(|(_, failure)| failure.as_ref());
+        failures.map(|failure| failure.map(|failure| failure.kind))
+    };
+    let refused = kinds().any(|kind| kind == Some(FailureKind::Refused));
+    refused || kinds().all(|kind| kind.is_some_and(|kind| !kind.may_heal()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_ends_when_it_cannot_help() {
+        let paths = |kinds: &[Option<FailureKind>]| -> Vec<_> {
+            let failure = |kind| PathFailure {
+                kind,
+                ..PathFailure::passing("it failed".into())
+            };
+            let named = |kind: &Option<FailureKind>| ("any".to_owned(), kind.map(failure));
+            kinds.iter().map(named).collect()
+        };
+        use FailureKind::{Configuration, NoInterface, NoName, Passing, Refused, WrongServer};
+        for (kinds, expected) in [
+            (&[Some(Refused), None][..], true),
+            (&[Some(Refused), Some(NoInterface)], true),
+            (&[Some(WrongServer), Some(Configuration)], true),
+            (&[Some(WrongServer), None], false),
+            (&[Some(WrongServer), Some(NoInterface)], false),
+            (&[Some(NoInterface), Some(NoName), Some(Passing)], false),
+        ] {
+            assert_eq!(hopeless(&paths(kinds)), expected, "{kinds:?}");
+        }
     }
 }

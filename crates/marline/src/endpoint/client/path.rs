@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::backoff::Backoff;
-use super::dial::dial;
 use super::error::PathFailure;
+use super::reach::reach;
 use super::session::Live;
 
 /// A path that is dead for this time is dialled again beside it: the network may be back with other
@@ -44,18 +44,41 @@ struct Keeper {
 impl Keeper {
     /// Dials until the path is part of the session.
     async fn connect(&self, backoff: &mut Backoff) -> (Arc<Live>, PathId) {
+        let attached = self.attached(backoff, |failure| self.failed(failure));
+        let (live, path) = attached.await;
+        self.came_up(&live, path);
+        (live, path)
+    }
+
+    /// Dials until a connection is part of the session. Failures are handed to `failed`.
+    async fn attached(
+        &self,
+        backoff: &mut Backoff,
+        mut failed: impl FnMut(PathFailure),
+    ) -> (Arc<Live>, PathId) {
         let session = || {
             let live = self.shared.current.borrow().live();
             live.map(|live| live.number)
         };
+        let path = || {
+            let mut slots = self.shared.slots();
+            let slot = slots.get(self.number)?;
+            Some((slot.spec.clone(), slot.favourite))
+        };
         loop {
+            let (dialled, address) = reach(&self.shared, path, backoff, &mut failed).await;
+            let Some((spec, _)) = path() else {
+                return std::future::pending().await;
+            };
             let before = session();
-            match self.attempt().await {
-                Ok((live, path)) => {
-                    self.came_up(&live, path);
-                    return (live, path);
+            match self.shared.attach(dialled, &spec).await {
+                Ok(attached) => {
+                    if let Some(slot) = self.shared.slots().get(self.number) {
+                        slot.favourite = Some(address);
+                    }
+                    return attached;
                 }
-                Err(failure) => self.failed(failure),
+                Err(failure) => failed(failure),
             }
             // The server answered that it does not know the session any more: it would open one.
             let is_news = before.is_some() && session() != before;
@@ -63,23 +86,6 @@ impl Keeper {
                 sleep(backoff.next()).await;
             }
         }
-    }
-
-    async fn attempt(&self) -> Result<(Arc<Live>, PathId), PathFailure> {
-        let Some((spec, favourite)) = self
-            .shared
-            .slots()
-            .get(self.number)
-            .map(|slot| (slot.spec.clone(), slot.favourite))
-        else {
-            return Err(PathFailure::passing("the path was removed".into()));
-        };
-        let (dialled, address) = dial(&self.shared, &spec, favourite).await?;
-        let attached = self.shared.attach(dialled, &spec).await?;
-        if let Some(slot) = self.shared.slots().get(self.number) {
-            slot.favourite = Some(address);
-        }
-        Ok(attached)
     }
 
     /// Returns when the path is lost. While it is dead for long, a new one is dialled in its
@@ -112,15 +118,10 @@ impl Keeper {
             let dialling = async {
                 sleep(DEAD).await;
                 let mut backoff = Backoff::new(crate::endpoint::seed());
-                loop {
-                    match self.attempt().await {
-                        Ok(attached) => return attached,
-                        Err(failure) => {
-                            tracing::debug!(number = self.number, "{}", failure.message);
-                        }
-                    }
-                    sleep(backoff.next()).await;
-                }
+                let note = |failure: PathFailure| {
+                    tracing::debug!(number = self.number, "{}", failure.message);
+                };
+                self.attached(&mut backoff, note).await
             };
             tokio::select! {
                 attached = dialling => return attached,
@@ -135,19 +136,21 @@ impl Keeper {
             Some(slot) => {
                 slot.path = Some(path);
                 slot.failure = None;
+                slot.told = None;
                 live.handle.set_standby(path, slot.spec.standby)
             }
             None => live.handle.remove_path(path),
         };
     }
 
-    /// Notes a failure, and logs it when it is a new one.
+    /// Notes a failure, and logs it when it is one of another kind than before.
     fn failed(&self, failure: PathFailure) {
         if let Some(slot) = self.shared.slots().get(self.number) {
-            let news = slot.failure.as_ref().map(|old| &old.message) != Some(&failure.message);
+            // What does not heal is reported with the end of a program that waits for its first
+            // session, for all paths at once.
+            let is_told = failure.kind.may_heal() || self.shared.current.borrow().was_up();
             slot.failure = Some(failure);
-            // Before the first session `ready` reports failures, all at once.
-            if news && self.shared.current.borrow().was_up() {
+            if is_told {
                 slot.complain();
             }
         }
