@@ -45,6 +45,7 @@ pub use endpoint::{
     WriteHalf,
 };
 pub use identity::{AllowList, ConnectionString, Host, HostPort, Identity, PublicKey};
+pub use interfaces::Selector;
 pub use marline_base::{Rate, text::Problem};
 pub use marline_proto as proto;
 pub use marline_proto::congestion::Congestion;

@@ -32,6 +32,9 @@ Examples:
   A modem with 20 GB a month, after which it is only for emergencies:
     marline client --server 'marline://...' --path eth0 --path wwan0,cost=2,budget=20GB
 
+  Modems, whatever they are called after they were plugged in again; 20 GB for both together:
+    marline client --server 'marline://...' --path eth0 --path 'wwan*,cost=2,budget=20GB'
+
   A game's datagrams on every link at once, for the lowest delay; nothing older than 200 ms:
     marline client --server 'marline://...' --path wlan0 --path wwan0 --socks off \\
       --forward udp:127.0.0.1:5000=game.example:5000,scheduler=redundant,lifetime=200ms
@@ -211,6 +214,7 @@ async fn start(args: Args) -> Result<(), CliError> {
     let (identity, paths) = (program.identity().clone(), config.paths.clone());
     let options = ClientOptions {
         session: config.common.session(),
+        sysfs: config.sysfs.clone(),
         ..ClientOptions::new(&config.server, identity, paths)
     };
     let wait = config.common.wait;

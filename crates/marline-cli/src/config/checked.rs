@@ -15,6 +15,7 @@ use super::written::Written;
 use crate::control;
 use crate::control::status::Role;
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
+use marline::interfaces::Sysfs;
 use marline::{Congestion, Path, tcp_congestion};
 use marline_apps::live::{LiveIn, LiveOut};
 use marline_apps::proxy::AsObjects;
@@ -45,6 +46,8 @@ pub struct ClientConfig {
     pub identity: PathBuf,
     /// Paths, at least one, with different names.
     pub paths: Vec<Path>,
+    /// Where the system tells what interfaces are known by.
+    pub sysfs: Sysfs,
     /// Where it is kept what paths with a budget have carried, if it is.
     pub usage: Option<PathBuf>,
     /// Where the SOCKS5 proxy listens, if it is wanted.
@@ -166,6 +169,10 @@ impl ClientConfig {
             identity: identity(source, raw.identity.as_ref())?,
             tun: tun_in(source, &paths, &schedulers)?,
             usage: usage(source, &paths)?,
+            sysfs: match &raw.sysfs {
+                Some(value) => Sysfs::at(source.resolve(value)),
+                None => Sysfs::default(),
+            },
             paths,
             socks,
             socks_login,

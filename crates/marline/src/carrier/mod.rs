@@ -68,6 +68,7 @@ pub use listen_config::ListenConfig;
 pub use memory::{MemoryCarrier, MemoryConfig};
 pub use quic::QuicCarrier;
 pub use socket::{Bind, SocketError, SocketSpec, Standing};
+pub(crate) use socket::{is_local, routable};
 pub use tcp::TcpCarrier;
 
 /// Most bytes of the reason that [`Carrier::close`] hands over; more is cut off between two

@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket};
 
+use crate::interfaces::Selector;
+
 /// What a path's socket is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bind {
@@ -14,6 +16,9 @@ pub enum Bind {
     Any,
     /// A network interface by its name, whatever addresses it has or gets.
     Interface(String),
+    /// Each network interface that fits. A client makes a path for each; no socket can be bound to
+    /// all of them.
+    Matching(Selector),
     /// A source address, which decides the route only where policy routing says so.
     Address(IpAddr),
 }
@@ -23,6 +28,7 @@ impl fmt::Display for Bind {
         match self {
             Self::Any => f.write_str("any interface"),
             Self::Interface(name) => write!(f, "interface {name}"),
+            Self::Matching(selector) => write!(f, "an interface that fits {selector}"),
             Self::Address(ip) => write!(f, "source address {ip}"),
         }
     }
@@ -59,6 +65,14 @@ pub enum SocketError {
     BadInterface {
         /// The name asked for.
         name: String,
+        /// The names of the interfaces that have an address.
+        known: Vec<String>,
+    },
+    /// No interface fits, or those that do have no address yet or are other paths'.
+    #[error("no free network interface with an address fits `{selector}`; there are {}", known.join(", "))]
+    NoneFits {
+        /// What was asked for.
+        selector: Selector,
         /// The names of the interfaces that have an address.
         known: Vec<String>,
     },
@@ -173,6 +187,7 @@ impl SocketSpec {
         let known = interfaces();
         match &self.bind {
             Bind::Any => Ok(()),
+            Bind::Matching(selector) => Err(none_fits(selector)),
             Bind::Interface(name) if known.iter().any(|(known, _)| known == name) => Ok(()),
             Bind::Interface(name) => {
                 // An interface without any address is not in the list, but may be bound to.
@@ -201,11 +216,17 @@ impl SocketSpec {
     pub fn standing(&self, remote: SocketAddr) -> Result<Standing, SocketError> {
         Ok(Standing {
             source: self.source(remote)?,
-            device: match &self.bind {
-                Bind::Interface(name) => device(name),
-                Bind::Any | Bind::Address(_) => None,
-            },
+            device: self.device(),
         })
+    }
+
+    /// The number of the interface that a socket would be bound to; `None` when there is no such
+    /// interface, or sockets are not bound to one.
+    pub fn device(&self) -> Option<u32> {
+        match &self.bind {
+            Bind::Interface(name) => device(name),
+            Bind::Any | Bind::Matching(_) | Bind::Address(_) => None,
+        }
     }
 
     /// Opens and binds a socket that can send to `remote`.
@@ -285,6 +306,7 @@ impl SocketSpec {
                     remote,
                 });
             }
+            Bind::Matching(selector) => return Err(none_fits(selector)),
             Bind::Interface(name) => {
                 if !bind_device(&socket, name)? {
                     fallback = Some(interface_address(name, remote)?);
@@ -478,6 +500,11 @@ fn interface_address(name: &str, remote: SocketAddr) -> Result<IpAddr, SocketErr
         })
 }
 
+/// Is this an address of this host now?
+pub(crate) fn is_local(address: IpAddr) -> bool {
+    interfaces().iter().any(|(_, known)| *known == address)
+}
+
 /// The number of an interface; `None` where there is none of that name, or the system has no
 /// numbers.
 #[cfg(target_os = "linux")]
@@ -492,11 +519,35 @@ fn device(_: &str) -> Option<u32> {
 }
 
 fn bad_interface(name: &str) -> SocketError {
-    let known: BTreeSet<_> = interfaces().into_iter().map(|(name, _)| name).collect();
     SocketError::BadInterface {
         name: name.to_owned(),
-        known: known.into_iter().collect(),
+        known: names(),
     }
+}
+
+fn none_fits(selector: &Selector) -> SocketError {
+    SocketError::NoneFits {
+        selector: selector.clone(),
+        known: names(),
+    }
+}
+
+/// The names of the interfaces that have an address, in order.
+fn names() -> Vec<String> {
+    let names: BTreeSet<_> = interfaces().into_iter().map(|(name, _)| name).collect();
+    names.into_iter().collect()
+}
+
+/// The names of the interfaces from which others than this link's hosts can be reached.
+pub(crate) fn routable() -> BTreeSet<String> {
+    let routable = |ip: &IpAddr| match ip {
+        IpAddr::V4(ip) => !ip.is_link_local(),
+        IpAddr::V6(ip) => !ip.is_unicast_link_local(),
+    };
+    let all = interfaces().into_iter();
+    all.filter(|(_, ip)| routable(ip))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// Interfaces with their addresses; none when the system does not report them.

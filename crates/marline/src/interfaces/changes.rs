@@ -41,6 +41,25 @@ impl Changes {
     }
 }
 
+/// Tells of changes by hand.
+#[derive(Debug)]
+pub(crate) struct Teller(watch::Sender<()>);
+
+impl Teller {
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(()))
+    }
+
+    /// What it tells from now on.
+    pub(crate) fn changes(&self) -> Changes {
+        Changes(self.0.subscribe())
+    }
+
+    pub(crate) fn tell(&self) {
+        self.0.send_replace(());
+    }
+}
+
 async fn tell(mut notices: Notices, sender: &watch::Sender<()>) {
     loop {
         notices.next().await;

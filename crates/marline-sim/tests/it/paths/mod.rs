@@ -6,6 +6,7 @@ mod change;
 mod death;
 mod feedback;
 mod flows;
+mod hearsay;
 mod idle;
 mod schedulers;
 mod standby;

@@ -72,7 +72,9 @@ impl PathFailure {
             };
         }
         let kind = match error {
-            DialError::Socket(SocketError::BadInterface { .. }) => FailureKind::NoInterface,
+            DialError::Socket(SocketError::BadInterface { .. } | SocketError::NoneFits { .. }) => {
+                FailureKind::NoInterface
+            }
             DialError::Socket(SocketError::NotLocal { .. } | SocketError::NoAddress { .. }) => {
                 FailureKind::NoAddress
             }
@@ -102,9 +104,11 @@ impl PathFailure {
                 "start the server with `--allow-client {client}`, or add that key to its \
                  `--allow-clients-file` and send it SIGHUP"
             )),
-            DialError::Socket(SocketError::BadInterface { .. } | SocketError::NotLocal { .. }) => {
-                Some("it is dialled when that comes; or correct the path".to_owned())
-            }
+            DialError::Socket(
+                SocketError::BadInterface { .. }
+                | SocketError::NoneFits { .. }
+                | SocketError::NotLocal { .. },
+            ) => Some("it is dialled when that comes; or correct the path".to_owned()),
             DialError::Socket(SocketError::Congestion { .. }) => {
                 Some("correct `tcp-cc=` of that path".to_owned())
             }

@@ -3,6 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `slot.rs` | the configured paths, and how each stands |
+//! | `assign.rs` | which interface which path has |
 //! | `path.rs` | the task that keeps one path up |
 //! | `dial.rs`, `lookups.rs` | a path's way to the server |
 //! | `reach.rs`, `backoff.rs` | dials until it is there; when to try again |
@@ -10,6 +11,7 @@
 //! | `manage.rs` | status; paths added, removed and rested at run time |
 //! | `error.rs` | why no session came up |
 
+mod assign;
 mod backoff;
 mod dial;
 mod error;
@@ -33,15 +35,18 @@ pub use error::{ConnectError, FailureKind, NoSession, PathFailure};
 pub use manage::{AddPathError, UnknownPath};
 
 use crate::Path;
-use crate::carrier::{Outcomes, QuicConfig};
+use crate::carrier::{Bind, Outcomes, QuicConfig, routable};
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
-use crate::interfaces::Changes;
+use crate::interfaces::{Changes, Sysfs, Teller};
 use lookups::Lookups;
 use session::Current;
 use slot::Slots;
 
 /// Most that a graceful stop waits for the peer to be informed.
 const STOP: Duration = Duration::from_secs(2);
+
+/// Most paths that a session has at once.
+const MAX_PATHS: usize = 16;
 
 /// What a client is started with.
 #[derive(Clone, Debug)]
@@ -55,6 +60,8 @@ pub struct ClientOptions {
     pub identity: Identity,
     /// The paths, with different names. All are dialled at once.
     pub paths: Vec<Path>,
+    /// Where the system tells what interfaces are known by.
+    pub sysfs: Sysfs,
     /// The session's configuration.
     pub session: marline_proto::Config,
     /// The carriers'; their idle limit is raised above the session's where it is not.
@@ -69,6 +76,7 @@ impl ClientOptions {
             addresses: server.addresses().to_vec(),
             identity,
             paths,
+            sysfs: Sysfs::default(),
             session: marline_proto::Config::default(),
             quic: QuicConfig::default(),
         }
@@ -96,8 +104,9 @@ struct Shared {
     /// Which networks let no QUIC through.
     outcomes: Outcomes,
     lookups: Lookups,
-    /// Of this host's devices, addresses and routes.
-    changes: Changes,
+    /// Tells of changes of this host's devices, addresses and routes, after paths have been given
+    /// their interfaces.
+    teller: Teller,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -126,21 +135,95 @@ impl Client {
                 slots: Mutex::new(Slots::default()),
                 outcomes: Outcomes::default(),
                 lookups: Lookups::default(),
-                changes: Changes::watch(),
+                teller: Teller::new(),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
             }),
         };
-        for spec in paths {
-            client.start_path(spec);
+        // Watched first, and looked at then: nothing is missed.
+        let mut changes = Changes::watch();
+        {
+            let mut slots = client.shared.slots();
+            for spec in paths {
+                slots.add(spec, client.shared.stop.child_token());
+            }
         }
+        client.assign();
+        let added: Vec<u64> = {
+            let slots = client.shared.slots();
+            let first = slots.iter().filter(|slot| slot.of.is_none());
+            first.map(|slot| slot.number).collect()
+        };
+        for number in added {
+            client.keep(number);
+        }
+        let following = client.clone();
+        client.shared.tasks.spawn(async move {
+            let stop = following.shared.stop.clone();
+            let forever = async {
+                loop {
+                    changes.next().await;
+                    following.assign();
+                    following.shared.teller.tell();
+                }
+            };
+            tokio::select! {
+                () = forever => {}
+                () = stop.cancelled() => {}
+            }
+        });
         Ok(client)
     }
 
+    /// Gives paths the interfaces that there are now, and starts and ends those that are there for
+    /// one alone.
+    fn assign(&self) {
+        let assigned = {
+            let mut slots = self.shared.slots();
+            if !slots
+                .iter()
+                .any(|slot| matches!(slot.spec.local, Bind::Matching(_)))
+            {
+                return;
+            }
+            let devices = self.shared.options.sysfs.devices();
+            assign::assign(&mut slots, &devices, &routable())
+        };
+        for number in assigned.stop {
+            self.end_path(number);
+        }
+        for (of, path, device) in assigned.start {
+            let gone = self.shared.stop.child_token();
+            let number = {
+                let mut slots = self.shared.slots();
+                let number = slots.add(path, gone);
+                if let Some(slot) = slots.get(number) {
+                    (slot.of, slot.device) = (Some(of), Some(device));
+                }
+                number
+            };
+            self.keep(number);
+        }
+    }
+
     fn start_path(&self, spec: Path) {
-        tracing::info!("path {}: dialling", spec.name);
         let gone = self.shared.stop.child_token();
-        let number = self.shared.slots().add(spec, gone.clone());
+        let number = self.shared.slots().add(spec, gone);
+        self.assign();
+        self.keep(number);
+    }
+
+    /// Starts the task that keeps the path of this number up.
+    fn keep(&self, number: u64) {
+        let Some((name, gone)) = self
+            .shared
+            .slots()
+            .get(number)
+            .map(|slot| (slot.spec.name.clone(), slot.gone.clone()))
+        else {
+            return;
+        };
+        tracing::info!("path {name}: dialling");
         let task = path::keep(Arc::clone(&self.shared), number, gone);
         self.shared.tasks.spawn(task);
     }

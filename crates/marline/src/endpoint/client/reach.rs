@@ -19,6 +19,10 @@ use super::error::PathFailure;
 use crate::Path;
 use crate::carrier::Dialled;
 
+/// The time that a dial has before one that a change gives reason to takes its place: more than a
+/// round trip on most paths. The patient one stays.
+const AFTER_CHANGE: Duration = Duration::from_millis(200);
+
 type Up = (Dialled, SocketAddr);
 
 /// Dials until the server answers. Failures are handed to `failed` as they show.
@@ -28,7 +32,7 @@ pub(super) async fn reach(
     backoff: &mut Backoff,
     mut failed: impl FnMut(PathFailure),
 ) -> Up {
-    let mut changes = shared.changes.clone();
+    let mut changes = shared.teller.changes();
     let began = Instant::now();
     let mut dials = Dials::default();
     let mut stands = None;
@@ -39,7 +43,8 @@ pub(super) async fn reach(
         };
         stands.get_or_insert_with(|| standing(shared, &spec));
         dials.begin(dial(Arc::clone(shared), spec.clone(), favourite));
-        let mut again = Instant::now() + pause(began.elapsed());
+        let last = Instant::now();
+        let mut again = last + pause(began.elapsed());
         loop {
             tokio::select! {
                 Some(done) = dials.under_way.join_next() => match done {
@@ -55,6 +60,10 @@ pub(super) async fn reach(
                 },
                 () = sleep_until(again) => break,
                 () = changes.next() => {
+                    // Its interface may be another one now.
+                    let Some((spec, _)) = path() else {
+                        continue;
+                    };
                     let now = standing(shared, &spec);
                     if stands.as_ref() != Some(&now) {
                         stands = Some(now);
@@ -62,6 +71,8 @@ pub(super) async fn reach(
                         backoff.begin_again();
                         break;
                     }
+                    // A route that was missing when a dial began need not show otherwise.
+                    again = again.min((last + AFTER_CHANGE).max(Instant::now()));
                 }
             }
         }

@@ -7,12 +7,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{FailureKind, PathFailure};
 use crate::Path;
+use crate::carrier::Bind;
 
 /// One configured path. Its number stays the same while its carriers come and go.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) number: u64,
     pub(super) spec: Path,
+    /// The interface that it has of those that fit, where its path names none itself.
+    pub(super) device: Option<String>,
+    /// The slot that it was added for, since more than one interface fits there.
+    pub(super) of: Option<u64>,
     /// Its path in the session, while it is up.
     pub(super) path: Option<PathId>,
     /// Why it is not up; `None` while it is up or dialled for the first time.
@@ -26,6 +31,15 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    /// Its path, over the interface that it has.
+    pub(super) fn resolved(&self) -> Path {
+        let mut path = self.spec.clone();
+        if let (Bind::Matching(_), Some(device)) = (&path.local, &self.device) {
+            path.local = Bind::Interface(device.clone());
+        }
+        path
+    }
+
     /// Logs why the path is not up, if it is not and that has not been said.
     pub(super) fn complain(&mut self) {
         if let Some(failure) = &self.failure
@@ -51,6 +65,8 @@ impl Slots {
         self.all.push(Slot {
             number,
             spec,
+            device: None,
+            of: None,
             path: None,
             failure: None,
             told: None,
