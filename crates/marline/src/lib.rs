@@ -29,6 +29,7 @@
 pub mod carrier;
 pub mod endpoint;
 pub mod identity;
+pub mod interfaces;
 #[doc(hidden)]
 pub mod loopback;
 mod path;
@@ -44,6 +45,7 @@ pub use endpoint::{
     WriteHalf,
 };
 pub use identity::{AllowList, ConnectionString, Host, HostPort, Identity, PublicKey};
+pub use interfaces::Selector;
 pub use marline_base::{Rate, text::Problem};
 pub use marline_proto as proto;
 pub use marline_proto::congestion::Congestion;

@@ -1,12 +1,13 @@
 //! One path as it is configured:
 //!
 //! ```text
-//! LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT]
+//! LOCAL[,except=NAMES][,standby][,cost=N][,budget=SIZE][,server=HOST:PORT]
 //!      [,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME]
 //! ```
 
 use crate::carrier::{Bind, CarrierChoice};
 use crate::identity::HostPort;
+use crate::interfaces::Selector;
 use marline_base::text::{Problem, Takes, list, size, units::show_large_size as size_text};
 use std::fmt;
 use std::net::IpAddr;
@@ -59,6 +60,12 @@ impl Path {
     /// Over this network interface.
     pub fn interface(name: impl Into<String>) -> Self {
         Self::over(Bind::Interface(name.into()))
+    }
+
+    /// Over each network interface that fits: a path for each, with the same cost and, together,
+    /// the same budget.
+    pub fn matching(selector: Selector) -> Self {
+        Self::over(Bind::Matching(selector))
     }
 
     /// From this address of the host.
@@ -114,7 +121,8 @@ impl Path {
     }
 
     /// What may follow the local address, for help and hints.
-    pub const OPTIONS: [(&str, Takes); 7] = [
+    pub const OPTIONS: [(&str, Takes); 8] = [
+        ("except", Takes::Value),
         ("standby", Takes::Nothing),
         ("cost", Takes::Value),
         ("budget", Takes::Value),
@@ -144,6 +152,11 @@ impl Default for Path {
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&local_text(&self.local))?;
+        if let Bind::Matching(selector) = &self.local
+            && let Some(names) = selector.exceptions()
+        {
+            write!(f, ",except={names}")?;
+        }
         if self.standby {
             f.write_str(",standby")?;
         }
@@ -174,6 +187,7 @@ fn local_text(local: &Bind) -> String {
     match local {
         Bind::Any => "any".to_owned(),
         Bind::Interface(name) => name.clone(),
+        Bind::Matching(selector) => selector.to_string(),
         Bind::Address(address) => address.to_string(),
     }
 }
@@ -202,6 +216,9 @@ fn local(text: &str) -> Result<Bind, Problem> {
             address => Ok(Bind::Address(address)),
         };
     }
+    if let Some(selector) = Selector::read(text)? {
+        return Ok(Bind::Matching(selector));
+    }
     let plausible = !text.is_empty()
         && text.len() <= MAX_INTERFACE
         && text
@@ -216,7 +233,8 @@ fn local(text: &str) -> Result<Bind, Problem> {
             "`{text}` is neither an interface name nor an IP address"
         ))
         .hint(
-            "write an interface such as `wlan0`, a source address such as `192.168.1.7`, or `any`",
+            "write an interface such as `wlan0`, or what it is known by, such as `wwan*` or \
+             `usb:1-1.4`, a source address such as `192.168.1.7`, or `any`",
         ));
     }
     Ok(Bind::Interface(text.to_owned()))
@@ -234,6 +252,15 @@ impl FromStr for Path {
         };
         for (key, value) in options {
             match key {
+                "except" => match spec.local {
+                    Bind::Matching(selector) => {
+                        spec.local = Bind::Matching(selector.except(value)?);
+                    }
+                    _ => {
+                        return Err(Problem::new("`except` says nothing of one path")
+                            .hint("write it with `all` or a pattern: `all,except=docker0`"));
+                    }
+                },
                 "standby" => spec.standby = true,
                 "cost" => {
                     spec.cost = value.parse().map_err(|_| {
@@ -329,6 +356,11 @@ mod tests {
             "wwan0,standby,cost=2,server=h:1,name=modem",
             "wwan0,carrier=tcp,tcp-cc=bbr",
             "wwan0,carrier=quic",
+            "wwan*,cost=2",
+            "usb:1-1.4,budget=20GB,name=modem",
+            "mac:02:1e:10:1f:00:00",
+            "driver:cdc_mbim,standby",
+            "all,except=docker0+veth*,cost=1",
         ] {
             assert_eq!(parse(text).to_string(), text);
             assert_eq!(parse(&parse(text).to_string()), parse(text));
@@ -350,6 +382,10 @@ mod tests {
             ("192.168.1.300", "neither an interface"),
             ("an-interface-far-too-long", "neither an interface"),
             ("224.0.0.1", "multicast"),
+            ("usb:1", "not a USB port"),
+            ("mac:1", "not a MAC address"),
+            ("wlan0,except=eth0", "says nothing"),
+            ("all,except=", "needs a value"),
             ("wlan0,cost=x", "not a number"),
             ("wlan0,cost=256", "not a number"),
             ("wlan0,cost", "needs a value"),

@@ -14,9 +14,12 @@ use bytes::Bytes;
 use fast_socks5::server::{Socks5ServerProtocol, SocksServerError, states};
 use fast_socks5::util::target_addr::TargetAddr;
 use fast_socks5::{ReplyError, Socks5Command, new_udp_header, parse_udp_request};
+use marline::support::accept::leaves_few;
 use marline_proto::wire::FlowKind;
+use rustix::io::Errno;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -126,6 +129,10 @@ async fn connection_task<T: Tunnel>(
         Socks5Command::TCPConnect => connect(protocol, address, proxy.objects, &proxy.tunnel).await,
         Socks5Command::UDPAssociate => {
             let socket = match UdpSocket::bind((local, 0)).await {
+                Ok(socket) if leaves_few(socket.as_raw_fd()) => {
+                    protocol.reply_error(&ReplyError::GeneralFailure).await?;
+                    return Err(io::Error::from(Errno::MFILE).into());
+                }
                 Ok(socket) => socket,
                 Err(error) => {
                     protocol.reply_error(&ReplyError::GeneralFailure).await?;

@@ -47,7 +47,7 @@ where
     F: Fn(TcpStream) -> Fut,
     Fut: Future<Output = ()> + Send + 'static,
 {
-    let mut listener = PatientListener::new(listener);
+    let mut listener = PatientListener::sparing(listener);
     loop {
         tokio::select! {
             () = tasks.draining() => return,

@@ -119,15 +119,16 @@ impl Ledger {
         }
     }
 
-    /// Takes down that the present carrier of `path` has counted `total` bytes since it came up.
-    pub fn count(&mut self, path: &str, total: u64) {
+    /// Takes down for `account` that the present carrier of `path` has counted `total` bytes since it
+    /// came up. Paths over interfaces that fit the same words have one account.
+    pub fn count(&mut self, account: &str, path: &str, total: u64) {
         let seen = self.seen.entry(path.to_owned()).or_default();
         // A smaller count is that of another carrier.
         let more = total.checked_sub(*seen).unwrap_or(total);
         *seen = total;
         if more > 0 {
             for sum in [&mut self.used, &mut self.fresh] {
-                let sum = sum.entry(path.to_owned()).or_default();
+                let sum = sum.entry(account.to_owned()).or_default();
                 *sum = sum.saturating_add(more);
             }
             self.changed = true;
@@ -231,10 +232,10 @@ mod tests {
             (20, 300),
             (20, 300),
         ] {
-            ledger.count("wwan0", total);
+            ledger.count("wwan0", "wwan0", total);
             assert_eq!(ledger.used("wwan0"), used, "{total}");
         }
-        ledger.count("eth0", 7);
+        ledger.count("eth0", "eth0", 7);
         assert_eq!((ledger.used("eth0"), ledger.used("wlan0")), (7, 0));
     }
 
@@ -243,18 +244,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = Some(folder.path().join("state/usage.toml"));
         let mut ledger = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
-        ledger.count("wwan0", 1000);
+        ledger.count("wwan0", "wwan0", 1000);
         ledger.save(month(NOVEMBER)).unwrap();
         let mut ledger = Ledger::load(file.clone(), month(NOVEMBER)).unwrap();
         assert_eq!(ledger.used("wwan0"), 1000);
-        ledger.count("wwan0", 10);
+        ledger.count("wwan0", "wwan0", 10);
         assert_eq!(ledger.used("wwan0"), 1010);
         ledger.save(month(NOVEMBER)).unwrap();
 
         // While it runs, and while it does not.
         ledger.turn(month(DECEMBER));
         assert_eq!((ledger.used("wwan0"), ledger.month()), (0, month(DECEMBER)));
-        ledger.count("wwan0", 15);
+        ledger.count("wwan0", "wwan0", 15);
         assert_eq!(ledger.used("wwan0"), 5);
         let asleep = Ledger::load(file.clone(), month(DECEMBER)).unwrap();
         assert_eq!(asleep.used("wwan0"), 0);
@@ -272,9 +273,9 @@ mod tests {
         let path = folder.path().join("usage.toml");
         let file = Some(path.clone());
         let mut ledger = Ledger::load(file.clone(), month("2099-05")).unwrap();
-        ledger.count("wwan0", 10);
+        ledger.count("wwan0", "wwan0", 10);
         ledger.turn(month(NOVEMBER));
-        ledger.count("wwan0", 15);
+        ledger.count("wwan0", "wwan0", 15);
         assert_eq!(ledger.used("wwan0"), 15);
         ledger.save(month(NOVEMBER)).unwrap();
         // Also across restarts; the clock of a host without a battery begins in 1970.
@@ -283,7 +284,7 @@ mod tests {
         ledger.save(month(NOVEMBER)).unwrap();
         let mut ledger = Ledger::load(file, month(DECEMBER)).unwrap();
         assert_eq!((ledger.used("wwan0"), ledger.month()), (0, month(DECEMBER)));
-        ledger.count("wwan0", 7);
+        ledger.count("wwan0", "wwan0", 7);
         for shown in ["1970-01", DECEMBER] {
             ledger.turn(month(shown));
             assert_eq!((ledger.used("wwan0"), ledger.month()), (7, month(DECEMBER)));
@@ -301,8 +302,8 @@ mod tests {
         // Each saves 1, 2, 3 ... bytes more of a path that both have, and of its own.
         for total in 1..=10 {
             for (client, own) in clients.iter_mut().zip(["eth0", "wlan0"]) {
-                client.count("wwan0", total);
-                client.count(own, 2 * total);
+                client.count("wwan0", "wwan0", total);
+                client.count(own, own, 2 * total);
                 assert!(client.save(month(NOVEMBER)).unwrap());
             }
         }
@@ -318,24 +319,24 @@ mod tests {
         );
         // One enters the new month first. The other has not looked at the clock since, and has
         // something of the old month to say, of which nothing comes into the new one.
-        clients[1].count("wwan0", 14);
+        clients[1].count("wwan0", "wwan0", 14);
         clients[0].turn(month(DECEMBER));
-        clients[0].count("wwan0", 13);
+        clients[0].count("wwan0", "wwan0", 13);
         clients[0].save(month(DECEMBER)).unwrap();
         clients[1].save(month(DECEMBER)).unwrap();
-        clients[1].count("wwan0", 15);
+        clients[1].count("wwan0", "wwan0", 15);
         clients[1].save(month(DECEMBER)).unwrap();
         assert_eq!(used(DECEMBER), [3 + 1, 0, 0]);
         // One who saw a wrong clock goes by the file.
         clients[0].turn(month("2099-05"));
         clients[0].turn(month(DECEMBER));
-        clients[0].count("wwan0", 20);
+        clients[0].count("wwan0", "wwan0", 20);
         clients[0].save(month(DECEMBER)).unwrap();
         assert_eq!(used(DECEMBER), [4 + 7, 0, 0]);
         assert_eq!(clients[0].month(), month(DECEMBER));
         // A file that somebody removed is written whole.
         std::fs::remove_file(file.as_ref().unwrap()).unwrap();
-        clients[0].count("wwan0", 21);
+        clients[0].count("wwan0", "wwan0", 21);
         clients[0].save(month(DECEMBER)).unwrap();
         assert_eq!(used(DECEMBER), [4 + 8, 0, 0]);
     }
@@ -345,7 +346,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("usage.toml");
         let mut client = Ledger::load(Some(file.clone()), month(NOVEMBER)).unwrap();
-        client.count("wwan0", 5);
+        client.count("wwan0", "wwan0", 5);
         let held = hold(&file).unwrap();
         assert!(held.is_some() && hold(&file).unwrap().is_none());
         assert!(!client.save(month(NOVEMBER)).unwrap());

@@ -39,6 +39,11 @@ struct Limit {
     over: bool,
 }
 
+/// Whose budget a path spends: further interfaces that fit `wwan*` have paths `wwan*#2` and so on.
+fn account(path: &str) -> &str {
+    path.split('#').next().unwrap_or(path)
+}
+
 impl State {
     fn limit(&mut self, path: &marline::Path) {
         if let Some(bytes) = path.budget {
@@ -57,10 +62,11 @@ impl State {
         self.ledger.turn(now);
         for path in paths {
             // Without budgets nothing needs to be kept.
-            if self.limits.contains_key(&path.name) {
+            let account = account(&path.name);
+            if self.limits.contains_key(account) {
                 let packets = path.sent_packets + path.received_packets;
                 let total = path.sent_bytes + path.received_bytes + packets * HEADERS;
-                self.ledger.count(&path.name, total);
+                self.ledger.count(account, &path.name, total);
             }
         }
         let mut changes = Vec::new();
@@ -167,10 +173,11 @@ impl<M: Manage> Manage for Metered<M> {
         let mut status = self.session.status().await;
         let state = self.state();
         for path in status.sessions.iter_mut().flat_map(|s| &mut s.paths) {
-            path.budget = state.limits.get(&path.name).map(|limit| BudgetStatus {
+            let account = account(&path.name);
+            path.budget = state.limits.get(account).map(|limit| BudgetStatus {
                 month: state.ledger.month().to_string(),
                 limit_bytes: limit.bytes,
-                used_bytes: state.ledger.used(&path.name),
+                used_bytes: state.ledger.used(account),
             });
         }
         status
@@ -298,6 +305,27 @@ mod tests {
         again.session.carried(1_000);
         again.look(month("2026-12")).await;
         assert_eq!(again.session.asked(), rests());
+    }
+
+    #[tokio::test]
+    async fn interfaces_that_fit_the_same_words_share_a_budget() {
+        let folder = tempfile::tempdir().unwrap();
+        let metered = metered(&folder.path().join("usage.toml"), "wwan*,budget=1MB");
+        {
+            let mut status = metered.session.status.lock().unwrap();
+            let paths = &mut status.sessions[0].paths;
+            paths.push(paths[0].clone());
+            paths[0].name = "wwan*".into();
+            paths[1].name = "wwan*#2".into();
+            for path in paths {
+                (path.sent_packets, path.received_packets) = (0, 0);
+                (path.sent_bytes, path.received_bytes) = (0, 500_000);
+            }
+        }
+        metered.look(month("2026-11")).await;
+        assert_eq!(metered.session.asked(), [("wwan*".to_owned(), true)]);
+        let shown = metered.status().await.sessions[0].paths[1].budget.clone();
+        assert_eq!(shown.unwrap().used_bytes, 1_000_000);
     }
 
     #[tokio::test]

@@ -17,9 +17,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a client tries to reach its server before it gives up. Once it has had a session it
-/// never does.
-const CONNECT: Duration = Duration::from_secs(12);
 /// How long it waits at the end for other clients that write the usage file.
 const LAST_SAVE: Duration = Duration::from_secs(1);
 
@@ -34,6 +31,9 @@ Examples:
 
   A modem with 20 GB a month, after which it is only for emergencies:
     marline client --server 'marline://...' --path eth0 --path wwan0,cost=2,budget=20GB
+
+  Modems, whatever they are called after they were plugged in again; 20 GB for both together:
+    marline client --server 'marline://...' --path eth0 --path 'wwan*,cost=2,budget=20GB'
 
   A game's datagrams on every link at once, for the lowest delay; nothing older than 200 ms:
     marline client --server 'marline://...' --path wlan0 --path wwan0 --socks off \\
@@ -53,6 +53,9 @@ Examples:
   Everything that this host sends, through a network interface; calls on every link at once (needs root):
     marline client --server 'marline://...' --path wlan0 --path wwan0 --tun --tun-setup \\
       --tun-route 0.0.0.0/0 --tun-route ::/0 --tun-rule dscp=ef,scheduler=redundant,priority=0
+
+  In a script, which is to go on without a session after a minute:
+    marline client --server 'marline://...' --path wwan0 --wait 1m
 
   From a file, where the keys are the names of the flags; SIGHUP reads its paths again:
     marline client --config client.toml
@@ -211,11 +214,13 @@ async fn start(args: Args) -> Result<(), CliError> {
     let (identity, paths) = (program.identity().clone(), config.paths.clone());
     let options = ClientOptions {
         session: config.common.session(),
+        sysfs: config.sysfs.clone(),
         ..ClientOptions::new(&config.server, identity, paths)
     };
+    let wait = config.common.wait;
     let client = endpoint::Client::start(options).map_err(CliError::usage)?;
     let ended = async {
-        if let Err(error) = client.connect(CONNECT).await {
+        if let Err(error) = client.connect(wait).await {
             return unconnected(&error);
         }
         client.closed().await;

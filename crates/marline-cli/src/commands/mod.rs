@@ -4,6 +4,7 @@
 //! reader that closes our output early is success), 1 failure at run time, 2 wrong usage or
 //! configuration.
 
+mod announce;
 pub mod client;
 mod demo;
 mod descriptors;

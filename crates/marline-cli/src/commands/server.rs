@@ -1,13 +1,14 @@
 //! `marline server`: lets clients in and connects their flows to their targets.
 
+use super::announce::{Announcement, announced};
 use super::service::Service;
-use super::{CliError, live, output, reload, runtime, schedulers};
+use super::{CliError, live, reload, runtime, schedulers};
 use crate::config::{ConfigError, RawServer, ServerConfig, Source};
 use crate::control::{Manage, Managed};
 use marline::carrier::{ListenError, SocketError};
 use marline::endpoint::server::BindError;
 use marline::endpoint::{self, ServerOptions};
-use marline::identity::{ConnectionString, DEFAULT_PORT, Host, HostPort, Identity};
+use marline::identity::Identity;
 use marline_apps::live::Outlets;
 use marline_apps::proxy::policy::{Judge, OwnAddresses, Translators};
 use marline_apps::proxy::{FlowsByClient, Listen, Places, Ports, Targets, Tasks};
@@ -15,7 +16,7 @@ use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::tun::ServerTunnel;
 use marline_proto::sched::registry;
 use rustix::process::{Resource, getrlimit};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -47,7 +48,8 @@ Examples:
     allow-clients-file = \"clients\"
     metrics = \"127.0.0.1:9900\"
 
-Prints its connection string, one line, to standard output: what a client gives as --server.
+Prints its connection string, one line, to standard output: what a client gives as --server. Without an
+address yet, it serves all the same and prints it once it has one.
 
 Without rules, clients reach every public address, and none that is loopback, link-local, private,
 shared by carriers, multicast or for documentation. This host's own addresses, that in the tunnel and
@@ -124,51 +126,25 @@ impl Server {
         &self.identity
     }
 
-    /// The line with which clients reach this server, which listens at `bound`: at the addresses
-    /// that the configuration advertises, of which those without a port have that of the first
-    /// bound, or else at those bound. For the unspecified address, that of the route to the public
-    /// network stands in; behind address translation this guess is wrong, which is what `advertise`
-    /// is for.
-    ///
-    /// # Errors
-    /// When there is no address at all, or there are too many.
-    pub fn connection_string(&self, bound: &[SocketAddr]) -> Result<ConnectionString, CliError> {
-        let port = bound.first().map_or(DEFAULT_PORT, SocketAddr::port);
-        let mut addresses: Vec<HostPort> = Vec::new();
-        for address in &self.config.advertise {
-            let address = address.or_at(port);
-            // One with the port and one without.
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
+    /// What clients are told of this server, which listens at `bound`.
+    pub fn announcement(&self, bound: &[SocketAddr]) -> Announcement {
+        Announcement {
+            key: self.identity.public_key(),
+            advertise: self.config.advertise.clone(),
+            bound: bound.to_vec(),
         }
-        if addresses.is_empty() {
-            for address in bound {
-                let ip = match address.ip() {
-                    ip if ip.is_unspecified() => outward(ip),
-                    ip => Some(ip),
-                };
-                let address = ip.map(|ip| HostPort {
-                    host: Host::Ip(ip),
-                    port: address.port(),
-                });
-                addresses.extend(address.filter(|address| !addresses.contains(address)));
-            }
-        }
-        ConnectionString::new(self.identity.public_key(), addresses).map_err(|error| {
-            CliError::runtime(error).hint("name this host's addresses with --advertise HOST")
-        })
     }
 
     /// Serves the clients that `endpoint` lets in until a signal or a request to stop. SIGHUP calls
-    /// `reload`.
+    /// `reload`. `announced` tells clients where this server is, or ends it.
     ///
     /// # Errors
-    /// When the endpoint stops accepting by itself.
+    /// When the endpoint stops accepting by itself; that of `announced`.
     pub async fn serve<E: Listen + Manage>(
         self,
         endpoint: E,
         reload: impl AsyncFnMut(),
+        announced: impl Future<Output = Result<(), CliError>>,
     ) -> Result<(), CliError> {
         let Server {
             config,
@@ -217,7 +193,13 @@ impl Server {
             board,
             tunnel: None,
         });
-        service.run(managed, tasks, reload, accepting).await
+        let ended = async {
+            tokio::select! {
+                reason = accepting => reason,
+                Err(reason) = announced => reason,
+            }
+        };
+        service.run(managed, tasks, reload, ended).await
     }
 }
 
@@ -266,15 +248,13 @@ async fn start(args: Args) -> Result<(), CliError> {
         0 => tracing::warn!("{NOBODY}"),
         count => tracing::info!("clients that are let in: {count}"),
     }
-    let string = program.connection_string(server.local_addrs())?;
-    // The process that started the server may have closed its end of this; the server serves all
-    // the same.
-    if output::line(&string.to_string()).is_err() {
-        tracing::warn!("standard output is closed; the connection string is {string}");
-    }
+    let announced = announced(
+        program.announcement(server.local_addrs()),
+        config.common.wait,
+    );
     let (args, running) = (program.args.clone(), program.source.raw.clone());
     let reload = async || read_again(&args, &running, &server);
-    let result = program.serve(server.clone(), reload).await;
+    let result = program.serve(server.clone(), reload, announced).await;
     server.stop("the server stops").await;
     result
 }
@@ -357,18 +337,6 @@ fn all_flows(each: usize) -> usize {
     (4 * each).min(descriptors)
 }
 
-/// The address of this host that a packet to the public network would have, of the family of `any`.
-/// Nothing is sent.
-fn outward(any: IpAddr) -> Option<IpAddr> {
-    let public: IpAddr = match any {
-        IpAddr::V4(_) => Ipv4Addr::new(1, 0, 0, 1).into(),
-        IpAddr::V6(_) => Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0, 0, 1).into(),
-    };
-    let socket = UdpSocket::bind((any, 0)).ok()?;
-    socket.connect((public, 9)).ok()?;
-    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,16 +372,21 @@ mod tests {
             "[::1]:7002".parse().unwrap(),
         ];
         let (plain, _folder) = server(&[]).await;
-        let string = plain.connection_string(&bound).unwrap().to_string();
+        let string = plain
+            .announcement(&bound)
+            .string()
+            .unwrap()
+            .unwrap()
+            .to_string();
         assert!(string.ends_with("@127.0.0.1:7001,[::1]:7002"), "{string}");
-        assert!(plain.connection_string(&[]).is_err());
+        assert!(plain.announcement(&[]).string().unwrap().is_none());
         let words = ["vpn.example.com", "[2001:db8::1]", "h:7001", "h", "other:9"];
         let words: Vec<&str> = words
             .iter()
             .flat_map(|word| ["--advertise", word])
             .collect();
         let (named, _folder) = server(&words).await;
-        let string = named.connection_string(&bound).unwrap();
+        let string = named.announcement(&bound).string().unwrap().unwrap();
         assert!(
             string
                 .to_string()
@@ -424,7 +397,12 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "advertise = [\"vpn.example.com\"]\n").unwrap();
         let (named, _folder) = server(&["--config", file.path().to_str().unwrap()]).await;
-        let string = named.connection_string(&bound).unwrap().to_string();
+        let string = named
+            .announcement(&bound)
+            .string()
+            .unwrap()
+            .unwrap()
+            .to_string();
         assert!(string.ends_with("@vpn.example.com:7001"), "{string}");
     }
 }

@@ -15,6 +15,7 @@ use super::written::Written;
 use crate::control;
 use crate::control::status::Role;
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
+use marline::interfaces::Sysfs;
 use marline::{Congestion, Path, tcp_congestion};
 use marline_apps::live::{LiveIn, LiveOut};
 use marline_apps::proxy::AsObjects;
@@ -45,6 +46,8 @@ pub struct ClientConfig {
     pub identity: PathBuf,
     /// Paths, at least one, with different names.
     pub paths: Vec<Path>,
+    /// Where the system tells what interfaces are known by.
+    pub sysfs: Sysfs,
     /// Where it is kept what paths with a budget have carried, if it is.
     pub usage: Option<PathBuf>,
     /// Where the SOCKS5 proxy listens, if it is wanted.
@@ -117,6 +120,9 @@ pub struct CommonConfig {
     pub control: Option<control::Place>,
     /// A session ends after this long without any working path.
     pub idle_timeout: Duration,
+    /// How long a client waits for its first session, and a server for an address; `None` for as
+    /// long as it takes.
+    pub wait: Option<Duration>,
 }
 
 impl CommonConfig {
@@ -163,6 +169,10 @@ impl ClientConfig {
             identity: identity(source, raw.identity.as_ref())?,
             tun: tun_in(source, &paths, &schedulers)?,
             usage: usage(source, &paths)?,
+            sysfs: match &raw.sysfs {
+                Some(value) => Sysfs::at(source.resolve(value)),
+                None => Sysfs::default(),
+            },
             paths,
             socks,
             socks_login,
@@ -177,6 +187,7 @@ impl ClientConfig {
                 metrics_names: metrics_names(source, &raw.metrics_name)?,
                 control: control_path(source, raw.control.as_ref(), Role::Client),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
+                wait: wait(source, raw.wait.as_ref())?,
             },
         };
         apart(source)?;
@@ -282,6 +293,7 @@ impl ServerConfig {
                 metrics_names: names,
                 control: control_path(source, raw.control.as_ref(), Role::Server),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
+                wait: wait(source, raw.wait.as_ref())?,
             },
         };
         apart(source)?;
@@ -489,4 +501,13 @@ fn idle_timeout<R: Raw>(
             Err(Problem::new(format!("`{text}` is not between 1s and 24h")))
         }
     })
+}
+
+fn wait<R: Raw>(
+    source: &Source<R>,
+    value: Option<&Written>,
+) -> Result<Option<Duration>, ConfigError> {
+    value
+        .map(|value| source.read("wait", value, duration))
+        .transpose()
 }

@@ -22,9 +22,13 @@ pub struct RawClient {
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub identity: Option<Written>,
     /// A path:
-    /// LOCAL[,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME]
-    /// [,name=NAME], where LOCAL is an interface, a source address or `any`. A path that
-    /// costs more than others carries what these do not carry in time. One that has carried its budget, such as 20GB, stands by until the month is over. Its carrier is QUIC, or
+    /// LOCAL[,except=NAMES][,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp]
+    /// [,tcp-cc=NAME][,name=NAME], where LOCAL is an interface, a source address or `any`; or what
+    /// interfaces are known by, however they are called today: `wwan*`, usb:1-1.4, a MAC address
+    /// mac:02:1e:10:1f:00:00, driver:cdc_mbim, or `all`, of which `except=docker0+veth*` leaves some
+    /// out. Each that fits is a path at that cost, and they share the budget. A path that
+    /// costs more than others carries what these do not carry in time. One that has carried its
+    /// budget, such as 20GB, stands by until the month is over. Its carrier is QUIC, or
     /// TLS over TCP where the network blocks UDP, unless you choose; tcp-cc is TCP's congestion
     /// control, such as bbr. Give it once for each path [default: any].
     #[arg(long, value_name = "PATH", value_parser = Written::flag)]
@@ -133,6 +137,13 @@ pub struct RawClient {
     /// End the session after this long without any working path [default: 60s].
     #[arg(long, value_name = "TIME", value_parser = Written::flag)]
     pub idle_timeout: Option<Written>,
+    /// Where the system tells what interfaces are known by [default: /sys].
+    #[arg(long, value_name = "FOLDER", value_parser = Written::flag, hide = true)]
+    pub sysfs: Option<Written>,
+    /// Wait this long for the first session, and then end with an error. Interfaces, addresses,
+    /// routes and the server's name may come while it waits [default: as long as it takes].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub wait: Option<Written>,
 }
 
 /// Configuration of `marline server` as it was written.
@@ -238,6 +249,10 @@ pub struct RawServer {
     /// End a session after this long without any working path [default: 60s].
     #[arg(long, value_name = "TIME", value_parser = Written::flag)]
     pub idle_timeout: Option<Written>,
+    /// Wait this long for an address of this host at which clients reach the server, and then end
+    /// with an error [default: as long as it takes].
+    #[arg(long, value_name = "TIME", value_parser = Written::flag)]
+    pub wait: Option<Written>,
 }
 
 /// Flags win over the file; a list that is given replaces the file's.
@@ -276,6 +291,8 @@ impl Raw for RawClient {
             metrics_name: list(self.metrics_name, file.metrics_name),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
+            sysfs: self.sysfs.or(file.sysfs),
+            wait: self.wait.or(file.wait),
         }
     }
 
@@ -313,6 +330,7 @@ impl Raw for RawServer {
             metrics_name: list(self.metrics_name, file.metrics_name),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
+            wait: self.wait.or(file.wait),
         }
     }
 

@@ -142,7 +142,7 @@ fn by_default(schedulers: &Schedulers) -> Option<Choice> {
 fn free_of_loops(net: &IpNet, paths: &[Path]) -> Result<(), Problem> {
     let unbound = paths
         .iter()
-        .find(|path| !matches!(path.local, Bind::Interface(_)));
+        .find(|path| !matches!(path.local, Bind::Interface(_) | Bind::Matching(_)));
     match unbound {
         Some(path) if net.prefix_len() < 2 => Err(Problem::new(format!(
             "path {path} would be routed into its own tunnel"

@@ -62,7 +62,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
         "marline",
         &[
             &["support"],
-            &["identity"],
+            &["identity", "interfaces"],
             &["carrier"],
             &["path"],
             &["endpoint"],

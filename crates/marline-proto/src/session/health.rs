@@ -27,7 +27,7 @@ use crate::path::{EmissionKind, Health, PathState, Reason, Trial};
 use crate::wire::{FlowId, PathId};
 
 /// So many packets without feedback make a path suspect.
-const OVERDUE_TO_SUSPECT: usize = 3;
+pub(super) const OVERDUE_TO_SUSPECT: usize = 3;
 /// Unanswered probes of a dead path that are remembered.
 const MAX_UNANSWERED: u64 = 16;
 /// Data sent longer ago than this is no load.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use marline_base::Instant;
 
+use super::health::OVERDUE_TO_SUSPECT;
 use super::{MAX_PATHS, Session};
 use crate::congestion::{CarrierState, Params, carrier};
 use crate::event::Event;
@@ -137,6 +138,42 @@ impl Session {
         self.control.remove(&Control::PathStatus(id));
         self.control.remove(&Control::PathCost(id));
         self.replan = true;
+    }
+
+    /// Doubts a path for a reason that was learnt outside the session, as that its device is gone:
+    /// what is in flight on it is copied to others at once. A path that is not in use is left as it
+    /// is.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn suspect_path(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        reason: &'static str,
+    ) -> Result<(), PathError> {
+        let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
+        self.rest = None;
+        self.path_timer = None;
+        self.suspect(now, index, Reason::Borrowed(reason));
+        Ok(())
+    }
+
+    /// Asks whether a path still works, since something outside the session gave reason to: one that
+    /// is in doubt is tested at once, and one in use that does not answer is doubted.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn probe_path(&mut self, now: Instant, id: PathId) -> Result<(), PathError> {
+        let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
+        self.rest = None;
+        self.path_timer = None;
+        match self.paths[index].health {
+            // As many as it takes to doubt it.
+            Health::Active => self.paths[index].probes = OVERDUE_TO_SUSPECT as u32,
+            _ => self.probe(now, index),
+        }
+        Ok(())
     }
 
     /// Keeps a path in reserve, or takes it back into use. The peer does the same.

@@ -67,7 +67,8 @@ pub use listen::{ListenError, Listener};
 pub use listen_config::ListenConfig;
 pub use memory::{MemoryCarrier, MemoryConfig};
 pub use quic::QuicCarrier;
-pub use socket::{Bind, SocketError, SocketSpec};
+pub use socket::{Bind, SocketError, SocketSpec, Standing};
+pub(crate) use socket::{is_local, routable};
 pub use tcp::TcpCarrier;
 
 /// Most bytes of the reason that [`Carrier::close`] hands over; more is cut off between two

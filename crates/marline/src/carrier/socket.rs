@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket};
 
+use crate::interfaces::Selector;
+
 /// What a path's socket is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bind {
@@ -14,6 +16,9 @@ pub enum Bind {
     Any,
     /// A network interface by its name, whatever addresses it has or gets.
     Interface(String),
+    /// Each network interface that fits. A client makes a path for each; no socket can be bound to
+    /// all of them.
+    Matching(Selector),
     /// A source address, which decides the route only where policy routing says so.
     Address(IpAddr),
 }
@@ -23,6 +28,7 @@ impl fmt::Display for Bind {
         match self {
             Self::Any => f.write_str("any interface"),
             Self::Interface(name) => write!(f, "interface {name}"),
+            Self::Matching(selector) => write!(f, "an interface that fits {selector}"),
             Self::Address(ip) => write!(f, "source address {ip}"),
         }
     }
@@ -59,6 +65,14 @@ pub enum SocketError {
     BadInterface {
         /// The name asked for.
         name: String,
+        /// The names of the interfaces that have an address.
+        known: Vec<String>,
+    },
+    /// No interface fits, or those that do have no address yet or are other paths'.
+    #[error("no free network interface with an address fits `{selector}`; there are {}", known.join(", "))]
+    NoneFits {
+        /// What was asked for.
+        selector: Selector,
         /// The names of the interfaces that have an address.
         known: Vec<String>,
     },
@@ -147,6 +161,16 @@ fn controls(known: &[String]) -> String {
     }
 }
 
+/// What a path's socket stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The source address that the routing table picks.
+    pub source: IpAddr,
+    /// The number that the system gave the interface that the socket is bound to. A modem that was
+    /// plugged in again has another one, and a socket bound to the old one sends nothing any more.
+    pub device: Option<u32>,
+}
+
 /// A socket, and the source address that the routing table picks for it.
 #[derive(Debug)]
 pub(super) struct PathSocket {
@@ -163,6 +187,7 @@ impl SocketSpec {
         let known = interfaces();
         match &self.bind {
             Bind::Any => Ok(()),
+            Bind::Matching(selector) => Err(none_fits(selector)),
             Bind::Interface(name) if known.iter().any(|(known, _)| known == name) => Ok(()),
             Bind::Interface(name) => {
                 // An interface without any address is not in the list, but may be bound to.
@@ -180,6 +205,27 @@ impl SocketSpec {
                 address: *ip,
                 known: known.into_iter().map(|(_, ip)| ip).collect(),
             }),
+        }
+    }
+
+    /// What a socket to `remote` would stand on, were it opened now. As long as this stays the
+    /// same, so does what an open one is worth.
+    ///
+    /// # Errors
+    /// It could not be opened.
+    pub fn standing(&self, remote: SocketAddr) -> Result<Standing, SocketError> {
+        Ok(Standing {
+            source: self.source(remote)?,
+            device: self.device(),
+        })
+    }
+
+    /// The number of the interface that a socket would be bound to; `None` when there is no such
+    /// interface, or sockets are not bound to one.
+    pub fn device(&self) -> Option<u32> {
+        match &self.bind {
+            Bind::Interface(name) => device(name),
+            Bind::Any | Bind::Matching(_) | Bind::Address(_) => None,
         }
     }
 
@@ -260,6 +306,7 @@ impl SocketSpec {
                     remote,
                 });
             }
+            Bind::Matching(selector) => return Err(none_fits(selector)),
             Bind::Interface(name) => {
                 if !bind_device(&socket, name)? {
                     fallback = Some(interface_address(name, remote)?);
@@ -318,8 +365,27 @@ fn serving(kind: Type, address: SocketAddr, dual: bool) -> Result<Socket, Socket
     if kind == Type::STREAM {
         socket.set_reuse_address(true).map_err(io)?;
     }
-    bind(&socket, address, &shown)?;
+    match bind(&socket, address, &shown) {
+        // It may come: a host's network can be later than its programs.
+        Err(SocketError::NotLocal { .. }) if bind_early(&socket, address).is_ok() => {}
+        bound => bound?,
+    }
     Ok(socket)
+}
+
+/// Binds to an address that this host does not have yet.
+#[cfg(target_os = "linux")]
+fn bind_early(socket: &Socket, address: SocketAddr) -> io::Result<()> {
+    match address {
+        SocketAddr::V4(_) => socket.set_freebind_v4(true)?,
+        SocketAddr::V6(_) => socket.set_freebind_v6(true)?,
+    }
+    socket.bind(&address.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_early(_: &Socket, _: SocketAddr) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Has the kernel use this congestion control for a TCP socket; without a name, the system's.
@@ -434,12 +500,54 @@ fn interface_address(name: &str, remote: SocketAddr) -> Result<IpAddr, SocketErr
         })
 }
 
+/// Is this an address of this host now?
+pub(crate) fn is_local(address: IpAddr) -> bool {
+    interfaces().iter().any(|(_, known)| *known == address)
+}
+
+/// The number of an interface; `None` where there is none of that name, or the system has no
+/// numbers.
+#[cfg(target_os = "linux")]
+fn device(name: &str) -> Option<u32> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).ok()?;
+    rustix::net::netdevice::name_to_index(&socket, name).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn device(_: &str) -> Option<u32> {
+    None
+}
+
 fn bad_interface(name: &str) -> SocketError {
-    let known: BTreeSet<_> = interfaces().into_iter().map(|(name, _)| name).collect();
     SocketError::BadInterface {
         name: name.to_owned(),
-        known: known.into_iter().collect(),
+        known: names(),
     }
+}
+
+fn none_fits(selector: &Selector) -> SocketError {
+    SocketError::NoneFits {
+        selector: selector.clone(),
+        known: names(),
+    }
+}
+
+/// The names of the interfaces that have an address, in order.
+fn names() -> Vec<String> {
+    let names: BTreeSet<_> = interfaces().into_iter().map(|(name, _)| name).collect();
+    names.into_iter().collect()
+}
+
+/// The names of the interfaces from which others than this link's hosts can be reached.
+pub(crate) fn routable() -> BTreeSet<String> {
+    let routable = |ip: &IpAddr| match ip {
+        IpAddr::V4(ip) => !ip.is_link_local(),
+        IpAddr::V6(ip) => !ip.is_unicast_link_local(),
+    };
+    let all = interfaces().into_iter();
+    all.filter(|(_, ip)| routable(ip))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// Interfaces with their addresses; none when the system does not report them.

@@ -221,6 +221,30 @@ impl Session {
         Ok(())
     }
 
+    /// Doubts a path for a reason that was learnt outside the session.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub(super) fn suspect_path(&self, path: PathId, reason: &'static str) -> Result<(), PathError> {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        state.session.suspect_path(now, path, reason)?;
+        state.wake_driver();
+        Ok(())
+    }
+
+    /// Asks whether a path still works, since something outside the session gave reason to.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub(super) fn probe_path(&self, path: PathId) -> Result<(), PathError> {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        state.session.probe_path(now, path)?;
+        state.wake_driver();
+        Ok(())
+    }
+
     /// Keeps a path in reserve, or takes it back into use.
     ///
     /// # Errors

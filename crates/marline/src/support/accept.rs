@@ -5,11 +5,13 @@ use std::fs::File;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::{Sleep, sleep};
 
@@ -23,10 +25,30 @@ const REST: Duration = Duration::from_millis(100);
 /// Connections that are turned away before a rest: as many as the kernel's queue holds by default.
 const TURNED_AWAY: usize = 128;
 
+/// Descriptors that connections of strangers and of local programs leave to paths and to control: a
+/// path that is dialled anew has four for each address of the server, and there are 16 paths, of
+/// which most are up. No more than a quarter of all.
+const SPARED: u64 = 64;
+
+/// Does a descriptor of this number leave few free? The system gives the lowest free number, so all
+/// below are in use.
+pub fn leaves_few(number: i32) -> bool {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    leaves_few_of(limit, number)
+}
+
+fn leaves_few_of(limit: u64, number: i32) -> bool {
+    let number = u64::try_from(number).unwrap_or(0);
+    number >= limit - SPARED.min(limit / 4)
+}
+
 /// A socket that connections come to.
 pub trait Listening {
     /// A connection, and whose it is.
     type Taken;
+
+    /// The number of the connection's descriptor.
+    fn number(taken: &Self::Taken) -> i32;
 
     /// The next one.
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Taken>>;
@@ -34,6 +56,10 @@ pub trait Listening {
 
 impl Listening for TcpListener {
     type Taken = (TcpStream, SocketAddr);
+
+    fn number(taken: &Self::Taken) -> i32 {
+        taken.0.as_raw_fd()
+    }
 
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Taken>> {
         self.poll_accept(cx)
@@ -43,6 +69,10 @@ impl Listening for TcpListener {
 impl Listening for UnixListener {
     type Taken = UnixStream;
 
+    fn number(taken: &Self::Taken) -> i32 {
+        taken.as_raw_fd()
+    }
+
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Taken>> {
         self.poll_accept(cx).map_ok(|(stream, _)| stream)
     }
@@ -50,6 +80,10 @@ impl Listening for UnixListener {
 
 impl<L: Listening> Listening for &L {
     type Taken = L::Taken;
+
+    fn number(taken: &Self::Taken) -> i32 {
+        L::number(taken)
+    }
 
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Taken>> {
         (**self).poll_next(cx)
@@ -64,6 +98,8 @@ pub struct PatientListener<L = TcpListener> {
     /// Given up for the moment in which a connection is taken and closed.
     reserve: Option<File>,
     rest: Option<Pin<Box<Sleep>>>,
+    /// Are descriptors left to others?
+    is_sparing: bool,
     log: Seldom,
 }
 
@@ -83,7 +119,16 @@ impl<L: Listening> PatientListener<L> {
             listener,
             reserve: reserve(),
             rest: None,
+            is_sparing: false,
             log: Seldom::default(),
+        }
+    }
+
+    /// As [`new`](Self::new), and leaves some descriptors to paths and to control.
+    pub fn sparing(listener: L) -> Self {
+        Self {
+            is_sparing: true,
+            ..Self::new(listener)
         }
     }
 
@@ -100,6 +145,16 @@ impl<L: Listening> PatientListener<L> {
                 self.rest = None;
             }
             match ready!(self.listener.poll_next(cx)) {
+                Ok(taken) if self.is_sparing && leaves_few(L::number(&taken)) => {
+                    drop(taken);
+                    self.log.say(|more| {
+                        tracing::warn!(
+                            "a connection was closed: nearly all descriptors are in use{more}; \
+                             raise the limit (ulimit -n, LimitNOFILE of systemd)"
+                        );
+                    });
+                    self.rest = Some(Box::pin(sleep(REST)));
+                }
                 Ok(taken) => return Poll::Ready(taken),
                 Err(error) if is_of_one_connection(&error) => {
                     tracing::debug!("a connection was gone before it was taken: {error}");
@@ -184,6 +239,10 @@ mod tests {
     impl Listening for Script {
         type Taken = u32;
 
+        fn number(taken: &u32) -> i32 {
+            *taken as i32
+        }
+
         fn poll_next(&self, _: &mut Context<'_>) -> Poll<io::Result<u32>> {
             *self.asked.borrow_mut() += 1;
             let mut answers = self.answers.borrow_mut();
@@ -223,6 +282,26 @@ mod tests {
         listener.reserve = None;
         assert_eq!(listener.accept().await, 1);
         assert!(listener.reserve.is_some());
+    }
+
+    #[test]
+    fn a_quarter_of_few_and_64_of_many_are_spared() {
+        for (limit, last) in [(1024, 959), (65_536, 65_471), (48, 35), (0, -1)] {
+            assert!(leaves_few_of(limit, last + 1), "{limit}");
+            assert!(last < 0 || !leaves_few_of(limit, last), "{limit}");
+        }
+        assert!(!leaves_few_of(u64::MAX, i32::MAX));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_descriptors_are_left_to_others() {
+        let script = [Ok(i32::MAX as u32), Ok(3)];
+        let mut listener = PatientListener::sparing(Script::new(&script));
+        let start = Instant::now();
+        assert_eq!(listener.accept().await, 3);
+        assert_eq!(start.elapsed(), REST);
+        let mut listener = PatientListener::new(Script::new(&script));
+        assert_eq!(listener.accept().await, i32::MAX as u32);
     }
 
     #[tokio::test(start_paused = true)]

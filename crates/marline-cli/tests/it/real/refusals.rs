@@ -1,6 +1,8 @@
-use super::harness::{Site, client_of, marline};
+use super::harness::{Program, Site, client_of, marline};
+use rustix::process::Signal;
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 /// Runs the program in the site's folder, which must end with `code` and say all of `expected`.
 fn refused(site: &Site, words: &[&str], code: i32, expected: &[&str]) {
@@ -78,7 +80,7 @@ fn a_server_that_does_not_answer_is_given_up() {
     let site = Site::new();
     let (server, silent) = nobody(&site);
     let address = silent.local_addr().unwrap().to_string();
-    let words = client(&server, &["--identity", "client"]);
+    let words = client(&server, &["--identity", "client", "--wait", "12s"]);
     refused(
         &site,
         &words,
@@ -168,11 +170,12 @@ fn a_busy_port_is_named() {
 fn what_this_host_does_not_have_is_answered_with_what_it_has() {
     let site = Site::new();
     let (server, _silent) = nobody(&site);
-    let words = client(&server, &["--identity", "client", "--path", "nosuch0"]);
+    let fixed = ["--identity", "client", "--wait", "100ms", "--path"];
+    let words = client(&server, &[&fixed[..], &["nosuch0"]].concat());
     refused(
         &site,
         &words,
-        2,
+        1,
         &[
             "error: ",
             "no network interface `nosuch0`; there are ",
@@ -181,17 +184,46 @@ fn what_this_host_does_not_have_is_answered_with_what_it_has() {
         ],
     );
     // 192.0.2.0/24 is for documentation.
-    let words = client(&server, &["--identity", "client", "--path", "192.0.2.77"]);
+    let words = client(&server, &[&fixed[..], &["192.0.2.77"]].concat());
     refused(
         &site,
         &words,
-        2,
+        1,
         &[
             "error: ",
             "192.0.2.77 is no address of this host",
             "127.0.0.1",
         ],
     );
+    let key = site.public_key("client");
+    let words = [
+        &["server", "--identity", "server", "--allow-client", &key][..],
+        &["--control", "off", "--wait", "100ms"],
+        &["--listen", "192.0.2.77:4433"],
+    ];
+    let expected = ["error: this host does not have 192.0.2.77 yet", "hint: "];
+    refused(&site, &words.concat(), 1, &expected);
+}
+
+#[test]
+fn a_client_that_waits_says_once_for_what_and_ends_at_once_when_told() {
+    let site = Site::new();
+    let (server, _silent) = nobody(&site);
+    let words = client(&server, &["--identity", "client", "--path", "nosuch0"]);
+    let mut waiting = Program::start("the client", site.folder(), &words);
+    waiting.logged("what it waits for", |line| {
+        line.contains("no network interface `nosuch0`")
+            .then_some(())
+    });
+    // Some retries more.
+    std::thread::sleep(Duration::from_millis(500));
+    let told = Instant::now();
+    waiting.signal(Signal::INT);
+    let output = waiting.finish();
+    assert!(told.elapsed() < Duration::from_secs(2), "{told:?}");
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("nosuch0`").count(), 1, "{said}");
 }
 
 #[test]

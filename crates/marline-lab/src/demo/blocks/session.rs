@@ -134,6 +134,7 @@ fn client(
         addresses: Vec::new(),
         identity,
         paths: entries.iter().enumerate().map(path).collect(),
+        sysfs: marline::interfaces::Sysfs::default(),
         session: config(scheduler),
         quic: QuicConfig::default(),
     }

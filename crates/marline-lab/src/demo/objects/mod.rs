@@ -252,6 +252,7 @@ async fn receive(
         addresses: Vec::new(),
         identity,
         paths: entries.iter().enumerate().map(path).collect(),
+        sysfs: marline::interfaces::Sysfs::default(),
         session: marline_proto::Config::default(),
         quic: marline::carrier::QuicConfig::default(),
     })?;

@@ -62,6 +62,7 @@ impl Client {
             addresses: Vec::new(),
             identity: keys.client.clone(),
             paths: entries.iter().enumerate().map(path).collect(),
+            sysfs: marline::interfaces::Sysfs::default(),
             session: config(scheduling),
             quic: marline::carrier::QuicConfig::default(),
         };

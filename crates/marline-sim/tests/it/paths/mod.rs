@@ -7,6 +7,7 @@ mod cost;
 mod death;
 mod feedback;
 mod flows;
+mod hearsay;
 mod idle;
 mod schedulers;
 mod standby;

@@ -36,7 +36,8 @@ pub enum DialError {
     },
     /// The server proved its key, and then did not answer.
     #[error(
-        "the server at {addr} is there, but did not answer within {:.1} s; it may be overloaded",
+        "the server at {addr} is there, but did not answer within {:.1} s; it may be stopping or \
+         overloaded",
         after.as_secs_f64()
     )]
     Silent {
@@ -91,7 +92,10 @@ pub enum DialError {
         detail: String,
     },
     /// The server takes no connections for the moment.
-    #[error("the server at {addr} is overloaded and takes no new connections; try again later")]
+    #[error(
+        "the server at {addr} takes no new connections now: it is stopping, or has as many as it \
+         takes"
+    )]
     Busy {
         /// The server's address.
         addr: SocketAddr,

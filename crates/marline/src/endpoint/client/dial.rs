@@ -1,15 +1,16 @@
 //! One path's way to the server: look names up, and let all addresses race.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::error::PathFailure;
+use super::error::{FailureKind, PathFailure};
 use super::{ClientOptions, Shared};
 use crate::Path;
-use crate::carrier::{Bind, Dial, Dialled, SocketSpec};
+use crate::carrier::{Bind, Dial, Dialled, SocketSpec, Standing};
 use crate::identity::{Host, HostPort};
 
 /// Head start of an address over the next one (RFC 8305 section 5 recommends 250 ms).
@@ -18,6 +19,15 @@ const HEAD_START: Duration = Duration::from_millis(250);
 const MAX_ADDRESSES: usize = 16;
 /// How long a connection may take to come up.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Public addresses that stand for those of a server whose name was never found. Nothing is sent
+/// there: the routing table is asked.
+const ANYWHERE: [SocketAddr; 2] = [
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(1, 0, 0, 1)), 9),
+    SocketAddr::new(
+        IpAddr::V6(Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0, 0, 1)),
+        9,
+    ),
+];
 
 /// The socket of a path.
 pub(super) fn socket(spec: &Path) -> SocketSpec {
@@ -32,18 +42,24 @@ pub(super) fn socket(spec: &Path) -> SocketSpec {
 /// # Errors
 /// When none does: the failure that says most.
 pub(super) async fn dial(
-    shared: &Shared,
-    spec: &Path,
+    shared: Arc<Shared>,
+    spec: Path,
     favourite: Option<SocketAddr>,
 ) -> Result<(Dialled, SocketAddr), PathFailure> {
     let options = &shared.options;
-    let mut addresses = resolve(options, spec).await?;
+    if let Err(error) = socket(&spec).check() {
+        return Err(PathFailure::of(
+            &error.into(),
+            options.identity.public_key(),
+        ));
+    }
+    let mut addresses = resolve(&shared, &spec).await?;
     // Stable: the others keep their order.
     addresses.sort_by_key(|address| Some(*address) != favourite);
     let mut race = JoinSet::new();
     for (index, remote) in addresses.into_iter().enumerate() {
         let dial = Dial {
-            socket: socket(spec),
+            socket: socket(&spec),
             quic: options.quic.clone(),
             carrier: spec.carrier,
             tcp_congestion: spec.tcp_cc.clone(),
@@ -72,25 +88,48 @@ pub(super) async fn dial(
     Err(worst.unwrap_or_else(|| PathFailure::passing("the server has no address".into())))
 }
 
-/// All addresses of the server that this path can lead to, names looked up by this host.
-async fn resolve(options: &ClientOptions, spec: &Path) -> Result<Vec<SocketAddr>, PathFailure> {
-    let hosts: &[HostPort] = match &spec.server {
+/// Where the server is for this path.
+fn hosts<'a>(options: &'a ClientOptions, spec: &'a Path) -> &'a [HostPort] {
+    match &spec.server {
         Some(host) => std::slice::from_ref(host),
         None => &options.addresses,
-    };
+    }
+}
+
+/// What the path stands on at this host: for each address of the server what a socket to it would
+/// have, if there could be one. Nothing is looked up or sent.
+pub(super) fn standing(shared: &Shared, spec: &Path) -> Vec<Option<Standing>> {
+    let mut remotes: Vec<SocketAddr> = Vec::new();
+    for host in hosts(&shared.options, spec) {
+        let ips = match &host.host {
+            Host::Ip(ip) => vec![*ip],
+            Host::Name(name) => shared.lookups.known(name),
+        };
+        remotes.extend(ips.into_iter().map(|ip| SocketAddr::new(ip, host.port)));
+    }
+    if remotes.is_empty() {
+        remotes.extend(ANYWHERE);
+    }
+    remotes.truncate(MAX_ADDRESSES);
+    let socket = socket(spec);
+    let standings = remotes.into_iter().map(|remote| socket.standing(remote));
+    standings.map(Result::ok).collect()
+}
+
+/// All addresses of the server that this path can lead to, names looked up by this host.
+async fn resolve(shared: &Shared, spec: &Path) -> Result<Vec<SocketAddr>, PathFailure> {
     let mut found: Vec<SocketAddr> = Vec::new();
     let mut failure = None;
-    for host in hosts {
+    for host in hosts(&shared.options, spec) {
         match &host.host {
             Host::Ip(ip) => found.push((*ip, host.port).into()),
-            Host::Name(name) => match tokio::net::lookup_host((name.as_str(), host.port)).await {
-                Ok(addresses) => found.extend(addresses),
+            Host::Name(name) => match shared.lookups.find(name).await {
+                Ok(ips) => found.extend(ips.into_iter().map(|ip| SocketAddr::new(ip, host.port))),
                 Err(error) => {
                     failure = Some(PathFailure {
                         hint: Some("check the name, and this host's network".into()),
-                        ..PathFailure::passing(format!(
-                            "the server's name `{name}` cannot be looked up: {error}"
-                        ))
+                        kind: FailureKind::NoName,
+                        message: format!("the server's name `{name}` cannot be looked up: {error}"),
                     });
                 }
             },

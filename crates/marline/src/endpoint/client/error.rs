@@ -18,15 +18,39 @@ pub struct PathFailure {
     pub kind: FailureKind,
 }
 
-/// What a failure means for trying again.
+/// What a failure means for trying again; of several, the greatest says most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum FailureKind {
-    /// It may work later.
+    /// This host has no way to the server by the path's interface or address now.
+    NoRoute,
+    /// This host does not have the address, or its interface has none of the server's family.
+    NoAddress,
+    /// This host has no such interface now.
+    NoInterface,
+    /// The server's name cannot be looked up now.
+    NoName,
+    /// Nobody answers, or what answers cannot go on now; it may later.
     Passing,
-    /// The configuration does not fit this host: an interface or address that it does not have.
+    /// The configuration does not fit: source and server of different families, a congestion
+    /// control that this system does not have.
     Configuration,
-    /// The server answers and will not have this client, or is not the server that is meant.
+    /// What answers over this path is another server than the one that is meant.
+    WrongServer,
+    /// The server that is meant will not have this client, over whichever path.
     Refused,
+}
+
+impl FailureKind {
+    /// May it heal by itself, as when a modem is plugged in or a network comes up?
+    pub const fn may_heal(self) -> bool {
+        match self {
+            Self::NoRoute | Self::NoAddress | Self::NoInterface | Self::NoName | Self::Passing => {
+                true
+            }
+            Self::Configuration | Self::WrongServer | Self::Refused => false,
+        }
+    }
 }
 
 impl PathFailure {
@@ -48,25 +72,28 @@ impl PathFailure {
             };
         }
         let kind = match error {
-            DialError::Socket(
-                SocketError::BadInterface { .. }
-                | SocketError::NotLocal { .. }
-                | SocketError::Family { .. }
-                | SocketError::Congestion { .. },
-            )
+            DialError::Socket(SocketError::BadInterface { .. } | SocketError::NoneFits { .. }) => {
+                FailureKind::NoInterface
+            }
+            DialError::Socket(SocketError::NotLocal { .. } | SocketError::NoAddress { .. }) => {
+                FailureKind::NoAddress
+            }
+            DialError::Socket(SocketError::NoRoute { .. }) => FailureKind::NoRoute,
+            DialError::Socket(SocketError::Family { .. } | SocketError::Congestion { .. })
             | DialError::Config(_)
             | DialError::Tls(_)
             | DialError::Params { .. } => FailureKind::Configuration,
-            DialError::WrongKey { .. }
-            | DialError::NotMarline { .. }
-            | DialError::Version { .. }
-            | DialError::Malformed { .. } => FailureKind::Refused,
+            DialError::WrongKey { .. } => FailureKind::WrongServer,
+            DialError::Version { .. } | DialError::Malformed { .. } => FailureKind::Refused,
             DialError::Refused { code, .. } => match code {
-                RefuseCode::Full | RefuseCode::Stopping | RefuseCode::UnknownSession => {
-                    FailureKind::Passing
-                }
-                _ => FailureKind::Refused,
+                RefuseCode::UnknownClient
+                | RefuseCode::Version
+                | RefuseCode::Malformed
+                | RefuseCode::Params => FailureKind::Refused,
+                // Of a session that is over, or of a server that may have room later.
+                _ => FailureKind::Passing,
             },
+            // What is no Marline server may be a captive portal in its place.
             _ => FailureKind::Passing,
         };
         let hint = match error {
@@ -77,9 +104,11 @@ impl PathFailure {
                 "start the server with `--allow-client {client}`, or add that key to its \
                  `--allow-clients-file` and send it SIGHUP"
             )),
-            DialError::Socket(SocketError::BadInterface { .. } | SocketError::NotLocal { .. }) => {
-                Some("correct the path, or plug the interface in".to_owned())
-            }
+            DialError::Socket(
+                SocketError::BadInterface { .. }
+                | SocketError::NoneFits { .. }
+                | SocketError::NotLocal { .. },
+            ) => Some("it is dialled when that comes; or correct the path".to_owned()),
             DialError::Socket(SocketError::Congestion { .. }) => {
                 Some("correct `tcp-cc=` of that path".to_owned())
             }

@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use marline_proto::path::PathState;
+use marline_proto::wire::PathId;
 
 use super::dial::socket;
 use super::slot::{Slot, Slots};
-use super::{Client, FailureKind};
+use super::{Client, FailureKind, MAX_PATHS};
 use crate::Path;
-use crate::carrier::SocketError;
+use crate::carrier::{Bind, SocketError};
 use crate::endpoint::info::{self, PathInfo, SessionInfo, SessionState};
-
-/// Most paths that a session has at once.
-const MAX_PATHS: usize = 16;
 
 /// Why a client's path could not be added.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +63,10 @@ impl Client {
                 return Err(AddPathError::TooMany);
             }
         }
-        if let Err(error) = socket(&spec).check() {
+        // What fits may come.
+        if !matches!(spec.local, Bind::Matching(_))
+            && let Err(error) = socket(&spec).check()
+        {
             let path = Box::new(spec);
             return Err(AddPathError::Socket { path, error });
         }
@@ -78,20 +79,38 @@ impl Client {
     /// # Errors
     /// There is none.
     pub fn remove_path(&self, name: &str) -> Result<(), UnknownPath> {
-        let (number, path) = {
+        let number = find(&mut self.shared.slots(), name)?.number;
+        let with_it: Vec<u64> = {
+            let slots = self.shared.slots();
+            let of_it = slots.iter().filter(|slot| slot.of == Some(number));
+            of_it.map(|slot| slot.number).collect()
+        };
+        for number in with_it.into_iter().chain([number]) {
+            self.end_path(number);
+        }
+        // Other paths may have its interface now.
+        self.assign();
+        self.shared.teller.tell();
+        tracing::info!(number, "path {name} was removed");
+        Ok(())
+    }
+
+    /// Ends the path of this number.
+    pub(super) fn end_path(&self, number: u64) {
+        let path = {
             let mut slots = self.shared.slots();
-            let slot = find(&mut slots, name)?;
+            let Some(slot) = slots.get(number) else {
+                return;
+            };
             slot.gone.cancel();
-            let found = (slot.number, slot.path);
-            slots.remove(found.0);
-            found
+            let path = slot.path;
+            slots.remove(number);
+            path
         };
         if let (Some(path), Some(handle)) = (path, self.session()) {
             // An error says that the session has lost it already.
             let _ = handle.remove_path(path);
         }
-        tracing::info!(number, "path {name} was removed");
-        Ok(())
     }
 
     /// Puts the path of that name, or else of that number, on standby, or calls it back.
@@ -99,15 +118,23 @@ impl Client {
     /// # Errors
     /// There is none.
     pub fn set_standby(&self, name: &str, standby: bool) -> Result<(), UnknownPath> {
-        let path = {
+        let paths: Vec<PathId> = {
             let mut slots = self.shared.slots();
-            let slot = find(&mut slots, name)?;
-            slot.spec.standby = standby;
-            slot.path
+            let number = find(&mut slots, name)?.number;
+            let same = |slot: &&mut Slot| slot.number == number || slot.of == Some(number);
+            let slots = slots.iter_mut().filter(same);
+            slots
+                .filter_map(|slot| {
+                    slot.spec.standby = standby;
+                    slot.path
+                })
+                .collect()
         };
-        if let (Some(path), Some(handle)) = (path, self.session()) {
-            // If it is lost just now, it comes back as was asked.
-            let _ = handle.set_standby(path, standby);
+        for path in paths {
+            if let Some(handle) = self.session() {
+                // If it is lost just now, it comes back as was asked.
+                let _ = handle.set_standby(path, standby);
+            }
         }
         Ok(())
     }
@@ -168,8 +195,8 @@ fn absent(slot: &Slot) -> PathInfo {
     let (state, reason) = match &slot.failure {
         None => (PathState::Validating, "being dialled".to_owned()),
         Some(failure) => {
-            let then = match (&failure.hint, failure.kind) {
-                (Some(hint), FailureKind::Configuration | FailureKind::Refused) => hint,
+            let then = match &failure.hint {
+                Some(hint) if failure.kind != FailureKind::Passing => hint,
                 _ => "dialling again",
             };
             (PathState::Dead, format!("{}; {then}", failure.message))

@@ -3,17 +3,22 @@
 //! | file | what |
 //! | --- | --- |
 //! | `slot.rs` | the configured paths, and how each stands |
+//! | `assign.rs` | which interface which path has |
 //! | `path.rs` | the task that keeps one path up |
-//! | `dial.rs`, `backoff.rs` | a path's way to the server; when to try again |
+//! | `dial.rs`, `lookups.rs` | a path's way to the server |
+//! | `reach.rs`, `backoff.rs` | dials until it is there; when to try again |
 //! | `session.rs` | the first connection opens the session, the others join |
 //! | `manage.rs` | status; paths added, removed and rested at run time |
 //! | `error.rs` | why no session came up |
 
+mod assign;
 mod backoff;
 mod dial;
 mod error;
+mod lookups;
 mod manage;
 mod path;
+mod reach;
 mod session;
 mod slot;
 
@@ -30,13 +35,18 @@ pub use error::{ConnectError, FailureKind, NoSession, PathFailure};
 pub use manage::{AddPathError, UnknownPath};
 
 use crate::Path;
-use crate::carrier::{Outcomes, QuicConfig};
+use crate::carrier::{Bind, Outcomes, QuicConfig, routable};
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
+use crate::interfaces::{Changes, Sysfs, Teller};
+use lookups::Lookups;
 use session::Current;
 use slot::Slots;
 
 /// Most that a graceful stop waits for the peer to be informed.
 const STOP: Duration = Duration::from_secs(2);
+
+/// Most paths that a session has at once.
+const MAX_PATHS: usize = 16;
 
 /// What a client is started with.
 #[derive(Clone, Debug)]
@@ -50,6 +60,8 @@ pub struct ClientOptions {
     pub identity: Identity,
     /// The paths, with different names. All are dialled at once.
     pub paths: Vec<Path>,
+    /// Where the system tells what interfaces are known by.
+    pub sysfs: Sysfs,
     /// The session's configuration.
     pub session: marline_proto::Config,
     /// The carriers'; their idle limit is raised above the session's where it is not.
@@ -64,6 +76,7 @@ impl ClientOptions {
             addresses: server.addresses().to_vec(),
             identity,
             paths,
+            sysfs: Sysfs::default(),
             session: marline_proto::Config::default(),
             quic: QuicConfig::default(),
         }
@@ -90,6 +103,10 @@ struct Shared {
     slots: Mutex<Slots>,
     /// Which networks let no QUIC through.
     outcomes: Outcomes,
+    lookups: Lookups,
+    /// Tells of changes of this host's devices, addresses and routes, after paths have been given
+    /// their interfaces.
+    teller: Teller,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -117,44 +134,125 @@ impl Client {
                 opening: tokio::sync::Mutex::new(()),
                 slots: Mutex::new(Slots::default()),
                 outcomes: Outcomes::default(),
+                lookups: Lookups::default(),
+                teller: Teller::new(),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
             }),
         };
-        for spec in paths {
-            client.start_path(spec);
+        // Watched first, and looked at then: nothing is missed.
+        let mut changes = Changes::watch();
+        {
+            let mut slots = client.shared.slots();
+            for spec in paths {
+                slots.add(spec, client.shared.stop.child_token());
+            }
         }
+        client.assign();
+        let added: Vec<u64> = {
+            let slots = client.shared.slots();
+            let first = slots.iter().filter(|slot| slot.of.is_none());
+            first.map(|slot| slot.number).collect()
+        };
+        for number in added {
+            client.keep(number);
+        }
+        let following = client.clone();
+        client.shared.tasks.spawn(async move {
+            let stop = following.shared.stop.clone();
+            let forever = async {
+                loop {
+                    changes.next().await;
+                    following.assign();
+                    following.shared.teller.tell();
+                }
+            };
+            tokio::select! {
+                () = forever => {}
+                () = stop.cancelled() => {}
+            }
+        });
         Ok(client)
     }
 
+    /// Gives paths the interfaces that there are now, and starts and ends those that are there for
+    /// one alone.
+    fn assign(&self) {
+        let assigned = {
+            let mut slots = self.shared.slots();
+            if !slots
+                .iter()
+                .any(|slot| matches!(slot.spec.local, Bind::Matching(_)))
+            {
+                return;
+            }
+            let devices = self.shared.options.sysfs.devices();
+            assign::assign(&mut slots, &devices, &routable())
+        };
+        for number in assigned.stop {
+            self.end_path(number);
+        }
+        for (of, path, device) in assigned.start {
+            let gone = self.shared.stop.child_token();
+            let number = {
+                let mut slots = self.shared.slots();
+                let number = slots.add(path, gone);
+                if let Some(slot) = slots.get(number) {
+                    (slot.of, slot.device) = (Some(of), Some(device));
+                }
+                number
+            };
+            self.keep(number);
+        }
+    }
+
     fn start_path(&self, spec: Path) {
-        tracing::info!("path {}: dialling", spec.name);
         let gone = self.shared.stop.child_token();
-        let number = self.shared.slots().add(spec, gone.clone());
+        let number = self.shared.slots().add(spec, gone);
+        self.assign();
+        self.keep(number);
+    }
+
+    /// Starts the task that keeps the path of this number up.
+    fn keep(&self, number: u64) {
+        let Some((name, gone)) = self
+            .shared
+            .slots()
+            .get(number)
+            .map(|slot| (slot.spec.name.clone(), slot.gone.clone()))
+        else {
+            return;
+        };
+        tracing::info!("path {name}: dialling");
         let task = path::keep(Arc::clone(&self.shared), number, gone);
         self.shared.tasks.spawn(task);
     }
 
-    /// Waits until there is a session, at most for `limit`, and returns it. Cancel safe.
+    /// Waits until there is a session, at most for `limit` if there is one, and returns it. Neither
+    /// interfaces nor addresses nor names need to be there yet. Cancel safe.
     ///
     /// # Errors
-    /// The limit is over, or there is no use in waiting: every path was refused, or is not one of
-    /// this host's. The client goes on trying all the same.
-    pub async fn connect(&self, limit: Duration) -> Result<crate::Session, ConnectError> {
+    /// The limit is over, or there is no use in waiting: the server will not have this client, or
+    /// no path's failure may heal by itself. The client goes on trying all the same.
+    pub async fn connect(
+        &self,
+        limit: impl Into<Option<Duration>>,
+    ) -> Result<crate::Session, ConnectError> {
         let mut current = self.shared.current.subscribe();
         let start = Instant::now();
+        let over = limit.into().and_then(|limit| start.checked_add(limit));
         loop {
             if let Some(live) = current.borrow_and_update().live() {
                 return Ok(live.handle.clone());
             }
             let paths = self.shared.slots().failures();
-            let hopeless = |(_, failure): &(String, Option<PathFailure>)| {
-                let kind = failure.as_ref().map(|failure| failure.kind);
-                kind.is_some_and(|kind| kind != FailureKind::Passing)
+            let in_vain = match over {
+                _ if hopeless(&paths) => true,
+                Some(over) => timeout_at(over, current.changed()).await.is_err(),
+                // The sender lives as long as this client does.
+                None => current.changed().await.is_err(),
             };
-            if paths.iter().all(hopeless)
-                || timeout_at(start + limit, current.changed()).await.is_err()
-            {
+            if in_vain {
                 let after = start.elapsed();
                 return Err(ConnectError { paths, after });
             }
@@ -202,5 +300,43 @@ impl Client {
         let mut current = self.shared.current.subscribe();
         // The sender lives as long as this client does.
         let _ = current.wait_for(|current| current.live().is_some()).await;
+    }
+}
+
+/// Can no path come up by waiting?
+fn hopeless(paths: &[(String, Option<PathFailure>)]) -> bool {
+    let kinds = || {
+        let failures = paths.iter().map(|(_, failure)| failure.as_ref());
+        failures.map(|failure| failure.map(|failure| failure.kind))
+    };
+    let refused = kinds().any(|kind| kind == Some(FailureKind::Refused));
+    refused || kinds().all(|kind| kind.is_some_and(|kind| !kind.may_heal()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_ends_when_it_cannot_help() {
+        let paths = |kinds: &[Option<FailureKind>]| -> Vec<_> {
+            let failure = |kind| PathFailure {
+                kind,
+                ..PathFailure::passing("it failed".into())
+            };
+            let named = |kind: &Option<FailureKind>| ("any".to_owned(), kind.map(failure));
+            kinds.iter().map(named).collect()
+        };
+        use FailureKind::{Configuration, NoInterface, NoName, Passing, Refused, WrongServer};
+        for (kinds, expected) in [
+            (&[Some(Refused), None][..], true),
+            (&[Some(Refused), Some(NoInterface)], true),
+            (&[Some(WrongServer), Some(Configuration)], true),
+            (&[Some(WrongServer), None], false),
+            (&[Some(WrongServer), Some(NoInterface)], false),
+            (&[Some(NoInterface), Some(NoName), Some(Passing)], false),
+        ] {
+            assert_eq!(hopeless(&paths(kinds)), expected, "{kinds:?}");
+        }
     }
 }

@@ -170,8 +170,9 @@ impl Shared {
             self.options.server
         );
         if live.number == 0 {
-            let slots = self.slots();
-            let others = slots.iter().filter(|slot| slot.spec.name != spec.name);
+            let mut slots = self.slots();
+            let others = slots.iter_mut();
+            let others = others.filter(|slot| slot.spec.name != spec.name);
             others.for_each(Slot::complain);
         }
         self.current.send_modify(|current| {

@@ -5,18 +5,25 @@ use std::net::SocketAddr;
 use marline_proto::wire::PathId;
 use tokio_util::sync::CancellationToken;
 
-use super::error::PathFailure;
+use super::error::{FailureKind, PathFailure};
 use crate::Path;
+use crate::carrier::Bind;
 
 /// One configured path. Its number stays the same while its carriers come and go.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) number: u64,
     pub(super) spec: Path,
+    /// The interface that it has of those that fit, where its path names none itself.
+    pub(super) device: Option<String>,
+    /// The slot that it was added for, since more than one interface fits there.
+    pub(super) of: Option<u64>,
     /// Its path in the session, while it is up.
     pub(super) path: Option<PathId>,
     /// Why it is not up; `None` while it is up or dialled for the first time.
     pub(super) failure: Option<PathFailure>,
+    /// The kind of failure that was logged last since it was up.
+    pub(super) told: Option<FailureKind>,
     /// Which of the server's addresses answered last.
     pub(super) favourite: Option<SocketAddr>,
     /// Cancelled when the path is removed.
@@ -24,9 +31,20 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Logs why the path is not up, if it is not.
-    pub(super) fn complain(&self) {
-        if let Some(failure) = &self.failure {
+    /// Its path, over the interface that it has.
+    pub(super) fn resolved(&self) -> Path {
+        let mut path = self.spec.clone();
+        if let (Bind::Matching(_), Some(device)) = (&path.local, &self.device) {
+            path.local = Bind::Interface(device.clone());
+        }
+        path
+    }
+
+    /// Logs why the path is not up, if it is not and that has not been said.
+    pub(super) fn complain(&mut self) {
+        if let Some(failure) = &self.failure
+            && self.told.replace(failure.kind) != Some(failure.kind)
+        {
             let then = failure.hint.as_deref().unwrap_or("dialling again");
             tracing::warn!("path {}: {}; {then}", self.spec.name, failure.message);
         }
@@ -47,8 +65,11 @@ impl Slots {
         self.all.push(Slot {
             number,
             spec,
+            device: None,
+            of: None,
             path: None,
             failure: None,
+            told: None,
             favourite: None,
             gone,
         });
@@ -72,6 +93,10 @@ impl Slots {
 
     pub(super) fn remove(&mut self, number: u64) {
         self.all.retain(|slot| slot.number != number);
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.all.iter_mut()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {

@@ -13,6 +13,7 @@ mod memory;
 mod registry;
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -232,8 +233,16 @@ async fn run(mut listener: Listener, shared: Arc<Shared>) {
         }
     }
     shared.drivers.close();
-    // Their sockets are the listener's, so their last words are said below.
-    if timeout(STOP, shared.drivers.wait()).await.is_err() {
+    // Their sockets are the listener's, so their last words are said below. Who comes meanwhile is
+    // told that the server stops.
+    let mut ended = pin!(timeout(STOP, shared.drivers.wait()));
+    let ended = loop {
+        tokio::select! {
+            attempt = listener.accept() => admit::admit(&shared, attempt),
+            ended = &mut ended => break ended,
+        }
+    };
+    if ended.is_err() {
         tracing::debug!("the sessions did not end in time");
     }
     listener.close(SESSION_OVER, "the server stops");

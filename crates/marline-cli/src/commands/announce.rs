@@ -1,0 +1,149 @@
+//! The connection string that a server prints, once this host has an address.
+
+use super::{CliError, output};
+use crate::config::Advertised;
+use marline::identity::{ConnectionString, DEFAULT_PORT, Host, HostPort, PublicKey};
+use marline::interfaces::Changes;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// What clients are told of a server.
+#[derive(Debug)]
+pub struct Announcement {
+    /// Its key.
+    pub key: PublicKey,
+    /// The addresses that its configuration advertises.
+    pub advertise: Vec<Advertised>,
+    /// Those at which it listens.
+    pub bound: Vec<SocketAddr>,
+}
+
+impl Announcement {
+    /// The line with which clients reach the server: at the addresses that are advertised, of which
+    /// those without a port have that of the first bound, or else at those bound. For the
+    /// unspecified address, that of the route to the public network stands in; behind address
+    /// translation this guess is wrong, which is what `advertise` is for. `None` as long as this
+    /// host has no such address.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn string(&self) -> Result<Option<ConnectionString>, CliError> {
+        let port = self.bound.first().map_or(DEFAULT_PORT, SocketAddr::port);
+        let mut addresses: Vec<HostPort> = Vec::new();
+        for address in &self.advertise {
+            let address = address.or_at(port);
+            // One with the port and one without.
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        if addresses.is_empty() {
+            for address in &self.bound {
+                let address = here(*address).map(|ip| HostPort {
+                    host: Host::Ip(ip),
+                    port: address.port(),
+                });
+                addresses.extend(address.filter(|address| !addresses.contains(address)));
+            }
+        }
+        if addresses.is_empty() {
+            return Ok(None);
+        }
+        let string = ConnectionString::new(self.key, addresses).map_err(|error| {
+            CliError::runtime(error).hint("name this host's addresses with --advertise HOST")
+        })?;
+        Ok(Some(string))
+    }
+}
+
+/// Prints the connection string as soon as there is one, within `wait` if that is bounded.
+///
+/// # Errors
+/// That of [`Announcement::string`]; the time is over.
+pub(super) async fn announced(
+    announcement: Announcement,
+    wait: Option<Duration>,
+) -> Result<(), CliError> {
+    let mut changes = Changes::watch();
+    let found = async {
+        let mut said = false;
+        loop {
+            if let Some(string) = announcement.string()? {
+                return Ok(string);
+            }
+            if !said {
+                tracing::warn!(
+                    "{}: the connection string is printed as soon as that has come",
+                    missing(&announcement.bound)
+                );
+                said = true;
+            }
+            changes.next().await;
+        }
+    };
+    let string = match wait {
+        None => found.await?,
+        Some(wait) => timeout(wait, found).await.unwrap_or_else(|_| {
+            Err(CliError::runtime(format!(
+                "{} within {:.1} s",
+                missing(&announcement.bound),
+                wait.as_secs_f64()
+            ))
+            .hint("name where clients reach it with --advertise HOST, or wait longer with --wait"))
+        })?,
+    };
+    // The process that started the server may have closed its end of this; the server serves all
+    // the same.
+    if output::line(&string.to_string()).is_err() {
+        tracing::warn!("standard output is closed; the connection string is {string}");
+    }
+    Ok(())
+}
+
+/// What a server without an address waits for.
+fn missing(bound: &[SocketAddr]) -> String {
+    if bound.iter().any(|address| address.ip().is_unspecified()) {
+        return "this host has no address with a route to the public network yet".to_owned();
+    }
+    let bound: Vec<String> = bound.iter().map(|it| it.ip().to_string()).collect();
+    format!("this host does not have {} yet", bound.join(", "))
+}
+
+/// The address under which this host has `bound`: itself if it is there. For the unspecified one,
+/// that of the same family that a packet to the public network would have. Nothing is sent.
+fn here(bound: SocketAddr) -> Option<IpAddr> {
+    let mut any_port = bound;
+    any_port.set_port(0);
+    let socket = UdpSocket::bind(any_port).ok()?;
+    if !bound.ip().is_unspecified() {
+        return Some(bound.ip());
+    }
+    let public: IpAddr = match bound.ip() {
+        IpAddr::V4(_) => Ipv4Addr::new(1, 0, 0, 1).into(),
+        IpAddr::V6(_) => Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0, 0, 1).into(),
+    };
+    // Connected, a socket asks the routing table.
+    socket.connect((public, 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_without_an_address_waits_for_it_no_longer_than_told() {
+        // For documentation: no host has it.
+        let bound = vec!["192.0.2.77:4433".parse().unwrap()];
+        let announcement = Announcement {
+            key: PublicKey::from_bytes([1; 32]),
+            advertise: Vec::new(),
+            bound,
+        };
+        assert!(announcement.string().unwrap().is_none());
+        let told = announced(announcement, Some(Duration::from_millis(1))).await;
+        let error = told.unwrap_err().in_one();
+        assert!(error.contains("192.0.2.77 yet within 0.0 s"), "{error}");
+    }
+}

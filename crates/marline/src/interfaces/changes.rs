@@ -1,0 +1,172 @@
+//! Notices of changes. What has changed is not read from them: whoever waits asks the system how
+//! things stand now, which is as quick, and right also after notices were lost.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+/// Notices come in swarms, as when a device appears with its addresses and routes; a swarm is one
+/// change. A path that is back this much later is not missed.
+const SWARM: Duration = Duration::from_millis(20);
+/// How often those who wait look for themselves where the system announces nothing.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Tells that devices, addresses or routes of this host have changed. Clones wait each for
+/// themselves.
+#[derive(Clone, Debug)]
+pub struct Changes(watch::Receiver<()>);
+
+impl Changes {
+    /// Watches from now on, until the last clone is gone. Needs a tokio runtime.
+    pub fn watch() -> Self {
+        let (sender, receiver) = watch::channel(());
+        // Opened here, so that nothing is missed from here on.
+        let notices = Notices::open();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = tell(notices, &sender) => {}
+                () = sender.closed() => {}
+            }
+        });
+        Self(receiver)
+    }
+
+    /// Waits for the next change since this was called last. Cancel safe.
+    pub async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            // The runtime is about to end.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Tells of changes by hand.
+#[derive(Debug)]
+pub(crate) struct Teller(watch::Sender<()>);
+
+impl Teller {
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(()))
+    }
+
+    /// What it tells from now on.
+    pub(crate) fn changes(&self) -> Changes {
+        Changes(self.0.subscribe())
+    }
+
+    pub(crate) fn tell(&self) {
+        self.0.send_replace(());
+    }
+}
+
+async fn tell(mut notices: Notices, sender: &watch::Sender<()>) {
+    loop {
+        notices.next().await;
+        sleep(SWARM).await;
+        sender.send_replace(());
+    }
+}
+
+#[cfg(target_os = "linux")]
+use linux::Notices;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io;
+
+    use netlink_sys::protocols::NETLINK_ROUTE;
+    use netlink_sys::{AsyncSocket as _, AsyncSocketExt as _, SocketAddr, TokioSocket};
+    use rustix::io::Errno;
+    use tokio::time::sleep;
+
+    /// `RTMGRP_LINK`, `RTMGRP_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV4_RULE`, `_IPV6_IFADDR`,
+    /// `_IPV6_ROUTE` of linux/rtnetlink.h, and the rules of IPv6 (`RTNLGRP_IPV6_RULE`, the 19th
+    /// group).
+    const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 1 << 18;
+    /// Room for a notice of which nothing is read; what does not fit is cut off.
+    const NOTICE: usize = 512;
+
+    /// The kernel's notices; without them, the passing of time.
+    pub(super) struct Notices(Option<TokioSocket>);
+
+    impl Notices {
+        pub(super) fn open() -> Self {
+            match subscribe() {
+                Ok(socket) => Self(Some(socket)),
+                Err(error) => {
+                    tracing::warn!(
+                        "the system announces no changes of interfaces, addresses and routes \
+                         ({error}): they are seen up to a second later; with systemd, \
+                         RestrictAddressFamilies needs AF_NETLINK"
+                    );
+                    Self(None)
+                }
+            }
+        }
+
+        /// Waits for a notice, and takes all that there are. Cancel safe.
+        pub(super) async fn next(&mut self) {
+            let Some(socket) = &mut self.0 else {
+                return sleep(super::LOOK).await;
+            };
+            let mut buffer = Vec::with_capacity(NOTICE);
+            let first = socket.recv(&mut buffer).await;
+            if first.map_err(|error| lost_some(&error)) == Err(false) {
+                self.0 = None;
+                return;
+            }
+            loop {
+                buffer.clear();
+                match socket.socket_ref().recv(&mut buffer, 0) {
+                    Ok(_) => {}
+                    Err(error) if lost_some(&error) => {}
+                    Err(_) => return,
+                }
+            }
+        }
+    }
+
+    /// Notices were dropped because there were too many, or the call was interrupted.
+    fn lost_some(error: &io::Error) -> bool {
+        let known = [Errno::NOBUFS, Errno::INTR];
+        Errno::from_io_error(error).is_some_and(|errno| known.contains(&errno))
+    }
+
+    fn subscribe() -> io::Result<TokioSocket> {
+        let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
+        socket.socket_mut().bind(&SocketAddr::new(0, GROUPS))?;
+        Ok(socket)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+struct Notices;
+
+#[cfg(not(target_os = "linux"))]
+impl Notices {
+    fn open() -> Self {
+        Self
+    }
+
+    async fn next(&mut self) {
+        sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_is_told_to_each_who_waits_and_to_none_twice() {
+        let (sender, receiver) = watch::channel(());
+        let (mut one, mut other) = (Changes(receiver.clone()), Changes(receiver));
+        sender.send_replace(());
+        sender.send_replace(());
+        one.next().await;
+        other.next().await;
+        let again = tokio::time::timeout(Duration::from_millis(1), one.next()).await;
+        assert!(again.is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! What Linux tells of its network devices as files (Documentation/ABI/testing/sysfs-class-net).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// `ARPHRD_LOOPBACK` of linux/if_arp.h.
+const LOOPBACK: &str = "772";
+
+/// A network interface, and what it is known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its name now.
+    pub name: String,
+    /// Its hardware address.
+    pub mac: Option<[u8; 6]>,
+    /// Its driver.
+    pub driver: Option<String>,
+    /// The USB ports that lead to it, the host's first.
+    pub ports: Vec<String>,
+    /// It leads nowhere, or into a tunnel: loopback and TUN devices.
+    pub is_internal: bool,
+}
+
+impl Device {
+    /// One of which only the name is known.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            mac: None,
+            driver: None,
+            ports: Vec::new(),
+            is_internal: false,
+        }
+    }
+}
+
+/// The system's files, usually at `/sys`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sysfs(PathBuf);
+
+impl Default for Sysfs {
+    fn default() -> Self {
+        Self::at("/sys")
+    }
+}
+
+impl Sysfs {
+    /// Those below this folder.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self(root.into())
+    }
+
+    /// All interfaces in the order of their names; none where the system has no such files.
+    pub fn devices(&self) -> Vec<Device> {
+        let entries = fs::read_dir(self.0.join("class/net"));
+        let entries = entries.into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut devices: Vec<Device> = names.map(|name| self.device(name)).collect();
+        devices.sort_by(|a, b| a.name.cmp(&b.name));
+        devices
+    }
+
+    fn device(&self, name: String) -> Device {
+        let folder = self.0.join("class/net").join(&name);
+        let line = |file: &str| {
+            let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
+            text.trim().to_owned()
+        };
+        let hardware = folder.join("device");
+        Device {
+            mac: mac(&line("address")),
+            driver: last_word(&hardware.join("driver")),
+            ports: ports(&hardware),
+            is_internal: line("type") == LOOPBACK || folder.join("tun_flags").exists(),
+            name,
+        }
+    }
+}
+
+/// The last word of where a link leads.
+fn last_word(link: &Path) -> Option<String> {
+    let target = fs::canonicalize(link).ok()?;
+    Some(target.file_name()?.to_str()?.to_owned())
+}
+
+/// The USB ports in the real place of a device:
+/// `.../usb1/1-1/1-1.4/1-1.4:1.0` is behind `1-1` and `1-1.4`.
+fn ports(hardware: &Path) -> Vec<String> {
+    let place = fs::canonicalize(hardware).unwrap_or_default();
+    let words = place.iter().filter_map(|word| word.to_str());
+    let is_port = |word: &&str| {
+        let of_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let parts = word.split_once('-');
+        parts.is_some_and(|(bus, ports)| of_digits(bus) && ports.split('.').all(of_digits))
+    };
+    words.filter(is_port).map(str::to_owned).collect()
+}
+
+fn mac(text: &str) -> Option<[u8; 6]> {
+    let bytes: Vec<u8> = text
+        .split(':')
+        .map(|part| u8::from_str_radix(part, 16))
+        .collect::<Result<_, _>>()
+        .ok()?;
+    // Devices without one, such as TUN devices, show none, or zeros.
+    let mac: [u8; 6] = bytes.try_into().ok()?;
+    (mac != [0; 6]).then_some(mac)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn devices_are_read_from_a_tree() {
+        let root = tempfile::tempdir().unwrap();
+        let net = root.path().join("class/net");
+        let usb = root.path().join("devices/usb1/1-1/1-1.4/1-1.4:1.0");
+        let driver = root.path().join("bus/usb/drivers/cdc_mbim");
+        for folder in [
+            &usb,
+            &driver,
+            &net.join("wwan2"),
+            &net.join("lo"),
+            &net.join("tun0"),
+        ] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        symlink(&usb, net.join("wwan2/device")).unwrap();
+        symlink(&driver, usb.join("driver")).unwrap();
+        for (file, text) in [
+            ("wwan2/address", "02:1e:10:1f:00:01\n"),
+            ("wwan2/type", "1\n"),
+            ("lo/address", "00:00:00:00:00:00\n"),
+            ("lo/type", "772\n"),
+            ("tun0/tun_flags", "0x1001\n"),
+        ] {
+            fs::write(net.join(file), text).unwrap();
+        }
+        let found = Sysfs::at(root.path()).devices();
+        let internal = |name: &str| Device {
+            is_internal: true,
+            ..Device::named(name)
+        };
+        let modem = Device {
+            name: "wwan2".into(),
+            mac: Some([2, 0x1e, 0x10, 0x1f, 0, 1]),
+            driver: Some("cdc_mbim".into()),
+            ports: vec!["1-1".into(), "1-1.4".into()],
+            is_internal: false,
+        };
+        assert_eq!(found, [internal("lo"), internal("tun0"), modem]);
+        assert!(Sysfs::at("/nowhere").devices().is_empty());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_host_has_a_loopback_device() {
+        let all = Sysfs::default().devices();
+        let lo = all.iter().find(|device| device.name == "lo").unwrap();
+        assert!(lo.is_internal);
+    }
+}

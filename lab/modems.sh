@@ -1,0 +1,400 @@
+#!/usr/bin/env bash
+# Paths as modems are: not there at the start, plugged in again, under another name; a network that comes a minute
+# later; a server without an address. See lab/README.md.
+set -euo pipefail
+
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+late=60 rounds=5
+usage() {
+    cat <<TEXT
+Usage: lab/modems.sh [--brief] [STAGE...]
+
+  --brief  a network that is 8 s late instead of $late, fewer rounds
+  STAGE    late, names, server, plug, rename, restart, descriptors [default: all]
+
+Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
+Needs root, ip, curl, python3 and /dev/net/tun.
+TEXT
+}
+
+stages=()
+while (($#)); do
+    case $1 in
+    --brief) late=8 rounds=2 ;;
+    -h | --help) usage && exit 0 ;;
+    -*) usage >&2 && exit 2 ;;
+    *) stages+=("$1") ;;
+    esac
+    shift
+done
+[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors)
+
+needs curl python3
+build
+ip netns exec "$anchor" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+ip -n "$server" route add default via 10.201.0.1
+# Modems are plugged in below.
+ip -n "$client" link del c1
+ip -n "$client" link del c2
+
+# Plugs a modem in: a device of this name, in the network of this number. Its index is new each time.
+plug_in() {
+    ip link add "$1" address "$(mac_of "$2")" netns "$client" type veth peer name "a$2" netns "$anchor"
+    ip -n "$anchor" address add "10.201.$2.1/24" dev "a$2"
+    ip -n "$anchor" link set "a$2" up
+    ip -n "$client" link set "$1" up
+    configure "$1" "$2"
+}
+configure() {
+    ip -n "$client" address add "10.201.$2.2/24" dev "$1"
+    ip -n "$client" route add default via "10.201.$2.1" dev "$1" metric "$2"
+}
+unplug() { ip -n "$client" link del "$1"; }
+
+serve() {
+    begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
+        --control server.sock --allow-target 10.201.0.2
+    server_pid=${running[-1]}
+    await server.out marline://
+    string=$(head -n1 server.out)
+}
+dial() {
+    begin "$client" client "$marline" client --identity client --control client.sock "$@"
+    client_pid=${running[-1]}
+}
+# Ends a program by a signal and waits until it has gone.
+end() {
+    kill "-$2" "$1" 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+}
+alive() { kill -0 "$1" 2>/dev/null || { echo "it has ended: $(tail -n1 client.err)"; return 1; }; }
+# Seconds from $1, an $EPOCHREALTIME, to now; fails when they are more than $2.
+took() { awk -v a="$1" -v b="$EPOCHREALTIME" -v most="$2" 'BEGIN { printf "%.2f s (at most %s)\n", b - a, most; exit b - a > most }'; }
+# Waits until the file has the pattern, and says how long after $1 that was.
+soon() {
+    local began=$1 most=$2 file=$3 pattern=$4
+    for _ in $(seq 200); do
+        grep -qE -- "$pattern" "$file" && { took "$began" "$most"; return; }
+        sleep 0.05
+    done
+    echo "never \`$pattern\` in $file"
+    return 1
+}
+# What the client's status says of a path.
+field() { python3 "$here/path.py" client.sock "$1" "$2" 2>/dev/null || echo silent; }
+state() { field "$1" state; }
+# Bytes that the server has from an address.
+received() {
+    "$marline" status --control server.sock --json | python3 -c "
+import json, sys
+paths = [p for s in json.load(sys.stdin)['sessions'] for p in s['paths']]
+print(sum(p['received_bytes'] for p in paths if p['name'].startswith('$1:')))"
+}
+# Waits until a path is in a state, and says how long after $1 that was.
+becomes() { python3 "$here/path.py" client.sock "$3" state "$4" "$1" "$2"; }
+lines() { local count; count=$(grep -cE -- "$2" "$1" || true); [[ $count == "$3" ]] && echo "$count" || { echo "$count lines, not $3"; return 1; }; }
+
+late() {
+    stage='modems that are late'
+    serve
+    dial --server "$string" --socks 127.0.0.1:1080 --path wwan0 --path wwan1
+    await client.err 'no network interface `wwan1`'
+    sleep 4
+    try 'it waits' alive "$client_pid"
+    try 'and says so once for each' lines client.err 'no network interface' 2
+    try 'a proxy refuses meanwhile' refuses
+    plug_in wwan1 2
+    try 'a modem comes' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
+    plug_in wwan0 1
+    try 'the other one' becomes "$EPOCHREALTIME" 1.5 wwan0 active
+    end "$client_pid" TERM
+
+    stage="no network for $late s"
+    ip netns exec "$anchor" sh -c 'echo 0 >/proc/sys/net/ipv4/ip_forward'
+    dial --server "$string" --socks off --path wwan0 --path wwan1
+    sleep "$late"
+    try 'it waits' alive "$client_pid"
+    ip netns exec "$anchor" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+    try 'then it starts' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
+    try 'over both' becomes "$EPOCHREALTIME" 2 wwan1 active
+    try 'over QUIC' lines client.err 'using TLS over TCP' 0
+    end "$client_pid" TERM
+
+    stage='ends at once'
+    ip netns exec "$anchor" sh -c 'echo 0 >/proc/sys/net/ipv4/ip_forward'
+    dial --server "$string" --socks off --path wwan0
+    sleep 1
+    local began=$EPOCHREALTIME
+    end "$client_pid" INT
+    try 'by Ctrl-C' took "$began" 1
+    try 'after --wait 1s' gives_up
+    ip netns exec "$anchor" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+    end "$server_pid" TERM
+    unplug wwan0
+    unplug wwan1
+}
+refuses() {
+    local status=0
+    within curl -s -m 3 --proxy socks5h://127.0.0.1:1080 http://10.201.0.2/ || status=$?
+    # 97: the proxy said no.
+    [[ $status == 97 ]] && echo 'at once' || { echo "curl ended with $status"; return 1; }
+}
+gives_up() {
+    local began=$EPOCHREALTIME status=0
+    within "$marline" client --identity client --server "$string" --control off --socks off --path wwan0 --wait 1s \
+        2>wait.err || status=$?
+    [[ $status == 1 ]] || { echo "code $status"; return 1; }
+    took "$began" 1.5
+}
+
+names() {
+    stage="the server's name"
+    plug_in wwan0 1
+    mkdir -p "/etc/netns/$client"
+    # A name server that does not answer.
+    echo 'nameserver 10.201.0.77' >"/etc/netns/$client/resolv.conf"
+    echo '127.0.0.1 localhost' >"/etc/netns/$client/hosts"
+    serve
+    dial --server "${string/10.201.0.2/server.example}" --socks off --path wwan0
+    sleep "$late"
+    try 'it waits' alive "$client_pid"
+    try 'and says so once' lines client.err 'name `server.example` cannot be looked up' 1
+    echo '10.201.0.2 server.example' >>"/etc/netns/$client/hosts"
+    try 'then it starts' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
+    end "$client_pid" TERM
+    end "$server_pid" TERM
+    unplug wwan0
+    rm -r "/etc/netns/$client"
+}
+
+server() {
+    stage='a server without an address'
+    plug_in wwan0 1
+    ip -n "$server" address del 10.201.0.2/24 dev s0
+    local listen
+    for listen in 0.0.0.0:4433 10.201.0.2:4433; do
+        begin "$server" server "$marline" server --identity server --listen "$listen" --allow-client "$key" \
+            --control server.sock
+        server_pid=${running[-1]}
+        sleep 2
+        try "$listen: it waits" alive "$server_pid"
+        try 'and says so once' lines server.err 'printed as soon as' 1
+        try 'its status' test "$("$marline" status --control server.sock --json | grep -c sessions)" -gt 0
+        ip -n "$server" address add 10.201.0.2/24 dev s0
+        ip -n "$server" route replace default via 10.201.0.1
+        try 'then its string' soon "$EPOCHREALTIME" 2 server.out '@10.201.0.2:4433'
+        dial --server "$(head -n1 server.out)" --socks off --path wwan0
+        try 'with which it is reached' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
+        end "$client_pid" TERM
+        end "$server_pid" TERM
+        ip -n "$server" address del 10.201.0.2/24 dev s0
+    done
+    ip -n "$server" address add 10.201.0.2/24 dev s0
+    ip -n "$server" route replace default via 10.201.0.1
+    unplug wwan0
+}
+
+# A session over both modems, over what paths say.
+session() {
+    plug_in wwan0 1
+    plug_in wwan1 2
+    serve
+    dial --server "$string" "$@"
+}
+over() {
+    end "$client_pid" TERM
+    end "$server_pid" TERM
+    local device
+    for device in $(ip -n "$client" -o link | grep -oE '(wwan|net)[0-9]+'); do
+        unplug "$device" 2>/dev/null || true
+    done
+}
+descriptors_of() { ls "/proc/$1/fd" | wc -l; }
+
+plug() {
+    stage='plugged in again'
+    session --socks 127.0.0.1:1080 --path wwan0 --path wwan1
+    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    becomes "$EPOCHREALTIME" 5 wwan1 active >/dev/null
+    local round before open
+    sleep 5
+    open=$(descriptors_of "$client_pid")
+    for round in $(seq "$rounds"); do
+        before=$EPOCHREALTIME
+        unplug wwan0
+        try "idle, $round: gone" becomes "$before" 1 wwan0 'suspect|dead'
+        sleep 1
+        plug_in wwan0 1
+        try 'back' becomes "$EPOCHREALTIME" 1 wwan0 active
+    done
+    # Its address alone, and its route alone.
+    ip -n "$client" address del 10.201.1.2/24 dev wwan0
+    try 'address gone' becomes "$EPOCHREALTIME" 1 wwan0 'suspect|dead'
+    sleep 1
+    configure wwan0 1
+    try 'back' becomes "$EPOCHREALTIME" 1 wwan0 active
+    ip -n "$client" route del default dev wwan0
+    try 'route gone' becomes "$EPOCHREALTIME" 1 wwan0 'suspect|dead'
+    sleep 1
+    ip -n "$client" route add default via 10.201.1.1 dev wwan0 metric 1
+    try 'back' becomes "$EPOCHREALTIME" 1 wwan0 active
+    stage='under load'
+    head -c 400000000 /dev/zero >"$folder/body"
+    begin "$server" web python3 -u -m http.server --bind 10.201.0.2 --directory "$folder" 8000
+    await web.out Serving
+    begin "$client" load curl -s --limit-rate 4M --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body
+    local load=${running[-1]}
+    sleep 1
+    for round in $(seq "$rounds"); do
+        before=$EPOCHREALTIME
+        unplug wwan0
+        try "$round: gone" becomes "$before" 1 wwan0 'suspect|dead'
+        sleep 1
+        plug_in wwan0 1
+        try 'back' becomes "$EPOCHREALTIME" 1 wwan0 active
+        sleep 1
+    done
+    try 'the download goes on' kill -0 "$load"
+    end "$load" TERM
+    stage='both at once'
+    unplug wwan0
+    unplug wwan1
+    sleep 2
+    plug_in wwan0 1
+    plug_in wwan1 2
+    before=$EPOCHREALTIME
+    try 'the first is back' becomes "$before" 1 wwan0 active
+    try 'the second too' becomes "$before" 1.5 wwan1 active
+    try 'it is the same session' lines client.err 'session 0 is over' 0
+    # A connection that was given up for another lingers until its last packets have come.
+    sleep 5
+    try 'descriptors are as before' no_more "$(descriptors_of "$client_pid")" "$open"
+    over
+}
+
+rename() {
+    stage='under another name'
+    session --socks off --path 'wwan*,cost=2' --path "mac:$(mac_of 2),name=sim2"
+    becomes "$EPOCHREALTIME" 5 'wwan*' active >/dev/null
+    unplug wwan0
+    try 'gone' becomes "$EPOCHREALTIME" 1 'wwan*' 'suspect|dead'
+    try 'status says what there is' shows 'fits `wwan\*`; there are lo, wwan1'
+    plug_in wwan2 1
+    try 'back as wwan2' becomes "$EPOCHREALTIME" 1 'wwan*' active
+    try 'at its cost' costs 'wwan*' 2
+    over
+
+    stage='two swap names'
+    session --socks off --path "mac:$(mac_of 1),cost=2,name=sim1" --path "mac:$(mac_of 2),name=sim2"
+    becomes "$EPOCHREALTIME" 5 sim1 active >/dev/null
+    becomes "$EPOCHREALTIME" 5 sim2 active >/dev/null
+    unplug wwan0
+    unplug wwan1
+    sleep 1
+    plug_in wwan1 1
+    plug_in wwan0 2
+    try 'both are back' becomes "$EPOCHREALTIME" 1 sim1 active
+    becomes "$EPOCHREALTIME" 1 sim2 active >/dev/null
+    try 'each at its cost' costs sim1 2
+    try 'over its own modem' goes_by sim1 10.201.1.2
+    over
+
+    stage='by USB port'
+    local tree=$folder/sys
+    mkdir -p "$tree/class/net/wwan0" "$tree/devices/usb1/1-1/1-1.4/1-1.4:1.0"
+    ln -s "$tree/devices/usb1/1-1/1-1.4/1-1.4:1.0" "$tree/class/net/wwan0/device"
+    session --socks off --sysfs "$tree" --path usb:1-1.4 --path wwan1
+    try 'dialled' becomes "$EPOCHREALTIME" 5 usb:1-1.4 active
+    mv "$tree/class/net/wwan0" "$tree/class/net/wwan2"
+    unplug wwan0
+    sleep 1
+    plug_in wwan2 1
+    try 'back as wwan2' becomes "$EPOCHREALTIME" 1 usb:1-1.4 active
+    over
+
+    stage='all but one'
+    session --socks off --path 'all,except=wwan1,cost=1'
+    try 'the first' becomes "$EPOCHREALTIME" 5 all active
+    plug_in wwan5 5
+    try 'one more comes' becomes "$EPOCHREALTIME" 1.5 'all#2' active
+    try 'at the same cost' costs 'all#2' 1
+    unplug wwan5
+    sleep 0.5
+    try 'and goes' test "$(state 'all#2')" == none
+    over
+}
+no_more() { (($1 <= $2)) && echo "$1" || { echo "$1, and $2 before"; return 1; }; }
+mac_of() { echo "02:00:00:00:00:0$1"; }
+costs() {
+    local cost
+    cost=$(field "$1" cost)
+    [[ $cost == "$2" ]] && echo "$cost" || { echo "$cost, not $2"; return 1; }
+}
+# The server calls a path by the address from which it comes.
+goes_by() {
+    local name=$1 address=$2 before after
+    before=$(received "$address")
+    "$marline" paths standby sim2 --control client.sock >/dev/null
+    sleep 1
+    after=$(received "$address")
+    ((after > before)) && echo "$((after - before)) bytes" || { echo 'nothing came from there'; return 1; }
+}
+
+restart() {
+    stage='the server restarts'
+    session --socks off --path wwan0
+    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    end "$server_pid" TERM
+    sleep 1
+    try 'nobody speaks of overload' lines client.err overload 0
+    try 'but of what is' lines client.err 'session 0 is over: .*the server stops' 1
+    local before=$EPOCHREALTIME
+    serve
+    try 'then it is back' becomes "$before" 2 wwan0 active
+    over
+}
+
+descriptors() {
+    stage='no descriptors left'
+    plug_in wwan0 1
+    plug_in wwan1 2
+    serve
+    begin "$client" client sh -c 'ulimit -n 256 && exec "$@"' sh "$marline" client --identity client \
+        --control client.sock --server "$string" --socks 127.0.0.1:1080 --path wwan0 --path wwan1
+    client_pid=${running[-1]}
+    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    begin "$client" hold python3 -u -c "
+import socket, time
+held = [socket.create_connection(('127.0.0.1', 1080)) for _ in range(400)]
+print('ready', flush=True)
+end = time.time() + 60
+while time.time() < end:
+    # What is closed is opened again, as applications do.
+    for n, one in enumerate(held):
+        try:
+            one.setblocking(False)
+            if one.recv(1) == b'': raise OSError
+        except BlockingIOError: pass
+        except OSError:
+            one.close(); held[n] = socket.create_connection(('127.0.0.1', 1080))
+    time.sleep(0.2)"
+    hold_pid=${running[-1]}
+    await hold.out ready
+    sleep 1
+    try 'so many are in use' echo "$(descriptors_of "$client_pid") of 256"
+    try 'status answers' answers_soon
+    unplug wwan0
+    sleep 1
+    plug_in wwan0 1
+    try 'a path is dialled again' becomes "$EPOCHREALTIME" 1.5 wwan0 active
+    end "$hold_pid" KILL
+    over
+}
+answers_soon() { local began=$EPOCHREALTIME; timeout 5 "$marline" status --control client.sock >/dev/null && took "$began" 1; }
+
+for name in "${stages[@]}"; do
+    [[ $(type -t "$name") == function ]] || { usage >&2; exit 2; }
+    "$name"
+done
+exit "$failed"
