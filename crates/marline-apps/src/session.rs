@@ -11,7 +11,8 @@ use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowKind;
 
 use marline::endpoint::{
-    Accepted, Blocks, Client, Incomings, NoSession, Objects, Packets, RateReport, Server, Session,
+    Accepted, Blocks, Client, GivenUp, Incomings, NoSession, Objects, Packets, RateReport, Server,
+    Session,
 };
 use marline::identity::PublicKey;
 
@@ -52,6 +53,10 @@ impl PacketFlow for Packets {
 
     fn counters(&self) -> Option<FlowCounters> {
         Packets::counters(self)
+    }
+
+    fn given_up(&self) -> Option<GivenUp> {
+        Packets::given_up(self)
     }
 
     fn is_session_over(&self) -> bool {

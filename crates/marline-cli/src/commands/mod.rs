@@ -14,6 +14,7 @@ mod link;
 mod live;
 mod logging;
 pub mod output;
+mod page;
 mod paths;
 mod real;
 mod reload;

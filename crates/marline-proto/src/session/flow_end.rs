@@ -141,6 +141,7 @@ impl Session {
         if let Some(coder) = &mut flow.coder {
             coder.leave(&mut self.advance);
         }
+        self.closed_carried.add(&flow.counters);
         self.flows.remove(&id);
         self.starved.remove(&id);
         self.unwatch(id);

@@ -22,6 +22,7 @@
 //! | `refusals.rs` | whatever is wrong is named, with the mend and the right exit code |
 //! | `server_killed.rs` | a server that crashes and comes back |
 //! | `signals.rs` | SIGINT, SIGTERM, SIGHUP |
+//! | `status_page.rs` | what `marline status` prints: many flows, a lost path, one in reserve |
 //! | `tools.rs` | ffmpeg, RTP, SRT and RIST through live entries |
 //! | `tunnel.rs` | kernel traffic through a tunnel between network namespaces |
 //! | `udp_blocked.rs` | paths over TCP where the network blocks UDP |
@@ -53,6 +54,7 @@ mod own_addresses;
 mod refusals;
 mod server_killed;
 mod signals;
+mod status_page;
 mod tools;
 mod tunnel;
 mod udp_blocked;

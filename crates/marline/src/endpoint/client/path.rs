@@ -101,6 +101,7 @@ impl Keeper {
         let reason = live.handle.path_ended(path).await;
         if let Some(slot) = self.shared.slots().get(self.number) {
             slot.path = None;
+            slot.down = Instant::now();
             slot.failure = Some(PathFailure::passing(reason));
         }
     }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use marline_proto::wire::PathId;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::PathFailure;
@@ -17,6 +18,8 @@ pub(super) struct Slot {
     pub(super) path: Option<PathId>,
     /// Why it is not up; `None` while it is up or dialled for the first time.
     pub(super) failure: Option<PathFailure>,
+    /// Since when it is not up.
+    pub(super) down: Instant,
     /// Which of the server's addresses answered last.
     pub(super) favourite: Option<SocketAddr>,
     /// Cancelled when the path is removed.
@@ -49,6 +52,7 @@ impl Slots {
             spec,
             path: None,
             failure: None,
+            down: Instant::now(),
             favourite: None,
             gone,
         });
