@@ -194,7 +194,7 @@ impl Meter {
         look(&mut all.content, &mut all.input, &sent.inspector);
         all.refused += state.refused;
         all.given_up += counters.expired_messages + counters.units.lost + counters.units.cancelled;
-        all.given_up_unsent += state.given_up.unsent;
+        all.given_up_waiting += state.given_up.waited;
         for (path, datagrams) in &state.given_up.on {
             *all.given_up_on.entry(path.clone()).or_default() += datagrams;
         }

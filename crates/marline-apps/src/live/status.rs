@@ -53,11 +53,11 @@ pub struct LiveSent {
     pub refused: u64,
     /// Given up because their latency budget was over before the peer had them.
     pub given_up: u64,
-    /// Of those given up, never sent whole: no path had room for them in time. Of frames and
-    /// objects nothing is known here.
+    /// Of those given up, not sent whole before half of their budget was over: no path had room for
+    /// them in time. Of frames and objects nothing is known here.
     #[serde(default)]
-    pub given_up_unsent: u64,
-    /// Of those given up, sent: by the name of the path that carried them first, and lost or
+    pub given_up_waiting: u64,
+    /// Of those given up, sent in time: by the name of the path that carried them first, and lost or
     /// delayed them.
     #[serde(default)]
     pub given_up_on: BTreeMap<String, u64>,

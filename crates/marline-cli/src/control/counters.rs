@@ -169,7 +169,7 @@ reported! {
         sent_bytes: u64 = flow.counters.written_bytes => FLOW.by("direction", "send");
         /// Of the bytes sent, those that the other end is known to have.
         #[serde(default)]
-        acked_bytes: u64 = flow.counters.acked_bytes;
+        acked_bytes: u64 = flow.counters.arrived_bytes();
         /// Handed to the application by this end, bytes.
         delivered_bytes: u64 = flow.counters.read_bytes => FLOW.by("direction", "receive");
         /// Taken from the application and not yet sent for the first time, bytes.

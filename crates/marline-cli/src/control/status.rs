@@ -231,7 +231,7 @@ pub(crate) mod tests {
                     },
                     refused: 1,
                     given_up: 6,
-                    given_up_unsent: 2,
+                    given_up_waiting: 2,
                     given_up_on: [("wwan0".to_owned(), 4)].into(),
                     repaired: 21,
                     lost: 8,

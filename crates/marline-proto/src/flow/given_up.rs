@@ -11,10 +11,11 @@ const MAX_PATHS: usize = 16;
 /// Messages of a flow that this end gave up because their lifetime ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GivenUp {
-    /// Of them, those that had not left whole: no path had room for them in time.
-    pub unsent: u64,
-    /// Those that had left, and the path that carried their first part: the path that lost or
-    /// delayed them. Only the last 16 paths that are new here.
+    /// Of them, those that had not left whole, or not before half of their lifetime was over: no
+    /// path had room for them in time.
+    pub waited: u64,
+    /// Those that had left in time, and the path that carried their first part: the path that lost
+    /// or delayed them. Only the last 16 paths that are new here.
     pub on: Vec<(PathId, u64)>,
 }
 

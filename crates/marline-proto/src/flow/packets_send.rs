@@ -89,8 +89,8 @@ struct Message {
     acked: RangeSet,
     /// Symbols whose first transmission was lost.
     lost: u32,
-    /// The path over which its first part left, and how many of its bytes have left.
-    left: Option<(PathId, u32)>,
+    /// The path over which its first part left, when, and how many of its bytes have left.
+    left: Option<(PathId, Instant, u32)>,
     /// Acknowledged as a whole, or given up.
     done: bool,
 }
@@ -351,10 +351,10 @@ impl PacketsSend {
     }
 
     /// Notes that a symbol left for the first time.
-    pub(super) fn on_left(&mut self, symbol: &Symbol, path: PathId) {
+    pub(super) fn on_left(&mut self, now: Instant, symbol: &Symbol, path: PathId) {
         let index = symbol.unit.checked_sub(self.base);
         if let Some(message) = index.and_then(|index| self.messages.get_mut(index as usize)) {
-            let (_, left) = message.left.get_or_insert((path, 0));
+            let (_, _, left) = message.left.get_or_insert((path, now, 0));
             *left = left.saturating_add(symbol.len);
         }
     }
@@ -412,8 +412,13 @@ impl PacketsSend {
             self.expired += 1;
             let len = first.data.len() as u32;
             match first.left {
-                Some((path, left)) if left >= len => self.expired_where.count_on(path),
-                _ => self.expired_where.unsent += 1,
+                // It was given the path for longer than it had waited.
+                Some((path, at, left))
+                    if left >= len && at.since(first.written) <= first.expires.since(at) =>
+                {
+                    self.expired_where.count_on(path);
+                }
+                _ => self.expired_where.waited += 1,
             }
             self.never_left += first.data.len() as u64 - u64::from(first.cut);
             self.given_up.insert(self.base..self.base + 1);

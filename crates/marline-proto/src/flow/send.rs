@@ -78,10 +78,10 @@ impl SendHalf {
     }
 
     /// A symbol left over `path`; `fresh`: for the first time.
-    pub(crate) fn on_left(&mut self, symbol: &Symbol, path: PathId, fresh: bool) {
+    pub(crate) fn on_left(&mut self, now: Instant, symbol: &Symbol, path: PathId, fresh: bool) {
         match self {
             Self::Units(units) => units.on_left(symbol, fresh),
-            Self::Packets(packets) if fresh => packets.on_left(symbol, path),
+            Self::Packets(packets) if fresh => packets.on_left(now, symbol, path),
             Self::Packets(_) | Self::Stream(_) => {}
         }
     }

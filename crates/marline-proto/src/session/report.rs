@@ -30,7 +30,7 @@ impl Session {
     fn carried(&self) -> Carried {
         let mut carried = self.closed_carried;
         for flow in self.flows.values() {
-            carried.add(&flow.counters);
+            carried.add(&self.counters_of(flow));
         }
         carried
     }
@@ -100,7 +100,7 @@ impl Session {
         }
     }
 
-    fn counters_of(&self, flow: &Flow) -> FlowCounters {
+    pub(super) fn counters_of(&self, flow: &Flow) -> FlowCounters {
         let mut counters = flow.counters;
         if let Some(decoder) = &flow.decoder {
             (counters.received_repairs, counters.recovered_symbols) = decoder.counts();
@@ -115,6 +115,7 @@ impl Session {
             counters.reordered_messages = counts.reordered;
         }
         if let SendHalf::Packets(packets) = &flow.send {
+            counters.acked_late_bytes = packets.acked_late();
             counters.repaired_symbols = packets.repaired();
         }
         if let RecvHalf::Units(units) = &flow.recv {

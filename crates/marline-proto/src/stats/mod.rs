@@ -69,11 +69,20 @@ pub struct FlowCounters {
     pub peer_duplicates: u64,
     /// Bytes that the peer acknowledged, each counted once.
     pub acked_bytes: u64,
+    /// Bytes that the peer acknowledged after they had been given up at the sender.
+    pub acked_late_bytes: u64,
     /// Blocks and objects.
     pub units: UnitCounters,
 }
 
 impl FlowCounters {
+    /// Bytes that the peer is known to have, in time or not.
+    pub fn arrived_bytes(&self) -> u64 {
+        // What was sent again may be acknowledged twice once it was given up.
+        let acked = self.acked_bytes + self.acked_late_bytes;
+        acked.min(self.written_bytes)
+    }
+
     /// (bytes sent − source bytes) / source bytes; 0 if nothing was sent.
     pub fn redundancy(&self) -> f64 {
         if self.source_bytes == 0 {
@@ -174,7 +183,7 @@ pub struct Credit {
 pub struct Carried {
     /// Taken from applications at this end.
     pub written_bytes: u64,
-    /// Of these, acknowledged by the peer, each byte counted once.
+    /// Of these, acknowledged by the peer, in time or not.
     pub acked_bytes: u64,
     /// Handed to applications at this end.
     pub read_bytes: u64,
@@ -183,7 +192,7 @@ pub struct Carried {
 impl Carried {
     pub(crate) fn add(&mut self, flow: &FlowCounters) {
         self.written_bytes += flow.written_bytes;
-        self.acked_bytes += flow.acked_bytes;
+        self.acked_bytes += flow.arrived_bytes();
         self.read_bytes += flow.read_bytes;
     }
 }

@@ -21,9 +21,9 @@ pub enum RateReport {
 /// Where messages were when this end gave them up because their lifetime was over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GivenUp {
-    /// Not sent whole: no path had room for them in time.
-    pub unsent: u64,
-    /// Sent, by the name of the path that carried their first part, and lost or delayed it.
+    /// Not sent whole before half of their lifetime was over: no path had room for them in time.
+    pub waited: u64,
+    /// Sent in time, by the name of the path that carried their first part, and lost or delayed it.
     pub on: BTreeMap<String, u64>,
 }
 

@@ -268,7 +268,7 @@ impl State {
     pub(super) fn given_up(&self, flow: FlowId) -> Option<GivenUp> {
         let known = self.session.given_up(flow)?;
         let mut given_up = GivenUp {
-            unsent: known.unsent,
+            waited: known.waited,
             on: BTreeMap::new(),
         };
         for (path, count) in known.on {

@@ -139,13 +139,16 @@ fn causes(entry: &LiveStatus, paths: &[&PathStatus]) -> Option<String> {
             sent.refused
         ));
     }
-    if sent.given_up_unsent > 0 {
+    if sent.given_up_waiting > 0 {
         let limit = match (below(entry), entry.excess_bps) {
             (_, Some(_)) => "the encoder sends more than its target".to_owned(),
             (Some(below), None) => below,
             (None, None) => "no path had room in time".to_owned(),
         };
-        causes.push(format!("{} never left: {limit}", sent.given_up_unsent));
+        causes.push(format!(
+            "{} waited too long to leave: {limit}",
+            sent.given_up_waiting
+        ));
     }
     let mut blamed: Vec<_> = sent.given_up_on.iter().collect();
     blamed.sort_by_key(|(_, datagrams)| std::cmp::Reverse(**datagrams));
@@ -207,7 +210,7 @@ mod tests {
             "output RTP lost 12, late 13, twice 14",
             "the encoder sends 9.9 Mb/s, 2.0 more than its target of 10.0",
             "the paths carry 7.5 Mb/s of the 10.0 needed",
-            "given up 7: 1 refused, for want of a session or of room; 2 never left: the encoder \
+            "given up 7: 1 refused, for want of a session or of room; 2 waited too long to leave: the encoder \
              sends more than its target; 4 lost or late over wwan0 (dead: no answer for 14 s)",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
@@ -216,7 +219,8 @@ mod tests {
         paths[1].state = PathState::Active;
         (paths[1].rtt_ms, paths[1].loss) = (Some(320.0), Some(0.12));
         let text = shown(&entry, &paths);
-        let limit = "2 never left: the paths carry 7.5 Mb/s of the 10.0 needed; 4 lost";
+        let limit =
+            "2 waited too long to leave: the paths carry 7.5 Mb/s of the 10.0 needed; 4 lost";
         assert!(text.contains(limit), "{text}");
         let slow = "(its round trip of 320 ms leaves no time to repair within 150 ms)";
         assert!(text.contains(slow), "{text}");
@@ -225,7 +229,7 @@ mod tests {
         let text = shown(&entry, &paths);
         assert!(text.contains("over wwan0 (loses 12.0 %)"), "{text}");
         assert!(
-            text.contains("never left: no path had room in time"),
+            text.contains("to leave: no path had room in time"),
             "{text}"
         );
         assert!(text.contains("the paths carry enough"), "{text}");
