@@ -2,7 +2,7 @@
 
 use super::service::Service;
 use super::{CliError, live, output, reload, runtime, schedulers};
-use crate::config::{ConfigError, RawServer, ServerConfig, Source};
+use crate::config::{Advertised, ConfigError, RawServer, ServerConfig, Source};
 use crate::control::{Manage, Managed};
 use marline::carrier::{ListenError, SocketError};
 use marline::endpoint::server::BindError;
@@ -133,28 +133,7 @@ impl Server {
     /// # Errors
     /// When there is no address at all, or there are too many.
     pub fn connection_string(&self, bound: &[SocketAddr]) -> Result<ConnectionString, CliError> {
-        let port = bound.first().map_or(DEFAULT_PORT, SocketAddr::port);
-        let mut addresses: Vec<HostPort> = Vec::new();
-        for address in &self.config.advertise {
-            let address = address.or_at(port);
-            // One with the port and one without.
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        if addresses.is_empty() {
-            for address in bound {
-                let ip = match address.ip() {
-                    ip if ip.is_unspecified() => outward(ip),
-                    ip => Some(ip),
-                };
-                let address = ip.map(|ip| HostPort {
-                    host: Host::Ip(ip),
-                    port: address.port(),
-                });
-                addresses.extend(address.filter(|address| !addresses.contains(address)));
-            }
-        }
+        let addresses = reached_at(&self.config.advertise, bound);
         ConnectionString::new(self.identity.public_key(), addresses).map_err(|error| {
             CliError::runtime(error).hint("name this host's addresses with --advertise HOST")
         })
@@ -221,6 +200,33 @@ impl Server {
     }
 }
 
+/// Where clients reach a server that is `bound` there: as advertised, or else a guess.
+pub(super) fn reached_at(advertise: &[Advertised], bound: &[SocketAddr]) -> Vec<HostPort> {
+    let port = bound.first().map_or(DEFAULT_PORT, SocketAddr::port);
+    let mut addresses: Vec<HostPort> = Vec::new();
+    for address in advertise {
+        let address = address.or_at(port);
+        // One with the port and one without.
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    if addresses.is_empty() {
+        for address in bound {
+            let ip = match address.ip() {
+                ip if ip.is_unspecified() => outward(ip),
+                ip => Some(ip),
+            };
+            let address = ip.map(|ip| HostPort {
+                host: Host::Ip(ip),
+                port: address.port(),
+            });
+            addresses.extend(address.filter(|address| !addresses.contains(address)));
+        }
+    }
+    addresses
+}
+
 /// What clients may reach, judged at this host.
 fn judge(config: &ServerConfig) -> Result<Judge, CliError> {
     let advertised = config.advertise.iter().map(|at| at.host().clone());
@@ -280,6 +286,11 @@ async fn start(args: Args) -> Result<(), CliError> {
 }
 
 impl Args {
+    /// The configuration that these options and their file make.
+    pub(super) fn configuration(&self) -> Result<ServerConfig, ConfigError> {
+        ServerConfig::check(&self.source()?)
+    }
+
     fn source(&self) -> Result<Source<RawServer>, ConfigError> {
         Source::load(self.raw.clone(), self.config.as_deref())
     }

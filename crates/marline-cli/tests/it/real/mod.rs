@@ -8,6 +8,7 @@
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
 //! | `descriptors.rs` | a server without descriptors turns connections away, and raises its limit where it may |
 //! | `devices.rs` | an emulated link between network namespaces |
+//! | `doctor.rs` | what `marline doctor` finds at a client and a server |
 //! | `encoder.rs` | an encoder that follows what the links carry, by a script beside the client |
 //! | `experiments.rs` | ffmpeg over `marline link` processes: every datagram of 10 Mb/s, in order |
 //! | `handover.rs` | nothing is lost when the better link goes dark |
@@ -39,6 +40,7 @@ mod connections;
 mod datagrams;
 mod descriptors;
 mod devices;
+mod doctor;
 mod encoder;
 mod experiments;
 mod handover;
