@@ -12,7 +12,8 @@ use marline_proto::wire::FlowKind;
 use tokio::time::sleep;
 
 use marline::endpoint::{
-    Accepted, Blocks, Client, Incomings, NoSession, Objects, Packets, RateReport, Server, Session,
+    Accepted, Blocks, Client, GivenUp, Incomings, NoSession, Objects, Packets, RateReport, Server,
+    Session,
 };
 use marline::identity::PublicKey;
 
@@ -53,6 +54,10 @@ impl PacketFlow for Packets {
 
     fn counters(&self) -> Option<FlowCounters> {
         Packets::counters(self)
+    }
+
+    fn given_up(&self) -> Option<GivenUp> {
+        Packets::given_up(self)
     }
 
     fn is_session_over(&self) -> bool {

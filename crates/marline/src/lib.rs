@@ -40,9 +40,9 @@ pub mod support;
 pub use carrier::{Bind, CarrierChoice, CarrierKind, QuicConfig};
 pub use endpoint::{
     Accepted, AddPathError, BindError, Blocks, Client, ClientOptions, Closed, ConnectError,
-    Incoming, Incomings, NoSession, Object, Objects, Packets, PathInfo, RateReport, ReadHalf,
-    Server, ServerOptions, Session, SessionInfo, SessionState, Settled, Stream, UnknownPath,
-    WriteHalf,
+    GivenUp, Incoming, Incomings, NoSession, Object, Objects, Packets, PathInfo, RateReport,
+    ReadHalf, Server, ServerOptions, Session, SessionInfo, SessionState, Settled, Stream,
+    UnknownPath, WriteHalf,
 };
 pub use identity::{AllowList, ConnectionString, Host, HostPort, Identity, PublicKey};
 pub use interfaces::Selector;

@@ -116,18 +116,27 @@ impl Entry {
             0 => 0.0,
             source => sum.repeated_bytes as f64 / source as f64,
         };
+        let target_bps = self.needed_rate.borrow().map(Rate::as_bps);
         LiveStatus {
             id: self.id,
             name: self.name.to_string(),
             flows: running.len() as u64,
             latency_ms: self.latency.map(|latency| latency.as_secs_f64() * 1e3),
-            target_bps: self.needed_rate.borrow().map(Rate::as_bps),
+            target_bps,
+            excess_bps: target_bps.and_then(|target| excess(sum.sent.rate_bps, target)),
             watched: sum.watched,
             capacity_bps: sum.capacity.map(Rate::as_bps),
             sent: sum.sent,
             received: sum.received,
         }
     }
+}
+
+/// What is sent beyond the target. A constant bit rate is so within some percent only, counted by
+/// whole seconds and datagrams: a twentieth is no excess.
+fn excess(sent_bps: u64, target_bps: u64) -> Option<u64> {
+    let excess = sent_bps.saturating_sub(target_bps);
+    (excess > target_bps / 20).then_some(excess)
 }
 
 /// A flow that is being counted.
@@ -273,6 +282,13 @@ mod tests {
         let second = entry.begin(&datagrams);
         second.watch(datagrams.set_needed_rate(rate));
         assert_eq!(set(), Ok(()), "one of the senders has a target");
+    }
+
+    #[test]
+    fn an_encoder_above_its_target_is_told_from_one_that_wavers() {
+        assert_eq!(excess(10_400_000, 10_000_000), None);
+        assert_eq!(excess(12_000_000, 10_000_000), Some(2_000_000));
+        assert_eq!(excess(0, 10_000_000), None);
     }
 
     #[test]

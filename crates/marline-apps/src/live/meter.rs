@@ -3,7 +3,7 @@
 use super::inspect::{Content, Inspector, Wholeness};
 use crate::live::status::{LiveReceived, LiveSent};
 use crate::proxy::PacketFlow;
-use marline::endpoint::RateReport;
+use marline::endpoint::{GivenUp, RateReport};
 use marline_base::Rate;
 use marline_proto::stats::FlowCounters;
 use std::fmt;
@@ -89,10 +89,14 @@ struct State {
     capacity: Option<Rate>,
     /// The session's counters when they were last seen.
     counters: FlowCounters,
+    given_up: GivenUp,
 }
 
+/// What the session says of a flow.
+type Counted = (FlowCounters, GivenUp);
+
 /// Reads the session's counters, for as long as there are any.
-type Read = dyn Fn() -> Option<FlowCounters> + Send + Sync;
+type Read = dyn Fn() -> Option<Counted> + Send + Sync;
 
 /// Counts what a flow carries.
 pub(super) struct Meter {
@@ -118,8 +122,12 @@ impl Meter {
                 watched: false,
                 capacity: None,
                 counters: FlowCounters::default(),
+                given_up: GivenUp::default(),
             }),
-            read: Box::new(move || flow.upgrade()?.counters()),
+            read: Box::new(move || {
+                let flow = flow.upgrade()?;
+                Some((flow.counters()?, flow.given_up().unwrap_or_default()))
+            }),
         }
     }
 
@@ -165,10 +173,12 @@ impl Meter {
     /// Adds what was counted so far.
     pub(super) fn add_to(&self, sum: &mut Sum) {
         let now = Instant::now();
-        let counters = (self.read)();
+        let read = (self.read)();
         let mut state = self.state();
         let state = &mut *state;
-        state.counters = counters.unwrap_or(state.counters);
+        if let Some(counted) = read {
+            (state.counters, state.given_up) = counted;
+        }
         let (counters, sent, received) = (state.counters, &mut state.sent, &mut state.received);
         sum.source_bytes += counters.source_bytes;
         sum.repeated_bytes += (counters.redundancy() * counters.source_bytes as f64) as u64;
@@ -184,6 +194,10 @@ impl Meter {
         look(&mut all.content, &mut all.input, &sent.inspector);
         all.refused += state.refused;
         all.given_up += counters.expired_messages + counters.units.lost + counters.units.cancelled;
+        all.given_up_waiting += state.given_up.waited;
+        for (path, datagrams) in &state.given_up.on {
+            *all.given_up_on.entry(path.clone()).or_default() += datagrams;
+        }
         all.repaired += counters.repaired_symbols;
         all.lost += counters.peer_missed.saturating_sub(counters.peer_late);
         all.late += counters.peer_late;

@@ -1,6 +1,8 @@
 //! What a running Marline reports about its live entries. Fields may be added.
 
 use crate::live::{Content, Wholeness};
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One `--live` entry with all its flows, closed ones included.
@@ -22,6 +24,10 @@ pub struct LiveStatus {
     /// travels as objects.
     #[serde(default)]
     pub watched: bool,
+    /// What local programs send beyond the rate that was said to be needed, bits per second; `None`
+    /// while it is less than a twentieth of that rate.
+    #[serde(default)]
+    pub excess_bps: Option<u64>,
     /// What the paths carry, bits per second, while that is less than what is needed.
     pub capacity_bps: Option<u64>,
     /// From local programs into the session.
@@ -47,6 +53,14 @@ pub struct LiveSent {
     pub refused: u64,
     /// Given up because their latency budget was over before the peer had them.
     pub given_up: u64,
+    /// Of those given up, not sent whole before half of their budget was over: no path had room for
+    /// them in time. Of frames and objects nothing is known here.
+    #[serde(default)]
+    pub given_up_waiting: u64,
+    /// Of those given up, sent in time: by the name of the path that carried them first, and lost or
+    /// delayed them.
+    #[serde(default)]
+    pub given_up_on: BTreeMap<String, u64>,
     /// Lost on their way, and brought all the same by a copy or a retransmission.
     pub repaired: u64,
     /// Given up by the other end and never seen there, as it said last. Of frames and objects it

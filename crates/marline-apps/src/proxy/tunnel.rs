@@ -1,7 +1,7 @@
 //! What the proxies need of a session: open flows at one end, accept them at the other.
 
 use bytes::Bytes;
-use marline::endpoint::{Blocks, Objects, RateReport, Session};
+use marline::endpoint::{Blocks, GivenUp, Objects, RateReport, Session};
 use marline::identity::PublicKey;
 use marline_base::Rate;
 use marline_proto::FlowOptions;
@@ -159,6 +159,11 @@ pub trait PacketFlow: Send + Sync + 'static {
 
     /// What the flow has counted; `None` where it does not count, or is forgotten.
     fn counters(&self) -> Option<FlowCounters> {
+        None
+    }
+
+    /// Where the messages were that it gave up; `None` where it is not known, or is forgotten.
+    fn given_up(&self) -> Option<GivenUp> {
         None
     }
 

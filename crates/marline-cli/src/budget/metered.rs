@@ -3,6 +3,7 @@
 use super::{Ledger, Month};
 use crate::control::status::{BudgetStatus, PathStatus};
 use crate::control::{Manage, Problem, Status};
+use marline_proto::path::PathState;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ use tokio::time::{MissedTickBehavior, interval};
 const LOOK: Duration = Duration::from_millis(500);
 /// Readings between two writes of the file: a crash forgets at most what was carried in that time.
 const SAVE: u32 = 20;
+/// Why a path stands by that has used its budget up.
+const OVER: &str = "over its budget of the month";
 /// Bytes of IPv6, UDP and QUIC headers around a datagram of a path, which the operator who bills
 /// for them counts too.
 const HEADERS: u64 = 76;
@@ -174,7 +177,13 @@ impl<M: Manage> Manage for Metered<M> {
         let state = self.state();
         for path in status.sessions.iter_mut().flat_map(|s| &mut s.paths) {
             let account = account(&path.name);
-            path.budget = state.limits.get(account).map(|limit| BudgetStatus {
+            let limit = state.limits.get(account);
+            if path.state == PathState::Standby
+                && limit.is_some_and(|limit| limit.over && !limit.standby)
+            {
+                path.reason = OVER.to_owned();
+            }
+            path.budget = limit.map(|limit| BudgetStatus {
                 month: state.ledger.month().to_string(),
                 limit_bytes: limit.bytes,
                 used_bytes: state.ledger.used(account),

@@ -29,24 +29,7 @@ impl Announcement {
     /// # Errors
     /// There are too many.
     pub fn string(&self) -> Result<Option<ConnectionString>, CliError> {
-        let port = self.bound.first().map_or(DEFAULT_PORT, SocketAddr::port);
-        let mut addresses: Vec<HostPort> = Vec::new();
-        for address in &self.advertise {
-            let address = address.or_at(port);
-            // One with the port and one without.
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        if addresses.is_empty() {
-            for address in &self.bound {
-                let address = here(*address).map(|ip| HostPort {
-                    host: Host::Ip(ip),
-                    port: address.port(),
-                });
-                addresses.extend(address.filter(|address| !addresses.contains(address)));
-            }
-        }
+        let addresses = reached_at(&self.advertise, &self.bound);
         if addresses.is_empty() {
             return Ok(None);
         }
@@ -55,6 +38,29 @@ impl Announcement {
         })?;
         Ok(Some(string))
     }
+}
+
+/// Where clients reach a server that is `bound` there: as advertised, or else a guess.
+pub(super) fn reached_at(advertise: &[Advertised], bound: &[SocketAddr]) -> Vec<HostPort> {
+    let port = bound.first().map_or(DEFAULT_PORT, SocketAddr::port);
+    let mut addresses: Vec<HostPort> = Vec::new();
+    for address in advertise {
+        let address = address.or_at(port);
+        // One with the port and one without.
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    if addresses.is_empty() {
+        for address in bound {
+            let address = here(*address).map(|ip| HostPort {
+                host: Host::Ip(ip),
+                port: address.port(),
+            });
+            addresses.extend(address.filter(|address| !addresses.contains(address)));
+        }
+    }
+    addresses
 }
 
 /// Prints the connection string as soon as there is one, within `wait` if that is bounded.

@@ -238,11 +238,19 @@ fn unconnected(error: &ConnectError) -> CliError {
     };
     match error.hint() {
         Some(hint) => cli.hint(hint),
-        None => cli,
+        None => cli.hint(
+            "run `marline doctor client` with the same options: its checks `route`, `udp` and \
+             `tcp` look for the cause",
+        ),
     }
 }
 
 impl Args {
+    /// The configuration that these options and their file make.
+    pub(super) fn configuration(&self) -> Result<ClientConfig, ConfigError> {
+        ClientConfig::check(&self.source()?)
+    }
+
     fn source(&self) -> Result<Source<RawClient>, ConfigError> {
         Source::load(self.raw.clone(), self.config.as_deref())
     }

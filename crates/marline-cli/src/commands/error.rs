@@ -21,6 +21,8 @@ enum Kind {
     Runtime,
     /// Exit code 2: the flags or the configuration are wrong.
     Usage,
+    /// Standard output says what is wrong, and this is its exit code.
+    Told(u8),
     /// The reader of our standard output has gone; it has all that it wanted. Exit code 0.
     BrokenPipe,
 }
@@ -58,6 +60,15 @@ impl CliError {
         }
     }
 
+    /// Standard output says what is wrong; nothing is added to it but this exit code.
+    pub(super) fn told(code: u8) -> Self {
+        CliError {
+            kind: Kind::Told(code),
+            message: String::new(),
+            hint: None,
+        }
+    }
+
     /// Adds the line that says what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Display) -> Self {
@@ -82,7 +93,7 @@ impl CliError {
 
     /// Prints the error to standard error and returns the exit code for it.
     pub fn report(&self) -> ExitCode {
-        if self.kind != Kind::BrokenPipe {
+        if !matches!(self.kind, Kind::BrokenPipe | Kind::Told(_)) {
             let mut stderr = io::stderr().lock();
             // Nobody is left to tell when standard error is closed too.
             let _ = writeln!(stderr, "error: {}", self.message);
@@ -92,6 +103,7 @@ impl CliError {
         }
         match self.kind {
             Kind::BrokenPipe => ExitCode::SUCCESS,
+            Kind::Told(code) => ExitCode::from(code),
             Kind::Runtime => ExitCode::from(1),
             Kind::Usage => ExitCode::from(2),
         }

@@ -8,6 +8,7 @@ mod announce;
 pub mod client;
 mod demo;
 mod descriptors;
+mod doctor;
 mod error;
 mod identity;
 mod line;
@@ -15,6 +16,7 @@ mod link;
 mod live;
 mod logging;
 pub mod output;
+mod page;
 mod paths;
 mod real;
 mod reload;
@@ -50,7 +52,7 @@ use std::process::ExitCode;
 pub struct Cli {
     /// What to log to standard error: error, warn, info, debug, trace, off, or a list such as
     /// info,marline::live=debug; at warn and info, libraries log only errors unless the list names
-    /// them, as info,quinn=warn does [default: info; demo: warn]
+    /// them, as info,quinn=warn does [default: info; demo: warn; doctor: off]
     #[arg(long, global = true, env = logging::VARIABLE, value_name = "LEVEL")]
     log: Option<String>,
     /// End when standard input does: for a process that must not outlive the one that started it
@@ -69,6 +71,7 @@ enum Command {
     Link(link::Args),
     Live(live::Args),
     Status(status::Args),
+    Doctor(doctor::Args),
     Paths(paths::Args),
     Repro(repro::Args),
     Sim(sim::Args),
@@ -148,6 +151,8 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
     let default_log = match cli.command {
         // Its links go dark on purpose, and it shows its progress otherwise.
         Command::Demo(_) => "warn",
+        // What it finds is what it prints.
+        Command::Doctor(_) => "off",
         _ => "info",
     };
     let from = match matches.value_source("log") {
@@ -166,6 +171,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         Command::Link(args) => link::run(&args),
         Command::Live(args) => live::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Paths(args) => paths::run(&args),
         Command::Repro(args) => repro::run(&args),
         Command::Sim(args) => sim::run(&args),

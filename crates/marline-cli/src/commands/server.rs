@@ -260,6 +260,11 @@ async fn start(args: Args) -> Result<(), CliError> {
 }
 
 impl Args {
+    /// The configuration that these options and their file make.
+    pub(super) fn configuration(&self) -> Result<ServerConfig, ConfigError> {
+        ServerConfig::check(&self.source()?)
+    }
+
     fn source(&self) -> Result<Source<RawServer>, ConfigError> {
         Source::load(self.raw.clone(), self.config.as_deref())
     }

@@ -106,6 +106,13 @@ reported! {
         state: PathState = info.state;
         /// Why it is in that state, in words.
         reason: String = info.reason.clone();
+        /// How long it has been in that state, seconds; `suspect` or `dead`, how long it has been
+        /// in doubt; while it is not up, how long it has not been.
+        #[serde(default)]
+        for_s: f64 = info.for_time.as_secs_f64();
+        /// How long the other end has answered nothing on it, seconds; `None` while it is not up.
+        #[serde(default)]
+        silent_s: Option<f64> = info.silent.map(|silent| silent.as_secs_f64());
         /// Cost rank, 0 is cheapest.
         cost: u32 = info.cost;
         /// Smoothed round-trip time, milliseconds; `None` before the first sample.
@@ -164,6 +171,9 @@ reported! {
         priority: u8 = flow.priority;
         /// Taken from the application by this end, bytes.
         sent_bytes: u64 = flow.counters.written_bytes => FLOW.by("direction", "send");
+        /// Of the bytes sent, those that the other end is known to have.
+        #[serde(default)]
+        acked_bytes: u64 = flow.counters.arrived_bytes();
         /// Handed to the application by this end, bytes.
         delivered_bytes: u64 = flow.counters.read_bytes => FLOW.by("direction", "receive");
         /// Taken from the application and not yet sent for the first time, bytes.

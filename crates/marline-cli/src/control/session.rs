@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use marline_proto::sched::PathOutlook;
-use marline_proto::stats::{FlowStats, SessionStats};
+use marline_proto::stats::{Carried, FlowStats, SessionStats};
 use marline_proto::wire::PathId;
 
 use marline::Path;
@@ -11,7 +11,7 @@ use marline::endpoint::client::{AddPathError, UnknownPath};
 use marline::endpoint::{Client, PathInfo, Server, SessionInfo, SessionState};
 
 use super::forecast::{CalibrationStatus, ForecastStatus};
-use super::status::{FlowStatus, PathStatus, Role, SessionStatus};
+use super::status::{CarriedStatus, FlowStatus, PathStatus, Role, SessionStatus};
 use super::{Manage, Problem, Status};
 
 /// What is expected of a path, by the flow that has said most of it.
@@ -34,6 +34,16 @@ fn forecast(stats: &SessionStats, path: PathId) -> Option<ForecastStatus> {
     })
 }
 
+impl CarriedStatus {
+    fn of(carried: &Carried) -> Self {
+        CarriedStatus {
+            sent_bytes: carried.written_bytes,
+            acked_bytes: carried.acked_bytes,
+            delivered_bytes: carried.read_bytes,
+        }
+    }
+}
+
 fn session(info: &SessionInfo) -> SessionStatus {
     let stats = info.stats.as_ref();
     let expected = |path: &PathInfo| forecast(stats?, path.stats.as_ref()?.id);
@@ -54,6 +64,9 @@ fn session(info: &SessionInfo) -> SessionStatus {
         .to_owned(),
         paths: info.paths.iter().map(path).collect(),
         flows: stats.map_or_else(Vec::new, flows),
+        carried: stats
+            .map(|stats| CarriedStatus::of(&stats.carried))
+            .unwrap_or_default(),
         flows_opened: stats.map_or(0, |stats| stats.closed_flows + stats.flows.len() as u64),
     }
 }

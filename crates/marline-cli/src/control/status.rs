@@ -55,6 +55,20 @@ pub struct SessionStatus {
     pub flows: Vec<FlowStatus>,
     /// Flows that were opened since the session began, closed ones included.
     pub flows_opened: u64,
+    /// What all flows carried, closed ones included.
+    #[serde(default)]
+    pub carried: CarriedStatus,
+}
+
+/// What the flows of a session carried, in bytes of the applications.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedStatus {
+    /// Taken from applications at this end.
+    pub sent_bytes: u64,
+    /// Of these, those that the other end is known to have.
+    pub acked_bytes: u64,
+    /// Handed to applications at this end.
+    pub delivered_bytes: u64,
 }
 
 #[cfg(test)]
@@ -82,6 +96,8 @@ pub(crate) mod tests {
                         name: "wlan0".into(),
                         state: PathState::Active,
                         reason: "validated".into(),
+                        for_s: 60.0,
+                        silent_s: Some(0.1),
                         cost: 0,
                         rtt_ms: Some(31.25),
                         rtt_min_ms: Some(30.0),
@@ -122,6 +138,8 @@ pub(crate) mod tests {
                         name: "wwan0".into(),
                         state: PathState::Dead,
                         reason: "no feedback for 3 probe timeouts".into(),
+                        for_s: 14.0,
+                        silent_s: Some(14.2),
                         cost: 2,
                         rtt_ms: None,
                         rtt_min_ms: None,
@@ -151,6 +169,7 @@ pub(crate) mod tests {
                     scheduler: "min-rtt".into(),
                     priority: 3,
                     sent_bytes: 1000,
+                    acked_bytes: 900,
                     delivered_bytes: 3_000_000,
                     backlog_bytes: 10,
                     delay_ms: Some(Quantiles {
@@ -188,6 +207,11 @@ pub(crate) mod tests {
                     }),
                 }],
                 flows_opened: 5,
+                carried: CarriedStatus {
+                    sent_bytes: 12_300_000,
+                    acked_bytes: 12_100_000,
+                    delivered_bytes: 1_200_000_000,
+                },
             }],
             live: vec![LiveStatus {
                 id: 0,
@@ -196,6 +220,7 @@ pub(crate) mod tests {
                 latency_ms: Some(150.0),
                 target_bps: Some(10_000_000),
                 watched: true,
+                excess_bps: Some(2_000_000),
                 capacity_bps: Some(7_500_000),
                 sent: LiveSent {
                     datagrams: 9_000,
@@ -208,6 +233,8 @@ pub(crate) mod tests {
                     },
                     refused: 1,
                     given_up: 6,
+                    given_up_waiting: 2,
+                    given_up_on: [("wwan0".to_owned(), 4)].into(),
                     repaired: 21,
                     lost: 8,
                     late: 9,

@@ -14,6 +14,7 @@ mod code_recv;
 mod code_send;
 mod due;
 pub(crate) mod emission;
+mod given_up;
 mod packets_recv;
 mod packets_send;
 mod pieces;
@@ -42,6 +43,7 @@ pub(crate) use stream_send::StreamSend;
 pub(crate) use units::{Limits, Settlement, UnitError, UnitsRecv, UnitsSend};
 pub(crate) use write_rate::WriteRate;
 
+pub use given_up::GivenUp;
 pub use packets_send::SendError;
 pub use stream_recv::Chunk;
 pub use units::{BlockTerms, Fate, ObjectOptions, Received, UnitPiece};

@@ -10,11 +10,12 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
+use super::given_up::GivenUp;
 use super::refusal::Refusal;
 use super::shown::Unit;
 use super::{Symbol, Unsettled};
 use crate::ranges::RangeSet;
-use crate::wire::LEAST_PRIORITY;
+use crate::wire::{LEAST_PRIORITY, PathId};
 
 /// Why a message was not taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,6 +89,8 @@ struct Message {
     acked: RangeSet,
     /// Symbols whose first transmission was lost.
     lost: u32,
+    /// The path over which its first part left, when, and how many of its bytes have left.
+    left: Option<(PathId, Instant, u32)>,
     /// Acknowledged as a whole, or given up.
     done: bool,
 }
@@ -113,6 +116,8 @@ pub(crate) struct PacketsSend {
     finish_acked: bool,
     /// Messages given up at the end of their lifetime.
     expired: u64,
+    /// Of them, where they were.
+    expired_where: GivenUp,
     /// The latest of them.
     given_up: RangeSet,
     /// Bytes of these that never left, and that were acknowledged afterwards.
@@ -142,6 +147,7 @@ impl PacketsSend {
             finished: false,
             finish_acked: false,
             expired: 0,
+            expired_where: GivenUp::default(),
             given_up: RangeSet::default(),
             never_left: 0,
             acked_late: 0,
@@ -195,6 +201,7 @@ impl PacketsSend {
             cut_whole: false,
             acked: RangeSet::default(),
             lost: 0,
+            left: None,
             done: false,
         });
         Ok(sequence)
@@ -343,6 +350,20 @@ impl PacketsSend {
         (new, Some(age))
     }
 
+    /// Notes that a symbol left for the first time.
+    pub(super) fn on_left(&mut self, now: Instant, symbol: &Symbol, path: PathId) {
+        let index = symbol.unit.checked_sub(self.base);
+        if let Some(message) = index.and_then(|index| self.messages.get_mut(index as usize)) {
+            let (_, _, left) = message.left.get_or_insert((path, now, 0));
+            *left = left.saturating_add(symbol.len);
+        }
+    }
+
+    /// Where the messages were that were given up at the end of their lifetime.
+    pub(crate) fn expired_where(&self) -> &GivenUp {
+        &self.expired_where
+    }
+
     /// Notes that the first transmission of a symbol was lost.
     pub(crate) fn on_source_lost(&mut self, symbol: &Symbol) {
         let index = symbol.unit.checked_sub(self.base);
@@ -389,6 +410,16 @@ impl PacketsSend {
                 break;
             }
             self.expired += 1;
+            let len = first.data.len() as u32;
+            match first.left {
+                // It was given the path for longer than it had waited.
+                Some((path, at, left))
+                    if left >= len && at.since(first.written) <= first.expires.since(at) =>
+                {
+                    self.expired_where.count_on(path);
+                }
+                _ => self.expired_where.waited += 1,
+            }
             self.never_left += first.data.len() as u64 - u64::from(first.cut);
             self.given_up.insert(self.base..self.base + 1);
             self.given_up.drop_lowest_above(MAX_GIVEN_UP);

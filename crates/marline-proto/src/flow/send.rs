@@ -7,6 +7,7 @@ use marline_base::{Duration, Instant};
 
 use super::shown::Blocked;
 use super::{PacketsSend, StreamSend, Symbol, UnitsSend};
+use crate::wire::PathId;
 
 #[derive(Debug)]
 pub(crate) enum SendHalf {
@@ -76,10 +77,12 @@ impl SendHalf {
         }
     }
 
-    /// A symbol left; `fresh`: for the first time.
-    pub(crate) fn on_left(&mut self, symbol: &Symbol, fresh: bool) {
-        if let Self::Units(u) = self {
-            u.on_left(symbol, fresh);
+    /// A symbol left over `path`; `fresh`: for the first time.
+    pub(crate) fn on_left(&mut self, now: Instant, symbol: &Symbol, path: PathId, fresh: bool) {
+        match self {
+            Self::Units(units) => units.on_left(symbol, fresh),
+            Self::Packets(packets) if fresh => packets.on_left(now, symbol, path),
+            Self::Packets(_) | Self::Stream(_) => {}
         }
     }
 

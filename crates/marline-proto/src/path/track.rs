@@ -74,6 +74,8 @@ pub(crate) struct Path {
     pub(crate) id: PathId,
     pub(crate) health: Health,
     pub(crate) reason: Reason,
+    /// The state that was announced last, and when it came about.
+    pub(crate) announced: (PathState, Instant),
     pub(crate) standby_local: bool,
     pub(crate) standby_remote: bool,
     /// Sequence number of the last PATH_STATUS sent and of the newest received, plus one.
@@ -162,6 +164,7 @@ impl Path {
             id,
             health,
             reason: Reason::Borrowed(reason),
+            announced: (PathState::Validating, now),
             standby_local: params.standby,
             standby_remote: false,
             status_sent: 0,
@@ -206,6 +209,7 @@ impl Path {
             counters: PathCounters::default(),
         };
         path.rate = path.expected_rate();
+        path.announced = (path.state(), now);
         path
     }
 
@@ -216,6 +220,24 @@ impl Path {
             Health::Active => PathState::Active,
             Health::Suspect(_) => PathState::Suspect,
             Health::Dead(_) => PathState::Dead,
+        }
+    }
+
+    /// Since when it is in its state; in doubt or dead, since when it is in doubt.
+    pub(crate) fn since(&self) -> Instant {
+        match &self.health {
+            Health::Suspect(trial) | Health::Dead(trial) => trial.since,
+            _ => self.announced.1,
+        }
+    }
+
+    /// Why it is in its state, in words. Of a path in reserve that is who wants it there, whatever
+    /// happened to it since.
+    pub(crate) fn why(&self) -> &str {
+        match self.state() {
+            PathState::Standby if self.standby_local => "put on standby here",
+            PathState::Standby => "put on standby by the peer",
+            _ => &self.reason,
         }
     }
 

@@ -141,7 +141,10 @@ impl Session {
         if let Some(coder) = &mut flow.coder {
             coder.leave(&mut self.advance);
         }
-        self.flows.remove(&id);
+        if let Some(flow) = self.flows.remove(&id) {
+            let counters = self.counters_of(&flow);
+            self.closed_carried.add(&counters);
+        }
         self.starved.remove(&id);
         self.unwatch(id);
         for control in [

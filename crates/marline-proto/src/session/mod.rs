@@ -14,6 +14,7 @@ use crate::observe::{Observed, Observer};
 use crate::path::{Control, Path};
 use crate::ranges::RangeSet;
 use crate::sched::{Common, PathView};
+use crate::stats::Carried;
 use crate::wire::{FlowId, Params, PathId};
 
 mod acks;
@@ -172,6 +173,8 @@ pub struct Session {
     /// How many flows we may ever open.
     peer_flow_limit: u64,
     closed_flows: u64,
+    /// What they carried.
+    closed_carried: Carried,
     share: Share,
     ageing: Ageing,
     memory: Memory,
@@ -263,6 +266,7 @@ impl Session {
             flow_limit: config.max_flows,
             peer_flow_limit: peer.max_flows,
             closed_flows: 0,
+            closed_carried: Carried::default(),
             share: Share::default(),
             ageing: Ageing::default(),
             memory: Memory::new(&config),

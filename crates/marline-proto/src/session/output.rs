@@ -450,7 +450,7 @@ impl Session {
             kind: assigned.kind,
         });
         flow.send
-            .on_left(&head, assigned.kind == EmissionKind::Source);
+            .on_left(now, &head, path, assigned.kind == EmissionKind::Source);
         draft.eliciting = true;
         draft.has_data = true;
         let bytes = u64::from(head.len);

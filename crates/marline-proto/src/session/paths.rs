@@ -309,10 +309,13 @@ impl Session {
     /// Tells observers and the driver of a path's state.
     pub(super) fn announce(&mut self, now: Instant, id: PathId) {
         self.views_hold = false;
-        let Some(path) = self.paths.iter().find(|p| p.id == id) else {
+        let Some(path) = self.paths.iter_mut().find(|p| p.id == id) else {
             return;
         };
         let state = path.state();
+        if path.announced.0 != state {
+            path.announced = (state, now);
+        }
         self.observer.on(
             now,
             &Record::PathState {

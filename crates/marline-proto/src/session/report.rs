@@ -8,7 +8,7 @@ use super::Session;
 use super::flow::Flow;
 use crate::flow::{RecvHalf, SendHalf, Unsettled};
 use crate::path::Path;
-use crate::stats::{Credit, FlowCounters, FlowStats, PathStats, SessionStats};
+use crate::stats::{Carried, Credit, FlowCounters, FlowStats, GivenUp, PathStats, SessionStats};
 use crate::wire::{FlowId, PathId};
 
 impl Session {
@@ -22,7 +22,17 @@ impl Session {
             paths: self.paths.iter().map(|p| self.path_stats(p)).collect(),
             flows: self.flows.values().map(|f| self.flow_stats(f)).collect(),
             closed_flows: self.closed_flows,
+            carried: self.carried(),
         }
+    }
+
+    /// What all flows carried, closed ones included.
+    fn carried(&self) -> Carried {
+        let mut carried = self.closed_carried;
+        for flow in self.flows.values() {
+            carried.add(&self.counters_of(flow));
+        }
+        carried
     }
 
     /// How one path stands now, if there is one of that id.
@@ -57,11 +67,21 @@ impl Session {
         })
     }
 
+    /// Where the messages were that an open flow of messages gave up at the end of their lifetime.
+    pub fn given_up(&self, id: FlowId) -> Option<GivenUp> {
+        match &self.flows.get(&id)?.send {
+            SendHalf::Packets(packets) => Some(packets.expired_where().clone()),
+            SendHalf::Stream(_) | SendHalf::Units(_) => None,
+        }
+    }
+
     fn path_stats(&self, path: &Path) -> PathStats {
         PathStats {
             id: path.id,
             state: path.state(),
-            reason: String::from(&*path.reason),
+            reason: String::from(path.why()),
+            since: path.since(),
+            heard: path.last_progress,
             cost: path.cost.rank(),
             srtt: path.rtt.smoothed(),
             rtt_var: path.rtt.variation(),
@@ -80,7 +100,7 @@ impl Session {
         }
     }
 
-    fn counters_of(&self, flow: &Flow) -> FlowCounters {
+    pub(super) fn counters_of(&self, flow: &Flow) -> FlowCounters {
         let mut counters = flow.counters;
         if let Some(decoder) = &flow.decoder {
             (counters.received_repairs, counters.recovered_symbols) = decoder.counts();
@@ -95,6 +115,7 @@ impl Session {
             counters.reordered_messages = counts.reordered;
         }
         if let SendHalf::Packets(packets) = &flow.send {
+            counters.acked_late_bytes = packets.acked_late();
             counters.repaired_symbols = packets.repaired();
         }
         if let RecvHalf::Units(units) = &flow.recv {

@@ -3,6 +3,7 @@
 mod delay;
 mod units;
 
+pub use crate::flow::GivenUp;
 pub use crate::path::counters::PathCounters;
 pub use delay::Delays;
 pub use units::UnitCounters;
@@ -11,7 +12,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use marline_base::{Duration, Rate};
+use marline_base::{Duration, Instant, Rate};
 
 use crate::path::PathState;
 use crate::sched::{Choice, Outlook};
@@ -68,11 +69,20 @@ pub struct FlowCounters {
     pub peer_duplicates: u64,
     /// Bytes that the peer acknowledged, each counted once.
     pub acked_bytes: u64,
+    /// Bytes that the peer acknowledged after they had been given up at the sender.
+    pub acked_late_bytes: u64,
     /// Blocks and objects.
     pub units: UnitCounters,
 }
 
 impl FlowCounters {
+    /// Bytes that the peer is known to have, in time or not.
+    pub fn arrived_bytes(&self) -> u64 {
+        // What was sent again may be acknowledged twice once it was given up.
+        let acked = self.acked_bytes + self.acked_late_bytes;
+        acked.min(self.written_bytes)
+    }
+
     /// (bytes sent − source bytes) / source bytes; 0 if nothing was sent.
     pub fn redundancy(&self) -> f64 {
         if self.source_bytes == 0 {
@@ -92,6 +102,10 @@ pub struct PathStats {
     pub state: PathState,
     /// Why it is in that state.
     pub reason: String,
+    /// Since when, on the session's clock; of a suspect or dead path, since when it is in doubt.
+    pub since: Instant,
+    /// When the peer last acknowledged a packet of it; before the first, when the path was added.
+    pub heard: Instant,
     /// Cost rank; lower is cheaper.
     pub cost: u32,
     /// Smoothed round-trip time.
@@ -164,6 +178,25 @@ pub struct Credit {
     pub receive: (u64, u64, u64),
 }
 
+/// What flows carried, in bytes of applications.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Taken from applications at this end.
+    pub written_bytes: u64,
+    /// Of these, acknowledged by the peer, in time or not.
+    pub acked_bytes: u64,
+    /// Handed to applications at this end.
+    pub read_bytes: u64,
+}
+
+impl Carried {
+    pub(crate) fn add(&mut self, flow: &FlowCounters) {
+        self.written_bytes += flow.written_bytes;
+        self.acked_bytes += flow.arrived_bytes();
+        self.read_bytes += flow.read_bytes;
+    }
+}
+
 /// The session now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionStats {
@@ -175,4 +208,6 @@ pub struct SessionStats {
     pub flows: Vec<FlowStats>,
     /// Flows that have ended.
     pub closed_flows: u64,
+    /// What all flows carried, those that have ended included.
+    pub carried: Carried,
 }

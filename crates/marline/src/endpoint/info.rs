@@ -1,5 +1,8 @@
 //! How a session and its paths stand.
 
+use std::time::Duration;
+
+use marline_base::Instant;
 use marline_proto::path::PathState;
 use marline_proto::stats::{PathStats, SessionStats};
 
@@ -50,6 +53,11 @@ pub struct PathInfo {
     pub state: PathState,
     /// Why it is in that state, in words.
     pub reason: String,
+    /// How long it has been in that state; in doubt or dead, how long it has been in doubt; while it
+    /// is not up, how long it has not been.
+    pub for_time: Duration,
+    /// How long the other end has answered nothing on it; `None` while it is not up.
+    pub silent: Option<Duration>,
     /// Cost rank, 0 is cheapest.
     pub cost: u32,
     /// What carries it; `None` while it is not up.
@@ -58,18 +66,21 @@ pub struct PathInfo {
     pub stats: Option<PathStats>,
 }
 
-/// A path that is up.
+/// A path that is up, `now` by the session's clock.
 pub(super) fn path(
     number: u64,
     name: String,
     stats: &PathStats,
     carrier: Option<CarrierKind>,
+    now: Instant,
 ) -> PathInfo {
     PathInfo {
         number,
         name,
         state: stats.state,
         reason: stats.reason.clone(),
+        for_time: now.since(stats.since),
+        silent: Some(now.since(stats.heard)),
         cost: stats.cost,
         carrier,
         stats: Some(stats.clone()),

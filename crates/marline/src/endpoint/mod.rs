@@ -51,7 +51,7 @@ pub use info::{PathInfo, SessionInfo, SessionState};
 pub use not_taken::not_taken;
 pub use objects::{Object, Objects};
 pub use packets::Packets;
-pub use report::{RateReport, Settled};
+pub use report::{GivenUp, RateReport, Settled};
 pub use server::{BindError, Server, ServerOptions};
 pub use session::{Accepted, Session};
 pub use shared::Closed;

@@ -14,7 +14,7 @@ use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowId;
 
 use super::not_taken::not_taken;
-use super::report::RateReport;
+use super::report::{GivenUp, RateReport};
 use super::shared::Shared;
 
 /// Messages over all paths of a session; boundaries are kept.
@@ -114,6 +114,12 @@ impl Packets {
     /// What the flow has counted so far; `None` once its session has forgotten it.
     pub fn counters(&self) -> Option<FlowCounters> {
         self.shared.lock().session.flow_counters(self.flow)
+    }
+
+    /// Where the messages were that this end gave up because their lifetime was over; `None` once
+    /// its session has forgotten the flow.
+    pub fn given_up(&self) -> Option<GivenUp> {
+        self.shared.lock().given_up(self.flow)
     }
 
     /// Sends a message at once, or says why not.

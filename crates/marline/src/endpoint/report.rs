@@ -1,5 +1,6 @@
 //! What a session reports to the application of a flow.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use marline_base::Rate;
@@ -15,6 +16,15 @@ pub enum RateReport {
     },
     /// They do again.
     Met,
+}
+
+/// Where messages were when this end gave them up because their lifetime was over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenUp {
+    /// Not sent whole before half of their lifetime was over: no path had room for them in time.
+    pub waited: u64,
+    /// Sent in time, by the name of the path that carried their first part, and lost or delayed it.
+    pub on: BTreeMap<String, u64>,
 }
 
 /// What became of a block or an object that was sent here.

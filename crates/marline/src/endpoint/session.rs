@@ -273,6 +273,11 @@ impl Session {
         self.shared.lock().session.stats()
     }
 
+    /// The session's time.
+    pub(super) fn now(&self) -> marline_base::Instant {
+        self.shared.clock.now()
+    }
+
     /// The names of the session's paths.
     pub fn path_names(&self) -> BTreeMap<PathId, String> {
         let state = self.shared.lock();

@@ -11,7 +11,7 @@ use marline_proto::wire::{FlowId, PathId, close_code};
 use marline_proto::{CloseReason, Event, Session as Machine};
 
 use super::clock::Clock;
-use super::report::{RateReport, Settled};
+use super::report::{GivenUp, RateReport, Settled};
 use crate::carrier::Carrier;
 use crate::carrier::CarrierKind;
 
@@ -60,6 +60,13 @@ pub(super) struct PathNote {
     pub(super) carrier: CarrierKind,
 }
 
+/// A path that the session had.
+#[derive(Debug)]
+struct PathEnd {
+    name: String,
+    reason: String,
+}
+
 /// What the lock guards.
 #[derive(Debug)]
 pub(super) struct State {
@@ -67,7 +74,7 @@ pub(super) struct State {
     /// The session's paths.
     pub(super) paths: BTreeMap<PathId, PathNote>,
     /// Why paths ended, the latest [`ENDS`] of them.
-    ends: BTreeMap<PathId, String>,
+    ends: BTreeMap<PathId, PathEnd>,
     /// Sessions that its peer has here, this one included: they share a turn on the thread.
     pub(super) siblings: u32,
     /// Flows that the peer opens are reset.
@@ -229,7 +236,7 @@ impl State {
         if self.paths.contains_key(&path) {
             return None;
         }
-        let known = self.ends.get(&path).cloned();
+        let known = self.ends.get(&path).map(|end| end.reason.clone());
         Some(known.unwrap_or_else(|| String::from("the session does not have it")))
     }
 
@@ -237,12 +244,38 @@ impl State {
     pub(super) fn path_ended(&mut self, path: PathId, reason: &str) {
         if let Some(note) = self.paths.remove(&path) {
             tracing::info!(path = note.name, number = path.0, reason, "a path ended");
-            self.ends.insert(path, reason.to_owned());
+            let end = PathEnd {
+                name: note.name,
+                reason: reason.to_owned(),
+            };
+            self.ends.insert(path, end);
             while self.ends.len() > ENDS {
                 self.ends.pop_first();
             }
             self.wake_others();
         }
+    }
+
+    /// The name of a path that the session has, or had lately.
+    fn path_name(&self, path: PathId) -> Option<&str> {
+        let here = self.paths.get(&path).map(|note| &note.name);
+        let name = here.or_else(|| self.ends.get(&path).map(|end| &end.name));
+        name.map(String::as_str)
+    }
+
+    /// Where the messages were that a flow gave up at the end of their lifetime; `None` once the
+    /// session has forgotten it.
+    pub(super) fn given_up(&self, flow: FlowId) -> Option<GivenUp> {
+        let known = self.session.given_up(flow)?;
+        let mut given_up = GivenUp {
+            waited: known.waited,
+            on: BTreeMap::new(),
+        };
+        for (path, count) in known.on {
+            let name = self.path_name(path).unwrap_or("a path that is gone");
+            *given_up.on.entry(name.to_owned()).or_default() += count;
+        }
+        Some(given_up)
     }
 
     /// Ends the session because of what was learned outside it.

@@ -8,6 +8,7 @@
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
 //! | `descriptors.rs` | a server without descriptors turns connections away, and raises its limit where it may |
 //! | `devices.rs` | an emulated link between network namespaces |
+//! | `doctor.rs` | what `marline doctor` finds at a client and a server |
 //! | `encoder.rs` | an encoder that follows what the links carry, by a script beside the client |
 //! | `experiments.rs` | ffmpeg over `marline link` processes: every datagram of 10 Mb/s, in order |
 //! | `handover.rs` | nothing is lost when the better link goes dark |
@@ -22,6 +23,7 @@
 //! | `refusals.rs` | whatever is wrong is named, with the mend and the right exit code |
 //! | `server_killed.rs` | a server that crashes and comes back |
 //! | `signals.rs` | SIGINT, SIGTERM, SIGHUP |
+//! | `status_page.rs` | what `marline status` prints: many flows, a lost path, one in reserve |
 //! | `tools.rs` | ffmpeg, RTP, SRT and RIST through live entries |
 //! | `tunnel.rs` | kernel traffic through a tunnel between network namespaces |
 //! | `udp_blocked.rs` | paths over TCP where the network blocks UDP |
@@ -38,6 +40,7 @@ mod connections;
 mod datagrams;
 mod descriptors;
 mod devices;
+mod doctor;
 mod encoder;
 mod experiments;
 mod handover;
@@ -53,6 +56,7 @@ mod own_addresses;
 mod refusals;
 mod server_killed;
 mod signals;
+mod status_page;
 mod tools;
 mod tunnel;
 mod udp_blocked;

@@ -90,6 +90,7 @@ fn a_server_that_does_not_answer_is_given_up() {
             &address,
             "is the server running",
             "TLS over TCP did not get through either",
+            "run `marline doctor client`",
         ],
     );
 }

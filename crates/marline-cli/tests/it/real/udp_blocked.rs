@@ -95,7 +95,7 @@ fn a_path_without_udp_runs_over_tcp_beside_one_with_quic() {
     assert_eq!(carrier(&session, "open"), Some("quic"));
     let (code, table, _) = marline(site.folder(), &["status", "--control", "client.sock"]);
     assert_eq!(code, 0);
-    assert!(table.contains("blocked (tcp)"), "{table}");
+    assert!(table.contains("carried by tcp"), "{table}");
     // The server tells people the same.
     let at_server = server.status().sessions.pop().unwrap();
     let mut carriers: Vec<_> = at_server.paths.into_iter().map(|p| p.carrier).collect();

@@ -40,6 +40,27 @@ fn cuts_messages_at_their_boundaries() {
 }
 
 #[test]
+fn what_is_given_up_is_blamed_on_the_path_that_had_it_or_on_none() {
+    let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), None);
+    for _ in 0..4 {
+        send.push(Instant::ZERO, bytes(5)).unwrap();
+    }
+    // The first left whole over two paths, the second when half of its lifetime was over, the third
+    // in part, the last not at all.
+    for (path, at) in [(7, 4), (8, 5), (8, 6), (8, 6), (8, 6)] {
+        let symbol = send.cut(3).unwrap();
+        send.on_left(Instant::from_millis(at), &symbol, PathId(path));
+    }
+    send.cut(3).unwrap();
+    send.expire(Instant::from_millis(10));
+    let expected = GivenUp {
+        waited: 3,
+        on: alloc::vec![(PathId(7), 1)],
+    };
+    assert_eq!(*send.expired_where(), expected);
+}
+
+#[test]
 fn a_lifetime_ends_whether_sent_or_not() {
     let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), None);
     send.push(Instant::ZERO, bytes(5)).unwrap();

@@ -158,6 +158,7 @@ impl Client {
         };
         let stats = live.handle.stats();
         let carriers = live.handle.path_carriers();
+        let now = live.handle.now();
         let slots = self.shared.slots();
         let paths = slots
             .iter()
@@ -167,7 +168,7 @@ impl Client {
                     || absent(slot),
                     |path| {
                         let carrier = carriers.get(&path.id).copied();
-                        info::path(slot.number, slot.spec.name.clone(), path, carrier)
+                        info::path(slot.number, slot.spec.name.clone(), path, carrier, now)
                     },
                 )
             })
@@ -207,6 +208,8 @@ fn absent(slot: &Slot) -> PathInfo {
         name: slot.spec.name.clone(),
         state,
         reason,
+        for_time: slot.down.elapsed(),
+        silent: None,
         cost: u32::from(slot.spec.cost),
         carrier: None,
         stats: None,

@@ -259,6 +259,7 @@ impl Keeper {
     fn gone(&self, reason: String) {
         if let Some(slot) = self.shared.slots().get(self.number) {
             slot.path = None;
+            slot.down = Instant::now();
             slot.failure = Some(PathFailure::passing(reason));
         }
     }

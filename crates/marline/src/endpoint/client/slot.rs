@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use marline_proto::wire::PathId;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{FailureKind, PathFailure};
@@ -24,6 +25,8 @@ pub(super) struct Slot {
     pub(super) failure: Option<PathFailure>,
     /// The kind of failure that was logged last since it was up.
     pub(super) told: Option<FailureKind>,
+    /// Since when it is not up.
+    pub(super) down: Instant,
     /// Which of the server's addresses answered last.
     pub(super) favourite: Option<SocketAddr>,
     /// Cancelled when the path is removed.
@@ -70,6 +73,7 @@ impl Slots {
             path: None,
             failure: None,
             told: None,
+            down: Instant::now(),
             favourite: None,
             gone,
         });

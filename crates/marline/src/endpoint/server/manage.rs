@@ -62,12 +62,13 @@ impl Server {
 fn session(entry: &Entry) -> SessionInfo {
     let (stats, names) = (entry.handle.stats(), entry.handle.path_names());
     let carriers = entry.handle.path_carriers();
+    let now = entry.handle.now();
     let paths = stats.paths.iter();
     let paths = paths
         .map(|path| {
             let name = names.get(&path.id).cloned().unwrap_or_default();
             let carrier = carriers.get(&path.id).copied();
-            info::path(path.id.0, name, path, carrier)
+            info::path(path.id.0, name, path, carrier, now)
         })
         .collect();
     SessionInfo {

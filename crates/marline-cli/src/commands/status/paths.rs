@@ -1,0 +1,183 @@
+//! Paths: a line each.
+
+use super::words::{brief, bytes, mbps, percent, shortened, spoken, unknown};
+use crate::commands::page::{Page, Row};
+use crate::control::forecast::CalibrationStatus;
+use crate::control::status::PathStatus;
+use marline_proto::path::PathState;
+
+/// Columns that the figures beside a path's name take at most, with the gaps between them.
+const FIGURES: usize = 57;
+/// A path in doubt is asked at least every 200 ms, so that one that answers has done so within this
+/// time and a round trip.
+const ASKED: f64 = 0.2;
+
+pub(super) fn push(page: &mut Page, paths: &[PathStatus]) {
+    if paths.is_empty() {
+        page.line("no path");
+        return;
+    }
+    let head = [
+        "path", "state", "for", "rtt ms", "loss %", "Mb/s", "sent", "received",
+    ];
+    let room = page.layout.width.saturating_sub(FIGURES);
+    let rows = paths.iter().map(|path| row(path, room)).collect();
+    page.table(&head, 2, rows);
+    if page.layout.details {
+        page.gap();
+        paths.iter().for_each(|path| page.line(&details(path)));
+    }
+}
+
+fn row(path: &PathStatus, room: usize) -> Row {
+    let PathStatus {
+        name, state, for_s, ..
+    } = path;
+    let cells = vec![
+        shortened(name, room),
+        state.name().to_owned(),
+        brief(*for_s),
+        path.rtt_ms.map_or_else(unknown, |rtt| format!("{rtt:.1}")),
+        path.loss.map_or_else(unknown, percent),
+        path.rate_bps.map_or_else(unknown, mbps),
+        bytes(path.sent_bytes),
+        bytes(path.received_bytes),
+    ];
+    let mut notes = Vec::new();
+    if cells[0] != *name {
+        notes.push(name.clone());
+    }
+    if *state != PathState::Active {
+        notes.push(why(path));
+    }
+    notes.extend(terms(path));
+    Row {
+        cells,
+        note: notes.join("; "),
+    }
+}
+
+/// Why the path is in its state.
+pub(super) fn why(path: &PathStatus) -> String {
+    let answers_within = ASKED + 2.0 * path.rtt_ms.unwrap_or(0.0) / 1e3;
+    match (path.state, path.silent_s) {
+        (PathState::Suspect, Some(silent)) if silent > answers_within => no_answer(silent),
+        (PathState::Dead, Some(silent)) => no_answer(silent),
+        _ => path.reason.clone(),
+    }
+}
+
+fn no_answer(silent: f64) -> String {
+    format!("no answer for {}", spoken(silent))
+}
+
+/// What is unusual about the path.
+fn terms(path: &PathStatus) -> Vec<String> {
+    let mut terms = Vec::new();
+    if path.cost > 0 {
+        terms.push(format!("cost {}", path.cost));
+    }
+    // What people take for granted needs no word.
+    if let Some(carrier) = path.carrier.as_ref().filter(|carrier| *carrier != "quic") {
+        terms.push(format!("carried by {carrier}"));
+    }
+    if let Some(budget) = &path.budget {
+        terms.push(format!(
+            "{} of {} used in {}",
+            bytes(budget.used_bytes),
+            bytes(budget.limit_bytes),
+            budget.month
+        ));
+    }
+    terms
+}
+
+fn details(path: &PathStatus) -> String {
+    let mut text = format!(
+        "path {} {}: {}; round trip at least {} ms; window {}, in flight {}, waiting {}; packets \
+         sent {}, lost {}, received {}",
+        path.id,
+        path.name,
+        path.reason,
+        path.rtt_min_ms
+            .map_or_else(unknown, |rtt| format!("{rtt:.1}")),
+        bytes(path.cwnd_bytes),
+        bytes(path.in_flight_bytes),
+        bytes(path.queue_bytes),
+        path.sent_packets,
+        path.lost_packets,
+        path.received_packets,
+    );
+    if let Some(forecast) = &path.forecast {
+        text += &format!(
+            "; forecast {} ± {} Mb/s ({}), outage {} %; {}",
+            mbps(forecast.mean_bps),
+            mbps(forecast.sd_bps),
+            forecast.mode,
+            percent(forecast.outage),
+            promises(&forecast.calibration)
+        );
+    }
+    text
+}
+
+/// How many promises, what they promised, and how many were kept.
+pub(super) fn promises(calibration: &CalibrationStatus) -> String {
+    let percent = |share: Option<f64>| share.map_or_else(unknown, percent);
+    format!(
+        "{} promises, promised on time {} %, on time {} %",
+        calibration.promises,
+        percent(calibration.promised),
+        percent(calibration.kept)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::status::tests::example;
+
+    fn dead() -> PathStatus {
+        example().sessions.remove(0).paths.remove(1)
+    }
+
+    #[test]
+    fn a_path_in_doubt_says_for_how_long_nobody_answers() {
+        let mut path = dead();
+        assert_eq!(why(&path), "no answer for 14 s");
+        path.state = PathState::Suspect;
+        path.reason = "answers again; on trial".into();
+        (path.silent_s, path.rtt_ms) = (Some(1.2), Some(300.0));
+        assert_eq!(why(&path), "no answer for 1.2 s");
+        path.silent_s = Some(0.7);
+        assert_eq!(why(&path), "answers again; on trial");
+        path.state = PathState::Standby;
+        (path.reason, path.silent_s) = ("over its budget of the month".into(), Some(9.0));
+        assert_eq!(why(&path), "over its budget of the month");
+        // It is not up: what its dial said.
+        (path.state, path.silent_s) = (PathState::Dead, None);
+        path.reason = "no route".into();
+        assert_eq!(why(&path), "no route");
+    }
+
+    #[test]
+    fn the_widest_figures_and_a_name_that_is_cut_are_complete_in_80_columns() {
+        let mut path = dead();
+        path.name = "[2001:db8:1234:5678:9abc:def0:1234:5678]:43210".into();
+        path.state = PathState::Validating;
+        path.for_s = 119.0;
+        (path.rtt_ms, path.loss) = (Some(9_999.9), Some(1.0));
+        path.rate_bps = Some(10_000_000_000);
+        (path.sent_bytes, path.received_bytes) = (999_900_000, 999_900_000);
+        let mut page = Page::new(crate::commands::page::Layout {
+            width: 80,
+            details: false,
+        });
+        push(&mut page, &[path.clone()]);
+        let text = page.into_text();
+        assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+        for part in [&*path.name, "cost 2", "4.5 GB of 20.0 GB used in 2026-11"] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+    }
+}

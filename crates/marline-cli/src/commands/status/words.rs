@@ -1,0 +1,133 @@
+//! Figures and texts of the status, in few columns.
+
+use marline_apps::live::Content;
+
+/// What is not known, or of nothing.
+pub(super) fn unknown() -> String {
+    "-".to_owned()
+}
+
+pub(super) fn bytes(count: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000, "TB"),
+        (1_000_000_000, "GB"),
+        (1_000_000, "MB"),
+        (1000, "kB"),
+    ];
+    for (size, unit) in UNITS {
+        if count >= size {
+            return format!("{:.1} {unit}", count as f64 / size as f64);
+        }
+    }
+    format!("{count} B")
+}
+
+/// A rate with its unit.
+pub(super) fn rate(bps: u64) -> String {
+    format!("{} Mb/s", mbps(bps))
+}
+
+/// A rate in Mb/s.
+pub(super) fn mbps(bps: u64) -> String {
+    format!("{:.1}", bps as f64 / 1e6)
+}
+
+/// A share (0 to 1) in percent, without its unit.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+}
+
+/// A time of one unit, for a column: `0.4s`, `59s`, `12m`, `47h`, `9d`.
+pub(super) fn brief(seconds: f64) -> String {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    let seconds = seconds.max(0.0);
+    // Rounded down, so that no unit is shown beyond its bound.
+    let (unit, name) = match seconds {
+        s if s < 9.95 => return format!("{s:.1}s"),
+        s if s < 2.0 * MINUTE => (1.0, 's'),
+        s if s < 2.0 * HOUR => (MINUTE, 'm'),
+        s if s < 2.0 * DAY => (HOUR, 'h'),
+        _ => (DAY, 'd'),
+    };
+    format!("{:.0}{name}", (seconds / unit).floor())
+}
+
+/// A time in a sentence: `1.2 s`, `14 s`, `3m 20s`.
+pub(super) fn spoken(seconds: f64) -> String {
+    if seconds < 9.95 {
+        return format!("{:.1} s", seconds.max(0.0));
+    }
+    let whole = std::time::Duration::from_secs(seconds as u64);
+    match seconds < 60.0 {
+        true => format!("{} s", whole.as_secs()),
+        false => humantime::format_duration(whole).to_string(),
+    }
+}
+
+/// `1 flow`, `2 flows`.
+pub(super) fn some(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
+/// What a live entry carries.
+pub(super) fn content(content: Content) -> Option<&'static str> {
+    match content {
+        Content::Opaque => None,
+        Content::MpegTs => Some("MPEG-TS"),
+        Content::Rtp => Some("RTP"),
+        Content::RtpMpegTs => Some("MPEG-TS in RTP"),
+    }
+}
+
+/// `text` in at most `most` columns, its middle left out if it is longer.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let head = text.chars().take(kept.div_ceil(2));
+    let tail = text.chars().skip(length - kept / 2);
+    head.chain(['…']).chain(tail).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_readable_units() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1500), "1.5 kB");
+        assert_eq!(bytes(2_000_000_000_000), "2.0 TB");
+    }
+
+    #[test]
+    fn times_are_short() {
+        for (seconds, column, sentence) in [
+            (-1.0, "0.0s", "0.0 s"),
+            (1.24, "1.2s", "1.2 s"),
+            (9.97, "9s", "9 s"),
+            (59.9, "59s", "59 s"),
+            (200.0, "3m", "3m 20s"),
+            (86_400.0, "24h", "1day"),
+            (1_000_000.0, "11d", "11days 13h 46m 40s"),
+        ] {
+            let found = (brief(seconds), spoken(seconds));
+            assert_eq!(found, (column.to_owned(), sentence.to_owned()));
+        }
+    }
+
+    #[test]
+    fn the_middle_of_what_is_long_is_left_out() {
+        assert_eq!(shortened("wlan0", 5), "wlan0");
+        assert_eq!(shortened("[2001:db8::1]:4433", 9), "[200…4433");
+        assert_eq!(shortened("ab", 1), "…");
+        assert_eq!(shortened("ab", 0), "…");
+    }
+}
