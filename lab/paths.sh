@@ -5,20 +5,23 @@ set -euo pipefail
 
 usage() {
     cat <<TEXT
-Usage: lab/paths.sh [start|shrink|beside]...
+Usage: lab/paths.sh [--batches] [start|shrink|beside]...
 
   start   a session comes up over a path that drops packets beyond 1280 to 1500 bytes in one direction
           or both and sends no ICMP, over IPv4 and IPv6; and finds what the path takes
   shrink  the same happens to a path that carries 4 MB/s, up and down
   beside  a narrow path and a wide one carry together; the wide one shrinks
 
+  --batches  packets pass the middle in pieces of many (GSO), which it drops whole: virtual interfaces do that
+
 MARLINE is the program [default: $marline]. Needs root, nft and python3.
 TEXT
 }
 
-stages=()
+stages=() batches=
 while (($#)); do
     case $1 in
+    --batches) batches=1 ;;
     -h | --help) usage && exit 0 ;;
     start | shrink | beside) stages+=("$1") ;;
     *) usage >&2 && exit 2 ;;
@@ -44,6 +47,11 @@ for number in 1 2; do
     # What comes by a path leaves by a route of its own, so that its size is its own, too.
     ip -n "$anchor" rule add iif "a$number" lookup "10$number"
     ip -n "$anchor" -6 rule add iif "a$number" lookup "10$number"
+done
+# Segments leave one by one, as on a real interface: veth would carry a batch (GSO) on in one piece, and the middle would
+# drop the short ones in it together with the long ones. `batches` leaves that so.
+for end in "$client c1" "$client c2" "$server s0"; do
+    [[ $batches ]] || ip -n "${end% *}" link set "${end#* }" gso_max_segs 1
 done
 # Nobody is told that a packet was too big.
 ip netns exec "$anchor" nft -f - <<'TEXT'

@@ -25,6 +25,9 @@ const QUICK_PINGS: u32 = 10;
 /// After these each waits twice as long as the one before, up to a minute: the carrier should have
 /// known by then.
 const RARE: Duration = Duration::from_secs(60);
+/// A short datagram that leaves so soon after a long one may go in one piece with it (GSO), and is
+/// lost with it: more than a turn of the driver takes, and less than lies between two probes.
+const ONE_PIECE: Duration = Duration::from_millis(2);
 /// Padded pings whose answers are looked for.
 const REMEMBERED: usize = 16;
 
@@ -38,8 +41,7 @@ struct Row {
     first: Instant,
     last: Instant,
     /// Of those that are shorter than any of them and left after the first, so many have arrived,
-    /// and so many of those that always pass were lost: the system may drop a short one together
-    /// with the long ones before it, as they leave in one piece (GSO).
+    /// and so many of those that always pass were lost, each for itself.
     shorter_arrived: u32,
     short_lost: u32,
 }
@@ -108,7 +110,9 @@ impl DatagramSize {
 
     pub(crate) fn on_lost(&mut self, sent: Instant, bytes: u32) {
         if !self.is_long(bytes) {
-            if let Some(row) = self.row.as_mut().filter(|row| sent >= row.first) {
+            if let Some(row) = &mut self.row
+                && sent.since(row.last) > ONE_PIECE
+            {
                 row.short_lost += 1;
             }
             return;
@@ -251,7 +255,7 @@ mod tests {
         let all = [0, 10, 20, 30, 40, 50];
         let mut dark = grown();
         lose(&mut dark, &all);
-        dark.on_lost(at(51), 60);
+        dark.on_lost(at(55), 60);
         dark.on_arrived(at(60), 60);
         assert!(!dark.conclude(at(90), TRIP), "short ones were lost, too");
         dark.on_arrived(at(61), 60);
@@ -261,6 +265,14 @@ mod tests {
         lossy.on_arrived(at(45), 1_434);
         lossy.on_arrived(at(46), 60);
         assert!(!lossy.conclude(at(90), TRIP), "a long one arrived");
+        let mut pieces = grown();
+        lose(&mut pieces, &all);
+        pieces.on_lost(at(51), 60);
+        pieces.on_arrived(at(60), 60);
+        assert!(
+            pieces.conclude(at(90), TRIP),
+            "it was in one piece with long ones"
+        );
         // One that is longer than what always passes, and still fits, exonerates no length.
         let mut shrunk = grown();
         lose(&mut shrunk, &all);

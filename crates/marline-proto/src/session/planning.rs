@@ -224,7 +224,7 @@ mod tests {
         let mut time = now;
         let mut got = Vec::new();
         while got.len() < data.len() && time < Instant::from_millis(10_000) {
-            time = time + Duration::from_millis(1);
+            time += Duration::from_millis(1);
             client.handle_timeout(time);
             server.handle_timeout(time);
             while let Some(sent) = client.poll_transmit(time, &mut datagram) {

@@ -46,7 +46,7 @@ fn stream(trip: Duration, after: usize, carrier_learns: Option<Duration>) -> (Du
     let (mut last, mut longest) = (shrinks, Duration::ZERO);
     let step = Duration::from_micros(200);
     while now < Instant::from_millis(4_000) {
-        now = now + step;
+        now += step;
         while written < now.as_micros() as usize * 4 && now < Instant::from_millis(3_000) {
             match ends[0].write(now, flow, &chunk) {
                 Ok(taken) => written += taken,
