@@ -65,7 +65,7 @@ impl Path {
     /// Over each network interface that fits: a path for each, with the same cost and, together,
     /// the same budget.
     pub fn matching(selector: Selector) -> Self {
-        Self::over(Bind::Matching(selector))
+        Self::over(Bind::Matching(Box::new(selector)))
     }
 
     /// From this address of the host.
@@ -217,7 +217,7 @@ fn local(text: &str) -> Result<Bind, Problem> {
         };
     }
     if let Some(selector) = Selector::read(text)? {
-        return Ok(Bind::Matching(selector));
+        return Ok(Bind::Matching(Box::new(selector)));
     }
     let plausible = !text.is_empty()
         && text.len() <= MAX_INTERFACE
@@ -254,7 +254,7 @@ impl FromStr for Path {
             match key {
                 "except" => match spec.local {
                     Bind::Matching(selector) => {
-                        spec.local = Bind::Matching(selector.except(value)?);
+                        spec.local = Bind::Matching(Box::new(selector.except(value)?));
                     }
                     _ => {
                         return Err(Problem::new("`except` says nothing of one path")

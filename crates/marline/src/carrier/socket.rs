@@ -18,7 +18,7 @@ pub enum Bind {
     Interface(String),
     /// Each network interface that fits. A client makes a path for each; no socket can be bound to
     /// all of them.
-    Matching(Selector),
+    Matching(Box<Selector>),
     /// A source address, which decides the route only where policy routing says so.
     Address(IpAddr),
 }
@@ -72,7 +72,7 @@ pub enum SocketError {
     #[error("no free network interface with an address fits `{selector}`; there are {}", known.join(", "))]
     NoneFits {
         /// What was asked for.
-        selector: Selector,
+        selector: Box<Selector>,
         /// The names of the interfaces that have an address.
         known: Vec<String>,
     },
@@ -527,7 +527,7 @@ fn bad_interface(name: &str) -> SocketError {
 
 fn none_fits(selector: &Selector) -> SocketError {
     SocketError::NoneFits {
-        selector: selector.clone(),
+        selector: Box::new(selector.clone()),
         known: names(),
     }
 }

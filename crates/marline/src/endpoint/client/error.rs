@@ -84,15 +84,17 @@ impl PathFailure {
             | DialError::Tls(_)
             | DialError::Params { .. } => FailureKind::Configuration,
             DialError::WrongKey { .. } => FailureKind::WrongServer,
-            DialError::Version { .. } | DialError::Malformed { .. } => FailureKind::Refused,
-            DialError::Refused { code, .. } => match code {
-                RefuseCode::UnknownClient
-                | RefuseCode::Version
-                | RefuseCode::Malformed
-                | RefuseCode::Params => FailureKind::Refused,
-                // Of a session that is over, or of a server that may have room later.
-                _ => FailureKind::Passing,
-            },
+            DialError::Version { .. }
+            | DialError::Malformed { .. }
+            | DialError::Refused {
+                code:
+                    RefuseCode::UnknownClient
+                    | RefuseCode::Version
+                    | RefuseCode::Malformed
+                    | RefuseCode::Params,
+                ..
+            } => FailureKind::Refused,
+            // Other refusals are of a session that is over, or of a server that may have room later.
             // What is no Marline server may be a captive portal in its place.
             _ => FailureKind::Passing,
         };
