@@ -321,10 +321,16 @@ impl Session {
 
     /// Waits until a path that the session has is dead (or, with `false`, is not).
     pub async fn path_dead(&self, path: PathId, dead: bool) {
+        let is = |state| (state == PathState::Dead) == dead;
+        self.path_becomes(path, is).await;
+    }
+
+    /// Waits until the state of a path that the session has is such a one.
+    pub(super) async fn path_becomes(&self, path: PathId, is: impl Fn(PathState) -> bool) {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
             let known = state.paths.get(&path);
-            match known.is_some_and(|note| (note.state == PathState::Dead) == dead) {
+            match known.is_some_and(|note| is(note.state)) {
                 true => Poll::Ready(()),
                 false => {
                     state.wait(cx);

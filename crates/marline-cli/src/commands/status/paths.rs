@@ -108,6 +108,9 @@ fn details(path: &PathStatus) -> String {
         path.lost_packets,
         path.received_packets,
     );
+    if let Some(longest) = path.datagram_bytes {
+        text += &format!("; datagrams of {longest} B");
+    }
     if let Some(forecast) = &path.forecast {
         text += &format!(
             "; forecast {} ± {} Mb/s ({}), outage {} %; {}",

@@ -21,6 +21,7 @@ mod path;
 mod reach;
 mod session;
 mod slot;
+mod upgrade;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

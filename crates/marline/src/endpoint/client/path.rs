@@ -19,6 +19,7 @@ use super::dial::socket;
 use super::error::PathFailure;
 use super::reach::reach;
 use super::session::Live;
+use super::upgrade;
 use crate::carrier::{Standing, is_local};
 
 /// A path that is dead for this time is dialled again beside it: the network may be back with other
@@ -139,6 +140,7 @@ impl Keeper {
             let replaced = tokio::select! {
                 _ = up.live.handle.path_ended(up.path) => None,
                 new = self.replacement(&up) => Some(new),
+                new = self.upgrade(&up) => Some(new),
                 uprooted = self.uprooted(&up) => match uprooted {
                     Uprooted::Device => {
                         // The next dial says what there is instead.
@@ -221,6 +223,21 @@ impl Keeper {
     fn device(&self) -> Option<u32> {
         let spec = self.shared.slots().get(self.number)?.resolved();
         socket(&spec).device()
+    }
+
+    /// Waits until a path over TCP has one over QUIC beside it.
+    async fn upgrade(&self, up: &Up) -> Up {
+        let spec = || Some(self.shared.slots().get(self.number)?.resolved());
+        let root = self.standing(up.remote);
+        let new = upgrade::by_quic(&self.shared, spec, &up.live, up.path, up.remote).await;
+        let (live, path) = new;
+        let remote = up.remote;
+        Up {
+            live,
+            path,
+            remote,
+            root,
+        }
     }
 
     /// Waits until the path has been dead for long and a new connection has come up.
