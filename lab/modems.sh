@@ -11,10 +11,11 @@ usage() {
 Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
-  STAGE    late, names, server, plug, rename, restart, descriptors [default: all]
+  STAGE    late, names, server, plug, rename, restart, descriptors,
+           blocked [default: all]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
-Needs root, ip, curl, python3 and /dev/net/tun.
+Needs root, ip, curl, nft, python3 and /dev/net/tun.
 TEXT
 }
 
@@ -28,9 +29,9 @@ while (($#)); do
     esac
     shift
 done
-[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors)
+[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked)
 
-needs curl python3
+needs curl nft python3
 build
 ip netns exec "$anchor" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
 ip -n "$server" route add default via 10.201.0.1
@@ -392,6 +393,39 @@ while time.time() < end:
     over
 }
 answers_soon() { local began=$EPOCHREALTIME; timeout 5 "$marline" status --control client.sock >/dev/null && took "$began" 1; }
+
+# UDP of the second path is dropped from the start, and later no more.
+blocked() {
+    stage='UDP is dropped, TCP is not'
+    ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    chain forward { type filter hook forward priority 0; iifname "a2" meta l4proto udp drop; }
+}
+RULES
+    session --socks off --path wwan0 --path wwan1
+    try 'by TCP' carried_by 10 wwan1 tcp
+    ip netns exec "$anchor" nft delete table inet lab
+    try 'and by QUIC once it passes' carried_by 40 wwan1 quic
+    try 'the other path did not notice' state wwan0
+    over
+    stage='a network that comes late'
+    ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    chain forward { type filter hook forward priority 0; iifname "a1" drop; iifname "a2" drop; }
+}
+RULES
+    session --socks off --path wwan0 --path wwan1
+    sleep 7
+    ip netns exec "$anchor" nft delete table inet lab
+    local name
+    for name in wwan0 wwan1; do
+        becomes "$EPOCHREALTIME" 5 "$name" active >/dev/null || true
+        try "never TCP: $name" carried_by 1 "$name" quic
+    done
+    over
+}
+# Waits for so many seconds until a path has this carrier.
+carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" ]] && { echo "$3"; return; }; sleep 0.2; done; echo "$(field "$2" carrier), not $3"; return 1; }
 
 for name in "${stages[@]}"; do
     [[ $(type -t "$name") == function ]] || { usage >&2; exit 2; }

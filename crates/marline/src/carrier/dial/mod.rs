@@ -22,6 +22,8 @@ pub use dialled::{Dialled, Opened};
 pub use error::DialError;
 pub use outcomes::Outcomes;
 
+use tokio::time::Instant;
+
 use super::link::Link;
 use super::{CarrierChoice, QuicConfig, SocketSpec};
 use crate::identity::{Identity, PublicKey};
@@ -70,7 +72,15 @@ impl Dial {
     /// Of the socket and configuration at once; of the network and server as they show.
     pub async fn connect(&self, identity: &Identity) -> Result<Dialled, DialError> {
         let link = match self.carrier {
-            CarrierChoice::Quic => Link::Quic(self.connect_quic(identity).await?),
+            CarrierChoice::Quic => {
+                let link = self.connect_quic(identity).await?;
+                // Where that gets through, TCP is no longer dialled first.
+                if let Ok(source) = self.socket.source(self.remote) {
+                    let network = (self.socket.bind.clone(), source, self.remote);
+                    self.outcomes.note(Instant::now(), network, false);
+                }
+                Link::Quic(link)
+            }
             CarrierChoice::Tcp => Link::Tcp(self.connect_tcp(identity).await?),
             CarrierChoice::Auto => self.race(identity).await?,
         };
