@@ -34,12 +34,13 @@ const LIMIT: Duration = Duration::from_secs(14);
 /// Look for what keeps a client or a server from working.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Takes the options and the configuration file of `marline client` or `marline server`, and checks what they would use.
-Changes nothing, and takes at most 15 s. Exit code: 0 all is fine, 1 there are warnings, 2 there are failures.
+Takes the options and the configuration file of `marline client` or `marline server`, and checks
+what they would use. Changes nothing, and takes at most 15 s. Exit code: 0 all is fine, 1 there are
+warnings, 2 there are failures.
 
 Examples:
   marline doctor client --server 'marline://...' --path wlan0 --path wwan0
-  marline doctor client --config client.toml --json | jq '.findings[] | select(.verdict != \"fine\")'
+  marline doctor client --config client.toml --json | jq '.findings[] | {verdict, check, text}'
   marline doctor server --config server.toml")]
 pub(super) struct Args {
     #[command(subcommand)]

@@ -23,11 +23,12 @@ use words::{bytes, some, spoken};
 /// Show the paths and flows of a running client or server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Paths: how long they have been in their state (in doubt or dead: since the doubt began), round trip, loss, rate and
-bytes of this end. Flows are summed up by kind and scheduler: sent by this end, of that arrived at the other,
-delivered by this end; p95 of the slowest; extra: what is sent besides, for the bytes sent.
-In the details of flows, tau: one packet that this end sends in so many is a repair symbol now. Repairs used
-recovered something at the other end before it arrived, wasted ones reached it for nothing.
+Paths: how long they have been in their state (in doubt or dead: since the doubt began), round trip,
+loss, rate and bytes of this end. Flows are summed up by kind and scheduler: sent by this end, of
+that arrived at the other, delivered by this end; p95 of the slowest; extra: what is sent besides,
+for the bytes sent. In the details of flows, tau: one packet that this end sends in so many is a
+repair symbol now. Repairs used recovered something at the other end before it arrived, wasted ones
+reached it for nothing.
 
 Examples:
   marline status                       the client of this user, or its server if there is no client

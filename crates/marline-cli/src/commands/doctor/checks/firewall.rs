@@ -107,10 +107,10 @@ fn of_chain(chain: &Value, rules: &[&Value], passing: Passing, ports: &[u16]) ->
         let text = format!("{name} drops by {count} of its rules, none of which names our port");
         return Some(Finding::fine(NAME, text));
     }
-    let accepts = rules.iter().filter(|rule| has(rule, "accept"));
+    let mut accepts = rules.iter().filter(|rule| has(rule, "accept"));
     let answers = inward == matches!(passing, Passing::Client);
     let lets = |rule: &&Value| is_named(rule) || is_of_all(rule) || (answers && is_of_known(rule));
-    if accepts.clone().any(|rule| lets(rule)) {
+    if accepts.any(lets) {
         let text = format!("{name} drops what it does not name, and names what is needed");
         return Some(Finding::fine(NAME, text));
     }
@@ -122,15 +122,11 @@ fn of_chain(chain: &Value, rules: &[&Value], passing: Passing, ports: &[u16]) ->
             format!("{name} drops what its rules do not accept; where they jump is not read");
         return Some(Finding::unknown(NAME, text));
     }
-    let mend = match (passing, inward, answers) {
-        (_, _, true) => format!("nft insert rule {name} ct state established,related accept"),
-        (Passing::Server, ..) => {
-            format!("nft insert rule {name} meta l4proto {{ tcp, udp }} th dport {ports} accept")
-        }
-        (Passing::Client, ..) => {
-            format!("nft insert rule {name} meta l4proto {{ tcp, udp }} th dport {ports} accept")
-        }
+    let mend = match answers {
+        true => "ct state established,related".to_owned(),
+        false => format!("meta l4proto {{ tcp, udp }} th dport {{ {ports} }}"),
     };
+    let mend = format!("nft insert rule {name} {mend} accept");
     let text = format!("{name} drops what its rules do not accept, and none accepts port {ports}");
     Some(Finding::warning(NAME, text).mend(mend))
 }
@@ -207,12 +203,10 @@ mod tests {
 
     /// A chain of input with these rules, as `nft -j` shows them.
     fn ruleset(policy: &str, rules: &[&str]) -> Vec<u8> {
-        let chain = format!(
-            r#"{{"chain":{{"family":"inet","table":"t","name":"in","hook":"input","policy":"{policy}"}}}}"#
-        );
-        let rule = |expr: &&str| {
-            format!(r#"{{"rule":{{"family":"inet","table":"t","chain":"in","expr":[{expr}]}}}}"#)
-        };
+        let place = r#""family":"inet","table":"t""#;
+        let chain =
+            format!(r#"{{"chain":{{{place},"name":"in","hook":"input","policy":"{policy}"}}}}"#);
+        let rule = |expr: &&str| format!(r#"{{"rule":{{{place},"chain":"in","expr":[{expr}]}}}}"#);
         let parts: Vec<String> = [chain].into_iter().chain(rules.iter().map(rule)).collect();
         format!(
             r#"{{"nftables":[{{"metainfo":{{}}}},{}]}}"#,
