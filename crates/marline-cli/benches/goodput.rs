@@ -292,10 +292,10 @@ mod ours {
         params.into()
     }
 
-    fn add(handle: &Session, path: PathId, carrier: PathCarrier) -> Result<(), Failure> {
+    fn add(handle: &Session, path: PathId, mut carrier: PathCarrier) -> Result<(), Failure> {
         use marline::carrier::Carrier as _;
         let params = PathParams {
-            max_datagram: carrier.max_datagram(),
+            max_datagram: carrier.least_datagram(),
             rtt: carrier.rtt(),
             ..PathParams::default()
         };
