@@ -6,11 +6,13 @@
 //! | `system.rs` | procfs and sysfs, at roots that a test may choose |
 //! | `programs.rs`, `links.rs` | `ip` and `nft`: interfaces, routes, rule sets |
 //! | `checks/` | the checks, a file each |
+//! | `matching.rs` | which interfaces fit a path such as `wwan*` |
 //! | `of_client.rs`, `of_server.rs` | which checks are made, of which paths |
 
 mod checks;
 mod finding;
 mod links;
+mod matching;
 mod of_client;
 mod of_server;
 mod programs;

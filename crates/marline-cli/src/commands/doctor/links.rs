@@ -59,7 +59,7 @@ pub(super) async fn route(remote: IpAddr, bind: &Bind) -> Result<Route, String> 
     let (remote, bound) = (
         remote.to_string(),
         match bind {
-            Bind::Any => None,
+            Bind::Any | Bind::Matching(_) => None,
             Bind::Interface(name) => Some(("oif", name.clone())),
             Bind::Address(ip) => Some(("from", ip.to_string())),
         },

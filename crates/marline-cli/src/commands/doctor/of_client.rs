@@ -6,6 +6,7 @@ use super::checks::{
 };
 use super::finding::{Finding, Verdict};
 use super::links::{self, Device, Route};
+use super::matching;
 use super::running;
 use super::system::System;
 use crate::config::ClientConfig;
@@ -23,6 +24,7 @@ const MAX_ADDRESSES: usize = 4;
 
 pub(super) async fn examine(config: &ClientConfig, system: &System) -> Vec<Finding> {
     let loaded = Identity::load(&config.identity);
+    let written = matching::expand(&config.paths, &config.sysfs);
     let (named, devices) = tokio::join!(names::check(config.server.addresses()), links::devices());
     let (remotes, mut found) = named;
     let ports: Vec<u16> = ports(config.server.addresses());
@@ -34,7 +36,7 @@ pub(super) async fn examine(config: &ClientConfig, system: &System) -> Vec<Findi
         Err(_) => Identity::generate().map_err(|error| error.to_string()),
     };
     let mut tasks = JoinSet::new();
-    for (index, path) in config.paths.iter().cloned().enumerate() {
+    for (index, path) in written.iter().cloned().enumerate() {
         let of_path = OfPath {
             system: system.clone(),
             devices: Arc::clone(&devices),
@@ -78,14 +80,13 @@ pub(super) async fn examine(config: &ClientConfig, system: &System) -> Vec<Findi
 
     let mut paths = paths;
     paths.sort_by_key(|(index, _)| *index);
-    let ways: Vec<(String, Route)> = config
-        .paths
+    let ways: Vec<(String, Route)> = written
         .iter()
         .zip(&paths)
         .filter_map(|(path, (_, (_, way)))| Some((path.name.clone(), way.clone()?)))
         .collect();
     let shared = route::shared(&ways);
-    for (path, (_, (of_path, _))) in config.paths.iter().zip(paths) {
+    for (path, (_, (of_path, _))) in written.iter().zip(paths) {
         found.extend(of_path.into_iter().map(|finding| finding.of(&path.name)));
         let size = sizes.iter().find(|(name, _)| *name == path.name);
         found.extend(size.map(|(_, size)| {
@@ -120,7 +121,10 @@ async fn admission(config: &ClientConfig, identity: &Identity) -> (Finding, Vec<
         };
         return (finding, Vec::new());
     }
-    let options = ClientOptions::new(&config.server, identity.clone(), config.paths.clone());
+    let options = ClientOptions {
+        sysfs: config.sysfs.clone(),
+        ..ClientOptions::new(&config.server, identity.clone(), config.paths.clone())
+    };
     key::check(options).await
 }
 
@@ -158,7 +162,7 @@ impl OfPath {
         }
         let usable = |remote: &&SocketAddr| match bind {
             Bind::Address(ip) => ip.is_ipv4() == remote.is_ipv4(),
-            Bind::Any | Bind::Interface(_) => true,
+            Bind::Any | Bind::Interface(_) | Bind::Matching(_) => true,
         };
         let usable: Vec<SocketAddr> = remotes.iter().filter(usable).copied().collect();
         let mut dials = JoinSet::new();

@@ -13,7 +13,7 @@ pub(in super::super) fn check(
     remotes: &[SocketAddr],
 ) -> Option<Finding> {
     match bind {
-        Bind::Any => None,
+        Bind::Any | Bind::Matching(_) => None,
         Bind::Address(ip) => Some(source(bind, *ip, remotes)),
         Bind::Interface(name) => Some(match devices {
             Err(why) => Finding::unknown(NAME, why),

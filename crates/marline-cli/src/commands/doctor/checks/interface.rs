@@ -7,18 +7,18 @@ use marline::carrier::Bind;
 const NAME: &str = "interface";
 
 pub(in super::super) fn check(system: &System, bind: &Bind) -> Option<Finding> {
-    let Bind::Interface(name) = bind else {
-        return None;
+    let (name, what) = match bind {
+        Bind::Interface(name) => (&**name, format!("there is no `{name}`")),
+        // One that fits would be named.
+        Bind::Matching(selector) => ("", format!("no interface fits `{selector}`")),
+        Bind::Any | Bind::Address(_) => return None,
     };
-    if !system.has_device(name) {
+    if name.is_empty() || !system.has_device(name) {
         let known = system.devices();
         return Some(match known.is_empty() {
             true => Finding::unknown(NAME, "the system does not tell which interfaces there are"),
-            false => Finding::failure(
-                NAME,
-                format!("there is no `{name}`; there are {}", known.join(", ")),
-            )
-            .mend("plug it in, or correct the path's name"),
+            false => Finding::failure(NAME, format!("{what}; there are {}", known.join(", ")))
+                .mend("plug it in, or correct the path's name"),
         });
     }
     let state = system.of_device(name, "operstate").unwrap_or_default();
