@@ -1,5 +1,6 @@
 //! Paths that are paid for.
 
+use marline_proto::flow::Chunk;
 use marline_proto::path::PathParams;
 use marline_proto::wire::{FlowKind, PathId};
 use marline_proto::{Config, FlowOptions};
@@ -62,6 +63,32 @@ fn what_the_cheap_path_carries_in_time_costs_nothing() {
         let share = dear_share(&mut lab, from);
         assert!(share < 0.02, "{from:?}: {share} over the dear path, live");
     }
+}
+
+/// 5 Mb/s are read of a download that the sender would send as fast as may be: what waits for the
+/// reader is not worth money. The sender fills the window of 4 MiB, in more than a second, at first.
+#[test]
+fn a_slow_reader_costs_nothing() {
+    let mut lab = lab(LINK);
+    let flow = lab.stream(End::Server, 40_000_000);
+    lab.run_for(ms(100));
+    lab.inbox_mut(End::Client, flow).expect("opened").paused = true;
+    let mut by_then = 0;
+    for tenth in 0..300 {
+        lab.run_for(ms(100));
+        let now = lab.now();
+        let mut left = 62_500;
+        while left > 0
+            && let Chunk::Data(data) = lab.world.session(End::Client).read(now, flow, left)
+        {
+            left -= data.len();
+        }
+        if tenth == 50 {
+            by_then = lab.sent_on(End::Server, DEAR);
+        }
+    }
+    let later = lab.sent_on(End::Server, DEAR) - by_then;
+    assert!(later < 400_000, "{later} of 16 MB over the dear path");
 }
 
 #[test]
