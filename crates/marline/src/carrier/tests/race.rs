@@ -1,5 +1,8 @@
 //! QUIC and TCP race for a path.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use super::*;
 use crate::carrier::{DialError, Outcomes};
 
@@ -73,24 +76,22 @@ impl Late {
             }
         });
         let udp = tokio::spawn(async move {
-            let mut clients = std::collections::HashMap::new();
+            let mut clients = HashMap::new();
             let mut datagram = vec![0; 65536];
             while let Ok((len, from)) = udp.recv_from(&mut datagram).await {
                 if !*is_on.borrow() {
                     continue;
                 }
-                if !clients.contains_key(&from) {
-                    let outside = Arc::new(UdpSocket::bind(LOOPBACK).await.unwrap());
-                    clients.insert(from, Arc::clone(&outside));
-                    let udp = Arc::clone(&udp);
-                    tokio::spawn(async move {
-                        let mut datagram = vec![0; 65536];
-                        while let Ok((len, _)) = outside.recv_from(&mut datagram).await {
-                            let _ = udp.send_to(&datagram[..len], from).await;
-                        }
-                    });
-                }
-                let _ = clients[&from].send_to(&datagram[..len], server).await;
+                let outside = match clients.entry(from) {
+                    Entry::Occupied(known) => Arc::clone(known.get()),
+                    Entry::Vacant(new) => {
+                        let outside = Arc::new(UdpSocket::bind(LOOPBACK).await.unwrap());
+                        new.insert(Arc::clone(&outside));
+                        tokio::spawn(back(Arc::clone(&outside), Arc::clone(&udp), from));
+                        outside
+                    }
+                };
+                let _ = outside.send_to(&datagram[..len], server).await;
             }
         });
         Self {
@@ -98,6 +99,14 @@ impl Late {
             on,
             relays: [udp, tcp],
         }
+    }
+}
+
+/// Carries what comes from the server back to a client.
+async fn back(outside: Arc<UdpSocket>, inside: Arc<UdpSocket>, client: SocketAddr) {
+    let mut datagram = vec![0; 65536];
+    while let Ok((len, _)) = outside.recv_from(&mut datagram).await {
+        let _ = inside.send_to(&datagram[..len], client).await;
     }
 }
 
