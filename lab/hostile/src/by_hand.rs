@@ -67,7 +67,7 @@ impl ByHand {
     }
 
     /// Bytes of frames that a datagram takes.
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn room(&mut self) -> usize {
         self.carrier.max_datagram()
             - Header {
                 packet: wire::varint::MAX,
