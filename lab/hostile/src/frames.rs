@@ -135,7 +135,7 @@ const SYMBOLS: u64 = 1000;
 
 impl Site {
     /// As the session stands.
-    pub(crate) fn of(&self, session: &ByHand) -> Self {
+    pub(crate) fn of(&self, session: &mut ByHand) -> Self {
         Self {
             flows: session.max_flows,
             room: session.room(),

@@ -73,7 +73,7 @@ where
             }
             for _ in 0..burst {
                 frames.clear();
-                (wave.fill)(&site.of(&session), number, &mut frames);
+                (wave.fill)(&site.of(&mut session), number, &mut frames);
                 match session.turn(&frames, wave.step).await {
                     Ok(true) => number += 1,
                     Ok(false) => break,
