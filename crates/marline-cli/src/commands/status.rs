@@ -147,7 +147,7 @@ fn push_session(page: &mut Page, session: &SessionStatus) {
         bytes(carried.delivered_bytes)
     ));
     page.gap();
-    paths::push(page, paths);
+    paths::push(page, paths, flows);
     page.gap();
     flows::push(page, flows);
 }

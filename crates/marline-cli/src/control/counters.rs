@@ -218,6 +218,13 @@ reported! {
             + flow.counters.skipped_messages
             + flow.counters.dropped_messages
             => count("flow_lost_messages", "Messages not delivered in time");
+        /// Highest cost of a path that it may use now because cheaper ones would hold up what this
+        /// end has to send; `None` while they do not.
+        #[serde(default)]
+        spill_cost: Option<u32> = flow.spill.map(|spill| spill.cost);
+        /// For how long they would hold it up, milliseconds.
+        #[serde(default)]
+        spill_wait_ms: Option<f64> = flow.spill.map(|spill| spill.wait.as_secs_f64() * 1e3);
         /// Its blocks or objects; `None` for other kinds.
         #[serde(default)]
         units: Option<UnitsStatus> = flow

@@ -157,6 +157,7 @@ mod tests {
             delays: Box::default(),
             outlook: None,
             coding_interval: Some(9),
+            spill: None,
             counters: FlowCounters {
                 source_bytes: 100_000,
                 repair_symbols: 11,

@@ -188,6 +188,8 @@ pub(crate) mod tests {
                     repairs_received: 59,
                     symbols_recovered: 41,
                     lost_messages: 2,
+                    spill_cost: None,
+                    spill_wait_ms: None,
                     units: Some(UnitsStatus {
                         sent: 31,
                         complete: 30,

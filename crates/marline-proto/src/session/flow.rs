@@ -8,13 +8,12 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
-use super::spill::Spill;
 use crate::flow::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::{EmissionKind, WHOLE_MARGIN};
 use crate::sched::{
     Blocked, Choice, Coding, Common, PathView, Plan, Scheduler, SymbolSource, Unit,
 };
-use crate::stats::{Delays, FlowCounters};
+use crate::stats::{Delays, FlowCounters, Spill};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, PathId};
 
 /// What both sides know of a flow from its opening.

@@ -63,7 +63,6 @@ use watch::Watch;
 pub use opening::{FlowInfo, FlowOptions, OpenError, WriteError};
 pub use output::Transmit;
 pub use paths::PathError;
-pub use spill::Spill;
 pub use timers::WakeReason;
 pub use units::Accepted;
 

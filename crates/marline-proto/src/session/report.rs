@@ -157,6 +157,7 @@ impl Session {
                 .coder
                 .as_ref()
                 .and_then(|_| flow.scheduler.coding_interval()),
+            spill: flow.spill,
             counters: self.counters_of(flow),
         }
     }

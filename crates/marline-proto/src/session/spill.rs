@@ -12,11 +12,11 @@ use alloc::vec::Vec;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
-use super::Session;
 use super::flow::Flow;
 use crate::flow::SendHalf;
 use crate::path::Path;
 use crate::sched::PathView;
+use crate::stats::Spill;
 use crate::wire::PathId;
 
 /// A stream may be held up for this long before it is worth money: people keep their train of thought
@@ -31,15 +31,6 @@ const DATAGRAM_WAIT: Duration = Duration::from_millis(100);
 /// One over the part of a lifetime or deadline that may be spent on waiting for cheap paths. The rest
 /// is for the way, and for sending once more what is lost.
 const SHARE: u32 = 3;
-
-/// A flow may use dear paths, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spill {
-    /// Highest cost rank that it may use.
-    pub cost: u32,
-    /// How long what waits would wait on the cheaper paths alone.
-    pub wait: Duration,
-}
 
 /// What the paths of a session cost, for one pass over its flows.
 #[derive(Debug)]
@@ -146,12 +137,5 @@ fn is_served(
             Some(deadline) => within(deadline.since(now)),
             None => wait <= STREAM_WAIT,
         },
-    }
-}
-
-impl Session {
-    /// Why the flow may use dear paths now, if it may.
-    pub fn flow_spill(&self, id: crate::wire::FlowId) -> Option<Spill> {
-        self.flows.get(&id)?.spill
     }
 }

@@ -138,6 +138,15 @@ pub struct PathStats {
     pub counters: PathCounters,
 }
 
+/// A flow may use paths that cost more than others, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spill {
+    /// Highest cost rank that it may use.
+    pub cost: u32,
+    /// How long what waits would wait on the cheaper paths alone.
+    pub wait: Duration,
+}
+
 /// One flow now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowStats {
@@ -165,6 +174,8 @@ pub struct FlowStats {
     /// τ: one packet that leaves in so many is a repair symbol, as of the scheduler's last plan; `None`
     /// while none are due by such a rule, and of flows that are not coded.
     pub coding_interval: Option<u32>,
+    /// That it may use dear paths now.
+    pub spill: Option<Spill>,
     /// Counters.
     pub counters: FlowCounters,
 }

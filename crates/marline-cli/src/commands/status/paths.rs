@@ -1,9 +1,9 @@
 //! Paths: a line each.
 
-use super::words::{brief, bytes, mbps, percent, shortened, spoken, unknown};
+use super::words::{brief, bytes, mbps, percent, shortened, some, spoken, unknown};
 use crate::commands::page::{Page, Row};
 use crate::control::forecast::CalibrationStatus;
-use crate::control::status::PathStatus;
+use crate::control::status::{FlowStatus, PathStatus};
 use marline_proto::path::PathState;
 
 /// Columns that the figures beside a path's name take at most, with the gaps between them.
@@ -12,7 +12,7 @@ const FIGURES: usize = 57;
 /// time and a round trip.
 const ASKED: f64 = 0.2;
 
-pub(super) fn push(page: &mut Page, paths: &[PathStatus]) {
+pub(super) fn push(page: &mut Page, paths: &[PathStatus], flows: &[FlowStatus]) {
     if paths.is_empty() {
         page.line("no path");
         return;
@@ -21,7 +21,7 @@ pub(super) fn push(page: &mut Page, paths: &[PathStatus]) {
         "path", "state", "for", "rtt ms", "loss %", "Mb/s", "sent", "received",
     ];
     let room = page.layout.width.saturating_sub(FIGURES);
-    let rows = paths.iter().map(|path| row(path, room)).collect();
+    let rows = paths.iter().map(|path| row(path, flows, room)).collect();
     page.table(&head, 2, rows);
     if page.layout.details {
         page.gap();
@@ -29,7 +29,7 @@ pub(super) fn push(page: &mut Page, paths: &[PathStatus]) {
     }
 }
 
-fn row(path: &PathStatus, room: usize) -> Row {
+fn row(path: &PathStatus, flows: &[FlowStatus], room: usize) -> Row {
     let PathStatus {
         name, state, for_s, ..
     } = path;
@@ -51,6 +51,7 @@ fn row(path: &PathStatus, room: usize) -> Row {
         notes.push(why(path));
     }
     notes.extend(terms(path));
+    notes.extend(spilled(path, flows));
     Row {
         cells,
         note: notes.join("; "),
@@ -90,6 +91,18 @@ fn terms(path: &PathStatus) -> Vec<String> {
         ));
     }
     terms
+}
+
+/// Why a dear path is used, if it is.
+fn spilled(path: &PathStatus, flows: &[FlowStatus]) -> Option<String> {
+    let may = |flow: &&FlowStatus| flow.spill_cost.is_some_and(|most| path.cost <= most);
+    let flows = flows.iter().filter(may).filter(|_| path.cost > 0);
+    let waits: Vec<f64> = flows.filter_map(|flow| flow.spill_wait_ms).collect();
+    let longest = waits.iter().copied().fold(0.0, f64::max);
+    (!waits.is_empty()).then(|| {
+        let flows = some(waits.len() as u64, "flow");
+        format!("used by {flows} that cheaper paths would hold up for {longest:.0} ms")
+    })
 }
 
 fn details(path: &PathStatus) -> String {
@@ -164,6 +177,19 @@ mod tests {
     }
 
     #[test]
+    fn a_dear_path_says_for_whom_it_is_used() {
+        let mut flow = example().sessions.remove(0).flows.remove(0);
+        (flow.spill_cost, flow.spill_wait_ms) = (Some(2), Some(340.2));
+        let mut path = dead();
+        let used = Some("used by 1 flow that cheaper paths would hold up for 340 ms".to_owned());
+        assert_eq!(spilled(&path, std::slice::from_ref(&flow)), used);
+        flow.spill_cost = Some(1);
+        assert_eq!(spilled(&path, std::slice::from_ref(&flow)), None);
+        path.cost = 0;
+        assert_eq!(spilled(&path, &[flow]), None);
+    }
+
+    #[test]
     fn the_widest_figures_and_a_name_that_is_cut_are_complete_in_80_columns() {
         let mut path = dead();
         path.name = "[2001:db8:1234:5678:9abc:def0:1234:5678]:43210".into();
@@ -176,7 +202,7 @@ mod tests {
             width: 80,
             details: false,
         });
-        push(&mut page, &[path.clone()]);
+        push(&mut page, &[path.clone()], &[]);
         let text = page.into_text();
         assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
         for part in [&*path.name, "cost 2", "4.5 GB of 20.0 GB used in 2026-11"] {
