@@ -149,7 +149,15 @@ fn a_path_that_may_only_use_one_carrier_uses_no_other() {
         "--identity",
         "client",
     ];
-    let fixed = ["--control", "off", "--socks", "off", "--path"];
+    let fixed = [
+        "--control",
+        "off",
+        "--socks",
+        "off",
+        "--wait",
+        "2s",
+        "--path",
+    ];
     let words = [&words[..], &fixed, &["127.0.0.1,carrier=tcp"]].concat();
     let (code, _, error) = marline(site.folder(), &words);
     assert_eq!(code, 1, "{error}");
