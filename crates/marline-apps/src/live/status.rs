@@ -57,8 +57,8 @@ pub struct LiveSent {
     /// them in time. Of frames and objects nothing is known here.
     #[serde(default)]
     pub given_up_waiting: u64,
-    /// Of those given up, sent in time: by the name of the path that carried them first, and lost or
-    /// delayed them.
+    /// Of those given up, sent in time: by the name of the path that carried them first, and lost
+    /// or delayed them.
     #[serde(default)]
     pub given_up_on: BTreeMap<String, u64>,
     /// Lost on their way, and brought all the same by a copy or a retransmission.

@@ -119,8 +119,8 @@ impl Ledger {
         }
     }
 
-    /// Takes down for `account` that the present carrier of `path` has counted `total` bytes since it
-    /// came up. Paths over interfaces that fit the same words have one account.
+    /// Takes down for `account` that the present carrier of `path` has counted `total` bytes since
+    /// it came up. Paths over interfaces that fit the same words have one account.
     pub fn count(&mut self, account: &str, path: &str, total: u64) {
         let seen = self.seen.entry(path.to_owned()).or_default();
         // A smaller count is that of another carrier.

@@ -34,8 +34,8 @@ pub(super) struct Args {
 enum Action {
     /// Dial a further path.
     Add {
-        /// Interface, what interfaces are known by, source address or `any`, with options as for --path
-        /// of `marline client`:
+        /// Interface, what interfaces are known by, source address or `any`, with options as for
+        /// --path of `marline client`:
         /// LOCAL[,except=NAMES][,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME].
         #[arg(value_name = "PATH")]
         path: String,

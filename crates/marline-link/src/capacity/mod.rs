@@ -1,7 +1,7 @@
 //! How fast a link serves its queue.
 //!
-//! Except for [`ServiceTime`] and [`Bucket`], capacity is a function of time and seed alone: what was sent
-//! before does not change what the link can carry later.
+//! Except for [`ServiceTime`] and [`Bucket`], capacity is a function of time and seed alone: what
+//! was sent before does not change what the link can carry later.
 
 mod bucket;
 mod draw;

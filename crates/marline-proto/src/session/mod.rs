@@ -85,8 +85,8 @@ pub enum Side {
 /// Inputs: [`handle_datagram`](Self::handle_datagram), [`handle_timeout`](Self::handle_timeout),
 /// [`add_path`](Self::add_path), [`remove_path`](Self::remove_path),
 /// [`set_standby`](Self::set_standby), [`path_unblocked`](Self::path_unblocked),
-/// [`path_max_datagram`](Self::path_max_datagram), and the flow operations (`open_flow`, `write`, `send`, `read`, …). Each takes the present as an argument;
-/// the present never goes back.
+/// [`path_max_datagram`](Self::path_max_datagram), and the flow operations (`open_flow`, `write`,
+/// `send`, `read`, …). Each takes the present as an argument; the present never goes back.
 ///
 /// Outputs: [`poll_transmit`](Self::poll_transmit) until `None`, [`poll_event`](Self::poll_event)
 /// until `None`, then [`poll_timeout`](Self::poll_timeout). After any number of inputs at one

@@ -159,8 +159,8 @@ impl Session {
         Ok(())
     }
 
-    /// Asks whether a path still works, since something outside the session gave reason to: one that
-    /// is in doubt is tested at once, and one in use that does not answer is doubted.
+    /// Asks whether a path still works, since something outside the session gave reason to: one
+    /// that is in doubt is tested at once, and one in use that does not answer is doubted.
     ///
     /// # Errors
     /// [`PathError::Unknown`].
@@ -234,8 +234,8 @@ impl Session {
         self.replan = true;
     }
 
-    /// Gives a path another cost rank, at most 255, and reports it to the peer: the higher of the two
-    /// ends' ranks holds at both.
+    /// Gives a path another cost rank, at most 255, and reports it to the peer: the higher of the
+    /// two ends' ranks holds at both.
     ///
     /// # Errors
     /// [`PathError::Unknown`].

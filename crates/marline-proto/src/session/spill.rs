@@ -19,8 +19,8 @@ use crate::sched::PathView;
 use crate::stats::Spill;
 use crate::wire::PathId;
 
-/// A stream may be held up for this long before it is worth money: people keep their train of thought
-/// for a second (Miller 1968; Nielsen, Usability Engineering, 1993, section 5.5).
+/// A stream may be held up for this long before it is worth money: people keep their train of
+/// thought for a second (Miller 1968; Nielsen, Usability Engineering, 1993, section 5.5).
 const STREAM_WAIT: Duration = Duration::from_secs(1);
 /// It is held up while this much waits: more than a writer's piece of 64 KiB takes at 30 Mb/s, less
 /// than a window of credit takes at 1 Gb/s.
@@ -28,8 +28,8 @@ const HELD_UP: Duration = Duration::from_millis(20);
 /// The same of datagrams that have no lifetime: a worst-case round trip, as of CoDel's interval
 /// (RFC 8289 section 4.3).
 const DATAGRAM_WAIT: Duration = Duration::from_millis(100);
-/// One over the part of a lifetime or deadline that may be spent on waiting for cheap paths. The rest
-/// is for the way, and for sending once more what is lost.
+/// One over the part of a lifetime or deadline that may be spent on waiting for cheap paths. The
+/// rest is for the way, and for sending once more what is lost.
 const SHARE: u32 = 3;
 
 /// What the paths of a session cost, for one pass over its flows.

@@ -1,12 +1,12 @@
 //! Warming up: a path that never carried load cannot take a load over.
 //!
 //! Its window is still the initial one, and slow start at the moment of a handover costs several
-//! round trips. So a path whose capacity is unknown gets copies of a part of what is sent elsewhere until its
-//! window would carry the present load twice, or until the copies have filled it and its capacity
-//! is known. A window grows by what arrives, so that takes as many bytes as such a window has: if as
-//! many copies did not do it, something else holds the window back, such as a scheduler that never
-//! fills the path. So it costs that much once in a path's life, and nothing of what the load needs. A dear path
-//! stays cold: its bytes are paid for.
+//! round trips. So a path whose capacity is unknown gets copies of a part of what is sent elsewhere
+//! until its window would carry the present load twice, or until the copies have filled it and its
+//! capacity is known. A window grows by what arrives, so that takes as many bytes as such a window
+//! has: if as many copies did not do it, something else holds the window back, such as a scheduler
+//! that never fills the path. So it costs that much once in a path's life, and nothing of what the
+//! load needs. A dear path stays cold: its bytes are paid for.
 
 use marline_base::{Duration, Instant, Rate};
 

@@ -53,8 +53,8 @@ pub struct PathInfo {
     pub state: PathState,
     /// Why it is in that state, in words.
     pub reason: String,
-    /// How long it has been in that state; in doubt or dead, how long it has been in doubt; while it
-    /// is not up, how long it has not been.
+    /// How long it has been in that state; in doubt or dead, how long it has been in doubt; while
+    /// it is not up, how long it has not been.
     pub for_time: Duration,
     /// How long the other end has answered nothing on it; `None` while it is not up.
     pub silent: Option<Duration>,

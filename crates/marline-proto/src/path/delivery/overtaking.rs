@@ -9,10 +9,10 @@
 //! flow that fills the path has the draft's: its maximum ages, and its probes last for one round
 //! trip.
 //!
-//! Token buckets are of the same kind: after a pause they pass a burst at the speed of the wire, and
-//! where round trips are short, as over two virtual cables and `tc-tbf`, a sample over one of them
-//! shows 313 Mb/s of a link of 5. So a sample of such a flow, or of one that has only begun, takes
-//! no less than [`FLOOR`].
+//! Token buckets are of the same kind: after a pause they pass a burst at the speed of the wire,
+//! and where round trips are short, as over two virtual cables and `tc-tbf`, a sample over one of
+//! them shows 313 Mb/s of a link of 5. So a sample of such a flow, or of one that has only begun,
+//! takes no less than [`FLOOR`].
 
 use alloc::collections::VecDeque;
 

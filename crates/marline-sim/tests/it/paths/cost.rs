@@ -66,7 +66,8 @@ fn what_the_cheap_path_carries_in_time_costs_nothing() {
 }
 
 /// 5 Mb/s are read of a download that the sender would send as fast as may be: what waits for the
-/// reader is not worth money. The sender fills the window of 4 MiB, in more than a second, at first.
+/// reader is not worth money. The sender fills the window of 4 MiB, in more than a second, at
+/// first.
 #[test]
 fn a_slow_reader_costs_nothing() {
     let mut lab = lab(LINK);

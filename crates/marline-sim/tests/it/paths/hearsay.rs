@@ -1,4 +1,5 @@
-//! What is learnt of a path outside the session: that its device is gone, or that something changed.
+//! What is learnt of a path outside the session: that its device is gone, or that something
+//! changed.
 
 use marline_proto::path::PathState;
 use marline_proto::wire::PathId;

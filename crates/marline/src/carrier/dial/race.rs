@@ -63,8 +63,8 @@ impl Dial {
         };
         match up {
             Ok(up) => {
-                // The network answers now. If it did not before, QUIC's next packet is seconds away:
-                // it begins once more, so that the same is asked of both.
+                // The network answers now. If it did not before, QUIC's next packet is seconds
+                // away: it begins once more, so that the same is asked of both.
                 let mut fresh = pin!(self.connect_quic(identity));
                 let link = async {
                     tokio::select! {

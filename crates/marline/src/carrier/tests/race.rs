@@ -155,8 +155,8 @@ async fn tcp_is_used_where_udp_is_blocked_and_that_is_remembered() {
     assert_eq!(other.kind(), CarrierKind::Quic);
 }
 
-/// QUIC has sent packets in vain and waits longer and longer for the next; TCP, which waited for the
-/// same network, is up at once.
+/// QUIC has sent packets in vain and waits longer and longer for the next; TCP, which waited for
+/// the same network, is up at once.
 #[tokio::test]
 async fn a_network_that_comes_late_gets_quic() {
     let mut hosts = Hosts::new();

@@ -94,8 +94,8 @@ impl PathFailure {
                     | RefuseCode::Params,
                 ..
             } => FailureKind::Refused,
-            // Other refusals are of a session that is over, or of a server that may have room later.
-            // What is no Marline server may be a captive portal in its place.
+            // Other refusals are of a session that is over, or of a server that may have room
+            // later. What is no Marline server may be a captive portal in its place.
             _ => FailureKind::Passing,
         };
         let hint = match error {

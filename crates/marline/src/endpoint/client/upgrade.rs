@@ -1,8 +1,8 @@
 //! A path over TCP tries QUIC beside it.
 //!
-//! A network that let only TCP through may let UDP through again, and one whose first packets of UDP
-//! were lost always did. Over TCP a loss holds up all that comes after it, so the path changes over
-//! as soon as QUIC is up; the old connection is kept until the new one carries.
+//! A network that let only TCP through may let UDP through again, and one whose first packets of
+//! UDP were lost always did. Over TCP a loss holds up all that comes after it, so the path changes
+//! over as soon as QUIC is up; the old connection is kept until the new one carries.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// How long the new path may take to carry something both ways.
 const PROOF: Duration = Duration::from_secs(3);
 
-/// Waits until the path has another one beside it that is carried by QUIC; for ever if it is carried
-/// so already, or need not be.
+/// Waits until the path has another one beside it that is carried by QUIC; for ever if it is
+/// carried so already, or need not be.
 pub(super) async fn by_quic(
     shared: &Arc<Shared>,
     spec: impl Fn() -> Option<Path>,
