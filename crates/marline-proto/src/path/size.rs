@@ -15,10 +15,10 @@ use core::ops::RangeInclusive;
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
-/// So many long datagrams in a row are lost before the path counts as shrunk: where three of ten
+/// Long datagrams lost in a row before the path counts as shrunk: where three of ten
 /// packets are lost, less than one in a hundred rows of four.
 const LOST_IN_A_ROW: u32 = 4;
-/// The first padded pings go so often, [`QUICK_PINGS`] of them: quinn takes four separate losses of
+/// Time between the first [`QUICK_PINGS`] padded pings: quinn takes four separate losses of
 /// long packets for a path that has shrunk, and a few pings may fall together.
 const QUICK: Duration = Duration::from_millis(50);
 const QUICK_PINGS: u32 = 10;
