@@ -265,6 +265,7 @@ mod tests {
         let wanted = [
             "live p50",
             "live p99",
+            "live worst",
             "given up",
             "goodput",
             "silence",
