@@ -51,9 +51,11 @@ fn a_live_stream_does_nearly_as_well_as_over_the_steady_link_alone() {
             "{place}: {p99} ms, {best} over the steady link"
         );
         if place == "dark" {
-            // Two round trips of the link that went dark, and the other's way.
+            // The round trip of the link that goes dark, 30 ms, tells at the earliest; then the
+            // acknowledgement's delay of 5 ms, a third of the round trip in doubt, and the other
+            // link's way of 25 ms.
             let (worst, _) = auto(&rows, place, "live worst");
-            assert!(worst <= 60.0, "{place}: the latest packet took {worst} ms");
+            assert!(worst <= 70.0, "{place}: the latest packet took {worst} ms");
         }
         let (lost, _) = auto(&rows, place, "given up");
         assert!(lost <= 0.1, "{place}: {lost} % given up");
