@@ -19,9 +19,10 @@ use crate::sched::PathView;
 use crate::stats::Spill;
 use crate::wire::PathId;
 
-/// A stream may be held up for this long before it is worth money: people keep their train of
-/// thought for a second (Miller 1968; Nielsen, Usability Engineering, 1993, section 5.5).
-const STREAM_WAIT: Duration = Duration::from_secs(1);
+/// A stream may be held up for this long before it is worth money. A player fetches segments of six
+/// seconds at full speed (HLS Authoring Specification for Apple Devices, rule 7.5), and pauses: as
+/// long as each takes no longer than it plays, the cheaper paths carry it in time.
+const STREAM_WAIT: Duration = Duration::from_secs(6);
 /// It is held up while this much waits: more than a writer's piece of 64 KiB takes at 30 Mb/s, less
 /// than a window of credit takes at 1 Gb/s.
 const HELD_UP: Duration = Duration::from_millis(20);
