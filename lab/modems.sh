@@ -12,7 +12,7 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked [default: all]
+           blocked, dear [default: all]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -29,7 +29,7 @@ while (($#)); do
     esac
     shift
 done
-[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked)
+[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked dear)
 
 needs curl nft python3
 build
@@ -426,6 +426,52 @@ RULES
 }
 # Waits for so many seconds until a path has this carrier.
 carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" ]] && { echo "$3"; return; }; sleep 0.2; done; echo "$(field "$2" carrier), not $3"; return 1; }
+
+# 5 Mb/s, and then as much as passes, over a cheap and a dear path of 20 Mb/s each.
+dear() {
+    stage='a modem that is paid for'
+    begin "$server" source python3 -u -c "
+import socket, time
+listener = socket.create_server(('10.201.0.2', 8000))
+print('ready', flush=True)
+while True:
+    one = listener.accept()[0]
+    kind = one.recv(1)
+    try:
+        for n in range(200 if kind == b'p' else 1600):
+            one.sendall(bytes(62500))
+            if kind == b'p': time.sleep(0.1)
+    except OSError: pass
+    one.close()"
+    local source_pid=${running[-1]}
+    await source.out ready
+    session --socks 127.0.0.1:1080 --path wwan0 --path wwan1,cost=2
+    local number name
+    for number in 1 2; do
+        ip netns exec "$client" tc qdisc add dev "wwan$((number - 1))" root tbf rate 20mbit burst 16kb latency 100ms
+        ip netns exec "$anchor" tc qdisc add dev "a$number" root tbf rate 20mbit burst 16kb latency 100ms
+    done
+    for name in wwan0 wwan1; do becomes "$EPOCHREALTIME" 5 "$name" active >/dev/null; done
+    try '5 Mb/s: over the dear one' share_of p 0 2
+    try '100 MB: over the dear one' share_of b 20 60
+    end "$source_pid" KILL
+    over
+}
+# The share (%) of what is fetched that comes over wwan1, from $2 to $3.
+share_of() {
+    local before after
+    before=($(field wwan0 received_bytes) $(field wwan1 received_bytes))
+    within python3 -c "
+import socket
+one = socket.create_connection(('127.0.0.1', 1080))
+one.sendall(b'\\x05\\x01\\x00'); one.recv(2)
+one.sendall(b'\\x05\\x01\\x00\\x01' + socket.inet_aton('10.201.0.2') + (8000).to_bytes(2, 'big')); one.recv(10)
+one.sendall(b'$1')
+while one.recv(1 << 20): pass"
+    after=($(field wwan0 received_bytes) $(field wwan1 received_bytes))
+    awk -v c="$((after[0] - before[0]))" -v d="$((after[1] - before[1]))" -v low="$2" -v high="$3" \
+        'BEGIN { s = 100 * d / (c + d); printf "%.1f %% of %.0f MB (%s to %s)\n", s, (c + d) / 1e6, low, high; exit s < low || s > high }'
+}
 
 for name in "${stages[@]}"; do
     [[ $(type -t "$name") == function ]] || { usage >&2; exit 2; }

@@ -16,6 +16,7 @@ use super::delivery::DeliverySampler;
 use super::ledger::{Ledger, SentPacket, Settled};
 use super::loss_meter::LossMeter;
 use super::mistakes::Mistakes;
+use super::mistakes::REMEMBERED;
 use super::one_way::OneWay;
 use super::outages::Outages;
 use super::pace::Pace;
@@ -107,8 +108,9 @@ pub(crate) struct Path {
     /// stood on it. While streams ask for a rate and the window is sought, only a queue counts:
     /// such samples show what the window was.
     was_filled: bool,
-    /// It was in doubt, and no round trip since then was much shorter than the smoothed one.
-    recovers: bool,
+    /// When it was in doubt last, as long as no round trip since then was much shorter than the
+    /// smoothed one.
+    recovered: Option<Instant>,
     /// What live streams need of it, as long as its capacity is not known.
     asked: Option<Rate>,
     /// Bytes of copies that were queued for it to warm it up.
@@ -188,7 +190,7 @@ impl Path {
             measured_rate: 0.0,
             rate: Rate::ZERO,
             was_filled: false,
-            recovers: false,
+            recovered: None,
             asked: None,
             warmed: 0,
             passed: 0,
@@ -350,15 +352,16 @@ impl Path {
 
     /// The path carries data again after it was in doubt. As soon as a round trip is much shorter
     /// than the smoothed one, how late packets were meanwhile is forgotten: nothing else would show
-    /// that they are not any more, since nobody chooses such a path.
-    pub(crate) fn on_recovery(&mut self) {
-        self.recovers = true;
+    /// that they are not any more, since nobody chooses such a path. Later that is a queue that is gone.
+    pub(crate) fn on_recovery(&mut self, now: Instant) {
+        self.recovered = Some(now);
     }
 
-    fn forget_lateness(&mut self) {
-        if self.recovers && self.rtt.latest() < self.rtt.smoothed() / MUCH_SHORTER {
+    fn forget_lateness(&mut self, now: Instant) {
+        self.recovered = self.recovered.filter(|at| now.since(*at) <= REMEMBERED);
+        if self.recovered.is_some() && self.rtt.latest() < self.rtt.smoothed() / MUCH_SHORTER {
             self.arrival.begin_anew();
-            self.recovers = false;
+            self.recovered = None;
         }
     }
 
@@ -470,7 +473,7 @@ impl Path {
         max_ack_delay: Duration,
     ) {
         self.on_lost(now, lost, max_ack_delay);
-        self.forget_lateness();
+        self.forget_lateness(now);
         let mut bytes = 0;
         for packet in acked.iter().filter(|p| p.eliciting) {
             self.size.on_arrived(packet.sent, packet.size);

@@ -73,8 +73,8 @@ pub(super) struct Flow {
     pub(super) retained: u64,
     /// It may use dear paths, and why.
     pub(super) spill: Option<Spill>,
-    /// Since when more waits than a moment's worth, for what path ever.
-    pub(super) held_up: Option<Instant>,
+    /// Since when paths up to these costs hold it up, ascending.
+    pub(super) held_up: SmallVec<[(u32, Instant); 1]>,
     /// A write was refused for want of room.
     pub(super) was_blocked: bool,
     /// The application read the end, or will not read.
@@ -241,6 +241,12 @@ impl Flow {
             SendHalf::Stream(_) | SendHalf::Units(_) => true,
         };
         self.lifetime.is_some() && !held_back
+    }
+
+    /// Nothing of it waits, or all paths cost the same.
+    pub(super) fn costs_alike(&mut self) {
+        self.spill = None;
+        self.held_up.clear();
     }
 
     /// Source symbols did not leave: they are the head of the backlog again.

@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 
 use bytes::Bytes;
 use marline_base::Instant;
+use smallvec::SmallVec;
 
 use super::flow::{Flow, FlowSpec};
 use super::share::class_of;
@@ -129,7 +130,7 @@ impl Session {
             accounted: (0, 0),
             retained: 0,
             spill: None,
-            held_up: None,
+            held_up: SmallVec::new(),
             was_blocked: false,
             end_read: false,
             final_size: 0,

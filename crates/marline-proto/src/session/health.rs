@@ -134,7 +134,7 @@ impl Session {
     fn readmit(&mut self, now: Instant, index: usize) {
         let path = &mut self.paths[index];
         if matches!(path.health, Health::Suspect(_)) {
-            path.on_recovery();
+            path.on_recovery(now);
         }
         path.health = Health::Active;
         path.loss.restart();

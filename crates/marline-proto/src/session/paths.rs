@@ -170,7 +170,7 @@ impl Session {
         self.path_timer = None;
         match self.paths[index].health {
             // As many as it takes to doubt it.
-            Health::Active => self.paths[index].probes = OVERDUE_TO_SUSPECT as u32,
+            Health::Active => self.paths[index].ask_for_life(OVERDUE_TO_SUSPECT as u32),
             _ => self.probe(now, index),
         }
         Ok(())
@@ -207,13 +207,20 @@ impl Session {
     /// The path's carrier takes datagrams of up to so many bytes from now on. What is in flight
     /// and does not arrive goes again, in pieces where it is too long. Sizes below
     /// [`MIN_DATAGRAM`] count as that: such a path only looks lossy.
-    pub fn path_max_datagram(&mut self, now: Instant, id: PathId, max_datagram: usize) {
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`].
+    pub fn path_max_datagram(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        max_datagram: usize,
+    ) -> Result<(), PathError> {
         let size = max_datagram.max(MIN_DATAGRAM);
-        let Some(index) = self.path_index(id) else {
-            return;
-        };
+        let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
         self.paths[index].size.set_carrier(size);
         self.heed_size(now, index);
+        Ok(())
     }
 
     /// Concludes from what arrived and was lost on a path how long its datagrams may be.

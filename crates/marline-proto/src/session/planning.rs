@@ -74,7 +74,10 @@ impl Session {
                         costs.choose(now, flow, &views, credit, &mut chosen);
                         &mut chosen
                     }
-                    None => &mut views,
+                    None => {
+                        flow.costs_alike();
+                        &mut views
+                    }
                 };
                 let used = flow.plan(now, views, credit, &mut self.common);
                 self.data_sent += used;
@@ -91,7 +94,7 @@ impl Session {
                     self.starved.insert(id);
                 }
                 flow.turn = None;
-                flow.held_up = None;
+                flow.costs_alike();
                 rewish(&mut self.wishes, flow);
                 self.share.remove(id, class_of(flow));
                 self.ageing.on_idle(flow);
@@ -196,7 +199,7 @@ mod tests {
                 };
                 end.add_path(now, id, &params).unwrap();
             }
-            end.path_max_datagram(now, PathId(1), WIDE);
+            end.path_max_datagram(now, PathId(1), WIDE).unwrap();
         }
         let [client, server] = &mut ends;
         let flow = client

@@ -8,20 +8,17 @@
 
 use alloc::vec::Vec;
 
-use marline_base::{Duration, Instant};
+use marline_base::Instant;
 
 use super::Session;
 use super::rescue::MAX_RESCUE;
+use super::spill::paid;
 use crate::path::EmissionKind;
 use crate::sched::PathView;
 
 /// A copy must save the slow path's round trip divided by this: by as much the estimates of a
 /// moment are off (`marline repro field misbehaving` beside `wifi-cell`).
 const WORTH: u32 = 2;
-
-/// A copy over a dearer path must save this much more: below it, delay is not noticed
-/// (ITU-T G.114 §4: one-way delays up to 150 ms suit most uses).
-const PAID: Duration = Duration::from_millis(150);
 
 impl Session {
     /// Packets are late on a path that still delivers some.
@@ -42,14 +39,7 @@ impl Session {
         let symbols = path.ledger.rescue_where(MAX_RESCUE, |packet| {
             ahead += u64::from(packet.size);
             let here = pace.time_for(ahead).saturating_sub(back);
-            let arrival = |view: &PathView| {
-                let paid = if view.cost > cost {
-                    PAID
-                } else {
-                    Duration::ZERO
-                };
-                view.arrival(packet.size) + paid
-            };
+            let arrival = |view: &PathView| view.arrival(packet.size) + paid(view, cost);
             let other = others.iter_mut().min_by_key(|view| arrival(view));
             let sooner = other.filter(|view| !packet.rescued && arrival(view) + gain < here);
             sooner

@@ -6,6 +6,7 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
+use super::spill::paid;
 use crate::flow::{Assigned, Symbol};
 use crate::path::{EmissionKind, Health, Rescued, SentFrame};
 use crate::sched::PathView;
@@ -56,8 +57,6 @@ impl Session {
     /// Sends what packets of the path at `index` hold again, on the paths that should deliver it first. As copies they
     /// may be dropped when their path falls too; as retransmissions they count on nothing else to arrive.
     ///
-    /// No dearer path is taken than the cheapest of the others.
-    ///
     /// The path itself is the last to turn to, but better than one that is slower by the `doubt` there is in it.
     pub(super) fn send_rescued(
         &mut self,
@@ -68,16 +67,19 @@ impl Session {
     ) {
         let own = self.paths[index].id;
         let mut views = self.views();
-        let others = views.iter().filter(|view| view.id != own);
-        let least = others.map(|view| view.cost).min().unwrap_or(u32::MAX);
-        views.retain(|view| view.id == own || view.cost <= least);
+        // What another brings besides is worth money only by much. Nothing comes of a path that is
+        // given up.
+        let cost = match kind {
+            EmissionKind::Copy => self.paths[index].cost.rank(),
+            _ => views.iter().map(|view| view.cost).min().unwrap_or(0),
+        };
         let arrival = |view: &PathView, len| {
             let doubted = if view.id == own {
                 doubt
             } else {
                 Duration::ZERO
             };
-            view.arrival(len) + doubted
+            view.arrival(len) + doubted + paid(view, cost)
         };
         for rescued in symbols {
             let Rescued {

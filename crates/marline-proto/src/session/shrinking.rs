@@ -33,7 +33,7 @@ fn stream(trip: Duration, after: usize, carrier_learns: Option<Duration>) -> (Du
             ..PathParams::default()
         };
         end.add_path(now, path, &params).unwrap();
-        end.path_max_datagram(now, path, WIDE);
+        end.path_max_datagram(now, path, WIDE).unwrap();
     }
     let flow = ends[0]
         .open_flow(&FlowOptions::new(FlowKind::Stream))
@@ -57,7 +57,7 @@ fn stream(trip: Duration, after: usize, carrier_learns: Option<Duration>) -> (Du
             && now.since(shrinks + after_all) < step
             && now >= shrinks + after_all
         {
-            ends[0].path_max_datagram(now, path, after);
+            ends[0].path_max_datagram(now, path, after).unwrap();
         }
         for from in [0, 1] {
             ends[from].handle_timeout(now);

@@ -29,9 +29,21 @@ const HELD_UP: Duration = Duration::from_millis(20);
 /// The same of datagrams that have no lifetime: a worst-case round trip, as of CoDel's interval
 /// (RFC 8289 section 4.3).
 const DATAGRAM_WAIT: Duration = Duration::from_millis(100);
+/// A copy over a dearer path must save this much: below it, delay is not noticed (ITU-T G.114 section
+/// 4: one-way delays up to 150 ms suit most uses).
+const PAID: Duration = Duration::from_millis(150);
 /// One over the part of a lifetime or deadline that may be spent on waiting for cheap paths. The
 /// rest is for the way, and for sending once more what is lost.
 const SHARE: u32 = 3;
+
+/// How much longer a path that costs more than `cost` may be said to take.
+pub(super) fn paid(path: &PathView, cost: u32) -> Duration {
+    if path.cost > cost {
+        PAID
+    } else {
+        Duration::ZERO
+    }
+}
 
 /// What the paths of a session cost, for one pass over its flows.
 #[derive(Debug)]
@@ -57,8 +69,8 @@ impl Costs {
         Some(Self { ranks, unfilled })
     }
 
-    /// The views that a flow may have, in the session's scratch memory `chosen`; its
-    /// [`Spill`] is kept in the flow.
+    /// The views that a flow may have, in the session's scratch memory `chosen`; its [`Spill`] is
+    /// kept in the flow.
     pub(super) fn choose(
         &self,
         now: Instant,
@@ -67,34 +79,45 @@ impl Costs {
         credit: u64,
         chosen: &mut Vec<PathView>,
     ) {
-        chosen.clear();
         flow.spill = None;
         if flow.scheduler.minds_cost() {
+            chosen.clear();
             chosen.extend_from_slice(views);
             return;
         }
-        for (i, ranks) in self.ranks.windows(2).enumerate() {
+        let mut first = None;
+        for (i, &rank) in self.ranks.iter().enumerate() {
             chosen.clear();
-            chosen.extend(views.iter().filter(|view| view.cost <= ranks[0]));
+            chosen.extend(views.iter().filter(|view| view.cost <= rank));
+            let wait = wait(flow, credit, chosen);
+            let first = *first.get_or_insert(wait);
+            if i > 0 {
+                flow.spill = Some(Spill {
+                    cost: rank,
+                    wait: first,
+                });
+            }
             if chosen.iter().any(|view| self.unfilled.contains(&view.id)) {
                 return;
             }
-            let wait = wait(flow, credit, chosen);
-            if is_served(now, flow, chosen, wait, i == 0) {
+            let served = match patience(now, flow, chosen) {
+                Some(limit) => wait <= limit,
+                None => !is_held_up(now, flow, rank, wait),
+            };
+            if served {
                 return;
             }
-            let cost = ranks[1];
-            flow.spill = Some(Spill { cost, wait });
         }
-        chosen.clear();
-        chosen.extend_from_slice(views);
     }
 }
 
 /// How long the last byte that the flow has waiting would wait on these paths.
 fn wait(flow: &Flow, credit: u64, paths: &[PathView]) -> Duration {
+    let mut bytes = flow.queues.source_bytes();
     // What the peer does not take waits for the peer.
-    let mut bytes = flow.unsent(credit) + flow.queues.source_bytes();
+    if flow.has_backlog(1, credit) {
+        bytes += flow.unsent(credit);
+    }
     let mut rate = 0.0;
     for path in paths {
         let standing = path
@@ -109,34 +132,36 @@ fn wait(flow: &Flow, credit: u64, paths: &[PathView]) -> Duration {
         .min(Duration::from_secs(3_600))
 }
 
-/// Do these paths, the cheapest or others with them, carry in time what the flow has waiting?
-fn is_served(
-    now: Instant,
-    flow: &mut Flow,
-    paths: &[PathView],
-    wait: Duration,
-    are_cheapest: bool,
-) -> bool {
+/// How long what the flow has waiting may wait on these paths; `None` where that depends on how long
+/// it goes on.
+fn patience(now: Instant, flow: &Flow, paths: &[PathView]) -> Option<Duration> {
     let within = |limit: Duration| {
         let trips = paths.iter().map(|path| path.srtt);
         let trip = trips.min().unwrap_or(Duration::ZERO);
         // The way, and once more for what is lost.
-        let left = limit.saturating_sub(trip * 3 / 2);
-        wait <= left.min(limit / SHARE)
+        limit.saturating_sub(trip * 3 / 2).min(limit / SHARE)
     };
     match (&flow.send, flow.lifetime) {
-        (SendHalf::Stream(_), _) if wait < HELD_UP => {
-            if are_cheapest {
-                flow.held_up = None;
-            }
-            true
+        (SendHalf::Stream(_), _) => None,
+        (SendHalf::Packets(_), Some(lifetime)) => Some(within(lifetime)),
+        (SendHalf::Packets(_), None) => Some(DATAGRAM_WAIT),
+        (SendHalf::Units(units), _) => Some(within(units.next_expiry()?.since(now))),
+    }
+}
+
+/// Have the paths up to this cost held the flow up for too long, without a break?
+fn is_held_up(now: Instant, flow: &mut Flow, rank: u32, wait: Duration) -> bool {
+    let held = &mut flow.held_up;
+    if wait < HELD_UP {
+        held.retain(|(cost, _)| *cost < rank);
+        return false;
+    }
+    let known = held.iter().find(|(cost, _)| *cost == rank);
+    match known {
+        Some((_, since)) => now.since(*since) > STREAM_WAIT,
+        None => {
+            held.push((rank, now));
+            false
         }
-        (SendHalf::Stream(_), _) => now.since(*flow.held_up.get_or_insert(now)) <= STREAM_WAIT,
-        (SendHalf::Packets(_), Some(lifetime)) => within(lifetime),
-        (SendHalf::Packets(_), None) => wait <= DATAGRAM_WAIT,
-        (SendHalf::Units(units), _) => match units.next_expiry() {
-            Some(deadline) => within(deadline.since(now)),
-            None => wait <= STREAM_WAIT,
-        },
     }
 }

@@ -6,10 +6,12 @@ use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::flow::Flow;
+use super::spill::paid;
 use crate::config::Config;
 use crate::event::CloseReason;
 use crate::flow::{Assigned, RecvHalf, SendHalf};
 use crate::path::{Control, EmissionKind, PathTimer, SentFrame};
+use crate::sched::PathView;
 use crate::wire::{FlowId, Params};
 
 /// Why a session asks to be woken.
@@ -323,6 +325,7 @@ impl Session {
             .take(2)
             .flat_map(|p| p.frames.iter().copied())
             .collect();
+        let cost = path.cost.rank();
         let views = self.views();
         for frame in oldest {
             match frame {
@@ -340,7 +343,8 @@ impl Session {
                     ..
                 } => {
                     let source = kind == EmissionKind::Source;
-                    let best = views.iter().min_by_key(|v| v.arrival(symbol.len));
+                    let arrival = |v: &&PathView| v.arrival(symbol.len) + paid(v, cost);
+                    let best = views.iter().min_by_key(arrival);
                     let target = best.map_or(own, |v| v.id);
                     if let Some(flow) = self.flows.get_mut(&id)
                         && !flow.send.is_settled(&symbol)

@@ -197,7 +197,8 @@ impl Driver {
             let size = attached.carrier.max_datagram();
             if size != attached.max_datagram {
                 attached.max_datagram = size;
-                state.session.path_max_datagram(now, attached.path, size);
+                // It may have been removed meanwhile.
+                let _ = state.session.path_max_datagram(now, attached.path, size);
             }
             if let Some(datagram) = attached.pending.take() {
                 match attached.carrier.send(datagram) {

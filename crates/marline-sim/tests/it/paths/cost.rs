@@ -34,19 +34,23 @@ fn dear_share(lab: &mut Lab, from: End) -> f64 {
 
 #[test]
 fn what_the_cheap_path_carries_in_time_costs_nothing() {
-    for from in [End::Client, End::Server] {
+    // Bursts of losses make packets overdue, and copies of these may go elsewhere.
+    let lossy = format!("{LINK},loss=5%,burst=10");
+    for (from, link) in [
+        (End::Client, LINK),
+        (End::Server, LINK),
+        (End::Client, &lossy),
+        (End::Server, &lossy),
+    ] {
         // 5 Mb/s of 20 for 20 s.
-        let mut lab = lab(LINK);
+        let mut lab = lab(link);
         let trickle = Outbox::trickle(lab.now(), 12_500_000, 6_250, ms(10));
         lab.open(from, &FlowOptions::new(FlowKind::Stream), trickle);
         lab.finish_within(secs(30));
         let share = dear_share(&mut lab, from);
-        assert!(
-            share < 0.02,
-            "{from:?}: {share} over the dear path, a stream"
-        );
+        assert!(share < 0.02, "{from:?}, {link}: {share} of a stream");
 
-        let mut lab = self::lab(LINK);
+        let mut lab = self::lab(link);
         let plan = Messages {
             size: 1_250,
             size_max: 1_250,
@@ -61,7 +65,7 @@ fn what_the_cheap_path_carries_in_time_costs_nothing() {
         lab.open(from, &options, messages);
         lab.finish_within(secs(30));
         let share = dear_share(&mut lab, from);
-        assert!(share < 0.02, "{from:?}: {share} over the dear path, live");
+        assert!(share < 0.02, "{from:?}, {link}: {share} of a live one");
     }
 }
 
@@ -98,6 +102,42 @@ fn what_is_too_much_for_the_cheap_path_spills_over() {
     lab.finish_within(secs(60));
     let rate = super::goodput(lab.inbox(End::Client, flow));
     assert!(rate > 34.0, "{rate} Mb/s over two links of 20");
+}
+
+/// Objects spill over as streams do.
+#[test]
+fn objects_spill_over() {
+    let mut lab = lab(LINK);
+    let plan = Messages {
+        size: 100_000,
+        size_max: 100_000,
+        count: 1_000,
+        every: ms(1),
+    };
+    let objects = Outbox::objects(lab.now(), plan);
+    lab.open(End::Server, &FlowOptions::new(FlowKind::Objects), objects);
+    lab.finish_within(secs(60));
+    let share = dear_share(&mut lab, End::Server);
+    assert!((0.2..0.5).contains(&share), "{share} over the dear path");
+}
+
+/// What the cheapest link holds up for long opens the second rank, and what both hold up for as long
+/// again the third.
+#[test]
+fn ranks_open_one_after_the_other() {
+    let mut lab = lab(LINK);
+    let dearest = lab.path(LINK);
+    let set = lab.world.client.set_cost(dearest, 3);
+    set.expect("there is such a path");
+    lab.run_for(ms(500));
+    lab.stream(End::Server, 160_000_000);
+    lab.run_for(secs(11));
+    let [dear, third] = [DEAR, dearest].map(|path| lab.sent_on(End::Server, path));
+    assert!(dear > 5_000_000, "{dear} bytes over the second");
+    assert!(third < 20_000, "{third} bytes over the third");
+    lab.run_for(secs(5));
+    let third = lab.sent_on(End::Server, dearest);
+    assert!(third > 2_000_000, "{third} bytes over the third in the end");
 }
 
 /// Live, 10 Mb/s, where the cheap link has 8: the budget is kept, and no more is paid for than that
