@@ -243,6 +243,7 @@ plug() {
     stage='under load'
     head -c 400000000 /dev/zero >"$folder/body"
     begin "$server" web python3 -u -m http.server --bind 10.201.0.2 --directory "$folder" 8000
+    local web=${running[-1]}
     await web.out Serving
     begin "$client" load curl -s --limit-rate 4M --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body
     local load=${running[-1]}
@@ -258,6 +259,7 @@ plug() {
     done
     try 'the download goes on' kill -0 "$load"
     end "$load" TERM
+    end "$web" KILL
     stage='both at once'
     unplug wwan0
     unplug wwan1
@@ -383,7 +385,7 @@ while time.time() < end:
     hold_pid=${running[-1]}
     await hold.out ready
     sleep 1
-    try 'so many are in use' echo "$(descriptors_of "$client_pid") of 256"
+    try 'descriptors in use' echo "$(descriptors_of "$client_pid") of 256"
     try 'status answers' answers_soon
     unplug wwan0
     sleep 1
@@ -406,7 +408,7 @@ RULES
     try 'by TCP' carried_by 10 wwan1 tcp
     ip netns exec "$anchor" nft delete table inet lab
     try 'and by QUIC once it passes' carried_by 40 wwan1 quic
-    try 'the other path did not notice' state wwan0
+    try 'the other path did not notice' becomes "$EPOCHREALTIME" 1 wwan0 active
     over
     stage='a network that comes late'
     ip netns exec "$anchor" nft -f - <<'RULES'
@@ -424,7 +426,7 @@ RULES
     done
     over
 }
-# Waits for so many seconds until a path has this carrier.
+# Waits up to $1 seconds until a path has this carrier.
 carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" ]] && { echo "$3"; return; }; sleep 0.2; done; echo "$(field "$2" carrier), not $3"; return 1; }
 
 # 5 Mb/s, and then as much as passes, over a cheap and a dear path of 20 Mb/s each.

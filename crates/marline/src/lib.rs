@@ -41,8 +41,8 @@ pub use carrier::{Bind, CarrierChoice, CarrierKind, QuicConfig};
 pub use endpoint::{
     Accepted, AddPathError, BindError, Blocks, Client, ClientOptions, Closed, ConnectError,
     GivenUp, Incoming, Incomings, NoSession, Object, Objects, Packets, PathInfo, RateReport,
-    ReadHalf, Server, ServerOptions, Session, SessionInfo, SessionState, Settled, Stream,
-    UnknownPath, WriteHalf,
+    ReadHalf, RemovePathError, Server, ServerOptions, Session, SessionInfo, SessionState, Settled,
+    Stream, UnknownPath, WriteHalf,
 };
 pub use identity::{AllowList, ConnectionString, Host, HostPort, Identity, PublicKey};
 pub use interfaces::Selector;

@@ -24,7 +24,7 @@ use marline_apps::proxy::{Forward, SocksLogin};
 use marline_apps::tun::{TunIn, TunOut};
 use marline_base::text::Problem;
 use marline_base::text::{duration, listen_address, redundancy, suggest};
-use marline_proto::Config as SessionConfig;
+use marline_proto::{Config as SessionConfig, MAX_PATHS};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,8 +34,6 @@ const IDLE_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
 const MAX_FLOWS: usize = 1024;
 const FLOWS_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 20;
-/// Most paths that a session has at once.
-const MAX_PATHS: usize = 16;
 
 /// What a client does.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use marline_proto::stats::{Carried, FlowStats, SessionStats};
 use marline_proto::wire::PathId;
 
 use marline::Path;
-use marline::endpoint::client::{AddPathError, UnknownPath};
+use marline::endpoint::client::{AddPathError, RemovePathError, UnknownPath};
 use marline::endpoint::{Client, PathInfo, Server, SessionInfo, SessionState};
 
 use super::forecast::{CalibrationStatus, ForecastStatus};
@@ -99,7 +99,12 @@ impl Manage for Client {
     }
 
     async fn remove_path(&self, name: &str) -> Result<(), Problem> {
-        Client::remove_path(self, name).map_err(unknown)
+        Client::remove_path(self, name).map_err(|error| match error {
+            RemovePathError::Unknown(path) => unknown(path),
+            error => Problem::new(error.to_string()).hint(
+                "remove that one, or start with `except=INTERFACE` beside what says which fit",
+            ),
+        })
     }
 
     async fn set_standby(&self, name: &str, standby: bool) -> Result<(), Problem> {

@@ -2,11 +2,8 @@
 
 use alloc::vec::Vec;
 
+use crate::session::MAX_PATHS;
 use crate::wire::PathId;
-
-/// Paths that are remembered. One that is dialled again has another number, and so they come and
-/// go.
-const MAX_PATHS: usize = 16;
 
 /// Messages of a flow that this end gave up because their lifetime ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,7 +12,8 @@ pub struct GivenUp {
     /// path had room for them in time.
     pub waited: u64,
     /// Those that had left in time, and the path that carried their first part: the path that lost
-    /// or delayed them. Only the last 16 paths that are new here.
+    /// or delayed them. A path that is dialled again has another number, so they come and go: only
+    /// the [`MAX_PATHS`] with the most such messages.
     pub on: Vec<(PathId, u64)>,
 }
 
@@ -27,7 +25,10 @@ impl GivenUp {
             return;
         }
         if self.on.len() == MAX_PATHS {
-            self.on.remove(0);
+            let counts = self.on.iter().map(|(_, count)| *count).enumerate();
+            if let Some((least, _)) = counts.min_by_key(|(_, count)| *count) {
+                self.on.remove(least);
+            }
         }
         self.on.push((path, 1));
     }
@@ -40,11 +41,15 @@ mod tests {
     #[test]
     fn paths_come_and_go_and_few_are_remembered() {
         let mut given_up = GivenUp::default();
+        for _ in 0..9 {
+            given_up.count_on(PathId(70));
+        }
         for id in 0..40 {
             given_up.count_on(PathId(id));
             given_up.count_on(PathId(id));
         }
         assert_eq!(given_up.on.len(), MAX_PATHS);
+        assert_eq!(given_up.on[0], (PathId(70), 9));
         assert_eq!(given_up.on[15], (PathId(39), 2));
     }
 }

@@ -67,7 +67,7 @@ pub use timers::WakeReason;
 pub use units::Accepted;
 
 /// Most paths that a session has at once.
-const MAX_PATHS: usize = 16;
+pub const MAX_PATHS: usize = 16;
 
 /// Which side of the session this is; flow ids depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use marline_base::text::Problem;
 use marline_base::{Duration, Instant};
-use marline_proto::Config;
+use marline_proto::{Config, MAX_PATHS};
 
 use super::around::Around;
 use super::links::is_name;
@@ -16,8 +16,6 @@ use super::{schedulers, workloads};
 const ONLY: &str = "main";
 /// Bytes of repair symbols for each byte of source symbols, as `--repair-budget` takes them.
 const MOST_REPAIRS: f64 = 4.0;
-/// Paths of one session.
-const MOST_PATHS: usize = 16;
 
 /// Reads the sessions; the caller finishes `top`.
 pub(super) fn read(top: &Reader<'_>, around: &Around<'_>) -> Vec<SessionPlan> {
@@ -140,9 +138,9 @@ fn paths(reader: &Reader<'_>, around: &Around<'_>) -> Option<Vec<PathPlan>> {
         return Some((0..around.links.len()).map(plain).collect());
     }
     let list = reader.tables("paths")?;
-    if list.is_empty() || list.len() > MOST_PATHS {
+    if list.is_empty() || list.len() > MAX_PATHS {
         let message = format!("{} paths", list.len());
-        let mend = format!("write 1 to {MOST_PATHS}, or none of the key for one path a link");
+        let mend = format!("write 1 to {MAX_PATHS}, or none of the key for one path a link");
         reader.wrong("paths", reader.get("paths")?, message, mend);
     }
     list.iter().map(|one| path(one, around)).collect()

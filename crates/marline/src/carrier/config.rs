@@ -16,8 +16,8 @@ use crate::identity::Identity;
 /// begins with, handshake and all.
 pub const MIN_MTU: u16 = 1200;
 
-/// Largest [`QuicConfig::mtu`]: a 9000-byte Ethernet frame less IPv6 and UDP headers.
-pub const MAX_MTU: u16 = 8952;
+/// Largest [`QuicConfig::mtu`]: a 9000-byte Ethernet frame less IPv4 and UDP headers.
+pub const MAX_MTU: u16 = 8972;
 
 /// A 1500-byte Ethernet frame less IPv4 and UDP headers: quinn's own default, for which its receive
 /// buffers are made.
@@ -252,7 +252,7 @@ mod tests {
         .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "mtu = 1199 is out of range: 1200 to 8952 are possible"
+            "mtu = 1199 is out of range: 1200 to 8972 are possible"
         );
         let error = QuicConfig {
             idle_timeout: Duration::from_millis(999),

@@ -67,7 +67,7 @@ pub use listen::{ListenError, Listener};
 pub use listen_config::ListenConfig;
 pub use memory::{MemoryCarrier, MemoryConfig};
 pub use quic::QuicCarrier;
-pub use socket::{Bind, SocketError, SocketSpec, Standing};
+pub use socket::{Bind, Egress, SocketError, SocketSpec};
 pub(crate) use socket::{is_local, routable};
 pub use tcp::TcpCarrier;
 

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::interfaces::Selector;
+use crate::interfaces::{Selector, addresses};
 
 /// What a path's socket is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,9 +161,9 @@ fn controls(known: &[String]) -> String {
     }
 }
 
-/// What a path's socket stands on.
+/// Where a path's packets leave this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Egress {
     /// The source address that the routing table picks.
     pub source: IpAddr,
     /// The number that the system gave the interface that the socket is bound to. A modem that was
@@ -184,7 +184,7 @@ impl SocketSpec {
     /// # Errors
     /// It has not, with a list of those that it has.
     pub fn check(&self) -> Result<(), SocketError> {
-        let known = interfaces();
+        let known = addresses();
         match &self.bind {
             Bind::Any => Ok(()),
             Bind::Matching(selector) => Err(none_fits(selector)),
@@ -208,13 +208,13 @@ impl SocketSpec {
         }
     }
 
-    /// What a socket to `remote` would stand on, were it opened now. As long as this stays the
-    /// same, so does what an open one is worth.
+    /// Where the packets of a socket to `remote` would leave, were it opened now. As long as this
+    /// stays the same, one that is open works as well as a new one.
     ///
     /// # Errors
     /// It could not be opened.
-    pub fn standing(&self, remote: SocketAddr) -> Result<Standing, SocketError> {
-        Ok(Standing {
+    pub fn egress(&self, remote: SocketAddr) -> Result<Egress, SocketError> {
+        Ok(Egress {
             source: self.source(remote)?,
             device: self.device(),
         })
@@ -436,7 +436,7 @@ fn bind(socket: &Socket, address: SocketAddr, shown: &Bind) -> Result<(), Socket
             },
             io::ErrorKind::AddrNotAvailable => SocketError::NotLocal {
                 address: address.ip(),
-                known: interfaces().into_iter().map(|(_, ip)| ip).collect(),
+                known: addresses().into_iter().map(|(_, ip)| ip).collect(),
             },
             _ => SocketError::Io {
                 bind: shown.clone(),
@@ -471,7 +471,7 @@ fn bind_device(socket: &Socket, name: &str) -> Result<bool, SocketError> {
     match source.kind() {
         io::ErrorKind::PermissionDenied => Ok(false),
         // ENODEV, which has no kind of its own, and names too long for an interface.
-        _ if !interfaces().iter().any(|(known, _)| known == name) => Err(bad_interface(name)),
+        _ if !addresses().iter().any(|(known, _)| known == name) => Err(bad_interface(name)),
         _ => Err(SocketError::Io {
             bind: Bind::Interface(name.to_owned()),
             source,
@@ -486,7 +486,7 @@ fn bind_device(_: &Socket, _: &str) -> Result<bool, SocketError> {
 
 /// An address of the interface in the family of `remote`, a routable one if it has any.
 fn interface_address(name: &str, remote: SocketAddr) -> Result<IpAddr, SocketError> {
-    let all = interfaces();
+    let all = addresses();
     if !all.iter().any(|(known, _)| known == name) {
         return Err(bad_interface(name));
     }
@@ -502,7 +502,7 @@ fn interface_address(name: &str, remote: SocketAddr) -> Result<IpAddr, SocketErr
 
 /// Is this an address of this host now?
 pub(crate) fn is_local(address: IpAddr) -> bool {
-    interfaces().iter().any(|(_, known)| *known == address)
+    addresses().iter().any(|(_, known)| *known == address)
 }
 
 /// The number of an interface; `None` where there is none of that name, or the system has no
@@ -534,7 +534,7 @@ fn none_fits(selector: &Selector) -> SocketError {
 
 /// The names of the interfaces that have an address, in order.
 fn names() -> Vec<String> {
-    let names: BTreeSet<_> = interfaces().into_iter().map(|(name, _)| name).collect();
+    let names: BTreeSet<_> = addresses().into_iter().map(|(name, _)| name).collect();
     names.into_iter().collect()
 }
 
@@ -544,17 +544,9 @@ pub(crate) fn routable() -> BTreeSet<String> {
         IpAddr::V4(ip) => !ip.is_link_local(),
         IpAddr::V6(ip) => !ip.is_unicast_link_local(),
     };
-    let all = interfaces().into_iter();
+    let all = addresses().into_iter();
     all.filter(|(_, ip)| routable(ip))
         .map(|(name, _)| name)
-        .collect()
-}
-
-/// Interfaces with their addresses; none when the system does not report them.
-fn interfaces() -> Vec<(String, IpAddr)> {
-    let all = if_addrs::get_if_addrs().unwrap_or_default();
-    all.into_iter()
-        .map(|interface| (interface.name.clone(), interface.ip()))
         .collect()
 }
 
@@ -573,7 +565,7 @@ mod tests {
 
     /// The loopback interface, whatever it is called here.
     fn loopback() -> String {
-        let all = interfaces();
+        let all = addresses();
         all.into_iter()
             .find(|(_, ip)| *ip == IpAddr::V4(Ipv4Addr::LOCALHOST))
             .expect("this host has a loopback interface")

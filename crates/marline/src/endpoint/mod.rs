@@ -42,7 +42,7 @@ use crate::carrier::QuicConfig;
 pub use blocks::Blocks;
 pub use client::{
     AddPathError, Client, ClientOptions, ConnectError, FailureKind, NoSession, PathFailure,
-    UnknownPath,
+    RemovePathError, UnknownPath,
 };
 pub use driver::Driver;
 pub use incomings::Incomings;

@@ -12,59 +12,71 @@ const SWARM: Duration = Duration::from_millis(20);
 /// How often those who wait look for themselves where the system announces nothing.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Tells that devices, addresses or routes of this host have changed. Clones wait each for
-/// themselves.
+/// Waits for changes of this host's devices, addresses and routes. Clones wait each for themselves.
 #[derive(Clone, Debug)]
-pub struct Changes(watch::Receiver<()>);
+pub struct Changes {
+    /// Changes that the system announced so far.
+    announced: watch::Receiver<u64>,
+    seen: u64,
+}
 
 impl Changes {
     /// Watches from now on, until the last clone is gone. Needs a tokio runtime.
     pub fn watch() -> Self {
-        let (sender, receiver) = watch::channel(());
+        let (sender, receiver) = watch::channel(0);
         // Opened here, so that nothing is missed from here on.
         let notices = Notices::open();
         tokio::spawn(async move {
             tokio::select! {
-                () = tell(notices, &sender) => {}
+                () = notify(notices, &sender) => {}
                 () = sender.closed() => {}
             }
         });
-        Self(receiver)
+        Self::of(receiver)
     }
 
-    /// Waits for the next change since this was called last. Cancel safe.
-    pub async fn next(&mut self) {
-        if self.0.changed().await.is_err() {
+    fn of(announced: watch::Receiver<u64>) -> Self {
+        let seen = *announced.borrow();
+        Self { announced, seen }
+    }
+
+    /// Waits for the next change since this was called last; false if the system announces none, so
+    /// that only a second has passed. Cancel safe.
+    pub async fn next(&mut self) -> bool {
+        if self.announced.changed().await.is_err() {
             // The runtime is about to end.
             std::future::pending::<()>().await;
         }
+        let announced = *self.announced.borrow_and_update();
+        std::mem::replace(&mut self.seen, announced) != announced
     }
 }
 
-/// Tells of changes by hand.
+/// Passes changes on by hand.
 #[derive(Debug)]
-pub(crate) struct Teller(watch::Sender<()>);
+pub(crate) struct Notifier(watch::Sender<u64>);
 
-impl Teller {
+impl Notifier {
     pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(()))
+        Self(watch::Sender::new(0))
     }
 
-    /// What it tells from now on.
+    /// Those of which it notifies from now on.
     pub(crate) fn changes(&self) -> Changes {
-        Changes(self.0.subscribe())
+        Changes::of(self.0.subscribe())
     }
 
-    pub(crate) fn tell(&self) {
-        self.0.send_replace(());
+    /// Something has changed, or may have if it was not `announced`.
+    pub(crate) fn notify(&self, announced: bool) {
+        self.0.send_modify(|count| *count += u64::from(announced));
     }
 }
 
-async fn tell(mut notices: Notices, sender: &watch::Sender<()>) {
+async fn notify(mut notices: Notices, sender: &watch::Sender<u64>) {
     loop {
-        notices.next().await;
+        let announced = notices.next().await;
         sleep(SWARM).await;
-        sender.send_replace(());
+        sender.send_modify(|count| *count += u64::from(announced));
     }
 }
 
@@ -84,7 +96,7 @@ mod linux {
     /// `_IPV6_ROUTE` of linux/rtnetlink.h, and the rules of IPv6 (`RTNLGRP_IPV6_RULE`, the 19th
     /// group).
     const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 1 << 18;
-    /// Room for a notice of which nothing is read; what does not fit is cut off.
+    /// Bytes of a notice. Nothing is read of it, and what does not fit is cut off.
     const NOTICE: usize = 512;
 
     /// The kernel's notices; without them, the passing of time.
@@ -105,23 +117,24 @@ mod linux {
             }
         }
 
-        /// Waits for a notice, and takes all that there are. Cancel safe.
-        pub(super) async fn next(&mut self) {
+        /// Waits for a notice, and takes all that there are; false without one. Cancel safe.
+        pub(super) async fn next(&mut self) -> bool {
             let Some(socket) = &mut self.0 else {
-                return sleep(super::LOOK).await;
+                sleep(super::LOOK).await;
+                return false;
             };
             let mut buffer = Vec::with_capacity(NOTICE);
             let first = socket.recv(&mut buffer).await;
             if first.map_err(|error| lost_some(&error)) == Err(false) {
                 self.0 = None;
-                return;
+                return false;
             }
             loop {
                 buffer.clear();
                 match socket.socket_ref().recv(&mut buffer, 0) {
                     Ok(_) => {}
                     Err(error) if lost_some(&error) => {}
-                    Err(_) => return,
+                    Err(_) => return true,
                 }
             }
         }
@@ -149,8 +162,9 @@ impl Notices {
         Self
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> bool {
         sleep(LOOK).await;
+        false
     }
 }
 
@@ -159,13 +173,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_change_is_told_to_each_who_waits_and_to_none_twice() {
-        let (sender, receiver) = watch::channel(());
-        let (mut one, mut other) = (Changes(receiver.clone()), Changes(receiver));
-        sender.send_replace(());
-        sender.send_replace(());
-        one.next().await;
-        other.next().await;
+    async fn all_who_wait_see_a_change_once_and_whether_it_was_announced() {
+        let notifier = Notifier::new();
+        let (mut one, mut other) = (notifier.changes(), notifier.changes());
+        notifier.notify(true);
+        notifier.notify(false);
+        assert!(one.next().await);
+        assert!(other.next().await);
+        notifier.notify(false);
+        assert!(!one.next().await);
         let again = tokio::time::timeout(Duration::from_millis(1), one.next()).await;
         assert!(again.is_err());
     }

@@ -1,10 +1,15 @@
 //! What Linux tells of its network devices as files (Documentation/ABI/testing/sysfs-class-net).
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// `ARPHRD_LOOPBACK` of linux/if_arp.h.
 const LOOPBACK: &str = "772";
+
+/// Longest attribute that is read, bytes: sysfs gives a page at most (Documentation/filesystems/
+/// sysfs.rst).
+const MAX_ATTRIBUTE: u64 = 4096;
 
 /// A network interface, and what it is known by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,12 +65,23 @@ impl Sysfs {
         devices
     }
 
+    /// What an attribute of an interface says, without the white space around it; `None` where it
+    /// cannot be read, as that of an interface that is not there.
+    pub fn attribute(&self, device: &str, attribute: &str) -> Option<String> {
+        // No name leads out of the folder.
+        if device.is_empty() || device.contains('/') || device == "." || device == ".." {
+            return None;
+        }
+        let file = self.0.join("class/net").join(device).join(attribute);
+        let mut bytes = Vec::new();
+        let file = fs::File::open(file).ok()?;
+        file.take(MAX_ATTRIBUTE).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
     fn device(&self, name: String) -> Device {
         let folder = self.0.join("class/net").join(&name);
-        let line = |file: &str| {
-            let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
-            text.trim().to_owned()
-        };
+        let line = |file: &str| self.attribute(&name, file).unwrap_or_default();
         let hardware = folder.join("device");
         Device {
             mac: mac(&line("address")),
@@ -151,6 +167,12 @@ mod tests {
             is_internal: false,
         };
         assert_eq!(found, [internal("lo"), internal("tun0"), modem]);
+        let sysfs = Sysfs::at(root.path());
+        let address = |device: &str| sysfs.attribute(device, "address");
+        assert_eq!(address("wwan2").as_deref(), Some("02:1e:10:1f:00:01"));
+        for odd in ["", ".", "..", "../net/wwan2", "none"] {
+            assert_eq!(address(odd), None, "{odd}");
+        }
         assert!(Sysfs::at("/nowhere").devices().is_empty());
     }
 

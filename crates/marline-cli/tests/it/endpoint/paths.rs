@@ -2,6 +2,7 @@
 
 use super::relay::Relay;
 use super::*;
+use marline::RemovePathError;
 use marline_proto::wire::PathId;
 
 /// The session's own number of a path.
@@ -37,8 +38,10 @@ async fn a_path_is_killed_and_another_added_under_a_running_transfer() {
     let shown = status(&client).await;
     let names: Vec<&str> = shown.paths.iter().map(|path| path.name.as_str()).collect();
     assert_eq!((shown.id, &names[..]), (0, &["b", "c"][..]));
-    let unknown = client.remove_path("a").unwrap_err();
-    assert_eq!(unknown.known, ["b", "c"]);
+    match client.remove_path("a").unwrap_err() {
+        RemovePathError::Unknown(path) => assert_eq!(path.known, ["b", "c"]),
+        other => panic!("{other}"),
+    }
 }
 
 #[tokio::test]

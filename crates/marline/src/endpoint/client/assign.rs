@@ -7,11 +7,13 @@
 
 use std::collections::BTreeSet;
 
+use tokio_util::sync::CancellationToken;
+
 use super::MAX_PATHS;
 use super::slot::{Slot, Slots};
 use crate::Path;
-use crate::carrier::Bind;
-use crate::interfaces::{Device, Selector};
+use crate::carrier::{Bind, routable};
+use crate::interfaces::{Device, Selector, Sysfs};
 
 /// What is to be done after the interfaces have changed.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -100,10 +102,24 @@ pub(super) fn assign(
     assigned
 }
 
+/// The paths as a client that starts now would have them: what says which interfaces fit as the
+/// interfaces that it would get, and as it is written where it gets none.
+pub fn assigned(paths: &[Path], sysfs: &Sysfs) -> Vec<Path> {
+    let mut slots = Slots::default();
+    for path in paths {
+        slots.add(path.clone(), CancellationToken::new());
+    }
+    let further = assign(&mut slots, &sysfs.devices(), &routable()).start;
+    let further = further.into_iter().map(|(_, path, device)| Path {
+        local: Bind::Interface(device),
+        ..path
+    });
+    slots.iter().map(Slot::resolved).chain(further).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio_util::sync::CancellationToken;
 
     struct Host(Slots);
 
@@ -167,6 +183,15 @@ mod tests {
         assert_eq!(host.has(&["wlan0"]), ["all wlan0", "wwan1 none"]);
         let costs: Vec<u8> = host.0.iter().map(|slot| slot.spec.cost).collect();
         assert_eq!(costs, [1, 2]);
+    }
+
+    #[test]
+    fn a_path_that_gets_no_interface_is_as_it_is_written() {
+        let sysfs = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(sysfs.path().join("class/net/wwan7")).unwrap();
+        // The interface is there, but has no address.
+        let paths = ["wwan*,cost=2", "10.0.0.2"].map(|path| path.parse().unwrap());
+        assert_eq!(assigned(&paths, &Sysfs::at(sysfs.path())), paths);
     }
 
     #[test]

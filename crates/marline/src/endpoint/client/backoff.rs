@@ -51,12 +51,12 @@ impl Backoff {
     /// A path came up and lived for this time.
     pub(super) fn lived(&mut self, life: Duration) {
         if life >= PROVED {
-            self.begin_again();
+            self.reset();
         }
     }
 
     /// There is a reason to hope: the next wait is the first again.
-    pub(super) fn begin_again(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.next = FIRST;
         self.waits = 0;
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_the_longest_and_start_anew_after_a_success() {
+    fn waits_double_up_to_the_longest_and_start_again_after_a_success() {
         let mut backoff = Backoff::new(7);
         let mut expected = FIRST;
         for number in 1..2 * SHORT_WAITS {

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::error::{FailureKind, PathFailure};
 use super::{ClientOptions, Shared};
 use crate::Path;
-use crate::carrier::{Bind, Dial, Dialled, SocketSpec, Standing};
+use crate::carrier::{Bind, Dial, Dialled, Egress, SocketSpec};
 use crate::identity::{Host, HostPort};
 
 /// Head start of an address over the next one (RFC 8305 section 5 recommends 250 ms).
@@ -96,9 +96,9 @@ fn hosts<'a>(options: &'a ClientOptions, spec: &'a Path) -> &'a [HostPort] {
     }
 }
 
-/// What the path stands on at this host: for each address of the server what a socket to it would
-/// have, if there could be one. Nothing is looked up or sent.
-pub(super) fn standing(shared: &Shared, spec: &Path) -> Vec<Option<Standing>> {
+/// Where the path's packets would leave this host, for each address of the server to which there
+/// could be a socket. Nothing is looked up or sent.
+pub(super) fn egresses(shared: &Shared, spec: &Path) -> Vec<Option<Egress>> {
     let mut remotes: Vec<SocketAddr> = Vec::new();
     for host in hosts(&shared.options, spec) {
         let ips = match &host.host {
@@ -112,8 +112,8 @@ pub(super) fn standing(shared: &Shared, spec: &Path) -> Vec<Option<Standing>> {
     }
     remotes.truncate(MAX_ADDRESSES);
     let socket = socket(spec);
-    let standings = remotes.into_iter().map(|remote| socket.standing(remote));
-    standings.map(Result::ok).collect()
+    let egresses = remotes.into_iter().map(|remote| socket.egress(remote));
+    egresses.map(Result::ok).collect()
 }
 
 /// All addresses of the server that this path can lead to, names looked up by this host.

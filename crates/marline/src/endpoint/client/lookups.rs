@@ -104,7 +104,7 @@ impl Lookups {
             if let Ok(found) = &answer {
                 entry.known.clone_from(found);
             }
-            // What it replaces was told before.
+            // Those who waited have had what it replaces.
             let _ = entry.answers.send_replace(answer);
         }
     }

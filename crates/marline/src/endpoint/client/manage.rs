@@ -42,6 +42,23 @@ pub struct UnknownPath {
     pub known: Vec<String>,
 }
 
+/// Why a client's path could not be removed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemovePathError {
+    /// There is none.
+    #[error(transparent)]
+    Unknown(#[from] UnknownPath),
+    /// It is there since more than one interface fits another path.
+    #[error("path {name} is there because its interface fits path {first}")]
+    Added {
+        /// What was to be removed.
+        name: String,
+        /// The path that says which interfaces fit.
+        first: String,
+    },
+}
+
 impl Client {
     /// How long it has been running.
     pub fn uptime(&self) -> Duration {
@@ -74,12 +91,23 @@ impl Client {
         Ok(())
     }
 
-    /// Removes the path of that name, or else of that number.
+    /// Removes the path of that name, or else of that number, and with it those that were added
+    /// since further interfaces fit.
     ///
     /// # Errors
-    /// There is none.
-    pub fn remove_path(&self, name: &str) -> Result<(), UnknownPath> {
-        let number = find(&mut self.shared.slots(), name)?.number;
+    /// There is none, or it was added for another path, which would add it again. Nothing has
+    /// changed then.
+    pub fn remove_path(&self, name: &str) -> Result<(), RemovePathError> {
+        let number = {
+            let mut slots = self.shared.slots();
+            let slot = find(&mut slots, name)?;
+            let (number, of, name) = (slot.number, slot.of, slot.spec.name.clone());
+            if let Some(first) = of.and_then(|of| slots.get(of)) {
+                let first = first.spec.name.clone();
+                return Err(RemovePathError::Added { name, first });
+            }
+            number
+        };
         let with_it: Vec<u64> = {
             let slots = self.shared.slots();
             let of_it = slots.iter().filter(|slot| slot.of == Some(number));
@@ -90,7 +118,7 @@ impl Client {
         }
         // Other paths may have its interface now.
         self.assign();
-        self.shared.teller.tell();
+        self.shared.notifier.notify(true);
         tracing::info!(number, "path {name} was removed");
         Ok(())
     }

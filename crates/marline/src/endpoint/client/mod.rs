@@ -7,6 +7,7 @@
 //! | `path.rs` | the task that keeps one path up |
 //! | `dial.rs`, `lookups.rs` | a path's way to the server |
 //! | `reach.rs`, `backoff.rs` | dials until it is there; when to try again |
+//! | `upgrade.rs` | a path over TCP tries QUIC beside it |
 //! | `session.rs` | the first connection opens the session, the others join |
 //! | `manage.rs` | status; paths added, removed and rested at run time |
 //! | `error.rs` | why no session came up |
@@ -26,28 +27,27 @@ mod upgrade;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use marline_proto::MAX_PATHS;
 use marline_proto::wire::close_code;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use assign::assigned;
 pub use error::{ConnectError, FailureKind, NoSession, PathFailure};
-pub use manage::{AddPathError, UnknownPath};
+pub use manage::{AddPathError, RemovePathError, UnknownPath};
 
 use crate::Path;
 use crate::carrier::{Bind, Outcomes, QuicConfig, routable};
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
-use crate::interfaces::{Changes, Sysfs, Teller};
+use crate::interfaces::{Changes, Notifier, Sysfs};
 use lookups::Lookups;
 use session::Current;
 use slot::Slots;
 
 /// Most that a graceful stop waits for the peer to be informed.
 const STOP: Duration = Duration::from_secs(2);
-
-/// Most paths that a session has at once.
-const MAX_PATHS: usize = 16;
 
 /// What a client is started with.
 #[derive(Clone, Debug)]
@@ -105,9 +105,9 @@ struct Shared {
     /// Which networks let no QUIC through.
     outcomes: Outcomes,
     lookups: Lookups,
-    /// Tells of changes of this host's devices, addresses and routes, after paths have been given
+    /// Passes on changes of this host's devices, addresses and routes, after paths have been given
     /// their interfaces.
-    teller: Teller,
+    notifier: Notifier,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -136,7 +136,7 @@ impl Client {
                 slots: Mutex::new(Slots::default()),
                 outcomes: Outcomes::default(),
                 lookups: Lookups::default(),
-                teller: Teller::new(),
+                notifier: Notifier::new(),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
             }),
@@ -163,9 +163,9 @@ impl Client {
             let stop = following.shared.stop.clone();
             let forever = async {
                 loop {
-                    changes.next().await;
+                    let announced = changes.next().await;
                     following.assign();
-                    following.shared.teller.tell();
+                    following.shared.notifier.notify(announced);
                 }
             };
             tokio::select! {
@@ -179,7 +179,7 @@ impl Client {
     /// Gives paths the interfaces that there are now, and starts and ends those that are there for
     /// one alone.
     fn assign(&self) {
-        let assigned = {
+        let (start, stop) = {
             let mut slots = self.shared.slots();
             if !slots
                 .iter()
@@ -188,21 +188,25 @@ impl Client {
                 return;
             }
             let devices = self.shared.options.sysfs.devices();
-            assign::assign(&mut slots, &devices, &routable())
+            let assigned = assign::assign(&mut slots, &devices, &routable());
+            // Added before others may look: two of them would give out the same interface.
+            let start: Vec<u64> = assigned
+                .start
+                .into_iter()
+                .map(|(of, path, device)| {
+                    let number = slots.add(path, self.shared.stop.child_token());
+                    if let Some(slot) = slots.get(number) {
+                        (slot.of, slot.device) = (Some(of), Some(device));
+                    }
+                    number
+                })
+                .collect();
+            (start, assigned.stop)
         };
-        for number in assigned.stop {
+        for number in stop {
             self.end_path(number);
         }
-        for (of, path, device) in assigned.start {
-            let gone = self.shared.stop.child_token();
-            let number = {
-                let mut slots = self.shared.slots();
-                let number = slots.add(path, gone);
-                if let Some(slot) = slots.get(number) {
-                    (slot.of, slot.device) = (Some(of), Some(device));
-                }
-                number
-            };
+        for number in start {
             self.keep(number);
         }
     }

@@ -1,9 +1,9 @@
 //! The task that keeps one path up: dial, attach, wait until it is lost, dial again.
 //!
-//! What a path stands on at this host is watched beside what the session thinks of it. A socket
-//! bound to a device that is gone never works again, though a device of that name comes back; so
-//! its path is removed at once, and what was in flight goes again on others. An address or a route
-//! may come back as it was: the path is doubted, and another is dialled in its place.
+//! Where its packets leave this host is watched beside what the session thinks of it. A socket bound
+//! to a device that is gone never works again, though a device of that name comes back; so its path
+//! is removed at once, and what was in flight goes again on others. An address or a route may come
+//! back as it was: the path is suspect, and another is dialled in its place.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,14 +20,16 @@ use super::error::PathFailure;
 use super::reach::reach;
 use super::session::Live;
 use super::upgrade;
-use crate::carrier::{Standing, is_local};
+use crate::carrier::{Egress, is_local};
 
 /// A path that is dead for this time is dialled again beside it: the network may be back with other
 /// addresses, which the old carrier cannot learn of.
 const DEAD: Duration = Duration::from_secs(4);
-/// At most so often a path is asked whether it still works, for changes that need not concern it:
-/// on a busy host they come all the time.
-const ASK: Duration = Duration::from_millis(500);
+/// Time between two probes of a path after changes that need not concern it. It doubles while the
+/// changes go on, as on a host that starts containers all day.
+const PROBE_GAP: Duration = Duration::from_millis(500);
+/// The longest such time.
+const MAX_PROBE_GAP: Duration = Duration::from_secs(60);
 
 /// Keeps the path of this number up until `gone`.
 pub(super) async fn keep(shared: Arc<Shared>, number: u64, gone: CancellationToken) {
@@ -40,7 +42,7 @@ pub(super) async fn keep(shared: Arc<Shared>, number: u64, gone: CancellationTok
             let since = Instant::now();
             match keeper.stay(up).await {
                 // There is a reason, and waiting does not help.
-                Lost::Device => backoff.begin_again(),
+                Lost::Device => backoff.reset(),
                 Lost::Session => {
                     backoff.lived(since.elapsed());
                     sleep(backoff.next()).await;
@@ -64,8 +66,8 @@ struct Up {
     live: Arc<Live>,
     path: PathId,
     remote: SocketAddr,
-    /// What it stood on when it was dialled.
-    root: Option<Standing>,
+    /// Where its packets left this host when it was dialled.
+    egress: Option<Egress>,
 }
 
 /// Why a path is not up any more.
@@ -76,14 +78,52 @@ enum Lost {
     Device,
 }
 
-/// What became of what a path stands on.
-enum Uprooted {
-    /// The device, for ever.
-    Device,
-    /// The address or the route, for now.
-    Way,
-    /// Nothing is lost, but a path that is dialled now has another address.
+/// How a path's egress has changed.
+enum Change {
+    /// The device is gone, for ever.
+    NoDevice,
+    /// The address or the route is gone, for now.
+    NoRoute,
+    /// Nothing is gone, but a path that is dialled now has another address.
     Moved,
+}
+
+/// When a path is probed for changes that need not concern it.
+#[derive(Default)]
+struct Probes {
+    /// When the last one went, and the time until the next.
+    last: Option<(Instant, Duration)>,
+    is_wanted: bool,
+}
+
+impl Probes {
+    /// There was a change.
+    fn ask(&mut self, now: Instant) {
+        self.is_wanted = true;
+        // After a quiet time the next change is asked about at once, as the first was.
+        self.last = self.last.filter(|(at, gap)| now < *at + 2 * *gap);
+    }
+
+    /// When the next one goes, if one is wanted.
+    fn due(&self) -> Option<Instant> {
+        let (at, gap) = self.last.filter(|_| self.is_wanted)?;
+        Some(at + gap)
+    }
+
+    /// Is one to go now?
+    fn take(&mut self, now: Instant) -> bool {
+        if !self.is_wanted || self.due().is_some_and(|due| now < due) {
+            return false;
+        }
+        let gap = self
+            .last
+            .map_or(PROBE_GAP, |(_, gap)| (2 * gap).min(MAX_PROBE_GAP));
+        *self = Self {
+            last: Some((now, gap)),
+            is_wanted: false,
+        };
+        true
+    }
 }
 
 impl Keeper {
@@ -103,7 +143,7 @@ impl Keeper {
             let Some((spec, _)) = path() else {
                 return std::future::pending().await;
             };
-            let root = self.standing(remote);
+            let egress = self.egress(remote);
             let before = session();
             match self.shared.attach(dialled, &spec).await {
                 Ok((live, path)) => {
@@ -114,23 +154,23 @@ impl Keeper {
                         live,
                         path,
                         remote,
-                        root,
+                        egress,
                     };
                 }
                 Err(failure) => failed(failure),
             }
             // The server answered that it does not know the session any more: it would open one.
-            let is_news = before.is_some() && session() != before;
-            if !is_news {
+            let is_over = before.is_some() && session() != before;
+            if !is_over {
                 sleep(backoff.next()).await;
             }
         }
     }
 
-    /// What a socket of this path to `remote` would stand on now.
-    fn standing(&self, remote: SocketAddr) -> Option<Standing> {
+    /// Where the packets of a new socket of this path to `remote` would leave.
+    fn egress(&self, remote: SocketAddr) -> Option<Egress> {
         let spec = self.shared.slots().get(self.number)?.resolved();
-        socket(&spec).standing(remote).ok()
+        socket(&spec).egress(remote).ok()
     }
 
     /// Returns when the path is lost. While it is dead for long, or its way to the server is, a new
@@ -141,20 +181,20 @@ impl Keeper {
                 _ = up.live.handle.path_ended(up.path) => None,
                 new = self.replacement(&up) => Some(new),
                 new = self.upgrade(&up) => Some(new),
-                uprooted = self.uprooted(&up) => match uprooted {
-                    Uprooted::Device => {
+                change = self.egress_change(&up) => match change {
+                    Change::NoDevice => {
                         // The next dial says what there is instead.
                         self.gone("its interface is gone".into());
                         // Gone already if its carrier ended meanwhile.
                         let _ = up.live.handle.remove_path(up.path);
                         return Lost::Device;
                     }
-                    Uprooted::Way => {
+                    Change::NoRoute => {
                         let reason = "its address or its route is gone";
                         let _ = up.live.handle.suspect_path(up.path, reason);
                         self.beside(&up).await
                     }
-                    Uprooted::Moved => self.beside(&up).await,
+                    Change::Moved => self.beside(&up).await,
                 }
             };
             let Some(new) = replaced else {
@@ -177,43 +217,44 @@ impl Keeper {
         }
     }
 
-    /// Waits until the path no longer stands on what it stood on.
-    async fn uprooted(&self, up: &Up) -> Uprooted {
-        let Some(root) = up.root else {
+    /// Waits until the path's egress is another one than when it was dialled.
+    async fn egress_change(&self, up: &Up) -> Change {
+        let Some(before) = up.egress else {
             // It was not known, so nothing is known of its loss.
             return std::future::pending().await;
         };
-        let mut changes = self.shared.teller.changes();
+        let mut changes = self.shared.notifier.changes();
         // It may have been lost while it was dialled. That it has moved is believed only after a
         // change: of several routes alike the system may show another one each time.
         let mut changed = false;
-        let (mut asked, mut is_to_be_asked) = (None, false);
+        let mut probes = Probes::default();
         loop {
-            let now = self.standing(up.remote);
+            let now = self.egress(up.remote);
             match now {
                 // A socket that is bound to a device is sent from it without a route, too, and may
                 // reach nobody so.
-                Some(now) if now == root => {
-                    let is_due = asked.is_none_or(|at: Instant| at.elapsed() >= ASK);
-                    if is_to_be_asked && is_due {
-                        (asked, is_to_be_asked) = (Some(Instant::now()), false);
+                Some(now) if now == before => {
+                    if probes.take(Instant::now()) {
                         let _ = up.live.handle.probe_path(up.path);
                     }
                 }
-                Some(now) if now.device != root.device => return Uprooted::Device,
-                Some(_) if is_local(root.source) => {
+                Some(now) if now.device != before.device => return Change::NoDevice,
+                Some(_) if is_local(before.source) => {
                     if changed {
-                        return Uprooted::Moved;
+                        return Change::Moved;
                     }
                 }
-                None if root.device.is_some() && self.device() != root.device => {
-                    return Uprooted::Device;
+                None if before.device.is_some() && self.device() != before.device => {
+                    return Change::NoDevice;
                 }
-                _ => return Uprooted::Way,
+                _ => return Change::NoRoute,
             }
-            let due = asked.filter(|_| is_to_be_asked).map(|at| at + ASK);
+            let due = probes.due();
             tokio::select! {
-                () = changes.next() => (changed, is_to_be_asked) = (true, true),
+                announced = changes.next() => if announced {
+                    changed = true;
+                    probes.ask(Instant::now());
+                },
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
             }
         }
@@ -228,15 +269,13 @@ impl Keeper {
     /// Waits until a path over TCP has one over QUIC beside it.
     async fn upgrade(&self, up: &Up) -> Up {
         let spec = || Some(self.shared.slots().get(self.number)?.resolved());
-        let root = self.standing(up.remote);
-        let new = upgrade::by_quic(&self.shared, spec, &up.live, up.path, up.remote).await;
-        let (live, path) = new;
-        let remote = up.remote;
+        let (live, path, remote) =
+            upgrade::by_quic(&self.shared, spec, &up.live, up.path, up.remote).await;
         Up {
             live,
             path,
             remote,
-            root,
+            egress: self.egress(remote),
         }
     }
 
@@ -265,7 +304,7 @@ impl Keeper {
             Some(slot) => {
                 slot.path = Some(up.path);
                 slot.failure = None;
-                slot.told = None;
+                slot.logged = None;
                 up.live.handle.set_standby(up.path, slot.spec.standby)
             }
             None => up.live.handle.remove_path(up.path),
@@ -286,13 +325,55 @@ impl Keeper {
         if let Some(slot) = self.shared.slots().get(self.number) {
             // What does not heal is reported with the end of a program that waits for its first
             // session, for all paths at once.
-            let is_told = failure.kind.may_heal() || self.shared.current.borrow().was_up();
+            let is_logged = failure.kind.may_heal() || self.shared.current.borrow().was_up();
             slot.failure = Some(failure);
-            if is_told {
+            if is_logged {
                 slot.complain();
             }
         }
         // Tasks that wait for a session learn that this path has failed.
         self.shared.current.send_modify(|_| ());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Probes in `time` with a change every `every`.
+    fn count(every: Duration, time: Duration) -> usize {
+        let mut probes = Probes::default();
+        let begin = Instant::now();
+        let turns = time.as_millis() / every.as_millis();
+        let probed = |turn: u32| {
+            let now = begin + every * turn;
+            probes.ask(now);
+            probes.take(now)
+        };
+        (0..turns as u32)
+            .map(probed)
+            .filter(|probed| *probed)
+            .count()
+    }
+
+    #[test]
+    fn a_busy_host_has_its_paths_probed_ever_more_rarely() {
+        let hour = Duration::from_secs(3600);
+        assert_eq!(count(Duration::from_secs(600), hour), 6);
+        // 0.5, 1, 2, ... 32 s, and then every minute.
+        let busy = count(Duration::from_millis(100), hour);
+        assert!((60..70).contains(&busy), "{busy}");
+    }
+
+    #[test]
+    fn a_change_is_asked_about_even_if_it_is_the_last_for_long() {
+        let mut probes = Probes::default();
+        let now = Instant::now();
+        probes.ask(now);
+        assert!(probes.take(now) && !probes.take(now));
+        probes.ask(now + PROBE_GAP / 2);
+        assert!(!probes.take(now + PROBE_GAP / 2));
+        assert_eq!(probes.due(), Some(now + PROBE_GAP));
+        assert!(probes.take(now + PROBE_GAP));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A handshake asks again after 1, 3 and 7 s. A network that comes in between would be noticed
 //! seconds later, and a slow one needs a dial that waits for long. So two dials are under way while
-//! nobody answers: a patient one, and beside it one that is begun anew every one and a half
-//! seconds. Whatever changes at this host, its devices, addresses and routes, begins both anew.
+//! nobody answers: a patient one, and beside it one that is restarted every one and a half seconds.
+//! When the interface or the source address changes that the path would have, both are restarted.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Shared;
 use super::backoff::{Backoff, LONG, SHORT};
-use super::dial::{dial, standing};
+use super::dial::{dial, egresses};
 use super::error::PathFailure;
 use crate::Path;
 use crate::carrier::Dialled;
 
-/// The time that a dial has before one that a change gives reason to takes its place: more than a
-/// round trip on most paths. The patient one stays.
+/// The time that a dial has before an early one takes its place, after a change that need not
+/// concern the path: more than a round trip on most paths. The patient one stays.
 const AFTER_CHANGE: Duration = Duration::from_millis(200);
 
 type Up = (Dialled, SocketAddr);
@@ -32,19 +32,23 @@ pub(super) async fn reach(
     backoff: &mut Backoff,
     mut failed: impl FnMut(PathFailure),
 ) -> Up {
-    let mut changes = shared.teller.changes();
+    let mut changes = shared.notifier.changes();
     let began = Instant::now();
     let mut dials = Dials::default();
-    let mut stands = None;
+    let mut egress = None;
+    // Was this dial begun before its time? Busy hosts change all the time, so after an early dial
+    // comes one after the whole pause.
+    let mut is_early = false;
     loop {
         let Some((spec, favourite)) = path() else {
             // It was removed, and whoever waits here is about to be ended.
             return std::future::pending().await;
         };
-        stands.get_or_insert_with(|| standing(shared, &spec));
+        egress.get_or_insert_with(|| egresses(shared, &spec));
         dials.begin(dial(Arc::clone(shared), spec.clone(), favourite));
         let last = Instant::now();
         let mut again = last + pause(began.elapsed());
+        let mut next_is_early = false;
         loop {
             tokio::select! {
                 Some(done) = dials.under_way.join_next() => match done {
@@ -58,21 +62,28 @@ pub(super) async fn reach(
                     // It was given up for a younger one.
                     Err(_) => {}
                 },
-                () = sleep_until(again) => break,
-                () = changes.next() => {
+                () = sleep_until(again) => {
+                    is_early = next_is_early;
+                    break;
+                }
+                announced = changes.next() => {
                     // Its interface may be another one now.
                     let Some((spec, _)) = path() else {
                         continue;
                     };
-                    let now = standing(shared, &spec);
-                    if stands.as_ref() != Some(&now) {
-                        stands = Some(now);
+                    let now = egresses(shared, &spec);
+                    if egress.as_ref() != Some(&now) {
+                        egress = Some(now);
                         dials = Dials::default();
-                        backoff.begin_again();
+                        backoff.reset();
+                        is_early = false;
                         break;
                     }
                     // A route that was missing when a dial began need not show otherwise.
-                    again = again.min((last + AFTER_CHANGE).max(Instant::now()));
+                    if announced && !is_early {
+                        again = again.min((last + AFTER_CHANGE).max(Instant::now()));
+                        next_is_early = true;
+                    }
                 }
             }
         }
@@ -87,7 +98,7 @@ fn pause(since: Duration) -> Duration {
     if since < QUICK { SHORT } else { LONG }
 }
 
-/// A patient dial, and one that is begun again and again.
+/// A patient dial, and one that is restarted again and again.
 #[derive(Default)]
 struct Dials {
     under_way: JoinSet<Result<Up, PathFailure>>,
@@ -116,17 +127,17 @@ mod tests {
     #[tokio::test]
     async fn the_patient_dial_outlives_the_eager_ones() {
         let (alive, mut ended) = mpsc::unbounded_channel();
-        struct Told(u32, mpsc::UnboundedSender<u32>);
-        impl Drop for Told {
+        struct Dial(u32, mpsc::UnboundedSender<u32>);
+        impl Drop for Dial {
             fn drop(&mut self) {
                 let _ = self.1.send(self.0);
             }
         }
         let mut dials = Dials::default();
         for number in 0..4 {
-            let told = Told(number, alive.clone());
+            let dial = Dial(number, alive.clone());
             dials.begin(async move {
-                let _told = told;
+                let _dial = dial;
                 std::future::pending().await
             });
         }

@@ -24,7 +24,7 @@ pub(super) struct Slot {
     /// Why it is not up; `None` while it is up or dialled for the first time.
     pub(super) failure: Option<PathFailure>,
     /// The kind of failure that was logged last since it was up.
-    pub(super) told: Option<FailureKind>,
+    pub(super) logged: Option<FailureKind>,
     /// Since when it is not up.
     pub(super) down: Instant,
     /// Which of the server's addresses answered last.
@@ -46,7 +46,7 @@ impl Slot {
     /// Logs why the path is not up, if it is not and that has not been said.
     pub(super) fn complain(&mut self) {
         if let Some(failure) = &self.failure
-            && self.told.replace(failure.kind) != Some(failure.kind)
+            && self.logged.replace(failure.kind) != Some(failure.kind)
         {
             let then = failure.hint.as_deref().unwrap_or("dialling again");
             tracing::warn!("path {}: {}; {then}", self.spec.name, failure.message);
@@ -72,7 +72,7 @@ impl Slots {
             of: None,
             path: None,
             failure: None,
-            told: None,
+            logged: None,
             down: Instant::now(),
             favourite: None,
             gone,
