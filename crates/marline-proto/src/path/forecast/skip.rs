@@ -20,6 +20,8 @@ const MOST_BEHIND: f64 = 512.0;
 /// The least delay of reports of departures is that of the last one or two windows of this many
 /// seconds: a route may become longer at any time.
 const LATELY: f64 = 0.5;
+/// Gaps between packets that show a rate: as many as a line through scattered arrivals needs.
+const ENOUGH: u32 = 3;
 /// Batches that are kept apart; more are joined.
 const MOST_BATCHES: usize = 256;
 /// Backlogs whose capacity is not known yet. The oldest is dropped, and nothing is learnt from it.
@@ -66,6 +68,47 @@ pub struct Skip {
     gap: bool,
     /// Departures are known except for a constant.
     relative: bool,
+    passed: Passed,
+}
+
+/// Packets in a row that found the bottleneck idle. They show how much it carries at least: as much
+/// as came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    /// When the first and the last of them left.
+    first: f64,
+    last: f64,
+    /// Those after the first, and their bits.
+    count: u32,
+    bits: f64,
+    /// The highest rate (bit/s) since the last block.
+    rate: f64,
+}
+
+impl Passed {
+    fn begin(&mut self, left: f64) {
+        *self = Self {
+            first: left,
+            last: left,
+            rate: self.rate,
+            ..Self::default()
+        };
+    }
+
+    fn go_on(&mut self, left: f64, bits: f64) {
+        self.count += 1;
+        self.bits += bits;
+        self.last = self.last.max(left);
+        let lasts = self.last - self.first;
+        if self.count >= ENOUGH && lasts > 0.0 {
+            self.rate = self.rate.max(self.bits / lasts);
+        }
+    }
+
+    fn take(&mut self) -> Option<f64> {
+        let rate = core::mem::take(&mut self.rate);
+        (rate > 0.0).then_some(rate)
+    }
 }
 
 /// A stretch of time in which the capacity is not observed.
@@ -92,6 +135,7 @@ impl Skip {
             pending: VecDeque::new(),
             gap: false,
             relative: false,
+            passed: Passed::default(),
         }
     }
 
@@ -123,10 +167,21 @@ impl Skip {
 
     /// The same of what is no longer waited for ([`on_gone`](Self::on_gone)).
     pub fn measure(&mut self, heard: f64, came: f64, left: f64, bits: f64) {
-        let idle = self.relative && self.meter.last().is_none_or(|last| last <= came);
-        match core::mem::take(&mut self.gap) || idle {
-            true => self.meter.skip(left),
-            false => self.meter.on_departure(came, left, bits),
+        // What came with one that took no time waited for it.
+        let idle = self.relative && self.meter.last().is_none_or(|last| last < came);
+        match (core::mem::take(&mut self.gap), idle) {
+            (true, _) => {
+                self.passed.begin(left);
+                self.meter.skip(left);
+            }
+            (false, true) => {
+                self.passed.go_on(left, bits);
+                self.meter.skip(left);
+            }
+            (false, false) => {
+                self.passed.go_on(left, bits);
+                self.meter.on_departure(came, left, bits);
+            }
         }
         self.hear(heard, left);
     }
@@ -190,6 +245,7 @@ impl Skip {
     /// last whole interval that can be known.
     pub fn on_block(&mut self, now: f64, every: f64) {
         self.settle(every);
+        let passed = self.passed.take();
         let to = now - every * self.behind(every);
         let from = to - every;
         let seen = self.meter.over(from, to);
@@ -203,6 +259,8 @@ impl Skip {
         };
         let sample = match seen.capacity(SEEN * every) {
             None if silent() => Some(0.0),
+            // Small blocks may never fill a path: that it carries what came is better than nothing.
+            None if self.forecast(every).is_none() => passed,
             sample => sample,
         };
         if let Some(capacity) = sample {
@@ -380,6 +438,40 @@ mod tests {
         });
         // A packet that crosses into the next slot blurs the glimpse; without it there would be 23.
         assert!(spread < 8.0 * 12_000.0, "{spread}");
+    }
+
+    #[test]
+    fn of_a_path_that_is_never_filled_it_is_known_what_passed() {
+        let mut skip = Skip::relative(Memory::bank());
+        for block in 0..8 {
+            let at = f64::from(block) * EVERY;
+            skip.on_block(at, EVERY);
+            // Four packets, 12 Mb/s, each of which finds the bottleneck idle.
+            skip.interrupt();
+            for packet in 0..4 {
+                let came = at + f64::from(packet) * 1e-3;
+                skip.on_departure(came + 40e-3, came, came, 12_000.0);
+            }
+        }
+        let forecast = skip.forecast(EVERY).expect("something passed");
+        assert!((forecast.mean / 12e6 - 1.0).abs() < 0.01, "{forecast:?}");
+    }
+
+    #[test]
+    fn what_came_together_waited_for_each_other() {
+        let mut skip = Skip::relative(Memory::bank());
+        for block in 0..8 {
+            let at = f64::from(block) * EVERY;
+            skip.on_block(at, EVERY);
+            skip.interrupt();
+            // Of the first it is not known how long it took.
+            for packet in 0..4 {
+                let left = at + f64::from(packet) * 0.5e-3;
+                skip.on_departure(at + 40e-3, at, left, 12_000.0);
+            }
+        }
+        let forecast = skip.forecast(EVERY).expect("three packets were measured");
+        assert!((forecast.mean / 24e6 - 1.0).abs() < 0.01, "{forecast:?}");
     }
 
     #[test]

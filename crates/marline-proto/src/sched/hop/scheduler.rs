@@ -237,6 +237,7 @@ impl Hop {
                 skip: &path.skip,
                 delay: path.delay(view.min_rtt) + path.hold_up(),
                 loss: view.loss,
+                again: again(view),
                 scattered: path.scatters(),
             })
         };
@@ -429,6 +430,12 @@ impl Hop {
             }
         }
     }
+}
+
+/// From when a packet leaves until it is sent again if it was lost (seconds): RACK's 9/8 of a round
+/// trip (RFC 9002 section 6.1.2), with what the round trip may last longer than usual.
+fn again(view: &PathView) -> f64 {
+    1.125 * (view.srtt + 4 * view.rtt_var).as_secs_f64()
 }
 
 impl Scheduler for Hop {

@@ -47,6 +47,9 @@ const BLIND: f64 = 1.2;
 const HEAD: f64 = 6e-3;
 /// A path that loses more is not planned with more redundancy.
 const MOST_LOSS: f64 = 0.5;
+/// Times that a lost packet is sent again at most, as far as plans count on it: with more, a loss of
+/// a half would hardly count, and losses come in bursts.
+const MOST_TIMES: f64 = 2.0;
 /// The least on each path is at most this part of a block: where the other paths suffice it is
 /// redundancy,
 const SMALL: u32 = 16;
@@ -81,6 +84,9 @@ pub struct SenderPath<'a> {
     pub delay: f64,
     /// Probability that a packet is lost on it (0..1).
     pub loss: f64,
+    /// From when a packet leaves until it is sent again if it was lost (seconds); infinite where
+    /// nothing is.
+    pub again: f64,
     /// Packets arrive in another rhythm than they leave its bottleneck.
     pub scattered: bool,
 }
@@ -207,7 +213,7 @@ impl Sender {
                 return unknown(block, sent.max(blind(block.packets, count)));
             };
             let window = block.within - path.delay;
-            let loss = path.loss.clamp(0.0, MOST_LOSS);
+            let loss = missing(path, window);
             let lateness = Lateness {
                 backlog: path.skip.backlog(block.at, now, every),
                 capacity,
@@ -237,6 +243,13 @@ impl Sender {
     }
 }
 
+/// Probability that a packet is not there after `window` seconds because it was lost each time that
+/// it was sent. The paper sends each packet once.
+fn missing(path: &SenderPath<'_>, window: f64) -> f64 {
+    let times = 1.0 + libm::floor(window.max(0.0) / path.again).min(MOST_TIMES);
+    libm::pow(path.loss.clamp(0.0, MOST_LOSS), times)
+}
+
 /// Packets for a path about which nothing is known.
 fn blind(packets: u32, paths: usize) -> u32 {
     let share = BLIND * f64::from(packets) / paths.max(1) as f64;
@@ -258,5 +271,30 @@ fn unknown(block: &Block, packets: u32) -> Way {
             most: packets,
         },
         loss: 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::forecast::Memory;
+
+    #[test]
+    fn what_can_go_again_in_time_is_missing_only_if_it_is_lost_each_time() {
+        let skip = Skip::new(Memory::bank());
+        let path = |loss, again| SenderPath {
+            skip: &skip,
+            delay: 10e-3,
+            loss,
+            again,
+            scattered: false,
+        };
+        assert_eq!(missing(&path(0.1, 30e-3), 20e-3), 0.1);
+        assert!((missing(&path(0.1, 30e-3), 40e-3) - 0.01).abs() < 1e-12);
+        assert!((missing(&path(0.1, 30e-3), 10.0) - 0.001).abs() < 1e-12);
+        // As in the paper.
+        assert_eq!(missing(&path(0.1, f64::INFINITY), 10.0), 0.1);
+        assert_eq!(missing(&path(0.9, 30e-3), -1.0), MOST_LOSS);
+        assert_eq!(missing(&path(0.0, 0.0), 1.0), 0.0);
     }
 }

@@ -69,6 +69,7 @@ impl Path {
         SenderPath {
             skip: &self.skip,
             delay: self.delay.as_secs_f64(),
+            again: f64::INFINITY,
             loss: 0.0,
             scattered: false,
         }

@@ -171,3 +171,67 @@ fn a_route_that_becomes_longer_is_no_outage() {
         }
     }
 }
+
+/// Blocks of 8 kB, 30 a second, with a deadline of 150 ms.
+const SMALL: &str = r#"
+    duration = "8s"
+    warmup = "2s"
+    schedulers = ["auto"]
+    links.a = { rate = "18.9mbit", delay = "37ms", queue = "100p" }
+    links.b = { rate = "15.5mbit", delay = "7ms", queue = "100p" }
+    [[workloads]]
+    name = "blocks"
+    kind = "blocks"
+    flow = "blocks"
+    size = "8kB"
+    every = "33ms"
+    deadline = "150ms"
+"#;
+
+/// Bytes on the wire, both ways, for a byte delivered, and the fraction that was late.
+fn wire(text: &str, sets: &[&str], seed: u64) -> (f64, f64) {
+    let run = run_of(text, sets, seed);
+    let carried = ["a", "b"].map(|link| {
+        ["down", "up"].map(|way| value(&run, &format!("link.{link}.carried_{way}_mbps")))
+    });
+    let carried: f64 = carried.iter().flatten().sum();
+    let late = value(&run, "blocks.block_lateness");
+    (carried / value(&run, "blocks.goodput_mbps"), late)
+}
+
+#[test]
+fn blocks_that_have_time_cost_little_on_the_wire() {
+    for sets in [
+        // They never fill the far path, and its capacity is never seen.
+        &[][..],
+        // What is lost is sent again in time.
+        &["links.a.loss=2%", "links.b.loss=2%"],
+        &["links.a.loss=2%", "links.a.down.jitter=18ms"],
+        &["links.b.down.jitter=3ms", "links.b.rate=5mbit"],
+        &["links.a.rate=60mbit", "links.b.delay=45ms"],
+    ] {
+        for seed in [1, 2] {
+            let (wire, late) = wire(SMALL, sets, seed);
+            assert!(
+                wire <= 1.3 && late <= 0.02,
+                "{sets:?}, {seed}: {wire}, {late}"
+            );
+        }
+    }
+}
+
+#[test]
+fn blocks_without_time_are_made_up_for_at_once() {
+    // A loss is known after 20 ms, and what goes again is there 7 ms later.
+    let sets = ["links.b.loss=5%", "links.a.loss=5%", "links.a.delay=7ms"];
+    let short = [&sets[..], &["workloads.blocks.deadline=25ms"]].concat();
+    for seed in [1, 2] {
+        let (with_time, late) = wire(SMALL, &sets, seed);
+        let (without, late_without) = wire(SMALL, &short, seed);
+        assert!(with_time + 0.1 < without, "{seed}: {with_time}, {without}");
+        assert!(
+            late <= 0.02 && late_without <= 0.05,
+            "{late}, {late_without}"
+        );
+    }
+}
