@@ -13,8 +13,8 @@ Usage: lab/demo.sh [--seconds N] [--runs N]
   --seconds N  of the live stream [default: $seconds]
   --runs N     of each case [default: $runs]
 
-Ends with code 1 when both links together have a worse p99, or carry less, than a link alone. MARLINE is the program
-[default: $marline]. Needs root, ip, curl, python3 and /dev/net/tun, and a core or two that have nothing else to do.
+Ends with code 1 when both links together have a p99 above 100 ms, a stall above 120 ms, lose anything, or carry less
+than 21 Mb/s. MARLINE is the program [default: $marline]. Needs root, ip, curl, python3 and /dev/net/tun, and a core or two that have nothing else to do.
 TEXT
 }
 while (($#)); do
@@ -102,17 +102,16 @@ python3 - "$folder/figures" <<'PY'
 import statistics
 import sys
 
-cases = {}
-for line in open(sys.argv[1]):
-    name, figures = line.strip().split("|")
-    cases.setdefault(name, []).append([float(figure) for figure in figures.split()])
-p99 = {name: statistics.mean(run[1] for run in runs) for name, runs in cases.items()}
-goodput = {name: statistics.mean(run[5] for run in runs) for name, runs in cases.items()}
-for name in ("A alone", "B alone"):
-    if p99["both"] > p99[name]:
-        print(f"FAILED: p99 is {p99['both']:.1f} ms over both, {p99[name]:.1f} ms over {name}")
-        sys.exit(1)
-    if goodput["both"] < goodput[name]:
-        print(f"FAILED: {goodput['both']:.1f} Mb/s over both, {goodput[name]:.1f} Mb/s over {name}")
-        sys.exit(1)
+# The mean over runs. Darkness is noticed after A's round trip at the earliest, 34 ms with its jitter, and what was lost
+# takes 40 ms more over B: an ideal sender's worst is 75 ms. A busy machine has some more.
+bounds = {"p99 ms": (1, 100), "stall ms": (3, 120), "lost": (4, 0), "Mb/s, at least": (5, -21)}
+runs = [line.strip().split("|") for line in open(sys.argv[1])]
+both = [[float(figure) for figure in figures.split()] for name, figures in runs if name == "both"]
+failed = 0
+for name, (column, bound) in bounds.items():
+    mean = statistics.mean(run[column] for run in both)
+    if mean > bound if bound >= 0 else mean < -bound:
+        print(f"FAILED: {name}: {mean:.1f}, the bound is {abs(bound)}")
+        failed = 1
+sys.exit(failed)
 PY

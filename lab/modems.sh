@@ -12,7 +12,7 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, dear [default: all]
+           blocked, cut, dear [default: all]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -29,7 +29,7 @@ while (($#)); do
     esac
     shift
 done
-[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked dear)
+[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked cut dear)
 
 needs curl nft python3
 build
@@ -425,6 +425,48 @@ RULES
         try "never TCP: $name" carried_by 1 "$name" quic
     done
     over
+}
+# UDP passes until a flow has had 30 kB, or until it is cut; TCP always does. A live stream goes on over the other path.
+cut() {
+    local case
+    for case in 'each flow of UDP' 'UDP later'; do
+        stage="$case is cut off"
+        [[ $case == UDP* ]] || ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    set seen { type inet_service; size 65535; flags dynamic; }
+    chain forward { type filter hook forward priority 0; iifname "a2" meta l4proto udp update @seen { udp sport quota over 30 kbytes } drop; }
+}
+RULES
+        session --socks 127.0.0.1:1080 --path wwan0 --path wwan1
+        becomes "$EPOCHREALTIME" 5 wwan1 active >/dev/null
+        head -c 400000000 /dev/zero >"$folder/body"
+        begin "$server" web python3 -u -m http.server --bind 10.201.0.2 --directory "$folder" 8000
+        local web=${running[-1]} load
+        await web.out Serving
+        # Up, so that the client's packets are many.
+        begin "$client" load curl -s --limit-rate 1M --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body
+        load=${running[-1]}
+        [[ $case != UDP* ]] || {
+            sleep 3
+            ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    chain forward { type filter hook forward priority 0; iifname "a2" meta l4proto udp drop; }
+}
+RULES
+        }
+        local began=$EPOCHREALTIME
+        try 'by TCP' carried_by 10 wwan1 tcp
+        try 'after' took "$began" 8
+        sleep 10
+        try 'steady' lines client.err 'QUIC gets through (again|no more)' 1
+        try 'it is active' becomes "$EPOCHREALTIME" 1 wwan1 active
+        try 'the other path did not notice' lines client.err 'wwan0.*(suspect|dead)' 0
+        try 'the download goes on' kill -0 "$load"
+        end "$load" TERM
+        end "$web" KILL
+        ip netns exec "$anchor" nft delete table inet lab
+        over
+    done
 }
 # Waits up to $1 seconds until a path has this carrier.
 carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" ]] && { echo "$3"; return; }; sleep 0.2; done; echo "$(field "$2" carrier), not $3"; return 1; }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::carrier::Bind;
+use crate::carrier::{Bind, SocketSpec};
 
 /// Networks that are remembered.
 const MOST: usize = 64;
@@ -16,13 +16,28 @@ const MEMORY: Duration = Duration::from_secs(600);
 /// the source address that it has there, and where it leads.
 pub(super) type Network = (Bind, IpAddr, SocketAddr);
 
+/// What a network did to QUIC.
+#[derive(Clone, Copy, Debug)]
+struct Outcome {
+    at: Instant,
+    /// The handshake passed, and what came after it did not.
+    cut: bool,
+}
+
+impl Outcome {
+    /// How much longer it is remembered.
+    fn lasts(&self, now: Instant) -> Duration {
+        MEMORY.saturating_sub(now.saturating_duration_since(self.at))
+    }
+}
+
 /// Networks that let TLS over TCP through and no QUIC, the latest 64 of them, each for ten minutes.
 /// Clones share what they remember.
 #[derive(Clone, Debug, Default)]
-pub struct Outcomes(Arc<Mutex<BTreeMap<Network, Instant>>>);
+pub struct Outcomes(Arc<Mutex<BTreeMap<Network, Outcome>>>);
 
 impl Outcomes {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Network, Instant>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Network, Outcome>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -35,19 +50,41 @@ impl Outcomes {
     /// Did only TCP get through there, not long ago?
     pub(super) fn needs_tcp(&self, now: Instant, network: &Network) -> bool {
         let found = self.lock().get(network).copied();
-        found.is_some_and(|at| now.saturating_duration_since(at) < MEMORY)
+        found.is_some_and(|outcome| !outcome.lasts(now).is_zero())
+    }
+
+    /// QUIC's handshake passed from this socket to `remote`, and then the network dropped its
+    /// packets, while TLS over TCP passes.
+    pub fn cut_off(&self, socket: &SocketSpec, remote: SocketAddr) {
+        if let Ok(source) = socket.source(remote) {
+            let network = (socket.bind.clone(), source, remote);
+            self.insert(Instant::now(), network, true);
+        }
+    }
+
+    /// For how long that is remembered: a handshake that passes shows nothing there.
+    pub fn cut_off_for(&self, socket: &SocketSpec, remote: SocketAddr) -> Option<Duration> {
+        let source = socket.source(remote).ok()?;
+        let outcome = *self.lock().get(&(socket.bind.clone(), source, remote))?;
+        let lasts = outcome.lasts(Instant::now());
+        (outcome.cut && !lasts.is_zero()).then_some(lasts)
     }
 
     /// Notes what got through.
     pub(super) fn note(&self, now: Instant, network: Network, needs_tcp: bool) {
-        let mut all = self.lock();
-        if !needs_tcp {
-            all.remove(&network);
-            return;
+        match needs_tcp {
+            true => self.insert(now, network, false),
+            false => {
+                self.lock().remove(&network);
+            }
         }
-        all.insert(network, now);
+    }
+
+    fn insert(&self, at: Instant, network: Network, cut: bool) {
+        let mut all = self.lock();
+        all.insert(network, Outcome { at, cut });
         if all.len() > MOST {
-            let oldest = all.iter().min_by_key(|(_, at)| **at);
+            let oldest = all.iter().min_by_key(|(_, outcome)| outcome.at);
             let oldest = oldest.map(|(network, _)| network.clone());
             oldest.and_then(|network| all.remove(&network));
         }
@@ -75,6 +112,21 @@ mod tests {
         let just_before = now + MEMORY - Duration::from_nanos(1);
         assert!(outcomes.needs_tcp(just_before, &network(2)));
         assert!(!outcomes.needs_tcp(now + MEMORY, &network(2)));
+    }
+
+    #[test]
+    fn a_network_that_cuts_quic_off_is_tried_again_when_that_is_forgotten() {
+        let (outcomes, socket) = (Outcomes::default(), SocketSpec::default());
+        let remote = SocketAddr::from(([127, 0, 0, 1], 4433));
+        assert_eq!(outcomes.cut_off_for(&socket, remote), None);
+        outcomes.cut_off(&socket, remote);
+        let lasts = outcomes.cut_off_for(&socket, remote).unwrap();
+        assert!(lasts <= MEMORY && lasts > MEMORY / 2);
+        let network = (Bind::Any, remote.ip(), remote);
+        assert!(outcomes.needs_tcp(Instant::now(), &network));
+        // One that let no handshake through may be tried at any time.
+        outcomes.note(Instant::now(), network, true);
+        assert_eq!(outcomes.cut_off_for(&socket, remote), None);
     }
 
     #[test]

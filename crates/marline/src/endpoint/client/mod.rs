@@ -7,7 +7,8 @@
 //! | `path.rs` | the task that keeps one path up |
 //! | `dial.rs`, `lookups.rs` | a path's way to the server |
 //! | `reach.rs`, `backoff.rs` | dials until it is there; when to try again |
-//! | `upgrade.rs` | a path over TCP tries QUIC beside it |
+//! | `fallback.rs`, `upgrade.rs` | a silent path over QUIC tries TCP beside it, one over TCP tries QUIC |
+//! | `trial.rs` | such a path until it is kept |
 //! | `session.rs` | the first connection opens the session, the others join |
 //! | `manage.rs` | status; paths added, removed and rested at run time |
 //! | `error.rs` | why no session came up |
@@ -16,12 +17,14 @@ mod assign;
 mod backoff;
 mod dial;
 mod error;
+mod fallback;
 mod lookups;
 mod manage;
 mod path;
 mod reach;
 mod session;
 mod slot;
+mod trial;
 mod upgrade;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -19,7 +19,8 @@ use super::dial::socket;
 use super::error::PathFailure;
 use super::reach::reach;
 use super::session::Live;
-use super::upgrade;
+use super::{fallback, upgrade};
+
 use crate::carrier::{Egress, is_local};
 
 /// A path that is dead for this time is dialled again beside it: the network may be back with other
@@ -180,7 +181,7 @@ impl Keeper {
             let replaced = tokio::select! {
                 _ = up.live.handle.path_ended(up.path) => None,
                 new = self.replacement(&up) => Some(new),
-                new = self.upgrade(&up) => Some(new),
+                new = self.over_other(&up) => Some(new),
                 change = self.egress_change(&up) => match change {
                     Change::NoDevice => {
                         // The next dial says what there is instead.
@@ -266,11 +267,17 @@ impl Keeper {
         socket(&spec).device()
     }
 
-    /// Waits until a path over TCP has one over QUIC beside it.
-    async fn upgrade(&self, up: &Up) -> Up {
+    /// Waits until a path over TCP has one over QUIC beside it, or a silent one over QUIC one over
+    /// TCP.
+    async fn over_other(&self, up: &Up) -> Up {
         let spec = || Some(self.shared.slots().get(self.number)?.resolved());
-        let (live, path, remote) =
-            upgrade::by_quic(&self.shared, spec, &up.live, up.path, up.remote).await;
+        let Up {
+            live, path, remote, ..
+        } = up;
+        let (live, path, remote) = tokio::select! {
+            new = upgrade::by_quic(&self.shared, spec, live, *path, *remote) => new,
+            new = fallback::by_tcp(&self.shared, spec, live, *path, *remote) => new,
+        };
         Up {
             live,
             path,

@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline_proto::path::PathState;
 use marline_proto::wire::PathId;
 use tokio::time::{sleep, timeout};
 
 use super::Shared;
-use super::dial::dial;
+use super::dial::{dial, socket};
 use super::session::Live;
+use super::trial::Trial;
 use crate::Path;
 use crate::carrier::{CarrierChoice, CarrierKind};
 
@@ -27,24 +27,6 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// How long the new path may take to carry something both ways: two losses of its first packet on a
 /// path whose round trip is not known yet (RFC 9002 section 6.2.2 assumes 333 ms, and doubles).
 const PROOF: Duration = Duration::from_secs(3);
-
-/// A path on trial: removed again unless it is kept, also when whoever tries it is ended meanwhile.
-struct Trial(Option<(Arc<Live>, PathId)>);
-
-impl Trial {
-    fn keep(mut self) -> Option<(Arc<Live>, PathId)> {
-        self.0.take()
-    }
-}
-
-impl Drop for Trial {
-    fn drop(&mut self) {
-        if let Some((live, path)) = self.0.take() {
-            // Gone already if its carrier has ended.
-            let _ = live.handle.remove_path(path);
-        }
-    }
-}
 
 /// Waits until the path has another one beside it that is carried by QUIC, and returns it with the
 /// server's address; for ever if it is carried so already, or need not be.
@@ -62,7 +44,9 @@ pub(super) async fn by_quic(
         let Some(spec) = spec else {
             return std::future::pending().await;
         };
-        sleep(pause).await;
+        // Where the network lets a handshake pass and no more, the trial would show nothing.
+        let cut_off = shared.outcomes.cut_off_for(&socket(&spec), remote);
+        sleep(pause.max(cut_off.unwrap_or_default())).await;
         pause = (pause * 2).min(LONGEST);
         let spec = Path {
             carrier: CarrierChoice::Quic,
@@ -75,10 +59,8 @@ pub(super) async fn by_quic(
         let Ok((live, new)) = shared.attach(dialled, &spec).await else {
             continue;
         };
-        let trial = Trial(Some((Arc::clone(&live), new)));
-        let carries = |state| matches!(state, PathState::Active | PathState::Standby);
-        let proved = timeout(PROOF, live.handle.path_becomes(new, carries)).await;
-        if proved.is_ok()
+        let trial = Trial::of(live, new);
+        if timeout(PROOF, trial.carries()).await.is_ok()
             && let Some((live, new)) = trial.keep()
         {
             tracing::info!("{}: QUIC gets through again", spec.name);
