@@ -8,6 +8,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// An address of the public network (Cloudflare's resolver), for the route that leads there; nothing
+/// is sent to it.
+pub(super) const PUBLIC_IPV4: Ipv4Addr = Ipv4Addr::new(1, 0, 0, 1);
+
 /// What clients are told of a server.
 #[derive(Debug)]
 pub struct Announcement {
@@ -126,7 +130,7 @@ fn here(bound: SocketAddr) -> Option<IpAddr> {
         return Some(bound.ip());
     }
     let public: IpAddr = match bound.ip() {
-        IpAddr::V4(_) => Ipv4Addr::new(1, 0, 0, 1).into(),
+        IpAddr::V4(_) => PUBLIC_IPV4.into(),
         IpAddr::V6(_) => Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0, 0, 1).into(),
     };
     // Connected, a socket asks the routing table.
