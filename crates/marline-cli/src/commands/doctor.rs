@@ -94,7 +94,7 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
     };
     // The look-up of a name may still hang in a thread of its own.
     runtime.shutdown_background();
-    report.tell(json)
+    report.print(json)
 }
 
 /// What is known when the examination has ended, or its time is over.
@@ -115,7 +115,7 @@ struct Report {
 }
 
 impl Report {
-    fn tell(&self, json: bool) -> Result<(), CliError> {
+    fn print(&self, json: bool) -> Result<(), CliError> {
         if json {
             output::json(self)?;
         } else {

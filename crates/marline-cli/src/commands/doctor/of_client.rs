@@ -21,8 +21,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// Addresses of the server that are tried on each path: two of each family. Each takes two
-/// connections, and of a server with more the client tries the same ones first.
+/// Addresses of the server that are tried on each path: two of each family, as each takes two
+/// connections and a few calls of `ip`.
 const MAX_ADDRESSES: usize = 4;
 
 pub(super) async fn examine(config: &ClientConfig, system: &System, board: &Board) {

@@ -3,6 +3,7 @@
 use super::super::finding::Finding;
 use super::super::running::Running;
 use super::nat::is_public;
+use crate::commands::announce::takes_ipv4;
 use marline::identity::{Host, HostPort};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, ErrorKind};
@@ -19,18 +20,12 @@ pub(in super::super) fn check(all: &[SocketAddr], tcp: bool, running: &Running) 
     };
     let of = |address: &SocketAddr| {
         let failed = kinds.iter().find_map(|(protocol, kind)| {
-            let error = bind(*address, *kind, is_dual(*address, all)).err()?;
+            let error = bind(*address, *kind, takes_ipv4(*address, all)).err()?;
             Some((*protocol, error))
         });
         judge(*address, failed, running)
     };
     all.iter().map(of).collect()
-}
-
-/// As the server does, an unspecified IPv6 address takes IPv4 too unless that is listed itself.
-pub(in super::super) fn is_dual(address: SocketAddr, all: &[SocketAddr]) -> bool {
-    let has_own = |it: &SocketAddr| it.is_ipv4() && it.port() == address.port();
-    address.is_ipv6() && address.ip().is_unspecified() && !all.iter().any(has_own)
 }
 
 /// Takes the port, and gives it back at once.
@@ -135,12 +130,6 @@ mod tests {
 
     #[test]
     fn an_ipv6_wildcard_does_not_need_the_ipv4_port_beside_it() {
-        let wildcard: SocketAddr = "[::]:4433".parse().unwrap();
-        let four: SocketAddr = "10.0.0.2:4433".parse().unwrap();
-        let other: SocketAddr = "10.0.0.2:4434".parse().unwrap();
-        assert!(is_dual(wildcard, &[wildcard]));
-        assert!(is_dual(wildcard, &[wildcard, other]));
-        assert!(!is_dual(wildcard, &[wildcard, four]));
         // An IPv4 address of the same port is another program's.
         let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
