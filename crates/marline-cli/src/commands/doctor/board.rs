@@ -78,11 +78,12 @@ impl Begun {
 impl Place {
     fn findings(&self) -> Vec<Finding> {
         let unended = || {
-            let text = format!(
-                "not known: the check did not end within {} s",
-                LIMIT.as_secs()
-            );
-            vec![Finding::warning(self.check, text).fix("try again, with one --path")]
+            let text = format!("not known: it took more than {} s", LIMIT.as_secs());
+            let fix = match self.path {
+                Some(_) => "try again, with this --path alone",
+                None => "try again",
+            };
+            vec![Finding::warning(self.check, text).fix(fix)]
         };
         let found = self.found.clone().unwrap_or_else(unended).into_iter();
         let of_path = |finding: Finding| Finding {

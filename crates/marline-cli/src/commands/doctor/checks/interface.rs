@@ -27,6 +27,11 @@ pub(in super::super) fn check(
         Bind::Interface(name) if devices.iter().any(|device| device.name == *name) => {
             Some(state(system, name))
         }
+        // As sysfs is that of another network namespace, where nobody has mounted it again.
+        Bind::Interface(name) if addresses.iter().any(|(owner, _)| owner == name) => {
+            let text = format!("{name} has an address, but sysfs does not show it");
+            Some(Finding::unknown(NAME, text))
+        }
         Bind::Interface(name) => {
             let text = format!("there is no `{name}`; there are {}", names(&devices));
             Some(Finding::failure(NAME, text).fix("plug it in, or correct the path's name"))
@@ -105,6 +110,9 @@ mod tests {
         let absent = "there is no `wwan1`; there are eth0, odd, off, wwan0";
         assert_eq!(found("wwan1").text, absent);
         assert_eq!(check(&system, &[], &Bind::Any), None);
+        let elsewhere = [("wwan1".to_owned(), "10.0.0.2".parse().unwrap())];
+        let hidden = check(&system, &elsewhere, &Bind::Interface("wwan1".into()));
+        assert_eq!(hidden.unwrap().verdict, Unknown);
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(in super::super) fn check(
             ),
         )
         .fix(format!(
-            "ip route add default via GATEWAY dev {dev} metric 1000, which no other link minds"
+            "ip route add default via GATEWAY dev {dev} metric 1000 (other links keep theirs)"
         ));
     }
     let mut text = format!("to {remote} by {dev}");
