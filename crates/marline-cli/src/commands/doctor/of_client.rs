@@ -12,7 +12,7 @@ use super::system::System;
 use crate::config::ClientConfig;
 use crate::control::status::Role;
 use marline::Path;
-use marline::carrier::Bind;
+use marline::carrier::{Bind, CarrierChoice};
 use marline::endpoint::ClientOptions;
 use marline::endpoint::client::assigned;
 use marline::identity::{Host, HostPort, Identity, PublicKey};
@@ -59,7 +59,9 @@ pub(super) async fn examine(config: &ClientConfig, system: &System, board: &Boar
         ipv6.end([ipv6::check(system, &remotes)]);
         let mut tasks = JoinSet::new();
         for (index, (path, interface)) in paths.iter().zip(interfaces).enumerate() {
-            if interface.is_some_and(|found| found.verdict == Verdict::Failure) {
+            let is_absent = interface.is_some_and(|found| found.verdict == Verdict::Failure);
+            // One that is still as it is written has no interface to send by.
+            if is_absent || matches!(path.local, Bind::Matching(_)) {
                 continue;
             }
             let of_path = OfPath {
@@ -93,16 +95,23 @@ pub(super) async fn examine(config: &ClientConfig, system: &System, board: &Boar
             board.add(Some(&path), size);
         }
     };
-    let ports = ports(config.server.addresses());
-    let chains = async {
-        firewall.end(firewall::check(system, firewall::Passing::Client, &ports).await);
+    let own = paths.iter().filter_map(|path| path.server.as_ref());
+    let takes = |other| paths.iter().any(|path| path.carrier != other);
+    let traffic = firewall::Traffic {
+        passing: firewall::Passing::Client,
+        protocols: [("udp", CarrierChoice::Tcp), ("tcp", CarrierChoice::Quic)]
+            .into_iter()
+            .filter_map(|(protocol, other)| takes(other).then_some(protocol))
+            .collect(),
+        ports: ports(config.server.addresses().iter().chain(own)),
     };
+    let chains = async { firewall.end(firewall::check(system, &traffic).await) };
     let time = async { clock.end([clock::check().await]) };
     tokio::join!(of_paths, admitted, chains, time);
 }
 
-fn ports(hosts: &[HostPort]) -> Vec<u16> {
-    let mut ports: Vec<u16> = hosts.iter().map(|host| host.port).collect();
+fn ports<'a>(hosts: impl Iterator<Item = &'a HostPort>) -> Vec<u16> {
+    let mut ports: Vec<u16> = hosts.map(|host| host.port).collect();
     ports.sort_unstable();
     ports.dedup();
     ports
@@ -207,6 +216,9 @@ impl OfPath {
             &way,
         )];
         let Ok(way) = way else {
+            if let Bind::Interface(name) = bind {
+                found.push(mtu::check(&self.system, name, ip, self.path.carrier));
+            }
             return (found, None);
         };
         let dev = &way.route.dev;

@@ -49,9 +49,15 @@ pub(super) async fn examine(config: &ServerConfig, system: &System, board: &Boar
     };
     let found = async { names.end(names::check(&advertised).await.1) };
     let leads = async { route.end(leads(config, system).await) };
-    let chains = async {
-        firewall.end(firewall::check(system, firewall::Passing::Server, &ports).await);
+    let traffic = firewall::Traffic {
+        passing: firewall::Passing::Server,
+        protocols: match config.tcp {
+            true => vec!["udp", "tcp"],
+            false => vec!["udp"],
+        },
+        ports,
     };
+    let chains = async { firewall.end(firewall::check(system, &traffic).await) };
     let time = async { clock.end([clock::check().await]) };
     tokio::join!(ports_had, found, leads, chains, time);
 }

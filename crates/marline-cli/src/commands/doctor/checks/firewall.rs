@@ -14,7 +14,7 @@ const LEGACY: [(&str, &str); 2] = [
     ("net/ip6_tables_names", "ip6tables-legacy"),
 ];
 
-/// What has to pass.
+/// Whose traffic it is.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) enum Passing {
     /// To these ports, and the answers.
@@ -23,14 +23,19 @@ pub(in super::super) enum Passing {
     Server,
 }
 
-/// `ports`: the server's.
-pub(in super::super) async fn check(
-    system: &System,
-    passing: Passing,
-    ports: &[u16],
-) -> Vec<Finding> {
+/// What has to pass.
+#[derive(Debug)]
+pub(in super::super) struct Traffic {
+    pub(in super::super) passing: Passing,
+    /// `udp`, `tcp`, or both.
+    pub(in super::super) protocols: Vec<&'static str>,
+    /// The server's.
+    pub(in super::super) ports: Vec<u16>,
+}
+
+pub(in super::super) async fn check(system: &System, traffic: &Traffic) -> Vec<Finding> {
     let mut found = match ask("nft", &["-j", "list", "ruleset"]).await {
-        Ok(json) => judge(&json, &of_peers(system, passing), passing, ports),
+        Ok(json) => judge(&json, &of_peers(system, traffic.passing), traffic),
         Err(NoAnswer::Refused { complaint, .. }) if complaint.contains("not permitted") => {
             vec![Finding::unknown(NAME, "only root may read it").fix("run this as root")]
         }
@@ -79,12 +84,7 @@ fn of_peers(system: &System, passing: Passing) -> RangeInclusive<u16> {
 }
 
 /// `peers`: the ports that clients have.
-fn judge(
-    json: &[u8],
-    peers: &RangeInclusive<u16>,
-    passing: Passing,
-    ports: &[u16],
-) -> Vec<Finding> {
+fn judge(json: &[u8], peers: &RangeInclusive<u16>, traffic: &Traffic) -> Vec<Finding> {
     let ruleset = serde_json::from_slice::<Value>(json).unwrap_or_default();
     let Some(objects) = ruleset["nftables"].as_array() else {
         let text = "`nft` answers in a way that this version does not understand";
@@ -93,7 +93,7 @@ fn judge(
     let rules = Rules::of(objects);
     let chains = objects.iter().filter_map(|object| object.get("chain"));
     let mut found: Vec<Finding> = chains
-        .filter_map(|chain| of_chain(&rules, chain, peers, passing, ports))
+        .filter_map(|chain| of_chain(&rules, chain, peers, traffic))
         .collect();
     if found.is_empty() {
         found.push(Finding::fine(
@@ -109,8 +109,7 @@ fn of_chain(
     rules: &Rules<'_>,
     chain: &Value,
     peers: &RangeInclusive<u16>,
-    passing: Passing,
-    ports: &[u16],
+    traffic: &Traffic,
 ) -> Option<Finding> {
     let inward = match chain["hook"].as_str()? {
         "input" | "prerouting" | "ingress" => true,
@@ -120,10 +119,10 @@ fn of_chain(
     if chain["family"] == "arp" {
         return None;
     }
-    let first = inward == matches!(passing, Passing::Server);
+    let first = inward == matches!(traffic.passing, Passing::Server);
     let (mut dropped, mut unclear) = (Vec::new(), Vec::new());
-    for port in ports {
-        for protocol in ["udp", "tcp"] {
+    for port in &traffic.ports {
+        for protocol in &traffic.protocols {
             // What is sent to the server's port is answered from it.
             let (sport, dport, state) = match first {
                 true => (peers.clone(), *port..=*port, "new"),
@@ -155,9 +154,10 @@ fn of_chain(
     if !dropped.is_empty() {
         let open = match first {
             true => {
-                let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+                let ports: Vec<String> = traffic.ports.iter().map(u16::to_string).collect();
                 format!(
-                    "meta l4proto {{ tcp, udp }} th dport {{ {} }}",
+                    "meta l4proto {{ {} }} th dport {{ {} }}",
+                    traffic.protocols.join(", "),
                     ports.join(", ")
                 )
             }
@@ -233,12 +233,20 @@ mod tests {
     /// What iptables-nft shows of a match that nftables has no words for.
     const XT: &str = r#"{"xt":null}"#;
 
+    fn traffic(passing: Passing) -> Traffic {
+        Traffic {
+            passing,
+            protocols: vec!["udp", "tcp"],
+            ports: vec![4433],
+        }
+    }
+
     fn verdict(policy: &str, rules: &[&str], passing: Passing) -> Verdict {
         let peers = match passing {
             Passing::Client => 32_768..=60_999,
             Passing::Server => 0..=u16::MAX,
         };
-        let found = judge(&ruleset(policy, rules), &peers, passing, &[4433]);
+        let found = judge(&ruleset(policy, rules), &peers, &traffic(passing));
         assert_eq!(found.len(), 1, "{found:?}");
         found[0].verdict
     }
@@ -295,9 +303,19 @@ mod tests {
     }
 
     #[test]
+    fn what_the_server_does_not_take_need_not_pass() {
+        let only_udp = Traffic {
+            protocols: vec!["udp"],
+            ..traffic(Passing::Server)
+        };
+        let found = judge(&ruleset("drop", &[UDP]), &(0..=u16::MAX), &only_udp);
+        assert_eq!(found[0].verdict, Fine, "{found:?}");
+    }
+
+    #[test]
     fn odd_answers_are_unknown() {
         for odd in ["", "[]", "7", r#"{"nftables":7}"#] {
-            let found = judge(odd.as_bytes(), &(0..=u16::MAX), Passing::Server, &[4433]);
+            let found = judge(odd.as_bytes(), &(0..=u16::MAX), &traffic(Passing::Server));
             assert_eq!(found[0].verdict, Unknown, "{odd}");
         }
     }
