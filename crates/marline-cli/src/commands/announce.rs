@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// An address of the public network (Cloudflare's resolver), for the route that leads there; nothing
-/// is sent to it.
+/// An address of the public network (Cloudflare's resolver), for the route that leads there;
+/// nothing is sent to it.
 pub(super) const PUBLIC_IPV4: Ipv4Addr = Ipv4Addr::new(1, 0, 0, 1);
 
 /// What clients have to know of a server.
@@ -76,8 +76,8 @@ pub(super) fn reached_at(advertise: &[Advertised], bound: &[SocketAddr]) -> Vec<
     addresses
 }
 
-/// Does a server that listens at `all` of them take IPv4 at this IPv6 address? `[::]` does unless an
-/// IPv4 address with its port is listed (`marline::carrier::ListenConfig`).
+/// Does a server that listens at `all` of them take IPv4 at this IPv6 address? `[::]` does unless
+/// an IPv4 address with its port is listed (`marline::carrier::ListenConfig`).
 pub(super) fn takes_ipv4(address: SocketAddr, all: &[SocketAddr]) -> bool {
     let has_own = |it: &SocketAddr| it.is_ipv4() && it.port() == address.port();
     address.is_ipv6() && address.ip().is_unspecified() && !all.iter().any(has_own)

@@ -4,8 +4,9 @@ use super::super::finding::Finding;
 use rustix::process::{Resource, getrlimit};
 
 const NAME: &str = "files";
-/// Descriptors that are enough: each connection through the proxy takes one, a browser opens hundreds,
-/// and this is what Linux gave a process at most before systemd gave more (`INR_OPEN_MAX`).
+/// Descriptors that are enough: each connection through the proxy takes one, a browser opens
+/// hundreds, and this is what Linux gave a process at most before systemd gave more
+/// (`INR_OPEN_MAX`).
 const ENOUGH: u64 = 4096;
 
 pub(in super::super) fn check() -> Finding {
