@@ -8,7 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// What clients are told of a server.
+/// An address of the public network (Cloudflare's resolver), for the route that leads there;
+/// nothing is sent to it.
+pub(super) const PUBLIC_IPV4: Ipv4Addr = Ipv4Addr::new(1, 0, 0, 1);
+
+/// What clients have to know of a server.
 #[derive(Debug)]
 pub struct Announcement {
     /// Its key.
@@ -53,14 +57,30 @@ pub(super) fn reached_at(advertise: &[Advertised], bound: &[SocketAddr]) -> Vec<
     }
     if addresses.is_empty() {
         for address in bound {
-            let address = here(*address).map(|ip| HostPort {
-                host: Host::Ip(ip),
-                port: address.port(),
-            });
-            addresses.extend(address.filter(|address| !addresses.contains(address)));
+            let mut ips: Vec<IpAddr> = here(*address).into_iter().collect();
+            if takes_ipv4(*address, bound) {
+                let ipv4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port());
+                ips.extend(here(ipv4));
+            }
+            for ip in ips {
+                let address = HostPort {
+                    host: Host::Ip(ip),
+                    port: address.port(),
+                };
+                if !addresses.contains(&address) {
+                    addresses.push(address);
+                }
+            }
         }
     }
     addresses
+}
+
+/// Does a server that listens at `all` of them take IPv4 at this IPv6 address? `[::]` does unless
+/// an IPv4 address with its port is listed (`marline::carrier::ListenConfig`).
+pub(super) fn takes_ipv4(address: SocketAddr, all: &[SocketAddr]) -> bool {
+    let has_own = |it: &SocketAddr| it.is_ipv4() && it.port() == address.port();
+    address.is_ipv6() && address.ip().is_unspecified() && !all.iter().any(has_own)
 }
 
 /// Prints the connection string as soon as there is one, within `wait` if that is bounded.
@@ -80,7 +100,8 @@ pub(super) async fn announced(
             }
             if !said {
                 tracing::warn!(
-                    "{}: the connection string is printed as soon as that has come",
+                    "{}: the connection string is printed as soon as that has come; or name where \
+                     clients reach this host: --advertise HOST",
                     missing(&announcement.bound)
                 );
                 said = true;
@@ -126,7 +147,7 @@ fn here(bound: SocketAddr) -> Option<IpAddr> {
         return Some(bound.ip());
     }
     let public: IpAddr = match bound.ip() {
-        IpAddr::V4(_) => Ipv4Addr::new(1, 0, 0, 1).into(),
+        IpAddr::V4(_) => PUBLIC_IPV4.into(),
         IpAddr::V6(_) => Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0, 0, 1).into(),
     };
     // Connected, a socket asks the routing table.
@@ -138,8 +159,20 @@ fn here(bound: SocketAddr) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn an_ipv6_wildcard_takes_ipv4_unless_that_is_listed() {
+        let [wildcard, four, other, six] =
+            ["[::]:4433", "10.0.0.2:4433", "10.0.0.2:4434", "[::1]:4433"]
+                .map(|address| address.parse().unwrap());
+        assert!(takes_ipv4(wildcard, &[wildcard]));
+        assert!(takes_ipv4(wildcard, &[wildcard, other]));
+        assert!(!takes_ipv4(wildcard, &[wildcard, four]));
+        assert!(!takes_ipv4(six, &[six]));
+        assert!(!takes_ipv4(four, &[four]));
+    }
+
     #[tokio::test]
-    async fn a_server_without_an_address_waits_for_it_no_longer_than_told() {
+    async fn a_server_without_an_address_waits_for_it_no_longer_than_its_limit() {
         // For documentation: no host has it.
         let bound = vec!["192.0.2.77:4433".parse().unwrap()];
         let announcement = Announcement {
@@ -148,8 +181,9 @@ mod tests {
             bound,
         };
         assert!(announcement.string().unwrap().is_none());
-        let told = announced(announcement, Some(Duration::from_millis(1))).await;
-        let error = told.unwrap_err().in_one();
+        let ended = announced(announcement, Some(Duration::from_millis(1))).await;
+        let error = ended.unwrap_err().in_one();
         assert!(error.contains("192.0.2.77 yet within 0.0 s"), "{error}");
+        assert!(error.contains("--advertise HOST"), "{error}");
     }
 }

@@ -2,36 +2,34 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `finding.rs` | what a check found, and the exit code |
-//! | `system.rs` | procfs and sysfs, at roots that a test may choose |
-//! | `programs.rs`, `links.rs` | `ip` and `nft`: interfaces, routes, rule sets |
+//! | `finding.rs`, `board.rs` | what a check found, and the exit code; what has not ended |
+//! | `limits.rs` | how long all of it takes |
+//! | `system.rs` | procfs and sysfs |
+//! | `programs.rs`, `links.rs` | `ip`, `nft` and `timedatectl`: routes, rule sets, the clock |
+//! | `running.rs` | the client or server that runs here already |
 //! | `checks/` | the checks, a file each |
-//! | `matching.rs` | which interfaces fit a path such as `wwan*` |
-//! | `of_client.rs`, `of_server.rs` | which checks are made, of which paths |
+//! | `of_client.rs`, `of_server.rs` | which checks are made, and of which paths |
 
+mod board;
 mod checks;
 mod finding;
+mod limits;
 mod links;
-mod matching;
 mod of_client;
 mod of_server;
 mod programs;
+mod running;
 mod system;
 
 use super::page::{Layout, Page};
 use super::{CliError, client, output, runtime, server};
-use crate::control;
-use crate::control::protocol::{Outcome, Request};
-use crate::control::status::Status;
+use board::Board;
 use finding::{Finding, Verdict, worst};
+use limits::LIMIT;
+use marline::interfaces::Sysfs;
 use serde::Serialize;
-use std::path::PathBuf;
-use std::time::Duration;
 use system::System;
 use tokio::time::timeout;
-
-/// All checks together end after this.
-const LIMIT: Duration = Duration::from_secs(14);
 
 /// Look for what keeps a client or a server from working.
 #[derive(Debug, clap::Args)]
@@ -63,75 +61,47 @@ enum Side {
 struct OfClient {
     #[command(flatten)]
     options: client::Args,
-    #[command(flatten)]
-    how: How,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
 struct OfServer {
     #[command(flatten)]
     options: server::Args,
-    #[command(flatten)]
-    how: How,
-}
-
-/// How to look, and how to tell.
-#[derive(Debug, clap::Args)]
-struct How {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Where procfs is.
-    #[arg(long, value_name = "DIR", default_value = "/proc", hide = true)]
-    proc_root: PathBuf,
-    /// Where sysfs is.
-    #[arg(long, value_name = "DIR", default_value = "/sys", hide = true)]
-    sys_root: PathBuf,
 }
 
 pub(super) fn run(args: Args) -> Result<(), CliError> {
     let runtime = runtime()?;
-    let result = match args.side {
+    let board = Board::default();
+    let (json, report) = match args.side {
         Side::Client(side) => {
             let config = side.options.configuration()?;
-            let system = side.how.system();
-            runtime
-                .block_on(timed(of_client::examine(&config, &system)))
-                .tell(side.how.json)
+            let system = System::with(config.sysfs.clone());
+            let examination = of_client::examine(&config, &system, &board);
+            (side.json, runtime.block_on(timed(examination, &board)))
         }
         Side::Server(side) => {
             let config = side.options.configuration()?;
-            let system = side.how.system();
-            runtime
-                .block_on(timed(of_server::examine(&config, &system)))
-                .tell(side.how.json)
+            let system = System::with(Sysfs::default());
+            let examination = of_server::examine(&config, &system, &board);
+            (side.json, runtime.block_on(timed(examination, &board)))
         }
     };
     // The look-up of a name may still hang in a thread of its own.
     runtime.shutdown_background();
-    result
+    report.print(json)
 }
 
-impl How {
-    fn system(&self) -> System {
-        System {
-            proc: self.proc_root.clone(),
-            sys: self.sys_root.clone(),
-        }
-    }
-}
-
-async fn timed(examination: impl Future<Output = Vec<Finding>>) -> Report {
-    let findings = match timeout(LIMIT, examination).await {
-        Ok(findings) => findings,
-        Err(_) => vec![
-            Finding::failure(
-                "time",
-                format!("the checks took more than {} s", LIMIT.as_secs()),
-            )
-            .mend("try again with one --path"),
-        ],
-    };
+/// What is known when the examination has ended, or its time is over.
+async fn timed(examination: impl Future<Output = ()>, board: &Board) -> Report {
+    // What has not ended by then is on the board.
+    let _ = timeout(LIMIT, examination).await;
+    let findings = board.findings();
     Report {
         verdict: worst(&findings),
         findings,
@@ -145,7 +115,7 @@ struct Report {
 }
 
 impl Report {
-    fn tell(&self, json: bool) -> Result<(), CliError> {
+    fn print(&self, json: bool) -> Result<(), CliError> {
         if json {
             output::json(self)?;
         } else {
@@ -167,7 +137,7 @@ impl Report {
                 path,
                 verdict,
                 text,
-                mend,
+                fix,
             } = finding;
             if path != of {
                 let name = path.as_deref().unwrap_or_default();
@@ -176,20 +146,11 @@ impl Report {
                 of = path;
             }
             page.line(&format!("{:<8} {check}: {text}", verdict.name()));
-            if let Some(mend) = mend {
-                page.note(&format!("mend: {mend}"));
+            if let Some(fix) = fix {
+                page.note(&format!("fix: {fix}"));
             }
         }
         page.into_text()
-    }
-}
-
-/// The status of the instance that answers at its control socket, if one does.
-async fn running(place: Option<&control::Place>) -> Option<Status> {
-    let (control::Place::Chosen(path) | control::Place::Usual(path)) = place?;
-    match control::client::ask(path, Request::Status).await {
-        Ok(Outcome::Status { status }) => Some(*status),
-        _ => None,
     }
 }
 
@@ -197,13 +158,32 @@ async fn running(place: Option<&control::Place>) -> Option<Status> {
 mod tests {
     use super::*;
 
+    #[tokio::test(start_paused = true)]
+    async fn what_is_known_is_shown_when_the_time_is_over() {
+        let board = Board::default();
+        let examination = async {
+            board.add(None, Finding::fine("gso", "64 datagrams in one call"));
+            let _hangs = board.begin(None, "clock");
+            std::future::pending().await
+        };
+        let Report { verdict, findings } = timed(examination, &board).await;
+        let checks: Vec<_> = findings.iter().map(|it| (it.check, it.verdict)).collect();
+        assert_eq!(
+            checks,
+            [("gso", Verdict::Fine), ("clock", Verdict::Warning)]
+        );
+        assert_eq!(verdict, Verdict::Warning);
+    }
+
     #[test]
-    fn every_finding_is_a_line_with_its_mend() {
+    fn every_finding_is_a_line_with_its_fix() {
         let findings = vec![
             Finding::fine("clock", "in 2026-11"),
-            Finding::warning("udp", "no answer from 203.0.113.5:4433 within 4.0 s")
-                .mend("open UDP port 4433 in the server's firewall, or use another network")
-                .of("wlan0"),
+            Finding {
+                path: Some("wlan0".into()),
+                ..Finding::warning("udp", "no answer from 203.0.113.5:4433 within 4.0 s")
+                    .fix("open UDP port 4433 in the server's firewall, or use another network")
+            },
         ];
         let report = Report {
             verdict: worst(&findings),
@@ -218,7 +198,7 @@ fine     clock: in 2026-11
 
 path wlan0
 warning  udp: no answer from 203.0.113.5:4433 within 4.0 s
-    mend: open UDP port 4433 in the server's firewall, or use another network
+    fix: open UDP port 4433 in the server's firewall, or use another network
 ";
         assert_eq!(page, expected);
         let json = serde_json::to_string(&report).unwrap();

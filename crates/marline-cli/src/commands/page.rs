@@ -14,7 +14,7 @@ pub(super) struct Layout {
     pub(super) details: bool,
 }
 
-/// What is printed keeps to so many columns where there is no terminal, or a narrower one.
+/// Columns that are used where there is no terminal, or a narrower one: the usual width of one.
 const WIDTH: usize = 80;
 
 impl Layout {

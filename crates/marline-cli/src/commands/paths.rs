@@ -36,7 +36,8 @@ enum Action {
     Add {
         /// Interface, what interfaces are known by, source address or `any`, with options as for
         /// --path of `marline client`:
-        /// LOCAL[,except=NAMES][,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME].
+        /// LOCAL[,except=NAMES][,standby][,cost=N][,budget=SIZE]
+        /// [,server=HOST:PORT] [,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME].
         #[arg(value_name = "PATH")]
         path: String,
     },

@@ -26,7 +26,7 @@ use words::{bytes, some, spoken};
 Paths: how long they have been in their state (in doubt or dead: since the doubt began), round trip,
 loss, rate and bytes of this end. Flows are summed up by kind and scheduler: sent by this end, of
 that arrived at the other, delivered by this end; p95 of the slowest; extra: what is sent besides,
-for the bytes sent. In the details of flows, tau: one packet that this end sends in so many is a
+for the bytes sent. In the details of flows, tau: one packet in this number of those sent is a
 repair symbol now. Repairs used recovered something at the other end before it arrived, wasted ones
 reached it for nothing.
 

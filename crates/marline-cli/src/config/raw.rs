@@ -21,16 +21,15 @@ pub struct RawClient {
     /// [default: $XDG_CONFIG_HOME/marline/identity].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub identity: Option<Written>,
-    /// A path:
-    /// LOCAL[,except=NAMES][,standby][,cost=N][,budget=SIZE][,server=HOST:PORT][,carrier=auto|quic|tcp]
-    /// [,tcp-cc=NAME][,name=NAME], where LOCAL is an interface, a source address or `any`; or what
-    /// interfaces are known by, however they are called today: `wwan*`, usb:1-1.4, a MAC address
-    /// mac:02:1e:10:1f:00:00, driver:cdc_mbim, or `all`, of which `except=docker0+veth*` leaves some
-    /// out. Each that fits is a path at that cost, and they share the budget. A path that
-    /// costs more than others carries what these do not carry in time. One that has carried its
-    /// budget, such as 20GB, stands by until the month is over. Its carrier is QUIC, or
-    /// TLS over TCP where the network blocks UDP, unless you choose; tcp-cc is TCP's congestion
-    /// control, such as bbr. Give it once for each path [default: any].
+    /// A path: LOCAL[,except=NAMES][,standby][,cost=N][,budget=SIZE] [,server=HOST:PORT]
+    /// [,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME], where LOCAL is an interface, a source
+    /// address or `any`; or what interfaces are known by, however they are called today: `wwan*`,
+    /// usb:1-1.4, a MAC address mac:02:1e:10:1f:00:00, driver:cdc_mbim, or `all`, of which
+    /// `except=docker0+veth*` leaves some out. Each that fits is a path at that cost, and they
+    /// share the budget. A path that costs more than others carries what these do not carry in
+    /// time. One that has carried its budget, such as 20GB, stands by until the month is over. Its
+    /// carrier is QUIC, or TLS over TCP where the network blocks UDP, unless you choose; tcp-cc is
+    /// TCP's congestion control, such as bbr. Give it once for each path [default: any].
     #[arg(long, value_name = "PATH", value_parser = Written::flag)]
     pub path: Vec<Written>,
     /// File that keeps what paths with a budget have carried, or `off` [default:
@@ -59,14 +58,15 @@ pub struct RawClient {
     /// off]. Live entries have an option of this name for video frames.
     #[arg(long, value_name = "WHICH", value_parser = Written::flag)]
     pub objects: Option<Written>,
-    /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME]
-    /// [,ordered][,objects]. TIME is how long a datagram is worth sending, 3s by default. Give it
-    /// once for each forward.
+    /// A forward: tcp|udp:LISTEN=HOST:PORT[,scheduler=SCHEDULER]
+    /// [,priority=0..7][,lifetime=TIME][,ordered][,objects]. TIME is how long a datagram is worth
+    /// sending, 3s by default. Give it once for each forward.
     #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
     pub forward: Vec<Written>,
     /// A live entry:
-    /// udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE][,deadline=TIME][,reliability=P]
-    /// [,objects=off|auto|on][,scheduler=SCHEDULER][,priority=0..7]. What local programs send there
+    /// udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE]
+    /// [,deadline=TIME][,reliability=P][,objects=off|auto|on]
+    /// [,scheduler=SCHEDULER][,priority=0..7]. What local programs send there
     /// (MPEG-TS, RTP, SRT, RIST) goes to the server's --live of the same name, in order, at most
     /// the latency budget later than the paths take. With objects=auto, frames of RTP and PES
     /// packets of MPEG-TS are planned whole; objects=on does so with whatever comes. Give it once
@@ -106,7 +106,7 @@ pub struct RawClient {
     pub tun_route: Vec<Written>,
     /// How some of the tunnel's packets are carried: what they are,
     /// [dscp=N][,proto=tcp|udp|icmp|N][,port=N[-N]][,net=NET], and how,
-    /// [,scheduler=SCHEDULER][,priority=0..7][,lifetime=TIME][,ordered|unordered]. The first that
+    /// [,scheduler=SCHEDULER][,priority=0..7] [,lifetime=TIME][,ordered|unordered]. The first that
     /// fits holds. Give it once for each rule.
     #[arg(long, value_name = "RULE", value_parser = Written::flag)]
     pub tun_rule: Vec<Written>,

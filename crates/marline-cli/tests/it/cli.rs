@@ -92,6 +92,18 @@ fn an_unusable_key_file_is_named_with_the_mend() {
 }
 
 #[test]
+fn help_takes_100_columns_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in ["client", "server", "doctor client", "paths add", "status"] {
+        let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let (_, help, _) = marline(folder.path(), &words);
+        assert!(help.contains("Usage: marline"), "{help}");
+        let long = help.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(long, None, "{command}");
+    }
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_failure() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_marline"))

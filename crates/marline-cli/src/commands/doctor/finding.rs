@@ -8,7 +8,7 @@ use serde::Serialize;
 pub(super) enum Verdict {
     /// As it should be.
     Fine,
-    /// It cannot be told here; that is nobody's fault.
+    /// It is not known here; that is nobody's fault.
     Unknown,
     /// It works, but worse than it could, or not always.
     Warning,
@@ -49,7 +49,7 @@ pub(super) struct Finding {
     pub(super) text: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) mend: Option<String>,
+    pub(super) fix: Option<String>,
 }
 
 impl Finding {
@@ -60,7 +60,7 @@ impl Finding {
             path: None,
             verdict,
             text,
-            mend: None,
+            fix: None,
         }
     }
 
@@ -80,14 +80,8 @@ impl Finding {
         Self::new(check, Verdict::Failure, text)
     }
 
-    pub(super) fn mend(mut self, mend: impl Into<String>) -> Self {
-        self.mend = Some(mend.into());
-        self
-    }
-
-    /// It is about this path.
-    pub(super) fn of(mut self, path: &str) -> Self {
-        self.path = Some(path.to_owned());
+    pub(super) fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
         self
     }
 }

@@ -1,86 +1,102 @@
 //! The checks of a server, as it is configured.
 
-use super::checks::{clock, files, firewall, gso, ipv6, listening, mtu, names, privileges};
+use super::board::Board;
+use super::checks::{
+    clock, files, firewall, gso, ipv6, key_file, listening, mtu, names, privileges,
+};
 use super::finding::Finding;
-use super::links;
-use super::running;
+use super::links::{self, NoRoute};
+use super::running::running;
 use super::system::System;
-use crate::commands::announce::reached_at;
+use crate::commands::announce::{PUBLIC_IPV4, reached_at};
 use crate::config::ServerConfig;
-use marline::HostPort;
-use marline::carrier::Bind;
+use crate::control::status::Role;
+use marline::carrier::{Bind, CarrierChoice};
 use marline::identity::Identity;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use marline_apps::tun::TunSetup;
+use std::net::{IpAddr, SocketAddr};
 
-/// An address of the public network, for the way that leads there; nothing is sent to it.
-const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(1, 0, 0, 1));
-
-pub(super) async fn examine(config: &ServerConfig, system: &System) -> Vec<Finding> {
-    let port = config.listen.first().map_or(0, SocketAddr::port);
-    let guessed = config.advertise.is_empty();
-    let advertised: Vec<HostPort> = reached_at(&config.advertise, &config.listen);
+pub(super) async fn examine(config: &ServerConfig, system: &System, board: &Board) {
+    let advertised = reached_at(&config.advertise, &config.listen);
     let mut ports: Vec<u16> = config.listen.iter().map(SocketAddr::port).collect();
-    ports.push(port);
     ports.sort_unstable();
     ports.dedup();
-    let (named, way, chains, clock, running) = tokio::join!(
-        names::check(&advertised),
-        links::route(PUBLIC, &Bind::Any),
-        firewall::check(system, firewall::Passing::Server, &ports),
-        clock::check(),
-        running(config.common.control.as_ref())
-    );
+    let tunnel = config.tun.as_ref().map(|tun| privileges::Tunnel {
+        device: tun.device.clone(),
+        sets_up: tun.setup != TunSetup::Off,
+    });
 
-    let mut found = Vec::new();
-    for address in &config.listen {
-        found.push(listening::check(*address, config.tcp, running.is_some()));
-    }
-    found.push(listening::advertised(&advertised, guessed));
-    found.extend(named.1);
-    found.push(key(config));
-    found.push(clients(config));
-    match &way {
-        Ok(way) => {
-            found.push(Finding::fine(
-                "route",
-                format!("to the public network by {}", way.dev),
-            ));
-            found.push(mtu::check(system, &way.dev));
-        }
-        Err(why) => found.push(Finding::unknown(
-            "route",
-            format!("to the public network: {why}"),
-        )),
-    }
+    let host = |check| board.begin(None, check);
+    let listen = host("listen");
+    let guessed = config.advertise.is_empty();
+    board.add(None, listening::advertised(&advertised, guessed));
+    let names = host("names");
+    board.add(None, key(config));
+    board.add(None, clients(config));
+    let route = host("route");
     // A server that has no IPv6 serves clients that have IPv4.
-    found.push(ipv6::check(system, &[]));
-    found.extend(chains);
-    found.extend([
-        clock,
-        files::check(),
-        gso::check(),
-        privileges::check(system, config.tun.is_some()),
-        Finding::unknown(
-            "reach",
-            "a client sees whether it is reached: run `marline doctor client` there",
-        ),
-    ]);
-    found
+    board.add(None, ipv6::check(system, &[]));
+    let (firewall, clock) = (host("firewall"), host("clock"));
+    board.add(None, files::check());
+    board.add(None, gso::check());
+    board.add(None, privileges::check(system, tunnel.as_ref()));
+    let reach = "a client sees whether it is reached: run `marline doctor client` there";
+    board.add(None, Finding::unknown("reach", reach));
+
+    let ports_had = async {
+        let running = running(config.common.control.as_ref(), Role::Server).await;
+        listen.end(listening::check(&config.listen, config.tcp, &running));
+    };
+    let found = async { names.end(names::check(&advertised).await.1) };
+    let leads = async { route.end(leads(config, system).await) };
+    let traffic = firewall::Traffic {
+        passing: firewall::Passing::Server,
+        protocols: match config.tcp {
+            true => vec!["udp", "tcp"],
+            false => vec!["udp"],
+        },
+        ports,
+    };
+    let chains = async { firewall.end(firewall::check(system, &traffic).await) };
+    let time = async { clock.end([clock::check().await]) };
+    tokio::join!(ports_had, found, leads, chains, time);
+}
+
+/// The way to the public network.
+async fn leads(config: &ServerConfig, system: &System) -> Vec<Finding> {
+    let public = IpAddr::V4(PUBLIC_IPV4);
+    match links::way(public, &Bind::Any).await {
+        Ok(way) => {
+            let dev = way.route.dev;
+            let carrier = match config.tcp {
+                true => CarrierChoice::Auto,
+                false => CarrierChoice::Quic,
+            };
+            let text = format!("to the public network by {dev}");
+            let mtu = mtu::check(system, &dev, public, carrier);
+            vec![Finding::fine("route", text), mtu]
+        }
+        Err(NoRoute::None(why)) => {
+            let text = format!("to the public network over IPv4: {why}");
+            let fix = "ip route add default via GATEWAY dev INTERFACE, unless clients are all near \
+                       or have IPv6";
+            vec![Finding::warning("route", text).fix(fix)]
+        }
+        Err(NoRoute::Unknown(why)) => vec![Finding::unknown("route", why.to_string())],
+    }
 }
 
 fn key(config: &ServerConfig) -> Finding {
     match Identity::load(&config.identity) {
         Ok(_) => Finding::fine("key", format!("in {}", config.identity.display())),
-        Err(error) => {
-            Finding::failure("key", error.to_string()).mend("make a key: marline identity new")
-        }
+        Err(error) => key_file::unusable(&error),
     }
 }
 
 fn clients(config: &ServerConfig) -> Finding {
     match config.allow_clients.len() {
         0 => Finding::warning("clients", "the list is empty: nobody is let in")
-            .mend("--allow-client KEY, which `marline identity show` prints at the client"),
+            .fix("--allow-client KEY, which `marline identity show` prints at the client"),
         count => Finding::fine("clients", format!("keys that are let in: {count}")),
     }
 }

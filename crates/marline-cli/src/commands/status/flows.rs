@@ -1,13 +1,13 @@
 //! Flows: a line for each kind and scheduler, and on request a paragraph for each flow.
 
 use super::paths::promises;
-use super::words::{bytes, percent, shortened, unknown};
+use super::words::{bytes, figure, number, percent, shortened, unknown};
 use crate::commands::page::{Page, Row};
 use crate::control::status::{FlowStatus, Quantiles};
 use std::collections::BTreeMap;
 
-/// Most columns of a scheduler's name in the table.
-const SCHEDULER: usize = 16;
+/// Most columns of a scheduler's name in the table: what the widest figures leave of 80.
+const SCHEDULER: usize = 15;
 
 pub(super) fn push(page: &mut Page, flows: &[FlowStatus]) {
     if flows.is_empty() {
@@ -58,16 +58,16 @@ fn group((kind, scheduler): (&str, &str), flows: &[&FlowStatus]) -> Row {
     let cells = vec![
         kind.to_owned(),
         shortened(scheduler, SCHEDULER),
-        flows.len().to_string(),
+        number(flows.len() as u64),
         bytes(sent),
         bytes(sum(|flow| flow.acked_bytes)),
         bytes(sum(|flow| flow.delivered_bytes)),
-        slowest.map_or_else(unknown, |delay| format!("{delay:.1}")),
+        slowest.map_or_else(unknown, figure),
         match sent {
             0 => unknown(),
             sent => percent(extra / sent as f64),
         },
-        sum(|flow| flow.lost_messages).to_string(),
+        number(sum(|flow| flow.lost_messages)),
     ];
     let note = String::new();
     Row { cells, note }
@@ -162,6 +162,19 @@ mod tests {
         let expected = "stream min-rtt 500 500.0 kB 450.0 kB 1.5 GB 77.7 12.5 1000";
         assert_eq!(words.join(" "), expected);
         assert!(lines.iter().all(|l| l.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn the_widest_figures_take_80_columns_at_most() {
+        let mut flow = example().sessions.remove(0).flows.remove(0);
+        (flow.kind, flow.scheduler) = ("packets".into(), "a scheduler of a long name".into());
+        (flow.sent_bytes, flow.acked_bytes) = (999_999_999, 999_949_999);
+        (flow.delivered_bytes, flow.lost_messages) = (999_949_999, u64::MAX);
+        flow.delay_ms.as_mut().unwrap().p95 = 999_999.0;
+        flow.redundancy = 9_999.0;
+        let text = text(&vec![flow; 100_000], false);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! Paths: a line each.
 
-use super::words::{brief, bytes, mbps, percent, shortened, some, spoken, unknown};
+use super::words::{brief, bytes, figure, mbps, percent, shortened, some, spoken, unknown};
 use crate::commands::page::{Page, Row};
 use crate::control::forecast::CalibrationStatus;
 use crate::control::status::{FlowStatus, PathStatus};
 use marline_proto::path::PathState;
 
-/// Columns that the figures beside a path's name take at most, with the gaps between them.
+/// Columns that the widest figures beside a path's name take, with a gap of one between them.
 const FIGURES: usize = 57;
-/// A path in doubt is asked at least every 200 ms, so that one that answers has done so within this
-/// time and a round trip.
+/// A path in doubt is asked at least this often, seconds (`SUSPECT_INTERVAL` of `marline-proto`),
+/// so that one that answers has done so within this time and a round trip.
 const ASKED: f64 = 0.2;
 
 pub(super) fn push(page: &mut Page, paths: &[PathStatus], flows: &[FlowStatus]) {
@@ -21,7 +21,8 @@ pub(super) fn push(page: &mut Page, paths: &[PathStatus], flows: &[FlowStatus]) 
         "path", "state", "for", "rtt ms", "loss %", "Mb/s", "sent", "received",
     ];
     let room = page.layout.width.saturating_sub(FIGURES);
-    let rows = paths.iter().map(|path| row(path, flows, room)).collect();
+    let rows = paths.iter().map(|path| row(path, paths, flows, room));
+    let rows = rows.collect();
     page.table(&head, 2, rows);
     if page.layout.details {
         page.gap();
@@ -29,7 +30,7 @@ pub(super) fn push(page: &mut Page, paths: &[PathStatus], flows: &[FlowStatus]) 
     }
 }
 
-fn row(path: &PathStatus, flows: &[FlowStatus], room: usize) -> Row {
+fn row(path: &PathStatus, all: &[PathStatus], flows: &[FlowStatus], room: usize) -> Row {
     let PathStatus {
         name, state, for_s, ..
     } = path;
@@ -37,7 +38,7 @@ fn row(path: &PathStatus, flows: &[FlowStatus], room: usize) -> Row {
         shortened(name, room),
         state.name().to_owned(),
         brief(*for_s),
-        path.rtt_ms.map_or_else(unknown, |rtt| format!("{rtt:.1}")),
+        path.rtt_ms.map_or_else(unknown, figure),
         path.loss.map_or_else(unknown, percent),
         path.rate_bps.map_or_else(unknown, mbps),
         bytes(path.sent_bytes),
@@ -51,7 +52,7 @@ fn row(path: &PathStatus, flows: &[FlowStatus], room: usize) -> Row {
         notes.push(why(path));
     }
     notes.extend(terms(path));
-    notes.extend(spilled(path, flows));
+    notes.extend(spilled(path, all, flows));
     Row {
         cells,
         note: notes.join("; "),
@@ -93,15 +94,20 @@ fn terms(path: &PathStatus) -> Vec<String> {
     terms
 }
 
-/// Why a dear path is used, if it is.
-fn spilled(path: &PathStatus, flows: &[FlowStatus]) -> Option<String> {
+/// For whom a path is open that is dearer than the cheapest one in use, if for anybody.
+fn spilled(path: &PathStatus, all: &[PathStatus], flows: &[FlowStatus]) -> Option<String> {
+    let in_use = |path: &&PathStatus| path.state == PathState::Active;
+    let cheapest = all.iter().filter(in_use).map(|path| path.cost).min()?;
+    if !in_use(&path) || path.cost == cheapest {
+        return None;
+    }
     let may = |flow: &&FlowStatus| flow.spill_cost.is_some_and(|most| path.cost <= most);
-    let flows = flows.iter().filter(may).filter(|_| path.cost > 0);
+    let flows = flows.iter().filter(may);
     let waits: Vec<f64> = flows.filter_map(|flow| flow.spill_wait_ms).collect();
     let longest = waits.iter().copied().fold(0.0, f64::max);
     (!waits.is_empty()).then(|| {
         let flows = some(waits.len() as u64, "flow");
-        format!("used by {flows} that cheaper paths would hold up for {longest:.0} ms")
+        format!("open to {flows}: cheaper paths would hold them up for {longest:.0} ms")
     })
 }
 
@@ -177,16 +183,31 @@ mod tests {
     }
 
     #[test]
-    fn a_dear_path_says_for_whom_it_is_used() {
+    fn a_dear_path_says_for_whom_it_is_open() {
         let mut flow = example().sessions.remove(0).flows.remove(0);
         (flow.spill_cost, flow.spill_wait_ms) = (Some(2), Some(340.2));
-        let mut path = dead();
-        let used = Some("used by 1 flow that cheaper paths would hold up for 340 ms".to_owned());
-        assert_eq!(spilled(&path, std::slice::from_ref(&flow)), used);
+        let [cheap, mut dear] = [0, 2].map(|cost| PathStatus {
+            state: PathState::Active,
+            cost,
+            ..dead()
+        });
+        let said = |dear: &PathStatus, flow: &FlowStatus| {
+            let all = [cheap.clone(), dear.clone()];
+            spilled(dear, &all, std::slice::from_ref(flow))
+        };
+        let open = "open to 1 flow: cheaper paths would hold them up for 340 ms";
+        assert_eq!(said(&dear, &flow).as_deref(), Some(open));
+        let alone = spilled(
+            &dear,
+            std::slice::from_ref(&dear),
+            std::slice::from_ref(&flow),
+        );
+        assert_eq!(alone, None, "it is the cheapest");
+        dear.state = PathState::Dead;
+        assert_eq!(said(&dear, &flow), None);
+        dear.state = PathState::Active;
         flow.spill_cost = Some(1);
-        assert_eq!(spilled(&path, std::slice::from_ref(&flow)), None);
-        path.cost = 0;
-        assert_eq!(spilled(&path, &[flow]), None);
+        assert_eq!(said(&dear, &flow), None);
     }
 
     #[test]
@@ -195,9 +216,9 @@ mod tests {
         path.name = "[2001:db8:1234:5678:9abc:def0:1234:5678]:43210".into();
         path.state = PathState::Validating;
         path.for_s = 119.0;
-        (path.rtt_ms, path.loss) = (Some(9_999.9), Some(1.0));
-        path.rate_bps = Some(10_000_000_000);
-        (path.sent_bytes, path.received_bytes) = (999_900_000, 999_900_000);
+        (path.rtt_ms, path.loss) = (Some(999_999.0), Some(1.0));
+        path.rate_bps = Some(u64::MAX);
+        (path.sent_bytes, path.received_bytes) = (999_949_999, 999_999_999);
         let mut page = Page::new(crate::commands::page::Layout {
             width: 80,
             details: false,

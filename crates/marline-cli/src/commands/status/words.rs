@@ -7,19 +7,37 @@ pub(super) fn unknown() -> String {
     "-".to_owned()
 }
 
+/// In at most eight columns: `999.9 MB`.
 pub(super) fn bytes(count: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [
-        (1_000_000_000_000, "TB"),
-        (1_000_000_000, "GB"),
-        (1_000_000, "MB"),
-        (1000, "kB"),
-    ];
-    for (size, unit) in UNITS {
-        if count >= size {
-            return format!("{:.1} {unit}", count as f64 / size as f64);
-        }
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if count < 1000 {
+        return format!("{count} B");
     }
-    format!("{count} B")
+    let mut value = count as f64 / 1e3;
+    let mut unit = 0;
+    // What is rounded up to 1000.0 is one of the next unit.
+    while value >= 999.95 && unit + 1 < UNITS.len() {
+        value /= 1e3;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// A number of one decimal, in at most six columns: of large ones without it, or as `1.8e13`.
+pub(super) fn figure(value: f64) -> String {
+    match value {
+        value if value < 9_999.95 => format!("{value:.1}"),
+        value if value < 999_999.5 => format!("{value:.0}"),
+        value => format!("{value:.1e}"),
+    }
+}
+
+/// A whole number in at most six columns.
+pub(super) fn number(count: u64) -> String {
+    match count {
+        0..1_000_000 => count.to_string(),
+        _ => figure(count as f64),
+    }
 }
 
 /// A rate with its unit.
@@ -29,12 +47,12 @@ pub(super) fn rate(bps: u64) -> String {
 
 /// A rate in Mb/s.
 pub(super) fn mbps(bps: u64) -> String {
-    format!("{:.1}", bps as f64 / 1e6)
+    figure(bps as f64 / 1e6)
 }
 
 /// A share (0 to 1) in percent, without its unit.
 pub(super) fn percent(share: f64) -> String {
-    format!("{:.1}", share * 100.0)
+    figure(share * 100.0)
 }
 
 /// A time of one unit, for a column: `0.4s`, `59s`, `12m`, `47h`, `9d`.
@@ -105,6 +123,25 @@ mod tests {
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(1500), "1.5 kB");
         assert_eq!(bytes(2_000_000_000_000), "2.0 TB");
+        assert_eq!(bytes(999_949_999), "999.9 MB");
+        assert_eq!(bytes(999_999_999), "1.0 GB");
+        assert_eq!(bytes(u64::MAX), "18.4 EB");
+    }
+
+    #[test]
+    fn figures_take_six_columns_at_most() {
+        for (value, shown) in [
+            (0.0, "0.0"),
+            (9_999.94, "9999.9"),
+            (9_999.95, "10000"),
+            (999_999.4, "999999"),
+            (999_999.5, "1.0e6"),
+            (u64::MAX as f64, "1.8e19"),
+        ] {
+            assert_eq!(figure(value), shown);
+        }
+        assert_eq!(number(999_999), "999999");
+        assert_eq!(number(u64::MAX), "1.8e19");
     }
 
     #[test]

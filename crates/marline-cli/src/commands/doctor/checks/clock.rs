@@ -1,7 +1,7 @@
 //! Is the clock right? Budgets are counted by its months.
 
 use super::super::finding::Finding;
-use super::super::programs::ask;
+use super::super::programs::{NoAnswer, ask};
 use crate::budget::Month;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,24 +11,28 @@ const FIRST: u64 = 1_767_225_600;
 
 pub(in super::super) async fn check() -> Finding {
     let words = ["show", "--property=NTPSynchronized", "--value"];
-    let synchronized = ask("timedatectl", &words).await.ok();
+    let synchronized = ask("timedatectl", &words).await;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    judge(now.map_or(0, |now| now.as_secs()), synchronized.as_deref())
+    judge(now.map_or(0, |now| now.as_secs()), &synchronized)
 }
 
-fn judge(now: u64, synchronized: Option<&[u8]>) -> Finding {
+fn judge(now: u64, synchronized: &Result<Vec<u8>, NoAnswer>) -> Finding {
     if now < FIRST {
         return Finding::warning(NAME, "in the past: budgets count wrong months")
-            .mend("set it: timedatectl set-ntp true");
+            .fix("set it: timedatectl set-ntp true, or date -s");
     }
     let month = format!("in {}", Month::now());
-    match synchronized.map(<[u8]>::trim_ascii) {
-        Some(b"yes") => Finding::fine(NAME, format!("{month}, synchronized")),
-        Some(b"no") => Finding::warning(NAME, format!("{month}, but not synchronized"))
-            .mend("timedatectl set-ntp true, or run another NTP client"),
-        _ => Finding::fine(
+    match synchronized.as_ref().map(|said| said.trim_ascii()) {
+        Ok(b"yes") => Finding::fine(NAME, format!("{month}, synchronized")),
+        Ok(b"no") => Finding::warning(NAME, format!("{month}, but not synchronized by NTP"))
+            .fix("timedatectl set-ntp true, or run another NTP client"),
+        Ok(_) => Finding::unknown(
             NAME,
-            format!("{month}; whether it is synchronized is not told"),
+            format!("{month}; `timedatectl` does not say whether it is synchronized"),
+        ),
+        Err(why) => Finding::unknown(
+            NAME,
+            format!("{month}; whether it is synchronized is not known: {why}"),
         ),
     }
 }
@@ -40,10 +44,13 @@ mod tests {
 
     #[test]
     fn a_clock_in_the_past_or_alone_is_a_warning() {
-        assert_eq!(judge(0, Some(b"yes\n")).verdict, Verdict::Warning);
-        assert_eq!(judge(FIRST, Some(b"yes\n")).verdict, Verdict::Fine);
-        assert_eq!(judge(FIRST, Some(b"no\n")).verdict, Verdict::Warning);
-        assert_eq!(judge(FIRST, Some(b"\xff")).verdict, Verdict::Fine);
-        assert_eq!(judge(FIRST, None).verdict, Verdict::Fine);
+        let verdict = |now, said: &[u8]| judge(now, &Ok(said.to_vec())).verdict;
+        assert_eq!(verdict(0, b"yes\n"), Verdict::Warning);
+        assert_eq!(verdict(FIRST, b"yes\n"), Verdict::Fine);
+        assert_eq!(verdict(FIRST, b"no\n"), Verdict::Warning);
+        assert_eq!(verdict(FIRST, b"\xff"), Verdict::Unknown);
+        let absent = judge(FIRST, &Err(NoAnswer::Absent("timedatectl")));
+        assert_eq!(absent.verdict, Verdict::Unknown);
+        assert!(absent.text.ends_with("`timedatectl` is not installed"));
     }
 }

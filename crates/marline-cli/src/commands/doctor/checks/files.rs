@@ -4,7 +4,9 @@ use super::super::finding::Finding;
 use rustix::process::{Resource, getrlimit};
 
 const NAME: &str = "files";
-/// Each connection through the proxy takes a descriptor, and a browser opens hundreds.
+/// Descriptors that are enough: each connection through the proxy takes one, a browser opens
+/// hundreds, and this is what Linux gave a process at most before systemd gave more
+/// (`INR_OPEN_MAX`).
 const ENOUGH: u64 = 4096;
 
 pub(in super::super) fn check() -> Finding {
@@ -20,7 +22,7 @@ fn judge(most: Option<u64>) -> Finding {
             NAME,
             format!("{most} descriptors at most, and each connection takes one"),
         )
-        .mend("raise it: LimitNOFILE=65536 in the systemd unit, or `ulimit -Hn 65536` as root"),
+        .fix("raise it: LimitNOFILE=65536 in the systemd unit, or `ulimit -Hn 65536` as root"),
     }
 }
 

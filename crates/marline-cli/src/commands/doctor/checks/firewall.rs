@@ -1,15 +1,20 @@
 //! Which chains of this host's firewall drop packets, and perhaps ours? It is only read.
-//!
-//! Chains are judged by themselves: where rules jump is not followed, and said.
 
 use super::super::finding::Finding;
-use super::super::programs::ask;
+use super::super::programs::{NoAnswer, ask};
 use super::super::system::System;
+use super::rules::{Fate, Packet, Rules};
 use serde_json::Value;
+use std::ops::RangeInclusive;
 
 const NAME: &str = "firewall";
+/// Tables of the older interface, which `nft` does not show; the newer one has no such lists.
+const LEGACY: [(&str, &str); 2] = [
+    ("net/ip_tables_names", "iptables-legacy"),
+    ("net/ip6_tables_names", "ip6tables-legacy"),
+];
 
-/// What has to pass.
+/// Whose traffic it is.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) enum Passing {
     /// To these ports, and the answers.
@@ -18,195 +23,179 @@ pub(in super::super) enum Passing {
     Server,
 }
 
-/// `ports`: the server's.
-pub(in super::super) async fn check(
-    system: &System,
-    passing: Passing,
-    ports: &[u16],
-) -> Vec<Finding> {
-    let rules = ask("nft", &["-j", "list", "ruleset"]).await;
-    let mut found = match rules {
-        Ok(json) => judge(&json, passing, ports),
-        Err(why) if why.contains("not permitted") => {
-            vec![Finding::unknown(
-                NAME,
-                "only root may read it: run this as root",
-            )]
+/// What has to pass.
+#[derive(Debug)]
+pub(in super::super) struct Traffic {
+    pub(in super::super) passing: Passing,
+    /// `udp`, `tcp`, or both.
+    pub(in super::super) protocols: Vec<&'static str>,
+    /// The server's.
+    pub(in super::super) ports: Vec<u16>,
+}
+
+pub(in super::super) async fn check(system: &System, traffic: &Traffic) -> Vec<Finding> {
+    let mut found = match ask("nft", &["-j", "list", "ruleset"]).await {
+        Ok(json) => judge(&json, &of_peers(system, traffic.passing), traffic),
+        Err(NoAnswer::Refused { complaint, .. }) if complaint.contains("not permitted") => {
+            vec![Finding::unknown(NAME, "only root may read it").fix("run this as root")]
         }
-        Err(why) => vec![Finding::unknown(NAME, why)],
+        Err(why) => vec![Finding::unknown(NAME, why.to_string())],
     };
-    // Tables of the older interface, which nft does not show; of the newer there is no such list.
-    let old = system.proc("net/ip_tables_names").unwrap_or_default();
-    if !old.is_empty() {
-        let text = "rules of iptables-legacy are there, too, and not read";
-        found.push(Finding::unknown(NAME, text));
-    }
+    found.extend(
+        LEGACY
+            .iter()
+            .filter_map(|(file, tool)| legacy(system, file, tool)),
+    );
     found
 }
 
-fn judge(json: &[u8], passing: Passing, ports: &[u16]) -> Vec<Finding> {
-    let Ok(ruleset) = serde_json::from_slice::<Value>(json) else {
-        return vec![Finding::unknown(NAME, "`nft` answers oddly")];
+fn legacy(system: &System, file: &str, tool: &str) -> Option<Finding> {
+    match system.proc(file) {
+        Some(tables) if tables.is_empty() => None,
+        Some(tables) => {
+            let tables: Vec<&str> = tables.split_whitespace().collect();
+            let text = format!(
+                "{tool} has tables, which are not read: {}",
+                tables.join(", ")
+            );
+            Some(Finding::unknown(NAME, text).fix(format!("see `{tool}-save`")))
+        }
+        None if system.has_proc(file) => {
+            let text = format!("whether {tool} has rules, only root may read");
+            Some(Finding::unknown(NAME, text).fix("run this as root"))
+        }
+        None => None,
+    }
+}
+
+/// The ports that clients have: elsewhere any, here those that the kernel gives (ip(7)).
+fn of_peers(system: &System, passing: Passing) -> RangeInclusive<u16> {
+    const ANY: RangeInclusive<u16> = 0..=u16::MAX;
+    let given = match passing {
+        Passing::Client => system.proc("sys/net/ipv4/ip_local_port_range"),
+        Passing::Server => None,
     };
-    let objects = ruleset["nftables"].as_array();
-    let objects: &[Value] = objects.map_or(&[], Vec::as_slice);
+    let ends = given.unwrap_or_default();
+    let mut ends = ends.split_whitespace().map(str::parse);
+    match (ends.next(), ends.next()) {
+        (Some(Ok(first)), Some(Ok(last))) => first..=last,
+        _ => ANY,
+    }
+}
+
+/// `peers`: the ports that clients have.
+fn judge(json: &[u8], peers: &RangeInclusive<u16>, traffic: &Traffic) -> Vec<Finding> {
+    let ruleset = serde_json::from_slice::<Value>(json).unwrap_or_default();
+    let Some(objects) = ruleset["nftables"].as_array() else {
+        let text = "`nft` answers in a way that this version does not understand";
+        return vec![Finding::unknown(NAME, text)];
+    };
+    let rules = Rules::of(objects);
     let chains = objects.iter().filter_map(|object| object.get("chain"));
     let mut found: Vec<Finding> = chains
-        .filter_map(|chain| {
-            let rules: Vec<&Value> = objects
-                .iter()
-                .filter_map(|object| object.get("rule"))
-                .filter(|rule| {
-                    let same = |key: &str| rule[key] == chain[key];
-                    same("family") && same("table") && rule["chain"] == chain["name"]
-                })
-                .collect();
-            of_chain(chain, &rules, passing, ports)
-        })
+        .filter_map(|chain| of_chain(&rules, chain, peers, traffic))
         .collect();
     if found.is_empty() {
         found.push(Finding::fine(
             NAME,
-            "no chain of nftables drops what comes in or goes out",
+            "no chain of nftables drops what has to pass",
         ));
     }
     found
 }
 
-/// What there is to say of a chain that drops something.
-fn of_chain(chain: &Value, rules: &[&Value], passing: Passing, ports: &[u16]) -> Option<Finding> {
+/// What there is to say of a chain that drops something of ours, or may.
+fn of_chain(
+    rules: &Rules<'_>,
+    chain: &Value,
+    peers: &RangeInclusive<u16>,
+    traffic: &Traffic,
+) -> Option<Finding> {
     let inward = match chain["hook"].as_str()? {
         "input" | "prerouting" | "ingress" => true,
-        "output" | "postrouting" => false,
+        "output" | "postrouting" | "egress" => false,
         _ => return None,
     };
-    // What we send to the server's port is answered from it.
-    let field = match (passing, inward) {
-        (Passing::Client, true) | (Passing::Server, false) => "sport",
-        _ => "dport",
-    };
-    let is_named = |rule: &Value| ports.iter().any(|port| names_port(rule, field, *port));
-    let name = ["family", "table", "name"].map(|key| chain[key].as_str().unwrap_or("?"));
-    let name = name.join(" ");
-    let dropping: Vec<&&Value> = rules.iter().filter(|rule| drops(rule)).collect();
-    let closes = chain["policy"] == "drop" || dropping.iter().any(|rule| is_of_all(rule));
-    if !closes && dropping.is_empty() {
+    if chain["family"] == "arp" {
         return None;
     }
-    let texts: Vec<String> = ports.iter().map(u16::to_string).collect();
-    let ports = texts.join(", ");
-    if dropping.iter().any(|rule| is_named(rule)) {
-        return Some(
-            Finding::warning(NAME, format!("a rule of {name} drops port {ports}")).mend(format!(
-                "see `nft list chain {name}`, and take the rule out"
-            )),
-        );
-    }
-    if !closes {
-        let count = dropping.len();
-        let text = format!("{name} drops by {count} of its rules, none of which names our port");
-        return Some(Finding::fine(NAME, text));
-    }
-    let mut accepts = rules.iter().filter(|rule| has(rule, "accept"));
-    let answers = inward == matches!(passing, Passing::Client);
-    let lets = |rule: &&Value| is_named(rule) || is_of_all(rule) || (answers && is_of_known(rule));
-    if accepts.any(lets) {
-        let text = format!("{name} drops what it does not name, and names what is needed");
-        return Some(Finding::fine(NAME, text));
-    }
-    if rules
-        .iter()
-        .any(|rule| has(rule, "jump") || has(rule, "goto"))
-    {
-        let text =
-            format!("{name} drops what its rules do not accept; where they jump is not read");
-        return Some(Finding::unknown(NAME, text));
-    }
-    let mend = match answers {
-        true => "ct state established,related".to_owned(),
-        false => format!("meta l4proto {{ tcp, udp }} th dport {{ {ports} }}"),
-    };
-    let mend = format!("nft insert rule {name} {mend} accept");
-    let text = format!("{name} drops what its rules do not accept, and none accepts port {ports}");
-    Some(Finding::warning(NAME, text).mend(mend))
-}
-
-/// The statements of a rule.
-fn statements(rule: &Value) -> &[Value] {
-    rule["expr"].as_array().map_or(&[], Vec::as_slice)
-}
-
-fn has(rule: &Value, verdict: &str) -> bool {
-    let mut statements = statements(rule).iter();
-    statements.any(|statement| statement.get(verdict).is_some())
-}
-
-fn drops(rule: &Value) -> bool {
-    has(rule, "drop") || has(rule, "reject")
-}
-
-/// Does the rule hold for every packet?
-fn is_of_all(rule: &Value) -> bool {
-    let free = ["counter", "log", "accept", "drop", "reject", "comment"];
-    let of_all = |statement: &Value| free.iter().any(|word| statement.get(word).is_some());
-    statements(rule).iter().all(of_all)
-}
-
-/// Does the rule hold for connections that are known?
-fn is_of_known(rule: &Value) -> bool {
-    matches_of(rule)
-        .any(|(left, right)| left["ct"]["key"] == "state" && holds(right, "established"))
-}
-
-/// Does the rule name this port in this field?
-fn names_port(rule: &Value, field: &str, port: u16) -> bool {
-    matches_of(rule).any(|(left, right)| left["payload"]["field"] == field && spans(right, port))
-}
-
-/// Left and right side of each comparison for equality.
-fn matches_of(rule: &Value) -> impl Iterator<Item = (&Value, &Value)> {
-    statements(rule).iter().filter_map(|statement| {
-        let compared = statement.get("match")?;
-        (compared["op"] != "!=").then_some((&compared["left"], &compared["right"]))
-    })
-}
-
-/// Is a word among values?
-fn holds(value: &Value, word: &str) -> bool {
-    match value {
-        Value::String(text) => text == word,
-        Value::Array(values) => values.iter().any(|value| holds(value, word)),
-        Value::Object(fields) => fields.get("set").is_some_and(|set| holds(set, word)),
-        _ => false,
-    }
-}
-
-/// Is a port among numbers and ranges?
-fn spans(value: &Value, port: u16) -> bool {
-    match value {
-        Value::Number(number) => number.as_u64() == Some(port.into()),
-        Value::Array(values) => values.iter().any(|value| spans(value, port)),
-        Value::Object(fields) => {
-            let end = |index: usize| fields.get("range")?.get(index)?.as_u64();
-            let within = |from: u64, to: u64| (from..=to).contains(&port.into());
-            fields.get("set").is_some_and(|set| spans(set, port))
-                || matches!((end(0), end(1)), (Some(from), Some(to)) if within(from, to))
+    let first = inward == matches!(traffic.passing, Passing::Server);
+    let (mut dropped, mut unclear) = (Vec::new(), Vec::new());
+    for port in &traffic.ports {
+        for protocol in &traffic.protocols {
+            // What is sent to the server's port is answered from it.
+            let (sport, dport, state) = match first {
+                true => (peers.clone(), *port..=*port, "new"),
+                false => (*port..=*port, peers.clone(), "established"),
+            };
+            let packet = Packet {
+                protocol,
+                sport,
+                dport,
+                state,
+            };
+            let fate = rules.fate(chain, &packet);
+            match fate {
+                Fate { dropped: false, .. } => {}
+                Fate {
+                    accepted: false, ..
+                } => dropped.push(format!("{protocol} {port}")),
+                _ => unclear.push(format!("{protocol} {port}")),
+            }
         }
-        _ => false,
     }
+    let name = ["family", "table", "name"].map(|key| chain[key].as_str().unwrap_or("?"));
+    let name = name.join(" ");
+    let what = match first {
+        true => "to",
+        false => "answers from",
+    };
+    let see = format!("see `nft list chain {name}`");
+    if !dropped.is_empty() {
+        let open = match first {
+            true => {
+                let ports: Vec<String> = traffic.ports.iter().map(u16::to_string).collect();
+                format!(
+                    "meta l4proto {{ {} }} th dport {{ {} }}",
+                    traffic.protocols.join(", "),
+                    ports.join(", ")
+                )
+            }
+            false => "ct state established,related".to_owned(),
+        };
+        let text = format!("{name} drops packets {what} {}", dropped.join(", "));
+        let fix = format!("{see}, and: nft insert rule {name} {open} accept");
+        return Some(Finding::warning(NAME, text).fix(fix));
+    }
+    if !unclear.is_empty() {
+        let text = format!(
+            "{name} drops some packets; whether those {what} {}, depends on what is not known here",
+            unclear.join(", ")
+        );
+        return Some(Finding::unknown(NAME, text).fix(see));
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::finding::Verdict;
+    use super::super::super::finding::Verdict::{self, Fine, Unknown, Warning};
+    use super::super::super::system::tests::made;
     use super::*;
 
-    /// A chain of input with these rules, as `nft -j` shows them.
+    /// A chain of input with these rules, as `nft -j` shows them; those after `other:` are of
+    /// another chain.
     fn ruleset(policy: &str, rules: &[&str]) -> Vec<u8> {
         let place = r#""family":"inet","table":"t""#;
         let chain =
             format!(r#"{{"chain":{{{place},"name":"in","hook":"input","policy":"{policy}"}}}}"#);
-        let rule = |expr: &&str| format!(r#"{{"rule":{{{place},"chain":"in","expr":[{expr}]}}}}"#);
+        let rule = |expr: &&str| {
+            let (chain, expr) = match expr.strip_prefix("other:") {
+                Some(expr) => ("other", expr),
+                None => ("in", *expr),
+            };
+            format!(r#"{{"rule":{{{place},"chain":"{chain}","expr":[{expr}]}}}}"#)
+        };
         let parts: Vec<String> = [chain].into_iter().chain(rules.iter().map(rule)).collect();
         format!(
             r#"{{"nftables":[{{"metainfo":{{}}}},{}]}}"#,
@@ -215,61 +204,133 @@ mod tests {
         .into_bytes()
     }
 
+    const LO: &str = r#"{"match":{"op":"==","left":{"meta":{"key":"iif"}},"right":"lo"}},
+        {"accept":null}"#;
     const KNOWN: &str = r#"{"match":{"op":"in","left":{"ct":{"key":"state"}},
         "right":["established","related"]}},{"accept":null}"#;
-    const PORT: &str = r#"{"match":{"op":"==","left":{"payload":{"protocol":"udp","field":"dport"}},
+    const NOT_NEW: &str = r#"{"match":{"op":"!=","left":{"ct":{"key":"state"}},"right":"new"}},
+        {"drop":null}"#;
+    const STATES: &str = r#"{"vmap":{"key":{"ct":{"key":"state"}},"data":{"set":[
+        ["invalid",{"drop":null}],["established",{"accept":null}]]}}}"#;
+    const PORT: &str = r#"{"match":{"op":"==","left":{"payload":{"protocol":"th","field":"dport"}},
         "right":4433}},{"accept":null}"#;
+    const UDP: &str = r#"{"match":{"op":"==","left":{"payload":{"protocol":"udp","field":"dport"}},
+        "right":4433}},{"accept":null}"#;
+    const OTHER_PORTS: &str = r#"{"match":{"op":"!=","left":{"payload":{"protocol":"udp",
+        "field":"dport"}},"right":53}},{"drop":null}"#;
     const RANGE: &str = r#"{"match":{"op":"==","left":{"payload":{"protocol":"udp",
         "field":"dport"}},"right":{"set":[53,{"range":[4000,5000]}]}}},{"counter":{}},{"drop":null}"#;
     const NETWORK: &str = r#"{"match":{"op":"==","left":{"payload":{"protocol":"ip",
         "field":"saddr"}},"right":{"prefix":{"addr":"10.0.0.0","len":8}}}},{"reject":null}"#;
+    const NAMED_SET: &str = r#"{"match":{"op":"==","left":{"payload":{"protocol":"th",
+        "field":"dport"}},"right":"@open"}},{"accept":null}"#;
+    const PORTS: &str = r#"{"vmap":{"key":{"payload":{"protocol":"th","field":"dport"}},
+        "data":{"set":[[22,{"drop":null}],[4433,{"jump":{"target":"other"}}]]}}}"#;
+    const LIMIT: &str = r#"{"limit":{"rate":10,"per":"second"}},{"accept":null}"#;
     const JUMP: &str = r#"{"jump":{"target":"other"}}"#;
+    const GOTO: &str = r#"{"goto":{"target":"other"}}"#;
+    const DROP: &str = r#"{"counter":{}},{"drop":null}"#;
+    /// What iptables-nft shows of a match that nftables has no words for.
+    const XT: &str = r#"{"xt":null}"#;
+
+    fn traffic(passing: Passing) -> Traffic {
+        Traffic {
+            passing,
+            protocols: vec!["udp", "tcp"],
+            ports: vec![4433],
+        }
+    }
 
     fn verdict(policy: &str, rules: &[&str], passing: Passing) -> Verdict {
-        let found = judge(&ruleset(policy, rules), passing, &[4433]);
+        let peers = match passing {
+            Passing::Client => 32_768..=60_999,
+            Passing::Server => 0..=u16::MAX,
+        };
+        let found = judge(&ruleset(policy, rules), &peers, &traffic(passing));
         assert_eq!(found.len(), 1, "{found:?}");
         found[0].verdict
     }
 
     #[test]
-    fn a_chain_that_drops_has_to_name_what_is_needed() {
+    fn rules_are_followed_in_their_order() {
         use Passing::{Client, Server};
-        use Verdict::{Fine, Unknown, Warning};
-        assert_eq!(verdict("accept", &[], Server), Fine);
-        assert_eq!(verdict("drop", &[], Server), Warning);
-        assert_eq!(verdict("drop", &[KNOWN], Server), Warning);
-        assert_eq!(verdict("drop", &[KNOWN, PORT], Server), Fine);
-        assert_eq!(verdict("drop", &[KNOWN], Client), Fine);
-        assert_eq!(verdict("drop", &[PORT], Client), Warning);
-        assert_eq!(verdict("drop", &[JUMP], Server), Unknown);
-        assert_eq!(verdict("accept", &[RANGE], Server), Warning);
-        assert_eq!(verdict("accept", &[NETWORK], Server), Fine);
-        assert_eq!(
-            verdict("accept", &[r#"{"counter":{}},{"drop":null}"#], Server),
-            Warning
-        );
+        let accept_in_other = format!("other:{PORT}");
+        let udp_in_other = format!("other:{UDP}");
+        for (policy, rules, of_server, of_client) in [
+            ("accept", &[][..], Fine, Fine),
+            ("drop", &[], Warning, Warning),
+            ("drop", &[LO], Warning, Warning),
+            ("drop", &[KNOWN], Warning, Fine),
+            ("drop", &[KNOWN, PORT], Fine, Fine),
+            ("drop", &[STATES, PORT], Fine, Fine),
+            ("accept", &[NOT_NEW], Fine, Warning),
+            ("drop", &[PORT], Fine, Warning),
+            // TCP is closed.
+            ("drop", &[UDP], Warning, Warning),
+            ("accept", &[DROP, PORT], Warning, Warning),
+            ("accept", &[PORT, DROP], Fine, Warning),
+            ("accept", &[RANGE], Warning, Fine),
+            ("accept", &[OTHER_PORTS], Warning, Warning),
+            ("drop", &[JUMP, &accept_in_other], Fine, Warning),
+            ("accept", &[GOTO, DROP, &udp_in_other], Fine, Fine),
+            ("accept", &[JUMP, DROP], Warning, Warning),
+            ("drop", &[PORTS, &accept_in_other], Fine, Warning),
+        ] {
+            assert_eq!(verdict(policy, rules, Server), of_server, "{rules:?}");
+            assert_eq!(verdict(policy, rules, Client), of_client, "{rules:?}");
+        }
     }
 
     #[test]
-    fn odd_answers_are_no_panic() {
-        for odd in [
-            "",
-            "[]",
-            "7",
-            r#"{"nftables":7}"#,
-            r#"{"nftables":[7,{"chain":7}]}"#,
+    fn what_is_not_understood_is_neither_fine_nor_a_warning() {
+        let around = r#"{"jump":{"target":"in"}}"#;
+        for (policy, rules) in [
+            ("accept", &[NETWORK][..]),
+            ("drop", &[NAMED_SET]),
+            ("drop", &[LIMIT]),
+            ("accept", &[XT]),
+            ("drop", &[XT]),
+            ("accept", &[r#"{"queue":null}"#]),
+            ("accept", &[r#"{"vmap":{"key":{},"data":"@map"}}"#]),
+            ("accept", &["7"]),
+            ("drop", &[r#"{"match":7},{"accept":null}"#]),
+            ("accept", &[around]),
+            ("odd", &[]),
         ] {
-            let found = judge(odd.as_bytes(), Passing::Server, &[4433]);
-            assert!(found[0].verdict <= Verdict::Unknown, "{odd}");
+            let found = verdict(policy, rules, Passing::Server);
+            assert_eq!(found, Unknown, "{policy} {rules:?}");
         }
-        let odd = ruleset(
-            "drop",
-            &[
-                "7",
-                r#"{"match":7}"#,
-                r#"{"match":{"right":{"range":[7]}}}"#,
-            ],
-        );
-        judge(&odd, Passing::Client, &[4433]);
+    }
+
+    #[test]
+    fn what_the_server_does_not_take_need_not_pass() {
+        let only_udp = Traffic {
+            protocols: vec!["udp"],
+            ..traffic(Passing::Server)
+        };
+        let found = judge(&ruleset("drop", &[UDP]), &(0..=u16::MAX), &only_udp);
+        assert_eq!(found[0].verdict, Fine, "{found:?}");
+    }
+
+    #[test]
+    fn odd_answers_are_unknown() {
+        for odd in ["", "[]", "7", r#"{"nftables":7}"#] {
+            let found = judge(odd.as_bytes(), &(0..=u16::MAX), &traffic(Passing::Server));
+            assert_eq!(found[0].verdict, Unknown, "{odd}");
+        }
+    }
+
+    #[test]
+    fn tables_of_iptables_legacy_are_seen() {
+        let (_folder, system) = made(&[
+            ("proc/net/ip_tables_names", ""),
+            ("proc/net/ip6_tables_names", "filter\nnat\n"),
+        ]);
+        let found = LEGACY.map(|(file, tool)| legacy(&system, file, tool));
+        let expected = "ip6tables-legacy has tables, which are not read: filter, nat";
+        let [None, Some(finding)] = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!((finding.verdict, &*finding.text), (Unknown, expected));
     }
 }

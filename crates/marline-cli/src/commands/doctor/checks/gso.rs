@@ -22,7 +22,7 @@ fn judge(segments: io::Result<usize>) -> Finding {
     match segments {
         Err(error) => Finding::unknown(NAME, format!("no UDP socket to ask: {error}")),
         Ok(0 | 1) => Finding::warning(NAME, "none: every datagram takes a call of the kernel")
-            .mend("use Linux 4.18 or later; without it, high rates cost more of the processor"),
+            .fix("use Linux 4.18 or later; without it, high rates cost more of the processor"),
         Ok(segments) => Finding::fine(NAME, format!("{segments} datagrams in one call")),
     }
 }

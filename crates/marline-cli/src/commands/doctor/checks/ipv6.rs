@@ -30,7 +30,7 @@ pub(in super::super) fn check(system: &System, remotes: &[SocketAddr]) -> Findin
         (true, false) => Finding::fine(NAME, "none here, and none is needed"),
         (true, true) => {
             Finding::failure(NAME, "no global address here, and nothing but IPv6 there")
-                .mend("get IPv6 on a link, or reach the server by an IPv4 address")
+                .fix("get IPv6 on a link, or reach the server by an IPv4 address")
         }
     }
 }

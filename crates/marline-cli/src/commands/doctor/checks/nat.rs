@@ -1,53 +1,172 @@
 //! Is the path's address translated on its way?
 
 use super::super::finding::Finding;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const NAME: &str = "nat";
 
 pub(in super::super) fn check(source: IpAddr, remote: IpAddr) -> Finding {
-    let (IpAddr::V4(from), IpAddr::V4(to)) = (source, remote) else {
-        return Finding::fine(NAME, format!("none is usual from {source}"));
-    };
-    match (kind(from), kind(to)) {
-        _ if to.is_loopback() => Finding::fine(NAME, "none: the server is on this host"),
-        (None, _) => Finding::fine(NAME, format!("none: {source} is a public address")),
-        (Some(_), Some(_)) => Finding::fine(
+    if remote.is_loopback() {
+        return Finding::fine(NAME, "none: the server is on this host");
+    }
+    if is_nat64(remote) {
+        let text = format!("{source} is translated to IPv4 on its way (NAT64)");
+        return Finding::fine(NAME, text);
+    }
+    match (kind(source), kind(remote)) {
+        (Kind::Other, _) => Finding::unknown(
             NAME,
-            format!("none is needed: {source} and the server's {remote} are both private"),
+            format!("{source} is no address that leaves this host as it is"),
         ),
-        // The wire has no word for the address that the server sees.
-        (Some(kind), None) => Finding::fine(
+        (Kind::Public, _) => Finding::fine(NAME, format!("none: {source} is a public address")),
+        (Kind::Clat, _) => Finding::fine(
             NAME,
-            format!("{source} is {kind}, and so translated on its way; to what, is unknown here"),
+            format!("{source} is this host's own translator's (464XLAT): IPv6 carries it"),
+        ),
+        (Kind::Private(_), Kind::Public) => Finding::fine(
+            NAME,
+            // The wire has no word for the address that the server sees.
+            format!("{source} is private, and so translated on its way; to what, is unknown here"),
+        ),
+        (Kind::Private(one), Kind::Private(other)) if one == other => Finding::fine(
+            NAME,
+            format!("none is needed where {source} and {remote}, both private, are in one network"),
+        ),
+        (Kind::Private(_), _) => Finding::unknown(
+            NAME,
+            format!("{source} and {remote} are private addresses of different kinds"),
         ),
     }
 }
 
-/// What kind of address it is that is none of the public network.
-fn kind(ip: Ipv4Addr) -> Option<&'static str> {
-    // RFC 6598.
-    let is_of_a_carrier = ip.octets()[0] == 100 && ip.octets()[1] & 0xC0 == 64;
+/// Do hosts elsewhere reach it?
+pub(super) fn is_public(ip: IpAddr) -> bool {
+    kind(ip) == Kind::Public
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Public,
+    /// Of a network of its own; which kind.
+    Private(Network),
+    /// Within a host that translates IPv4 to IPv6 itself (RFC 7335).
+    Clat,
+    /// Loopback, link-local, unspecified, multicast, or made for documents.
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Network {
+    /// RFC 1918.
+    Home,
+    /// RFC 6598.
+    Carrier,
+    /// RFC 4193.
+    UniqueLocal,
+}
+
+fn kind(ip: IpAddr) -> Kind {
     match ip {
-        ip if is_of_a_carrier || ip.is_loopback() => Some("an address within a carrier's network"),
-        ip if ip.is_private() => Some("private"),
-        ip if ip.is_link_local() => Some("of the link alone"),
-        _ => None,
+        IpAddr::V4(ip) => of_ipv4(ip),
+        IpAddr::V6(ip) => of_ipv6(ip),
     }
+}
+
+fn of_ipv4(ip: Ipv4Addr) -> Kind {
+    let [a, b, c, d] = ip.octets();
+    match ip {
+        // 192.0.0.0/29, RFC 7335.
+        _ if [a, b, c] == [192, 0, 0] && d < 8 => Kind::Clat,
+        ip if ip.is_private() => Kind::Private(Network::Home),
+        // 100.64.0.0/10.
+        _ if a == 100 && b & 0xC0 == 64 => Kind::Private(Network::Carrier),
+        // 0.0.0.0/8 and what begins with 224 are of no host (RFC 6890).
+        ip if ip.is_loopback() || ip.is_link_local() || a == 0 || a >= 224 => Kind::Other,
+        _ => Kind::Public,
+    }
+}
+
+fn of_ipv6(ip: Ipv6Addr) -> Kind {
+    match ip {
+        ip if ip.is_unique_local() => Kind::Private(Network::UniqueLocal),
+        // 2000::/3 is what is given out (RFC 4291, and IANA's list).
+        ip if ip.segments()[0] >> 13 == 1 => Kind::Public,
+        _ => Kind::Other,
+    }
+}
+
+/// 64:ff9b::/96, RFC 6052.
+fn is_nat64(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0])
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::finding::Verdict;
     use super::*;
 
     #[test]
-    fn private_and_carriers_addresses_are_translated() {
-        let text = |from: &str, to: &str| check(from.parse().unwrap(), to.parse().unwrap()).text;
-        assert!(text("192.168.1.4", "203.0.113.5").contains("is private, and so translated"));
-        assert!(text("100.127.1.4", "203.0.113.5").contains("a carrier's network"));
-        assert!(text("198.51.100.9", "203.0.113.5").starts_with("none: 198.51.100.9 is a public"));
-        assert!(text("10.0.0.1", "10.0.0.2").starts_with("none is needed"));
-        assert!(text("127.0.0.2", "127.0.0.1").contains("on this host"));
-        assert!(text("2001:db8::1", "2001:db8::2").starts_with("none is usual"));
+    fn what_is_not_public_is_translated_or_unknown() {
+        let server = "198.51.100.5";
+        for (from, to, verdict, said) in [
+            (
+                "192.168.1.4",
+                server,
+                Verdict::Fine,
+                "is private, and so translated",
+            ),
+            (
+                "100.127.1.4",
+                server,
+                Verdict::Fine,
+                "is private, and so translated",
+            ),
+            ("192.0.0.4", server, Verdict::Fine, "464XLAT"),
+            ("192.0.0.9", server, Verdict::Fine, "is a public address"),
+            (
+                "198.51.100.9",
+                server,
+                Verdict::Fine,
+                "none: 198.51.100.9 is a public",
+            ),
+            ("10.0.0.1", "10.0.0.2", Verdict::Fine, "in one network"),
+            (
+                "10.0.0.1",
+                "100.64.0.2",
+                Verdict::Unknown,
+                "of different kinds",
+            ),
+            ("127.0.0.2", "127.0.0.1", Verdict::Fine, "on this host"),
+            (
+                "127.0.0.2",
+                server,
+                Verdict::Unknown,
+                "no address that leaves",
+            ),
+            (
+                "169.254.1.2",
+                server,
+                Verdict::Unknown,
+                "no address that leaves",
+            ),
+            (
+                "0.0.0.0",
+                server,
+                Verdict::Unknown,
+                "no address that leaves",
+            ),
+            (
+                "2001:db8::1",
+                "2001:db8::2",
+                Verdict::Fine,
+                "is a public address",
+            ),
+            ("fd00::1", "2001:db8::2", Verdict::Fine, "so translated"),
+            ("2001:db8::1", "64:ff9b::c633:6405", Verdict::Fine, "NAT64"),
+        ] {
+            let found = check(from.parse().unwrap(), to.parse().unwrap());
+            assert_eq!(found.verdict, verdict, "{from} {found:?}");
+            assert!(found.text.contains(said), "{from} {found:?}");
+        }
     }
 }

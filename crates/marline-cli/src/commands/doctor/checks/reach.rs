@@ -2,14 +2,13 @@
 //! begins.
 
 use super::super::finding::Finding;
+use super::super::limits::PATIENCE;
 use marline::carrier::{CarrierChoice, Dial, DialError, SocketSpec};
 use marline::identity::{Identity, PublicKey};
 use marline::{Bind, Path};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// How long is waited for an answer: two retransmissions of a handshake's first packet.
-const PATIENCE: Duration = Duration::from_secs(4);
 const UDP: &str = "udp";
 const TCP: &str = "tcp";
 
@@ -72,14 +71,14 @@ fn judge(
                 format!("{remote} answers after {} ms", after.as_millis()),
             ),
             Some(Err(error)) if other_up && name == UDP => Finding::warning(name, said(&error))
-                .mend(format!(
+                .fix(format!(
                     "open UDP port {port} in the server's firewall, or use another network: until \
                      then TCP carries the path"
                 )),
-            Some(Err(error)) if other_up => Finding::warning(name, said(&error)).mend(format!(
+            Some(Err(error)) if other_up => Finding::warning(name, said(&error)).fix(format!(
                 "open TCP port {port} in the server's firewall, for networks that block UDP"
             )),
-            Some(Err(error)) => Finding::failure(name, said(&error)).mend(
+            Some(Err(error)) => Finding::failure(name, said(&error)).fix(
                 "where other paths reach it, look at this one's network; else run `marline doctor \
                  server` at the server",
             ),

@@ -1,67 +1,94 @@
 //! Which way do a path's packets take, and is it the path's own?
 
 use super::super::finding::Finding;
-use super::super::links::{Device, Route};
+use super::super::links::{NoRoute, Route, Way};
+use super::super::system::System;
 use marline::carrier::Bind;
 use std::net::{IpAddr, SocketAddr};
 
 const NAME: &str = "route";
+/// Flags of an interface whose packets need no next hop: `IFF_POINTOPOINT` and `IFF_NOARP` of
+/// linux/if.h.
+const NO_NEXT_HOP: u64 = 0x10 | 0x80;
 
+/// `addresses`: this host's, each with its interface.
 pub(in super::super) fn check(
-    devices: &Result<Vec<Device>, String>,
+    system: &System,
+    addresses: &[(String, IpAddr)],
     bind: &Bind,
     remote: SocketAddr,
-    route: &Result<Route, String>,
+    way: &Result<Way, NoRoute>,
 ) -> Finding {
-    let route = match route {
-        // Without the program nothing is known; what it says is of the route.
-        Err(why) if why.starts_with("there is no") => return Finding::unknown(NAME, why),
-        Err(why) => {
-            return Finding::failure(NAME, format!("no way to {}: {why}", remote.ip()))
-                .mend("give the link a route: ip route add default via GATEWAY dev INTERFACE");
+    let remote = remote.ip();
+    let way = match way {
+        Err(NoRoute::Unknown(why)) => return Finding::unknown(NAME, why.to_string()),
+        Err(NoRoute::None(why)) => {
+            let device = match bind {
+                Bind::Interface(name) => name,
+                _ => "INTERFACE",
+            };
+            return Finding::failure(NAME, format!("to {remote}: {why}")).fix(format!(
+                "give the link a route: ip route add default via GATEWAY dev {device}"
+            ));
         }
-        Ok(route) => route,
+        Ok(way) => way,
     };
-    let source = route.source();
-    if let (Bind::Address(ip), Ok(devices)) = (bind, devices)
-        && let Some(owner) = owner(devices, *ip)
-        && owner != route.dev
-        && !remote.ip().is_loopback()
+    let dev = &way.route.dev;
+    if let Bind::Address(ip) = bind
+        && let Some(owner) = owner(addresses, *ip)
+        && owner != dev
+        && !remote.is_loopback()
         // To this host itself everything goes by the loopback interface.
-        && route.dev != "lo"
+        && dev != "lo"
     {
         return Finding::warning(
             NAME,
             format!(
-                "{ip} is an address of {owner}, but packets from it leave by {}: it is no link of \
-                 its own",
-                route.dev
+                "{ip} is an address of {owner}, but packets from it leave by {dev}: it is no link \
+                 of its own"
             ),
         )
-        .mend(format!(
+        .fix(format!(
             "name the interface (--path {owner}), or: ip rule add from {ip} table 101; ip route add \
              default via GATEWAY dev {owner} table 101"
         ));
     }
-    let mut text = format!("to {} by {}", remote.ip(), route.dev);
-    if let Some(gateway) = &route.gateway {
+    if !way.is_listed && !needs_no_next_hop(system, dev) {
+        return Finding::warning(
+            NAME,
+            format!(
+                "no route leads to {remote} by {dev}: packets are sent as if it were a neighbour \
+                 there, and no router gets them"
+            ),
+        )
+        .fix(format!(
+            "ip route add default via GATEWAY dev {dev} metric 1000 (other links keep theirs)"
+        ));
+    }
+    let mut text = format!("to {remote} by {dev}");
+    if let Some(gateway) = &way.route.gateway {
         text += &format!(" via {gateway}");
     }
-    if let Some(source) = source {
+    if let Some(source) = way.route.source() {
         text += &format!(" from {source}");
     }
     Finding::fine(NAME, text)
 }
 
+fn needs_no_next_hop(system: &System, device: &str) -> bool {
+    let flags = system.sysfs.attribute(device, "flags").unwrap_or_default();
+    let flags = u64::from_str_radix(flags.trim_start_matches("0x"), 16);
+    flags.is_ok_and(|flags| flags & NO_NEXT_HOP != 0)
+}
+
 /// The interface that has an address.
-fn owner(devices: &[Device], ip: IpAddr) -> Option<&str> {
-    let mut devices = devices.iter();
-    let device = devices.find(|device| device.addresses().contains(&ip))?;
-    Some(&device.ifname)
+fn owner(addresses: &[(String, IpAddr)], ip: IpAddr) -> Option<&str> {
+    let mut all = addresses.iter();
+    all.find_map(|(name, own)| (*own == ip).then_some(&**name))
 }
 
 /// Paths that leave by the same interface and gateway: one link under two names.
-pub(in super::super) fn shared(ways: &[(String, Route)]) -> Vec<Finding> {
+pub(in super::super) fn shared(ways: &[(String, Route)]) -> Vec<(String, Finding)> {
     let mut found = Vec::new();
     for (index, (name, way)) in ways.iter().enumerate() {
         let earlier = &ways[..index];
@@ -73,11 +100,9 @@ pub(in super::super) fn shared(ways: &[(String, Route)]) -> Vec<Finding> {
                 "leaves by {}, as path {other} does: both die together",
                 way.dev
             );
-            found.push(
-                Finding::warning(NAME, text)
-                    .mend("name the interface of each path, as in --path wlan0 --path wwan0")
-                    .of(name),
-            );
+            let finding = Finding::warning(NAME, text)
+                .fix("name the interface of each path, as in --path wlan0 --path wwan0");
+            found.push((name.clone(), finding));
         }
     }
     found
@@ -86,35 +111,54 @@ pub(in super::super) fn shared(ways: &[(String, Route)]) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Verdict;
-    use super::super::super::links::tests::{device, way};
+    use super::super::super::links::tests::route;
+    use super::super::super::programs::NoAnswer;
+    use super::super::super::system::tests::made;
     use super::*;
+
+    fn judge(bind: &Bind, way: Result<Way, NoRoute>) -> Finding {
+        let (_folder, system) = made(&[
+            ("sys/class/net/wwan0/flags", "0x1003\n"),
+            ("sys/class/net/ppp0/flags", "0x10d1\n"),
+        ]);
+        let addresses = [("wlan0", "192.168.1.4"), ("wwan0", "10.9.8.7")];
+        let addresses = addresses.map(|(name, ip)| (name.to_owned(), ip.parse().unwrap()));
+        let remote = "203.0.113.5:4433".parse().unwrap();
+        check(&system, &addresses, bind, remote, &way)
+    }
+
+    fn way(dev: &str, is_listed: bool) -> Way {
+        Way {
+            route: route(dev, "10.9.8.7"),
+            is_listed,
+        }
+    }
 
     #[test]
     fn a_source_address_that_leaves_by_another_link_is_no_link_of_its_own() {
-        let devices = Ok(vec![
-            device("wlan0", &["192.168.1.4"]),
-            device("wwan0", &["10.9.8.7"]),
-        ]);
-        let remote = "203.0.113.5:4433".parse().unwrap();
         let modem = Bind::Address("10.9.8.7".parse().unwrap());
-        let strayed = check(&devices, &modem, remote, &Ok(way("wlan0", "10.9.8.7")));
+        let strayed = judge(&modem, Ok(way("wlan0", true)));
         assert_eq!(strayed.verdict, Verdict::Warning);
-        assert!(strayed.mend.unwrap().contains("--path wwan0"));
-        let own = check(&devices, &modem, remote, &Ok(way("wwan0", "10.9.8.7")));
-        assert_eq!(
-            own.text,
-            "to 203.0.113.5 by wwan0 via 10.0.0.1 from 10.9.8.7"
-        );
-        let none = Err("`ip` says: RTNETLINK answers: Network is unreachable".into());
-        let none = check(&devices, &Bind::Any, remote, &none);
+        assert!(strayed.fix.unwrap().contains("--path wwan0"));
+        let own = judge(&modem, Ok(way("wwan0", true)));
+        let expected = "to 203.0.113.5 by wwan0 via 10.0.0.1 from 10.9.8.7";
+        assert_eq!(own.text, expected);
+    }
+
+    #[test]
+    fn what_has_no_route_is_not_fine_and_what_is_not_known_no_failure() {
+        let none = judge(&Bind::Any, Err(NoRoute::None("no route leads there")));
         assert_eq!(none.verdict, Verdict::Failure);
-        let unasked = check(
-            &devices,
-            &Bind::Any,
-            remote,
-            &Err("there is no `ip` here".into()),
-        );
-        assert_eq!(unasked.verdict, Verdict::Unknown);
+        let unasked = judge(&Bind::Any, Err(NoAnswer::Absent("ip").into()));
+        let expected = (Verdict::Unknown, "`ip` is not installed");
+        assert_eq!((unasked.verdict, &*unasked.text), expected);
+        // The kernel takes everything for a neighbour then.
+        let modem = Bind::Interface("wwan0".into());
+        let stray = judge(&modem, Ok(way("wwan0", false)));
+        assert_eq!(stray.verdict, Verdict::Warning);
+        assert_eq!(judge(&modem, Ok(way("wwan0", true))).verdict, Verdict::Fine);
+        let ppp = judge(&Bind::Interface("ppp0".into()), Ok(way("ppp0", false)));
+        assert_eq!(ppp.verdict, Verdict::Fine);
     }
 
     #[test]
@@ -126,10 +170,10 @@ mod tests {
             ("d", "lo"),
             ("e", "lo"),
         ];
-        let ways = ways.map(|(name, dev)| (name.to_owned(), way(dev, "10.0.0.2")));
+        let ways = ways.map(|(name, dev)| (name.to_owned(), route(dev, "10.0.0.2")));
         let found = shared(&ways);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].path.as_deref(), Some("c"));
-        assert!(found[0].text.contains("as path a does"));
+        assert_eq!(found[0].0, "c");
+        assert!(found[0].1.text.contains("as path a does"));
     }
 }
