@@ -33,6 +33,7 @@ pub mod wire;
 pub use config::{Config, ConfigError};
 pub use event::{CloseReason, Event};
 pub use session::{
-    Accepted, FlowInfo, FlowOptions, MAX_PATHS, OpenError, PathError, Session, Side, Transmit,
-    WakeReason, WriteError,
+    Accepted, FlowInfo, FlowOptions, OpenError, PathError, Session, Side, Transmit, WakeReason,
+    WriteError,
 };
+pub use wire::MAX_PATHS;

@@ -2,8 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::session::MAX_PATHS;
-use crate::wire::PathId;
+use crate::wire::{MAX_PATHS, PathId};
 
 /// Messages of a flow that this end gave up because their lifetime ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -66,9 +66,6 @@ pub use paths::PathError;
 pub use timers::WakeReason;
 pub use units::Accepted;
 
-/// Most paths that a session has at once.
-pub const MAX_PATHS: usize = 16;
-
 /// Which side of the session this is; flow ids depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {

@@ -6,14 +6,14 @@ use alloc::vec::Vec;
 
 use marline_base::Instant;
 
+use super::Session;
 use super::health::OVERDUE_TO_SUSPECT;
-use super::{MAX_PATHS, Session};
 use crate::congestion::{CarrierState, Params, carrier};
 use crate::event::Event;
 use crate::observe::Record;
 use crate::path::{Control, Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
 use crate::sched::PathView;
-use crate::wire::{PathCost, PathId};
+use crate::wire::{MAX_PATHS, PathCost, PathId};
 
 /// Why a path was not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

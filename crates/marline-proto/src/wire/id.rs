@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// Most paths that a session has at once; a further one is refused.
+pub const MAX_PATHS: usize = 16;
+
 /// A path of the session: at most [`varint::MAX`](super::varint::MAX), never used twice in a
 /// session, and the same number at both ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -57,7 +57,7 @@ pub use flow::{
 pub use frame::{Frame, Frames, decode};
 pub use header::Header;
 pub use heading::{BlockHeading, ObjectHeading, Piece};
-pub use id::{FlowId, PathId};
+pub use id::{FlowId, MAX_PATHS, PathId};
 pub use packet::{Finish, FlowReport, Forward, MAX_MESSAGE, Packet, PacketPart};
 pub use params::{MAX_ACK_DELAY_US, MAX_PARAMETERS, MAX_REPAIRS, MAX_UNITS, Params};
 pub use path::{Availability, MAX_COST, PathAbandon, PathCost, PathStatus};
