@@ -104,11 +104,17 @@ impl Path {
         self.received.due().filter(|_| !self.blocked)
     }
 
+    /// When either end sent the last packet that the other acknowledges: what one end asked, the
+    /// other need not ask, too.
+    pub(crate) fn last_eliciting(&self) -> Instant {
+        self.last_eliciting_sent.max(self.last_eliciting_received)
+    }
+
     fn keep_alive_at(&self, keep_alive: Duration) -> Instant {
         match self.health {
             // Their trial probes them.
             Health::Suspect(_) | Health::Dead(_) => Instant::FAR_FUTURE,
-            _ => self.last_eliciting_sent + keep_alive,
+            _ => self.last_eliciting() + keep_alive,
         }
     }
 

@@ -123,6 +123,7 @@ pub(crate) struct Path {
     /// Datagrams in a row that only acknowledged.
     pub(crate) acks_alone: u32,
     pub(crate) last_eliciting_sent: Instant,
+    pub(crate) last_eliciting_received: Instant,
     pub(crate) last_progress: Instant,
     /// Packets that another path's way back reported first.
     pub(crate) relayed: Relayed,
@@ -199,6 +200,7 @@ impl Path {
             probes: 1,
             acks_alone: 0,
             last_eliciting_sent: now,
+            last_eliciting_received: now,
             last_progress: now,
             relayed: Relayed::default(),
             repeats: Repeats::default(),

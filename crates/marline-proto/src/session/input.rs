@@ -116,10 +116,14 @@ impl Session {
                 return;
             }
         }
+        if eliciting && !asked {
+            self.note_traffic(now);
+        }
         let longest = self.config.max_ack_delay;
         if let Some(path) = self.path_mut(id) {
             path.received.insert(header.packet, now);
             if eliciting {
+                path.last_eliciting_received = now;
                 let delay = path.ack_delay(longest);
                 path.received.on_eliciting(header.packet, now, delay);
             }

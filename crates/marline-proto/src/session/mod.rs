@@ -207,6 +207,8 @@ pub struct Session {
     chosen: Vec<PathView>,
     events: VecDeque<Event>,
     last_received: Instant,
+    /// When anything but pings and acknowledgements went or came last.
+    last_traffic: Instant,
     /// The data symbol that left last.
     last_emission: Option<(Instant, FlowId, Symbol)>,
     load: Load,
@@ -287,6 +289,7 @@ impl Session {
             chosen: Vec::new(),
             events: VecDeque::new(),
             last_received: now,
+            last_traffic: now,
             last_emission: None,
             load: Load::default(),
             replan: false,
@@ -325,10 +328,6 @@ impl Session {
 
     fn idle_timeout(&self) -> Duration {
         self.patience.idle
-    }
-
-    fn keep_alive(&self) -> Duration {
-        self.patience.keep_alive
     }
 
     fn peer_ack_delay(&self) -> Duration {

@@ -516,6 +516,7 @@ impl Session {
         symbol: Symbol,
         kind: EmissionKind,
     ) {
+        self.note_traffic(now);
         if let Some(flow) = self.flows.get_mut(&id) {
             let feedback = Feedback {
                 symbol,

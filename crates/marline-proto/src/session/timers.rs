@@ -10,7 +10,7 @@ use super::spill::paid;
 use crate::config::Config;
 use crate::event::CloseReason;
 use crate::flow::{Assigned, RecvHalf, SendHalf};
-use crate::path::{Control, EmissionKind, PathTimer, SentFrame};
+use crate::path::{Control, EmissionKind, Path, PathState, PathTimer, SentFrame};
 use crate::sched::PathView;
 use crate::wire::{FlowId, Params};
 
@@ -102,6 +102,12 @@ impl Patience {
     }
 }
 
+/// Keep-alives of a session that carries nothing are this many times rarer,
+const QUIET: u32 = 2;
+/// and those of a path on standby beside an active one this many times: every 25 s by default, which
+/// is less than the 30 s after which the most forgetful address translators drop a mapping.
+const STANDBY: u32 = 5;
+
 /// Until when nothing happens by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rest {
@@ -172,14 +178,43 @@ impl Session {
 
     /// The first of all paths' timers.
     fn next_path_timer(&self) -> (Instant, WakeReason) {
-        let (ack_delay, keep_alive) = (self.peer_ack_delay(), self.keep_alive());
+        let ack_delay = self.peer_ack_delay();
         let timers = self.paths.iter().map(|path| {
+            let keep_alive = self.keep_alive(path);
             let (at, timer) = path.next_timer(ack_delay, self.config.dead_after, keep_alive);
             (at, timer.into())
         });
         timers
             .min()
             .unwrap_or((Instant::FAR_FUTURE, WakeReason::Idle))
+    }
+
+    /// How long a path may be quiet before it gets a ping. The server's end waits a quarter longer:
+    /// the client's ping comes before, and keeps what an address translator there remembers.
+    fn keep_alive(&self, path: &Path) -> Duration {
+        let usual = self.patience.keep_alive;
+        let is_active = |path: &Path| path.state() == PathState::Active;
+        // The usual one would go when the session has carried nothing for two of them.
+        let is_quiet = || (path.last_eliciting() + usual).since(self.last_traffic) >= 2 * usual;
+        let pause = if path.state() == PathState::Standby && self.paths.iter().any(is_active) {
+            usual * STANDBY
+        } else if is_quiet() {
+            (usual * QUIET).min(self.patience.idle / 3)
+        } else {
+            usual
+        };
+        match self.is_client() {
+            true => pause,
+            false => pause + pause / 4,
+        }
+    }
+
+    /// Something is carried, which ends a quiet time.
+    pub(super) fn note_traffic(&mut self, now: Instant) {
+        if now.since(self.last_traffic) >= self.patience.keep_alive {
+            self.path_timer = None;
+        }
+        self.last_traffic = now;
     }
 
     fn rest_of(&self, pacing: Option<Instant>, path_timer: (Instant, WakeReason)) -> Rest {
@@ -271,7 +306,8 @@ impl Session {
 
     fn on_path_timers(&mut self, now: Instant, index: usize) {
         let ack_delay = self.peer_ack_delay();
-        let (dead_after, keep_alive) = (self.config.dead_after, self.keep_alive());
+        let dead_after = self.config.dead_after;
+        let keep_alive = self.keep_alive(&self.paths[index]);
         let path = &mut self.paths[index];
         if path.next_timer(ack_delay, dead_after, keep_alive).0 > now {
             return;

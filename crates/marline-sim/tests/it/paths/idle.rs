@@ -15,10 +15,44 @@ fn keep_alive_keeps_an_idle_session() {
     for path in [PathId(0), PathId(1)] {
         assert_eq!(lab.state(End::Client, path), PathState::Active);
         let sent = lab.sent_on(End::Client, path);
-        assert!(sent < 20_000, "{sent} bytes in ten quiet minutes");
+        // One end asks, every ten seconds.
+        let back = lab.sent_on(End::Server, path);
+        assert!(
+            sent + back < 3_500,
+            "{sent} and {back} bytes in ten quiet minutes"
+        );
     }
     let steps = lab.world.steps();
     assert!(steps < 10_000, "{steps} steps in ten quiet minutes");
+}
+
+#[test]
+fn a_path_on_standby_is_asked_more_rarely_unless_nothing_else_is_there() {
+    let mut lab = lab(2);
+    lab.run_for(secs(1));
+    lab.standby(PathId(1), true);
+    lab.run_for(secs(1));
+    let mut on = [0, 0];
+    let mut more = |lab: &mut crate::kit::Lab| {
+        [0, 1].map(|path| {
+            let ends = [End::Client, End::Server];
+            let sum = ends.map(|end| lab.sent_on(end, PathId(path))).iter().sum();
+            sum - std::mem::replace(&mut on[path as usize], sum)
+        })
+    };
+    more(&mut lab);
+    lab.run_for(secs(600));
+    let sent = more(&mut lab);
+    assert!(sent[1] < sent[0] / 2, "{sent:?}");
+    // Alone it keeps the session.
+    lab.dark(PathId(0), true);
+    lab.run_for(secs(120));
+    assert!(lab.closed.is_empty());
+    let alone = more(&mut lab)[1];
+    assert!(
+        alone > sent[1] / 4,
+        "{alone} in two minutes, {sent:?} in ten"
+    );
 }
 
 #[test]
