@@ -5,14 +5,14 @@ set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-late=60 rounds=5
+late=60 rounds=5 brief=
 usage() {
     cat <<TEXT
 Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, dear [default: all]
+           blocked, cut, dear, idle [default: all; with --brief all but idle]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -22,14 +22,14 @@ TEXT
 stages=()
 while (($#)); do
     case $1 in
-    --brief) late=8 rounds=2 ;;
+    --brief) late=8 rounds=2 brief=yes ;;
     -h | --help) usage && exit 0 ;;
     -*) usage >&2 && exit 2 ;;
     *) stages+=("$1") ;;
     esac
     shift
 done
-[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked cut dear)
+[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked cut dear ${brief:-idle})
 
 needs curl nft python3
 build
@@ -517,8 +517,29 @@ while one.recv(1 << 20): pass"
         'BEGIN { s = 100 * d / (c + d); printf "%.1f %% of %.0f MB (%s to %s)\n", s, (c + d) / 1e6, low, high; exit s < low || s > high }'
 }
 
+# What a path costs on which nothing is sent: its device's counters over three minutes, as a day's.
+idle() {
+    stage='nothing is sent'
+    session --socks off --path wwan0 --path wwan1,standby
+    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    becomes "$EPOCHREALTIME" 5 wwan1 standby >/dev/null
+    # The search for the largest packet has ended.
+    sleep 20
+    local before=("$(counted wwan0)" "$(counted wwan1)")
+    sleep 180
+    try 'active: MB a day' a_day "$(($(counted wwan0) - before[0]))" 2
+    try 'on standby: MB a day' a_day "$(($(counted wwan1) - before[1]))" 1
+    over
+}
+# Bytes of IP, both ways, without Ethernet's headers.
+counted() {
+    local folder=/sys/class/net/$1/statistics
+    ip netns exec "$client" bash -c "echo \$((\$(cat $folder/tx_bytes) + \$(cat $folder/rx_bytes) - 14 * (\$(cat $folder/tx_packets) + \$(cat $folder/rx_packets))))"
+}
+a_day() { awk -v b="$1" -v most="$2" 'BEGIN { d = b * 480e-6; printf "%.2f (at most %s)\n", d, most; exit d > most }'; }
+
 for name in "${stages[@]}"; do
     [[ $(type -t "$name") == function ]] || { usage >&2; exit 2; }
-    "$name"
+    [[ $name == yes ]] || "$name"
 done
 exit "$failed"

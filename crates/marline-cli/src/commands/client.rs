@@ -212,11 +212,12 @@ async fn start(args: Args) -> Result<(), CliError> {
     let program = Client::bind(args).await?;
     let config = program.config();
     let (identity, paths) = (program.identity().clone(), config.paths.clone());
-    let options = ClientOptions {
+    let mut options = ClientOptions {
         session: config.common.session(),
         sysfs: config.sysfs.clone(),
         ..ClientOptions::new(&config.server, identity, paths)
     };
+    options.quic.segmentation_offload = config.common.gso;
     let wait = config.common.wait;
     let client = endpoint::Client::start(options).map_err(CliError::usage)?;
     let ended = async {
@@ -239,8 +240,8 @@ fn unconnected(error: &ConnectError) -> CliError {
     match error.hint() {
         Some(hint) => cli.hint(hint),
         None => cli.hint(
-            "run `marline doctor client` with the same options: its checks `route`, `udp` and \
-             `tcp` look for the cause",
+            "run `marline doctor client` with the same options: its checks `route`, `rp_filter`, \
+             `udp` and `tcp` look for the cause",
         ),
     }
 }

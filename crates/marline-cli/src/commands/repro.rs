@@ -93,7 +93,7 @@ pub(super) struct Args {
     /// By real processes over emulated links, not in the simulator; the seeds are the links'
     #[arg(long, conflicts_with_all = ["jobs", "out", "plot", "write"])]
     processes: bool,
-    /// Let each run by processes last so many seconds, its warm-up included [default: as the
+    /// Let each run by processes last this many seconds, its warm-up included [default: as the
     /// experiment says]
     #[arg(long, value_name = "N", requires = "processes", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: Option<u64>,

@@ -237,6 +237,7 @@ async fn start(args: Args) -> Result<(), CliError> {
         ..ServerOptions::new(config.listen.clone(), identity, allow.clone())
     };
     options.listen.tcp = config.tcp;
+    options.listen.quic.segmentation_offload = config.common.gso;
     options.listen.tcp_congestion.clone_from(&config.tcp_cc);
     let server = endpoint::Server::bind(options);
     let server = server.map_err(|error| unbound(&program.source, error))?;

@@ -107,6 +107,8 @@ pub struct CommonConfig {
     pub schedulers: Schedulers,
     /// Congestion controller of every path.
     pub congestion: Congestion,
+    /// The kernel cuts large batches of packets.
+    pub gso: bool,
     /// Bytes of repair symbols that a flow may spend over the bytes of its data; what losses are
     /// worth if nobody says.
     pub repair_budget: Option<f64>,
@@ -180,6 +182,10 @@ impl ClientConfig {
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
+                gso: match &raw.gso {
+                    Some(value) => source.read("gso", value, switch)?,
+                    None => true,
+                },
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: metrics_names(source, &raw.metrics_name)?,
@@ -286,6 +292,10 @@ impl ServerConfig {
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
+                gso: match &raw.gso {
+                    Some(value) => source.read("gso", value, switch)?,
+                    None => true,
+                },
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: names,

@@ -119,6 +119,10 @@ pub struct RawClient {
     /// or fixed=RATE [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
+    /// Large batches of packets that the kernel cuts (GSO): on or off. Switch it off where a driver
+    /// or a hypervisor loses such batches [default: on].
+    #[arg(long, value_name = "SWITCH", value_parser = Written::flag)]
+    pub gso: Option<Written>,
     /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to
     /// 400% [default: 50%; of live entries 3% and three times what the paths lose].
     #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
@@ -231,6 +235,10 @@ pub struct RawServer {
     /// or fixed=RATE [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
+    /// Large batches of packets that the kernel cuts (GSO): on or off. Switch it off where a driver
+    /// or a hypervisor loses such batches [default: on].
+    #[arg(long, value_name = "SWITCH", value_parser = Written::flag)]
+    pub gso: Option<Written>,
     /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to
     /// 400% [default: 50%; of live entries 3% and three times what the paths lose].
     #[arg(long, value_name = "PERCENT", value_parser = Written::flag)]
@@ -286,6 +294,7 @@ impl Raw for RawClient {
             tun_rule: list(self.tun_rule, file.tun_rule),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),
+            gso: self.gso.or(file.gso),
             repair_budget: self.repair_budget.or(file.repair_budget),
             metrics: self.metrics.or(file.metrics),
             metrics_name: list(self.metrics_name, file.metrics_name),
@@ -325,6 +334,7 @@ impl Raw for RawServer {
             max_flows: self.max_flows.or(file.max_flows),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),
+            gso: self.gso.or(file.gso),
             repair_budget: self.repair_budget.or(file.repair_budget),
             metrics: self.metrics.or(file.metrics),
             metrics_name: list(self.metrics_name, file.metrics_name),

@@ -90,6 +90,8 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
             "stream=min-rtt",
             "--congestion",
             "cubic",
+            "--gso",
+            "off",
             "--metrics",
             "127.0.0.1:9900",
             "--control",
@@ -113,6 +115,7 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
             forward = ["udp:127.0.0.1:53=dns:53,lifetime=200ms"]
             scheduler = ["stream=min-rtt"]
             congestion = "cubic"
+            gso = "off"
             metrics = "127.0.0.1:9900"
             control = "/c.sock"
             idle-timeout = "2m"
@@ -122,6 +125,7 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
     )
     .unwrap();
     assert_eq!(by_flags, by_file);
+    assert!(!by_flags.common.gso);
     assert_eq!(by_flags.common.session().repair_budget, Some(0.2));
     assert_eq!(
         by_flags.common.schedulers,
@@ -151,6 +155,7 @@ fn defaults_are_those_that_the_help_promises() {
     assert_eq!(config.socks, Some("127.0.0.1:1080".parse().unwrap()));
     assert_eq!(config.paths, [Path::default()]);
     assert_eq!(config.common.congestion.name(), "bbr-gentle");
+    assert!(config.common.gso);
     assert_eq!(config.common.idle_timeout.as_secs(), 60);
     assert_eq!(config.common.metrics, None);
     let config = server(&["--allow-client", "K"]).unwrap();

@@ -18,17 +18,20 @@ use smallvec::SmallVec;
 /// Long datagrams lost in a row before the path counts as shrunk: where three of ten
 /// packets are lost, less than one in a hundred rows of four.
 const LOST_IN_A_ROW: u32 = 4;
-/// Time between the first [`QUICK_PINGS`] padded pings: quinn takes four separate losses of
-/// long packets for a path that has shrunk, and a few pings may fall together.
+/// Time between the first [`QUICK_PINGS`] padded pings: a round trip of most paths, so that each is
+/// lost for itself.
 const QUICK: Duration = Duration::from_millis(50);
+/// quinn takes four separate losses of long packets for a path that has shrunk; twice that and some,
+/// since a few may fall together.
 const QUICK_PINGS: u32 = 10;
-/// After these each waits twice as long as the one before, up to a minute: the carrier should have
-/// known by then.
+/// After these each waits twice as long as the one before, up to this time: the carrier should have
+/// known by then, and a full packet a minute is 2 MB a day.
 const RARE: Duration = Duration::from_secs(60);
 /// A short datagram that leaves so soon after a long one may go in one piece with it (GSO), and is
 /// lost with it: more than a turn of the driver takes, and less than lies between two probes.
 const ONE_PIECE: Duration = Duration::from_millis(2);
-/// Padded pings whose answers are looked for.
+/// Padded pings whose answers are looked for: those of the last 800 ms at the quick pace, longer than
+/// nearly all round trips.
 const REMEMBERED: usize = 16;
 
 /// Long datagrams lost in a row.
@@ -40,8 +43,8 @@ struct Row {
     /// When the first and the last of them left.
     first: Instant,
     last: Instant,
-    /// Of those that are shorter than any of them and left after the first, so many have arrived,
-    /// and so many of those that always pass were lost, each for itself.
+    /// Datagrams that are shorter than any of them, left after the first, and have arrived; and
+    /// those of a length that always passes that were lost, each for itself.
     shorter_arrived: u32,
     short_lost: u32,
 }
@@ -91,7 +94,7 @@ impl DatagramSize {
         }
     }
 
-    /// The carrier takes so many bytes from now on, and knows better than what was seen here.
+    /// The carrier takes this many bytes from now on, and knows better than what was seen here.
     pub(crate) fn set_carrier(&mut self, bytes: usize) {
         self.carrier = bytes;
         self.least = self.least.min(bytes);

@@ -202,7 +202,7 @@ fn write_unit(units: &UnitsSend, flow: FlowId, symbol: &Symbol, data: &[u8], buf
 
 /// What became of an attempt to write a repair symbol.
 pub(super) enum Written {
-    /// It left with so many bytes of payload.
+    /// It left with this many bytes of payload.
     Left(u32),
     /// There is nothing to repair any more, or it can never fit.
     Dropped,

@@ -19,7 +19,7 @@ use crate::wire::{FlowId, Forward, Frame, Header, PathId};
 const LEAST_SPLIT: u32 = 256;
 /// A datagram is full when less than this is left.
 const LEAST_ROOM: usize = 32;
-/// After so many datagrams that only acknowledge, one asks for an acknowledgement itself: a side
+/// After this many datagrams that only acknowledge, one asks for an acknowledgement itself: a side
 /// that only receives must notice too when its way back is cut (RFC 9000 §13.2.4).
 const ACKS_PER_PING: u32 = 16;
 
@@ -125,7 +125,15 @@ impl Session {
         let delivery = path.sampler.on_sent(now, path.ledger.in_flight());
         let sent = SentPacket::new(now, size as u32, false, delivery, SmallVec::new());
         path.on_sent(now, sent, true);
+        let (path, in_flight) = (path.id, path.in_flight());
         self.path_timer = None;
+        let record = Record::Sent {
+            path,
+            packet,
+            size,
+            in_flight,
+        };
+        self.observer.on(now, &record);
         Some(size)
     }
 

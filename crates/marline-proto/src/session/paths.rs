@@ -204,7 +204,7 @@ impl Session {
         Ok(())
     }
 
-    /// The path's carrier takes datagrams of up to so many bytes from now on. What is in flight
+    /// The path's carrier takes datagrams of up to this many bytes from now on. What is in flight
     /// and does not arrive goes again, in pieces where it is too long. Sizes below
     /// [`MIN_DATAGRAM`] count as that: such a path only looks lossy.
     ///

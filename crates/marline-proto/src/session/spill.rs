@@ -33,7 +33,7 @@ const DATAGRAM_WAIT: Duration = Duration::from_millis(100);
 /// 4: one-way delays up to 150 ms suit most uses).
 const PAID: Duration = Duration::from_millis(150);
 /// One over the part of a lifetime or deadline that may be spent on waiting for cheap paths. The
-/// rest is for the way, and for sending once more what is lost.
+/// other thirds are for the way, and for sending once more what is lost.
 const SHARE: u32 = 3;
 
 /// How much longer a path that costs more than `cost` may be said to take.

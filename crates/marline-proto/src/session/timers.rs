@@ -337,7 +337,7 @@ impl Session {
                 (at, PathTimer::Trial) if at <= now => self.probe(now, index),
                 (at, PathTimer::KeepAlive) if at <= now => {
                     path.probes = path.probes.max(1);
-                    // The ping itself sets the timer anew, unless the carrier is blocked.
+                    // The ping itself sets the timer again, unless the carrier is blocked.
                     path.last_eliciting_sent = now;
                 }
                 _ => break,

@@ -28,7 +28,7 @@ struct World {
 }
 
 impl World {
-    /// A session over so many paths, QUIC only, with relays of packets that long, there and back.
+    /// A session over this many paths, QUIC only, with relays of packets that long, there and back.
     async fn new(widths: &[(usize, usize)]) -> Self {
         let (ours, theirs) = (Identity::generate().unwrap(), Identity::generate().unwrap());
         let allow = AllowList::from_keys([ours.public_key()]);
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Sends bytes there and back, all of which have to come; `after` so many, something happens.
+    /// Sends bytes there and back, all of which have to come; `after` as many, something happens.
     async fn echo(&mut self, bytes: usize, after: usize, happens: impl FnOnce(&[Relay])) {
         let mut near = self.session.open_stream(FlowOptions::default()).unwrap();
         near.write_all(b"!").await.unwrap();

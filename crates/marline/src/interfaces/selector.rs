@@ -14,7 +14,7 @@ use std::str::FromStr;
 use glob::Pattern;
 use marline_base::text::Problem;
 
-use super::Device;
+use super::sysfs::{Device, is_usb_port, mac};
 
 /// Which of this host's interfaces fit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,26 +119,11 @@ fn pattern(text: &str) -> Result<Pattern, Problem> {
 
 /// A port is bus-port.port..., as in /sys/bus/usb/devices.
 fn usb(text: &str) -> Result<String, Problem> {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let port = text
-        .split_once('-')
-        .filter(|(bus, ports)| is_number(bus) && ports.split('.').all(is_number));
-    match port {
-        Some(_) => Ok(text.to_owned()),
-        None => Err(Problem::new(format!("`{text}` is not a USB port"))
+    match is_usb_port(text) {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::new(format!("`{text}` is not a USB port"))
             .hint("write it as in /sys/bus/usb/devices: usb:1-1.4")),
     }
-}
-
-fn mac(text: &str) -> Option<[u8; 6]> {
-    let mut parts = text.split(':');
-    let mut address = [0; 6];
-    for byte in &mut address {
-        let part = parts.next()?;
-        let is_hex = part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit());
-        *byte = u8::from_str_radix(part, 16).ok().filter(|_| is_hex)?;
-    }
-    parts.next().is_none().then_some(address)
 }
 
 fn word(text: &str) -> Result<String, Problem> {

@@ -84,7 +84,8 @@ impl Sysfs {
         let line = |file: &str| self.attribute(&name, file).unwrap_or_default();
         let hardware = folder.join("device");
         Device {
-            mac: mac(&line("address")),
+            // Devices without one, such as TUN devices, show none, or zeros.
+            mac: mac(&line("address")).filter(|mac| *mac != [0; 6]),
             driver: last_word(&hardware.join("driver")),
             ports: ports(&hardware),
             is_internal: line("type") == LOOPBACK || folder.join("tun_flags").exists(),
@@ -104,23 +105,29 @@ fn last_word(link: &Path) -> Option<String> {
 fn ports(hardware: &Path) -> Vec<String> {
     let place = fs::canonicalize(hardware).unwrap_or_default();
     let words = place.iter().filter_map(|word| word.to_str());
-    let is_port = |word: &&str| {
-        let of_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        let parts = word.split_once('-');
-        parts.is_some_and(|(bus, ports)| of_digits(bus) && ports.split('.').all(of_digits))
-    };
-    words.filter(is_port).map(str::to_owned).collect()
+    words
+        .filter(|word| is_usb_port(word))
+        .map(str::to_owned)
+        .collect()
 }
 
-fn mac(text: &str) -> Option<[u8; 6]> {
-    let bytes: Vec<u8> = text
-        .split(':')
-        .map(|part| u8::from_str_radix(part, 16))
-        .collect::<Result<_, _>>()
-        .ok()?;
-    // Devices without one, such as TUN devices, show none, or zeros.
-    let mac: [u8; 6] = bytes.try_into().ok()?;
-    (mac != [0; 6]).then_some(mac)
+/// Is this a USB port, bus-port.port..., as in /sys/bus/usb/devices?
+pub(super) fn is_usb_port(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let parts = text.split_once('-');
+    parts.is_some_and(|(bus, ports)| is_number(bus) && ports.split('.').all(is_number))
+}
+
+/// Six bytes of two hexadecimal digits each, with colons in between.
+pub(super) fn mac(text: &str) -> Option<[u8; 6]> {
+    let mut parts = text.split(':');
+    let mut address = [0; 6];
+    for byte in &mut address {
+        let part = parts.next()?;
+        let is_hex = part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit());
+        *byte = u8::from_str_radix(part, 16).ok().filter(|_| is_hex)?;
+    }
+    parts.next().is_none().then_some(address)
 }
 
 #[cfg(all(test, unix))]

@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_millis(100);
 const TURNED_AWAY: usize = 128;
 
 /// Descriptors that connections of strangers and of local programs leave to paths and to control: a
-/// path that is dialled anew has four for each address of the server, and there are 16 paths, of
+/// path that is dialled again has four for each address of the server, and there are 16 paths, of
 /// which most are up. No more than a quarter of all.
 const SPARED: u64 = 64;
 

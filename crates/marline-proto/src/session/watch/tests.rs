@@ -127,7 +127,7 @@ impl Writer {
         }
     }
 
-    /// Writes what `bytes` says of each millisecond, over paths that take so many in each and are
+    /// Writes what `bytes` says of each millisecond, over paths that take that many in each and are
     /// believed to carry `rates`. Returns what was told since, in tenths of Mb/s.
     fn run(
         &mut self,

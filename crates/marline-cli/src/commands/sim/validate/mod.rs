@@ -48,7 +48,7 @@ pub(super) struct Args {
     /// Scenario files, or names of such that come with the program [default: all of validate/]
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// Let each run last so many seconds, its warm-up included [default: as the scenario says]
+    /// Let each run last this many seconds, its warm-up included [default: as the scenario says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: Option<u64>,
     /// Real runs of each scenario; quantiles are averaged [default: 1 to 8, by how much the
