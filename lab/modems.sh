@@ -517,25 +517,36 @@ while one.recv(1 << 20): pass"
         'BEGIN { s = 100 * d / (c + d); printf "%.1f %% of %.0f MB (%s to %s)\n", s, (c + d) / 1e6, low, high; exit s < low || s > high }'
 }
 
-# What a path costs on which nothing is sent: its device's counters over three minutes, as a day's.
+# What a path costs on which nothing is sent: bytes of IP over three minutes, as a day's.
 idle() {
     stage='nothing is sent'
     session --socks off --path wwan0 --path wwan1,standby
     becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
     becomes "$EPOCHREALTIME" 5 wwan1 standby >/dev/null
+    ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    counter wwan0 {}
+    counter wwan1 {}
+    chain forward {
+        type filter hook forward priority 0
+        meta l4proto { tcp, udp } iifname "a1" counter name wwan0
+        meta l4proto { tcp, udp } oifname "a1" counter name wwan0
+        meta l4proto { tcp, udp } iifname "a2" counter name wwan1
+        meta l4proto { tcp, udp } oifname "a2" counter name wwan1
+    }
+}
+RULES
     # The search for the largest packet has ended.
     sleep 20
     local before=("$(counted wwan0)" "$(counted wwan1)")
     sleep 180
     try 'active: MB a day' a_day "$(($(counted wwan0) - before[0]))" 2
     try 'on standby: MB a day' a_day "$(($(counted wwan1) - before[1]))" 1
+    ip netns exec "$anchor" nft delete table inet lab
     over
 }
-# Bytes of IP, both ways, without Ethernet's headers.
-counted() {
-    local folder=/sys/class/net/$1/statistics
-    ip netns exec "$client" bash -c "echo \$((\$(cat $folder/tx_bytes) + \$(cat $folder/rx_bytes) - 14 * (\$(cat $folder/tx_packets) + \$(cat $folder/rx_packets))))"
-}
+# Bytes of UDP and TCP in IP, both ways; what neighbours ask each other is not ours.
+counted() { ip netns exec "$anchor" nft list counter inet lab "$1" | awk '/bytes/ { print $4 }'; }
 a_day() { awk -v b="$1" -v most="$2" 'BEGIN { d = b * 480e-6; printf "%.2f (at most %s)\n", d, most; exit d > most }'; }
 
 for name in "${stages[@]}"; do
