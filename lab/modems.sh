@@ -12,7 +12,7 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, dear, idle [default: all; with --brief all but idle]
+           blocked, cut, nat64, dear, idle [default: all; with --brief all but idle]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -29,7 +29,7 @@ while (($#)); do
     esac
     shift
 done
-[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked cut dear ${brief:-idle})
+[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked cut nat64 dear ${brief:-idle})
 
 needs curl nft python3
 build
@@ -346,8 +346,22 @@ goes_by() {
 
 restart() {
     stage='the server restarts'
+    ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    counter sent {}
+    counter marked {}
+    chain forward {
+        type filter hook forward priority 0
+        meta l4proto udp counter name sent
+        meta l4proto udp ip ecn != not-ect counter name marked
+    }
+}
+RULES
     session --socks off --path wwan0
     becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    # The session reads no marks, so a router must not take it for one that does.
+    try 'packets are not marked' test "$(counted sent)" -gt 0 -a "$(counted marked)" == 0
+    ip netns exec "$anchor" nft delete table inet lab
     end "$server_pid" TERM
     sleep 1
     try 'nobody speaks of overload' lines client.err overload 0
@@ -470,6 +484,33 @@ RULES
 }
 # Waits up to $1 seconds until a path has this carrier.
 carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" ]] && { echo "$3"; return; }; sleep 0.2; done; echo "$(field "$2" carrier), not $3"; return 1; }
+
+# A link with IPv6 alone, whose translator is the server itself here, at the address in which its IPv4 one is embedded.
+nat64() {
+    stage='IPv6 alone, a server with IPv4'
+    plug_in wwan0 1
+    ip -n "$client" address del 10.201.1.2/24 dev wwan0
+    ip -n "$client" -6 address add fd01::2/64 dev wwan0 nodad
+    ip -n "$anchor" -6 address add fd01::1/64 dev a1 nodad
+    ip -n "$anchor" -6 address add fd00::1/64 dev a0 nodad
+    ip -n "$server" -6 address add fd00::2/64 dev s0 nodad
+    ip -n "$server" -6 address add 64:ff9b::10.201.0.2/128 dev lo nodad
+    ip netns exec "$anchor" sh -c 'echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
+    ip -n "$anchor" -6 route add 64:ff9b::/96 via fd00::2
+    ip -n "$server" -6 route add default via fd00::1
+    ip -n "$client" -6 route add default via fd01::1 dev wwan0
+    mkdir -p "/etc/netns/$client"
+    echo '64:ff9b::192.0.0.170 ipv4only.arpa' >"/etc/netns/$client/hosts"
+    begin "$server" server "$marline" server --identity server --listen '[::]:4433' --advertise 10.201.0.2 \
+        --allow-client "$key" --control server.sock
+    server_pid=${running[-1]}
+    await server.out marline://
+    local began=$EPOCHREALTIME
+    dial --server "$(head -n1 server.out)" --socks off --path wwan0
+    try 'through its translator' becomes "$began" 5 wwan0 active
+    over
+    rm -r "/etc/netns/$client"
+}
 
 # 5 Mb/s, and then as much as passes, over a cheap and a dear path of 20 Mb/s each.
 dear() {

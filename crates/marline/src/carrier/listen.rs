@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use quinn::{Endpoint, Incoming, Runtime, ServerConfig, TokioRuntime, VarInt};
+use quinn::{Endpoint, Incoming, ServerConfig, TokioRuntime, VarInt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -15,6 +15,7 @@ use super::attempt::Attempt;
 use super::greet::{QuicHandshake, Rejected, TcpHandshake};
 use super::listen_config::ListenConfig;
 use super::strangers::{Strangers, Turn};
+use super::unmarked::Unmarked;
 use super::{ConfigError, MAX_CLOSE_REASON, SocketError, cut, socket, tls};
 use crate::identity::{AllowList, Identity};
 use crate::support::accept::PatientListener;
@@ -113,7 +114,7 @@ impl Listener {
             let (udp, listener) =
                 sockets(&config, addr).map_err(|source| ListenError::Socket { addr, source })?;
             let (runtime, server) = (Arc::new(TokioRuntime), Some(server.clone()));
-            let opened = runtime.wrap_udp_socket(udp).and_then(|socket| {
+            let opened = Unmarked::wrap(udp).and_then(|socket| {
                 let socket = strangers.sparing(socket);
                 Endpoint::new_with_abstract_socket(endpoint.clone(), server, socket, runtime)
             });

@@ -11,6 +11,7 @@
 //! | `listen_config.rs` | [`ListenConfig`]: where a server listens, what strangers may cost |
 //! | `listen.rs` | [`Listener`]: the server's sockets |
 //! | `greet.rs` | a connection at a server on its way to being an attempt |
+//! | `unmarked.rs` | what QUIC sends has no mark for congestion notification |
 //! | `strangers/` | what those may cost whom the server does not know, or not yet |
 //! | `attempt.rs` | [`Attempt`]: a client that asks, and how it is answered |
 //! | `handshake/` | who may open or join a session (`docs/CARRIER.md`) |
@@ -47,6 +48,7 @@ mod strangers;
 mod tcp;
 mod tls;
 mod transparent;
+mod unmarked;
 
 #[cfg(test)]
 pub(crate) mod tests;

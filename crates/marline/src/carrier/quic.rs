@@ -10,6 +10,7 @@ use quinn::{Connection, ConnectionError, Endpoint, SendDatagramError, VarInt};
 use super::handshake::{EXPORTER_LABEL, Exported, SessionId};
 use super::socket::{SocketError, SocketSpec};
 use super::transparent::PacketSize;
+use super::unmarked::Unmarked;
 use super::{
     Carrier, CarrierEnd, CarrierKind, MAX_CLOSE_REASON, MIN_MTU, SendError, cut, printable,
 };
@@ -99,8 +100,8 @@ impl QuicCarrier {
             return Err(SocketError::Shared);
         };
         let new = spec.open(self.connection.remote_address())?;
-        self.endpoint
-            .rebind(new.socket)
+        Unmarked::wrap(new.socket)
+            .and_then(|socket| self.endpoint.rebind_abstract(socket))
             .map_err(|source| SocketError::Io {
                 bind: spec.bind.clone(),
                 source,

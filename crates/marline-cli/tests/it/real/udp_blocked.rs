@@ -3,20 +3,26 @@
 
 use super::harness::{Site, marline, socks_connect, tcp_echo, until};
 use marline_cli::control::status::SessionStatus;
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A way to a server that passes TCP on and swallows UDP.
-struct NoUdp {
+/// A way to a server that passes TCP on, and UDP while it is told to.
+struct Way {
     addr: SocketAddr,
-    _udp: UdpSocket,
+    udp_passes: Arc<AtomicBool>,
     connections: Arc<Mutex<Vec<TcpStream>>>,
 }
 
-impl NoUdp {
-    fn before(server: SocketAddr) -> NoUdp {
+impl Way {
+    fn without_udp(server: SocketAddr) -> Way {
+        Way::to(server, false)
+    }
+
+    fn to(server: SocketAddr, udp_passes: bool) -> Way {
         // A port that is free for both.
         let (udp, tcp) = until("a port", || {
             let udp = UdpSocket::bind("127.0.0.1:0").ok()?;
@@ -37,9 +43,12 @@ impl NoUdp {
                 pass_on(outside, inside);
             }
         });
-        NoUdp {
+        let udp_passes = Arc::new(AtomicBool::new(udp_passes));
+        let passes = Arc::clone(&udp_passes);
+        thread::spawn(move || pass_datagrams_on(&Arc::new(udp), server, &passes));
+        Way {
             addr,
-            _udp: udp,
+            udp_passes,
             connections,
         }
     }
@@ -50,6 +59,34 @@ impl NoUdp {
             // It may have ended by itself.
             let _ = connection.shutdown(Shutdown::Both);
         }
+    }
+}
+
+/// Each client has a socket of its own towards the server.
+fn pass_datagrams_on(inside: &Arc<UdpSocket>, server: SocketAddr, passes: &Arc<AtomicBool>) {
+    let mut clients: HashMap<SocketAddr, Arc<UdpSocket>> = HashMap::new();
+    let mut buffer = [0; 2048];
+    while let Ok((length, client)) = inside.recv_from(&mut buffer) {
+        if !passes.load(Ordering::Relaxed) {
+            continue;
+        }
+        let outside = clients.entry(client).or_insert_with(|| {
+            let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+            outside.connect(server).unwrap();
+            let (from, to) = (Arc::clone(&outside), Arc::clone(inside));
+            let passes = Arc::clone(passes);
+            thread::spawn(move || {
+                let mut buffer = [0; 2048];
+                while let Ok(length) = from.recv(&mut buffer) {
+                    if passes.load(Ordering::Relaxed) {
+                        let _ = to.send_to(&buffer[..length], client);
+                    }
+                }
+            });
+            outside
+        });
+        // The server may have ended.
+        let _ = outside.send(&buffer[..length]);
     }
 }
 
@@ -84,7 +121,7 @@ fn echoes(mut connection: TcpStream, length: usize) {
 fn a_path_without_udp_runs_over_tcp_beside_one_with_quic() {
     let site = Site::new();
     let server = site.server(&["--tcp-cc", "cubic"]);
-    let blocked = NoUdp::before(server.addr);
+    let blocked = Way::without_udp(server.addr);
     let paths = [
         format!("127.0.0.1,server={},name=blocked", blocked.addr),
         "127.0.0.1,name=open".to_owned(),
@@ -107,10 +144,54 @@ fn a_path_without_udp_runs_over_tcp_beside_one_with_quic() {
 }
 
 #[test]
+fn a_path_changes_over_to_tcp_when_udp_is_cut_off() {
+    let site = Site::new();
+    let server = site.server(&[]);
+    let way = Way::to(server.addr, true);
+    let paths = [
+        format!("127.0.0.1,server={},name=cut", way.addr),
+        "127.0.0.1,name=open".to_owned(),
+    ];
+    let client = site.client(&server, &paths, &[]);
+    let session = client.active(&["cut", "open"]);
+    assert_eq!(carrier(&session, "cut"), Some("quic"));
+    // Something goes over both, so that the silence shows.
+    let target = tcp_echo();
+    echoes(socks_connect(client.socks(), target), 1 << 20);
+    way.udp_passes.store(false, Ordering::Relaxed);
+    echoes(socks_connect(client.socks(), target), 4 << 20);
+    until("the path over TCP", || {
+        let session = client.status().sessions.pop()?;
+        (carrier(&session, "cut") == Some("tcp")).then_some(())
+    });
+    echoes(socks_connect(client.socks(), target), 1 << 20);
+}
+
+#[test]
+fn a_path_over_tcp_changes_over_to_quic_once_udp_passes() {
+    let site = Site::new();
+    let server = site.server(&[]);
+    let way = Way::without_udp(server.addr);
+    let path = format!("127.0.0.1,server={},name=late", way.addr);
+    let client = site.client(&server, &[path], &[]);
+    assert_eq!(carrier(&client.active(&["late"]), "late"), Some("tcp"));
+    let mut kept = socks_connect(client.socks(), tcp_echo());
+    way.udp_passes.store(true, Ordering::Relaxed);
+    until("the path over QUIC", || {
+        let session = client.status().sessions.pop()?;
+        (carrier(&session, "late") == Some("quic")).then_some(())
+    });
+    kept.write_all(b"end").unwrap();
+    let mut answer = [0; 3];
+    kept.read_exact(&mut answer).unwrap();
+    assert_eq!(client.status().sessions[0].id, 0, "still the first session");
+}
+
+#[test]
 fn a_session_outlives_the_loss_of_its_tcp_connection() {
     let site = Site::new();
     let server = site.server(&[]);
-    let blocked = NoUdp::before(server.addr);
+    let blocked = Way::without_udp(server.addr);
     let path = format!("127.0.0.1,server={},name=blocked", blocked.addr);
     let client = site.client(&server, &[path], &[]);
     client.active(&["blocked"]);

@@ -7,6 +7,7 @@ use super::error::ended;
 use super::{Dial, DialError};
 use crate::carrier::link::QuicLink;
 use crate::carrier::quic::Side;
+use crate::carrier::unmarked::Unmarked;
 use crate::carrier::{SocketError, tls};
 use crate::identity::Identity;
 
@@ -25,8 +26,10 @@ impl Dial {
             source,
         };
         let runtime = Arc::new(TokioRuntime);
+        let socket = Unmarked::wrap(path.socket).map_err(io)?;
+        let own = self.quic.endpoint();
         let endpoint =
-            Endpoint::new(self.quic.endpoint(), None, path.socket, runtime).map_err(io)?;
+            Endpoint::new_with_abstract_socket(own, None, socket, runtime).map_err(io)?;
         let connecting = endpoint
             .connect_with(config, self.remote, tls::SERVER_NAME)
             .map_err(|error| DialError::NotMarline {

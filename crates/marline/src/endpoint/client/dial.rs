@@ -8,10 +8,12 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::error::{FailureKind, PathFailure};
+use super::nat64::{self, Prefix};
 use super::{ClientOptions, Shared};
 use crate::Path;
 use crate::carrier::{Bind, Dial, Dialled, Egress, SocketSpec};
 use crate::identity::{Host, HostPort};
+use crate::interfaces::addresses;
 
 /// Head start of an address over the next one (RFC 8305 section 5 recommends 250 ms).
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -116,6 +118,40 @@ pub(super) fn egresses(shared: &Shared, spec: &Path) -> Vec<Option<Egress>> {
     egresses.map(Result::ok).collect()
 }
 
+/// Can this path reach IPv4 addresses such as `remote` by itself?
+fn has_ipv4(local: &Bind, remote: SocketAddr) -> bool {
+    match local {
+        Bind::Interface(name) => addresses()
+            .iter()
+            .any(|(known, ip)| known == name && ip.is_ipv4()),
+        Bind::Address(ip) => ip.is_ipv4(),
+        Bind::Any | Bind::Matching(_) => {
+            let socket = SocketSpec {
+                bind: local.clone(),
+                ..SocketSpec::default()
+            };
+            socket.egress(remote).is_ok()
+        }
+    }
+}
+
+/// IPv4 addresses as the network's translator reaches them; as they are where it has none.
+async fn translated(shared: &Shared, found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let known = shared.lookups.find(nat64::NAME).await.unwrap_or_default();
+    let mut prefixes = known.into_iter().filter_map(|ip| match ip {
+        IpAddr::V6(ip) => Prefix::of(ip),
+        IpAddr::V4(_) => None,
+    });
+    let Some(prefix) = prefixes.next() else {
+        return found;
+    };
+    let embed = |address: SocketAddr| match address.ip() {
+        IpAddr::V4(ip) => SocketAddr::new(prefix.embed(ip).into(), address.port()),
+        IpAddr::V6(_) => address,
+    };
+    found.into_iter().map(embed).collect()
+}
+
 /// All addresses of the server that this path can lead to, names looked up by this host.
 async fn resolve(shared: &Shared, spec: &Path) -> Result<Vec<SocketAddr>, PathFailure> {
     let mut found: Vec<SocketAddr> = Vec::new();
@@ -134,6 +170,12 @@ async fn resolve(shared: &Shared, spec: &Path) -> Result<Vec<SocketAddr>, PathFa
                 }
             },
         }
+    }
+    if !found.is_empty()
+        && found.iter().all(SocketAddr::is_ipv4)
+        && !has_ipv4(&spec.local, found[0])
+    {
+        found = translated(shared, found).await;
     }
     if let Bind::Address(source) = spec.local {
         let usable = |address: &SocketAddr| address.is_ipv4() == source.is_ipv4();

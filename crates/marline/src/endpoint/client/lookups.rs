@@ -122,16 +122,29 @@ mod tests {
         Err(std::io::Error::other("no name server"))
     }
 
-    /// A name of which a look-up hangs that was begun just now.
     fn hanging() -> Lookups {
+        hanging_for("server.invalid")
+    }
+
+    /// A name of which a look-up hangs that was begun just now.
+    fn hanging_for(name: &str) -> Lookups {
         let lookups = Lookups::default();
         let entry = Name {
             began: Some(Instant::now()),
             running: 1,
             ..Name::default()
         };
-        lock(&lookups.0).insert("server.invalid".into(), entry);
+        lock(&lookups.0).insert(name.into(), entry);
         lookups
+    }
+
+    #[tokio::test]
+    async fn a_look_up_that_hangs_has_another_beside_it() {
+        let lookups = hanging_for("localhost");
+        let found = lookups.find("localhost").await.unwrap();
+        assert!(found.iter().any(IpAddr::is_loopback), "{found:?}");
+        // The one that hangs is still counted.
+        assert_eq!(lock(&lookups.0)["localhost"].running, 1);
     }
 
     #[tokio::test]

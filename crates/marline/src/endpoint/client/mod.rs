@@ -5,7 +5,7 @@
 //! | `slot.rs` | the configured paths, and how each stands |
 //! | `assign.rs` | which interface which path has |
 //! | `path.rs` | the task that keeps one path up |
-//! | `dial.rs`, `lookups.rs` | a path's way to the server |
+//! | `dial.rs`, `lookups.rs`, `nat64.rs` | a path's way to the server |
 //! | `reach.rs`, `backoff.rs` | dials until it is there; when to try again |
 //! | `fallback.rs`, `upgrade.rs` | a silent path over QUIC tries TCP beside it, one over TCP tries QUIC |
 //! | `trial.rs` | such a path until it is kept |
@@ -20,6 +20,7 @@ mod error;
 mod fallback;
 mod lookups;
 mod manage;
+mod nat64;
 mod path;
 mod reach;
 mod session;
