@@ -24,7 +24,7 @@ fn open(connections: &mut [TcpStream]) -> usize {
 
 #[test]
 fn a_server_without_descriptors_turns_connections_away_and_lets_clients_in_over_quic() {
-    const LIMIT: usize = 48;
+    const LIMIT: usize = 64;
     let site = Site::new();
     let words = limited(&format!("-n {LIMIT}"));
     let server = site.server_within(&words.each_ref().map(String::as_str), &[]);
