@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `addresses.rs` | [`addresses`]: what they are reached by |
+//! | `addresses.rs` | [`addresses()`]: what they are reached by |
 //! | `changes.rs` | [`Changes`]: notices that devices, addresses or routes are other than before |
 //! | `sysfs.rs` | [`Device`]: what an interface is known by |
 //! | `selector.rs` | [`Selector`]: which of them a path may use |
