@@ -73,8 +73,8 @@ pub(super) struct Flow {
     pub(super) retained: u64,
     /// It may use dear paths, and why.
     pub(super) spill: Option<Spill>,
-    /// Since when paths up to these costs hold it up, ascending.
-    pub(super) held_up: SmallVec<[(u32, Instant); 1]>,
+    /// Which costs paths hold it up to, ascending.
+    pub(super) held_up: SmallVec<[HeldUp; 1]>,
     /// A write was refused for want of room.
     pub(super) was_blocked: bool,
     /// The application read the end, or will not read.
@@ -95,6 +95,15 @@ pub(super) struct Flow {
     pub(super) served_at: u64,
     pub(super) delays: Box<Delays>,
     pub(super) counters: FlowCounters,
+}
+
+/// Paths up to a cost hold a flow up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldUp {
+    pub(super) cost: u32,
+    pub(super) since: Instant,
+    /// Since when little waits.
+    pub(super) low: Option<Instant>,
 }
 
 impl Flow {

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
-use super::flow::Flow;
+use super::flow::{Flow, HeldUp};
 use crate::flow::SendHalf;
 use crate::path::Path;
 use crate::sched::PathView;
@@ -149,19 +149,21 @@ fn patience(now: Instant, flow: &Flow, paths: &[PathView]) -> Option<Duration> {
     }
 }
 
-/// Have the paths up to this cost held the flow up for too long, without a break?
+/// Have the paths up to this cost held the flow up for too long, without a break? There was one when
+/// it ran dry: little waited for longer than the little takes.
 fn is_held_up(now: Instant, flow: &mut Flow, rank: u32, wait: Duration) -> bool {
-    let held = &mut flow.held_up;
-    if wait < HELD_UP {
-        held.retain(|(cost, _)| *cost < rank);
+    let low = (wait < HELD_UP).then_some(now);
+    let Some(held) = flow.held_up.iter_mut().find(|held| held.cost == rank) else {
+        if low.is_none() {
+            let (cost, since) = (rank, now);
+            flow.held_up.push(HeldUp { cost, since, low });
+        }
+        return false;
+    };
+    if held.low.is_some_and(|low| now.since(low) > HELD_UP) {
+        flow.held_up.retain(|held| held.cost < rank);
         return false;
     }
-    let known = held.iter().find(|(cost, _)| *cost == rank);
-    match known {
-        Some((_, since)) => now.since(*since) > STREAM_WAIT,
-        None => {
-            held.push((rank, now));
-            false
-        }
-    }
+    held.low = low.map(|now| held.low.unwrap_or(now));
+    now.since(held.since) > STREAM_WAIT
 }
