@@ -6,7 +6,8 @@
 //! | file | what |
 //! | --- | --- |
 //! | `config.rs` | [`QuicConfig`]: datagram size, idle limit, buffers |
-//! | `socket.rs` | [`SocketSpec`]: a UDP socket on an interface or a source address |
+//! | `bind.rs` | [`Bind`]: the interface or the source address of a path |
+//! | `socket.rs`, `socket_error.rs` | [`SocketSpec`]: a UDP socket so bound; why there is none |
 //! | `dial/` | [`Dial`]: the client's side of a new carrier |
 //! | `listen_config.rs` | [`ListenConfig`]: where a server listens, what strangers may cost |
 //! | `listen.rs` | [`Listener`]: the server's sockets |
@@ -33,6 +34,7 @@
 //! A carrier buffers at most 128 KiB to send and 4 MiB received, unless it is configured otherwise.
 
 mod attempt;
+mod bind;
 mod choice;
 mod config;
 mod dial;
@@ -44,6 +46,7 @@ mod listen_config;
 mod memory;
 mod quic;
 mod socket;
+mod socket_error;
 mod strangers;
 mod tcp;
 mod tls;
@@ -61,6 +64,7 @@ use bytes::Bytes;
 use marline_proto::congestion::CarrierState;
 
 pub use attempt::{AcceptError, Attempt, JoinAttempt, NewAttempt};
+pub use bind::Bind;
 pub use choice::{CarrierChoice, CarrierKind};
 pub use config::{ConfigError, MAX_MTU, MIN_MTU, QuicConfig};
 pub use dial::{Dial, DialError, Dialled, Opened, Outcomes};
@@ -69,8 +73,9 @@ pub use listen::{ListenError, Listener};
 pub use listen_config::ListenConfig;
 pub use memory::{MemoryCarrier, MemoryConfig};
 pub use quic::QuicCarrier;
-pub use socket::{Bind, Egress, SocketError, SocketSpec};
+pub use socket::{Egress, SocketSpec};
 pub(crate) use socket::{is_local, routable};
+pub use socket_error::SocketError;
 pub use tcp::TcpCarrier;
 
 /// Most bytes of the reason that [`Carrier::close`] hands over; more is cut off between two

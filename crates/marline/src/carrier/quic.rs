@@ -8,7 +8,8 @@ use bytes::Bytes;
 use quinn::{Connection, ConnectionError, Endpoint, SendDatagramError, VarInt};
 
 use super::handshake::{EXPORTER_LABEL, Exported, SessionId};
-use super::socket::{SocketError, SocketSpec};
+use super::socket::SocketSpec;
+use super::socket_error::SocketError;
 use super::transparent::PacketSize;
 use super::unmarked::Unmarked;
 use super::{
