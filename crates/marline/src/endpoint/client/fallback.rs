@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use marline_proto::path::PathState;
 use marline_proto::wire::PathId;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::Shared;
 use super::dial::{dial, socket};
@@ -23,8 +23,6 @@ use crate::carrier::{CarrierChoice, CarrierKind};
 /// A silence is looked into after this time: most are over by then, and most networks that cut UDP
 /// off do so for good.
 const SILENCE: Duration = Duration::from_secs(1);
-/// How long TCP may take to carry something both ways once it is connected.
-const PROOF: Duration = Duration::from_secs(3);
 /// From when TCP carries, QUIC has this time to answer a probe: more than a round trip, with one
 /// loss, on most paths.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
@@ -80,7 +78,9 @@ async fn tried(
     let (dialled, remote) = dialled.ok()?;
     let (live, new) = shared.attach(dialled, &spec).await.ok()?;
     let trial = Trial::of(live, new);
-    timeout(PROOF, trial.carries()).await.ok()?;
+    if !trial.is_proved().await {
+        return None;
+    }
     let _ = quic.handle.probe_path(path);
     sleep(LAST_CHANCE).await;
     let (live, new) = trial.keep()?;

@@ -126,7 +126,7 @@ mod tests {
         hanging_for("server.invalid")
     }
 
-    /// A name of which a look-up hangs that was begun just now.
+    /// A name whose look-up was begun just now, and hangs.
     fn hanging_for(name: &str) -> Lookups {
         let lookups = Lookups::default();
         let entry = Name {

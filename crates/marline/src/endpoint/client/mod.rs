@@ -7,7 +7,8 @@
 //! | `path.rs` | the task that keeps one path up |
 //! | `dial.rs`, `lookups.rs`, `nat64.rs` | a path's way to the server |
 //! | `reach.rs`, `backoff.rs` | dials until it is there; when to try again |
-//! | `fallback.rs`, `upgrade.rs` | a silent path over QUIC tries TCP beside it, one over TCP tries QUIC |
+//! | `fallback.rs`, `upgrade.rs` | a silent path over QUIC tries TCP beside it, one over TCP tries
+//! QUIC |
 //! | `trial.rs` | such a path until it is kept |
 //! | `session.rs` | the first connection opens the session, the others join |
 //! | `manage.rs` | status; paths added, removed and rested at run time |

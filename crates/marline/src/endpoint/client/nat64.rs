@@ -29,7 +29,8 @@ fn places(length: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Prefix {
-    /// The prefix of an address that [`NAME`] was found to have, if it embeds one of the known ones.
+    /// The prefix of an address that [`NAME`] was found to have, if it embeds one of the known
+    /// ones.
     pub(super) fn of(address: Ipv6Addr) -> Option<Self> {
         let bytes = address.octets();
         let embeds = |length: &usize| {

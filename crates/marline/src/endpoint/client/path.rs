@@ -1,9 +1,9 @@
 //! The task that keeps one path up: dial, attach, wait until it is lost, dial again.
 //!
-//! Where its packets leave this host is watched beside what the session thinks of it. A socket bound
-//! to a device that is gone never works again, though a device of that name comes back; so its path
-//! is removed at once, and what was in flight goes again on others. An address or a route may come
-//! back as it was: the path is suspect, and another is dialled in its place.
+//! Where its packets leave this host is watched beside what the session thinks of it. A socket
+//! bound to a device that is gone never works again, though a device of that name comes back; so
+//! its path is removed at once, and what was in flight goes again on others. An address or a route
+//! may come back as it was: the path is suspect, and another is dialled in its place.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,6 @@ use super::error::PathFailure;
 use super::reach::reach;
 use super::session::Live;
 use super::{fallback, upgrade};
-
 use crate::carrier::{Egress, is_local};
 
 /// A path that is dead for this time is dialled again beside it: the network may be back with other

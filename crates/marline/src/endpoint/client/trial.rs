@@ -1,11 +1,17 @@
 //! A path on trial.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use marline_proto::path::PathState;
 use marline_proto::wire::PathId;
+use tokio::time::timeout;
 
 use super::session::Live;
+
+/// How long a new path may take to carry something both ways: two losses of its first packet on a
+/// path whose round trip is not known yet (RFC 9002 section 6.2.2 assumes 333 ms, and doubles).
+const PROOF: Duration = Duration::from_secs(3);
 
 /// A path that is removed again unless it is kept, also when whoever tries it is ended meanwhile.
 pub(super) struct Trial(Option<(Arc<Live>, PathId)>);
@@ -15,11 +21,13 @@ impl Trial {
         Self(Some((live, path)))
     }
 
-    /// Waits until something has gone over it both ways.
-    pub(super) async fn carries(&self) {
-        if let Some((live, path)) = &self.0 {
-            live.handle.path_becomes(*path, carries).await;
-        }
+    /// Has something gone over it both ways, in reasonable time?
+    pub(super) async fn is_proved(&self) -> bool {
+        let Some((live, path)) = &self.0 else {
+            return false;
+        };
+        let proof = live.handle.path_becomes(*path, carries);
+        timeout(PROOF, proof).await.is_ok()
     }
 
     pub(super) fn keep(mut self) -> Option<(Arc<Live>, PathId)> {

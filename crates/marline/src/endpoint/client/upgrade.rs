@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline_proto::wire::PathId;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::Shared;
 use super::dial::{dial, socket};
@@ -18,16 +18,12 @@ use super::trial::Trial;
 use crate::Path;
 use crate::carrier::{CarrierChoice, CarrierKind};
 
-/// Until the first try: QUIC's own handshake asks again after 1, 3 and 7 s (RFC 9002 section 6.2), so
-/// the path over TCP came up in a network that lost two of its packets or more.
+/// Until the first try: QUIC's own handshake asks again after 1, 3 and 7 s (RFC 9002 section 6.2),
+/// so the path over TCP came up in a network that lost two of its packets or more.
 const FIRST: Duration = Duration::from_secs(5);
 /// The longest pause between two tries, which cost a network that never lets QUIC through four
 /// packets each; as long as such a network is remembered.
 const LONGEST: Duration = Duration::from_secs(600);
-/// How long the new path may take to carry something both ways: two losses of its first packet on a
-/// path whose round trip is not known yet (RFC 9002 section 6.2.2 assumes 333 ms, and doubles).
-const PROOF: Duration = Duration::from_secs(3);
-
 /// Waits until the path has another one beside it that is carried by QUIC, and returns it with the
 /// server's address; for ever if it is carried so already, or need not be.
 pub(super) async fn by_quic(
@@ -60,7 +56,7 @@ pub(super) async fn by_quic(
             continue;
         };
         let trial = Trial::of(live, new);
-        if timeout(PROOF, trial.carries()).await.is_ok()
+        if trial.is_proved().await
             && let Some((live, new)) = trial.keep()
         {
             tracing::info!("{}: QUIC gets through again", spec.name);
