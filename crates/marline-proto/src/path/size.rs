@@ -21,8 +21,8 @@ const LOST_IN_A_ROW: u32 = 4;
 /// Time between the first [`QUICK_PINGS`] padded pings: a round trip of most paths, so that each is
 /// lost for itself.
 const QUICK: Duration = Duration::from_millis(50);
-/// quinn takes four separate losses of long packets for a path that has shrunk; twice that and some,
-/// since a few may fall together.
+/// quinn takes four separate losses of long packets for a path that has shrunk; twice that and
+/// some, since a few may fall together.
 const QUICK_PINGS: u32 = 10;
 /// After these each waits twice as long as the one before, up to this time: the carrier should have
 /// known by then, and a full packet a minute is 2 MB a day.
@@ -30,8 +30,8 @@ const RARE: Duration = Duration::from_secs(60);
 /// A short datagram that leaves so soon after a long one may go in one piece with it (GSO), and is
 /// lost with it: more than a turn of the driver takes, and less than lies between two probes.
 const ONE_PIECE: Duration = Duration::from_millis(2);
-/// Padded pings whose answers are looked for: those of the last 800 ms at the quick pace, longer than
-/// nearly all round trips.
+/// Padded pings whose answers are looked for: those of the last 800 ms at the quick pace, longer
+/// than nearly all round trips.
 const REMEMBERED: usize = 16;
 
 /// Long datagrams lost in a row.

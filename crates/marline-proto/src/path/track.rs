@@ -15,8 +15,7 @@ use super::counters::PathCounters;
 use super::delivery::DeliverySampler;
 use super::ledger::{Ledger, SentPacket, Settled};
 use super::loss_meter::LossMeter;
-use super::mistakes::Mistakes;
-use super::mistakes::REMEMBERED;
+use super::mistakes::{Mistakes, REMEMBERED};
 use super::one_way::OneWay;
 use super::outages::Outages;
 use super::pace::Pace;
@@ -108,7 +107,7 @@ pub(crate) struct Path {
     /// stood on it. While streams ask for a rate and the window is sought, only a queue counts:
     /// such samples show what the window was.
     was_filled: bool,
-    /// When it was in doubt last, as long as no round trip since then was much shorter than the
+    /// When it was suspect last, as long as no round trip since then was much shorter than the
     /// smoothed one.
     recovered: Option<Instant>,
     /// What live streams need of it, as long as its capacity is not known.
@@ -354,7 +353,8 @@ impl Path {
 
     /// The path carries data again after it was in doubt. As soon as a round trip is much shorter
     /// than the smoothed one, how late packets were meanwhile is forgotten: nothing else would show
-    /// that they are not any more, since nobody chooses such a path. Later that is a queue that is gone.
+    /// that they are not any more, since nobody chooses such a path. Later that is a queue that is
+    /// gone.
     pub(crate) fn on_recovery(&mut self, now: Instant) {
         self.recovered = Some(now);
     }

@@ -29,8 +29,8 @@ const HELD_UP: Duration = Duration::from_millis(20);
 /// The same of datagrams that have no lifetime: a worst-case round trip, as of CoDel's interval
 /// (RFC 8289 section 4.3).
 const DATAGRAM_WAIT: Duration = Duration::from_millis(100);
-/// A copy over a dearer path must save this much: below it, delay is not noticed (ITU-T G.114 section
-/// 4: one-way delays up to 150 ms suit most uses).
+/// A copy over a dearer path must save this much: below it, delay is not noticed (ITU-T G.114
+/// section 4: one-way delays up to 150 ms suit most uses).
 const PAID: Duration = Duration::from_millis(150);
 /// One over the part of a lifetime or deadline that may be spent on waiting for cheap paths. The
 /// other thirds are for the way, and for sending once more what is lost.
@@ -132,8 +132,8 @@ fn wait(flow: &Flow, credit: u64, paths: &[PathView]) -> Duration {
         .min(Duration::from_secs(3_600))
 }
 
-/// How long what the flow has waiting may wait on these paths; `None` where that depends on how long
-/// it goes on.
+/// How long what the flow has waiting may wait on these paths; `None` where that depends on how
+/// long it goes on.
 fn patience(now: Instant, flow: &Flow, paths: &[PathView]) -> Option<Duration> {
     let within = |limit: Duration| {
         let trips = paths.iter().map(|path| path.srtt);
@@ -149,8 +149,8 @@ fn patience(now: Instant, flow: &Flow, paths: &[PathView]) -> Option<Duration> {
     }
 }
 
-/// Have the paths up to this cost held the flow up for too long, without a break? There was one when
-/// it ran dry: little waited for longer than the little takes.
+/// Have the paths up to this cost held the flow up for too long, without a break? There was one
+/// when it ran dry: little waited for longer than the little takes.
 fn is_held_up(now: Instant, flow: &mut Flow, rank: u32, wait: Duration) -> bool {
     let low = (wait < HELD_UP).then_some(now);
     let Some(held) = flow.held_up.iter_mut().find(|held| held.cost == rank) else {

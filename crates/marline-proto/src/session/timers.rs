@@ -104,8 +104,8 @@ impl Patience {
 
 /// Keep-alives of a session that carries nothing are this many times rarer,
 const QUIET: u32 = 2;
-/// and those of a path on standby beside an active one this many times: every 25 s by default, which
-/// is less than the 30 s after which the most forgetful address translators drop a mapping.
+/// and those of a path on standby beside an active one this many times: every 25 s by default,
+/// which is less than the 30 s after which the most forgetful address translators drop a mapping.
 const STANDBY: u32 = 5;
 
 /// Until when nothing happens by itself.

@@ -233,8 +233,9 @@ impl Session {
         }
     }
 
-    /// Lets a flow of blocks or objects hold at most this many bytes that are not known to have arrived, with
-    /// 256 for each of its units, if that is less than [`crate::Config::send_buffer`].
+    /// Lets a flow of blocks or objects hold at most this many bytes that are not known to have
+    /// arrived, with 256 for each of its units, if that is less than
+    /// [`crate::Config::send_buffer`].
     pub fn limit_units(&mut self, id: FlowId, bytes: u64) {
         if let Some(flow) = self.flows.get_mut(&id)
             && let SendHalf::Units(units) = &mut flow.send

@@ -19,9 +19,9 @@ use crate::wire::{FlowId, PathId};
 const SPAN: Duration = Duration::from_millis(100);
 /// A taker of the load gets it on top of what it must repair.
 const HEADROOM: u64 = 2;
-/// One symbol in this many is copied at first, half as few after half of the copies, and all after three quarters. All of
-/// them at once would be the whole load once more: on links that carry little more than that, a queue of tens of
-/// milliseconds before anybody sees it grow.
+/// One symbol in this many is copied at first, half as few after half of the copies, and all after
+/// three quarters. All of them at once would be the whole load once more: on links that carry
+/// little more than that, a queue of tens of milliseconds before anybody sees it grow.
 const EVERY: u64 = 4;
 
 /// Rate at which flows send fresh data, all paths together.

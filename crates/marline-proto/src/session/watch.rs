@@ -95,7 +95,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Of a flow of which this many bytes never left up to now.
+    /// Of a flow that has this many bytes which never left up to now.
     pub(super) fn new(given: Option<Rate>, never_left: u64) -> Self {
         Self {
             given,

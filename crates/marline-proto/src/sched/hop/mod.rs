@@ -51,6 +51,6 @@ pub use jump::{Found, jump};
 pub use lane::{Lane, Limits};
 pub use leap::leap;
 pub use order::Order;
-pub use planner::{Demand, MOST_PATHS, Planner, Schedule, Way};
+pub use planner::{Demand, Planner, Schedule, Way};
 pub use priced::{PRICE, priced};
 pub use sender::{Block, Sender, SenderPath, Settings};

@@ -6,14 +6,13 @@ use super::losses::spare;
 use super::{Found, Lane, Limits, Order, flip, jump, leap, priced};
 use crate::path::forecast::Lateness;
 use crate::path::forecast::normal::Table;
+use crate::wire::MAX_PATHS;
 
 /// Packets that JUMP, LEAP and FLIP count one by one; larger blocks are planned in steps of
 /// several.
 const FINE: u32 = 512;
 /// The same for priced schedules, which look at more of them.
 const COARSE: u32 = 128;
-/// Paths that a plan looks at; further ones get what they must.
-pub const MOST_PATHS: usize = 16;
 
 /// A path to plan over.
 #[derive(Clone, Debug)]
@@ -61,7 +60,7 @@ impl Schedule {
 /// Of blocks that are planned in steps of several packets a step is lost as a whole, which is on
 /// the safe side.
 ///
-/// Whatever it is asked, a plan looks at 16 paths and at most 512 steps a path.
+/// Whatever it is asked, a plan looks at [`MAX_PATHS`] paths and at most 512 steps a path.
 #[derive(Clone, Debug, Default)]
 pub struct Planner {
     table: Table,
@@ -201,7 +200,7 @@ impl Planner {
             let lane = Lane::new(&self.table, &way.lateness, limits, step, every);
             lane.with_loss(way.loss)
         };
-        ways.iter().take(MOST_PATHS).map(lane).collect()
+        ways.iter().take(MAX_PATHS).map(lane).collect()
     }
 
     /// Steps as packets, within the limits.

@@ -28,7 +28,7 @@ use super::beginning::Beginning;
 use super::pacing::Pacing;
 use super::promises::BlockPromises;
 use super::unit::{MOST_PACKETS, QUANTUM, asked, block_of, seconds, source_left, symbol};
-use super::{Block, MOST_PATHS, Schedule, Sender, SenderPath, Settings};
+use super::{Block, Schedule, Sender, SenderPath, Settings};
 use crate::flow::Fate;
 use crate::path::forecast::{Kalman, Memory};
 use crate::sched::entry::Entry;
@@ -36,7 +36,7 @@ use crate::sched::{
     Choice, Feedback, Forecast, OptionSpec, Outlook, PathOutlook, PathView, Plan, Refusal,
     Scheduler, Unit,
 };
-use crate::wire::{FlowKind, PathId};
+use crate::wire::{FlowKind, MAX_PATHS, PathId};
 
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::number(
@@ -193,7 +193,7 @@ impl Hop {
             self.arrivals(view.id).digest();
         }
         // A path that is silent may come back; one that was opened again has another number.
-        while self.paths.len() > 2 * MOST_PATHS {
+        while self.paths.len() > 2 * MAX_PATHS {
             let gone = |id: &&PathId| views.iter().all(|view| view.id != **id);
             let Some(oldest) = self.paths.keys().find(gone).copied() else {
                 break;

@@ -47,8 +47,8 @@ const BLIND: f64 = 1.2;
 const HEAD: f64 = 6e-3;
 /// A path that loses more is not planned with more redundancy.
 const MOST_LOSS: f64 = 0.5;
-/// Times that a lost packet is sent again at most, as far as plans count on it: with more, a loss of
-/// a half would hardly count, and losses come in bursts.
+/// Times that a lost packet is sent again at most, as far as plans count on it: with more, a loss
+/// of a half would hardly count, and losses come in bursts.
 const MOST_TIMES: f64 = 2.0;
 /// The least on each path is at most this part of a block: where the other paths suffice it is
 /// redundancy,

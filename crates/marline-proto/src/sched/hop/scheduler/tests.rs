@@ -462,7 +462,7 @@ fn paths_that_are_gone_are_forgotten() {
     for id in 2..1_000 {
         net.hop.digest(&[path(0), path(1), path(id)]);
     }
-    assert!(net.hop.paths.len() <= 2 * MOST_PATHS);
+    assert!(net.hop.paths.len() <= 2 * MAX_PATHS);
     let known = |id: u64| net.hop.paths.contains_key(&PathId(id));
     assert!(known(0) && known(1) && known(999) && !known(500));
     assert!(
