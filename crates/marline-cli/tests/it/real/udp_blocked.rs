@@ -6,23 +6,24 @@ use marline_cli::control::status::SessionStatus;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A way to a server that passes TCP on, and UDP while it is told to.
+/// A way to a server that passes TCP on, and of UDP the first datagrams of each client, a number
+/// that may change.
 struct Way {
     addr: SocketAddr,
-    udp_passes: Arc<AtomicBool>,
+    first: Arc<AtomicU64>,
     connections: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Way {
     fn without_udp(server: SocketAddr) -> Way {
-        Way::to(server, false)
+        Way::to(server, 0)
     }
 
-    fn to(server: SocketAddr, udp_passes: bool) -> Way {
+    fn to(server: SocketAddr, first: u64) -> Way {
         // A port that is free for both.
         let (udp, tcp) = until("a port", || {
             let udp = UdpSocket::bind("127.0.0.1:0").ok()?;
@@ -43,12 +44,12 @@ impl Way {
                 pass_on(outside, inside);
             }
         });
-        let udp_passes = Arc::new(AtomicBool::new(udp_passes));
-        let passes = Arc::clone(&udp_passes);
-        thread::spawn(move || pass_datagrams_on(&Arc::new(udp), server, &passes));
+        let first = Arc::new(AtomicU64::new(first));
+        let most = Arc::clone(&first);
+        thread::spawn(move || pass_datagrams_on(&Arc::new(udp), server, &most));
         Way {
             addr,
-            udp_passes,
+            first,
             connections,
         }
     }
@@ -63,30 +64,30 @@ impl Way {
 }
 
 /// Each client has a socket of its own towards the server.
-fn pass_datagrams_on(inside: &Arc<UdpSocket>, server: SocketAddr, passes: &Arc<AtomicBool>) {
-    let mut clients: HashMap<SocketAddr, Arc<UdpSocket>> = HashMap::new();
+fn pass_datagrams_on(inside: &Arc<UdpSocket>, server: SocketAddr, most: &Arc<AtomicU64>) {
+    let mut clients: HashMap<SocketAddr, (Arc<UdpSocket>, Arc<AtomicU64>)> = HashMap::new();
     let mut buffer = [0; 2048];
     while let Ok((length, client)) = inside.recv_from(&mut buffer) {
-        if !passes.load(Ordering::Relaxed) {
-            continue;
-        }
-        let outside = clients.entry(client).or_insert_with(|| {
+        let (outside, count) = clients.entry(client).or_insert_with(|| {
             let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
             outside.connect(server).unwrap();
+            let count = Arc::new(AtomicU64::new(0));
             let (from, to) = (Arc::clone(&outside), Arc::clone(inside));
-            let passes = Arc::clone(passes);
+            let (most, passed) = (Arc::clone(most), Arc::clone(&count));
             thread::spawn(move || {
                 let mut buffer = [0; 2048];
                 while let Ok(length) = from.recv(&mut buffer) {
-                    if passes.load(Ordering::Relaxed) {
+                    if passed.fetch_add(1, Ordering::Relaxed) < most.load(Ordering::Relaxed) {
                         let _ = to.send_to(&buffer[..length], client);
                     }
                 }
             });
-            outside
+            (outside, count)
         });
-        // The server may have ended.
-        let _ = outside.send(&buffer[..length]);
+        if count.fetch_add(1, Ordering::Relaxed) < most.load(Ordering::Relaxed) {
+            // The server may have ended.
+            let _ = outside.send(&buffer[..length]);
+        }
     }
 }
 
@@ -143,11 +144,12 @@ fn a_path_without_udp_runs_over_tcp_beside_one_with_quic() {
     echoes(socks_connect(client.socks(), tcp_echo()), 4 << 20);
 }
 
+/// As some networks do: the handshake passes each time, so dialling QUIC again does not help.
 #[test]
-fn a_path_changes_over_to_tcp_when_udp_is_cut_off() {
+fn a_path_changes_over_to_tcp_where_each_flow_of_udp_is_cut_off() {
     let site = Site::new();
     let server = site.server(&[]);
-    let way = Way::to(server.addr, true);
+    let way = Way::to(server.addr, 60);
     let paths = [
         format!("127.0.0.1,server={},name=cut", way.addr),
         "127.0.0.1,name=open".to_owned(),
@@ -155,16 +157,15 @@ fn a_path_changes_over_to_tcp_when_udp_is_cut_off() {
     let client = site.client(&server, &paths, &[]);
     let session = client.active(&["cut", "open"]);
     assert_eq!(carrier(&session, "cut"), Some("quic"));
-    // Something goes over both, so that the silence shows.
     let target = tcp_echo();
-    echoes(socks_connect(client.socks(), target), 1 << 20);
-    way.udp_passes.store(false, Ordering::Relaxed);
-    echoes(socks_connect(client.socks(), target), 4 << 20);
+    echoes(socks_connect(client.socks(), target), 8 << 20);
     until("the path over TCP", || {
         let session = client.status().sessions.pop()?;
         (carrier(&session, "cut") == Some("tcp")).then_some(())
     });
     echoes(socks_connect(client.socks(), target), 1 << 20);
+    let session = client.active(&["cut", "open"]);
+    assert_eq!(carrier(&session, "cut"), Some("tcp"));
 }
 
 #[test]
@@ -176,7 +177,7 @@ fn a_path_over_tcp_changes_over_to_quic_once_udp_passes() {
     let client = site.client(&server, &[path], &[]);
     assert_eq!(carrier(&client.active(&["late"]), "late"), Some("tcp"));
     let mut kept = socks_connect(client.socks(), tcp_echo());
-    way.udp_passes.store(true, Ordering::Relaxed);
+    way.first.store(u64::MAX, Ordering::Relaxed);
     until("the path over QUIC", || {
         let session = client.status().sessions.pop()?;
         (carrier(&session, "late") == Some("quic")).then_some(())
