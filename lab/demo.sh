@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `marline demo` between network namespaces that `marline link` joins: a download through the proxy and a live stream the
-# other way at once, the better link dark for two seconds; over each link alone, and over both. See lab/README.md.
+# `marline demo` between network namespaces that `marline link` joins: a download through the proxy
+# and a live stream the other way at once, the better link dark for two seconds; over each link
+# alone, and over both. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -51,7 +52,7 @@ links() {
     done
 }
 
-# One run over these paths: live p50, p99, worst, longest stall (ms), lost, goodput of the download (Mb/s).
+# One run over these paths: live p50, p99, worst, longest stall (ms), lost, goodput (Mb/s).
 one() {
     local seed=$1
     shift
@@ -102,8 +103,9 @@ python3 - "$folder/figures" <<'PY'
 import statistics
 import sys
 
-# The mean over runs. Darkness is noticed after A's round trip at the earliest, 34 ms with its jitter, and what was lost
-# takes 40 ms more over B: an ideal sender's worst is 75 ms. A busy machine has some more.
+# The mean over runs. Darkness is noticed after A's round trip at the earliest, 34 ms with its
+# jitter, and what was lost takes 40 ms more over B: an ideal sender's worst is 74 ms. A busy
+# machine has some more.
 bounds = {"p99 ms": (1, 100), "stall ms": (3, 120), "lost": (4, 0), "Mb/s, at least": (5, -21)}
 runs = [line.strip().split("|") for line in open(sys.argv[1])]
 both = [[float(figure) for figure in figures.split()] for name, figures in runs if name == "both"]

@@ -12,7 +12,7 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, nat64, dear, idle [default: all; with --brief all but idle]
+           blocked, cut, outages, nat64, dear, idle [default: all; with --brief all but idle]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -29,7 +29,7 @@ while (($#)); do
     esac
     shift
 done
-[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked cut nat64 dear ${brief:-idle})
+[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked cut outages nat64 dear ${brief:-idle})
 
 needs curl nft python3
 build
@@ -321,11 +321,18 @@ rename() {
     try 'the first' becomes "$EPOCHREALTIME" 5 all active
     plug_in wwan5 5
     try 'one more comes' becomes "$EPOCHREALTIME" 1.5 'all#2' active
+    try 'and is not removed alone' is_kept 'all#2'
     try 'at the same cost' costs 'all#2' 1
     unplug wwan5
     sleep 0.5
     try 'and goes' test "$(state 'all#2')" == none
     over
+}
+# The path that says which interfaces fit would add it again.
+is_kept() {
+    ! "$marline" paths remove "$1" --control client.sock 2>kept.err
+    grep -o 'its interface fits path all' kept.err
+    becomes "$EPOCHREALTIME" 1 "$1" active >/dev/null
 }
 no_more() { (($1 <= $2)) && echo "$1" || { echo "$1, and $2 before"; return 1; }; }
 mac_of() { echo "02:00:00:00:00:0$1"; }
@@ -440,7 +447,8 @@ RULES
     done
     over
 }
-# UDP passes until a flow has had 30 kB, or until it is cut; TCP always does. A live stream goes on over the other path.
+# UDP passes until a flow has had 30 kB, or until it is cut; TCP always does. A download goes on
+# over the other path.
 cut() {
     local case
     for case in 'each flow of UDP' 'UDP later'; do
@@ -485,7 +493,32 @@ RULES
 # Waits up to $1 seconds until a path has this carrier.
 carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" ]] && { echo "$3"; return; }; sleep 0.2; done; echo "$(field "$2" carrier), not $3"; return 1; }
 
-# A link with IPv6 alone, whose translator is the server itself here, at the address in which its IPv4 one is embedded.
+# Dark links, of both protocols: whatever was tried meanwhile, a path comes back over QUIC.
+outages() {
+    local links seconds
+    for links in '"a2"' '"a1", "a2"'; do
+        for seconds in 5 ${brief:-20 70}; do
+            [[ $seconds != yes ]] || continue
+            stage="dark for $seconds s: $links"
+            session --socks off --path wwan0 --path wwan1
+            becomes "$EPOCHREALTIME" 5 wwan1 active >/dev/null
+            ip netns exec "$anchor" nft "
+                table inet lab {
+                    chain forward { type filter hook forward priority 0; iifname { $links } drop; oifname { $links } drop; }
+                }"
+            sleep "$seconds"
+            ip netns exec "$anchor" nft delete table inet lab
+            try 'back' becomes "$EPOCHREALTIME" 5 wwan1 active
+            sleep 4
+            try 'over QUIC' carried_by 1 wwan1 quic
+            try 'and never over TCP' lines client.err 'using TLS over TCP' 0
+            over
+        done
+    done
+}
+
+# A link with IPv6 alone, whose translator is the server itself here, at the address in which its
+# IPv4 one is embedded.
 nat64() {
     stage='IPv6 alone, a server with IPv4'
     plug_in wwan0 1

@@ -61,7 +61,7 @@ impl Notifier {
         Self(watch::Sender::new(0))
     }
 
-    /// Those of which it notifies from now on.
+    /// The changes that it passes on from now on.
     pub(crate) fn changes(&self) -> Changes {
         Changes::of(self.0.subscribe())
     }

@@ -8,8 +8,8 @@ use marline_proto::path::PathState;
 
 /// Columns that the widest figures beside a path's name take, with a gap of one between them.
 const FIGURES: usize = 57;
-/// A path in doubt is asked at least this often, seconds (`SUSPECT_INTERVAL` of `marline-proto`),
-/// so that one that answers has done so within this time and a round trip.
+/// A suspect or dead path is asked at least this often, seconds (`SUSPECT_INTERVAL` of
+/// `marline-proto`), so that one that answers has done so within this time and a round trip.
 const ASKED: f64 = 0.2;
 
 pub(super) fn push(page: &mut Page, paths: &[PathStatus], flows: &[FlowStatus]) {
