@@ -26,8 +26,11 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// From when TCP carries, QUIC has this time to answer a probe: more than a round trip, with one
 /// loss, on most paths.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
-/// From one failed try to the next. Each costs a few packets of 60 bytes.
+/// From one failed try to the next, twice as long each time: a link that is dark for hours must not
+/// cost the five packets of a try every few seconds,
 const PAUSE: Duration = Duration::from_secs(1);
+/// and at most this long: less than half a megabyte a day.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Waits until a path that is carried by QUIC, and need not be, has been silent for a while and has
 /// another one beside it that TCP carries; returns that and the server's address.
@@ -46,6 +49,7 @@ pub(super) async fn by_tcp(
         live.handle.path_becomes(path, is_silent).await;
         let trial = async {
             sleep(SILENCE).await;
+            let mut pause = PAUSE;
             loop {
                 let Some(spec) = spec().filter(|spec| spec.carrier == CarrierChoice::Auto) else {
                     return std::future::pending().await;
@@ -53,7 +57,8 @@ pub(super) async fn by_tcp(
                 if let Some(found) = tried(shared, spec, (live, path), remote).await {
                     return found;
                 }
-                sleep(PAUSE).await;
+                sleep(pause).await;
+                pause = (2 * pause).min(MAX_PAUSE);
             }
         };
         tokio::select! {
