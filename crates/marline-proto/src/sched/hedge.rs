@@ -19,6 +19,8 @@
 //! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
 //!   streaming code, each of which mends any of what is under way, lost or late; and what is lost is sent again
 //!   on two paths at once.
+//! * What costs next to nothing beside all that the session sends goes over every path at once, such as a call
+//!   beside downloads: their queues differ by more than a forecast sees when one of the paths fades.
 //! * A copy goes only to a path whose queue is short: behind a long one it comes too late to help
 //!   and delays what follows. The session drops copies whose symbol was acknowledged meanwhile.
 //! * Copies against jitter are sent for nearly all packets that may be late, or for none
@@ -303,6 +305,7 @@ impl Hedge {
         let all = 1e6 * all.sum::<f64>();
         let most = plan.redundancy();
         self.budget.fill(now, all, most, &self.target);
+        let everywhere = plan.is_small_change(self.budget.need);
         // Who needs the paths that flap takes them as they are: redundancy mends that.
         let reliable = lanes.iter().filter(|lane| lane.again == 0.0);
         let carried = reliable.map(|lane| lane.carries(f64::from(symbol)));
@@ -341,12 +344,18 @@ impl Hedge {
             let symbol = plan.send(first);
             self.shares.took(now, plan.paths()[first].id, symbol.len);
             self.target.sent(symbol.len);
-            if self.copies && self.target.is_known() {
-                // A repair symbol mends what is late as well: copies would only take its place.
-                match self.code(plan, &lanes) {
-                    Some(coding) => self.mend(plan, &lanes, coding, f64::from(symbol.len)),
-                    None => self.hedge(plan, &lanes, first, symbol),
+            if !self.copies || !self.target.is_known() {
+                continue;
+            }
+            if everywhere {
+                for other in (0..lanes.len()).filter(|&i| i != first) {
+                    plan.copy(other, symbol);
                 }
+            } else if let Some(coding) = self.code(plan, &lanes) {
+                // A repair symbol mends what is late as well: copies would only take its place.
+                self.mend(plan, &lanes, coding, f64::from(symbol.len));
+            } else {
+                self.hedge(plan, &lanes, first, symbol);
             }
         }
     }

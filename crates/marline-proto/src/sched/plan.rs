@@ -213,6 +213,12 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// May what needs `need` bytes/s go over every path, because beside all that the session sends
+    /// the copies cost next to nothing?
+    pub fn is_small_change(&self, need: f64) -> bool {
+        redundancy::is_small_change(self.paths, need)
+    }
+
     /// How the flow's code stands; `None` if the flow is not coded.
     pub fn coding(&self) -> Option<Coding> {
         self.source.coding()

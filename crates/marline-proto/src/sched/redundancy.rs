@@ -14,6 +14,20 @@ const LEAST: f64 = 0.03;
 /// loss (`marline repro field --cell set=misbehaving`, bytes on wire).
 const PER_LOSS: f64 = 3.0;
 
+/// A rate that follows from what is in flight takes round trips for no shorter (s): clocks tick in
+/// milliseconds.
+const SHORTEST: f64 = 1e-3;
+
+/// May what needs `need` bytes/s go over every one of `paths`? If the copies are no more than
+/// [`LEAST`] of all that the session sends over them.
+pub(super) fn is_small_change(paths: &[PathView], need: f64) -> bool {
+    // What is in flight for a round trip (Little's law).
+    let rate = |path: &PathView| path.in_flight as f64 / path.srtt.as_secs_f64().max(SHORTEST);
+    let carried: f64 = paths.iter().map(rate).sum();
+    let copies = paths.len().saturating_sub(1) as f64;
+    copies * need <= LEAST * carried
+}
+
 /// Bytes of redundancy for a byte of data over `paths`: by the share that those lose that carry
 /// something. A path that is not used earns none.
 pub(super) fn share(paths: &[PathView]) -> f64 {
@@ -24,6 +38,8 @@ pub(super) fn share(paths: &[PathView]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use marline_base::Duration;
+
     use super::*;
     use crate::sched::tests::path;
 
@@ -38,5 +54,23 @@ mod tests {
         assert_eq!(share(&paths), LEAST + 0.03);
         paths[1].in_flight = 12_000;
         assert_eq!(share(&paths), LEAST + PER_LOSS * 0.255);
+    }
+
+    #[test]
+    fn what_costs_little_beside_the_rest_may_go_everywhere() {
+        let mut paths = [path(0), path(1), path(2)];
+        assert!(!is_small_change(&paths, 1.0), "nothing else is sent");
+        for path in &mut paths {
+            // 100 kB a second.
+            path.srtt = Duration::from_millis(50);
+            path.in_flight = 5_000;
+        }
+        // Two copies of each byte, and 9 kB a second are 3 %.
+        assert!(is_small_change(&paths, 4_499.0));
+        assert!(!is_small_change(&paths, 4_501.0));
+        assert!(
+            !is_small_change(&paths, f64::INFINITY),
+            "nobody knows what it needs"
+        );
     }
 }

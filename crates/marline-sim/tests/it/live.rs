@@ -398,3 +398,52 @@ fn a_link_that_goes_dark_under_a_download_is_left_at_once() {
     // another 36 afterwards, and 23 if what the other path reports late is a sign of life.
     assert!(worst < 105 && usual < 20, "{worst} {usual} ms");
 }
+
+/// A call beside downloads costs next to nothing, so that it goes over both links; which of them is
+/// about to stall no forecast knows.
+#[test]
+fn a_call_beside_downloads_goes_over_both_links() {
+    let p99 = |scheduler: &str, seed: u64| {
+        let mut lab = Lab::new(seed, &Config::default());
+        let links = [
+            lab.path("rate=12mbit,delay=20ms,jitter=3ms,loss=0.2%,queue=200ms"),
+            lab.path("rate=10mbit,delay=30ms,jitter=3ms,loss=0.2%,queue=200ms"),
+        ];
+        for _ in 0..3 {
+            lab.stream(End::Client, 200_000_000);
+        }
+        let plan = Messages {
+            size: 200,
+            size_max: 200,
+            count: 800,
+            every: ms(10),
+        };
+        let options = FlowOptions {
+            priority: 2,
+            scheduler: Some(scheduler.parse().expect("a scheduler")),
+            ..FlowOptions::new(FlowKind::Packets)
+        };
+        let flow = lab.open(End::Client, &options, Outbox::messages(lab.now(), plan));
+        for round in 0..8 {
+            lab.run_for(ms(800));
+            let link = links[round % 2];
+            lab.dark(link, true);
+            lab.run_for(ms(150));
+            lab.dark(link, false);
+        }
+        lab.run_for(secs(2));
+        let inbox = lab.inbox(End::Server, flow);
+        assert_eq!(inbox.read, 800, "{scheduler}, {seed}");
+        inbox.quantile(0.99)
+    };
+    for seed in 1..=5 {
+        let [with, without] = ["on", "off"].map(|copies| {
+            let scheduler = format!("hedge:prompt=on:copies={copies}");
+            p99(&scheduler, seed)
+        });
+        assert!(
+            with < without,
+            "{seed}: {with:?}, {without:?} without copies"
+        );
+    }
+}
