@@ -12,7 +12,7 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, outages, nat64, dear, idle [default: all; with --brief all but idle]
+           blocked, cut, outages, nat64, dear, sources, idle [default: all; with --brief all but idle]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -29,7 +29,10 @@ while (($#)); do
     esac
     shift
 done
-[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked cut outages nat64 dear ${brief:-idle})
+if ((${#stages[@]} == 0)); then
+    stages=(late names server plug rename restart descriptors blocked cut outages nat64 dear sources)
+    [[ $brief ]] || stages+=(idle)
+fi
 
 needs curl nft python3
 build
@@ -591,6 +594,31 @@ while one.recv(1 << 20): pass"
         'BEGIN { s = 100 * d / (c + d); printf "%.1f %% of %.0f MB (%s to %s)\n", s, (c + d) / 1e6, low, high; exit s < low || s > high }'
 }
 
+# Both modems have a default route, and the first one's comes first: a source address alone would have both paths leave
+# by that.
+sources() {
+    stage='paths by source address'
+    session --socks off --path 10.201.1.2 --path 10.201.2.2
+    local number
+    for number in 1 2; do
+        becomes "$EPOCHREALTIME" 5 "10.201.$number.2" active >/dev/null
+    done
+    local before=("$(came_in 1)" "$(came_in 2)")
+    sleep 11
+    for number in 1 2; do
+        try "path $number leaves by its own modem" grows "$number" "${before[number - 1]}"
+    done
+    unplug wwan0
+    try 'without the first, the second stays' still active 10.201.2.2
+    plug_in wwan0 1
+    try 'the first is back' becomes "$EPOCHREALTIME" 2 10.201.1.2 active
+    over
+}
+# Packets that the anchor has from a modem.
+came_in() { ip netns exec "$anchor" cat "/sys/class/net/a$1/statistics/rx_packets"; }
+grows() { local now; now=$(came_in "$1"); (($now > $2 + 1)) && echo "$((now - $2)) packets" || { echo "$((now - $2)) packets"; return 1; }; }
+still() { sleep 2; [[ $(state "$2") == "$1" ]] && echo "$1" || { state "$2"; return 1; }; }
+
 # What a path costs on which nothing is sent: bytes of IP over three minutes, as a day's.
 idle() {
     stage='nothing is sent'
@@ -625,6 +653,6 @@ a_day() { awk -v b="$1" -v most="$2" 'BEGIN { d = b * 480e-6; printf "%.2f (at m
 
 for name in "${stages[@]}"; do
     [[ $(type -t "$name") == function ]] || { usage >&2; exit 2; }
-    [[ $name == yes ]] || "$name"
+    "$name"
 done
 exit "$failed"

@@ -14,7 +14,9 @@ pub enum Bind {
     /// Each network interface that fits. A client makes a path for each; no socket can be bound to
     /// all of them.
     Matching(Box<Selector>),
-    /// A source address, which decides the route only where policy routing says so.
+    /// A source address. Packets leave by the interface that has it if a route leads to the server
+    /// from there, whatever other routes the routing table prefers; else as the table says, which
+    /// may be by another path's interface.
     Address(IpAddr),
 }
 

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use super::bind::Bind;
 use super::socket_error::SocketError;
-use crate::interfaces::{Selector, addresses};
+use crate::interfaces::{Selector, addresses, leads_there};
 
 /// How to open the socket of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,16 +86,17 @@ impl SocketSpec {
     pub fn egress(&self, remote: SocketAddr) -> Result<Egress, SocketError> {
         Ok(Egress {
             source: self.source(remote)?,
-            device: self.device(),
+            device: self.device(remote),
         })
     }
 
-    /// The number of the interface that a socket would be bound to; `None` when there is no such
-    /// interface, or sockets are not bound to one.
-    pub fn device(&self) -> Option<u32> {
+    /// The number of the interface that a socket to `remote` would be bound to; `None` when there
+    /// is no such interface, or sockets are not bound to one.
+    pub fn device(&self, remote: SocketAddr) -> Option<u32> {
         match &self.bind {
             Bind::Interface(name) => device(name),
-            Bind::Any | Bind::Matching(_) | Bind::Address(_) => None,
+            Bind::Address(ip) => owner(*ip, remote).map(|(_, number)| number),
+            Bind::Any | Bind::Matching(_) => None,
         }
     }
 
@@ -169,7 +170,13 @@ impl SocketSpec {
         let mut fallback = None;
         let ip = match &self.bind {
             Bind::Any => unspecified(remote),
-            Bind::Address(ip) if ip.is_ipv4() == remote.is_ipv4() => *ip,
+            Bind::Address(ip) if ip.is_ipv4() == remote.is_ipv4() => {
+                // Where this is not allowed, the routing table decides.
+                if let Some((name, _)) = owner(*ip, remote) {
+                    bind_device(&socket, &name)?;
+                }
+                *ip
+            }
             Bind::Address(ip) => {
                 return Err(SocketError::Family {
                     source_ip: *ip,
@@ -368,6 +375,19 @@ fn interface_address(name: &str, remote: SocketAddr) -> Result<IpAddr, SocketErr
             name: name.to_owned(),
             remote,
         })
+}
+
+/// The interface that has this address, by name and number, if a route leads to `remote` from
+/// there. A source address alone does not choose a route: with one default route two paths would
+/// leave by the same link.
+fn owner(ip: IpAddr, remote: SocketAddr) -> Option<(String, u32)> {
+    let mut owners = addresses().into_iter().filter(|(_, known)| *known == ip);
+    let (name, _) = owners.next()?;
+    if owners.next().is_some() || remote.ip().is_loopback() {
+        return None;
+    }
+    let number = device(&name)?;
+    leads_there(number, remote.ip())?.then_some((name, number))
 }
 
 /// Is this an address of this host now?

@@ -41,8 +41,28 @@ pub(super) struct Way {
     pub(super) is_listed: bool,
 }
 
-/// The way that packets to `remote` take from what a path is bound to.
-pub(super) async fn way(remote: IpAddr, bind: &Bind) -> Result<Way, NoRoute> {
+/// The way that packets to `remote` take from what a path is bound to. `addresses`: this host's,
+/// each with its interface.
+pub(super) async fn way(
+    remote: IpAddr,
+    bind: &Bind,
+    addresses: &[(String, IpAddr)],
+) -> Result<Way, NoRoute> {
+    if let Bind::Address(ip) = bind
+        && let Some((owner, _)) = addresses.iter().find(|(_, own)| own == ip)
+        && !remote.is_loopback()
+    {
+        // As the path's socket does: by the address's own interface if a route leads there.
+        let owner = Bind::Interface(owner.clone());
+        if asked(remote, &owner, &["fibmatch"]).await.is_ok() {
+            let mut route = asked(remote, &owner, &[]).await?;
+            route.prefsrc = Some(ip.to_string());
+            return Ok(Way {
+                route,
+                is_listed: true,
+            });
+        }
+    }
     let mut route = asked(remote, bind, &[]).await?;
     if let Bind::Address(ip) = bind {
         route.prefsrc = Some(ip.to_string());

@@ -207,7 +207,7 @@ impl OfPath {
     /// The link that packets to the server take, and the way there.
     async fn leads(&self, remote: SocketAddr) -> (Vec<Finding>, Option<Way>) {
         let (bind, ip) = (&self.path.local, remote.ip());
-        let way = links::way(ip, bind).await;
+        let way = links::way(ip, bind, &self.addresses).await;
         let mut found = vec![route::check(
             &self.system,
             &self.addresses,
@@ -226,7 +226,7 @@ impl OfPath {
         if let Some(source) = way.route.source() {
             found.push(nat::check(source, ip));
             if ip.is_ipv4() && dev != "lo" {
-                let back = links::way(ip, &Bind::Address(source)).await;
+                let back = links::way(ip, &Bind::Address(source), &[]).await;
                 found.push(rp_filter::check(&self.system, dev, &back));
             }
         }

@@ -65,7 +65,7 @@ pub(super) async fn examine(config: &ServerConfig, system: &System, board: &Boar
 /// The way to the public network.
 async fn leads(config: &ServerConfig, system: &System) -> Vec<Finding> {
     let public = IpAddr::V4(PUBLIC_IPV4);
-    match links::way(public, &Bind::Any).await {
+    match links::way(public, &Bind::Any, &[]).await {
         Ok(way) => {
             let dev = way.route.dev;
             let carrier = match config.tcp {

@@ -244,7 +244,7 @@ impl Keeper {
                         return Change::Moved;
                     }
                 }
-                None if before.device.is_some() && self.device() != before.device => {
+                None if before.device.is_some() && self.device(up.remote) != before.device => {
                     return Change::NoDevice;
                 }
                 _ => return Change::NoRoute,
@@ -261,9 +261,9 @@ impl Keeper {
     }
 
     /// The number of the interface that a socket of this path would be bound to now.
-    fn device(&self) -> Option<u32> {
+    fn device(&self, remote: SocketAddr) -> Option<u32> {
         let spec = self.shared.slots().get(self.number)?.resolved();
-        socket(&spec).device()
+        socket(&spec).device(remote)
     }
 
     /// Waits until a path over TCP has one over QUIC beside it, or a silent one over QUIC one over
