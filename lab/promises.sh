@@ -66,6 +66,18 @@ refused() {
 }
 answers() { within ping -c 1 -W 5 "$1" | grep -oE '1 received'; }
 too_big() { { within ping -M do -c 1 -W 5 -s 1400 "$1" || true; } | grep -oE 'mtu ?= ?[0-9]+'; }
+mtu() { ip -n "$client" -o link show dev lab-c | grep -oE 'mtu [0-9]+'; }
+follows() {
+    for _ in $(seq 60); do
+        # The search ends within eight bytes.
+        local now
+        now=$(mtu)
+        ((${now#mtu } <= $1 && ${now#mtu } > $1 - 8)) && { echo "$now"; return; }
+        sleep 0.1
+    done
+    echo "$(mtu), not $1"
+    return 1
+}
 forwarding() { ip netns exec "$server" cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding | paste -sd' '; }
 # Nothing of the tunnel is left at either end, and forwarding is as it was.
 undone() {
@@ -92,6 +104,16 @@ for own in 10.77.0.1 fd77::1; do
 done
 try 'all else there, IPv4' refused 10.77.0.1:8002
 try 'all else there, IPv6' refused '[fd77::1]:8002'
+
+stage='the largest packet'
+try 'over paths of 1500' follows 1394
+ip -n "$client" link set c1 mtu 1400
+# What nobody fills shows no size.
+within ping -q -i 0.02 -c 100 -s 1340 $host4 >/dev/null || true
+try 'over one of 1400' follows 1294
+within "$marline" paths remove c1 --control client.sock 2>/dev/null
+try 'without that' follows 1394
+ip -n "$client" link set c1 mtu 1500
 
 stage='packets that are too big'
 ip -n "$client" link set lab-c mtu 1500

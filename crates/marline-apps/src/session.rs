@@ -113,6 +113,17 @@ impl Accept for Incomings {
     }
 }
 
+/// The longest message (bytes) that is sure to travel in one datagram on each of the session's
+/// paths; `None` while it has none.
+pub(crate) fn room(session: &Session) -> Option<usize> {
+    /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long a
+    /// session lasts.
+    const OVERHEAD: usize = 40;
+    let paths = session.stats().paths;
+    let least = paths.iter().map(|path| path.max_datagram).min()?;
+    Some(least.saturating_sub(OVERHEAD))
+}
+
 /// The session of the moment.
 fn current(client: &Client) -> Result<Session, OpenError> {
     client
@@ -129,12 +140,7 @@ impl Tunnel for Client {
     }
 
     fn room(&self) -> Option<usize> {
-        /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long
-        /// a session lasts.
-        const OVERHEAD: usize = 40;
-        let paths = self.current().ok()?.stats().paths;
-        let least = paths.iter().map(|path| path.max_datagram).min()?;
-        Some(least.saturating_sub(OVERHEAD))
+        room(&self.current().ok()?)
     }
 
     async fn room_is_found(&self) {

@@ -77,15 +77,16 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
         let Some(packet) = Packet::parse(&bytes).ok().filter(|p| lease.owns(p.source)) else {
             continue;
         };
-        if packet.dont_fragment && bytes.len() > usize::from(lease.mtu) {
+        let mtu = lease.mtu.get();
+        if packet.dont_fragment && bytes.len() > usize::from(mtu) {
             let from = lease.server(&packet);
-            let refusal = Refusal::TooBig(lease.mtu);
+            let refusal = Refusal::TooBig(mtu);
             if let Some(told) = from.and_then(|from| answer(&bytes, &packet, from, refusal)) {
                 let _ = shared.kernel.try_send(told.into());
             }
             continue;
         }
-        clamp(&mut bytes, &packet, lease.mtu);
+        clamp(&mut bytes, &packet, mtu);
         let rule = shared.rules.find(&packet);
         let key = (Key::of(&packet), rule);
         let now = Instant::now();

@@ -6,6 +6,7 @@
 //! itself. If it shows that it lives, two machines use one key, which both and the server's
 //! operator are informed.
 
+use super::fit::Mtu;
 use super::hello::Standing;
 use super::key::Key;
 use super::queue::Queue;
@@ -29,8 +30,8 @@ const UNDER_WAY: Duration = Duration::from_secs(5);
 pub(super) struct Guest {
     pub(super) key: PublicKey,
     pub(super) own: Vec<IpAddr>,
-    /// The largest packet that it takes, bytes.
-    pub(super) mtu: u16,
+    /// The largest packet that it is sent.
+    pub(super) mtu: Mtu,
     /// Queues of its conversations, as its own packets show them; the session bounds their number.
     pub(super) flows: Mutex<HashMap<Key, Arc<Queue>>>,
     pub(super) common: Mutex<Option<Arc<Queue>>>,
@@ -80,7 +81,7 @@ struct Lines {
 }
 
 impl Guest {
-    pub(super) fn new(key: PublicKey, own: Vec<IpAddr>, mtu: u16) -> Self {
+    pub(super) fn new(key: PublicKey, own: Vec<IpAddr>, mtu: Mtu) -> Self {
         Guest {
             key,
             own,

@@ -21,6 +21,7 @@
 //! that it is there. Either end ignores bytes that it does not know, and a server that does not
 //! know the role refuses the stream: nothing else depends on it.
 
+use super::fit::LEAST;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -104,9 +105,6 @@ pub enum OfferError {
     Mtu(u16),
 }
 
-/// Smallest largest packet that is believed: what IPv6 asks of every link (RFC 8200 section 5).
-const MIN_MTU: u16 = 1280;
-
 impl Offer {
     /// The bytes of the answer.
     pub fn encode(&self) -> Vec<u8> {
@@ -178,7 +176,7 @@ impl Offer {
         };
         let mut rest = rest;
         let mtu = u16::from_be_bytes([*high, *low]);
-        if mtu < MIN_MTU {
+        if mtu < LEAST {
             return Err(OfferError::Mtu(mtu));
         }
         let mut places: Vec<Place> = Vec::new();
@@ -322,7 +320,7 @@ mod tests {
         }
 
         #[test]
-        fn offers_survive_the_wire(mtu in MIN_MTU.., v4: u32, v6: u128, prefix in 0..=32u8, why: String) {
+        fn offers_survive_the_wire(mtu in LEAST.., v4: u32, v6: u128, prefix in 0..=32u8, why: String) {
             let place = |own: IpAddr| Place { own: IpNet::new(own, prefix).unwrap(), server: own };
             let v4 = place(IpAddr::V4(v4.into()));
             let v6 = place(IpAddr::V6(v6.into()));

@@ -3,6 +3,7 @@
 
 use super::FLOW_QUEUE;
 use super::carry::carry;
+use super::fit::{LEAST, MOST, Mtu};
 use super::hello::{OFFER_HEAD, Offer, Place, Standing, until_end};
 use super::queue::Queue;
 use super::setup::{Applied, Setup};
@@ -19,9 +20,6 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Smallest value of the largest packet: what IPv6 requires of every link (RFC 8200 section 5). On
-/// paths with smaller datagrams larger packets travel in parts.
-const MIN_MTU: u16 = 1280;
 /// How long the server may take to offer a lease.
 const OFFER: Duration = Duration::from_secs(10);
 /// How often the networks that this host reaches without the tunnel are read.
@@ -51,6 +49,7 @@ struct Lines {
     shown: Seldom,
     failed: Seldom,
     granted: Seldom,
+    resized: Seldom,
     standing: Seldom,
 }
 
@@ -70,7 +69,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
             sleep(RETRY).await;
             continue;
         };
-        let most = u16::try_from(room).unwrap_or(u16::MAX).max(MIN_MTU);
+        let most = u16::try_from(room).unwrap_or(u16::MAX).clamp(LEAST, MOST);
         let target = Role::Lease { mtu: most }.encode();
         let Ok(mut stream) = tunnel.open_stream(stream_to(target)).await else {
             sleep(RETRY).await;
@@ -98,23 +97,33 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
         }
         complained = false;
         let begun = Instant::now();
-        let mtu = mtu.clamp(MIN_MTU, most);
-        if (&done.places, done.mtu) != (&places, mtu) {
-            done = set_up(&shared, done, places.clone(), mtu, &lines).await;
+        // A server that offers less than it was asked for takes no more later.
+        let mtu = match mtu < most {
+            true => Mtu::new(mtu, mtu),
+            false => Mtu::new(most, MOST),
+        };
+        if (&done.places, done.mtu) != (&places, mtu.get()) {
+            done = set_up(&shared, done, places.clone(), mtu.get(), &lines).await;
         }
         let common = Arc::new(Queue::new());
-        shared.set_lease(Some(Arc::new(Lease {
+        let lease = Arc::new(Lease {
             mtu,
             places,
             common: Arc::clone(&common),
-        })));
+        });
+        shared.set_lease(Some(Arc::clone(&lease)));
         carry_the_rest(&tunnel, &shared, &common, &tasks);
         tokio::select! {
             // The lease ends with its stream.
             () = until_end(&mut stream) => {}
             never = hear_standing(&tunnel, &shared, &lines) => match never {},
             never = look_around(&shared) => match never {},
+            never = lease.mtu.follow(|| tunnel.room(), |mtu| resize(&shared, mtu, &lines)) => {
+                let never: Never = never;
+                match never {}
+            }
         }
+        done.mtu = lease.mtu.get();
         common.close();
         shared.set_lease(None);
         shared.set_standing(Standing::Alone);
@@ -186,6 +195,34 @@ async fn set_up(
         places,
         mtu,
         applied: applied.ok(),
+    }
+}
+
+/// Has the device send packets of up to `mtu` bytes from now on.
+async fn resize(shared: &Shared, mtu: u16, lines: &Lines) {
+    let device = &shared.device;
+    if !shared.set_up {
+        return lines.resized.say(|left_out| {
+            tracing::info!(
+                "tunnel {device}: the paths take packets of up to {mtu} bytes now: `ip link set dev {device} mtu \
+                 {mtu}`{left_out}"
+            );
+        });
+    }
+    let step = Setup::largest_packet(device, mtu);
+    match step.apply(CancellationToken::new()).await {
+        Ok(applied) => {
+            applied.forget();
+            lines.resized.say(|left_out| {
+                tracing::info!("tunnel {device}: packets of up to {mtu} bytes now{left_out}");
+            });
+        }
+        Err(error) => lines.failed.say(|left_out| {
+            let hint = error.hint();
+            tracing::error!(
+                "the tunnel's largest packet stays as it is: {error}; {hint}{left_out}"
+            );
+        }),
     }
 }
 
@@ -292,7 +329,7 @@ mod tests {
             let bytes = [&[kind][..], &length.to_be_bytes(), &body].concat();
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             if let Ok((mtu, places)) = runtime.block_on(read_offer(&mut Cursor::new(bytes))) {
-                prop_assert!(mtu >= MIN_MTU && (1..=2).contains(&places.len()));
+                prop_assert!(mtu >= LEAST && (1..=2).contains(&places.len()));
             }
         }
     }

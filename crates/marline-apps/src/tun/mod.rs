@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `packet.rs`, `checksum.rs` | IP headers |
 //! | `key.rs` | which packets belong together |
+//! | `fit.rs` | how large packets may be |
 //! | `mss.rs`, `icmp.rs` | what is done about packets that are too large or forbidden |
 //! | `rules.rs` | which conversations are carried how |
 //! | `queue.rs` | what waits for a flow |
@@ -40,6 +41,7 @@ mod device;
 #[path = "no_device.rs"]
 mod device;
 mod elsewhere;
+mod fit;
 mod gate;
 mod guests;
 mod hello;

@@ -1,6 +1,7 @@
 //! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs
 //! to.
 
+use super::fit::{MOST, Mtu};
 use super::gate::Gate;
 use super::guests::{Guest, Guests, Sign};
 use super::hello::{Offer, Place, Standing, until_end};
@@ -18,6 +19,7 @@ use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
 use crate::proxy::policy::Judge;
 use crate::proxy::{PacketFlow, Tasks};
+use crate::session::room;
 use crate::tun::{TunOut, TunSetup};
 use bytes::Bytes;
 use marline::endpoint::Session;
@@ -32,10 +34,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Largest packet of the server's device; a client may have smaller ones, and senders are informed.
-const MTU: u16 = 1500;
-/// Smallest largest packet that a client may ask for (RFC 8200 section 5).
-const MIN_MTU: u16 = 1280;
 /// A flow that is quiet for this time is closed; longer than the client's own limit.
 const IDLE: Duration = Duration::from_secs(90);
 
@@ -71,7 +69,7 @@ impl ServerTunnel {
         let setup = Setup::server(
             device.name(),
             &pool,
-            MTU,
+            MOST,
             config.setup != TunSetup::WithoutNat,
             Remains::beside(config.state.as_deref()),
         );
@@ -198,10 +196,12 @@ impl Inner {
             if !self.gate.back(&bytes, &packet) {
                 continue;
             }
-            if packet.dont_fragment && bytes.len() > usize::from(guest.mtu) {
+            // Of a client with smaller packets than this device's, senders are informed.
+            let mtu = guest.mtu.get();
+            if packet.dont_fragment && bytes.len() > usize::from(mtu) {
                 // From the client's address: the kernel takes none from outside that have its own.
                 let from = packet.destination;
-                if let Some(told) = answer(&bytes, &packet, from, Refusal::TooBig(guest.mtu)) {
+                if let Some(told) = answer(&bytes, &packet, from, Refusal::TooBig(mtu)) {
                     let _ = self.kernel.try_send(told.into());
                 }
                 continue;
@@ -248,7 +248,7 @@ impl Visitor {
         let _stay = Stay(self, &guest);
         inner.leases.is_kept(&self.peer).await;
         let offer = Offer::Granted {
-            mtu: guest.mtu,
+            mtu: guest.mtu.get(),
             places,
         };
         let said = stream.write_all(&offer.encode()).await;
@@ -259,6 +259,7 @@ impl Visitor {
         tokio::select! {
             () = until_end(&mut stream) => {}
             () = guest.ended.cancelled() => {}
+            () = guest.mtu.follow(|| self.session.as_ref().and_then(room), |_| std::future::ready(())) => {}
         }
     }
 
@@ -277,7 +278,7 @@ impl Visitor {
             server: server.addr(),
         });
         let addresses = own.iter().map(|net| net.addr()).collect();
-        let guest = Arc::new(Guest::new(self.peer, addresses, mtu.clamp(MIN_MTU, MTU)));
+        let guest = Arc::new(Guest::new(self.peer, addresses, Mtu::new(mtu, MOST)));
         let before = lock(&self.guest).replace(Arc::clone(&guest));
         if let Some(before) = before {
             guests.leave(&before);

@@ -136,6 +136,19 @@ impl Setup {
         });
     }
 
+    /// Only the size of the largest packet of a device that is set up.
+    pub(super) fn largest_packet(device: &str, mtu: u16) -> Self {
+        let size = Step::Run {
+            words: words(&format!("ip link set dev {device} mtu {mtu}")),
+            undo: Vec::new(),
+        };
+        Setup {
+            device: device.to_owned(),
+            steps: vec![size],
+            remains: Remains::default(),
+        }
+    }
+
     /// For a client with these addresses, that sends what is for the server or for `routes` into
     /// the tunnel. The server may say what it likes of the network that the addresses belong to.
     pub(super) fn client(device: &str, places: &[Place], mtu: u16, routes: &[IpNet]) -> Self {

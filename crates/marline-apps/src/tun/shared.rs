@@ -1,6 +1,7 @@
 //! What the tasks of a client's tunnel have in common.
 
 use super::elsewhere::Elsewhere;
+use super::fit::Mtu;
 use super::hello::{Place, Standing};
 use super::mss::clamp;
 use super::packet::Packet;
@@ -20,7 +21,7 @@ use tokio::sync::mpsc;
 /// The addresses that the server has given.
 #[derive(Debug)]
 pub(super) struct Lease {
-    pub(super) mtu: u16,
+    pub(super) mtu: Mtu,
     pub(super) places: Vec<Place>,
     /// What belongs to no conversation; also for what can have no flow of its own.
     pub(super) common: Arc<Queue>,
@@ -127,7 +128,7 @@ impl Shared {
                 .strays
                 .drop(format_args!("a packet from {from} to {to}"), &stray);
         }
-        clamp(&mut bytes, &packet, lease.mtu);
+        clamp(&mut bytes, &packet, lease.mtu.get());
         // Without a reader the program is about to end.
         let _ = self.kernel.send(bytes.into()).await;
     }

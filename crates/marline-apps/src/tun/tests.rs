@@ -141,7 +141,7 @@ impl Machine {
         sleep(SOON).await;
         let lease = self.shared.lease()?;
         let own = lease.places.iter().map(|place| place.own.to_string());
-        Some((lease.mtu, own.collect()))
+        Some((lease.mtu.get(), own.collect()))
     }
 }
 

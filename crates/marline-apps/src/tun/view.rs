@@ -19,7 +19,7 @@ impl View {
         TunnelStatus {
             device: shared.device.clone(),
             addresses: addresses.collect(),
-            mtu: lease.as_ref().map_or(0, |lease| lease.mtu),
+            mtu: lease.as_ref().map_or(0, |lease| lease.mtu.get()),
             standing: match (&lease, shared.standing()) {
                 (None, _) => TunnelStanding::NoLease,
                 (Some(_), Standing::Alone) => TunnelStanding::Alone,
