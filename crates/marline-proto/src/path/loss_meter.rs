@@ -20,6 +20,8 @@ pub(crate) struct LossMeter {
     /// The last outcomes, newest in bit 0; 1 is a loss.
     recent: u64,
     known: u32,
+    /// What the fraction was when the path fell into doubt.
+    before: f64,
 }
 
 impl LossMeter {
@@ -38,6 +40,18 @@ impl LossMeter {
     /// Fraction lost, over some 256 packets.
     pub(crate) fn fraction(&self) -> f64 {
         self.fraction
+    }
+
+    /// The path is in doubt from now on.
+    pub(crate) fn doubt(&mut self) {
+        self.before = self.fraction;
+        self.restart();
+    }
+
+    /// The doubt was an outage, and is over: what it took says nothing of what the path loses while
+    /// it carries.
+    pub(crate) fn on_outage(&mut self) {
+        self.fraction = self.before;
     }
 
     /// At least 48 of the last 64 packets were lost.
@@ -71,6 +85,22 @@ mod tests {
         assert!(meter.is_heavy(), "48 of 64");
         meter.record(false);
         assert!(!meter.is_heavy(), "47 of 64");
+    }
+
+    #[test]
+    fn what_an_outage_took_is_forgotten() {
+        let mut meter = LossMeter::default();
+        for i in 0..1_000 {
+            meter.record(i % 100 == 0);
+        }
+        let before = meter.fraction();
+        meter.doubt();
+        for _ in 0..200 {
+            meter.record(true);
+        }
+        assert!(meter.fraction() > 0.5);
+        meter.on_outage();
+        assert_eq!(meter.fraction(), before);
     }
 
     #[test]

@@ -306,7 +306,7 @@ impl Hedge {
         let most = plan.redundancy();
         self.budget.fill(now, all, most, &self.target);
         let everywhere = plan.is_small_change(self.budget.need);
-        // Who needs the paths that flap takes them as they are: redundancy mends that.
+        // Who needs the paths that flap or lose takes them as they are: redundancy mends that.
         let reliable = lanes.iter().filter(|lane| lane.again == 0.0);
         let carried = reliable.map(|lane| lane.carries(f64::from(symbol)));
         if carried.sum::<f64>() < 1e-6 * self.budget.need {

@@ -44,7 +44,7 @@ impl Session {
         let missed = path.ledger.oldest_open().unwrap_or(now);
         path.health = Health::Suspect(Trial::new(now, missed));
         path.reason = reason;
-        path.loss.restart();
+        path.loss.doubt();
         path.counters.suspicions += 1;
         let id = path.id;
         self.announce(now, id);
@@ -121,6 +121,7 @@ impl Session {
                         Reason::Owned(format!("answered its probes after {for_ms} ms of doubt"));
                     if trial.is_founded() {
                         path.outages.on_outage(now);
+                        path.loss.on_outage();
                     }
                 }
                 cleared

@@ -365,7 +365,7 @@ fn no_repair_symbol_comes_later_than_what_is_lost_twice() {
     let now = Instant::from_millis(200);
     let repaired = |trips: f64| {
         let mut views = paths(0.0);
-        (views[0].loss, views[0].in_flight) = (0.05, 1_200);
+        (views[0].loss, views[0].in_flight) = (0.005, 1_200);
         let trip = micros(views[0].srtt);
         let quick = views[0].forecast.unwrap().offset_us;
         views[0].forecast.as_mut().unwrap().free = now + Duration::from_millis(6);
@@ -431,4 +431,16 @@ fn a_path_that_flaps_is_judged_by_what_comes_again() {
     assert_eq!([19, 21].map(|trip| first(4, true, trip)), [0, 1]);
     // The other one does not carry all.
     assert_eq!(first(5, true, 40), 0);
+}
+
+/// The same where a path loses more than a packet in twenty.
+#[test]
+fn a_path_that_loses_often_is_judged_by_what_comes_again() {
+    let first = |loss: f64| {
+        let mut views = paths(0.0);
+        (views[0].loss, views[0].srtt) = (loss, Duration::from_millis(40));
+        let mut hedge = hedge("hedge:copies=off:target=4");
+        plan(&mut hedge, Instant::from_millis(200), &mut views, 1).sent_on()[0]
+    };
+    assert_eq!([0.04, 0.06].map(first), [0, 1]);
 }
