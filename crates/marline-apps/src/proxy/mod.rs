@@ -1,15 +1,19 @@
 //! Proxies: how programs that know nothing of Marline use a session.
 
+mod alive;
 pub(crate) mod associations;
+mod eyeballs;
 pub(crate) mod flows;
 mod forward;
 pub mod front;
+mod http_connect;
 pub(crate) mod idle;
 mod login;
 pub mod objects;
 pub(crate) mod places;
 pub mod policy;
 pub(crate) mod ports;
+mod reach;
 mod relay;
 pub mod reply;
 mod resolve;

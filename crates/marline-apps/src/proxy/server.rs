@@ -1,6 +1,7 @@
 //! The server's side of a flow to a target: connects, relays, exchanges datagrams.
 
 use super::associations::send;
+use super::eyeballs;
 use super::idle::Idle;
 use super::places::Place;
 use super::ports::Port;
@@ -20,8 +21,6 @@ use tokio::time::timeout;
 
 /// How long all addresses of a target together may take to connect.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long one address may take while there are others.
-const CONNECT_ONE: Duration = Duration::from_secs(3);
 /// How long a refused client may take to close its end.
 const REFUSED: Duration = Duration::from_secs(5);
 /// A UDP flow without a datagram in either direction for this long is closed; longer than the
@@ -99,33 +98,27 @@ async fn connect(
     addresses: &[SocketAddr],
     finder: &Finder,
 ) -> Result<(ResetOnDrop, SocketAddr), Refusal> {
-    let attempts = async {
-        let mut refusal = Refusal::Failed;
-        for (index, address) in addresses.iter().enumerate() {
-            let patience = if index + 1 == addresses.len() {
-                CONNECT
-            } else {
-                CONNECT_ONE
-            };
-            match timeout(patience, dial(*address)).await {
-                // Become one of this host meanwhile, it was answered by a service of this host.
-                Ok(Ok(_)) if !finder.allows(target, *address) => refusal = Refusal::NotAllowed,
-                Ok(Ok(connection)) => {
-                    let bound = connection.0.local_addr().map_err(|_| Refusal::Failed)?;
-                    return Ok((connection, bound));
-                }
-                Ok(Err(error)) => {
-                    tracing::debug!(%target, %address, %error, "cannot connect");
-                    refusal = Refusal::of_connect(&error);
-                }
-                Err(_) => refusal = Refusal::TimedOut,
+    let mut refusal = Refusal::Failed;
+    let attempt = |address: SocketAddr| async move {
+        match dial(address).await {
+            // Become one of this host meanwhile, it was answered by a service of this host.
+            Ok(_) if !finder.allows(target, address) => Err(Refusal::NotAllowed),
+            Ok(connection) => {
+                let bound = connection.0.local_addr().map_err(|_| Refusal::Failed)?;
+                Ok((connection, bound))
+            }
+            Err(error) => {
+                tracing::debug!(%target, %address, %error, "cannot connect");
+                Err(Refusal::of_connect(&error))
             }
         }
-        Err(refusal)
     };
-    timeout(CONNECT, attempts)
-        .await
-        .unwrap_or(Err(Refusal::TimedOut))
+    let attempts = eyeballs::first(addresses, attempt, |failed| refusal = failed);
+    match timeout(CONNECT, attempts).await {
+        Ok(Some(connected)) => Ok(connected),
+        Ok(None) => Err(refusal),
+        Err(_) => Err(Refusal::TimedOut),
+    }
 }
 
 /// Connects to one address. Given up on the way, the connection is reset: the target might have

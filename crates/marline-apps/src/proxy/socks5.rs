@@ -1,21 +1,23 @@
 //! The SOCKS5 proxy (RFC 1928, RFC 1929): CONNECT and UDP ASSOCIATE. Host names go to the server
-//! unresolved.
+//! unresolved. On the same port it takes HTTP CONNECT ([`http_connect`]).
 
 use super::SocksLogin;
+use super::alive;
 use super::associations::{Associations, ReturnPath, carry};
+use super::http_connect::{self, HttpError};
+use super::reach::{Unreached, reach};
 use super::relay::{ResetOnDrop, relay};
-use super::reply::{self, Refusal};
+use super::reply::Refusal;
 use super::tcp::accept_each;
 use super::udp::{MAX_DATAGRAM, pause_after, roomy};
 use super::{AsObjects, Host, OpenError, Protocol, Target, Tasks, Tunnel};
 use crate::lru::{Held, Lru};
-use crate::options::{datagrams_to, flow_to};
+use crate::options::datagrams_to;
 use bytes::Bytes;
 use fast_socks5::server::{Socks5ServerProtocol, SocksServerError, states};
 use fast_socks5::util::target_addr::TargetAddr;
 use fast_socks5::{ReplyError, Socks5Command, new_udp_header, parse_udp_request};
 use marline::support::accept::leaves_few;
-use marline_proto::wire::FlowKind;
 use rustix::io::Errno;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -44,9 +46,11 @@ enum SocksError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
-    Open(#[from] OpenError),
-    #[error("{target}: {refusal}")]
-    Refused { target: Target, refusal: Refusal },
+    Http(#[from] HttpError),
+    #[error(transparent)]
+    Unreached(#[from] Unreached),
+    #[error("it speaks neither SOCKS5 nor HTTP")]
+    Foreign,
     #[error("the client took too long to say what it wants")]
     Slow,
     #[error("silent for the longest of all, it gave way to another")]
@@ -122,9 +126,16 @@ async fn connection_task<T: Tunnel>(
     connection.set_nodelay(true)?;
     let local = connection.local_addr()?.ip().to_canonical();
     let peer = connection.peer_addr()?.ip();
-    let handshake = timeout(proxy.handshake, handshake(connection, proxy.login.as_ref()));
-    let (protocol, command, address) = handshake.await.map_err(|_| SocksError::Slow)??;
+    let asked = timeout(proxy.handshake, ask(connection, proxy.login.as_ref()));
+    let asked = asked.await.map_err(|_| SocksError::Slow)??;
     drop(asking);
+    let (protocol, command, address) = match asked {
+        Asked::Http(connection, request) => {
+            let served = http_connect::serve(connection, request, proxy.objects, &proxy.tunnel);
+            return Ok(served.await?);
+        }
+        Asked::Socks(protocol, command, address) => (protocol, command, address),
+    };
     match command {
         Socks5Command::TCPConnect => connect(protocol, address, proxy.objects, &proxy.tunnel).await,
         Socks5Command::UDPAssociate => {
@@ -140,6 +151,7 @@ async fn connection_task<T: Tunnel>(
                 }
             };
             let control = protocol.reply_success(socket.local_addr()?).await?;
+            alive::watch(&control)?;
             let asked = AskedSource::new(peer, &address);
             let held = proxy.associations.enter(end.clone());
             associate(control, socket, asked, held, proxy).await?;
@@ -154,6 +166,28 @@ async fn connection_task<T: Tunnel>(
     }
 }
 
+/// What a client asks for, and how.
+enum Asked {
+    Socks(Commanded, Socks5Command, TargetAddr),
+    Http(TcpStream, http_connect::Request),
+}
+
+/// Its first byte shows what a client speaks.
+async fn ask(mut connection: TcpStream, login: Option<&SocksLogin>) -> Result<Asked, SocksError> {
+    let mut first = [0];
+    match connection.peek(&mut first).await? {
+        1 if first == [5] => {
+            let (protocol, command, address) = handshake(connection, login).await?;
+            Ok(Asked::Socks(protocol, command, address))
+        }
+        1 if first[0].is_ascii_uppercase() => {
+            let request = http_connect::read(&mut connection, login).await?;
+            Ok(Asked::Http(connection, request))
+        }
+        _ => Err(SocksError::Foreign),
+    }
+}
+
 async fn handshake(
     connection: TcpStream,
     login: Option<&SocksLogin>,
@@ -161,26 +195,13 @@ async fn handshake(
     let authenticated = match login {
         None => Socks5ServerProtocol::accept_no_auth(connection).await?,
         Some(login) => {
-            let check = |user: String, password: String| {
-                // Both are compared in full, so that the time taken tells nothing of where they
-                // differ.
-                same(&user, &login.user) & same(&password, &login.password)
-            };
+            let check = |user: String, password: String| login.fits(&user, &password);
             Socks5ServerProtocol::accept_password_auth(connection, check)
                 .await?
                 .0
         }
     };
     authenticated.read_command().await
-}
-
-/// Compares in time that depends on lengths only.
-fn same(a: &str, b: &str) -> bool {
-    a.len() == b.len()
-        && a.bytes()
-            .zip(b.bytes())
-            .fold(0, |differ, (a, b)| differ | (a ^ b))
-            == 0
 }
 
 async fn connect<T: Tunnel>(
@@ -196,37 +217,21 @@ async fn connect<T: Tunnel>(
             return Err(error.into());
         }
     };
-    let kind = match objects.applies(target.port()) {
-        true => FlowKind::Objects,
-        false => FlowKind::Stream,
-    };
-    let options = flow_to(kind, target.encode());
-    let mut flow = match tunnel.open_stream(options).await {
-        Ok(flow) => flow,
-        Err(error) => {
-            let reply = match error {
-                OpenError::NoSession(_) => ReplyError::NetworkUnreachable,
-                OpenError::TooManyFlows | OpenError::Refused(_) => ReplyError::GeneralFailure,
-            };
-            protocol.reply_error(&reply).await?;
-            return Err(error.into());
-        }
-    };
-    match reply::read(&mut flow).await {
-        Ok(Ok(bound)) => {
+    match reach(target, objects, tunnel).await {
+        Ok((mut flow, bound)) => {
             let connection = ResetOnDrop::new(protocol.reply_success(bound).await?)?;
             relay(connection, &mut flow).await?;
             Ok(())
         }
-        Ok(Err(refusal)) => {
-            protocol.reply_error(&socks_reply(refusal)).await?;
-            Err(SocksError::Refused { target, refusal })
-        }
-        // The session ended while we waited.
         Err(error) => {
-            protocol
-                .reply_error(&ReplyError::NetworkUnreachable)
-                .await?;
+            let reply = match &error {
+                Unreached::Open(OpenError::NoSession(_)) | Unreached::Lost(_) => {
+                    ReplyError::NetworkUnreachable
+                }
+                Unreached::Open(_) => ReplyError::GeneralFailure,
+                Unreached::Refused { refusal, .. } => socks_reply(*refusal),
+            };
+            protocol.reply_error(&reply).await?;
             Err(error.into())
         }
     }
