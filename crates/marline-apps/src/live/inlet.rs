@@ -5,6 +5,7 @@ use super::entry::{Entry, Running};
 use super::inflow::{Arrived, Inflow};
 use super::{Board, Frames, Media};
 use crate::live::{FrameTerms, LiveIn};
+use crate::proxy::asker::{AskedSocket, Asker};
 use crate::proxy::associations::{AGAIN, Associations, FlowEnd, IDLE};
 use crate::proxy::front::ListenError;
 use crate::proxy::idle::Idle;
@@ -108,22 +109,22 @@ impl Inlets {
 }
 
 async fn listen<T: Tunnel>(socket: UdpSocket, inlet: Arc<Inlet>, tunnel: T, tasks: Tasks) {
-    let socket = Arc::new(socket);
-    let mut flows: Associations<SocketAddr, Arrived> = Associations::new(tasks.clone());
+    let socket = AskedSocket::new(socket);
+    let mut flows: Associations<Asker, Arrived> = Associations::new(tasks.clone());
     let mut buffer = vec![0; MAX_DATAGRAM];
     loop {
         let received = tokio::select! {
             () = tasks.draining() => return,
-            received = socket.recv_from(&mut buffer) => received,
+            received = socket.recv(&mut buffer) => received,
         };
         match received {
-            Ok((length, peer)) => {
+            Ok((length, asker)) => {
                 let arrived = Arrived::now(Bytes::copy_from_slice(&buffer[..length]));
                 let open = |waiting| {
                     let (tunnel, inlet) = (tunnel.clone(), Arc::clone(&inlet));
-                    carry(tunnel, inlet, waiting, Arc::clone(&socket), peer)
+                    carry(tunnel, inlet, waiting, socket.clone(), asker)
                 };
-                if !flows.send(&peer, arrived, open).await {
+                if !flows.send(&asker, arrived, open).await {
                     inlet.entry.refuse(false);
                 }
             }
@@ -132,13 +133,13 @@ async fn listen<T: Tunnel>(socket: UdpSocket, inlet: Arc<Inlet>, tunnel: T, task
     }
 }
 
-/// Carries what `peer` sends, in one flow of each session.
+/// Carries what `asker` sends, in one flow of each session.
 async fn carry<T: Tunnel>(
     tunnel: T,
     inlet: Arc<Inlet>,
     waiting: mpsc::Receiver<Arrived>,
-    socket: Arc<UdpSocket>,
-    peer: SocketAddr,
+    socket: AskedSocket,
+    asker: Asker,
 ) {
     let entry = &inlet.entry;
     let mut waiting = Inflow::new(waiting);
@@ -155,7 +156,7 @@ async fn carry<T: Tunnel>(
             match tunnel.open_objects(inlet.of_objects.clone()).await {
                 Ok(flow) => {
                     let flow = Arc::new(Media::new(flow, Some(inlet.latency)));
-                    Ok(exchange(flow, &inlet, &mut waiting, &socket, peer).await)
+                    Ok(exchange(flow, &inlet, &mut waiting, &socket, asker).await)
                 }
                 Err(error) => Err(error),
             }
@@ -163,7 +164,7 @@ async fn carry<T: Tunnel>(
             match tunnel.open_blocks(inlet.options.clone()).await {
                 Ok(flow) => {
                     let flow = Arc::new(Frames::new(flow, Some(terms)));
-                    Ok(exchange(flow, &inlet, &mut waiting, &socket, peer).await)
+                    Ok(exchange(flow, &inlet, &mut waiting, &socket, asker).await)
                 }
                 Err(error) => Err(error),
             }
@@ -171,7 +172,7 @@ async fn carry<T: Tunnel>(
             match tunnel.open_packets(inlet.options.clone()).await {
                 Ok(flow) => {
                     let flow = Arc::new(flow);
-                    Ok(exchange(flow, &inlet, &mut waiting, &socket, peer).await)
+                    Ok(exchange(flow, &inlet, &mut waiting, &socket, asker).await)
                 }
                 Err(error) => Err(error),
             }
@@ -190,14 +191,14 @@ async fn carry<T: Tunnel>(
     }
 }
 
-/// Carries what `peer` sends until either side ends the flow or it has been quiet for long. What
+/// Carries what `asker` sends until either side ends the flow or it has been quiet for long. What
 /// was in flight when the session ended is back in `waiting` then.
 async fn exchange<P: PacketFlow>(
     flow: Arc<P>,
     inlet: &Inlet,
     waiting: &mut Inflow,
-    socket: &UdpSocket,
-    peer: SocketAddr,
+    socket: &AskedSocket,
+    asker: Asker,
 ) -> FlowEnd {
     let entry = &inlet.entry;
     let running = entry.begin(&flow);
@@ -226,7 +227,7 @@ async fn exchange<P: PacketFlow>(
     };
     let hand_over = async |message: Bytes| {
         running.received(&message);
-        if let Err(error) = socket.send_to(&message, peer).await {
+        if let Err(error) = socket.answer(&message, asker).await {
             tracing::trace!(%error, "a datagram could not be handed to the local program");
         }
     };
@@ -346,10 +347,10 @@ mod tests {
         }
     }
 
-    async fn local() -> (UdpSocket, SocketAddr) {
+    async fn local() -> (AskedSocket, Asker) {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let peer = socket.local_addr().unwrap();
-        (socket, peer)
+        let asker = socket.local_addr().unwrap().into();
+        (AskedSocket::new(socket), asker)
     }
 
     /// Takes the place of a local sender: what it has sent so far.
@@ -382,9 +383,9 @@ mod tests {
         });
         let (sender, mut waiting) = inflow(early);
         drop(sender);
-        let (socket, peer) = local().await;
+        let (socket, asker) = local().await;
         let flow = Arc::new(Noted::default());
-        let end = exchange(Arc::clone(&flow), &inlet, &mut waiting, &socket, peer).await;
+        let end = exchange(Arc::clone(&flow), &inlet, &mut waiting, &socket, asker).await;
         assert_eq!(end, FlowEnd::Quiet);
         let waited = flow.0.lock().unwrap().clone();
         assert!(
@@ -438,9 +439,9 @@ mod tests {
     async fn what_comes_while_a_flow_stays_closed_is_counted_as_refused() {
         let inlet = inlet();
         let (sender, mut waiting) = inflow([1, 2, 3].map(arrived));
-        let (socket, peer) = local().await;
+        let (socket, asker) = local().await;
         let flow = Ended::new(false, 1);
-        let end = exchange(flow, &inlet, &mut waiting, &socket, peer).await;
+        let end = exchange(flow, &inlet, &mut waiting, &socket, asker).await;
         assert_eq!(end, FlowEnd::Closed);
         assert_eq!(counts(&inlet), (2, 1), "what the flow took is lost with it");
         let later = async {
@@ -466,13 +467,13 @@ mod tests {
 
     #[tokio::test]
     async fn answers_that_had_come_when_the_flow_ended_are_handed_over() {
-        let (socket, peer) = local().await;
+        let (socket, asker) = local().await;
         // Which of the two halves is polled first is random.
         for _ in 0..20 {
             let inlet = inlet();
             let (_sender, mut waiting) = inflow([arrived(1)]);
             let flow = Arc::new(Answered(Mutex::new(vec![Bytes::new(); 3])));
-            exchange(flow, &inlet, &mut waiting, &socket, peer).await;
+            exchange(flow, &inlet, &mut waiting, &socket, asker).await;
             let status = Board::new([inlet.entry]).status().remove(0);
             assert_eq!(status.received.datagrams, 3);
         }
@@ -482,13 +483,13 @@ mod tests {
     async fn what_was_under_way_when_its_session_ended_goes_over_the_next() {
         let inlet = inlet();
         let (sender, mut waiting) = inflow([1, 2, 3].map(arrived));
-        let (socket, peer) = local().await;
+        let (socket, asker) = local().await;
         let flow = Ended::new(true, 2);
-        let end = exchange(flow, &inlet, &mut waiting, &socket, peer).await;
+        let end = exchange(flow, &inlet, &mut waiting, &socket, asker).await;
         assert_eq!(end, FlowEnd::Session);
         drop(sender);
         let next = Ended::new(false, 9);
-        let end = exchange(Arc::clone(&next), &inlet, &mut waiting, &socket, peer).await;
+        let end = exchange(Arc::clone(&next), &inlet, &mut waiting, &socket, asker).await;
         assert_eq!(end, FlowEnd::Quiet);
         let taken = next.taken.lock().unwrap();
         let taken: Vec<u8> = taken.iter().map(|(message, _)| message[0]).collect();

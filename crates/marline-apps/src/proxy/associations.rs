@@ -2,6 +2,7 @@
 //! first datagram and forgets what has gone quiet; and the task of a flow that carries datagrams as
 //! they are.
 
+use super::asker::{AskedSocket, Asker};
 use super::idle::Idle;
 use super::{OpenError, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
@@ -10,7 +11,6 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::hash::Hash;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
@@ -35,9 +35,9 @@ pub(crate) const AGAIN: Duration = Duration::from_millis(10);
 #[derive(Debug, Clone)]
 pub(super) struct ReturnPath {
     /// The socket that the local program talks to.
-    pub(super) socket: Arc<UdpSocket>,
+    pub(super) socket: AskedSocket,
     /// The local program.
-    pub(super) peer: SocketAddr,
+    pub(super) asker: Asker,
     /// Put before every answer.
     pub(super) header: Bytes,
 }
@@ -205,7 +205,7 @@ async fn exchange<P: PacketFlow>(
             idle.touch();
             packet.truncate(back.header.len());
             packet.extend_from_slice(&message);
-            if let Err(error) = back.socket.send_to(&packet, back.peer).await {
+            if let Err(error) = back.socket.answer(&packet, back.asker).await {
                 tracing::trace!(%error, "a datagram could not be handed to the local program");
             }
         }
@@ -293,10 +293,10 @@ mod tests {
             sent: Arc::default(),
         };
         let (program, waiting) = mpsc::channel(8);
-        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let back = ReturnPath {
-            peer: socket.local_addr().unwrap(),
-            socket,
+            asker: socket.local_addr().unwrap().into(),
+            socket: AskedSocket::new(socket),
             header: Bytes::new(),
         };
         let options = flow_to(FlowKind::Packets, Bytes::new());

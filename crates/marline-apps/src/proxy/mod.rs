@@ -1,6 +1,7 @@
 //! Proxies: how programs that know nothing of Marline use a session.
 
 mod alive;
+pub(crate) mod asker;
 pub(crate) mod associations;
 mod eyeballs;
 pub(crate) mod flows;

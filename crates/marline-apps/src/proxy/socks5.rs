@@ -3,6 +3,7 @@
 
 use super::SocksLogin;
 use super::alive;
+use super::asker::AskedSocket;
 use super::associations::{Associations, ReturnPath, carry};
 use super::http_connect::{self, HttpError};
 use super::reach::{Unreached, reach};
@@ -289,7 +290,7 @@ async fn associate<T: Tunnel>(
 ) -> io::Result<()> {
     let (tunnel, tasks) = (&proxy.tunnel, &proxy.tasks);
     roomy(&socket);
-    let socket = Arc::new(socket);
+    let socket = AskedSocket::new(socket);
     let mut flows: Associations<Target, Bytes> = Associations::new(tasks.clone());
     let ended = async {
         // Nothing is said on it any more: anything but data is the end, and data is ignored.
@@ -302,9 +303,9 @@ async fn associate<T: Tunnel>(
         let received = tokio::select! {
             () = tasks.draining() => return Ok(()),
             () = &mut ended => return Ok(()),
-            received = socket.recv_from(&mut buffer) => received,
+            received = socket.recv(&mut buffer) => received,
         };
-        let (length, peer) = match received {
+        let (length, asker) = match received {
             Ok(received) => received,
             Err(error) => {
                 pause_after(error).await;
@@ -312,11 +313,11 @@ async fn associate<T: Tunnel>(
             }
         };
         let Some((target, header, payload)) = unwrap(&buffer[..length]).await else {
-            tracing::debug!(%peer, "not a SOCKS datagram that this proxy carries");
+            tracing::debug!(peer = %asker.peer, "not a SOCKS datagram that this proxy carries");
             continue;
         };
-        if !asked.takes(peer) {
-            tracing::debug!(%peer, "a datagram of a stranger was dropped");
+        if !asked.takes(asker.peer) {
+            tracing::debug!(peer = %asker.peer, "a datagram of a stranger was dropped");
             continue;
         }
         held.active();
@@ -324,8 +325,8 @@ async fn associate<T: Tunnel>(
             .send(&target, payload, |waiting| {
                 let options = datagrams_to(target.encode());
                 let back = ReturnPath {
-                    socket: Arc::clone(&socket),
-                    peer,
+                    socket: socket.clone(),
+                    asker,
                     header: header.into(),
                 };
                 carry(tunnel.clone(), options, waiting, back)

@@ -1,13 +1,12 @@
 //! UDP forwards: a local port whose datagrams end at one target behind the server. One flow for
 //! each local address.
 
+use super::asker::{AskedSocket, Asker};
 use super::associations::{Associations, ReturnPath, carry};
 use super::{Tasks, Tunnel};
 use bytes::Bytes;
 use marline_proto::FlowOptions;
 use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 
@@ -59,22 +58,22 @@ pub(crate) async fn hand_over(socket: &UdpSocket, datagram: &[u8]) -> io::Result
 /// At most 1024 local addresses have a flow at a time; one that is quiet for two minutes is closed.
 pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: FlowOptions, tasks: Tasks) {
     roomy(&socket);
-    let socket = Arc::new(socket);
-    let mut flows: Associations<SocketAddr, Bytes> = Associations::new(tasks.clone());
+    let socket = AskedSocket::new(socket);
+    let mut flows: Associations<Asker, Bytes> = Associations::new(tasks.clone());
     let mut buffer = vec![0; MAX_DATAGRAM];
     loop {
         let received = tokio::select! {
             () = tasks.draining() => return,
-            received = socket.recv_from(&mut buffer) => received,
+            received = socket.recv(&mut buffer) => received,
         };
         match received {
-            Ok((length, peer)) => {
+            Ok((length, asker)) => {
                 let datagram = Bytes::copy_from_slice(&buffer[..length]);
                 flows
-                    .send(&peer, datagram, |waiting| {
+                    .send(&asker, datagram, |waiting| {
                         let back = ReturnPath {
-                            socket: Arc::clone(&socket),
-                            peer,
+                            socket: socket.clone(),
+                            asker,
                             header: Bytes::new(),
                         };
                         carry(tunnel.clone(), options.clone(), waiting, back)

@@ -37,18 +37,18 @@ pub struct RawClient {
     /// all of them, up to what each carries in ten seconds.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub usage: Option<Written>,
-    /// Address of the SOCKS5 proxy, or `off`; beyond loopback it needs a password, or --socks-open
+    /// Address of the proxy (SOCKS5 and HTTP CONNECT), or `off`; beyond loopback it needs a password, or --socks-open
     /// [default: 127.0.0.1:1080].
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub socks: Option<Written>,
-    /// User name that the SOCKS5 proxy demands.
+    /// User name that the proxy demands.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub socks_user: Option<Written>,
-    /// File whose first line is the password that the SOCKS5 proxy demands; nobody but its owner
+    /// File whose first line is the password that the proxy demands; nobody but its owner
     /// may read it.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub socks_password_file: Option<Written>,
-    /// Let the SOCKS5 proxy serve everybody who reaches an address of it that is not loopback,
+    /// Let the proxy serve everybody who reaches an address of it that is not loopback,
     /// without a password: on or off [default: off].
     #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]

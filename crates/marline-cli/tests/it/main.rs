@@ -6,6 +6,7 @@ mod demo;
 mod endpoint;
 mod layering;
 mod memory;
+mod proxy_http;
 mod proxy_resets;
 mod proxy_socks;
 mod proxy_stop;
