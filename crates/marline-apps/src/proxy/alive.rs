@@ -1,5 +1,5 @@
-//! A peer that has vanished, as a laptop that was closed, says nothing of it: the kernel has to ask.
-//! A connection that nobody uses for a day and whose peer is there lives on.
+//! A peer that has vanished, as a laptop that was closed, says nothing of it: the kernel has to
+//! ask. A connection that nobody uses for a day and whose peer is there lives on.
 
 use std::io;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-/// A peer is asked after a silence of this length: many address translators forget a connection after
-/// a few minutes, though RFC 5382 (REQ-5) asks them for two hours,
+/// A peer is asked after a silence of this length: many address translators forget a connection
+/// after a few minutes, though RFC 5382 (REQ-5) asks them for two hours,
 const SILENCE: Duration = Duration::from_secs(90);
 /// then every
 const EVERY: Duration = Duration::from_secs(15);

@@ -11,9 +11,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::hash::Hash;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::UdpSocket;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -239,7 +237,8 @@ mod tests {
     use super::*;
     use crate::options::flow_to;
     use marline_proto::wire::FlowKind;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
+    use tokio::net::UdpSocket;
     use tokio::sync::watch;
 
     /// Its sessions come and go with what is sent here; each datagram is noted with when it left.

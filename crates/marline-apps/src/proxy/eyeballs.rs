@@ -1,5 +1,5 @@
-//! Happy eyeballs (RFC 8305): a target with several addresses, some of which do not answer, is reached
-//! as soon as one does.
+//! Happy eyeballs (RFC 8305): a target with several addresses, some of which do not answer, is
+//! reached as soon as one does.
 
 use std::net::SocketAddr;
 use std::pin::pin;

@@ -1,4 +1,5 @@
-//! HTTP CONNECT (RFC 9110 section 9.3.6), on the same port as SOCKS5: many programs speak only this.
+//! HTTP CONNECT (RFC 9110 section 9.3.6), on the same port as SOCKS5: many programs speak only
+//! this.
 
 use std::io;
 

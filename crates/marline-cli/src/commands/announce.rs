@@ -120,12 +120,44 @@ pub(super) async fn announced(
             .hint("name where clients reach it with --advertise HOST, or wait longer with --wait"))
         })?,
     };
+    if let Some(private) = only_private(string.addresses()) {
+        tracing::warn!(
+            "{private} is reached only from its own network: behind address translation, pass the \
+             port on to this host, and name what clients reach: --advertise HOST"
+        );
+    }
     // The process that started the server may have closed its end of this; the server serves all
     // the same.
     if output::line(&string.to_string()).is_err() {
         tracing::warn!("standard output is closed; the connection string is {string}");
     }
     Ok(())
+}
+
+/// The first of `addresses` if no client elsewhere reaches any of them. A server at loopback alone
+/// is not meant for others.
+fn only_private(addresses: &[HostPort]) -> Option<IpAddr> {
+    let ip = |address: &HostPort| match address.host {
+        Host::Ip(ip) => Some(ip),
+        Host::Name(_) => None,
+    };
+    let ips: Option<Vec<IpAddr>> = addresses.iter().map(ip).collect();
+    let ips = ips?;
+    let local = |ip: &IpAddr| ip.is_loopback() || is_private(*ip);
+    let first = ips.iter().find(|ip| !ip.is_loopback())?;
+    ips.iter().all(local).then_some(*first)
+}
+
+/// An address of RFC 1918, RFC 6598 (shared, behind the provider's translation), RFC 3927, RFC 4193
+/// or RFC 4291 section 2.5.6.
+fn is_private(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            ip.is_private() || ip.is_link_local() || a == 100 && (64..128).contains(&b)
+        }
+        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
+    }
 }
 
 /// What a server without an address waits for.
@@ -169,6 +201,32 @@ mod tests {
         assert!(!takes_ipv4(wildcard, &[wildcard, four]));
         assert!(!takes_ipv4(six, &[six]));
         assert!(!takes_ipv4(four, &[four]));
+    }
+
+    #[test]
+    fn what_nobody_elsewhere_reaches_is_said() {
+        let found = |addresses: &[&str]| {
+            let read = |address: &&str| address.parse().unwrap();
+            let addresses: Vec<HostPort> = addresses.iter().map(read).collect();
+            only_private(&addresses).map(|ip| ip.to_string())
+        };
+        for private in [
+            "10.0.0.2",
+            "172.31.1.1",
+            "192.168.1.4",
+            "100.64.0.1",
+            "169.254.1.1",
+        ] {
+            assert_eq!(
+                found(&[&format!("{private}:4433")]).as_deref(),
+                Some(private)
+            );
+        }
+        assert!(found(&["[fd00::1]:4433", "127.0.0.1:4433"]).is_some());
+        assert!(found(&["192.168.1.4:4433", "198.51.100.1:4433"]).is_none());
+        assert!(found(&["192.168.1.4:4433", "example.com:4433"]).is_none());
+        assert!(found(&["100.128.0.1:4433"]).is_none());
+        assert!(found(&["127.0.0.1:4433", "[::1]:4433"]).is_none());
     }
 
     #[tokio::test]

@@ -33,7 +33,7 @@ the last column says how late the relays were themselves.
 (`../shared/traces`, or any folder named by --traces: CSV files with t_ms and two columns NAME_kbps, each \
 folder a set), drawn by processes, and misbehaving as a scenario file says. Everything that is drawn follows from a \
 seed, which is another one each time and printed; --seed N repeats it, --fixed takes the one of CI. FIGURE is a \
-set; --cell takes set, place and load. Exit code 1 when more than 2 % of the cells of a whole bench are broken: \
+set; --cell takes set, place and load. Exit code 1 when more than 10 % of the cells of a whole bench are broken: \
 when the 90 % interval of `auto` over the best single link lies beyond 0.95. With --quick (3 minutes, not 20) there is no \
 verdict.
 

@@ -37,8 +37,8 @@ pub struct RawClient {
     /// all of them, up to what each carries in ten seconds.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub usage: Option<Written>,
-    /// Address of the proxy (SOCKS5 and HTTP CONNECT), or `off`; beyond loopback it needs a password, or --socks-open
-    /// [default: 127.0.0.1:1080].
+    /// Address of the proxy (SOCKS5 and HTTP CONNECT), or `off`; beyond loopback it needs a
+    /// password, or --socks-open [default: 127.0.0.1:1080].
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub socks: Option<Written>,
     /// User name that the proxy demands.

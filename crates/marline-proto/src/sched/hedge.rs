@@ -19,8 +19,9 @@
 //! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
 //!   streaming code, each of which mends any of what is under way, lost or late; and what is lost is sent again
 //!   on two paths at once.
-//! * What costs next to nothing beside all that the session sends goes over every path at once, such as a call
-//!   beside downloads: their queues differ by more than a forecast sees when one of the paths fades.
+//! * What costs next to nothing beside all that the session sends goes over every path at once,
+//!   such as a call beside downloads: their queues differ by more than a forecast sees when one of
+//!   the paths fades.
 //! * A copy goes only to a path whose queue is short: behind a long one it comes too late to help
 //!   and delays what follows. The session drops copies whose symbol was acknowledged meanwhile.
 //! * Copies against jitter are sent for nearly all packets that may be late, or for none

@@ -16,7 +16,8 @@ const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
 /// So many packets of such a path in a row may be lost before its silence means anything else.
 const BURST: f64 = 8.0;
-/// Lateness counts at its 95th percentile: of a path that loses a larger share than this, that is what comes again.
+/// Lateness counts at its 95th percentile: of a path that loses a larger share than this, that is
+/// what comes again.
 const OFTEN: f64 = 0.05;
 /// The delay of another path wanders as this one's does if it does so by this part of it, or more.
 const ALIKE: f64 = 0.5;
@@ -191,8 +192,8 @@ fn usual(behind: f64, late: f64) -> f64 {
     behind + CAUTION * (late - behind).max(0.0)
 }
 
-/// What a path loses comes again after a round trip: where it flaps, or loses often, the order waits
-/// for that as for the latest of those that arrive.
+/// What a path loses comes again after a round trip: where it flaps, or loses often, the order
+/// waits for that as for the latest of those that arrive.
 fn again(path: &PathView) -> f64 {
     if path.flaps || path.loss > OFTEN {
         CAUTION * micros(path.srtt)
