@@ -29,7 +29,10 @@ while (($#)); do
     esac
     shift
 done
-[[ ${stages[*]} ]] || stages=(late names server plug rename restart descriptors blocked cut outages nat64 dear ${brief:-idle})
+if [[ -z ${stages[*]} ]]; then
+    stages=(late names server plug rename restart descriptors blocked cut outages nat64 dear)
+    [[ $brief ]] || stages+=(idle)
+fi
 
 needs curl nft python3
 build
@@ -164,8 +167,39 @@ names() {
     echo '10.201.0.2 server.example' >>"/etc/netns/$client/hosts"
     try 'then it starts' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
     end "$client_pid" TERM
+
+    stage='a resolver behind one link'
+    plug_in wwan1 2
+    echo 'nameserver 10.201.0.2' >"/etc/netns/$client/resolv.conf"
+    echo '127.0.0.1 localhost' >"/etc/netns/$client/hosts"
+    # The first link, by which the system asks, is dead.
+    ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    chain forward { type filter hook forward priority 0; iifname "a1" drop; oifname "a1" drop; }
+}
+RULES
+    begin "$server" resolver python3 -u "$here/resolver.py" 10.201.0.2 server.example 10.201.0.2
+    local resolver=${running[-1]} name=${string/10.201.0.2/server.example}
+    await resolver.out ready
+    export XDG_STATE_HOME=$folder/state
+    dial --server "$name" --socks off --path wwan0 --path wwan1
+    try 'it starts' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
+    try 'what was found is kept' soon "$EPOCHREALTIME" 1 state/marline/addresses '^10.201.0.2 server.example$'
+    end "$client_pid" TERM
+    end "$resolver" KILL
+    dial --server "$name" --socks off --path wwan0 --path wwan1
+    try 'and again without a resolver' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
+    end "$client_pid" TERM
+    rm -rf state
+    dial --server "$name" --socks off --path wwan0 --path wwan1
+    sleep 3
+    try 'but for what is kept: not' lines client.err 'session 0 with .* is open' 0
+    end "$client_pid" TERM
+    unset XDG_STATE_HOME
+    ip netns exec "$anchor" nft delete table inet lab
     end "$server_pid" TERM
     unplug wwan0
+    unplug wwan1
     rm -r "/etc/netns/$client"
 }
 
@@ -625,6 +659,6 @@ a_day() { awk -v b="$1" -v most="$2" 'BEGIN { d = b * 480e-6; printf "%.2f (at m
 
 for name in "${stages[@]}"; do
     [[ $(type -t "$name") == function ]] || { usage >&2; exit 2; }
-    [[ $name == yes ]] || "$name"
+    "$name"
 done
 exit "$failed"

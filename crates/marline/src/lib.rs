@@ -33,6 +33,7 @@ pub mod interfaces;
 #[doc(hidden)]
 pub mod loopback;
 mod path;
+mod resolver;
 /// What the other crates of this project share with this one; not for users, and free to change.
 #[doc(hidden)]
 pub mod support;

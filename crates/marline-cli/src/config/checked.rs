@@ -48,6 +48,8 @@ pub struct ClientConfig {
     pub sysfs: Sysfs,
     /// Where it is kept what paths with a budget have carried, if it is.
     pub usage: Option<PathBuf>,
+    /// Where it is kept what the server's names stood for last, if there is a place.
+    pub names: Option<PathBuf>,
     /// Where the SOCKS5 proxy listens, if it is wanted.
     pub socks: Option<SocketAddr>,
     /// What the SOCKS5 proxy demands of its users.
@@ -169,6 +171,7 @@ impl ClientConfig {
             identity: identity(source, raw.identity.as_ref())?,
             tun: tun_in(source, &paths, &schedulers)?,
             usage: usage(source, &paths)?,
+            names: default_state("addresses"),
             sysfs: match &raw.sysfs {
                 Some(value) => Sysfs::at(source.resolve(value)),
                 None => Sysfs::default(),
