@@ -12,7 +12,7 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, outages, nat64, dear, idle [default: all; with --brief all but idle]
+           blocked, cut, outages, batches, nat64, dear, idle [default: all; with --brief all but idle]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -30,7 +30,7 @@ while (($#)); do
     shift
 done
 if [[ -z ${stages[*]} ]]; then
-    stages=(late names server plug rename restart descriptors blocked cut outages nat64 dear)
+    stages=(late names server plug rename restart descriptors blocked cut outages batches nat64 dear)
     [[ $brief ]] || stages+=(idle)
 fi
 
@@ -549,6 +549,29 @@ outages() {
             over
         done
     done
+}
+
+# What is sent in batches is lost whole, as by some drivers: the link takes no frame that is still to be cut.
+batches() {
+    stage='batches are lost'
+    ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    chain forward { type filter hook forward priority 0; meta l4proto udp meta length > 1500 counter drop; }
+}
+RULES
+    session --socks 127.0.0.1:1080 --path wwan0
+    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    head -c 20000000 /dev/zero >"$folder/body"
+    begin "$server" web python3 -u -m http.server --bind 10.201.0.2 --directory "$folder" 8000
+    local web=${running[-1]} began=$EPOCHREALTIME
+    await web.out Serving
+    try '20 MB come' within curl -sf -m 25 --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body
+    try 'after' took "$began" 15
+    try 'one by one from the server' lines server.err 'one by one' 1
+    try 'over QUIC still' carried_by 1 wwan0 quic
+    end "$web" KILL
+    ip netns exec "$anchor" nft delete table inet lab
+    over
 }
 
 # A link with IPv6 alone, whose translator is the server itself here, at the address in which its

@@ -38,7 +38,7 @@ mod resolver;
 #[doc(hidden)]
 pub mod support;
 
-pub use carrier::{Bind, CarrierChoice, CarrierKind, QuicConfig};
+pub use carrier::{Bind, CarrierChoice, CarrierKind, Offload, QuicConfig};
 pub use endpoint::{
     Accepted, AddPathError, BindError, Blocks, Client, ClientOptions, Closed, ConnectError,
     GivenUp, Incoming, Incomings, NoSession, Object, Objects, Packets, PathInfo, RateReport,

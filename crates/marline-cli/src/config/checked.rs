@@ -16,7 +16,7 @@ use crate::control;
 use crate::control::status::Role;
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
 use marline::interfaces::Sysfs;
-use marline::{Congestion, Path, tcp_congestion};
+use marline::{Congestion, Offload, Path, tcp_congestion};
 use marline_apps::live::{LiveIn, LiveOut};
 use marline_apps::proxy::AsObjects;
 use marline_apps::proxy::policy::{Policy, Prefix, Rule};
@@ -109,8 +109,8 @@ pub struct CommonConfig {
     pub schedulers: Schedulers,
     /// Congestion controller of every path.
     pub congestion: Congestion,
-    /// The kernel cuts large batches of packets.
-    pub gso: bool,
+    /// Whether the kernel cuts large batches of packets.
+    pub gso: Offload,
     /// Bytes of repair symbols that a flow may spend over the bytes of its data; what losses are
     /// worth if nobody says.
     pub repair_budget: Option<f64>,
@@ -185,10 +185,7 @@ impl ClientConfig {
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
-                gso: match &raw.gso {
-                    Some(value) => source.read("gso", value, switch)?,
-                    None => true,
-                },
+                gso: gso(source, raw.gso.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: metrics_names(source, &raw.metrics_name)?,
@@ -295,10 +292,7 @@ impl ServerConfig {
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
-                gso: match &raw.gso {
-                    Some(value) => source.read("gso", value, switch)?,
-                    None => true,
-                },
+                gso: gso(source, raw.gso.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: names,
@@ -404,6 +398,16 @@ fn usage(source: &Source<RawClient>, paths: &[Path]) -> Result<Option<PathBuf>, 
             found => Ok(found),
         },
     }
+}
+
+fn gso(source: &Source<impl Raw>, value: Option<&Written>) -> Result<Offload, ConfigError> {
+    let Some(value) = value else {
+        return Ok(Offload::default());
+    };
+    source.read("gso", value, |text| {
+        text.parse()
+            .map_err(|known| Problem::new(format!("`{text}` is not one of {known}")))
+    })
 }
 
 fn objects(source: &Source<RawClient>) -> Result<AsObjects, ConfigError> {

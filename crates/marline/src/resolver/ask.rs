@@ -22,8 +22,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const OTHER_KIND: Duration = Duration::from_millis(50);
 /// What an answer over TCP may take.
 const BY_TCP: Duration = Duration::from_secs(3);
-/// The longest message that is read (bytes): what resolvers send over UDP at most, and over TCP more
-/// addresses than are dialled.
+/// The longest message that is read (bytes): what resolvers send over UDP at most, and over TCP
+/// more addresses than are dialled.
 const MAX_MESSAGE: usize = 4096;
 
 /// Asks `server` for the addresses of `name`; at least one is found.

@@ -40,9 +40,9 @@ pub(super) fn socket(spec: &Path) -> SocketSpec {
     }
 }
 
-/// Connects by the first address that answers. What the server's names stood for last is dialled at
-/// once, what they stand for now beside it as soon as that is known. `favourite` is the address that
-/// answered last time.
+/// Connects by the first address that answers. What the server's names stood for last is dialled
+/// at once, what they stand for now beside it as soon as that is known. `favourite` is the address
+/// that answered last time.
 ///
 /// # Errors
 /// When none does: the failure that says most.
