@@ -154,6 +154,7 @@ gives_up() {
 
 names() {
     stage="the server's name"
+    rm -rf state
     plug_in wwan0 1
     mkdir -p "/etc/netns/$client"
     # A name server that does not answer.
@@ -181,7 +182,7 @@ RULES
     begin "$server" resolver python3 -u "$here/resolver.py" 10.201.0.2 server.example 10.201.0.2
     local resolver=${running[-1]} name=${string/10.201.0.2/server.example}
     await resolver.out ready
-    export XDG_STATE_HOME=$folder/state
+    rm -rf state
     dial --server "$name" --socks off --path wwan0 --path wwan1
     try 'it starts' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
     try 'what was found is kept' soon "$EPOCHREALTIME" 1 state/marline/addresses '^10.201.0.2 server.example$'
@@ -195,7 +196,6 @@ RULES
     sleep 3
     try 'but for what is kept: not' lines client.err 'session 0 with .* is open' 0
     end "$client_pid" TERM
-    unset XDG_STATE_HOME
     ip netns exec "$anchor" nft delete table inet lab
     end "$server_pid" TERM
     unplug wwan0

@@ -66,7 +66,7 @@ async fn requests_reach_the_session_and_answers_come_back() {
         panic!("it is said what is waited for");
     };
     assert!(
-        waits.contains("no network interface `nosuch0`; there are lo"),
+        waits.contains("no network interface `nosuch0`; there are "),
         "{waits}"
     );
     let refused = client::ask(&path, add("wlan0,stanby")).await.unwrap();
