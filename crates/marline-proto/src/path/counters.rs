@@ -26,8 +26,8 @@ pub struct PathCounters {
 }
 
 impl PathCounters {
-    /// Datagrams that the peer has sent before the last that arrived, and that did not arrive: lost,
-    /// or still on the way where packets overtake each other.
+    /// Datagrams that the peer has sent before the last that arrived, and that did not arrive:
+    /// lost, or still on the way where packets overtake each other.
     pub const fn missing_packets(&self) -> u64 {
         let arrived = self.received_packets.saturating_sub(self.duplicate_packets);
         self.numbered_packets.saturating_sub(arrived)

@@ -2,8 +2,8 @@
 //!
 //! Some drivers and hypervisors take such batches and lose them whole, while every single packet
 //! passes. QUIC's acknowledgements show it: packets sent alone come, before and after batches of
-//! which nothing does. Large packets lost for another reason, as on a path that has shrunk, look the
-//! same; so then everything is sent singly for a while, and only if packets that are as long as
+//! which nothing does. Large packets lost for another reason, as on a path that has shrunk, look
+//! the same; so then everything is sent singly for a while, and only if packets that are as long as
 //! those that were lost arrive now, that is kept, for as long as the connection lives.
 //!
 //! A peer can make this end believe so, by what it acknowledges. That costs this end a call of the
