@@ -79,6 +79,8 @@ build() {
         ip -n "$anchor" link set "$far" up
     done
     cd "$folder"
+    # What programs keep is forgotten with the folder.
+    export XDG_STATE_HOME=$folder/state
     "$marline" identity new server >/dev/null 2>&1
     key=$("$marline" identity new client 2>/dev/null)
 }

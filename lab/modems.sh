@@ -12,7 +12,7 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, outages, nat64, dear, sources, idle [default: all; with --brief all but idle]
+           blocked, cut, outages, batches, nat64, dear, sources, idle [default: all; with --brief all but idle]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -30,7 +30,7 @@ while (($#)); do
     shift
 done
 if ((${#stages[@]} == 0)); then
-    stages=(late names server plug rename restart descriptors blocked cut outages nat64 dear sources)
+    stages=(late names server plug rename restart descriptors blocked cut outages batches nat64 dear sources)
     [[ $brief ]] || stages+=(idle)
 fi
 
@@ -154,6 +154,7 @@ gives_up() {
 
 names() {
     stage="the server's name"
+    rm -rf state
     plug_in wwan0 1
     mkdir -p "/etc/netns/$client"
     # A name server that does not answer.
@@ -167,8 +168,38 @@ names() {
     echo '10.201.0.2 server.example' >>"/etc/netns/$client/hosts"
     try 'then it starts' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
     end "$client_pid" TERM
+
+    stage='a resolver behind one link'
+    plug_in wwan1 2
+    echo 'nameserver 10.201.0.2' >"/etc/netns/$client/resolv.conf"
+    echo '127.0.0.1 localhost' >"/etc/netns/$client/hosts"
+    # The first link, by which the system asks, is dead.
+    ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    chain forward { type filter hook forward priority 0; iifname "a1" drop; oifname "a1" drop; }
+}
+RULES
+    begin "$server" resolver python3 -u "$here/resolver.py" 10.201.0.2 server.example 10.201.0.2
+    local resolver=${running[-1]} name=${string/10.201.0.2/server.example}
+    await resolver.out ready
+    rm -rf state
+    dial --server "$name" --socks off --path wwan0 --path wwan1
+    try 'it starts' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
+    try 'what was found is kept' soon "$EPOCHREALTIME" 1 state/marline/addresses '^10.201.0.2 server.example$'
+    end "$client_pid" TERM
+    end "$resolver" KILL
+    dial --server "$name" --socks off --path wwan0 --path wwan1
+    try 'and again without a resolver' soon "$EPOCHREALTIME" 2 client.err 'session 0 with .* is open'
+    end "$client_pid" TERM
+    rm -rf state
+    dial --server "$name" --socks off --path wwan0 --path wwan1
+    sleep 3
+    try 'but for what is kept: not' lines client.err 'session 0 with .* is open' 0
+    end "$client_pid" TERM
+    ip netns exec "$anchor" nft delete table inet lab
     end "$server_pid" TERM
     unplug wwan0
+    unplug wwan1
     rm -r "/etc/netns/$client"
 }
 
@@ -518,6 +549,29 @@ outages() {
             over
         done
     done
+}
+
+# What is sent in batches is lost whole, as by some drivers: the link takes no frame that is still to be cut.
+batches() {
+    stage='batches are lost'
+    ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    chain forward { type filter hook forward priority 0; meta l4proto udp meta length > 1500 counter drop; }
+}
+RULES
+    session --socks 127.0.0.1:1080 --path wwan0
+    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    head -c 20000000 /dev/zero >"$folder/body"
+    begin "$server" web python3 -u -m http.server --bind 10.201.0.2 --directory "$folder" 8000
+    local web=${running[-1]} began=$EPOCHREALTIME
+    await web.out Serving
+    try '20 MB come' within curl -sf -m 25 --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body
+    try 'after' took "$began" 15
+    try 'one by one from the server' lines server.err 'one by one' 1
+    try 'over QUIC still' carried_by 1 wwan0 quic
+    end "$web" KILL
+    ip netns exec "$anchor" nft delete table inet lab
+    over
 }
 
 # A link with IPv6 alone, whose translator is the server itself here, at the address in which its

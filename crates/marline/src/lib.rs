@@ -33,11 +33,12 @@ pub mod interfaces;
 #[doc(hidden)]
 pub mod loopback;
 mod path;
+mod resolver;
 /// What the other crates of this project share with this one; not for users, and free to change.
 #[doc(hidden)]
 pub mod support;
 
-pub use carrier::{Bind, CarrierChoice, CarrierKind, QuicConfig};
+pub use carrier::{Bind, CarrierChoice, CarrierKind, Offload, QuicConfig};
 pub use endpoint::{
     Accepted, AddPathError, BindError, Blocks, Client, ClientOptions, Closed, ConnectError,
     GivenUp, Incoming, Incomings, NoSession, Object, Objects, Packets, PathInfo, RateReport,

@@ -215,6 +215,7 @@ async fn start(args: Args) -> Result<(), CliError> {
     let mut options = ClientOptions {
         session: config.common.session(),
         sysfs: config.sysfs.clone(),
+        names: config.names.clone(),
         ..ClientOptions::new(&config.server, identity, paths)
     };
     options.quic.segmentation_offload = config.common.gso;

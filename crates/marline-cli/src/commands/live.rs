@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         target: target.clone(),
     };
     match status::request(args.control.as_ref(), &request)? {
-        Outcome::Done => {
+        Outcome::Done { .. } => {
             let entry = name
                 .as_ref()
                 .map_or_else(String::new, |name| format!(" of {name}"));

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  marline paths add wwan0                        a modem was plugged in
+  marline paths add wwan0                        a modem was plugged in, or will be
   marline paths add 192.168.1.7,standby,cost=2   used only when nothing cheaper works
   marline paths standby wlan0                    rest it, keep it proved
   marline paths standby wlan0 --off              use it again
@@ -90,7 +90,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         }
     };
     match status::request(args.control.as_ref(), &request)? {
-        Outcome::Done => output::line(&done),
+        Outcome::Done { waits: None } => output::line(&done),
+        Outcome::Done { waits: Some(waits) } => {
+            output::line(&format!("{done} as soon as its interface comes: {waits}"))
+        }
         other => Err(CliError::runtime(format!("unexpected answer: {other:?}"))),
     }
 }

@@ -16,7 +16,7 @@ use crate::control;
 use crate::control::status::Role;
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
 use marline::interfaces::Sysfs;
-use marline::{Congestion, Path, tcp_congestion};
+use marline::{Congestion, Offload, Path, tcp_congestion};
 use marline_apps::live::{LiveIn, LiveOut};
 use marline_apps::proxy::AsObjects;
 use marline_apps::proxy::policy::{Policy, Prefix, Rule};
@@ -48,6 +48,8 @@ pub struct ClientConfig {
     pub sysfs: Sysfs,
     /// Where it is kept what paths with a budget have carried, if it is.
     pub usage: Option<PathBuf>,
+    /// Where it is kept what the server's names stood for last, if there is a place.
+    pub names: Option<PathBuf>,
     /// Where the SOCKS5 proxy listens, if it is wanted.
     pub socks: Option<SocketAddr>,
     /// What the SOCKS5 proxy demands of its users.
@@ -107,8 +109,8 @@ pub struct CommonConfig {
     pub schedulers: Schedulers,
     /// Congestion controller of every path.
     pub congestion: Congestion,
-    /// The kernel cuts large batches of packets.
-    pub gso: bool,
+    /// Whether the kernel cuts large batches of packets.
+    pub gso: Offload,
     /// Bytes of repair symbols that a flow may spend over the bytes of its data; what losses are
     /// worth if nobody says.
     pub repair_budget: Option<f64>,
@@ -169,6 +171,7 @@ impl ClientConfig {
             identity: identity(source, raw.identity.as_ref())?,
             tun: tun_in(source, &paths, &schedulers)?,
             usage: usage(source, &paths)?,
+            names: default_state("addresses"),
             sysfs: match &raw.sysfs {
                 Some(value) => Sysfs::at(source.resolve(value)),
                 None => Sysfs::default(),
@@ -182,10 +185,7 @@ impl ClientConfig {
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
-                gso: match &raw.gso {
-                    Some(value) => source.read("gso", value, switch)?,
-                    None => true,
-                },
+                gso: gso(source, raw.gso.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: metrics_names(source, &raw.metrics_name)?,
@@ -292,10 +292,7 @@ impl ServerConfig {
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
-                gso: match &raw.gso {
-                    Some(value) => source.read("gso", value, switch)?,
-                    None => true,
-                },
+                gso: gso(source, raw.gso.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: names,
@@ -401,6 +398,16 @@ fn usage(source: &Source<RawClient>, paths: &[Path]) -> Result<Option<PathBuf>, 
             found => Ok(found),
         },
     }
+}
+
+fn gso(source: &Source<impl Raw>, value: Option<&Written>) -> Result<Offload, ConfigError> {
+    let Some(value) = value else {
+        return Ok(Offload::default());
+    };
+    source.read("gso", value, |text| {
+        text.parse()
+            .map_err(|known| Problem::new(format!("`{text}` is not one of {known}")))
+    })
 }
 
 fn objects(source: &Source<RawClient>) -> Result<AsObjects, ConfigError> {

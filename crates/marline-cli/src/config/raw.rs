@@ -119,9 +119,10 @@ pub struct RawClient {
     /// or fixed=RATE [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
-    /// Large batches of packets that the kernel cuts (GSO): on or off. Switch it off where a driver
-    /// or a hypervisor loses such batches [default: on].
-    #[arg(long, value_name = "SWITCH", value_parser = Written::flag)]
+    /// Large batches of packets that the kernel cuts (GSO): auto, on or off. Some drivers and
+    /// hypervisors lose such batches; `auto` notices that, and sends one by one where they are lost
+    /// [default: auto].
+    #[arg(long, value_name = "auto|on|off", value_parser = Written::flag)]
     pub gso: Option<Written>,
     /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to
     /// 400% [default: 50%; of live entries 3% and three times what the paths lose].
@@ -235,9 +236,10 @@ pub struct RawServer {
     /// or fixed=RATE [default: bbr-gentle].
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub congestion: Option<Written>,
-    /// Large batches of packets that the kernel cuts (GSO): on or off. Switch it off where a driver
-    /// or a hypervisor loses such batches [default: on].
-    #[arg(long, value_name = "SWITCH", value_parser = Written::flag)]
+    /// Large batches of packets that the kernel cuts (GSO): auto, on or off. Some drivers and
+    /// hypervisors lose such batches; `auto` notices that, and sends one by one where they are lost
+    /// [default: auto].
+    #[arg(long, value_name = "auto|on|off", value_parser = Written::flag)]
     pub gso: Option<Written>,
     /// Most redundancy that streams may spend on repair symbols, as a share of their bytes: 0% to
     /// 400% [default: 50%; of live entries 3% and three times what the paths lose].

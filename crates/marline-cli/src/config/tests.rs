@@ -1,8 +1,8 @@
 mod refusals;
 
 use super::*;
-use marline::Path;
 use marline::identity::{ConnectionString, PublicKey};
+use marline::{Offload, Path};
 use marline_apps::proxy::SocksLogin;
 use marline_apps::tun::TunSetup;
 use marline_proto::wire::FlowKind;
@@ -125,7 +125,7 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
     )
     .unwrap();
     assert_eq!(by_flags, by_file);
-    assert!(!by_flags.common.gso);
+    assert_eq!(by_flags.common.gso, Offload::Off);
     assert_eq!(by_flags.common.session().repair_budget, Some(0.2));
     assert_eq!(
         by_flags.common.schedulers,
@@ -155,7 +155,7 @@ fn defaults_are_those_that_the_help_promises() {
     assert_eq!(config.socks, Some("127.0.0.1:1080".parse().unwrap()));
     assert_eq!(config.paths, [Path::default()]);
     assert_eq!(config.common.congestion.name(), "bbr-gentle");
-    assert!(config.common.gso);
+    assert_eq!(config.common.gso, Offload::Auto);
     assert_eq!(config.common.idle_timeout.as_secs(), 60);
     assert_eq!(config.common.metrics, None);
     let config = server(&["--allow-client", "K"]).unwrap();

@@ -141,6 +141,12 @@ reported! {
         /// Packets received since the path came up.
         #[serde(default)]
         received_packets: u64 = counted(info).received_packets;
+        /// Packets that the other end has sent since the path came up, up to the last that arrived.
+        #[serde(default)]
+        peer_sent_packets: u64 = counted(info).numbered_packets;
+        /// Of these, packets that have not arrived: lost, or overtaken by others and on their way.
+        #[serde(default)]
+        missing_packets: u64 = counted(info).missing_packets();
         /// What carries it, `quic` or `tcp`; `None` while it is not up.
         #[serde(default)]
         carrier: Option<String> = info.carrier.map(|kind| kind.as_str().to_owned());

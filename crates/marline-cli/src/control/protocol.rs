@@ -75,7 +75,11 @@ pub enum Outcome {
         status: Box<Status>,
     },
     /// Carried out.
-    Done,
+    Done {
+        /// What the result waits for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waits: Option<String>,
+    },
     /// Refused or failed.
     Error {
         /// What is wrong.
@@ -84,6 +88,11 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
     },
+}
+
+impl Outcome {
+    /// Carried out, with nothing to say about it.
+    pub const DONE: Self = Self::Done { waits: None };
 }
 
 impl From<Outcome> for Reply {

@@ -2,8 +2,9 @@
 
 use super::protocol::{MAX_REQUEST, Outcome, Reply, Request, parse_request};
 use super::{ControlSocket, Manage, Problem};
-use marline::Path;
+use marline::carrier::{SocketError, SocketSpec};
 use marline::support::accept::PatientListener;
+use marline::{Bind, Path};
 use marline_apps::live::live_target;
 use marline_apps::lru::{Held, Lru};
 use std::io;
@@ -97,7 +98,14 @@ async fn answer<M: Manage>(request: Request, managed: &M, stop: &CancellationTok
             };
         }
         Request::PathsAdd { path } => match path.parse::<Path>() {
-            Ok(spec) => managed.add_path(spec).await,
+            Ok(spec) => {
+                let waits = waits(&spec);
+                let added = managed.add_path(spec).await;
+                if added.is_ok() {
+                    return Outcome::Done { waits };
+                }
+                added
+            }
             Err(problem) => Err(Problem {
                 message: problem.message,
                 hint: problem.hint,
@@ -118,7 +126,21 @@ async fn answer<M: Manage>(request: Request, managed: &M, stop: &CancellationTok
         }
     };
     match result {
-        Ok(()) => Outcome::Done,
+        Ok(()) => Outcome::DONE,
         Err(Problem { message, hint }) => Outcome::Error { message, hint },
+    }
+}
+
+/// What a path waits for: an interface that this host does not have yet.
+fn waits(spec: &Path) -> Option<String> {
+    let socket = SocketSpec {
+        bind: spec.local.clone(),
+        ..SocketSpec::default()
+    };
+    match (&spec.local, socket.check()) {
+        (Bind::Interface(_), Err(error @ SocketError::BadInterface { .. })) => {
+            Some(error.to_string())
+        }
+        _ => None,
     }
 }

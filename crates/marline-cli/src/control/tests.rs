@@ -57,8 +57,17 @@ async fn requests_reach_the_session_and_answers_come_back() {
     );
     let add = |path: &str| Request::PathsAdd { path: path.into() };
     assert_eq!(
-        client::ask(&path, add("wlan0,standby")).await.unwrap(),
-        Outcome::Done
+        client::ask(&path, add("lo,standby")).await.unwrap(),
+        Outcome::DONE
+    );
+    let Outcome::Done { waits: Some(waits) } =
+        client::ask(&path, add("nosuch0,cost=2")).await.unwrap()
+    else {
+        panic!("it is said what is waited for");
+    };
+    assert!(
+        waits.contains("no network interface `nosuch0`; there are "),
+        "{waits}"
     );
     let refused = client::ask(&path, add("wlan0,stanby")).await.unwrap();
     assert!(
@@ -78,14 +87,14 @@ async fn requests_reach_the_session_and_answers_come_back() {
         path: "0".into(),
         standby: false,
     };
-    assert_eq!(client::ask(&path, standby).await.unwrap(), Outcome::Done);
+    assert_eq!(client::ask(&path, standby).await.unwrap(), Outcome::DONE);
     assert_eq!(
         client::ask(&path, Request::Stop).await.unwrap(),
-        Outcome::Done
+        Outcome::DONE
     );
     assert_eq!(
         *recorder.0.lock().unwrap(),
-        ["add wlan0,standby", "standby 0 false"]
+        ["add lo,standby", "add nosuch0,cost=2", "standby 0 false"]
     );
     assert!(stop.is_cancelled());
     server.abort();

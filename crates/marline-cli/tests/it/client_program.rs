@@ -161,7 +161,7 @@ async fn use_and_stop(socks: SocketAddr, metrics: SocketAddr, control: &Path) {
 
     let answer = ask(control, Request::Status).await.unwrap();
     assert!(matches!(answer, Outcome::Status { status } if status.version == "test"));
-    assert_eq!(ask(control, Request::Stop).await.unwrap(), Outcome::Done);
+    assert_eq!(ask(control, Request::Stop).await.unwrap(), Outcome::DONE);
     // The open connection still works and may finish.
     stream.write_all(b"last words").await.unwrap();
     stream.shutdown().await.unwrap();

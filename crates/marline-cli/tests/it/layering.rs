@@ -64,7 +64,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
             &["support"],
             &["identity", "interfaces"],
             &["carrier"],
-            &["path"],
+            &["path", "resolver"],
             &["endpoint"],
             &["loopback"],
         ],

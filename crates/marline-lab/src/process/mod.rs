@@ -120,6 +120,7 @@ impl Process {
             .current_dir(folder)
             .env("XDG_CONFIG_HOME", folder)
             .env("XDG_RUNTIME_DIR", folder)
+            .env("XDG_STATE_HOME", folder)
             .env("NO_COLOR", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

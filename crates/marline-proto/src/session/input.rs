@@ -81,6 +81,8 @@ impl Session {
         path.counters.received_packets += 1;
         path.counters.received_bytes += datagram.len() as u64;
         path.counters.duplicate_packets += u64::from(!fresh);
+        let numbered = &mut path.counters.numbered_packets;
+        *numbered = header.packet.saturating_add(1).max(*numbered);
         self.last_received = now;
         self.observer.on(
             now,
@@ -480,6 +482,43 @@ impl Session {
             DeliveryOrder::InOrder
         } else {
             DeliveryOrder::AsTheyCome
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::path::PathParams;
+    use crate::session::Side;
+    use crate::wire::Header;
+
+    #[test]
+    fn what_did_not_arrive_is_known_by_the_numbers_of_what_did() {
+        let (now, path, config) = (Instant::ZERO, PathId(0), Config::default());
+        let peer = config.params();
+        let mut session = Session::new(now, Side::Server, config, peer, 7).unwrap();
+        session.add_path(now, path, &PathParams::default()).unwrap();
+        let mut hear = |packet| {
+            let mut datagram = Vec::new();
+            Header { packet }.encode(&mut datagram);
+            Frame::Ping.encode(&mut datagram);
+            session.handle_datagram(now, path, &Bytes::from(datagram));
+            let counters = session.stats().paths[0].counters;
+            (counters.numbered_packets, counters.missing_packets())
+        };
+        for (packet, expected) in [
+            (0, (1, 0)),
+            (2, (3, 1)),
+            (2, (3, 1)),
+            (6, (7, 4)),
+            // One that was overtaken.
+            (1, (7, 3)),
+        ] {
+            assert_eq!(hear(packet), expected, "packet {packet}");
         }
     }
 }

@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use quinn::{
 use quinn_proto::RandomConnectionIdGenerator;
 use ring::hmac;
 
+use super::batches::{Sending, Singly};
 use super::transparent::Holding;
 use crate::identity::Identity;
 
@@ -81,8 +83,41 @@ pub struct QuicConfig {
     /// 4 MiB; beyond that the oldest are dropped. This is a carrier's worst-case memory together
     /// with [`send_buffer`](Self::send_buffer).
     pub receive_buffer: usize,
-    /// Let the kernel cut large writes into datagrams (GSO, Linux), default true.
-    pub segmentation_offload: bool,
+    /// Does the kernel cut large writes into datagrams (GSO, Linux)? Default [`Offload::Auto`].
+    pub segmentation_offload: Offload,
+    /// The network loses all that is sent in batches.
+    #[cfg(test)]
+    pub(crate) loses_batches: bool,
+}
+
+/// Whether several packets are sent by one call of the kernel, which cuts them (GSO).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offload {
+    /// Yes, and no more on a path where such batches are lost while single packets arrive, as some
+    /// drivers and hypervisors have it.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// The choices by name.
+const OFFLOADS: [(&str, Offload); 3] = [
+    ("auto", Offload::Auto),
+    ("on", Offload::On),
+    ("off", Offload::Off),
+];
+
+impl FromStr for Offload {
+    /// What could have been chosen.
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = OFFLOADS.iter().find(|(name, _)| *name == text);
+        found.map(|(_, offload)| *offload).ok_or("auto, on or off")
+    }
 }
 
 impl Default for QuicConfig {
@@ -92,7 +127,9 @@ impl Default for QuicConfig {
             idle_timeout: Duration::from_secs(60),
             send_buffer: 128 << 10,
             receive_buffer: 4 << 20,
-            segmentation_offload: true,
+            segmentation_offload: Offload::Auto,
+            #[cfg(test)]
+            loses_batches: false,
         }
     }
 }
@@ -137,12 +174,13 @@ impl QuicConfig {
         Ok(())
     }
 
-    /// For one connection with `remote`.
+    /// For one connection with `remote`, over a socket that sends packets to these singly.
     pub(super) fn transport(
         &self,
         remote: SocketAddr,
+        singly: &Singly,
     ) -> Result<Arc<TransportConfig>, ConfigError> {
-        self.transport_holding(remote, ())
+        self.transport_holding(remote, singly, ())
     }
 
     /// The largest packet for an address.
@@ -159,6 +197,7 @@ impl QuicConfig {
     pub(super) fn transport_holding<T: Send + Sync + 'static>(
         &self,
         remote: SocketAddr,
+        singly: &Singly,
         held: T,
     ) -> Result<Arc<TransportConfig>, ConfigError> {
         self.check()?;
@@ -173,9 +212,11 @@ impl QuicConfig {
             .minimum_change(SEARCH_STEP)
             .interval(SEARCH_AGAIN)
             .black_hole_cooldown(SHRUNK_FOR);
+        let judged = self.segmentation_offload == Offload::Auto;
+        let sending = judged.then(|| Sending::new(singly.clone(), remote));
         let mut transport = TransportConfig::default();
         transport
-            .congestion_controller_factory(Arc::new(Holding::new(held)))
+            .congestion_controller_factory(Arc::new(Holding::new(held, sending)))
             .initial_mtu(MIN_MTU)
             .min_mtu(MIN_MTU)
             .mtu_discovery_config(Some(search))
@@ -185,7 +226,7 @@ impl QuicConfig {
             .keep_alive_interval(None)
             .datagram_send_buffer_size(self.send_buffer)
             .datagram_receive_buffer_size(Some(self.receive_buffer))
-            .enable_segmentation_offload(self.segmentation_offload)
+            .enable_segmentation_offload(self.segmentation_offload != Offload::Off)
             .max_concurrent_bidi_streams(VarInt::from_u32(1))
             .max_concurrent_uni_streams(VarInt::from_u32(0))
             .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
@@ -243,12 +284,13 @@ mod tests {
     #[test]
     fn values_out_of_range_are_named_with_their_limits() {
         let remote = SocketAddr::from(([192, 0, 2, 1], 4433));
-        QuicConfig::default().transport(remote).unwrap();
+        let singly = Singly::default();
+        QuicConfig::default().transport(remote, &singly).unwrap();
         let error = QuicConfig {
             mtu: 1199,
             ..QuicConfig::default()
         }
-        .transport(remote)
+        .transport(remote, &singly)
         .unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -258,7 +300,7 @@ mod tests {
             idle_timeout: Duration::from_millis(999),
             ..QuicConfig::default()
         }
-        .transport(remote)
+        .transport(remote, &singly)
         .unwrap_err();
         assert_eq!((error.key, error.least), ("idle_timeout", 1_000));
     }

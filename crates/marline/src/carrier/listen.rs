@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::attempt::Attempt;
+use super::batches::Singly;
 use super::greet::{QuicHandshake, Rejected, TcpHandshake};
 use super::listen_config::ListenConfig;
 use super::strangers::{Strangers, Turn};
@@ -61,6 +62,8 @@ pub struct Listener {
     waiting: Vec<Waiting>,
     handshakes: JoinSet<Result<Attempt, Rejected>>,
     strangers: Arc<Strangers>,
+    /// The clients to which packets are sent one by one.
+    singly: Singly,
     allowed: AllowList,
     config: ListenConfig,
     log: Seldom,
@@ -101,7 +104,11 @@ impl Listener {
         let crypto = tls::server(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
         let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
         server
-            .transport_config(config.quic.transport(config.addresses[0])?)
+            .transport_config(
+                config
+                    .quic
+                    .transport(config.addresses[0], &Singly::default())?,
+            )
             .max_incoming(config.max_half_open.max(1))
             .incoming_buffer_size(WAITING_BYTES)
             .incoming_buffer_size_total(ALL_WAITING_BYTES);
@@ -110,11 +117,14 @@ impl Listener {
         let tls =
             tls::server_for_tcp(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
         let (mut endpoints, mut tcp) = (Vec::new(), Vec::new());
+        let singly = Singly::default();
         for &addr in &config.addresses {
             let (udp, listener) =
                 sockets(&config, addr).map_err(|source| ListenError::Socket { addr, source })?;
             let (runtime, server) = (Arc::new(TokioRuntime), Some(server.clone()));
-            let opened = Unmarked::wrap(udp).and_then(|socket| {
+            let opened = Unmarked::wrap(udp, singly.clone()).and_then(|socket| {
+                #[cfg(test)]
+                let socket = super::tests::batches::losing(socket, &config.quic);
                 let socket = strangers.sparing(socket);
                 Endpoint::new_with_abstract_socket(endpoint.clone(), server, socket, runtime)
             });
@@ -135,6 +145,7 @@ impl Listener {
             tls: Arc::new(tls),
             handshakes: JoinSet::new(),
             strangers,
+            singly,
             allowed,
             config,
             log: Seldom::default(),
@@ -206,30 +217,31 @@ impl Listener {
             incoming.remote_address(),
             incoming.remote_address_validated(),
         );
-        let turned = match self.strangers.quic(remote, proved) {
-            Ok(place) => match self
-                .config
-                .quic
-                .transport_holding(remote, Arc::clone(&place))
-            {
-                Ok(transport) => {
-                    let mut config = self.server.clone();
-                    config.transport_config(transport);
-                    let handshake = QuicHandshake {
-                        endpoint: self.endpoints[index].clone(),
-                        config,
-                        allowed: self.allowed.clone(),
-                        limit: self.config.handshake_timeout,
-                        place,
-                    };
-                    self.handshakes.spawn(handshake.run(incoming));
-                    return;
-                }
-                // Checked when the socket was opened.
-                Err(error) => Turn::Away(error.to_string()),
-            },
-            Err(turned) => turned,
-        };
+        let turned =
+            match self.strangers.quic(remote, proved) {
+                Ok(place) => match self.config.quic.transport_holding(
+                    remote,
+                    &self.singly,
+                    Arc::clone(&place),
+                ) {
+                    Ok(transport) => {
+                        let mut config = self.server.clone();
+                        config.transport_config(transport);
+                        let handshake = QuicHandshake {
+                            endpoint: self.endpoints[index].clone(),
+                            config,
+                            allowed: self.allowed.clone(),
+                            limit: self.config.handshake_timeout,
+                            place,
+                        };
+                        self.handshakes.spawn(handshake.run(incoming));
+                        return;
+                    }
+                    // Checked when the socket was opened.
+                    Err(error) => Turn::Away(error.to_string()),
+                },
+                Err(turned) => turned,
+            };
         match turned {
             // Stateless: a client that gives a false address sends nothing more.
             Turn::Prove => drop(incoming.retry()),

@@ -13,6 +13,7 @@
 //! | `listen.rs` | [`Listener`]: the server's sockets |
 //! | `greet.rs` | a connection at a server on its way to being an attempt |
 //! | `unmarked.rs` | what QUIC sends has no mark for congestion notification |
+//! | `batches.rs` | whether batches of packets arrive, or are sent one by one |
 //! | `strangers/` | what those may cost whom the server does not know, or not yet |
 //! | `attempt.rs` | [`Attempt`]: a client that asks, and how it is answered |
 //! | `handshake/` | who may open or join a session (`docs/CARRIER.md`) |
@@ -34,6 +35,7 @@
 //! A carrier buffers at most 128 KiB to send and 4 MiB received, unless it is configured otherwise.
 
 mod attempt;
+mod batches;
 mod bind;
 mod choice;
 mod config;
@@ -66,7 +68,7 @@ use marline_proto::congestion::CarrierState;
 pub use attempt::{AcceptError, Attempt, JoinAttempt, NewAttempt};
 pub use bind::Bind;
 pub use choice::{CarrierChoice, CarrierKind};
-pub use config::{ConfigError, MAX_MTU, MIN_MTU, QuicConfig};
+pub use config::{ConfigError, MAX_MTU, MIN_MTU, Offload, QuicConfig};
 pub use dial::{Dial, DialError, Dialled, Opened, Outcomes};
 pub use link::PathCarrier;
 pub use listen::{ListenError, Listener};

@@ -10,7 +10,7 @@ use quinn::{Connection, ConnectionError, Endpoint, SendDatagramError, VarInt};
 use super::handshake::{EXPORTER_LABEL, Exported, SessionId};
 use super::socket::SocketSpec;
 use super::socket_error::SocketError;
-use super::transparent::PacketSize;
+use super::transparent::{PacketSize, Transparent};
 use super::unmarked::Unmarked;
 use super::{
     Carrier, CarrierEnd, CarrierKind, MAX_CLOSE_REASON, MIN_MTU, SendError, cut, printable,
@@ -101,7 +101,8 @@ impl QuicCarrier {
             return Err(SocketError::Shared);
         };
         let new = spec.open(self.connection.remote_address())?;
-        Unmarked::wrap(new.socket)
+        let singly = Transparent::singly(&self.connection).unwrap_or_default();
+        Unmarked::wrap(new.socket, singly)
             .and_then(|socket| self.endpoint.rebind_abstract(socket))
             .map_err(|source| SocketError::Io {
                 bind: spec.bind.clone(),

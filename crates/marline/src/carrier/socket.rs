@@ -109,8 +109,19 @@ impl SocketSpec {
         Ok(PathSocket { socket, source })
     }
 
+    /// A UDP socket that sends to `remote` alone, and receives from there alone; for small
+    /// messages.
+    pub(crate) fn connected(&self, remote: SocketAddr) -> Result<UdpSocket, SocketError> {
+        let (socket, _) = self.bound(Type::DGRAM, remote, self.port)?;
+        socket
+            .connect(&remote.into())
+            .map_err(|source| self.no_route(remote, source))?;
+        socket.set_nonblocking(true).map_err(|e| self.io(e))?;
+        Ok(socket.into())
+    }
+
     /// Opens and binds a TCP socket that can be connected to `remote`, with a congestion control.
-    pub(super) fn open_tcp(
+    pub(crate) fn open_tcp(
         &self,
         remote: SocketAddr,
         congestion: Option<&str>,
@@ -130,14 +141,18 @@ impl SocketSpec {
         let source = probe
             .connect(&remote.into())
             .and_then(|()| probe.local_addr())
-            .map_err(|source| SocketError::NoRoute {
-                remote,
-                bind: self.bind.clone(),
-                source,
-            })?;
+            .map_err(|source| self.no_route(remote, source))?;
         Ok(source
             .as_socket()
             .map_or_else(|| unspecified(remote), |a| a.ip()))
+    }
+
+    fn no_route(&self, remote: SocketAddr, source: io::Error) -> SocketError {
+        SocketError::NoRoute {
+            remote,
+            bind: self.bind.clone(),
+            source,
+        }
     }
 
     fn io(&self, source: io::Error) -> SocketError {

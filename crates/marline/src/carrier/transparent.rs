@@ -5,6 +5,9 @@ use std::time::Instant;
 
 use quinn::Connection;
 use quinn::congestion::{Controller, ControllerFactory};
+use quinn_proto::RttEstimator;
+
+use super::batches::{Judge, Sending, Singly};
 
 /// Above 2³² bytes quinn neither blocks nor paces.
 const WINDOW: u64 = 1 << 40;
@@ -36,6 +39,17 @@ impl PacketSize {
 #[derive(Clone, Debug)]
 pub(super) struct Transparent {
     size: PacketSize,
+    /// Judges whether batches of packets arrive; where that is decided already, nobody does.
+    judge: Option<Judge>,
+}
+
+impl Transparent {
+    /// The destinations to which the connection's socket sends packets singly.
+    pub(super) fn singly(connection: &Connection) -> Option<Singly> {
+        let controller = connection.congestion_state().into_any();
+        let controller = controller.downcast::<Self>().ok()?;
+        Some(controller.judge?.sending().socket())
+    }
 }
 
 /// Makes [`Transparent`] for a connection, and holds something as long as there is anything left of
@@ -45,13 +59,16 @@ pub(super) struct Holding<T> {
     _held: T,
     /// One for all controllers of the connection: each address that it moves to has its own.
     size: PacketSize,
+    /// How it sends, if that may change.
+    sending: Option<Arc<Sending>>,
 }
 
 impl<T> Holding<T> {
-    pub(super) fn new(held: T) -> Self {
+    pub(super) fn new(held: T, sending: Option<Sending>) -> Self {
         Self {
             _held: held,
             size: PacketSize(Arc::default()),
+            sending: sending.map(Arc::new),
         }
     }
 }
@@ -61,11 +78,30 @@ impl<T: Send + Sync + 'static> ControllerFactory for Holding<T> {
         self.size.set(current_mtu);
         Box::new(Transparent {
             size: self.size.clone(),
+            judge: self.sending.clone().map(Judge::new),
         })
     }
 }
 
 impl Controller for Transparent {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        if let Some(judge) = &mut self.judge {
+            judge.sent(now, bytes, last_packet_number, self.size.get());
+        }
+    }
+
+    fn on_ack(&mut self, _: Instant, sent: Instant, bytes: u64, _: bool, _: &RttEstimator) {
+        if let Some(judge) = &mut self.judge {
+            judge.came(sent, bytes);
+        }
+    }
+
+    fn on_end_acks(&mut self, now: Instant, _: u64, _: bool, _: Option<u64>) {
+        if let Some(judge) = &mut self.judge {
+            judge.acknowledged(now);
+        }
+    }
+
     fn on_congestion_event(&mut self, _: Instant, _: Instant, _: bool, _: u64) {}
 
     fn on_mtu_update(&mut self, new_mtu: u16) {

@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::sleep;
 
 use super::{Accepted, Client, ClientOptions, Incomings, Server, ServerOptions, Session};
-use crate::carrier::CarrierChoice;
 use crate::carrier::tests::{LOOPBACK, Relay, soon};
+use crate::carrier::{CarrierChoice, QuicConfig};
 use crate::identity::{AllowList, ConnectionString, Identity};
 use crate::path::Path;
 
@@ -30,9 +30,16 @@ struct World {
 impl World {
     /// A session over this many paths, QUIC only, with relays of packets that long, there and back.
     async fn new(widths: &[(usize, usize)]) -> Self {
+        Self::with(widths, QuicConfig::default()).await
+    }
+
+    /// The same, with such carriers at both ends.
+    async fn with(widths: &[(usize, usize)], quic: QuicConfig) -> Self {
         let (ours, theirs) = (Identity::generate().unwrap(), Identity::generate().unwrap());
         let allow = AllowList::from_keys([ours.public_key()]);
-        let server = Server::bind(ServerOptions::new(vec![LOOPBACK], theirs, allow)).unwrap();
+        let mut options = ServerOptions::new(vec![LOOPBACK], theirs, allow);
+        options.listen.quic = quic.clone();
+        let server = Server::bind(options).unwrap();
         let address = server.local_addrs()[0];
         let (mut relays, mut paths) = (Vec::new(), Vec::new());
         for (number, &(there, back)) in widths.iter().enumerate() {
@@ -45,7 +52,9 @@ impl World {
         }
         let host = address.to_string().parse().unwrap();
         let string = ConnectionString::new(server.public_key(), vec![host]).unwrap();
-        let client = Client::start(ClientOptions::new(&string, ours, paths)).unwrap();
+        let mut options = ClientOptions::new(&string, ours, paths);
+        options.quic = quic;
+        let client = Client::start(options).unwrap();
         let session = client.connect(Duration::from_secs(30)).await.unwrap();
         let incomings = soon(server.accept()).await.unwrap();
         while session.stats().paths.len() < widths.len() {
@@ -142,4 +151,19 @@ async fn a_narrow_and_a_wide_path_carry_one_stream_together() {
     // It goes on over what is left, and in pieces where it was cut for another.
     let shrink = |relays: &[Relay]| relays[1].narrow(1200, 1200);
     world.echo(10 * MEGABYTES, MEGABYTES, shrink).await;
+}
+
+#[tokio::test]
+async fn a_path_that_loses_batches_of_packets_carries_them_one_by_one() {
+    let quic = QuicConfig {
+        loses_batches: true,
+        ..QuicConfig::default()
+    };
+    let mut world = World::with(&[(1472, 1472)], quic).await;
+    world.echo(4 * MEGABYTES, 0, |_| {}).await;
+    assert_eq!(
+        world.session.stats().paths[0].id.0,
+        0,
+        "it was dialled again"
+    );
 }

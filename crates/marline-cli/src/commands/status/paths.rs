@@ -114,7 +114,7 @@ fn spilled(path: &PathStatus, all: &[PathStatus], flows: &[FlowStatus]) -> Optio
 fn details(path: &PathStatus) -> String {
     let mut text = format!(
         "path {} {}: {}; round trip at least {} ms; window {}, in flight {}, waiting {}; packets \
-         sent {}, lost {}, received {}",
+         sent {}, lost {}; the other end sent {}, missing {}",
         path.id,
         path.name,
         path.reason,
@@ -125,7 +125,8 @@ fn details(path: &PathStatus) -> String {
         bytes(path.queue_bytes),
         path.sent_packets,
         path.lost_packets,
-        path.received_packets,
+        path.peer_sent_packets,
+        path.missing_packets,
     );
     if let Some(longest) = path.datagram_bytes {
         text += &format!("; datagrams of {longest} B");

@@ -63,6 +63,43 @@ async fn all_addresses_of_a_server_are_tried() {
     round_trip(&client, 1, 1000).await;
 }
 
+/// A client whose server has a name that is in no DNS (RFC 6761), and was kept as `addr`.
+fn by_kept(folder: &std::path::Path, addr: SocketAddr, mut options: ClientOptions) -> Client {
+    let file = folder.join("addresses");
+    std::fs::write(&file, format!("{} server.invalid\n", addr.ip())).unwrap();
+    let name = format!("server.invalid:{}", addr.port());
+    options.addresses = vec![name.parse().unwrap()];
+    options.names = Some(file);
+    Client::start(options).unwrap()
+}
+
+#[tokio::test]
+async fn a_name_that_cannot_be_looked_up_is_dialled_as_it_was_last_known() {
+    let world = World::start();
+    let folder = tempfile::tempdir().unwrap();
+    let options = world.options(&["127.0.0.1"]);
+    let client = by_kept(folder.path(), world.addr(), options);
+    ready(&client).await;
+    round_trip(&client, 1, 1000).await;
+}
+
+#[tokio::test]
+async fn another_server_at_an_address_that_was_kept_does_not_end_the_client() {
+    let world = World::start();
+    let folder = tempfile::tempdir().unwrap();
+    let expected = key();
+    let options = options(&expected, &world.client, world.addr(), &["127.0.0.1"]);
+    let client = by_kept(folder.path(), world.addr(), options);
+    until("the failure shows", async || {
+        let reason = path(&client, "127.0.0.1").await.reason;
+        reason.contains(&expected.public_key().to_string())
+    })
+    .await;
+    let error = client.connect(Duration::from_millis(1)).await.unwrap_err();
+    assert_eq!(error.worst().unwrap().kind, FailureKind::Passing);
+    client.stop("enough").await;
+}
+
 async fn refused(options: ClientOptions) -> ConnectError {
     let client = Client::start(options).unwrap();
     let error = client.connect(LIMIT).await.unwrap_err();

@@ -135,6 +135,7 @@ fn client(
         identity,
         paths: entries.iter().enumerate().map(path).collect(),
         sysfs: marline::interfaces::Sysfs::default(),
+        names: None,
         session: config(scheduler),
         quic: QuicConfig::default(),
     }

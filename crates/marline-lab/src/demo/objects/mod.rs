@@ -253,6 +253,7 @@ async fn receive(
         identity,
         paths: entries.iter().enumerate().map(path).collect(),
         sysfs: marline::interfaces::Sysfs::default(),
+        names: None,
         session: marline_proto::Config::default(),
         quic: marline::carrier::QuicConfig::default(),
     })?;

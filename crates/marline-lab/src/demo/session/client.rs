@@ -63,6 +63,7 @@ impl Client {
             identity: keys.client.clone(),
             paths: entries.iter().enumerate().map(path).collect(),
             sysfs: marline::interfaces::Sysfs::default(),
+            names: None,
             session: config(scheduling),
             quic: marline::carrier::QuicConfig::default(),
         };

@@ -5,6 +5,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::error::ended;
 use super::{Dial, DialError};
+use crate::carrier::batches::Singly;
 use crate::carrier::link::QuicLink;
 use crate::carrier::quic::Side;
 use crate::carrier::unmarked::Unmarked;
@@ -19,14 +20,17 @@ impl Dial {
             .and_then(tls::for_quic)
             .map_err(|error| DialError::Tls(error.to_string()))?;
         let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(self.quic.transport(self.remote)?);
+        let singly = Singly::default();
+        config.transport_config(self.quic.transport(self.remote, &singly)?);
         let path = self.socket.open(self.remote)?;
         let io = |source| SocketError::Io {
             bind: self.socket.bind.clone(),
             source,
         };
         let runtime = Arc::new(TokioRuntime);
-        let socket = Unmarked::wrap(path.socket).map_err(io)?;
+        let socket = Unmarked::wrap(path.socket, singly).map_err(io)?;
+        #[cfg(test)]
+        let socket = crate::carrier::tests::batches::losing(socket, &self.quic);
         let own = self.quic.endpoint();
         let endpoint =
             Endpoint::new_with_abstract_socket(own, None, socket, runtime).map_err(io)?;

@@ -1,5 +1,6 @@
 //! Carriers over real sockets on loopback.
 
+pub(super) mod batches;
 mod crowds;
 mod datagrams;
 mod join;

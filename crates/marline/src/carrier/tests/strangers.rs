@@ -1,5 +1,6 @@
 //! Peers of other versions, and peers that mean no good.
 
+use super::super::batches::Singly;
 use super::*;
 use crate::carrier::handshake::{Hello, RefuseCode, Reply, VERSION, receive};
 use crate::carrier::{DialError, QuicConfig, tls};
@@ -59,7 +60,11 @@ fn server_that_says(bytes: Vec<u8>) -> (quinn::Endpoint, SocketAddr, PublicKey) 
     let identity = Identity::generate().unwrap();
     let crypto = tls::server(&identity).unwrap();
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(QuicConfig::default().transport(LOOPBACK).unwrap());
+    config.transport_config(
+        QuicConfig::default()
+            .transport(LOOPBACK, &Singly::default())
+            .unwrap(),
+    );
     let endpoint = quinn::Endpoint::server(config, LOOPBACK).unwrap();
     let addr = endpoint.local_addr().unwrap();
     let server = endpoint.clone();

@@ -1,6 +1,7 @@
 //! One path's way to the server: look names up, and let all addresses race.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::error::{FailureKind, PathFailure};
 use super::nat64::{self, Prefix};
 use super::{ClientOptions, Shared};
 use crate::Path;
-use crate::carrier::{Bind, Dial, Dialled, Egress, SocketSpec};
+use crate::carrier::{Bind, Dial, DialError, Dialled, Egress, SocketSpec};
 use crate::identity::{Host, HostPort};
 use crate::interfaces::addresses;
 
@@ -39,7 +40,9 @@ pub(super) fn socket(spec: &Path) -> SocketSpec {
     }
 }
 
-/// Connects by the first address that answers. `favourite` is the one that answered last time.
+/// Connects by the first address that answers. What the server's names stood for last is dialled
+/// at once, what they stand for now beside it as soon as that is known. `favourite` is the address
+/// that answered last time.
 ///
 /// # Errors
 /// When none does: the failure that says most.
@@ -48,46 +51,104 @@ pub(super) async fn dial(
     spec: Path,
     favourite: Option<SocketAddr>,
 ) -> Result<(Dialled, SocketAddr), PathFailure> {
-    let options = &shared.options;
+    let client = shared.options.identity.public_key();
     if let Err(error) = socket(&spec).check() {
-        return Err(PathFailure::of(
-            &error.into(),
-            options.identity.public_key(),
-        ));
+        return Err(PathFailure::of(&error.into(), client));
     }
-    let mut addresses = resolve(&shared, &spec).await?;
-    // Stable: the others keep their order.
-    addresses.sort_by_key(|address| Some(*address) != favourite);
-    let mut race = JoinSet::new();
-    for (index, remote) in addresses.into_iter().enumerate() {
-        let dial = Dial {
-            socket: socket(&spec),
-            quic: options.quic.clone(),
-            carrier: spec.carrier,
-            tcp_congestion: spec.tcp_cc.clone(),
-            outcomes: shared.outcomes.clone(),
-            timeout: TIMEOUT,
-            ..Dial::new(remote, options.server)
-        };
-        let identity = options.identity.clone();
-        race.spawn(async move {
-            sleep(HEAD_START * index as u32).await;
-            dial.connect(&identity).await.map(|it| (it, remote))
-        });
-    }
-    let client = options.identity.public_key();
-    let mut worst: Option<PathFailure> = None;
-    while let Some(done) = race.join_next().await {
-        let failure = match done {
-            Ok(Ok(dialled)) => return Ok(dialled),
-            Ok(Err(error)) => PathFailure::of(&error, client),
-            Err(error) => PathFailure::passing(error.to_string()),
-        };
-        if worst.as_ref().is_none_or(|worst| worst.kind < failure.kind) {
-            worst = Some(failure);
+    let mut race = Race {
+        shared: &shared,
+        spec: &spec,
+        favourite,
+        dials: JoinSet::new(),
+        dialled: Vec::new(),
+    };
+    race.join(known(&shared, &spec));
+    let mut resolving = pin!(resolve(&shared, &spec));
+    // Those that the names stand for now, once that is known.
+    let mut current: Option<Vec<SocketAddr>> = None;
+    let mut failures = Vec::new();
+    loop {
+        tokio::select! {
+            Some(done) = race.dials.join_next() => match done {
+                Ok((remote, Ok(dialled))) => return Ok((dialled, remote)),
+                Ok((remote, Err(error))) => {
+                    failures.push((Some(remote), PathFailure::of(&error, client)));
+                }
+                Err(error) => failures.push((None, PathFailure::passing(error.to_string()))),
+            },
+            found = &mut resolving, if current.is_none() => {
+                let found = found.unwrap_or_else(|failure| {
+                    failures.push((None, failure));
+                    Vec::new()
+                });
+                race.join(found.clone());
+                current = Some(found);
+            }
+            else => break,
         }
     }
+    let current = current.unwrap_or_default();
+    let failures = failures.into_iter().map(|(remote, failure)| {
+        let is_current = remote.is_none_or(|remote| current.contains(&remote));
+        if is_current {
+            failure
+        } else {
+            outdated(failure)
+        }
+    });
+    // Of those that say as much, the first.
+    let worst = failures.reduce(|worst, next| match worst.kind < next.kind {
+        true => next,
+        false => worst,
+    });
     Err(worst.unwrap_or_else(|| PathFailure::passing("the server has no address".into())))
+}
+
+/// A failure at an address that a name stood for once: another host may have it now, which says
+/// nothing of the server.
+fn outdated(failure: PathFailure) -> PathFailure {
+    match failure.kind {
+        FailureKind::WrongServer | FailureKind::Configuration => {
+            PathFailure::passing(failure.message)
+        }
+        _ => failure,
+    }
+}
+
+/// Addresses of the server that are dialled at once.
+struct Race<'a> {
+    shared: &'a Shared,
+    spec: &'a Path,
+    favourite: Option<SocketAddr>,
+    dials: JoinSet<(SocketAddr, Result<Dialled, DialError>)>,
+    dialled: Vec<SocketAddr>,
+}
+
+impl Race<'_> {
+    /// Dials those of these addresses that are not dialled yet, one soon after the other.
+    fn join(&mut self, mut addresses: Vec<SocketAddr>) {
+        addresses.retain(|address| !self.dialled.contains(address));
+        // Stable: the others keep their order.
+        addresses.sort_by_key(|address| Some(*address) != self.favourite);
+        let options = &self.shared.options;
+        for (index, remote) in addresses.into_iter().enumerate() {
+            self.dialled.push(remote);
+            let dial = Dial {
+                socket: socket(self.spec),
+                quic: options.quic.clone(),
+                carrier: self.spec.carrier,
+                tcp_congestion: self.spec.tcp_cc.clone(),
+                outcomes: self.shared.outcomes.clone(),
+                timeout: TIMEOUT,
+                ..Dial::new(remote, options.server)
+            };
+            let identity = options.identity.clone();
+            self.dials.spawn(async move {
+                sleep(HEAD_START * index as u32).await;
+                (remote, dial.connect(&identity).await)
+            });
+        }
+    }
 }
 
 /// Where the server is for this path.
@@ -105,7 +166,7 @@ pub(super) fn egresses(shared: &Shared, spec: &Path) -> Vec<Option<Egress>> {
     for host in hosts(&shared.options, spec) {
         let ips = match &host.host {
             Host::Ip(ip) => vec![*ip],
-            Host::Name(name) => shared.lookups.known(name),
+            Host::Name(name) => shared.lookups.known(name, &spec.local),
         };
         remotes.extend(ips.into_iter().map(|ip| SocketAddr::new(ip, host.port)));
     }
@@ -135,31 +196,76 @@ fn has_ipv4(local: &Bind, remote: SocketAddr) -> bool {
     }
 }
 
-/// IPv4 addresses as the network's translator reaches them; as they are where it has none.
-async fn translated(shared: &Shared, found: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    let known = shared.lookups.find(nat64::NAME).await.unwrap_or_default();
+/// IPv4 addresses as the network's translator reaches them, which [`nat64::NAME`] was found to
+/// have; `None` where it has none.
+fn translated(found: &[SocketAddr], known: Vec<IpAddr>) -> Option<Vec<SocketAddr>> {
     let mut prefixes = known.into_iter().filter_map(|ip| match ip {
         IpAddr::V6(ip) => Prefix::of(ip),
         IpAddr::V4(_) => None,
     });
-    let Some(prefix) = prefixes.next() else {
-        return found;
-    };
-    let embed = |address: SocketAddr| match address.ip() {
+    let prefix = prefixes.next()?;
+    let embed = |address: &SocketAddr| match address.ip() {
         IpAddr::V4(ip) => SocketAddr::new(prefix.embed(ip).into(), address.port()),
-        IpAddr::V6(_) => address,
+        IpAddr::V6(_) => *address,
     };
-    found.into_iter().map(embed).collect()
+    Some(found.iter().map(embed).collect())
 }
 
-/// All addresses of the server that this path can lead to, names looked up by this host.
+/// Does this path need a translator to reach these addresses?
+fn needs_translator(spec: &Path, found: &[SocketAddr]) -> bool {
+    let first = found.first().copied();
+    found.iter().all(SocketAddr::is_ipv4) && first.is_some_and(|it| !has_ipv4(&spec.local, it))
+}
+
+/// Can a socket of this path lead to this address, as far as their families go?
+fn fits(spec: &Path, address: &SocketAddr) -> bool {
+    match spec.local {
+        Bind::Address(source) => address.is_ipv4() == source.is_ipv4(),
+        Bind::Any | Bind::Interface(_) | Bind::Matching(_) => true,
+    }
+}
+
+/// Each address once, and no more than are tried.
+fn bounded(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in found {
+        if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
+            addresses.push(address);
+        }
+    }
+    addresses
+}
+
+/// All addresses of the server to which this path can lead, names as they were found last. Nothing
+/// is looked up.
+fn known(shared: &Shared, spec: &Path) -> Vec<SocketAddr> {
+    let of = |host: &HostPort| {
+        let ips = match &host.host {
+            Host::Ip(ip) => vec![*ip],
+            Host::Name(name) => shared.lookups.known(name, &spec.local),
+        };
+        let port = host.port;
+        ips.into_iter().map(move |ip| SocketAddr::new(ip, port))
+    };
+    let mut found: Vec<SocketAddr> = hosts(&shared.options, spec).iter().flat_map(of).collect();
+    if needs_translator(spec, &found) {
+        let prefix = shared.lookups.known(nat64::NAME, &spec.local);
+        found = translated(&found, prefix).unwrap_or_default();
+    }
+    // What does not fit is tried, and says why, when names have been looked up.
+    found.retain(|address| fits(spec, address));
+    bounded(found)
+}
+
+/// All addresses of the server that this path can lead to, names looked up now.
 async fn resolve(shared: &Shared, spec: &Path) -> Result<Vec<SocketAddr>, PathFailure> {
     let mut found: Vec<SocketAddr> = Vec::new();
     let mut failure = None;
+    let socket = socket(spec);
     for host in hosts(&shared.options, spec) {
         match &host.host {
             Host::Ip(ip) => found.push((*ip, host.port).into()),
-            Host::Name(name) => match shared.lookups.find(name).await {
+            Host::Name(name) => match shared.lookups.find(name, &socket).await {
                 Ok(ips) => found.extend(ips.into_iter().map(|ip| SocketAddr::new(ip, host.port))),
                 Err(error) => {
                     failure = Some(PathFailure {
@@ -171,25 +277,18 @@ async fn resolve(shared: &Shared, spec: &Path) -> Result<Vec<SocketAddr>, PathFa
             },
         }
     }
-    if !found.is_empty()
-        && found.iter().all(SocketAddr::is_ipv4)
-        && !has_ipv4(&spec.local, found[0])
-    {
-        found = translated(shared, found).await;
+    if needs_translator(spec, &found) {
+        let prefix = match shared.lookups.find(nat64::NAME, &socket).await {
+            Ok(prefix) => prefix,
+            Err(_) => shared.lookups.known(nat64::NAME, &spec.local),
+        };
+        found = translated(&found, prefix).unwrap_or(found);
     }
-    if let Bind::Address(source) = spec.local {
-        let usable = |address: &SocketAddr| address.is_ipv4() == source.is_ipv4();
-        // If none fits, they stay, and dialling says why.
-        if found.iter().any(usable) {
-            found.retain(usable);
-        }
+    // If none fits, they stay, and dialling says why.
+    if found.iter().any(|address| fits(spec, address)) {
+        found.retain(|address| fits(spec, address));
     }
-    let mut addresses: Vec<SocketAddr> = Vec::new();
-    for address in found {
-        if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
-            addresses.push(address);
-        }
-    }
+    let addresses = bounded(found);
     match failure {
         Some(failure) if addresses.is_empty() => Err(failure),
         _ => Ok(addresses),

@@ -9,7 +9,7 @@ use super::dial::socket;
 use super::slot::{Slot, Slots};
 use super::{Client, FailureKind, MAX_PATHS};
 use crate::Path;
-use crate::carrier::{Bind, SocketError};
+use crate::carrier::SocketError;
 use crate::endpoint::info::{self, PathInfo, SessionInfo, SessionState};
 
 /// Why a client's path could not be added.
@@ -22,7 +22,7 @@ pub enum AddPathError {
     /// There are as many as a session may have.
     #[error("there are {MAX_PATHS} paths, as many as a session may have")]
     TooMany,
-    /// This host has no such interface or address.
+    /// This host has no such address.
     #[error("path {path}: {error}")]
     Socket {
         /// The path as it is written.
@@ -65,11 +65,12 @@ impl Client {
         self.shared.started.elapsed()
     }
 
-    /// Starts to dial a further path.
+    /// Starts to dial a further path. An interface that this host does not have yet is waited for,
+    /// as it is at the start.
     ///
     /// # Errors
-    /// There is a path of that name, there are too many, or this host cannot dial it. Nothing has
-    /// changed then.
+    /// There is a path of that name, there are too many, or its address is none of this host's.
+    /// Nothing has changed then.
     pub fn add_path(&self, spec: Path) -> Result<(), AddPathError> {
         {
             let slots = self.shared.slots();
@@ -80,12 +81,13 @@ impl Client {
                 return Err(AddPathError::TooMany);
             }
         }
-        // What fits may come.
-        if !matches!(spec.local, Bind::Matching(_))
-            && let Err(error) = socket(&spec).check()
-        {
-            let path = Box::new(spec);
-            return Err(AddPathError::Socket { path, error });
+        match socket(&spec).check() {
+            // It may come.
+            Ok(()) | Err(SocketError::BadInterface { .. } | SocketError::NoneFits { .. }) => {}
+            Err(error) => {
+                let path = Box::new(spec);
+                return Err(AddPathError::Socket { path, error });
+            }
         }
         self.start_path(spec);
         Ok(())

@@ -5,7 +5,7 @@
 //! | `slot.rs` | the configured paths, and how each stands |
 //! | `assign.rs` | which interface which path has |
 //! | `path.rs` | the task that keeps one path up |
-//! | `dial.rs`, `lookups.rs`, `nat64.rs` | a path's way to the server |
+//! | `dial.rs`, `lookups.rs`, `kept.rs`, `nat64.rs` | a path's way to the server |
 //! | `reach.rs`, `backoff.rs` | dials until it is there; when to try again |
 //! | `fallback.rs`, `upgrade.rs` | a silent path over QUIC tries TCP beside it, one over TCP tries
 //! QUIC |
@@ -19,6 +19,7 @@ mod backoff;
 mod dial;
 mod error;
 mod fallback;
+mod kept;
 mod lookups;
 mod manage;
 mod nat64;
@@ -29,6 +30,7 @@ mod slot;
 mod trial;
 mod upgrade;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -60,7 +62,8 @@ pub struct ClientOptions {
     /// The server's key; a host with another one is not talked to.
     pub server: PublicKey,
     /// Where the server is, for paths that do not say otherwise. Names are looked up again for
-    /// each dial, and all addresses are tried.
+    /// each dial, by the system and by each path that is bound to an interface or an address, and
+    /// all addresses are tried.
     pub addresses: Vec<HostPort>,
     /// This client's key.
     pub identity: Identity,
@@ -68,6 +71,10 @@ pub struct ClientOptions {
     pub paths: Vec<Path>,
     /// Where the system tells what interfaces are known by.
     pub sysfs: Sysfs,
+    /// A file that keeps what names stood for last, so that a client starts where no resolver
+    /// answers: some lines as in hosts(5), of which others may be of other clients. It is made when
+    /// there is none; one that is damaged, or cannot be read or written, is no error. Default none.
+    pub names: Option<PathBuf>,
     /// The session's configuration.
     pub session: marline_proto::Config,
     /// The carriers'; their idle limit is raised above the session's where it is not.
@@ -83,6 +90,7 @@ impl ClientOptions {
             identity,
             paths,
             sysfs: Sysfs::default(),
+            names: None,
             session: marline_proto::Config::default(),
             quic: QuicConfig::default(),
         }
@@ -132,6 +140,7 @@ impl Client {
         options.session.check()?;
         options.quic = super::outliving(options.quic, &options.session);
         let paths = std::mem::take(&mut options.paths);
+        let lookups = Lookups::new(options.names.take());
         let client = Self {
             shared: Arc::new(Shared {
                 options,
@@ -140,7 +149,7 @@ impl Client {
                 opening: tokio::sync::Mutex::new(()),
                 slots: Mutex::new(Slots::default()),
                 outcomes: Outcomes::default(),
-                lookups: Lookups::default(),
+                lookups,
                 notifier: Notifier::new(),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
