@@ -2,7 +2,6 @@
 //! reached as soon as one does.
 
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -31,20 +30,13 @@ where
             None if running.is_empty() => return None,
             None => {}
         }
-        let mut next = pin!(sleep(DELAY));
-        loop {
-            tokio::select! {
-                biased;
-                Some(ended) = running.next() => match ended {
-                    Ok(connected) => return Some(connected),
-                    Err(error) => {
-                        failed(error);
-                        break;
-                    }
-                },
-                () = &mut next, if left.len() > 0 => break,
-                else => break,
-            }
+        tokio::select! {
+            biased;
+            Some(ended) = running.next() => match ended {
+                Ok(connected) => return Some(connected),
+                Err(error) => failed(error),
+            },
+            () = sleep(DELAY), if left.len() > 0 => {}
         }
     }
 }

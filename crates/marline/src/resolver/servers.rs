@@ -76,14 +76,15 @@ fn reachable(server: ScopedIp, socket: &SocketSpec) -> Option<SocketAddr> {
     }
     match server {
         ScopedIp::V6(ip, scope) if ip.is_unicast_link_local() => {
-            let own = socket.device();
+            let there = SocketAddr::new(ip.into(), PORT);
+            let own = socket.device(there);
             let scope = match scope {
                 None => own,
                 Some(name) => SocketSpec {
                     bind: Bind::Interface(name),
                     ..SocketSpec::default()
                 }
-                .device(),
+                .device(there),
             }?;
             // By another link it is another host, or none.
             let fits = own.is_none_or(|own| own == scope);
