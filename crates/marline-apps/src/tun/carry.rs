@@ -8,6 +8,7 @@ use crate::proxy::{OpenError, PacketFlow, Tunnel};
 use marline_proto::FlowOptions;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
@@ -18,19 +19,20 @@ const IDLE: Duration = Duration::from_secs(60);
 const RETRY: Duration = Duration::from_millis(300);
 
 /// Carries one flow both ways until either side ends it. A conversation's also ends when it is
-/// quiet for long; if it can have no flow of its own, it shares that of `lease`.
+/// quiet for long, and one of questions when all are answered; if it can have no flow of its own, it
+/// shares that of the lease.
 pub(super) async fn carry<T: Tunnel>(
     tunnel: T,
     options: FlowOptions,
     queue: Arc<Queue>,
     shared: Arc<Shared>,
-    lease: Option<Arc<Lease>>,
+    conversation: Option<(Arc<Lease>, bool)>,
 ) {
     let flow = match tunnel.open_packets(options).await {
         Ok(flow) => flow,
         Err(error) => {
             tracing::debug!(%error, "cannot open a flow for a conversation in the tunnel");
-            if let (OpenError::TooManyFlows, Some(lease)) = (error, lease) {
+            if let (OpenError::TooManyFlows, Some((lease, _))) = (error, conversation) {
                 while let Ok(Some(packet)) = timeout(RETRY, queue.pop()).await {
                     lease.common.push(packet);
                 }
@@ -42,9 +44,12 @@ pub(super) async fn carry<T: Tunnel>(
         }
     };
     let idle = Idle::new(IDLE);
+    let asks = matches!(conversation, Some((_, true)));
+    let (asked, answered) = (AtomicU32::new(0), AtomicU32::new(0));
     let outgoing = async {
         while let Some(packet) = queue.pop().await {
             idle.touch();
+            asked.fetch_add(1, Relaxed);
             send(&flow, packet).await?;
         }
         io::Result::Ok(())
@@ -53,11 +58,15 @@ pub(super) async fn carry<T: Tunnel>(
         while let Some(message) = flow.recv().await {
             idle.touch();
             shared.deliver(message).await;
+            answered.fetch_add(1, Relaxed);
+            if asks && answered.load(Relaxed) >= asked.load(Relaxed) && queue.is_empty() {
+                break;
+            }
         }
         io::Result::Ok(())
     };
     let quiet = async {
-        match lease {
+        match conversation {
             Some(_) => idle.expired().await,
             None => std::future::pending().await,
         }
@@ -68,4 +77,10 @@ pub(super) async fn carry<T: Tunnel>(
         () = quiet => Ok(()),
     };
     queue.close();
+    // What came meanwhile is of another question.
+    if let Some((lease, true)) = conversation {
+        while let Some(packet) = queue.pop().await {
+            lease.common.push(packet);
+        }
+    }
 }

@@ -17,11 +17,16 @@ use crate::tun::TunIn;
 use marline_proto::FlowOptions;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Most conversations with a flow of their own; the one that has been quiet longest makes room for
-/// a new one.
+/// a new one,
 const MAX_FLOWS: usize = 512;
+/// if it has been quiet for this time: an answer still finds its flow then, also over a satellite and
+/// to a question that was asked twice (resolvers ask again after 5 s). Until one has, new ones share
+/// the common flow.
+const ANSWERED: Duration = Duration::from_secs(10);
 
 /// A client's tunnel, opened and not yet served.
 #[derive(Debug)]
@@ -69,6 +74,7 @@ pub(super) fn serve<T: Tunnel>(shared: Arc<Shared>, port: Port, tunnel: &T, task
 /// Carries what the kernel hands over.
 async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, tasks: Tasks) {
     let mut flows: HashMap<(Key, Option<usize>), Flow> = HashMap::new();
+    let mut crowded = false;
     while let Some(mut bytes) = port.incoming.recv().await {
         let Some(lease) = shared.lease() else {
             continue;
@@ -95,7 +101,16 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
             flow.queue.push(bytes.into());
             continue;
         }
-        make_room(&mut flows);
+        if !make_room(&mut flows) {
+            if !std::mem::replace(&mut crowded, true) {
+                tracing::info!(
+                    "tunnel {}: {MAX_FLOWS} conversations have a flow of their own, and more share one",
+                    shared.device
+                );
+            }
+            lease.common.push(bytes.into());
+            continue;
+        }
         let queue = Arc::new(Queue::new());
         queue.push(bytes.into());
         let options = FlowOptions {
@@ -110,24 +125,28 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
             options,
             its_queue,
             Arc::clone(&shared),
-            Some(lease),
+            Some((lease, key.0.is_question())),
         ));
         flows.insert(key, Flow { queue, used: now });
     }
 }
 
-fn make_room<K: std::hash::Hash + Eq + Copy>(flows: &mut HashMap<K, Flow>) {
+/// Is there room for one more flow now?
+fn make_room<K: std::hash::Hash + Eq + Copy>(flows: &mut HashMap<K, Flow>) -> bool {
     if flows.len() < MAX_FLOWS {
-        return;
+        return true;
     }
     flows.retain(|_, flow| !flow.queue.is_closed());
     if flows.len() < MAX_FLOWS {
-        return;
+        return true;
     }
     let quietest = flows.iter().min_by_key(|(_, flow)| flow.used);
-    if let Some(key) = quietest.map(|(key, _)| *key)
-        && let Some(flow) = flows.remove(&key)
-    {
+    let quiet = quietest.filter(|(_, flow)| flow.used.elapsed() >= ANSWERED);
+    let Some(key) = quiet.map(|(key, _)| *key) else {
+        return false;
+    };
+    if let Some(flow) = flows.remove(&key) {
         flow.queue.close();
     }
+    true
 }

@@ -1,7 +1,7 @@
 //! Which packets belong together: those of one conversation keep their order, and wait for nobody
 //! else's.
 
-use super::packet::{Fragment, Packet};
+use super::packet::{Fragment, Packet, UDP};
 use std::net::IpAddr;
 
 /// A conversation inside the tunnel, as its packets in one direction show it: addresses, protocol,
@@ -27,6 +27,13 @@ impl Key {
         }
     }
 
+    /// Is it one of questions and answers, a packet each (DNS over UDP), as who asks shows it?
+    pub(super) fn is_question(&self) -> bool {
+        /// The port of name servers (RFC 1035 section 4.2.1).
+        const DNS: u16 = 53;
+        self.protocol == UDP && self.ports.1 == DNS
+    }
+
     /// The same conversation as its answers show it.
     #[must_use]
     pub fn reversed(self) -> Self {
@@ -42,7 +49,7 @@ impl Key {
 #[cfg(test)]
 mod tests {
     use super::super::packet::tests::{v4, v6};
-    use super::super::packet::{ICMP, TCP, UDP};
+    use super::super::packet::{ICMP, TCP};
     use super::*;
 
     fn key(bytes: &[u8]) -> Key {

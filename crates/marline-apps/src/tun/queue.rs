@@ -111,6 +111,11 @@ impl Queue {
         self.news.notify_one();
     }
 
+    /// Does nothing wait?
+    pub(super) fn is_empty(&self) -> bool {
+        self.line().waiting.is_empty()
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.line().closed
     }

@@ -282,6 +282,61 @@ async fn the_first_of_two_machines_with_one_key_goes_on_when_the_second_leaves()
     assert_eq!(lines(&log, "this machine's alone"), 1);
 }
 
+/// A question from this port of a client, or the answer to it.
+fn question(port: u16) -> Vec<u8> {
+    let [high, low] = port.to_be_bytes();
+    let mut bytes = v4(UDP, &[high, low, 0, 7, 0, 9, 0, 0, 0]);
+    bytes[12..16].copy_from_slice(&OWN);
+    bytes[16..20].copy_from_slice(&SERVER);
+    bytes
+}
+
+fn answer_to(question: &[u8]) -> Vec<u8> {
+    let mut bytes = question.to_vec();
+    bytes[12..20].rotate_left(4);
+    bytes[20..24].rotate_left(2);
+    bytes
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_conversations_than_flows_have_their_answers_all_the_same() {
+    const ALL: u16 = 2_000;
+    let (log, _guard) = log();
+    let mut server = Server::new();
+    let (mut machine, _session) = server.machine();
+    sleep(SOON).await;
+    // A round trip of 300 ms: all questions are there before the first answer.
+    let mut asked = Vec::new();
+    for port in 0..ALL {
+        let packet = question(1_000 + port);
+        machine.from_kernel.send(packet).await.unwrap();
+        sleep(Duration::from_millis(1)).await;
+        while let Ok(question) = server.to_kernel.try_recv() {
+            asked.push(question);
+        }
+    }
+    sleep(Duration::from_millis(300)).await;
+    while let Ok(question) = server.to_kernel.try_recv() {
+        asked.push(question);
+    }
+    assert_eq!(asked.len(), usize::from(ALL));
+    let mut answered = 0;
+    for question in asked {
+        server.from_kernel.send(answer_to(&question)).await.unwrap();
+        sleep(Duration::from_millis(1)).await;
+        while machine.to_kernel.try_recv().is_ok() {
+            answered += 1;
+        }
+    }
+    sleep(SOON).await;
+    while machine.to_kernel.try_recv().is_ok() {
+        answered += 1;
+    }
+    assert_eq!(answered, ALL);
+    let said = lines(&log, "conversations have a flow of their own");
+    assert_eq!(said, 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_machines_that_alternate_do_not_flood_the_log() {
     let (log, _guard) = log();
