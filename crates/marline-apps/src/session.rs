@@ -21,6 +21,7 @@ use crate::carried::Carried;
 use crate::live::LiveName;
 use crate::object_stream::ObjectStream;
 use crate::proxy::{self, Accept, Incoming, IncomingFlow, Listen, OpenError, PacketFlow, Tunnel};
+use crate::tun::room;
 
 impl PacketFlow for Packets {
     async fn send(&self, message: Bytes) -> io::Result<()> {
@@ -111,17 +112,6 @@ impl Accept for Incomings {
         let target = info.target;
         Some(Incoming { target, flow })
     }
-}
-
-/// The longest message (bytes) that is sure to travel in one datagram on each of the session's
-/// paths; `None` while it has none.
-pub(crate) fn room(session: &Session) -> Option<usize> {
-    /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long a
-    /// session lasts.
-    const OVERHEAD: usize = 40;
-    let paths = session.stats().paths;
-    let least = paths.iter().map(|path| path.max_datagram).min()?;
-    Some(least.saturating_sub(OVERHEAD))
 }
 
 /// The session of the moment.

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
+use marline::endpoint::Session;
 use tokio::time::sleep;
 
 /// What IPv6 requires of every link (RFC 8200 section 5). On paths with smaller datagrams larger
@@ -63,6 +64,17 @@ impl Mtu {
             before = found;
         }
     }
+}
+
+/// The longest message (bytes) that is sure to travel in one datagram on each of the session's
+/// paths; `None` while it has none.
+pub(crate) fn room(session: &Session) -> Option<usize> {
+    /// Of a packet's header and frame (docs/PROTOCOL.md), or of a coded symbol's, however long a
+    /// session lasts.
+    const OVERHEAD: usize = 40;
+    let paths = session.stats().paths;
+    let least = paths.iter().map(|path| path.max_datagram).min()?;
+    Some(least.saturating_sub(OVERHEAD))
 }
 
 #[cfg(test)]

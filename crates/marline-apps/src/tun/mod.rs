@@ -69,6 +69,7 @@ mod view;
 pub use crate::destination::Role;
 pub use client::ClientTunnel;
 pub use device::{Device, DeviceError};
+pub(crate) use fit::room;
 pub use gate::Gate;
 pub use hello::{OFFER_HEAD, Offer, OfferError, Place, Standing};
 pub use icmp::{Refusal, answer};

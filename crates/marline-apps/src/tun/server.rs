@@ -1,7 +1,7 @@
 //! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs
 //! to.
 
-use super::fit::{MOST, Mtu};
+use super::fit::{MOST, Mtu, room};
 use super::gate::Gate;
 use super::guests::{Guest, Guests, Sign};
 use super::hello::{Offer, Place, Standing, until_end};
@@ -19,7 +19,6 @@ use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
 use crate::proxy::policy::Judge;
 use crate::proxy::{PacketFlow, Tasks};
-use crate::session::room;
 use crate::tun::{TunOut, TunSetup};
 use bytes::Bytes;
 use marline::endpoint::Session;
