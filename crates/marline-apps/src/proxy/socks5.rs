@@ -1,5 +1,5 @@
 //! The SOCKS5 proxy (RFC 1928, RFC 1929): CONNECT and UDP ASSOCIATE. Host names go to the server
-//! unresolved. On the same port it takes HTTP CONNECT ([`http_connect`]).
+//! unresolved. On the same port it takes HTTP CONNECT.
 
 use super::SocksLogin;
 use super::alive;
