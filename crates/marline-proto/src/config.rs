@@ -87,7 +87,8 @@ pub struct Config {
     ///
     /// `None`, the default, is 0.5; schedulers that fill what the paths leave over (`hedge`) then
     /// send, copies included, no more than losses are worth: 3 % and three times the share of
-    /// packets lost on paths that carry something.
+    /// packets lost on paths that carry something; or each packet on every path, where the copies
+    /// are no more than 3 % of all that the session sends.
     pub repair_budget: Option<f64>,
     /// So far may the numbers of units that are not settled lie apart in a flow of blocks or objects
     /// that the peer sends; 0 takes no such flows. Default 32 768. Memory: some 100 bytes for each,

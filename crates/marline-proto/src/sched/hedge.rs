@@ -306,7 +306,7 @@ impl Hedge {
         let all = 1e6 * all.sum::<f64>();
         let most = plan.redundancy();
         self.budget.fill(now, all, most, &self.target);
-        let everywhere = plan.is_small_change(self.budget.need);
+        let everywhere = plan.is_negligible(self.budget.need);
         // Who needs the paths that flap or lose takes them as they are: redundancy mends that.
         let reliable = lanes.iter().filter(|lane| lane.again == 0.0);
         let carried = reliable.map(|lane| lane.carries(f64::from(symbol)));
@@ -350,6 +350,7 @@ impl Hedge {
             }
             if everywhere {
                 for other in (0..lanes.len()).filter(|&i| i != first) {
+                    self.budget.waive(f64::from(symbol.len));
                     plan.copy(other, symbol);
                 }
             } else if let Some(coding) = self.code(plan, &lanes) {

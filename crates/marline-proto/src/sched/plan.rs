@@ -205,18 +205,21 @@ impl<'a> Plan<'a> {
     /// schedulers that fill what is left over. `f64::INFINITY` where the user set a
     /// [budget](crate::Config::repair_budget), which holds anyway, and outside of a session.
     pub fn redundancy(&self) -> f64 {
-        let bounded = self.common.as_ref().is_some_and(|common| common.bounded);
-        if bounded {
-            redundancy::share(self.paths)
-        } else {
-            f64::INFINITY
+        match self.is_bounded() {
+            true => redundancy::share(self.paths),
+            false => f64::INFINITY,
         }
     }
 
-    /// May what needs `need` bytes/s go over every path, because beside all that the session sends
-    /// the copies cost next to nothing?
-    pub fn is_small_change(&self, need: f64) -> bool {
-        redundancy::is_small_change(self.paths, need)
+    fn is_bounded(&self) -> bool {
+        self.common.as_ref().is_some_and(|common| common.bounded)
+    }
+
+    /// Does it cost next to nothing, beside all that the session sends, to send what needs `need`
+    /// bytes/s over every path? Never where the user set a
+    /// [budget](crate::Config::repair_budget), nor outside of a session.
+    pub fn is_negligible(&self, need: f64) -> bool {
+        self.is_bounded() && redundancy::is_negligible(self.paths, need)
     }
 
     /// How the flow's code stands; `None` if the flow is not coded.

@@ -14,13 +14,13 @@ const LEAST: f64 = 0.03;
 /// loss (`marline repro field --cell set=misbehaving`, bytes on wire).
 const PER_LOSS: f64 = 3.0;
 
-/// A rate that follows from what is in flight takes round trips for no shorter (s): clocks tick in
-/// milliseconds.
+/// Shortest round trip (s) that what is in flight is divided by: pacers send in bursts of a
+/// millisecond, and a shorter round trip would take such a burst for a rate.
 const SHORTEST: f64 = 1e-3;
 
-/// May what needs `need` bytes/s go over every one of `paths`? If the copies are no more than
-/// [`LEAST`] of all that the session sends over them.
-pub(super) fn is_small_change(paths: &[PathView], need: f64) -> bool {
+/// Does it cost next to nothing to send `need` bytes/s over every one of `paths`? If the copies are
+/// no more than [`LEAST`] of all that the session sends over them.
+pub(super) fn is_negligible(paths: &[PathView], need: f64) -> bool {
     // What is in flight for a round trip (Little's law).
     let rate = |path: &PathView| path.in_flight as f64 / path.srtt.as_secs_f64().max(SHORTEST);
     let carried: f64 = paths.iter().map(rate).sum();
@@ -59,17 +59,17 @@ mod tests {
     #[test]
     fn what_costs_little_beside_the_rest_may_go_everywhere() {
         let mut paths = [path(0), path(1), path(2)];
-        assert!(!is_small_change(&paths, 1.0), "nothing else is sent");
+        assert!(!is_negligible(&paths, 1.0), "nothing else is sent");
         for path in &mut paths {
             // 100 kB a second.
             path.srtt = Duration::from_millis(50);
             path.in_flight = 5_000;
         }
         // Two copies of each byte, and 9 kB a second are 3 %.
-        assert!(is_small_change(&paths, 4_499.0));
-        assert!(!is_small_change(&paths, 4_501.0));
+        assert!(is_negligible(&paths, 4_499.0));
+        assert!(!is_negligible(&paths, 4_501.0));
         assert!(
-            !is_small_change(&paths, f64::INFINITY),
+            !is_negligible(&paths, f64::INFINITY),
             "nobody knows what it needs"
         );
     }

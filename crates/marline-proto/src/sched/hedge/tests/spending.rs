@@ -271,3 +271,48 @@ fn repair_symbols_have_the_whole_surplus_where_packets_are_lost() {
         assert_eq!((copies, repairs), (!copied, copied), "{loss}");
     }
 }
+
+/// A call beside downloads: each packet goes over both paths, and the bucket is as full afterwards.
+#[test]
+fn what_is_negligible_goes_everywhere_and_costs_the_bucket_nothing() {
+    let run = |in_flight: u64| {
+        let mut hedge = hedge("hedge:target=0.1");
+        let mut common = Common::bounded(true);
+        let mut copies = 0;
+        for ms in (0..60_000).step_by(20) {
+            let now = Instant::from_millis(200 + ms);
+            let mut views = paths(0.0);
+            for view in &mut views {
+                (view.in_flight, view.srtt) = (in_flight, Duration::from_millis(100));
+            }
+            let mut backlog = Backlog::of(1);
+            hedge.plan(&mut Plan::new(now, &mut views, &mut backlog).among(&mut common));
+            for path in backlog.copied_to() {
+                copies += 1;
+                let symbol = Symbol {
+                    unit: 0,
+                    offset: 0,
+                    len: 250,
+                };
+                hedge.on_feedback(
+                    now,
+                    &Feedback {
+                        symbol,
+                        kind: EmissionKind::Copy,
+                        path: views[*path].id,
+                        sent: now,
+                        outcome: Outcome::Sent,
+                        arrived_us: None,
+                    },
+                );
+            }
+        }
+        common.exchange(&Choice::from(&ENTRY), &mut hedge.budget.bucket);
+        (copies, hedge.budget.bucket.tokens)
+    };
+    // 60 kB in flight for 100 ms are 600 kB/s, of which 12.5 kB/s are 2 %.
+    let (copies, tokens) = run(30_000);
+    assert_eq!(copies, 3_000);
+    assert!(tokens > 0.0, "{tokens}");
+    assert_eq!(run(1_000).0, 0, "alone it would be a second stream");
+}
