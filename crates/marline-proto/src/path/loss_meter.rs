@@ -20,8 +20,11 @@ pub(crate) struct LossMeter {
     /// The last outcomes, newest in bit 0; 1 is a loss.
     recent: u64,
     known: u32,
-    /// What the fraction was when the path fell into doubt.
+    /// What the fraction was when the path fell into doubt, and losses that were counted since then.
     before: f64,
+    since: u32,
+    /// Losses that are forgotten, and need not be revoked.
+    forgotten: u32,
 }
 
 impl LossMeter {
@@ -30,10 +33,15 @@ impl LossMeter {
         self.fraction += (f64::from(u8::from(lost)) - self.fraction) / self.samples;
         self.recent = self.recent << 1 | u64::from(lost);
         self.known = (self.known + 1).min(RECENT);
+        self.since = self.since.saturating_add(lost.into());
     }
 
     /// A packet that was counted as lost arrived after all.
     pub(crate) fn revoke(&mut self) {
+        if self.forgotten > 0 {
+            self.forgotten -= 1;
+            return;
+        }
         self.fraction = (self.fraction - 1.0 / self.samples.max(1.0)).max(0.0);
     }
 
@@ -44,14 +52,14 @@ impl LossMeter {
 
     /// The path is in doubt from now on.
     pub(crate) fn doubt(&mut self) {
-        self.before = self.fraction;
+        (self.before, self.since) = (self.fraction, 0);
         self.restart();
     }
 
     /// The doubt was an outage, and is over: what it took says nothing of what the path loses while
     /// it carries.
     pub(crate) fn on_outage(&mut self) {
-        self.fraction = self.before;
+        (self.fraction, self.forgotten) = (self.before, self.since);
     }
 
     /// At least 48 of the last 64 packets were lost.
@@ -101,6 +109,11 @@ mod tests {
         assert!(meter.fraction() > 0.5);
         meter.on_outage();
         assert_eq!(meter.fraction(), before);
+        // Some of it comes late.
+        (0..200).for_each(|_| meter.revoke());
+        assert_eq!(meter.fraction(), before);
+        meter.revoke();
+        assert!(meter.fraction() < before);
     }
 
     #[test]

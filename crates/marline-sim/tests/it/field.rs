@@ -6,15 +6,15 @@ use std::sync::atomic::AtomicBool;
 
 use marline_sim::field::{Options, Row, prepare};
 
-/// One run of each contender.
+/// Five runs of each contender: which packets a burst takes is luck, and one run says little.
 fn rows(places: &[&str]) -> Vec<Row> {
     let axis = |axis: &str, value: &str| (axis.to_owned(), value.to_owned());
     let mut only = vec![axis("set", "misbehaving"), axis("load", "as-written")];
     only.extend(places.iter().map(|place| axis("place", place)));
     let options = Options {
-        seed: 1,
+        seed: 8_989,
         quick: false,
-        seeds: Some(1),
+        seeds: Some(5),
         ideal: false,
         traces: Path::new("/no/such/traces"),
         only: &only,
@@ -31,23 +31,23 @@ fn auto(rows: &[Row], place: &str, measure: &str) -> (f64, f64) {
 }
 
 /// Without reinjection a rate that drops costs six times as much; without the memory of outages
-/// flapping costs nearly three times as much. All of what the small link leaves over in repair
+/// flapping costs nearly three times as much; bursts of losses cost 1.8 times as much if loss
+/// plays no part in the choice of a path. All of what the small link leaves over in repair
 /// symbols would be 1.5 bytes for a byte.
 #[test]
 fn a_live_stream_does_nearly_as_well_as_over_the_steady_link_alone() {
-    // A burst of losses is not as silent as the dark: several pass until they count as failures.
     let places = [
-        ("dark", 1.5),
-        ("flapping", 1.5),
-        ("rate-drop", 1.5),
-        ("loss-bursts", 2.5),
-        ("large-and-small", 1.5),
+        "dark",
+        "flapping",
+        "rate-drop",
+        "loss-bursts",
+        "large-and-small",
     ];
-    let rows = rows(&places.map(|(place, _)| place));
-    for (place, times) in places {
+    let rows = rows(&places);
+    for place in places {
         let (p99, best) = auto(&rows, place, "live p99");
         assert!(
-            p99 <= times * best,
+            p99 <= 1.5 * best,
             "{place}: {p99} ms, {best} over the steady link"
         );
         if place == "dark" {

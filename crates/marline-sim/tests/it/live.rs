@@ -395,7 +395,8 @@ fn a_link_that_goes_dark_under_a_download_is_left_at_once() {
     }
     // 98 and 16. If 1 % of losses make it a burst 132; if jumps of the round trip may have silenced
     // the download, too, 109; if its queue counts as the stream's 122. If one outage tells of
-    // another 36 afterwards, and 23 if what the other path reports late is a sign of life.
+    // another 36 afterwards, 28 if what the outage took counts as loss of the link, and 23 if what the
+    // other path reports late is a sign of life.
     assert!(worst < 105 && usual < 20, "{worst} {usual} ms");
 }
 
