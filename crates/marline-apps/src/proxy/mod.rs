@@ -1,6 +1,5 @@
 //! Proxies: how programs that know nothing of Marline use a session.
 
-mod alive;
 pub(crate) mod asker;
 pub(crate) mod associations;
 mod eyeballs;
@@ -9,6 +8,7 @@ mod forward;
 pub mod front;
 mod http_connect;
 pub(crate) mod idle;
+mod keepalive;
 mod login;
 pub mod objects;
 pub(crate) mod places;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::{ByteFlow, alive};
+use super::{ByteFlow, keepalive};
 
 /// Most bytes that a direction holds between its reader and its writer. 8 KiB, the usual default,
 /// costs a third of the speed; more than this was not faster
@@ -25,7 +25,7 @@ impl ResetOnDrop {
     /// When the socket does not take the option, which does not happen on a living one.
     pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        alive::watch(&stream)?;
+        keepalive::enable(&stream)?;
         // close() then sends RST. shutdown() is not affected: a half-close is still a FIN.
         stream.set_zero_linger()?;
         Ok(ResetOnDrop(stream))

@@ -2,10 +2,10 @@
 //! unresolved. On the same port it takes HTTP CONNECT.
 
 use super::SocksLogin;
-use super::alive;
 use super::asker::AskedSocket;
 use super::associations::{Associations, ReturnPath, carry};
 use super::http_connect::{self, HttpError};
+use super::keepalive;
 use super::reach::{Unreached, reach};
 use super::relay::{ResetOnDrop, relay};
 use super::reply::Refusal;
@@ -152,7 +152,7 @@ async fn connection_task<T: Tunnel>(
                 }
             };
             let control = protocol.reply_success(socket.local_addr()?).await?;
-            alive::watch(&control)?;
+            keepalive::enable(&control)?;
             let asked = AskedSource::new(peer, &address);
             let held = proxy.associations.enter(end.clone());
             associate(control, socket, asked, held, proxy).await?;

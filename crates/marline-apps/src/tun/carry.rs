@@ -18,23 +18,31 @@ const IDLE: Duration = Duration::from_secs(60);
 /// After a flow could not be had.
 const RETRY: Duration = Duration::from_millis(300);
 
+/// What a flow has to know that carries a conversation, and not what belongs to none.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    /// Its common flow is shared where the conversation can have none of its own.
+    pub(super) lease: Arc<Lease>,
+    /// Each packet is a question and has one answer; with the last answer the conversation is over.
+    pub(super) asks: bool,
+}
+
 /// Carries one flow both ways until either side ends it. A conversation's also ends when it is
-/// quiet for long, and one of questions when all are answered; if it can have no flow of its own, it
-/// shares that of the lease.
+/// quiet for long.
 pub(super) async fn carry<T: Tunnel>(
     tunnel: T,
     options: FlowOptions,
     queue: Arc<Queue>,
     shared: Arc<Shared>,
-    conversation: Option<(Arc<Lease>, bool)>,
+    conversation: Option<Conversation>,
 ) {
     let flow = match tunnel.open_packets(options).await {
         Ok(flow) => flow,
         Err(error) => {
             tracing::debug!(%error, "cannot open a flow for a conversation in the tunnel");
-            if let (OpenError::TooManyFlows, Some((lease, _))) = (error, conversation) {
+            if let (OpenError::TooManyFlows, Some(its)) = (error, conversation) {
                 while let Ok(Some(packet)) = timeout(RETRY, queue.pop()).await {
-                    lease.common.push(packet);
+                    its.lease.common.push(packet);
                 }
             } else {
                 sleep(RETRY).await;
@@ -44,7 +52,7 @@ pub(super) async fn carry<T: Tunnel>(
         }
     };
     let idle = Idle::new(IDLE);
-    let asks = matches!(conversation, Some((_, true)));
+    let asks = conversation.as_ref().is_some_and(|its| its.asks);
     let (asked, answered) = (AtomicU32::new(0), AtomicU32::new(0));
     let outgoing = async {
         while let Some(packet) = queue.pop().await {
@@ -77,10 +85,10 @@ pub(super) async fn carry<T: Tunnel>(
         () = quiet => Ok(()),
     };
     queue.close();
-    // What came meanwhile is of another question.
-    if let Some((lease, true)) = conversation {
+    // What came meanwhile asks something else.
+    if let Some(its) = conversation.filter(|its| its.asks) {
         while let Some(packet) = queue.pop().await {
-            lease.common.push(packet);
+            its.lease.common.push(packet);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The client's side: asks for addresses, and gives every conversation of this host a flow.
 
-use super::carry::carry;
+use super::carry::{Conversation, carry};
 use super::elsewhere::Elsewhere;
 use super::icmp::{Refusal, answer};
 use super::key::Key;
@@ -20,12 +20,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Most conversations with a flow of their own; the one that has been quiet longest makes room for
-/// a new one,
+/// Most conversations with a flow of their own: half of the flows that a server allows a client by
+/// default, so that its proxies have some too. The one that has been quiet longest makes room for a
+/// new one, if it was quiet for [`ANSWERED`]; else new ones share the common flow.
 const MAX_FLOWS: usize = 512;
-/// if it has been quiet for this time: an answer still finds its flow then, also over a satellite and
-/// to a question that was asked twice (resolvers ask again after 5 s). Until one has, new ones share
-/// the common flow.
+/// Quiet after which no answer is awaited any more: resolvers ask again after 5 s
+/// (resolv.conf(5)), and that one's answer may take another satellite's round trip.
 const ANSWERED: Duration = Duration::from_secs(10);
 
 /// A client's tunnel, opened and not yet served.
@@ -125,7 +125,10 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
             options,
             its_queue,
             Arc::clone(&shared),
-            Some((lease, key.0.is_question())),
+            Some(Conversation {
+                lease,
+                asks: key.0.is_question(),
+            }),
         ));
         flows.insert(key, Flow { queue, used: now });
     }

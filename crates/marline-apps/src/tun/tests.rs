@@ -22,12 +22,16 @@ use marline::support::lock;
 use marline_proto::FlowOptions;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
+
+mod hostile;
+mod many;
 
 const OWN: [u8; 4] = [10, 77, 0, 2];
 const SERVER: [u8; 4] = [10, 77, 0, 1];
@@ -182,12 +186,16 @@ impl Server {
     fn machine(&self) -> (Machine, Over) {
         let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
         let visitor = self.visitor();
+        let conversations = Arc::<AtomicUsize>::default();
+        let count = Arc::clone(&conversations);
         let session = tokio::spawn(async move {
             let mut running = JoinSet::new();
             while let Some((target, flow)) = flows.recv().await {
                 let visitor = Arc::clone(&visitor);
+                let role = Role::decode(&target);
+                count.fetch_add(usize::from(role == Some(Role::Conversation)), Relaxed);
                 running.spawn(async move {
-                    match (Role::decode(&target).unwrap(), flow) {
+                    match (role.unwrap(), flow) {
                         (Role::Lease { mtu }, Opened::Stream(flow)) => {
                             visitor.lease(flow, mtu).await;
                         }
@@ -198,7 +206,11 @@ impl Server {
                 });
             }
         });
-        (Machine::new(Session(opened), &[]), Over(session))
+        let over = Over {
+            session,
+            conversations,
+        };
+        (Machine::new(Session(opened), &[]), over)
     }
 
     /// Its kernel sends this byte to the clients' address.
@@ -210,11 +222,15 @@ impl Server {
     }
 }
 
-struct Over(JoinHandle<()>);
+struct Over {
+    session: JoinHandle<()>,
+    /// Conversations that had a flow of their own.
+    conversations: Arc<AtomicUsize>,
+}
 
 impl Drop for Over {
     fn drop(&mut self) {
-        self.0.abort();
+        self.session.abort();
     }
 }
 
@@ -280,61 +296,6 @@ async fn the_first_of_two_machines_with_one_key_goes_on_when_the_second_leaves()
     assert_eq!(first.shared.standing(), Standing::Alone);
     assert_eq!(lines(&log, "not in use twice any more"), 1);
     assert_eq!(lines(&log, "this machine's alone"), 1);
-}
-
-/// A question from this port of a client, or the answer to it.
-fn question(port: u16) -> Vec<u8> {
-    let [high, low] = port.to_be_bytes();
-    let mut bytes = v4(UDP, &[high, low, 0, 7, 0, 9, 0, 0, 0]);
-    bytes[12..16].copy_from_slice(&OWN);
-    bytes[16..20].copy_from_slice(&SERVER);
-    bytes
-}
-
-fn answer_to(question: &[u8]) -> Vec<u8> {
-    let mut bytes = question.to_vec();
-    bytes[12..20].rotate_left(4);
-    bytes[20..24].rotate_left(2);
-    bytes
-}
-
-#[tokio::test(start_paused = true)]
-async fn more_conversations_than_flows_have_their_answers_all_the_same() {
-    const ALL: u16 = 2_000;
-    let (log, _guard) = log();
-    let mut server = Server::new();
-    let (mut machine, _session) = server.machine();
-    sleep(SOON).await;
-    // A round trip of 300 ms: all questions are there before the first answer.
-    let mut asked = Vec::new();
-    for port in 0..ALL {
-        let packet = question(1_000 + port);
-        machine.from_kernel.send(packet).await.unwrap();
-        sleep(Duration::from_millis(1)).await;
-        while let Ok(question) = server.to_kernel.try_recv() {
-            asked.push(question);
-        }
-    }
-    sleep(Duration::from_millis(300)).await;
-    while let Ok(question) = server.to_kernel.try_recv() {
-        asked.push(question);
-    }
-    assert_eq!(asked.len(), usize::from(ALL));
-    let mut answered = 0;
-    for question in asked {
-        server.from_kernel.send(answer_to(&question)).await.unwrap();
-        sleep(Duration::from_millis(1)).await;
-        while machine.to_kernel.try_recv().is_ok() {
-            answered += 1;
-        }
-    }
-    sleep(SOON).await;
-    while machine.to_kernel.try_recv().is_ok() {
-        answered += 1;
-    }
-    assert_eq!(answered, ALL);
-    let said = lines(&log, "conversations have a flow of their own");
-    assert_eq!(said, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -452,157 +413,6 @@ async fn what_cannot_be_judged_yet_is_dropped_without_an_answer() {
     client.send(public.clone()).await.unwrap();
     let sent = timeout(SOON, server.to_kernel.recv()).await.unwrap();
     assert_eq!(sent, Some(public));
-}
-
-/// A server that offers this whenever it is asked, and what its client may send to it on the common
-/// flow.
-fn hostile(offer: Offer) -> (Session, mpsc::UnboundedReceiver<Pipe>) {
-    let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
-    let (to_test, commons) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        let mut kept = Vec::new();
-        while let Some((target, flow)) = flows.recv().await {
-            match (Role::decode(&target), flow) {
-                (Some(Role::Lease { .. }), Opened::Stream(mut flow)) => {
-                    flow.write_all(&offer.encode()).await.unwrap();
-                    kept.push(flow);
-                }
-                (Some(Role::Common), Opened::Packets(flow)) => to_test.send(flow).unwrap(),
-                // As a server does that knows no standings.
-                (_, flow) => drop(flow),
-            }
-        }
-    });
-    (Session(opened), commons)
-}
-
-fn granted(mtu: u16, own: &str, server: &str) -> Offer {
-    Offer::Granted {
-        mtu,
-        places: vec![Place {
-            own: own.parse().unwrap(),
-            server: server.parse().unwrap(),
-        }],
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_hostile_server_gives_one_address_and_no_network() {
-    for (mtu, own, server, leased) in [
-        (
-            1400,
-            "10.77.0.2/8",
-            "10.77.0.1",
-            Some((1400, "10.77.0.2/32")),
-        ),
-        (
-            65_535,
-            "10.77.0.2/0",
-            "192.168.0.1",
-            Some((1400, "10.77.0.2/32")),
-        ),
-        (1280, "fd77::2/1", "fd77::1", Some((1280, "fd77::2/128"))),
-        (1400, "8.0.0.2/8", "8.0.0.1", None),
-        (1400, "10.77.0.2/24", "8.8.8.8", None),
-        (1400, "127.0.0.2/8", "127.0.0.1", None),
-        (
-            1400,
-            "198.51.100.2/24",
-            "198.51.100.1",
-            Some((1400, "198.51.100.2/32")),
-        ),
-    ] {
-        let (session, _commons) = hostile(granted(mtu, own, server));
-        let machine = Machine::new(session, &["198.51.100.0/24"]);
-        let leased = leased.map(|(mtu, own)| (mtu, vec![own.to_owned()]));
-        assert_eq!(machine.leased().await, leased, "{own}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn packets_of_a_hostile_server_are_dropped_and_said_now_and_then() {
-    let (log, _guard) = log();
-    let (session, mut commons) = hostile(granted(1400, "10.77.0.2/0", "10.77.0.1"));
-    let mut machine = Machine::new(session, &["198.51.100.0/24"]);
-    let common = commons.recv().await.unwrap();
-    for from in [
-        [8, 0, 0, 1],
-        [10, 77, 0, 3],
-        [192, 168, 1, 1],
-        OWN,
-        [127, 0, 0, 1],
-    ] {
-        for _ in 0..10 {
-            common.send(packet(from, OWN, 1).into()).await.unwrap();
-        }
-    }
-    common
-        .send(packet(SERVER, [10, 77, 0, 9], 2).into())
-        .await
-        .unwrap();
-    common.send(Bytes::from_static(b"no packet")).await.unwrap();
-    common.send(packet(SERVER, OWN, 3).into()).await.unwrap();
-    common
-        .send(packet([198, 51, 100, 7], OWN, 4).into())
-        .await
-        .unwrap();
-    assert_eq!(machine.gets().await, Some(3));
-    assert_eq!(machine.gets().await, Some(4));
-    assert_eq!(machine.gets().await, None);
-    assert_eq!(machine.shared.strays(), 52);
-    let said = lines(&log, "was dropped");
-    assert!((1..=4).contains(&said), "{said} lines");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_that_takes_leases_back_at_once_is_asked_now_and_then() {
-    let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
-    let _machine = Machine::new(Session(opened), &[]);
-    let (log, _guard) = log();
-    let counted = tokio::spawn(async move {
-        let (mut count, mut number) = (0, 2);
-        while let Some((target, flow)) = flows.recv().await {
-            if let (Some(Role::Lease { .. }), Opened::Stream(mut flow)) =
-                (Role::decode(&target), flow)
-            {
-                (count, number) = (count + 1, number ^ 1);
-                let offer = granted(1400, &format!("10.77.0.{number}/24"), "10.77.0.1");
-                flow.write_all(&offer.encode()).await.unwrap();
-                if count == 20 {
-                    break;
-                }
-            }
-        }
-    });
-    let begun = tokio::time::Instant::now();
-    counted.await.unwrap();
-    assert!(begun.elapsed() > Duration::from_secs(45));
-    assert!(lines(&log, "packets of up to") <= 4);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_a_server_says_of_standings_that_are_not_known_is_ignored() {
-    let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
-    let machine = Machine::new(Session(opened), &[]);
-    let mut kept = Vec::new();
-    while let Some((target, flow)) = flows.recv().await {
-        match (Role::decode(&target), flow) {
-            (Some(Role::Lease { .. }), Opened::Stream(mut flow)) => {
-                let offer = granted(1400, "10.77.0.2/24", "10.77.0.1");
-                flow.write_all(&offer.encode()).await.unwrap();
-                kept.push(flow);
-            }
-            (Some(Role::Standing), Opened::Stream(mut flow)) => {
-                flow.write_all(&[9, 2, 255, 7]).await.unwrap();
-                assert_eq!(flow.read_u8().await.unwrap(), 2);
-                break;
-            }
-            _ => {}
-        }
-    }
-    assert_eq!(machine.shared.standing(), Standing::SetAside);
-    assert!(machine.leased().await.is_some());
-    let _ = machine.from_kernel.send(packet(OWN, SERVER, 1)).await;
 }
 
 #[tokio::test(start_paused = true)]
