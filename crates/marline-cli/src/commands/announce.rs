@@ -1,5 +1,6 @@
 //! The connection string that a server prints, once this host has an address.
 
+use super::networks::are_hidden;
 use super::{CliError, output};
 use crate::config::Advertised;
 use marline::identity::{ConnectionString, DEFAULT_PORT, Host, HostPort, PublicKey};
@@ -120,7 +121,7 @@ pub(super) async fn announced(
             .hint("name where clients reach it with --advertise HOST, or wait longer with --wait"))
         })?,
     };
-    if let Some(private) = only_private(string.addresses()) {
+    if let Some(private) = only_here(string.addresses()) {
         tracing::warn!(
             "{private} is reached only from its own network: behind address translation, pass the \
              port on to this host, and name what clients reach: --advertise HOST"
@@ -134,30 +135,12 @@ pub(super) async fn announced(
     Ok(())
 }
 
-/// The first of `addresses` if no client elsewhere reaches any of them. A server at loopback alone
-/// is not meant for others.
-fn only_private(addresses: &[HostPort]) -> Option<IpAddr> {
-    let ip = |address: &HostPort| match address.host {
-        Host::Ip(ip) => Some(ip),
-        Host::Name(_) => None,
-    };
-    let ips: Option<Vec<IpAddr>> = addresses.iter().map(ip).collect();
-    let ips = ips?;
-    let local = |ip: &IpAddr| ip.is_loopback() || is_private(*ip);
-    let first = ips.iter().find(|ip| !ip.is_loopback())?;
-    ips.iter().all(local).then_some(*first)
-}
-
-/// An address of RFC 1918, RFC 6598 (shared, behind the provider's translation), RFC 3927, RFC 4193
-/// or RFC 4291 section 2.5.6.
-fn is_private(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => {
-            let [a, b, ..] = ip.octets();
-            ip.is_private() || ip.is_link_local() || a == 100 && (64..128).contains(&b)
-        }
-        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
-    }
+/// The first of `addresses` if no client of another network reaches any. A server at loopback alone is
+/// not meant for others.
+fn only_here(addresses: &[HostPort]) -> Option<&HostPort> {
+    let is_loopback = |host: &Host| matches!(host, Host::Ip(ip) if ip.is_loopback());
+    let mut others = addresses.iter().filter(|it| !is_loopback(&it.host));
+    others.next().filter(|_| are_hidden(addresses))
 }
 
 /// What a server without an address waits for.
@@ -205,28 +188,15 @@ mod tests {
 
     #[test]
     fn what_nobody_elsewhere_reaches_is_said() {
-        let found = |addresses: &[&str]| {
+        let said = |addresses: &[&str]| {
             let read = |address: &&str| address.parse().unwrap();
             let addresses: Vec<HostPort> = addresses.iter().map(read).collect();
-            only_private(&addresses).map(|ip| ip.to_string())
+            only_here(&addresses).map(HostPort::to_string)
         };
-        for private in [
-            "10.0.0.2",
-            "172.31.1.1",
-            "192.168.1.4",
-            "100.64.0.1",
-            "169.254.1.1",
-        ] {
-            assert_eq!(
-                found(&[&format!("{private}:4433")]).as_deref(),
-                Some(private)
-            );
-        }
-        assert!(found(&["[fd00::1]:4433", "127.0.0.1:4433"]).is_some());
-        assert!(found(&["192.168.1.4:4433", "198.51.100.1:4433"]).is_none());
-        assert!(found(&["192.168.1.4:4433", "example.com:4433"]).is_none());
-        assert!(found(&["100.128.0.1:4433"]).is_none());
-        assert!(found(&["127.0.0.1:4433", "[::1]:4433"]).is_none());
+        let private = said(&["127.0.0.1:4433", "192.168.1.4:4433"]);
+        assert_eq!(private.as_deref(), Some("192.168.1.4:4433"));
+        assert!(said(&["192.168.1.4:4433", "example.com:4433"]).is_none());
+        assert!(said(&["127.0.0.1:4433", "[::1]:4433"]).is_none());
     }
 
     #[tokio::test]

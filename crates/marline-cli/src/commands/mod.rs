@@ -15,6 +15,7 @@ mod line;
 mod link;
 mod live;
 mod logging;
+mod networks;
 pub mod output;
 mod page;
 mod paths;

@@ -7,7 +7,9 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use super::bind::Bind;
 use super::socket_error::SocketError;
-use crate::interfaces::{Selector, addresses, leads_there};
+#[cfg(target_os = "linux")]
+use crate::interfaces::Routes;
+use crate::interfaces::{Selector, addresses};
 
 /// How to open the socket of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -402,7 +404,19 @@ fn owner(ip: IpAddr, remote: SocketAddr) -> Option<(String, u32)> {
         return None;
     }
     let number = device(&name)?;
-    leads_there(number, remote.ip())?.then_some((name, number))
+    leads_there(number, remote.ip()).then_some((name, number))
+}
+
+/// Does a route lead to `remote` by the interface of this number? Not where the system does not say.
+#[cfg(target_os = "linux")]
+fn leads_there(device: u32, remote: IpAddr) -> bool {
+    let route = Routes::open().and_then(|mut routes| routes.to(remote, Some(device)));
+    route.is_ok_and(|found| found.is_some())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn leads_there(_: u32, _: IpAddr) -> bool {
+    false
 }
 
 /// Is this an address of this host now?

@@ -4,19 +4,21 @@
 //! | --- | --- |
 //! | `addresses.rs` | [`addresses()`]: what they are reached by |
 //! | `changes.rs` | [`Changes`]: notices that devices, addresses or routes are other than before |
-//! | `route.rs` | whether a route leads to an address by one of them |
+//! | `routes.rs` | [`Routes`]: what the routing tables say of an address (Linux) |
 //! | `sysfs.rs` | [`Device`]: what an interface is known by |
 //! | `selector.rs` | [`Selector`]: which of them a path may use |
 
 mod addresses;
 mod changes;
-mod route;
+#[cfg(target_os = "linux")]
+mod routes;
 mod selector;
 mod sysfs;
 
 pub use addresses::addresses;
 pub use changes::Changes;
 pub(crate) use changes::Notifier;
-pub(crate) use route::leads_there;
+#[cfg(target_os = "linux")]
+pub use routes::Routes;
 pub use selector::Selector;
 pub use sysfs::{Device, Sysfs};

@@ -2,9 +2,9 @@
 
 use super::super::finding::Finding;
 use super::super::running::Running;
-use super::nat::is_public;
 use crate::commands::announce::takes_ipv4;
-use marline::identity::{Host, HostPort};
+use crate::commands::networks::are_hidden;
+use marline::identity::HostPort;
 use socket2::{Domain, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -84,9 +84,8 @@ pub(in super::super) fn advertised(found: &[HostPort], guessed: bool) -> Finding
     const NAME: &str = "advertise";
     let texts: Vec<String> = found.iter().map(HostPort::to_string).collect();
     let texts = texts.join(", ");
-    let hidden = |host: &HostPort| matches!(host.host, Host::Ip(ip) if !is_public(ip));
     let hint = "name the address that clients reach: --advertise HOST";
-    match (found.is_empty(), guessed && found.iter().all(hidden)) {
+    match (found.is_empty(), guessed && are_hidden(found)) {
         (true, _) => Finding::failure(
             NAME,
             "this host has no address with a route to the public network",

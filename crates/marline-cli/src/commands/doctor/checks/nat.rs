@@ -1,7 +1,8 @@
 //! Is the path's address translated on its way?
 
 use super::super::finding::Finding;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use crate::commands::networks::{Kind, kind};
+use std::net::IpAddr;
 
 const NAME: &str = "nat";
 
@@ -36,62 +37,6 @@ pub(in super::super) fn check(source: IpAddr, remote: IpAddr) -> Finding {
             NAME,
             format!("{source} and {remote} are private addresses of different kinds"),
         ),
-    }
-}
-
-/// Do hosts elsewhere reach it?
-pub(super) fn is_public(ip: IpAddr) -> bool {
-    kind(ip) == Kind::Public
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Public,
-    /// Of a network of its own; which kind.
-    Private(Network),
-    /// Within a host that translates IPv4 to IPv6 itself (RFC 7335).
-    Clat,
-    /// Loopback, link-local, unspecified, multicast, or made for documents.
-    Other,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Network {
-    /// RFC 1918.
-    Home,
-    /// RFC 6598.
-    Carrier,
-    /// RFC 4193.
-    UniqueLocal,
-}
-
-fn kind(ip: IpAddr) -> Kind {
-    match ip {
-        IpAddr::V4(ip) => of_ipv4(ip),
-        IpAddr::V6(ip) => of_ipv6(ip),
-    }
-}
-
-fn of_ipv4(ip: Ipv4Addr) -> Kind {
-    let [a, b, c, d] = ip.octets();
-    match ip {
-        // 192.0.0.0/29, RFC 7335.
-        _ if [a, b, c] == [192, 0, 0] && d < 8 => Kind::Clat,
-        ip if ip.is_private() => Kind::Private(Network::Home),
-        // 100.64.0.0/10.
-        _ if a == 100 && b & 0xC0 == 64 => Kind::Private(Network::Carrier),
-        // 0.0.0.0/8 and what begins with 224 are of no host (RFC 6890).
-        ip if ip.is_loopback() || ip.is_link_local() || a == 0 || a >= 224 => Kind::Other,
-        _ => Kind::Public,
-    }
-}
-
-fn of_ipv6(ip: Ipv6Addr) -> Kind {
-    match ip {
-        ip if ip.is_unique_local() => Kind::Private(Network::UniqueLocal),
-        // 2000::/3 is what is given out (RFC 4291, and IANA's list).
-        ip if ip.segments()[0] >> 13 == 1 => Kind::Public,
-        _ => Kind::Other,
     }
 }
 
