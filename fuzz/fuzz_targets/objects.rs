@@ -1,4 +1,5 @@
-//! Any bytes of a connection are cut into objects, and come out again as they went in, in whatever order objects arrive.
+//! Any bytes of a connection are cut into objects, and come out again as they went in, in whatever
+//! order objects arrive.
 
 #![no_main]
 

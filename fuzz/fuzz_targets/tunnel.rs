@@ -1,5 +1,5 @@
-//! Any bytes as a packet inside a tunnel and as an offer of addresses: they are read or refused, what is changed stays a
-//! packet, and every answer goes to the sender.
+//! Any bytes as a packet inside a tunnel and as an offer of addresses: they are read or refused,
+//! what is changed stays a packet, and every answer goes to the sender.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,8 +1,9 @@
-//! Handover by real processes: 8 Mb/s of timestamped messages over two links of 20 Mb/s (RTT 30 and 50 ms), the better
-//! one dark for 3 s: `cargo bench -p marline-cli --bench handover [-- SEEDS SCHEDULER...]`.
+//! Handover by real processes: 8 Mb/s of timestamped messages over two links of 20 Mb/s (RTT 30 and
+//! 50 ms), the better one dark for 3 s: `cargo bench -p marline-cli --bench handover [-- SEEDS
+//! SCHEDULER...]`.
 //!
-//! Aims: nothing lost, at most 100 ms of silence at the receiver, at most 60 ms of in-order delay at the 99th
-//! percentile. A busy machine adds to both.
+//! Aims: nothing lost, at most 100 ms of silence at the receiver, at most 60 ms of in-order delay
+//! at the 99th percentile. A busy machine adds to both.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
@@ -37,7 +38,8 @@ fn main() {
         for seed in 0..seeds {
             let figures = handover(&HandoverPlan {
                 scheduler: scheduler.clone(),
-                // The outage begins at another phase of whatever is periodic, such as probes, in each run.
+                // The outage begins at another phase of whatever is periodic, such as probes, in
+                // each run.
                 before: Duration::from_millis(3000 + 173 * seed),
                 dark: Duration::from_secs(3),
                 after: Duration::from_secs(4),

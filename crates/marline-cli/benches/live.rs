@@ -1,9 +1,11 @@
-//! Live entries by real processes over two emulated links: in-order delay on static, jittery and lossy links, and a
-//! handover: `cargo bench -p marline-cli --bench live [-- SECONDS SCHEDULER... only=LINKS seeds=COUNT]`, where `LINKS` is a part
-//! of the name of those that are wanted, and each run with another seed has other losses.
+//! Live entries by real processes over two emulated links: in-order delay on static, jittery and
+//! lossy links, and a handover: `cargo bench -p marline-cli --bench live [-- SECONDS SCHEDULER...
+//! only=LINKS seeds=COUNT]`, where `LINKS` is a part of the name of those that are wanted, and each
+//! run with another seed has other losses.
 //!
-//! 10 Mb/s of MPEG transport packets, seven a datagram, with the default budget of 300 ms; the first four seconds,
-//! in which the rates of the paths are sought, count nowhere. A busy machine adds to all delays.
+//! 10 Mb/s of MPEG transport packets, seven a datagram, with the default budget of 300 ms; the
+//! first four seconds, in which the rates of the paths are sought, count nowhere. A busy machine
+//! adds to all delays.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
@@ -97,7 +99,8 @@ fn run(cell: &Cell, scheduler: &str, seed: u64, span: Duration) {
     let times = arrived.iter().map(|(_, at)| *at);
     let times: Vec<Duration> = times.filter(|at| *at >= WARM_UP).collect();
     let gap = times.windows(2).map(|pair| pair[1] - pair[0]).max();
-    // What chance took on each link: a few bursts more or less decide the 99th percentile of so short a run.
+    // What chance took on each link: a few bursts more or less decide the 99th percentile of so
+    // short a run.
     let dropped = live.links.each_ref().map(|link| {
         let counted = link.stats().up.link;
         100.0 * counted.dropped_total() as f64 / counted.offered.max(1) as f64

@@ -1,11 +1,13 @@
-//! The kernel's MPTCP over the links of the benchmark `live`: in-order delay of 10 Mb/s of records on static, jittery and
-//! lossy links, and a handover: `cargo bench -p marline-cli --bench mptcp [-- SECONDS only=LINKS seeds=COUNT cc=CONTROL,...
-//! warm=SECONDS]`, where `LINKS` is a part of the name of those that are wanted, each run with another seed has other losses,
-//! and `CONTROL` is a congestion control of the kernel's (by default `cubic`).
+//! The kernel's MPTCP over the links of the benchmark `live`: in-order delay of 10 Mb/s of records
+//! on static, jittery and lossy links, and a handover: `cargo bench -p marline-cli --bench mptcp
+//! [-- SECONDS only=LINKS seeds=COUNT cc=CONTROL,... warm=SECONDS]`, where `LINKS` is a part of the
+//! name of those that are wanted, each run with another seed has other losses, and `CONTROL` is a
+//! congestion control of the kernel's (by default `cubic`).
 //!
-//! One connection with two subflows, between two network namespaces with a `marline link` by TUN devices for each path.
-//! Records have 1316 bytes; each counts from when it was due, wherever it waits then, until it is read in its order. The
-//! first seconds count nowhere (`warm`, by default four as in `live`). Needs root, Linux with MPTCP, and `ip`. A busy machine adds to all delays.
+//! One connection with two subflows, between two network namespaces with a `marline link` by TUN
+//! devices for each path. Records have 1316 bytes; each counts from when it was due, wherever it
+//! waits then, until it is read in its order. The first seconds count nowhere (`warm`, by default
+//! four as in `live`). Needs root, Linux with MPTCP, and `ip`. A busy machine adds to all delays.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
@@ -32,7 +34,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const RECORD: usize = 1316;
-/// After the last record is due, the rest is waited for so long. What has not come then counts as if it came then.
+/// After the last record is due, the rest is waited for so long. What has not come then counts as
+/// if it came then.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What one run had, in milliseconds and percent.
@@ -92,7 +95,8 @@ fn main() {
     }
 }
 
-/// The means of medians and 99th percentiles with their ranges, the worst of the rest, and all of what chance decided.
+/// The means of medians and 99th percentiles with their ranges, the worst of the rest, and all of
+/// what chance decided.
 fn row(runs: &[Run]) -> String {
     let all = |value: fn(&Run) -> f64| runs.iter().map(value);
     let most = |value| all(value).fold(f64::NAN, f64::max);
@@ -177,8 +181,9 @@ fn records(time: Duration) -> usize {
     (time.as_nanos() / INTERVAL.as_nanos()) as usize
 }
 
-/// Makes each record when it is due, whether or not the kernel has room, and hands over what it has room for, until all is
-/// handed over or the patience is at its end. Returns the longest time that a record waited for room.
+/// Makes each record when it is due, whether or not the kernel has room, and hands over what it has
+/// room for, until all is handed over or the patience is at its end. Returns the longest time that
+/// a record waited for room.
 fn send(mut socket: &TcpStream, start: Instant, span: Duration) -> Duration {
     socket.set_nonblocking(true).unwrap();
     let count = records(span);
@@ -215,7 +220,8 @@ fn send(mut socket: &TcpStream, start: Instant, span: Duration) -> Duration {
     }
 }
 
-/// Returns when each record had arrived with all before it, of those that came before the patience was at its end.
+/// Returns when each record had arrived with all before it, of those that came before the patience
+/// was at its end.
 fn receive(mut socket: &TcpStream, start: Instant, span: Duration) -> Vec<Duration> {
     let mut arrived = Vec::with_capacity(records(span));
     let (mut buffer, mut filled) = (vec![0; 64 * RECORD], 0);

@@ -1,9 +1,11 @@
-//! A remote renderer that asks how much it may encode: `cargo run --release -p marline-cli --example ar_frames`.
+//! A remote renderer that asks how much it may encode:
+//! `cargo run --release -p marline-cli --example ar_frames`.
 //!
-//! Forty frames a second over two emulated links whose capacity is drawn anew every 25 ms; a frame is worth nothing 35 ms
-//! after it was rendered. Before each the renderer asks [`Blocks::capacity`] for the largest block that is on time with a
-//! probability of 98 % and encodes that much, as an encoder with a target size per frame does. What it promises and what
-//! became of it is printed once a second.
+//! Forty frames a second over two emulated links whose capacity is drawn anew every 25 ms; a frame
+//! is worth nothing 35 ms after it was rendered. Before each the renderer asks [`Blocks::capacity`]
+//! for the largest block that is on time with a probability of 98 % and encodes that much, as an
+//! encoder with a target size per frame does. What it promises and what became of it is printed
+//! once a second.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -102,7 +104,8 @@ async fn render(frames: &Blocks, second: &Second) -> Outcome<()> {
         let fits = frames.capacity(DEADLINE, RELIABILITY);
         let size = fits.unwrap_or(FIRST).clamp(1, BEST);
         let frame = Bytes::from(vec![0; size as usize]);
-        // Refused, if the links have become worse since the question: the next frame is another one.
+        // Refused, if the links have become worse since the question: the next frame is another
+        // one.
         if frames.try_write(&frame, terms).is_ok() {
             second.frames.fetch_add(1, Ordering::Relaxed);
             second.bytes.fetch_add(size, Ordering::Relaxed);

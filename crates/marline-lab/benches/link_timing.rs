@@ -1,10 +1,9 @@
 //! How exactly the emulated link keeps time at 50 Mb/s.
 //!
-//! Run it on an idle machine: `cargo bench -p marline-lab --bench link_timing`. It prints how idle the
-//! machine was, because with other work on every processor the 99th percentile is that of the
-//! queue for a processor. A sender paces
-//! datagrams through an emulator to a receiver, all on the loopback interface and in this process.
-//! Two errors are printed:
+//! Run it on an idle machine: `cargo bench -p marline-lab --bench link_timing`. It prints how idle
+//! the machine was, because with other work on every processor the 99th percentile is that of the
+//! queue for a processor. A sender paces datagrams through an emulator to a receiver, all on the
+//! loopback interface and in this process. Two errors are printed:
 //!
 //! - *send*: from when the model says that a datagram arrives to when the emulator had handed it
 //!   to the system;

@@ -1,7 +1,7 @@
 //! Microseconds per plan of a block: `cargo bench -p marline-proto --bench hop`.
 //!
-//! Two and four paths with backlogs that no two nodes share, so that nothing is merged, at loads for
-//! which few and many packets are found; the least of some runs.
+//! Two and four paths with backlogs that no two nodes share, so that nothing is merged, at loads
+//! for which few and many packets are found; the least of some runs.
 
 #![allow(missing_docs, reason = "a program")]
 #![allow(clippy::disallowed_types, reason = "a benchmark reads the clock")]

@@ -1,11 +1,12 @@
-//! Nanoseconds per decision of every scheduler over two paths, and how many copies and repair symbols a decision adds:
-//! `cargo bench -p marline-proto --bench schedulers`.
+//! Nanoseconds per decision of every scheduler over two paths, and how many copies and repair
+//! symbols a decision adds: `cargo bench -p marline-proto --bench schedulers`.
 //!
 //! A decision is one symbol placed, with its share of what a plan costs: plans of 1, of 32 and of
 //! 512 symbols, the least of some runs. Schedulers that plan anew do so as often as they would.
-//! Copies belong to the decision on their symbol, and so their time does: the paths differ by less than their delays
-//! vary, and carry several times what is sent, so that those who copy where arrival is uncertain do.
-//! Over lossy paths a flow has a code, and repair symbols belong to the decision beside whose symbol they go.
+//! Copies belong to the decision on their symbol, and so their time does: the paths differ by less
+//! than their delays vary, and carry several times what is sent, so that those who copy where
+//! arrival is uncertain do. Over lossy paths a flow has a code, and repair symbols belong to the
+//! decision beside whose symbol they go.
 
 #![allow(missing_docs, reason = "a program")]
 #![allow(clippy::disallowed_types, reason = "a benchmark reads the clock")]
@@ -144,8 +145,8 @@ fn path(id: u64, ms: u64, mbps: u64, loss: f64) -> PathView {
     }
 }
 
-/// One way's share of [`JITTER`] (µs) for a symbol, so that schedulers that learn how sure arrivals are have something
-/// to learn.
+/// One way's share of [`JITTER`] (µs) for a symbol, so that schedulers that learn how sure arrivals
+/// are have something to learn.
 fn jitter(symbol: Symbol, stride: u64) -> u64 {
     symbol.offset / u64::from(SYMBOL) * stride % JITTER
 }

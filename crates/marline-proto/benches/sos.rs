@@ -1,7 +1,8 @@
 //! Microseconds per plan of an object: `cargo bench -p marline-proto --bench sos`.
 //!
-//! Paths with bounds of their own (`hoeffding`), and with laws whose tails are chosen together (`clt`). They differ in
-//! mean, spread, delay and in what is under way. Printed is the mean of many plans, in the quickest of some runs.
+//! Paths with bounds of their own (`hoeffding`), and with laws whose tails are chosen together
+//! (`clt`). They differ in mean, spread, delay and in what is under way. Printed is the mean of
+//! many plans, in the quickest of some runs.
 
 #![allow(missing_docs, reason = "a program")]
 #![allow(clippy::disallowed_types, reason = "a benchmark reads the clock")]

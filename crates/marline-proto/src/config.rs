@@ -81,18 +81,18 @@ pub struct Config {
     /// code. Default 32.
     pub code_flows: u64,
     /// Redundancy that flows may spend on repair symbols: their bytes over the bytes of source
-    /// symbols, 0 to 16. What a scheduler asks for beyond it is not sent. Within a session it can be
-    /// exceeded by 3000 bytes in all, so that the end of a short message can be repaired too; a flow
-    /// may save up the allowance of 256 KiB, and leaves the rest to others when it ends.
+    /// symbols, 0 to 16. What a scheduler asks for beyond it is not sent. Within a session it can
+    /// be exceeded by 3000 bytes in all, so that the end of a short message can be repaired too; a
+    /// flow may save up the allowance of 256 KiB, and leaves the rest to others when it ends.
     ///
     /// `None`, the default, is 0.5; schedulers that fill what the paths leave over (`hedge`) then
     /// send, copies included, no more than losses are worth: 3 % and three times the share of
     /// packets lost on paths that carry something; or each packet on every path, where the copies
     /// are no more than 3 % of all that the session sends.
     pub repair_budget: Option<f64>,
-    /// So far may the numbers of units that are not settled lie apart in a flow of blocks or objects
-    /// that the peer sends; 0 takes no such flows. Default 32 768. Memory: some 100 bytes for each,
-    /// besides [`flow_window`](Self::flow_window).
+    /// So far may the numbers of units that are not settled lie apart in a flow of blocks or
+    /// objects that the peer sends; 0 takes no such flows. Default 32 768. Memory: some 100 bytes
+    /// for each, besides [`flow_window`](Self::flow_window).
     pub max_units: u64,
     /// Repair symbols of one unit that the peer may send. Default 1024. Time: to rebuild a unit
     /// takes as many passes over its bytes as it lost symbols, at most so many.

@@ -1,9 +1,11 @@
-//! How late is a live stream over two links that lose packets in bursts, if its sender is as good as can be?
+//! How late is a live stream over two links that lose packets in bursts, if its sender is as good
+//! as can be?
 //!
-//! A yardstick for `hedge`, and no proof: the sender knows rates, queues and delays exactly. It learns of a loss when the
-//! acknowledgement does not come, or so many milliseconds later, without waiting for a later packet. What is lost
-//! goes again before everything else, on the link that is free first; whatever the stream leaves of both links
-//! is filled with symbols of a code of which any *n* bring back any *n* packets that left before them.
+//! A yardstick for `hedge`, and no proof: the sender knows rates, queues and delays exactly. It
+//! learns of a loss when the acknowledgement does not come, or so many milliseconds later, without
+//! waiting for a later packet. What is lost goes again before everything else, on the link that is
+//! free first; whatever the stream leaves of both links is filled with symbols of a code of which
+//! any *n* bring back any *n* packets that left before them.
 //!
 //! ```sh
 //! cargo run --release -p marline-sim --example ideal_live [MILLISECONDS]
@@ -15,7 +17,8 @@ use std::error::Error;
 
 use marline_sim::Rng;
 
-/// A stream of 10 Mb/s in datagrams of seven transport packets; 76 bytes of headers travel with each.
+/// A stream of 10 Mb/s in datagrams of seven transport packets; 76 bytes of headers travel with
+/// each.
 const GAP_MS: f64 = 1316.0 * 8.0 / 10e3;
 /// Links of 6 Mb/s.
 const SERVICE_MS: f64 = (1316.0 + 76.0) * 8.0 / 6e3;
@@ -120,7 +123,8 @@ fn receive(arrivals: &[(f64, Symbol)]) -> Vec<f64> {
                 delays.push(now - delays.len() as f64 * GAP_MS);
             }
             repairs.retain(|last| *last >= delays.len());
-            // The first n symbols bring back what is missing up to the last that they mend, if it is not more than n.
+            // The first n symbols bring back what is missing up to the last that they mend, if it
+            // is not more than n.
             let mut missing = 0;
             let mut from = delays.len();
             let whole = repairs.iter().enumerate().find(|&(n, &last)| {

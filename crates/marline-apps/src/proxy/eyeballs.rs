@@ -9,8 +9,8 @@ use tokio::time::sleep;
 
 /// From one attempt to the next while none has ended (RFC 8305 section 5, the recommended value).
 const DELAY: Duration = Duration::from_millis(250);
-/// Addresses that are tried: with a delay each, the last is begun after four seconds of the ten that
-/// a target has (`server.rs`).
+/// Addresses that are tried: with a delay each, the last is begun after four seconds of the ten
+/// that a target has (`server.rs`).
 const MOST: usize = 16;
 
 /// The first success of `attempt` over `addresses`, in the order of RFC 8305 section 4; the others

@@ -33,7 +33,8 @@ pub fn list<'a>(text: &'a str, keys: &Keys) -> Result<(&'a str, Vec<Pair<'a>>), 
     Ok((head.trim(), options))
 }
 
-/// Reads `KEY=VALUE,KEY,…`: each key is one of `keys`, stands once, and has a value if it needs one.
+/// Reads `KEY=VALUE,KEY,…`: each key is one of `keys`, stands once, and has a value if it needs
+/// one.
 ///
 /// # Errors
 /// What is wrong with an option, and the mend.

@@ -116,8 +116,8 @@ impl Cell {
         link.replace(JITTER, "")
     }
 
-    /// Waits for a third of `span` from `start` on; then `link` is dark for three seconds, and three times as long
-    /// afterwards.
+    /// Waits for a third of `span` from `start` on; then `link` is dark for three seconds, and
+    /// three times as long afterwards.
     pub(crate) fn hand_over<At>(link: &Emulator<At>, start: Instant, span: Duration) {
         thread::sleep((span / 3).saturating_sub(start.elapsed()));
         link.set_dark(true);

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Of a connection.
 const SUBFLOWS: usize = 2;
-/// Connections that are begun, at most, for one with both subflows, and how long the second one is waited for.
+/// Connections that are begun, at most, for one with both subflows, and how long the second one is
+/// waited for.
 const ATTEMPTS: u16 = 5;
 const JOIN: Duration = Duration::from_secs(8);
 /// A row of /proc/net/tcp begins with its number, two addresses and the state, which is this one.
@@ -31,13 +32,14 @@ pub(crate) struct Site {
 pub(crate) type Ends = [TcpStream; 2];
 
 impl Site {
-    /// Links that draw from this seed, as those of the benchmark `live` do, and congestion control by this name of the
-    /// kernel's. `None`, and a word of it, where this machine does not let us.
+    /// Links that draw from this seed, as those of the benchmark `live` do, and congestion control
+    /// by this name of the kernel's. `None`, and a word of it, where this machine does not let us.
     pub(crate) fn new(cell: &Cell, seed: u64, control: &str) -> Option<Site> {
         let (client, server) = (Namespace::new("c")?, Namespace::new("s")?);
         for namespace in [&client, &server] {
             namespace.set("net/mptcp/enabled", "1");
-            // A link that loses the first packets is no firewall, for which the kernel would do without MPTCP.
+            // A link that loses the first packets is no firewall, for which the kernel would do
+            // without MPTCP.
             namespace.set("net/mptcp/blackhole_timeout", "0");
             namespace.set("net/mptcp/syn_retrans_before_tcp_fallback", "10");
             // What comes to the one address by the other's link is meant to.
@@ -77,8 +79,8 @@ impl Site {
     /// A connection, once both of its subflows are there.
     ///
     /// # Panics
-    /// When the second one does not come up, however often a connection is begun: the kernel asks for a subflow once, and
-    /// the link may lose that.
+    /// When the second one does not come up, however often a connection is begun: the kernel asks
+    /// for a subflow once, and the link may lose that.
     pub(crate) fn connect(&self) -> Ends {
         let mut connections = (0..ATTEMPTS).map(|number| self.begin(5000 + number));
         // Subflows come by the port at which the server listens.

@@ -135,8 +135,8 @@ pub(super) async fn announced(
     Ok(())
 }
 
-/// The first of `addresses` if no client of another network reaches any. A server at loopback alone is
-/// not meant for others.
+/// The first of `addresses` if no client of another network reaches any. A server at loopback alone
+/// is not meant for others.
 fn only_here(addresses: &[HostPort]) -> Option<&HostPort> {
     let is_loopback = |host: &Host| matches!(host, Host::Ip(ip) if ip.is_loopback());
     let mut others = addresses.iter().filter(|it| !is_loopback(&it.host));

@@ -21,7 +21,8 @@ pub fn default_identity() -> Option<PathBuf> {
     Some(folder?.join("identity"))
 }
 
-/// A file that this program keeps across restarts: `$XDG_STATE_HOME/marline/NAME`. `None` without a home.
+/// A file that this program keeps across restarts: `$XDG_STATE_HOME/marline/NAME`. `None` without a
+/// home.
 pub(super) fn default_state(name: &str) -> Option<PathBuf> {
     let folder = folder(
         |name| std::env::var_os(name),

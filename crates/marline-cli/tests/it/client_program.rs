@@ -122,7 +122,8 @@ async fn it_serves_all_that_its_flags_ask_for_and_stops_when_asked() {
     let (result, ()) = tokio::join!(running, use_and_stop(socks, metrics, &control));
     result.unwrap();
     assert!(!control.exists());
-    // Not at once: a process that another test begins has a copy of every socket until it is another program.
+    // Not at once: a process that another test begins has a copy of every socket until it is
+    // another program.
     let closed = async {
         while TcpStream::connect(socks).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(10)).await;

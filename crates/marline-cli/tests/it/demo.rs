@@ -147,7 +147,8 @@ fn a_short_demo_of_blocks_counts_late_ones_by_every_way() {
     assert_eq!(shape, expected);
     for run in runs {
         let (figures, lateness) = (&run["figures"], &run["figures"]["lateness"]);
-        // A block every 25 ms for three seconds; which of them are written after the warm-up is the machine's matter.
+        // A block every 25 ms for three seconds; which of them are written after the warm-up is the
+        // machine's matter.
         let count = |name: &str| lateness[name].as_u64().unwrap();
         assert!((1..=121).contains(&count("blocks")), "{run}");
         // How many are late is the machine's matter, too; that all of them are would be ours.

@@ -105,7 +105,8 @@ async fn an_association_belongs_to_its_first_port_and_ends_with_its_connection()
     owner.send_to(&datagram, relay).await.unwrap();
     owner.recv_from(&mut buffer).await.unwrap();
     stranger.send_to(&datagram, relay).await.unwrap();
-    // The relay serves one datagram after the other: when the owner's is answered, the stranger's has been dropped.
+    // The relay serves one datagram after the other: when the owner's is answered, the stranger's
+    // has been dropped.
     owner.send_to(&datagram, relay).await.unwrap();
     owner.recv_from(&mut buffer).await.unwrap();
     assert!(stranger.try_recv_from(&mut buffer).is_err());

@@ -1,4 +1,5 @@
-//! `marline repro --processes`: what it runs and says. How quick that is depends on the machine and is not looked at.
+//! `marline repro --processes`: what it runs and says. How quick that is depends on the machine and
+//! is not looked at.
 
 use crate::real::harness::not_installed;
 use serde_json::Value;

@@ -50,8 +50,8 @@ pub(crate) fn alone(work: &mut dyn FnMut()) -> f64 {
     median(&mut times)
 }
 
-/// Medians over interleaved pairs: CPU nanoseconds a call of `ours`, of `theirs`, and of the ratio of
-/// ours to theirs.
+/// Medians over interleaved pairs: CPU nanoseconds a call of `ours`, of `theirs`, and of the ratio
+/// of ours to theirs.
 #[allow(dead_code, reason = "not every benchmark compares")]
 pub(crate) fn paired(ours: &mut dyn FnMut(), theirs: &mut dyn FnMut()) -> (f64, f64, f64) {
     let (our_calls, their_calls) = (calibrate(ours), calibrate(theirs));

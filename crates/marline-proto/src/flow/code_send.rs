@@ -4,11 +4,12 @@
 //! # When a lost symbol is not sent again
 //!
 //! A source symbol that was lost waits for the code as long as an equation is to be had for it: a
-//! repair symbol that combines it and is in flight, or is among the newest that arrived, as many as the
-//! receiver has equations to spare. An equation stands in for one symbol. Repair symbols combine all
-//! from some symbol on to the newest of their moment, so that those which combine a symbol combine all older ones too, and giving the newest
-//! lost symbol its equation first finds one for as many as can have one. What has none is sent
-//! again, and so is what waited longer than a status of the receiver takes.
+//! repair symbol that combines it and is in flight, or is among the newest that arrived, as many as
+//! the receiver has equations to spare. An equation stands in for one symbol. Repair symbols
+//! combine all from some symbol on to the newest of their moment, so that those which combine a
+//! symbol combine all older ones too, and giving the newest lost symbol its equation first finds
+//! one for as many as can have one. What has none is sent again, and so is what waited longer than
+//! a status of the receiver takes.
 //!
 //! # Source and repair symbols
 //!
@@ -283,9 +284,9 @@ impl CodeSend {
         }
     }
 
-    /// Makes a repair symbol over the window, up to the first symbol that is still on its way when the
-    /// repair symbol arrives; `None` if the receiver has all of that. What leaves a full window can be
-    /// combined no later, so that of a full one with nothing but that to combine, all is.
+    /// Makes a repair symbol over the window, up to the first symbol that is still on its way when
+    /// the repair symbol arrives; `None` if the receiver has all of that. What leaves a full window
+    /// can be combined no later, so that of a full one with nothing but that to combine, all is.
     pub(crate) fn repair(&mut self, out: &mut Vec<u8>, due: &Due) -> Option<Repair> {
         if self.unknown == 0 {
             return None;

@@ -14,7 +14,8 @@ use crate::wire::{DeliveryOrder, FlowId, FlowReport};
 
 /// Ranges of sequence numbers remembered to tell duplicates; older numbers count as seen.
 const MAX_SEEN_RANGES: usize = 4_096;
-/// Ranges of numbers given up that are remembered to tell what comes too late from what comes twice.
+/// Ranges of numbers given up that are remembered to tell what comes too late from what comes
+/// twice.
 const MAX_GIVEN_UP: usize = 64;
 /// The peer is told how its messages fared so often at most.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -114,7 +115,8 @@ impl PacketsRecv {
         }
     }
 
-    /// Is there news of how messages fared, after a while in which the peer was told nothing of it? Then it is told now.
+    /// Is there news of how messages fared, after a while in which the peer was told nothing of it?
+    /// Then it is told now.
     pub(crate) fn reports(&mut self, now: Instant) -> bool {
         // Each of them only grows.
         let news = self.counts.missed() + self.counts.late + self.counts.duplicates;

@@ -69,11 +69,12 @@ impl core::error::Error for SendError {}
 /// are bounded.
 const MESSAGE_COST: u64 = 64;
 
-/// Ranges of messages given up that are remembered, to tell them from those that were delivered when
-/// their losses become known.
+/// Ranges of messages given up that are remembered, to tell them from those that were delivered
+/// when their losses become known.
 const MAX_GIVEN_UP: usize = 64;
 
-/// Messages are given up no more often than this, or than every sixteenth of their lifetime if that is shorter.
+/// Messages are given up no more often than this, or than every sixteenth of their lifetime if that
+/// is shorter.
 const GIVE_UP_GAP: Duration = Duration::from_millis(4);
 
 #[derive(Debug)]
@@ -394,8 +395,8 @@ impl PacketsSend {
         }
     }
 
-    /// When the next message's lifetime ends, and after a moment if one ended just now: where many end one after
-    /// another, the receiver is told of several at once.
+    /// When the next message's lifetime ends, and after a moment if one ended just now: where many
+    /// end one after another, the receiver is told of several at once.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         let gap = (self.lifetime? / 16).min(GIVE_UP_GAP);
         Some(self.messages.front()?.expires.max(self.gave_up + gap))
@@ -492,7 +493,8 @@ impl PacketsSend {
         self.finish_acked && self.messages.is_empty() && !self.must_forward()
     }
 
-    /// Forgets everything: the flow was reset. What the peer is not known to have counts as given up.
+    /// Forgets everything: the flow was reset. What the peer is not known to have counts as given
+    /// up.
     pub(crate) fn abandon(&mut self) {
         self.expired += self.messages.iter().filter(|m| !m.done).count() as u64;
         self.base = self.count();

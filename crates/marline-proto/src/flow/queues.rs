@@ -148,7 +148,8 @@ impl Queues {
         }
     }
 
-    /// Tells for each path what [`account`](Self::account) told last, and that nothing is known of it any more.
+    /// Tells for each path what [`account`](Self::account) told last, and that nothing is known of
+    /// it any more.
     pub(crate) fn withdraw(&mut self, mut told: impl FnMut(PathId, Stake)) {
         for (path, queue) in &mut self.queues {
             let stake = core::mem::take(&mut queue.stake);

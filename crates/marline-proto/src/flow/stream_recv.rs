@@ -168,8 +168,9 @@ impl StreamRecv {
             return Err(RecvError::Credit);
         }
         let rise = final_size - self.highest;
-        // Whoever has read the end has read the end. Without an end, a reset at the very byte that was read up to is
-        // still a reset: taken for an end, it would make what came so far look like the whole.
+        // Whoever has read the end has read the end. Without an end, a reset at the very byte that
+        // was read up to is still a reset: taken for an end, it would make what came so far look
+        // like the whole.
         let was_read_up = self.is_read_up();
         self.highest = final_size;
         self.end = Some(final_size);

@@ -42,8 +42,8 @@ impl WriteRate {
         self.next = now;
     }
 
-    /// The application has written so many bytes by now, and had written `before` of them at the end of a silence if there
-    /// was one. Returns whether an interval has passed.
+    /// The application has written so many bytes by now, and had written `before` of them at the
+    /// end of a silence if there was one. Returns whether an interval has passed.
     pub(crate) fn observe(&mut self, now: Instant, before: u64, written: u64) -> bool {
         if now < self.next {
             return false;
@@ -70,7 +70,8 @@ impl WriteRate {
         true
     }
 
-    /// A measurement begins, at first or after a second of silence: what is written from now on counts.
+    /// A measurement begins, at first or after a second of silence: what is written from now on
+    /// counts.
     fn restart(&mut self, now: Instant, before: u64) {
         let first = self.written.front().filter(|_| self.written.len() == 1);
         let seconds = (now.since(self.next) + BIN).as_secs_f64();

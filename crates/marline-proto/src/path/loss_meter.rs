@@ -20,7 +20,8 @@ pub(crate) struct LossMeter {
     /// The last outcomes, newest in bit 0; 1 is a loss.
     recent: u64,
     known: u32,
-    /// What the fraction was when the path fell into doubt, and losses that were counted since then.
+    /// What the fraction was when the path fell into doubt, and losses that were counted since
+    /// then.
     before: f64,
     since: u32,
     /// Losses that are forgotten, and need not be revoked.

@@ -7,8 +7,9 @@
 //! bandwidth-delay product, and otherwise to its window; there is no state that could be wrong for
 //! long. Only when all paths are limited may the one with the least standing queue take what its
 //! window allows: then the sender really wants more than all paths carry, and what is inside the
-//! tunnel has to see a loss or a delay. The sooner, the better: where many packets had to wait first,
-//! NewReno before a queue of 50 packets overflowed that one, and got 75 % of what it gets now.
+//! tunnel has to see a loss or a delay. The sooner, the better: where many packets had to wait
+//! first, NewReno before a queue of 50 packets overflowed that one, and got 75 % of what it gets
+//! now.
 
 mod standing;
 

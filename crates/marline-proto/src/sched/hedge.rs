@@ -4,20 +4,25 @@
 //! What differs from OLS (Xing et al., IEEE TWC 2021):
 //!
 //! * A packet's arrival on a path is forecast from arrival times at the receiver
-//!   ([`ArrivalForecast`](crate::path::ArrivalForecast)): one clock for all paths, no halved round trips, our own queue by
+//! ([`ArrivalForecast`](crate::path::ArrivalForecast)): one clock for all paths, no halved round
+//!   trips, our own queue by
 //!   recursion instead of equation (2)'s share of a window.
 //! * Paths are compared by when a packet is of *use*: where packets overtake each other, it waits
 //!   for those that left before it on the same path. The interval ends at the 95th percentile of
 //!   how wrong forecasts were about packets when they left.
 //! * A path of which nothing is heard when something should be is later than forecast by at least
-//!   that silence, beyond the lateness that is counted on anyway: a step of its delay counts before the
+//! that silence, beyond the lateness that is counted on anyway: a step of its delay counts before
+//!   the
 //!   first late packet has arrived. Where packets are lost, a burst of losses is no step.
-//! * Copies are paid from one bucket, filled with the paths' rates less the target, as is what is lost and
-//!   sent again. Equation (3) grants the whole surplus to every path and so drops below the target. All flows
+//! * Copies are paid from one bucket, filled with the paths' rates less the target, as is what is
+//!   lost and
+//! sent again. Equation (3) grants the whole surplus to every path and so drops below the target.
+//!   All flows
 //!   of a session have one bucket, and the surplus is what is beyond the sum of their targets
 //!   ([`Surplus`](surplus::Surplus)).
 //! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
-//!   streaming code, each of which mends any of what is under way, lost or late; and what is lost is sent again
+//! streaming code, each of which mends any of what is under way, lost or late; and what is lost is
+//!   sent again
 //!   on two paths at once.
 //! * What costs next to nothing beside all that the session sends goes over every path at once,
 //!   such as a call beside downloads: their queues differ by more than a forecast sees when one of
@@ -26,20 +31,28 @@
 //!   and delays what follows. The session drops copies whose symbol was acknowledged meanwhile.
 //! * Copies against jitter are sent for nearly all packets that may be late, or for none
 //!   ([`Coverage`]): in order, the packets that were not copied hold up those that were.
-//! * Where packets are lost and the quicker paths do not carry the target alone, what would queue at all on
+//! * Where packets are lost and the quicker paths do not carry the target alone, what would queue
+//!   at all on
 //!   those goes to a slower path that is idle. The order waits for the slower path anyway, so that
 //!   a queue on the quicker ones gains nothing; without one, what they lose is sent again in time.
-//! * Where delay varies, a queue adds to it. What may come later, at its 99th percentile, than over a steady path
-//!   that is longer, idle and needed, goes there. Where packets overtake each other, at its 95th: those that are
-//!   there sooner wait, and the rest is little; at its 99th if `prompt` asks for it and nothing is lost. And as nobody
-//!   sees such a queue before it has grown, the path takes no larger share of its rate meanwhile than all paths have
+//! * Where delay varies, a queue adds to it. What may come later, at its 99th percentile, than over
+//!   a steady path
+//! that is longer, idle and needed, goes there. Where packets overtake each other, at its 95th:
+//!   those that are
+//! there sooner wait, and the rest is little; at its 99th if `prompt` asks for it and nothing is
+//!   lost. And as nobody
+//! sees such a queue before it has grown, the path takes no larger share of its rate meanwhile than
+//!   all paths have
 //!   together: the order waits for the longer one anyway.
-//! * Where the delay of several paths wanders, the quickest now may be the slowest when its queue is gone. What queues there
-//!   goes to another one that is idle and needed if it comes sooner by the delays of a longer time, at their 95th
+//! * Where the delay of several paths wanders, the quickest now may be the slowest when its queue
+//!   is gone. What queues there
+//! goes to another one that is idle and needed if it comes sooner by the delays of a longer time,
+//!   at their 95th
 //!   percentile. Not where packets are lost: repair symbols keep queues that look like delay.
 //! * A path is not filled beyond its pipe and a few packets, whatever its window: a standing
 //!   queue is delay for everybody and ends in loss. Where other flows fill it further, that is no
-//!   reason to send nothing; nor where the stream waits, for a pipe whose delay varies by far may be longer than thought.
+//! reason to send nothing; nor where the stream waits, for a pipe whose delay varies by far may be
+//!   longer than thought.
 //! * When no path has room and data waits, there was no surplus after all, whatever the rates said:
 //!   the bucket is emptied.
 //! * A spread of a few packets' time is no reason for a copy: it would delay what follows by as
@@ -70,27 +83,30 @@ use lane::{Lane, NOISE, micros};
 use own::Own;
 use shares::Shares;
 
-/// So many times the 95th percentile of lateness is its 99th, about: 1.4 if lateness is normal, 1.5 if it is exponential.
+/// So many times the 95th percentile of lateness is its 99th, about: 1.4 if lateness is normal, 1.5
+/// if it is exponential.
 const SURE: f64 = 1.5;
-/// So many times that is enough where packets overtake each other, unless delay alone counts (`prompt`) and nothing is lost: at
-/// the 99th percentile what is there by then fills the buffer by up to a third more (21 instead of 16.5 kB over 60±20 and
-/// 160 ms in `ols/fig-9`, where 99 of 100 are in order after 83 ms instead of 91). With losses it comes later, not sooner.
+/// So many times that is enough where packets overtake each other, unless delay alone counts
+/// (`prompt`) and nothing is lost: at the 99th percentile what is there by then fills the buffer by
+/// up to a third more (21 instead of 16.5 kB over 60±20 and 160 ms in `ols/fig-9`, where 99 of 100
+/// are in order after 83 ms instead of 91). With losses it comes later, not sooner.
 const SURE_ENOUGH: f64 = 1.0;
 /// A path is idle while no more packets than this stand before the next.
 const IDLE: f64 = 1.0;
-/// The same of the quicker path where packets are lost: one that is always busy keeps the queue that what was
-/// sent again left there.
+/// The same of the quicker path where packets are lost: one that is always busy keeps the queue
+/// that what was sent again left there.
 const QUITE_IDLE: f64 = 0.5;
 /// A path takes copies only if no more packets than this stand before them.
 const SHORT_QUEUE: f64 = 3.0;
-/// A path takes repair symbols if it is [`IDLE`], or nothing stands there but what takes this share of its round trip,
-/// within a [`SHORT_QUEUE`]: what comes after them waits so much longer.
+/// A path takes repair symbols if it is [`IDLE`], or nothing stands there but what takes this share
+/// of its round trip, within a [`SHORT_QUEUE`]: what comes after them waits so much longer.
 const DELAY: f64 = 0.01;
-/// A repair symbol is worth nothing that comes so many of the quickest round trips later than a packet could: by then
-/// even what was lost twice has come again. It would fill paths that the stream does not use.
+/// A repair symbol is worth nothing that comes so many of the quickest round trips later than a
+/// packet could: by then even what was lost twice has come again. It would fill paths that the
+/// stream does not use.
 const LATE: f64 = 3.0;
-/// Redundancy against loss leaves so many packets in the bucket for what has to be sent again: a copy of that is worth
-/// more.
+/// Redundancy against loss leaves so many packets in the bucket for what has to be sent again: a
+/// copy of that is worth more.
 const RESERVE: f64 = 4.0;
 /// What waits for so long (s) while no path has room is held back by a bound that is wrong.
 const STARVING: f64 = 0.1;
@@ -160,9 +176,9 @@ impl Hedge {
         }
     }
 
-    /// The path to send on instead of the `first` one, where packets would queue: one that is idle and that the stream
-    /// needs. A longer one that is steady, or that it is idle says nothing of when; or one whose delay wanders as the
-    /// first one's does, if it comes sooner at the latest.
+    /// The path to send on instead of the `first` one, where packets would queue: one that is idle
+    /// and that the stream needs. A longer one that is steady, or that it is idle says nothing of
+    /// when; or one whose delay wanders as the first one's does, if it comes sooner at the latest.
     fn spill(&mut self, plan: &Plan<'_>, lanes: &[Lane], first: usize, len: f64) -> Option<usize> {
         let queued = |i: usize| plan.paths()[i].queued as f64 + len;
         let is_idle = |i: usize| lanes[i].takes_behind(IDLE, queued(i), len);
@@ -253,8 +269,8 @@ impl Hedge {
     }
 
     /// Against losses repair symbols are worth more than copies: each mends any of what is under
-    /// way. After a source symbol of this length, one goes where it arrives first; none if the flow's next one comes no
-    /// sooner than what is sent again, nor where it comes [`LATE`].
+    /// way. After a source symbol of this length, one goes where it arrives first; none if the
+    /// flow's next one comes no sooner than what is sent again, nor where it comes [`LATE`].
     fn mend(&mut self, plan: &mut Plan<'_>, lanes: &[Lane], coding: Coding, len: f64) {
         let again = plan.paths().iter().map(|path| micros(path.srtt));
         let again = again.min_by(f64::total_cmp).unwrap_or(0.0);

@@ -20,8 +20,9 @@ use crate::wire::Ack;
 const QUICKER: u32 = 5;
 /// What another way back repeats comes later by so much, if the two take half a round trip each.
 const LATER: Duration = Duration::from_millis(2);
-/// What went another, quicker way back, above all because it shows a loss, goes that way again after so long: what
-/// takes one acknowledgement takes some in a row, and the path's own way back is late.
+/// What went another, quicker way back, above all because it shows a loss, goes that way again
+/// after so long: what takes one acknowledgement takes some in a row, and the path's own way back
+/// is late.
 const AGAIN: [Duration; 2] = [Duration::from_millis(8), Duration::from_millis(20)];
 
 impl Session {
@@ -74,11 +75,12 @@ impl Session {
         }
     }
 
-    /// An acknowledgement also says what arrived on other paths. Losses take several acknowledgements in
-    /// a row, and their path would be held for silent.
+    /// An acknowledgement also says what arrived on other paths. Losses take several
+    /// acknowledgements in a row, and their path would be held for silent.
     ///
-    /// A path that is much quicker would speak before the other's own way back, by which the peer should
-    /// hear of what arrived if all is well. So it repeats what went that way, late enough to be no sooner.
+    /// A path that is much quicker would speak before the other's own way back, by which the peer
+    /// should hear of what arrived if all is well. So it repeats what went that way, late enough to
+    /// be no sooner.
     pub(super) fn write_testimony(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
         for owner in (0..self.paths.len()).filter(|&i| i != index) {
             let is_quicker = self.is_quicker(index, owner);
@@ -94,8 +96,8 @@ impl Session {
         }
     }
 
-    /// Says by the path at `index` once more what went by the slower way of `owner` so long ago that
-    /// both arrive together.
+    /// Says by the path at `index` once more what went by the slower way of `owner` so long ago
+    /// that both arrive together.
     fn repeat_ack(&mut self, now: Instant, owner: usize, index: usize, draft: &mut Draft<'_>) {
         let rtt = |i: usize| self.paths[i].rtt.smoothed();
         let sooner = rtt(owner).saturating_sub(rtt(index)) / 2;
@@ -104,8 +106,8 @@ impl Session {
         }
     }
 
-    /// Says again what went a quicker way, as it was: news of its own would reach the peer before the path's
-    /// own way back, by which round trips are measured.
+    /// Says again what went a quicker way, as it was: news of its own would reach the peer before
+    /// the path's own way back, by which round trips are measured.
     fn repeat_hurried(&mut self, now: Instant, owner: usize, draft: &mut Draft<'_>) {
         for (hurried, age) in self.paths[owner].hurried.iter_mut().zip(AGAIN) {
             if let Some(ack) = hurried.take(now, age) {
@@ -126,7 +128,8 @@ impl Session {
         usable.any(|i| i != owner && self.is_quicker(i, owner))
     }
 
-    /// Appends what arrived on a path and returns it; `None` if there is nothing to tell or no room.
+    /// Appends what arrived on a path and returns it; `None` if there is nothing to tell or no
+    /// room.
     fn write_ack(&self, now: Instant, owner: usize, draft: &mut Draft<'_>) -> Option<Ack> {
         let path = &self.paths[owner];
         let ack = path.received.ack(path.id, now)?;

@@ -4,8 +4,8 @@
 //! others, one turn of [`ROUND`] goes to the flow that has waited longest, before all that is more
 //! urgent. The bound: of k flows that wait behind more urgent ones, each has sent n turns
 //! ([`QUANTUM`] bytes each) after at most (k n + 2) rounds of the session, as long as its scheduler
-//! and its credit let it send. So of every 32 turns of 3 kB that a session sends, one goes to a flow
-//! that has waited for half a round or longer; it is planned for and served before all others.
+//! and its credit let it send. So of every 32 turns of 3 kB that a session sends, one goes to a
+//! flow that has waited for half a round or longer; it is planned for and served before all others.
 
 use super::Session;
 use super::flow::Flow;

@@ -1,8 +1,9 @@
 //! What live streams need of paths whose capacity nobody knows yet.
 //!
-//! Windows and rates are sought from a first guess, which is too little for a stream of some Mb/s over a path of
-//! 160 ms, and too much for one that carries hardly a megabit. A stream's rate is known long before, from its
-//! application or from its first moments. So each path of unknown capacity is told its share of that.
+//! Windows and rates are sought from a first guess, which is too little for a stream of some Mb/s
+//! over a path of 160 ms, and too much for one that carries hardly a megabit. A stream's rate is
+//! known long before, from its application or from its first moments. So each path of unknown
+//! capacity is told its share of that.
 //!
 //! Each path of unknown capacity is told half as much again as its share of the rate. `bbr-gentle`
 //! begins with that instead of 2 Mb/s. The window of a path that was never filled counts for no
@@ -75,7 +76,8 @@ impl Session {
     }
 }
 
-/// What is needed of each `unknown` path: what others are not known to carry, but no more than if `all` carried the same.
+/// What is needed of each `unknown` path: what others are not known to carry, but no more than if
+/// `all` carried the same.
 fn share(need: Rate, carried: Rate, unknown: u64, all: u64) -> Rate {
     let left = need.as_bps().saturating_sub(carried.as_bps());
     let even = need.as_bps() / all.max(1);

@@ -49,7 +49,8 @@ impl Session {
         let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
         if via == ack.path {
             if let Some(sent) = ack.largest().and_then(|number| path.relayed.take(number)) {
-                // The peer wrote this when another path had told it: of its promise that says nothing.
+                // The peer wrote this when another path had told it: of its promise that says
+                // nothing.
                 let delay = Duration::from_micros(ack.delay_us);
                 path.on_own_way_back(now, sent, delay);
             }
@@ -163,9 +164,9 @@ impl Session {
         self.replan = true;
     }
 
-    /// Does the acknowledgement, which came another way, show no gap, and would the path's own way back tell
-    /// as much, only later? Then it is left to that, by which the path's round trips and rates are known, unless
-    /// that way is in doubt.
+    /// Does the acknowledgement, which came another way, show no gap, and would the path's own way
+    /// back tell as much, only later? Then it is left to that, by which the path's round trips and
+    /// rates are known, unless that way is in doubt.
     fn tells_early(&self, now: Instant, index: usize, ack: &Ack) -> bool {
         let path = &self.paths[index];
         let overdue = path.overdue(now, self.peer_ack_delay());
@@ -178,9 +179,9 @@ impl Session {
         later.is_none_or(|later| later > now + EARLY) && ack.ranges.first().is_some_and(gapless)
     }
 
-    /// The peer says once more what arrived on a path. What should have arrived before it wrote that is
-    /// late or lost; on a path that loses packets it is sent again, sooner than the next that arrives
-    /// there would show the gap.
+    /// The peer says once more what arrived on a path. What should have arrived before it wrote
+    /// that is late or lost; on a path that loses packets it is sent again, sooner than the next
+    /// that arrives there would show the gap.
     fn on_silence(&mut self, index: usize, ack: &Ack) {
         let path = &self.paths[index];
         let Some(latest) = ack.arrivals.first() else {
@@ -294,9 +295,9 @@ impl Session {
         if new == 0 && feedback.kind != EmissionKind::Copy {
             flow.send.on_acked_late(&feedback.symbol);
         }
-        // What the code brought back first still says how late its path is, and what comes when a unit is
-        // decoded or over, how its path serves and when its bottleneck is free: the slower path's symbols are
-        // often those that were not needed any more.
+        // What the code brought back first still says how late its path is, and what comes when a
+        // unit is decoded or over, how its path serves and when its bottleneck is free: the slower
+        // path's symbols are often those that were not needed any more.
         if new > 0 || flow.coder.is_some() || in_units(flow.kind) {
             flow.scheduler.on_feedback(now, &feedback);
             rewish(&mut self.wishes, flow);
@@ -467,8 +468,8 @@ impl Session {
         })
     }
 
-    /// Expected time until `len` bytes of the flow that are sent again now have arrived, on the path
-    /// that is the quickest for that; `None` if no path is usable.
+    /// Expected time until `len` bytes of the flow that are sent again now have arrived, on the
+    /// path that is the quickest for that; `None` if no path is usable.
     pub(super) fn soonest_again(&self, flow: &Flow, len: u32) -> Option<Duration> {
         let again = self.view_usable().map(|view| {
             let own = flow.queues.bytes(view.id);

@@ -194,8 +194,8 @@ impl Session {
         }
     }
 
-    /// Does a flow of messages, blocks or objects take more now? If it does not, [`Event::FlowWritable`](crate::Event::FlowWritable) tells when
-    /// it does.
+    /// Does a flow of messages, blocks or objects take more now? If it does not,
+    /// [`Event::FlowWritable`](crate::Event::FlowWritable) tells when it does.
     pub fn has_room(&mut self, id: FlowId) -> bool {
         let has_room = self.writable(id) > 0;
         if let Some(flow) = self.flows.get_mut(&id) {
@@ -324,8 +324,8 @@ impl Session {
         }
     }
 
-    /// Bounds what may wait on this side of a packets flow, as [`FlowOptions::queue`] does for flows
-    /// that this side opens. Does nothing if there is no such flow.
+    /// Bounds what may wait on this side of a packets flow, as [`FlowOptions::queue`] does for
+    /// flows that this side opens. Does nothing if there is no such flow.
     pub fn set_queue(&mut self, id: FlowId, queue: Option<u64>) {
         if let Some(SendHalf::Packets(packets)) = self.flows.get_mut(&id).map(|f| &mut f.send) {
             packets.set_queue(queue);
@@ -350,7 +350,8 @@ impl Session {
         Ok(())
     }
 
-    /// Gives a flow another priority on this side, 0 (served first) to 7. The peer's stays as it is.
+    /// Gives a flow another priority on this side, 0 (served first) to 7. The peer's stays as it
+    /// is.
     ///
     /// # Errors
     /// [`OpenError::Priority`].
@@ -410,7 +411,8 @@ impl Session {
 
     /// The next message of a packets flow, or how things stand.
     ///
-    /// After the session's end nothing is waited for any more: the peer believes that what has arrived was delivered.
+    /// After the session's end nothing is waited for any more: the peer believes that what has
+    /// arrived was delivered.
     pub fn receive(&mut self, now: Instant, id: FlowId) -> Chunk {
         let closing = self.ending.is_some();
         let Some(flow) = self.flows.get_mut(&id) else {

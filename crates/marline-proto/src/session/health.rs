@@ -73,7 +73,8 @@ impl Session {
         self.send_rescued(index, overdue, EmissionKind::Copy, doubt);
     }
 
-    /// How long the other paths would be busy with what is in flight on the one at `index`: zero without any.
+    /// How long the other paths would be busy with what is in flight on the one at `index`: zero
+    /// without any.
     fn detour(&self, index: usize) -> Duration {
         let others = self.paths.iter().enumerate();
         let active = others.filter(|(i, path)| *i != index && path.state() == PathState::Active);
@@ -207,8 +208,8 @@ impl Session {
         self.free_path(now, index);
     }
 
-    /// A suspect or dead path is due for a probe: a copy of what was sent last elsewhere, so that it
-    /// shows under load what it is worth, or a ping if nothing was.
+    /// A suspect or dead path is due for a probe: a copy of what was sent last elsewhere, so that
+    /// it shows under load what it is worth, or a ping if nothing was.
     pub(super) fn probe(&mut self, now: Instant, index: usize) {
         let path = &mut self.paths[index];
         let id = path.id;

@@ -462,7 +462,8 @@ impl Session {
         self.reap(id);
     }
 
-    /// Totals only grow: a smaller one than before is an old frame. None is larger than what was sent.
+    /// Totals only grow: a smaller one than before is an old frame. None is larger than what was
+    /// sent.
     fn on_flow_report(&mut self, report: &FlowReport) {
         let Some(flow) = self.flows.get_mut(&report.flow) else {
             return;

@@ -17,15 +17,15 @@ pub struct FlowOptions {
     pub kind: FlowKind,
     /// Packets flows: deliver in order (the default) or as they come. Streams are in order.
     pub ordered: bool,
-    /// 0 (first) to 7 (last); default 3. Whoever waits behind more urgent flows has one turn of 3 kB
-    /// in 32 all the same, so that nobody starves.
+    /// 0 (first) to 7 (last); default 3. Whoever waits behind more urgent flows has one turn of 3
+    /// kB in 32 all the same, so that nobody starves.
     pub priority: u8,
     /// Packets flows: how long a message is worth sending (again); `None` for ever.
     pub lifetime: Option<Duration>,
     /// Packets flows: most bytes that may wait on this side before a path is chosen for them. What
-    /// is sent then is refused ([`SendError::Full`](crate::flow::SendError::Full)), as by a network interface whose queue is
-    /// full. `None` leaves it to [`Config::send_buffer`](crate::Config::send_buffer), which also
-    /// counts what is on its way.
+    /// is sent then is refused ([`SendError::Full`](crate::flow::SendError::Full)), as by a network
+    /// interface whose queue is full. `None` leaves it to
+    /// [`Config::send_buffer`](crate::Config::send_buffer), which also counts what is on its way.
     pub queue: Option<u64>,
     /// The scheduler on this side; `None` for the configured default.
     pub scheduler: Option<Choice>,
@@ -115,7 +115,8 @@ impl core::error::Error for OpenError {}
 pub enum WriteError {
     /// There is no such flow, it is of another kind, or it was finished or reset.
     Closed,
-    /// The flow's send buffer is full; [`Event::FlowWritable`](crate::Event::FlowWritable) tells of room.
+    /// The flow's send buffer is full; [`Event::FlowWritable`](crate::Event::FlowWritable) tells of
+    /// room.
     Blocked,
 }
 

@@ -121,8 +121,8 @@ impl Session {
         Ok(())
     }
 
-    /// Either end has abandoned the path: what was in flight is sent again on others, and its id is never used again,
-    /// for schedulers keep what they know of a path by it.
+    /// Either end has abandoned the path: what was in flight is sent again on others, and its id is
+    /// never used again, for schedulers keep what they know of a path by it.
     pub(super) fn drop_path(&mut self, now: Instant, index: usize) {
         let id = self.paths[index].id;
         self.rest = None;

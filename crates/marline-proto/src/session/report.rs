@@ -46,9 +46,10 @@ impl Session {
         Some(self.counters_of(self.flows.get(&id)?))
     }
 
-    /// Messages, blocks or pieces of objects that the peer is not known to have and that are not given up, in the
-    /// order in which they were written; none once the flow is closed. After the session's end that is what was under
-    /// way then: an application may send it over the next session, where some of it may come a second time.
+    /// Messages, blocks or pieces of objects that the peer is not known to have and that are not
+    /// given up, in the order in which they were written; none once the flow is closed. After the
+    /// session's end that is what was under way then: an application may send it over the next
+    /// session, where some of it may come a second time.
     pub fn unsettled(&self, id: FlowId) -> Vec<Unsettled> {
         match self.flows.get(&id).map(|flow| &flow.send) {
             Some(SendHalf::Packets(packets)) => packets.unsettled().collect(),

@@ -16,8 +16,8 @@ use crate::wire::{FlowId, PathId};
 pub(super) const MAX_RESCUE: usize = 8_192;
 
 impl Session {
-    /// Nothing on this path is counted on any more: what is in flight on it is sent again, and what waits for it goes
-    /// back to where it came from.
+    /// Nothing on this path is counted on any more: what is in flight on it is sent again, and what
+    /// waits for it goes back to where it came from.
     pub(super) fn evacuate(&mut self, now: Instant, index: usize) {
         let path = &mut self.paths[index];
         let id = path.id;
@@ -39,7 +39,8 @@ impl Session {
         self.drop_repairs(now, repairs);
     }
 
-    /// Repair symbols of units are not counted on any more: what they would have made up for is due.
+    /// Repair symbols of units are not counted on any more: what they would have made up for is
+    /// due.
     pub(super) fn drop_repairs(&mut self, now: Instant, repairs: Vec<(FlowId, Symbol)>) {
         let mut flows = SmallVec::<[FlowId; 4]>::new();
         for (id, symbol) in repairs {
@@ -54,10 +55,12 @@ impl Session {
         }
     }
 
-    /// Sends what packets of the path at `index` hold again, on the paths that should deliver it first. As copies they
-    /// may be dropped when their path falls too; as retransmissions they count on nothing else to arrive.
+    /// Sends what packets of the path at `index` hold again, on the paths that should deliver it
+    /// first. As copies they may be dropped when their path falls too; as retransmissions they
+    /// count on nothing else to arrive.
     ///
-    /// The path itself is the last to turn to, but better than one that is slower by the `doubt` there is in it.
+    /// The path itself is the last to turn to, but better than one that is slower by the `doubt`
+    /// there is in it.
     pub(super) fn send_rescued(
         &mut self,
         index: usize,

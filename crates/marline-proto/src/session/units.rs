@@ -66,7 +66,8 @@ impl Session {
             deadline_us: deadline.unwrap_or(0),
         };
         let len = block.len() as u64 + BLOCK_HEADING as u64;
-        // Before the scheduler is asked, which takes a block that is offered for one that is written.
+        // Before the scheduler is asked, which takes a block that is offered for one that is
+        // written.
         if let Err(error) = units.check_room(1, len) {
             return self.after_write(id, 0, Err(error));
         }
@@ -89,8 +90,8 @@ impl Session {
         Ok(Accepted { number, forecast })
     }
 
-    /// Largest block (bytes) that is ever taken and would arrive `within` this time with at least this
-    /// probability, if it were written now; `None` if the flow's scheduler does not know.
+    /// Largest block (bytes) that is ever taken and would arrive `within` this time with at least
+    /// this probability, if it were written now; `None` if the flow's scheduler does not know.
     pub fn block_capacity(
         &mut self,
         now: Instant,
@@ -244,8 +245,8 @@ impl Session {
         }
     }
 
-    /// May more be heard of what was written to this flow of blocks or objects? Not of a flow that is over, and not after
-    /// the peer wanted no more of it ([`Event::FlowStopped`]).
+    /// May more be heard of what was written to this flow of blocks or objects? Not of a flow that
+    /// is over, and not after the peer wanted no more of it ([`Event::FlowStopped`]).
     pub fn settles(&self, id: FlowId) -> bool {
         self.flows
             .get(&id)

@@ -169,10 +169,11 @@ pub struct FlowStats {
     /// From a write until the peer had it and all before it, as this side knows by the
     /// acknowledgement (so a way back is included); messages of an unordered flow count alone.
     pub delays: Box<Delays>,
-    /// What its scheduler expects, and how often it was right; `None` from schedulers that forecast nothing.
+    /// What its scheduler expects, and how often it was right; `None` from schedulers that forecast
+    /// nothing.
     pub outlook: Option<Box<Outlook>>,
-    /// τ: one packet that leaves in so many is a repair symbol, as of the scheduler's last plan; `None`
-    /// while none are due by such a rule, and of flows that are not coded.
+    /// τ: one packet that leaves in so many is a repair symbol, as of the scheduler's last plan;
+    /// `None` while none are due by such a rule, and of flows that are not coded.
     pub coding_interval: Option<u32>,
     /// That it may use dear paths now.
     pub spill: Option<Spill>,

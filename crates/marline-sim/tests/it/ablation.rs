@@ -18,8 +18,8 @@ fn lost_packets_are_sent_again_on_the_path_that_delivers_them_first() {
     assert!(p99 < ms(150), "99 % within {p99:?}\n{lab}");
 }
 
-/// A small urgent flow beside a bulk stream, over a quick path that loses packets and one that would carry what the bulk
-/// stream has in flight in a second and more. The quick one goes dark.
+/// A small urgent flow beside a bulk stream, over a quick path that loses packets and one that
+/// would carry what the bulk stream has in flight in a second and more. The quick one goes dark.
 #[test]
 fn an_outage_is_no_burst_of_losses_for_as_long_as_a_slow_path_would_take_for_a_bulk_stream() {
     for seed in 0..6 {

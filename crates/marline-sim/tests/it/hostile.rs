@@ -71,7 +71,8 @@ fn a_peer_that_acknowledges_nothing_is_not_remembered_for_ever() {
     assert!(tracked <= 100_000, "{tracked} packets are remembered");
 }
 
-/// No peer makes what is shown of a flow larger than what was sent, nor smaller than it said before.
+/// No peer makes what is shown of a flow larger than what was sent, nor smaller than it said
+/// before.
 #[test]
 fn what_a_peer_reports_of_a_flow_is_no_more_than_was_sent() {
     let mut session = lonely();

@@ -64,7 +64,8 @@ fn bursts_of_loss_on_both_links_leave_no_gap_within_300_ms() {
 #[test]
 fn a_sender_is_told_what_was_lost_and_what_came_twice() {
     let mut lab = Lab::new(1, &Config::default());
-    // A way of 30 ms and losses leave a message no second chance within 50. What comes by the other path is too late.
+    // A way of 30 ms and losses leave a message no second chance within 50. What comes by the other
+    // path is too late.
     lab.path("rate=20mbit,delay=30ms,queue=200ms,loss=2%");
     lab.path("rate=20mbit,delay=110ms,queue=200ms,loss=2%");
     lab.run_for(ms(500));
@@ -108,7 +109,8 @@ fn a_sender_is_told_what_was_lost_and_what_came_twice() {
     assert!(twice.peer_late > 20, "{twice:?}");
 }
 
-/// A stream that needs both links is in time from its first datagram on, though one link's round trips are long.
+/// A stream that needs both links is in time from its first datagram on, though one link's round
+/// trips are long.
 #[test]
 fn a_stream_over_a_long_link_begins_within_its_budget() {
     for seed in 0..3 {
@@ -145,7 +147,8 @@ fn a_given_target_is_what_paths_begin_with() {
     // 32 packets.
     assert!(window(&mut lab) < 50_000);
     ten_megabits_with_target(&mut lab);
-    // The near path is not proved to carry anything yet: half of it, and half as much again, for 160 ms.
+    // The near path is not proved to carry anything yet: half of it, and half as much again, for
+    // 160 ms.
     lab.run_for(ms(5));
     assert!(window(&mut lab) > 145_000, "{}", window(&mut lab));
 }
@@ -262,8 +265,8 @@ fn what_waited_before_it_was_sent_is_given_up_so_much_sooner() {
     }
 }
 
-/// After the end of a session an application may send over the next one what is not known to have arrived; so all that
-/// is must have been delivered, also what waited for a gap.
+/// After the end of a session an application may send over the next one what is not known to have
+/// arrived; so all that is must have been delivered, also what waited for a gap.
 #[test]
 fn what_was_acknowledged_before_the_session_ended_was_delivered() {
     for seed in 0..8 {
@@ -395,8 +398,8 @@ fn a_link_that_goes_dark_under_a_download_is_left_at_once() {
     }
     // 98 and 16. If 1 % of losses make it a burst 132; if jumps of the round trip may have silenced
     // the download, too, 109; if its queue counts as the stream's 122. If one outage tells of
-    // another 36 afterwards, 28 if what the outage took counts as loss of the link, and 23 if what the
-    // other path reports late is a sign of life.
+    // another 36 afterwards, 28 if what the outage took counts as loss of the link, and 23 if what
+    // the other path reports late is a sign of life.
     assert!(worst < 105 && usual < 20, "{worst} {usual} ms");
 }
 

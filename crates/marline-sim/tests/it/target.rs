@@ -1,5 +1,5 @@
-//! An application is told when the links carry less than it says it needs, or than a live stream is written at, and when
-//! they carry it again.
+//! An application is told when the links carry less than it says it needs, or than a live stream is
+//! written at, and when they carry it again.
 
 use marline_base::Rate;
 use marline_proto::wire::FlowKind;
@@ -118,7 +118,8 @@ fn a_lost_link_is_told_with_the_rate_that_is_left_and_its_return_too() {
     }
 }
 
-/// What waits never comes to much, for it is given up; so are messages that nobody can have acknowledged yet.
+/// What waits never comes to much, for it is given up; so are messages that nobody can have
+/// acknowledged yet.
 #[test]
 fn short_lifetimes_hide_nothing() {
     let said = Some(Rate::from_mbps(10));

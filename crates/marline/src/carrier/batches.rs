@@ -99,8 +99,8 @@ struct Sent {
 enum State {
     /// Batches are sent, and watched.
     Watching,
-    /// Everything is sent singly since then. Of packets of this length (bytes) or more, which were
-    /// lost in batches, so many have come.
+    /// Everything is sent singly since then. `came` counts what arrived of packets of this length
+    /// (bytes) or more, which were lost in batches.
     Trying {
         since: Instant,
         length: u64,

@@ -407,7 +407,8 @@ fn owner(ip: IpAddr, remote: SocketAddr) -> Option<(String, u32)> {
     leads_there(number, remote.ip()).then_some((name, number))
 }
 
-/// Does a route lead to `remote` by the interface of this number? Not where the system does not say.
+/// Does a route lead to `remote` by the interface of this number? Not where the system does not
+/// say.
 #[cfg(target_os = "linux")]
 fn leads_there(device: u32, remote: IpAddr) -> bool {
     let route = Routes::open().and_then(|mut routes| routes.to(remote, Some(device)));

@@ -22,9 +22,8 @@ const FIXED: u64 = 46;
 /// Share of the cells that may be broken. 2 % was the aim: a cell at the very edge of the promise
 /// is found beyond it in one run of twenty, and few cells lie there. What is missed is a live
 /// stream whose link fades while bytes stand in it: they arrive at a tenth of the rate, which is
-/// known a round trip later. Each packet over every path brings `live+upload` from 1.08 to 0.73 of
-/// the best link's p99, and costs 1.21 bytes for one, where 1.10 is the bound. With that bound 25
-/// to 33 of 364 cells are beyond the promise (docs/PERFORMANCE.md).
+/// known a round trip later. Only copies on another path help, and bytes on the wire are bounded
+/// as well. With that bound 25 to 33 of 364 cells are beyond the promise (docs/PERFORMANCE.md).
 const MAY_BREAK: f64 = 0.1;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {

@@ -191,7 +191,8 @@ async fn a_client_that_is_taken_from_the_list_loses_its_session_and_gets_no_othe
     .await;
 }
 
-/// What a live entry is sent while nobody knows yet that the server was killed arrives at its successor.
+/// What a live entry is sent while nobody knows yet that the server was killed arrives at its
+/// successor.
 async fn outlives_its_session(entry: &str) {
     let (identity, key) = (key(), key());
     let server = Process::start(&identity, &key, LOOPBACK).await;
@@ -261,7 +262,8 @@ async fn a_live_entry_s_objects_outlive_their_session() {
     outlives_its_session(",latency=60s,objects=on").await;
 }
 
-/// A client whose server answers nothing any more, and does not end the session; and a live entry's flow of each kind.
+/// A client whose server answers nothing any more, and does not end the session; and a live entry's
+/// flow of each kind.
 async fn unanswered(budget: &str) -> (Client, Packets, Frames, Media) {
     let (identity, key) = (key(), key());
     let server = Process::start(&identity, &key, LOOPBACK).await;

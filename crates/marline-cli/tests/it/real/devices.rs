@@ -1,5 +1,5 @@
-//! `marline link` between two network namespaces, with what the kernel itself sends. Needs root. Of times only lower bounds
-//! are asked: a busy machine makes nothing quicker.
+//! `marline link` between two network namespaces, with what the kernel itself sends. Needs root. Of
+//! times only lower bounds are asked: a busy machine makes nothing quicker.
 
 use super::harness::namespace::Namespace;
 use super::harness::{DEADLINE, Program, marline, until};
@@ -133,7 +133,8 @@ fn the_link_loses_what_it_says() {
         .unwrap();
     let client = joined.near.inside(|| UdpSocket::bind((NEAR, 0)).unwrap());
     let mut buffer = [0; 100];
-    // One by one, so that none waits for room. What comes late is counted all the same, with another's number.
+    // One by one, so that none waits for room. What comes late is counted all the same, with
+    // another's number.
     let arrived = (0..200_u8).filter(|number| {
         client.send_to(&[*number], (FAR, 53)).unwrap();
         service.recv(&mut buffer).is_ok()

@@ -1,4 +1,5 @@
-//! The experiments of live video by processes alone: what ffmpeg sends, over a `marline link` for each of two links.
+//! The experiments of live video by processes alone: what ffmpeg sends, over a `marline link` for
+//! each of two links.
 
 use super::harness::{Live, Tapped, ffmpeg, roomy_socket, tapped, until};
 use marline_apps::live::{Content, Wholeness};
@@ -9,7 +10,8 @@ fn arrives_as_it_was_sent(links: [&str; 2]) {
     let to = target.local_addr().unwrap();
     let live = Live::by_processes(links, to, ",latency=20s");
     let to = tap.local_addr().unwrap();
-    // 10 Mb/s, more than either link carries, evenly: ffmpeg would send a picture's datagrams all at once.
+    // 10 Mb/s, more than either link carries, evenly: ffmpeg would send a picture's datagrams all
+    // at once.
     let output = format!("-muxrate 10M -f mpegts udp://{to}?pkt_size=1316&bitrate=10000000");
     let Some(mut ffmpeg) = ffmpeg(&output) else {
         return;

@@ -148,7 +148,8 @@ fn a_name_that_the_server_does_not_have_is_told_at_both_ends() {
 
 #[test]
 fn a_target_is_changed_while_the_client_runs() {
-    // Jitter makes it uncertain which link is the quicker one, so that `ols` copies what the target leaves room for.
+    // Jitter makes it uncertain which link is the quicker one, so that `ols` copies what the target
+    // leaves room for.
     const JITTERY: &str = "rate=20mbit,delay=10ms,jitter=5ms,queue=200ms";
     let target = roomy_socket();
     let address = target.local_addr().unwrap();
@@ -303,8 +304,8 @@ fn video_frames_travel_as_blocks_and_arrive_as_the_datagrams_that_they_were() {
     assert_eq!(server.received.output.lost, 0);
 }
 
-/// The datagram of this number of a transport stream in which a PES packet of video begins with every tenth, and a group
-/// of pictures with every fiftieth.
+/// The datagram of this number of a transport stream in which a PES packet of video begins with
+/// every tenth, and a group of pictures with every fiftieth.
 fn pictures(number: u64) -> Vec<u8> {
     let mut datagram = transport(number);
     if number.is_multiple_of(10) {

@@ -1,4 +1,5 @@
-//! Real processes over loopback: the program as client and server, emulated links between them, ordinary applications.
+//! Real processes over loopback: the program as client and server, emulated links between them,
+//! ordinary applications.
 //!
 //! | file | what it proves |
 //! | --- | --- |

@@ -144,8 +144,8 @@ fn a_live_stream_is_shown_while_it_runs() {
     let live = Live::start(links, target.local_addr().unwrap(), "");
     thread::scope(|scope| {
         let shown = scope.spawn(|| {
-            // There is no terminal, so it is a line of the log every ten seconds. The first of them may have come
-            // before anything was lost.
+            // There is no terminal, so it is a line of the log every ten seconds. The first of them
+            // may have come before anything was lost.
             live.client.logged("what it is sent", |line| {
                 let (_, line) = line.split_once("live live: in ")?;
                 let known = ["lost", "late", "duplicated", "breaks"].map(|word| count(line, word));

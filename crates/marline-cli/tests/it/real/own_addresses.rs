@@ -151,6 +151,12 @@ fn the_servers_own_addresses_are_closed_as_they_come_and_go() {
         ("-6 route add local 2606:4700::8 dev lo", PUBLIC[1]),
     ] {
         server.ip(words).expect(words);
+        // A new IPv6 address is the host's only after a short while, in which the kernel answers
+        // that no route leads there.
+        until("the server's own address", || {
+            let route = server.ip(&format!("route get {address}"))?;
+            route.starts_with("local").then_some(())
+        });
         assert!(!world.reaches(address), "{words}");
         server.ip(&words.replace(" add ", " del ")).expect(words);
         assert!(world.reaches(address), "{words}");

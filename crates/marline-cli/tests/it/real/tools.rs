@@ -53,7 +53,8 @@ fn what_ffmpeg_makes_arrives_packet_by_packet() {
     assert_eq!(server.received.output, Wholeness::default());
 }
 
-/// Starts ffmpeg on RTP of this kind to `tap`. Its RTCP, which needs an entry of its own, goes to a socket that is closed.
+/// Starts ffmpeg on RTP of this kind to `tap`. Its RTCP, which needs an entry of its own, goes to a
+/// socket that is closed.
 fn ffmpegs_rtp(kind: &str, tap: &UdpSocket) -> Option<Program> {
     let (to, rtcp) = (tap.local_addr().unwrap(), free().port());
     ffmpeg(&format!("-f {kind} rtp://{to}?rtcpport={rtcp}"))
@@ -99,8 +100,8 @@ fn frames_in_ffmpegs_rtp_travel_as_blocks() {
     assert_eq!(server.received.output.lost, 0);
 }
 
-/// Sends a transport stream to `input` until the first of it has come out at `output`, then a thousand more datagrams of
-/// which every one must come out unchanged and in order.
+/// Sends a transport stream to `input` until the first of it has come out at `output`, then a
+/// thousand more datagrams of which every one must come out unchanged and in order.
 fn passes_unchanged(input: SocketAddr, output: &UdpSocket) {
     const COUNT: u64 = 1_000;
     let sender = roomy_socket();
@@ -159,8 +160,8 @@ fn srt_with_a_passphrase_passes_unchanged() {
     srt("&passphrase=between-van-and-studio&pbkeylen=16");
 }
 
-/// RIST from `to`, where a client has an entry, to `listener`, where the server's ends; `options` are those of both ends.
-/// `false`, and a word of it, where it is not installed.
+/// RIST from `to`, where a client has an entry, to `listener`, where the server's ends; `options`
+/// are those of both ends. `false`, and a word of it, where it is not installed.
 fn rist(to: SocketAddr, listener: SocketAddr, options: &str) -> bool {
     let (input, output) = (free(), roomy_socket());
     let sink = output.local_addr().unwrap();

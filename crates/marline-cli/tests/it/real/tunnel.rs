@@ -112,7 +112,8 @@ fn ping(to: IpAddr) {
         .unwrap();
     socket.connect(&SocketAddr::new(to, 0).into()).unwrap();
     until(&format!("{to} to answer a ping"), || {
-        // Type, code, checksum and identity (the kernel's), sequence, and something to be sent back.
+        // Type, code, checksum and identity (the kernel's), sequence, and something to be sent
+        // back.
         let request = [&[kind, 0, 0, 0, 0, 0, 0, 1], &b"marline"[..]].concat();
         socket.send(&request).ok()?;
         let mut answer = [0; 64];

@@ -1,5 +1,5 @@
-//! Networks that let no UDP through: paths run over TCP, come back when a connection is cut, and say what is wrong when
-//! that is blocked too.
+//! Networks that let no UDP through: paths run over TCP, come back when a connection is cut, and
+//! say what is wrong when that is blocked too.
 
 use super::harness::{Site, marline, socks_connect, tcp_echo, until};
 use marline_cli::control::status::SessionStatus;

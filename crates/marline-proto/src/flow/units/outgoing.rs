@@ -338,7 +338,8 @@ impl Outgoing {
         u64::from(repairs.saturating_sub(u32::from(!certain)))
     }
 
-    /// A repair symbol is not counted on any more. The source symbols that it would have made up for.
+    /// A repair symbol is not counted on any more. The source symbols that it would have made up
+    /// for.
     pub(super) fn on_repair_lost(
         &mut self,
         unit: u64,

@@ -17,7 +17,8 @@ pub(super) struct Repairs {
     /// They have the indices below.
     pub(super) emitted: u16,
     acked: RangeSet,
-    /// Those that arrived, and those that are not counted on any more, some of which may still arrive.
+    /// Those that arrived, and those that are not counted on any more, some of which may still
+    /// arrive.
     landed: RangeSet,
     /// Encoded and perhaps not sent yet, by index.
     encoded: VecDeque<(u16, Vec<u8>)>,

@@ -1,11 +1,11 @@
 //! Does a queue stand in a path's bottleneck?
 //!
-//! A delay that is drawn for each packet makes some of them late, and where packets keep their order
-//! it makes all of them late, because each waits for the latest one before it. Neither the quickest
-//! packet of all nor the differences between neighbours tell how late is usual then. So means are
-//! compared: that of the last packets with the smallest one of a block of them. What a queue never
-//! does, and such delays do, is to make one packet much later than the one before it: by how much they
-//! do is what chance can do to a mean.
+//! A delay that is drawn for each packet makes some of them late, and where packets keep their
+//! order it makes all of them late, because each waits for the latest one before it. Neither the
+//! quickest packet of all nor the differences between neighbours tell how late is usual then. So
+//! means are compared: that of the last packets with the smallest one of a block of them. What a
+//! queue never does, and such delays do, is to make one packet much later than the one before it:
+//! by how much they do is what chance can do to a mean.
 
 use marline_base::{Duration, Instant};
 
@@ -13,8 +13,8 @@ use marline_base::{Duration, Instant};
 const RECENT: usize = 16;
 /// What arrived longer ago says nothing of the queue now.
 const FRESH: Duration = Duration::from_millis(250);
-/// A block lasts at least so long and has at least [`RECENT`] packets: long enough to average delays
-/// that follow each other, short enough to find a moment without a queue.
+/// A block lasts at least so long and has at least [`RECENT`] packets: long enough to average
+/// delays that follow each other, short enough to find a moment without a queue.
 const BLOCK: Duration = Duration::from_millis(50);
 /// The smallest delay is that of the last one to two of these, so that a route that grew longer
 /// is noticed.

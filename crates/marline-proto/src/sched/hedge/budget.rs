@@ -71,7 +71,8 @@ impl Budget {
         self.paid += bytes;
     }
 
-    /// Pays for what is sent between two plans, if the flow's part of what is in the bucket suffices.
+    /// Pays for what is sent between two plans, if the flow's part of what is in the bucket
+    /// suffices.
     pub(super) fn insures(&mut self, bytes: f64) -> bool {
         let pays = self.allowance >= bytes;
         if pays {
@@ -86,8 +87,8 @@ impl Budget {
         self.bucket.tokens = self.bucket.tokens.min(0.0);
     }
 
-    /// Something left again. What the session rescues from a silent path or sends again after a loss was not paid
-    /// for here yet; what was paid for and dropped before it left pays for that.
+    /// Something left again. What the session rescues from a silent path or sends again after a
+    /// loss was not paid for here yet; what was paid for and dropped before it left pays for that.
     pub(super) fn on_left_again(&mut self, bytes: f64) {
         if self.paid >= bytes {
             self.paid -= bytes;

@@ -11,7 +11,8 @@ pub(super) const NOISE: f64 = 3.0;
 /// for the latest: with the mean, a path whose delay varies is filled until every second packet
 /// comes after those of the steadier path; with the percentile it is hardly used.
 const CAUTION: f64 = 0.5;
-/// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where packets are lost.
+/// Bytes in flight are bounded by this many pipes and [`SPARE`] packets, and a [`BURST`] where
+/// packets are lost.
 const PIPES: f64 = 1.25;
 const SPARE: f64 = 3.0;
 /// So many packets of such a path in a row may be lost before its silence means anything else.
@@ -24,7 +25,8 @@ const ALIKE: f64 = 0.5;
 /// Share of the rates that is no surplus: a target counts what applications write, rates what
 /// travels, headers and all.
 const HEADERS: f64 = 0.03;
-/// Share of the rate of a path whose delay varies that may be filled: nobody sees there how a queue grows.
+/// Share of the rate of a path whose delay varies that may be filled: nobody sees there how a queue
+/// grows.
 const UNSEEN: f64 = 0.9;
 
 /// A path during one plan: all that does not change with what the plan emits. Times in µs from now
@@ -39,8 +41,8 @@ pub(super) struct Lane {
     pub(super) late: f64,
     /// How much later still it is counted on to be of use, because the path flaps or loses often.
     pub(super) again: f64,
-    /// Where its delay wanders: when an empty packet arrives at the 95th percentile of a longer time, whatever is
-    /// expected of it.
+    /// Where its delay wanders: when an empty packet arrives at the 95th percentile of a longer
+    /// time, whatever is expected of it.
     ceiling: f64,
     /// How far that is from the mean of that time.
     swing: f64,
@@ -112,14 +114,15 @@ impl Lane {
         self.empty + queued * self.service
     }
 
-    /// When a packet that is queued behind so many bytes, its own included, arrives at the latest, however the delay
-    /// wanders until it leaves; no sooner than is expected now, for the path may be silent.
+    /// When a packet that is queued behind so many bytes, its own included, arrives at the latest,
+    /// however the delay wanders until it leaves; no sooner than is expected now, for the path may
+    /// be silent.
     pub(super) fn at_latest(&self, queued: f64) -> f64 {
         self.ceiling.max(self.empty) + queued * self.service
     }
 
-    /// Does the other one's delay wander as this one's does: both by more than a few packets' time, and its by no less
-    /// than [`ALIKE`] of this one's?
+    /// Does the other one's delay wander as this one's does: both by more than a few packets' time,
+    /// and its by no less than [`ALIKE`] of this one's?
     pub(super) fn wander(&self, other: &Self, len: f64) -> bool {
         let wanders = |lane: &Self| lane.swing >= NOISE * len * lane.service;
         wanders(self) && wanders(other) && other.swing >= ALIKE * self.swing
@@ -135,25 +138,28 @@ impl Lane {
         queued <= self.room
     }
 
-    /// When an empty packet would be of use if nothing stood on the path (µs from now, on the shared clock).
+    /// When an empty packet would be of use if nothing stood on the path (µs from now, on the
+    /// shared clock).
     pub(super) fn unqueued(&self) -> f64 {
         self.of_use(0.0) - self.standing
     }
 
-    /// May a packet of so many bytes be queued so that `queued` bytes are, with no more than so many like it before it?
+    /// May a packet of so many bytes be queued so that `queued` bytes are, with no more than so
+    /// many like it before it?
     pub(super) fn takes_behind(&self, packets: f64, queued: f64, len: f64) -> bool {
         let before = self.standing + (queued - len) * self.service;
         before <= packets * len * self.service && self.has_room(queued)
     }
 
-    /// Bytes of the flow in a microsecond that can be counted on: without what is lost and then sent again.
+    /// Bytes of the flow in a microsecond that can be counted on: without what is lost and then
+    /// sent again.
     pub(super) fn carries(&self, len: f64) -> f64 {
         let share = if self.is_steady(len) { 1.0 } else { UNSEEN };
         share * self.takes_in() * (1.0 - 2.0 * self.loss).max(0.0)
     }
 
-    /// The same for redundancy, which pays for what is sent again besides. Where delay varies, more would make a queue
-    /// that nobody sees.
+    /// The same for redundancy, which pays for what is sent again besides. Where delay varies, more
+    /// would make a queue that nobody sees.
     pub(super) fn spares(&self, len: f64) -> f64 {
         if self.is_steady(len) {
             self.takes_in()
@@ -202,7 +208,8 @@ fn again(path: &PathView) -> f64 {
     }
 }
 
-/// How long (µs) the path holds a packet without a queue of ours, when it is as late as it comes: at the least.
+/// How long (µs) the path holds a packet without a queue of ours, when it is as late as it comes:
+/// at the least.
 fn least_pipe(path: &PathView, late: f64) -> f64 {
     micros(path.min_rtt) + 2.0 * late
 }
@@ -215,8 +222,8 @@ fn pipe(path: &PathView, late: f64) -> f64 {
     least_pipe(path, late).max(quickest_round + micros(path.back_queueing) + late)
 }
 
-/// Bytes that a path takes beside what is in flight, of which `own` are this flow's: by its window, and
-/// by its pipe (µs) if it has a `bound`.
+/// Bytes that a path takes beside what is in flight, of which `own` are this flow's: by its window,
+/// and by its pipe (µs) if it has a `bound`.
 fn room(path: &PathView, own: f64, service: f64, pipe: f64, bound: bool) -> f64 {
     // What a burst took and nobody knows of yet is not in the way of anything.
     let spare = if path.loss > LOSSY {
@@ -236,8 +243,8 @@ fn room(path: &PathView, own: f64, service: f64, pipe: f64, bound: bool) -> f64 
     most - in_flight
 }
 
-/// A burst of losses is a silence, too: how long one lasts that is taken for nothing else (µs), beyond
-/// what packets may be late anyway.
+/// A burst of losses is a silence, too: how long one lasts that is taken for nothing else (µs),
+/// beyond what packets may be late anyway.
 fn gap(path: &PathView, forecast: &ArrivalForecast) -> f64 {
     let burst = BURST * f64::from(path.symbol) * forecast.service_us;
     if path.loss > LOSSY {

@@ -18,8 +18,8 @@ struct Left {
     bytes: u64,
 }
 
-/// Bytes of this flow in flight on each path: what left within a round trip. Sessions do not tell what
-/// became of every copy, so that sums of what left and what was heard of would drift.
+/// Bytes of this flow in flight on each path: what left within a round trip. Sessions do not tell
+/// what became of every copy, so that sums of what left and what was heard of would drift.
 #[derive(Debug, Default)]
 pub(super) struct Own(PerPath<Left>);
 

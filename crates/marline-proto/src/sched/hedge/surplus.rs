@@ -9,8 +9,8 @@ pub(super) const BUCKET: f64 = 0.1;
 /// A flow that plans no more for so long needs nothing.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// One bucket for all flows of a session, filled with what the paths carry beyond what all need together: if each took
-/// all beyond its own need for surplus, it would be spent once a flow.
+/// One bucket for all flows of a session, filled with what the paths carry beyond what all need
+/// together: if each took all beyond its own need for surplus, it would be spent once a flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surplus {
     /// What each flow needs (bytes/s), and when it said so.

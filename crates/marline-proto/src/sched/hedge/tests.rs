@@ -53,8 +53,8 @@ fn the_forecast_says_where_a_packet_arrives_first() {
     assert_eq!(backlog.sent_on(), [0, 0, 0, 0, 0, 0, 1, 0]);
 }
 
-/// Where packets are lost, the path that is 10 ms longer takes what finds a queue on the other, if the
-/// stream needs both.
+/// Where packets are lost, the path that is 10 ms longer takes what finds a queue on the other, if
+/// the stream needs both.
 #[test]
 fn a_quick_path_keeps_no_queue_while_a_longer_one_is_needed() {
     let on = |target: &str, loss: f64, late_us: f64| {
@@ -75,8 +75,8 @@ fn a_quick_path_keeps_no_queue_while_a_longer_one_is_needed() {
     assert_eq!(on("8", 0.02, 7e3), [0; 6], "times vary");
 }
 
-/// A queue adds to a delay that varies: what may come later than by the longer path goes there, if the
-/// stream needs both.
+/// A queue adds to a delay that varies: what may come later than by the longer path goes there, if
+/// the stream needs both.
 #[test]
 fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
     let told = |options: &str, late_us: f64, behind_us: f64, loss: f64| {
@@ -96,7 +96,8 @@ fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
     let on = |target: &str, late_us: f64, behind_us: f64| {
         told(&format!("target={target}"), late_us, behind_us, 0.0)
     };
-    // The third would come after 6 ms and at most 18 more; by the other path it takes 22, and the next 24.
+    // The third would come after 6 ms and at most 18 more; by the other path it takes 22, and the
+    // next 24.
     assert_eq!(on("8", 12e3, 0.0), [0, 0, 1, 0, 1, 0]);
     assert_eq!(on("8", 5.9e3, 0.0), [0; 6], "three packets' time");
     assert_eq!(
@@ -112,8 +113,8 @@ fn a_jittery_path_keeps_no_queue_that_makes_it_the_later_one() {
     assert_eq!(prompt(0.02), told("target=8", 12e3, 6.1e3, 0.02));
 }
 
-/// Where both delays wander, the quicker path may be the slower one when its queue is gone: what would queue there goes to
-/// the other, if that comes sooner by what was seen for longer.
+/// Where both delays wander, the quicker path may be the slower one when its queue is gone: what
+/// would queue there goes to the other, if that comes sooner by what was seen for longer.
 #[test]
 fn of_two_paths_whose_delay_wanders_neither_keeps_a_queue() {
     let on = |target: &str, ceilings_ms: [f64; 2], swings_us: [f64; 2], loss: f64| {
@@ -176,8 +177,8 @@ fn no_queue_gives_way_to_a_path_that_is_silent() {
     assert_eq!(on(100), [0; 6]);
 }
 
-/// Of a path whose delay varies nobody sees the queue in time: it has no larger share of its rate than the
-/// paths have together, if a longer one is idle that the stream needs.
+/// Of a path whose delay varies nobody sees the queue in time: it has no larger share of its rate
+/// than the paths have together, if a longer one is idle that the stream needs.
 #[test]
 fn a_jittery_path_is_filled_no_more_than_all_paths_together() {
     let share_beside = |told: f64, target: &str, late_us: f64| {
@@ -259,7 +260,8 @@ fn no_copy_behind_a_long_queue() {
 
 #[test]
 fn no_path_is_filled_beyond_its_pipe_whatever_its_window() {
-    // 4.8 Mb/s over 100 ms are 50 packets; 1.25 pipes and 3 packets are 65, and a burst that may be lost 8 more.
+    // 4.8 Mb/s over 100 ms are 50 packets; 1.25 pipes and 3 packets are 65, and a burst that may be
+    // lost 8 more.
     for (loss, most) in [(0.0, 65), (0.02, 73)] {
         let mut views = paths(0.0);
         views[1].in_flight = 1_000_000;
@@ -391,8 +393,8 @@ fn no_path_lends_its_clock_before_all_have_told() {
     assert_eq!(backlog.sent_on(), [1]);
 }
 
-/// What a path holds in a usual round is for the stream, what it holds at the least for redundancy; and where the
-/// stream starves, the window alone counts.
+/// What a path holds in a usual round is for the stream, what it holds at the least for redundancy;
+/// and where the stream starves, the window alone counts.
 #[test]
 fn a_usual_round_is_room_for_the_stream_and_not_for_redundancy() {
     let now = Instant::from_millis(200);

@@ -12,17 +12,18 @@
 //!
 //! * Loss comes first: what repair symbols replace of it is not left for what is late.
 //! * Several shaky paths share what is left, by how much their delays vary.
-//! * Repair symbols that filled idle slots count like those that were due. On a shaky path they are late
+//! * Repair symbols that filled idle slots count like those that were due. On a shaky path they are
+//!   late
 //!   as often as source symbols, so they are among the share f.
 //! * Of paths that lose alike, the shakiest one carries the repair symbols that are due: as late as
-//!   a source symbol, they are no worse for it, and the steady path is left to source symbols, which
+//! a source symbol, they are no worse for it, and the steady path is left to source symbols, which
 //!   everything that follows waits for.
 //! * On a path that keeps its order all this gains nothing: a late packet is late with all that
 //!   follow. There nothing is cut, either.
 //!
-//! Without repair symbols a stream waits for whatever is late: a path that is quicker in the mean, and
-//! slower once in a hundred packets, is the worse one. So where no code runs, arrivals are compared by
-//! the 99th percentile of the latest one instead of its mean.
+//! Without repair symbols a stream waits for whatever is late: a path that is quicker in the mean,
+//! and slower once in a hundred packets, is the worse one. So where no code runs, arrivals are
+//! compared by the 99th percentile of the latest one instead of its mean.
 //!
 //! The default of streams, so redundancy is not spent where it gains nothing, which also displaces
 //! what others send:
@@ -30,9 +31,12 @@
 //! * *A backlog is no time for a code.* When what waits at the sender lasts several round trips, a
 //!   round trip less at the receiver is little to the application, and repair symbols cost goodput.
 //!   Nor is the latest packet in a hundred worth much then.
-//! * *An idle slot is worth a repair symbol when something is likely enough to be missing*: when of the
-//!   symbols that left more may have been lost than the repair symbols after them bring back, by the loss of
-//!   the paths that they took; and only if sending again, a round trip later, is not as quick: repair symbols
+//! * *An idle slot is worth a repair symbol when something is likely enough to be missing*: when of
+//!   the
+//! symbols that left more may have been lost than the repair symbols after them bring back, by the
+//!   loss of
+//! the paths that they took; and only if sending again, a round trip later, is not as quick: repair
+//!   symbols
 //!   over a path that is far away are for its own losses, not for those of a quick one.
 //!   Where packets overtake, what is late is missing as well, and every idle slot is filled.
 //! * *The end of what was written gets one repair symbol*: nothing follows that would tell of its
@@ -64,8 +68,8 @@ const AT_RISK_LAST: f64 = 0.002;
 /// That end has come when nothing was sent for this long, or for [`PAUSE_GAPS`] of the flow's gaps.
 const PAUSE: Duration = Duration::from_millis(2);
 const PAUSE_GAPS: f64 = 4.0;
-/// What waits is a backlog if it lasts longer than this, or is as much as this (bytes), which a stream
-/// takes from its writer however quick the paths are; and longer than so many round trips.
+/// What waits is a backlog if it lasts longer than this, or is as much as this (bytes), which a
+/// stream takes from its writer however quick the paths are; and longer than so many round trips.
 const LONG_WAIT: Duration = Duration::from_millis(150);
 const MUCH: u64 = 192 << 10;
 const LONG_WAIT_TRIPS: u32 = 3;

@@ -129,7 +129,8 @@ impl Axis {
         (axis, places)
     }
 
-    /// An axis with a tick at each of these numbers, logarithmic if they are positive and differ more than fiftyfold.
+    /// An axis with a tick at each of these numbers, logarithmic if they are positive and differ
+    /// more than fiftyfold.
     pub(super) fn numbers(title: String, values: &[f64]) -> Self {
         let (least, most) = reach(values.iter().copied());
         let log = least > 0.0 && most > 50.0 * least;
@@ -171,7 +172,8 @@ impl Axis {
         }
     }
 
-    /// Names below each other, in rows of these heights: the first is the highest, the axis begins at the last one's foot.
+    /// Names below each other, in rows of these heights: the first is the highest, the axis begins
+    /// at the last one's foot.
     pub(super) fn rows(rows: &[(&str, f64)]) -> Self {
         let high: f64 = rows.iter().map(|row| row.1).sum();
         let mut foot = high;

@@ -163,8 +163,8 @@ fn a_capture_of_a_lossy_session_decodes_offline() {
     assert!(recovered > 40, "{recovered} symbols came out");
 }
 
-/// Longest symbol of the other implementation, which has them all of one length: ours with their length before and
-/// zeros behind.
+/// Longest symbol of the other implementation, which has them all of one length: ours with their
+/// length before and zeros behind.
 const SYMBOL: usize = 1_500;
 /// Symbols that it looks back on, and equations that it keeps.
 const WINDOW: usize = 256;
@@ -177,7 +177,8 @@ fn whole(bytes: &[u8]) -> [u8; SYMBOL] {
     whole
 }
 
-/// Decodes with `cu-fec`, which has RFC 8681's code from another hand; how many symbols came out that had not arrived.
+/// Decodes with `cu-fec`, which has RFC 8681's code from another hand; how many symbols came out
+/// that had not arrived.
 fn decode_elsewhere(arrived: &[Bytes], stream: &mut Gathered) -> u64 {
     let config = RlcConfig::new(SYMBOL, WINDOW, Field::Gf256).expect("a configuration");
     let decoder = RlcDecoder::<SYMBOL, WINDOW, EQUATIONS>::new(config, EQUATIONS);

@@ -54,8 +54,8 @@ fn late_packets_are_repaired_as_lost_ones_are() {
     let (mended, coded) = measure("tau-3");
     assert!(coded.repairs_used > 500 * SEEDS, "{coded:?}");
     assert!(mended + ms(5) < late, "{mended:?} coded, {late:?} plain");
-    // What comes out before it is taken for lost is not sent again for nothing. Without code that is little, too: how late
-    // packets may be is learnt.
+    // What comes out before it is taken for lost is not sent again for nothing. Without code that
+    // is little, too: how late packets may be is learnt.
     let (plain, coded) = (plain.retransmitted_bytes, coded.retransmitted_bytes);
     assert!(
         plain > 10_000 * SEEDS && 4 * coded < plain,

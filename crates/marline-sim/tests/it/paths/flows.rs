@@ -110,7 +110,8 @@ fn passed_by(scheduler: &str, kind: FlowKind) -> u64 {
 
 #[test]
 fn the_least_urgent_flow_never_starves() {
-    // One turn of 3000 bytes in each round of 32: ten of them and two rounds more, and what was under way.
+    // One turn of 3000 bytes in each round of 32: ten of them and two rounds more, and what was
+    // under way.
     let bound = 12 * 32 * 3_000 + 1_500_000;
     for entry in SCHEDULERS {
         for kind in [FlowKind::Stream, FlowKind::Packets] {

@@ -6,8 +6,8 @@ use marline_sim::End;
 
 use crate::kit::{Lab, ms};
 
-/// The first path's acknowledgements take 35 ms, the other's 5 after a longer way there: they always
-/// speak first.
+/// The first path's acknowledgements take 35 ms, the other's 5 after a longer way there: they
+/// always speak first.
 #[test]
 fn a_path_s_round_trips_are_those_of_its_own_way_back() {
     let config = Config {

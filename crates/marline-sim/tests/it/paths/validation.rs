@@ -54,8 +54,8 @@ fn asked_again(session: &mut Session, mut now: Instant) -> Vec<u64> {
     asked
 }
 
-/// A peer may acknowledge any datagram. When the question is known to be lost by a later one that asked
-/// for nothing, nothing is outstanding, and the path must be asked again nevertheless.
+/// A peer may acknowledge any datagram. When the question is known to be lost by a later one that
+/// asked for nothing, nothing is outstanding, and the path must be asked again nevertheless.
 #[test]
 fn it_is_asked_again_though_the_question_is_known_to_be_lost() {
     let mut session = asking();

@@ -19,7 +19,8 @@ fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
     low + rng.below(high - low + 1)
 }
 
-/// Any scheduler of streams and packets; in half of the cases with any values of its options. One in four codes.
+/// Any scheduler of streams and packets; in half of the cases with any values of its options. One
+/// in four codes.
 pub(super) fn scheduler(rng: &mut Rng) -> Choice {
     scheduler_of(rng, FlowKind::Stream)
 }

@@ -1,9 +1,10 @@
-//! HOP on whole sessions: what it promises of blocks, and what would be missed without a part of it.
+//! HOP on whole sessions: what it promises of blocks, and what would be missed without a part of
+//! it.
 
 use super::{run_of, value};
 
-/// Two paths whose capacity is drawn anew every 25 ms; blocks of 110 kB every 25 ms with a deadline of
-/// 35 ms.
+/// Two paths whose capacity is drawn anew every 25 ms; blocks of 110 kB every 25 ms with a deadline
+/// of 35 ms.
 fn scenario(scheduler: &str) -> String {
     format!(
         r#"
@@ -98,8 +99,8 @@ fn jitter_does_not_hide_what_links_carry() {
 
 #[test]
 fn jitter_is_not_taken_for_service() {
-    // In the order of arrival it would be: then every second block is late where packets overtake each
-    // other, because the spread of a block's arrivals passes for a slow link.
+    // In the order of arrival it would be: then every second block is late where packets overtake
+    // each other, because the spread of a block's arrivals passes for a slow link.
     for overtake in ["yes", "no"] {
         let overtake = [
             format!("links.a.overtake={overtake}"),
@@ -123,8 +124,8 @@ fn jitter_is_not_taken_for_service() {
 
 #[test]
 fn what_is_heard_of_late_is_known_all_the_same() {
-    // Round trips of twelve intervals, and blocks so often that hundreds lie in one: were nothing known of the links, each
-    // would get the same, and the slow one be overrun.
+    // Round trips of twelve intervals, and blocks so often that hundreds lie in one: were nothing
+    // known of the links, each would get the same, and the slow one be overrun.
     let unequal = [
         "congestion=none",
         "links.a.rate=64mbit",
@@ -147,8 +148,8 @@ fn what_is_heard_of_late_is_known_all_the_same() {
 
 #[test]
 fn a_route_that_becomes_longer_is_no_outage() {
-    // Handed over to a farther cell, with time enough for its blocks. While the longer way was taken for an outage all were
-    // refused for as long as it stayed, and they count as late.
+    // Handed over to a farther cell, with time enough for its blocks. While the longer way was
+    // taken for an outage all were refused for as long as it stayed, and they count as late.
     for far in ["32.5ms", "60ms"] {
         let sets = [
             "congestion=none",

@@ -82,7 +82,8 @@ fn every_controller_fills_a_link_with_a_queue_of_one_bdp() {
         if ["fixed", "none"].contains(&entry.name) {
             continue;
         }
-        // The last is a pipe of ten packets, which acknowledgements that wait for 5 ms would make half as long again.
+        // The last is a pipe of ten packets, which acknowledgements that wait for 5 ms would make
+        // half as long again.
         for (rate, millis) in [(20, 20), (40, 5), (5, 50), (20, 5), (5, 10), (10, 5)] {
             let text = format!("rate={rate}mbit,delay={millis}ms,queue={}ms", 2 * millis);
             let sessions = vec![session("main", 1, vec![bulk("bulk")])];

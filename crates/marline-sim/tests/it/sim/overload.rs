@@ -3,8 +3,9 @@
 use super::lossy::live_over;
 use super::*;
 
-/// Most of a stream of small packets, of 12 Mb/s over 6, is given up. The receiver is told so, of many at once: a word
-/// for each, and one for each word that was lost, would take what the links carry.
+/// Most of a stream of small packets, of 12 Mb/s over 6, is given up. The receiver is told so, of
+/// many at once: a word for each, and one for each word that was lost, would take what the links
+/// carry.
 #[test]
 fn what_is_given_up_makes_no_flood() {
     let links = r#"

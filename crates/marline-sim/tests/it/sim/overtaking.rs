@@ -3,7 +3,8 @@
 use super::lossy::live_over;
 use super::*;
 
-/// What comes late lies below hundreds of gaps: it is remembered, and acknowledged before what was told long ago.
+/// What comes late lies below hundreds of gaps: it is remembered, and acknowledged before what was
+/// told long ago.
 #[test]
 fn what_comes_late_is_acknowledged_however_many_packets_are_under_way() {
     let jittery = "rate=50mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,overtake=yes,queue=100ms";
@@ -15,8 +16,8 @@ fn what_comes_late_is_acknowledged_however_many_packets_are_under_way() {
     assert!(goodput > 40.0, "{goodput} Mb/s");
 }
 
-/// The largest packet that an acknowledgement tells is a quick one. A window of its round trip would hold a sixth of
-/// what the path does.
+/// The largest packet that an acknowledgement tells is a quick one. A window of its round trip
+/// would hold a sixth of what the path does.
 #[test]
 fn round_trips_are_those_of_all_packets() {
     let links = r#"

@@ -16,8 +16,9 @@ impl Pair {
         Self { mbps, trips, more }
     }
 
-    /// The 99th percentile (ms) of the in-order delay by `hedge` of five sixths of what they carry, in the first five
-    /// seconds of the stream, which begins after so long; the mean of so many seeds.
+    /// The 99th percentile (ms) of the in-order delay by `hedge` of five sixths of what they carry,
+    /// in the first five seconds of the stream, which begins after so long; the mean of so many
+    /// seeds.
     fn start(&self, after: u64, seeds: u64) -> f64 {
         let [a, b] = self.trips.map(|ms| {
             let (kbps, delay) = (1e3 * self.mbps, ms / 2);
@@ -43,12 +44,13 @@ impl Pair {
     }
 }
 
-/// The one path's capacity is known when its first queue grows, and the other one carries its share by then.
+/// The one path's capacity is known when its first queue grows, and the other one carries its share
+/// by then.
 #[test]
 fn a_stream_begins_with_a_short_queue_only() {
     let p99 = Pair::of(6.0, [20, 40]).start(1_000, 1);
-    // 24; 32 where nobody says what is needed. With copies of all to the path that is warmed up 27, with the queue unseen
-    // until it no longer grows 29.
+    // 24; 32 where nobody says what is needed. With copies of all to the path that is warmed up 27,
+    // with the queue unseen until it no longer grows 29.
     assert!(p99 < 26.5, "{p99} ms");
     let p99 = Pair::of(6.0, [20, 160]).start(1_000, 1);
     // 104; 136, 178 and 142, and 119 where a window that was never filled is taken for a rate.
@@ -59,8 +61,8 @@ fn a_stream_begins_with_a_short_queue_only() {
 #[test]
 fn a_stream_begins_at_its_own_rate() {
     let cases = [
-        // 116, and 160 where it begins with its session; with no more than 256 packets 132, with a guess 3 % of it is
-        // given up.
+        // 116, and 160 where it begins with its session; with no more than 256 packets 132, with a
+        // guess 3 % of it is given up.
         (24.0, 160, 1_000, 118.0),
         (24.0, 160, 0, 190.0),
         // 88; 105 where a window that was never filled is taken for a rate. 51, and 96.

@@ -22,8 +22,8 @@ fn mean(seeds: u64, of: impl Fn(u64) -> f64) -> f64 {
     (1..=seeds).map(of).sum::<f64>() / seeds as f64
 }
 
-/// What is lost and sent again is paid for when it leaves. If it were taken from the surplus as well, as what the links
-/// lose and as what is sent twice, half of it would lie idle.
+/// What is lost and sent again is paid for when it leaves. If it were taken from the surplus as
+/// well, as what the links lose and as what is sent twice, half of it would lie idle.
 #[test]
 fn repair_symbols_have_all_that_a_stream_leaves() {
     for (delay, most) in [(10, 30.0), (20, 42.0)] {
@@ -35,7 +35,8 @@ fn repair_symbols_have_all_that_a_stream_leaves() {
     }
 }
 
-/// Streams of one session that share 10 Mb/s: their 99th percentile, the mean of all (ms), and their redundancy.
+/// Streams of one session that share 10 Mb/s: their 99th percentile, the mean of all (ms), and
+/// their redundancy.
 fn streams(count: u64) -> (f64, f64) {
     let text = live_over(10, &pair(20, "loss = \"2%\"\nburst = 4"));
     let (head, stream) = text.split_at(text.find("[[workloads]]").expect("a workload"));
@@ -62,7 +63,8 @@ fn streams_beside_each_other_spend_one_surplus() {
     assert!((0.07..0.115).contains(&redundancy), "{redundancy}");
 }
 
-/// Four streams have four codes, and the next repair symbol of each comes later than what is sent again.
+/// Four streams have four codes, and the next repair symbol of each comes later than what is sent
+/// again.
 #[test]
 fn streams_that_leave_a_repair_symbol_now_and_then_send_none() {
     let (p99, redundancy) = streams(4);
@@ -70,8 +72,8 @@ fn streams_that_leave_a_repair_symbol_now_and_then_send_none() {
     assert!(p99 < 60.0 && redundancy < 0.06, "{p99} ms, {redundancy}");
 }
 
-/// A repair symbol over a path that is much longer mends nothing in time, and it would fill a path that the stream does
-/// not need.
+/// A repair symbol over a path that is much longer mends nothing in time, and it would fill a path
+/// that the stream does not need.
 #[test]
 fn a_much_longer_path_that_is_not_needed_is_left_alone() {
     let links = r#"

@@ -1,5 +1,6 @@
-//! Ends that take their time between what happens and what they send, as on hosts that do something else
-//! besides: what is planned when it is written leaves later, and must not count twice or be dated wrongly.
+//! Ends that take their time between what happens and what they send, as on hosts that do something
+//! else besides: what is planned when it is written leaves later, and must not count twice or be
+//! dated wrongly.
 
 use marline_proto::sched::Entry;
 use marline_proto::sched::registry::SCHEDULERS;
@@ -10,7 +11,8 @@ use super::{run_of, value};
 /// What a host that is not idle takes (µs).
 const TURN: &str = "turn=400us";
 
-/// This workload over two links of 40 and 30 Mb/s that vary, by this scheduler: the mean of so many runs.
+/// This workload over two links of 40 and 30 Mb/s that vary, by this scheduler: the mean of so many
+/// runs.
 fn measured(scheduler: &str, workload: &str, measure: &str, sets: &[&str], runs: u64) -> f64 {
     let text = format!(
         r#"
@@ -90,8 +92,8 @@ fn blocks_are_on_time_as_often() {
         size = "115kB"
         every = "25ms"
         deadline = "35ms""#;
-    // One run says nothing of a scheduler that is late for a second now and then: `brim` had from none to
-    // 28 % late in eight runs, with turns and without.
+    // One run says nothing of a scheduler that is late for a second now and then: `brim` had from
+    // none to 28 % late in eight runs, with turns and without.
     for (name, at_once, in_turn) in compared(FlowKind::Blocks, workload, "block_lateness", 4) {
         // Of those that are late anyway a turn makes little or much of it.
         let late = at_once > 0.05;

@@ -1,5 +1,5 @@
-//! Objects over two paths of which one is lost in the middle of one: what it held of the object comes by the other at
-//! once, whoever planned it.
+//! Objects over two paths of which one is lost in the middle of one: what it held of the object
+//! comes by the other at once, whoever planned it.
 
 use marline_proto::Config;
 use marline_proto::flow::ObjectOptions;
@@ -30,11 +30,13 @@ const BEFORE: u64 = 6;
 const WHILE: u64 = 3;
 const ALL: u64 = 14;
 
-/// Silence shows after the longer round trip, 50 ms, and 30 of slack. All of the object takes the other path 64 ms and 25
-/// to arrive, and two round trips more while its window grows from half an object to a whole one.
+/// Silence shows after the longer round trip, 50 ms, and 30 of slack. All of the object takes the
+/// other path 64 ms and 25 to arrive, and two round trips more while its window grows from half an
+/// object to a whole one.
 const AT_ONCE: Duration = ms(300);
-/// Where silence may be a burst of losses, it is waited for three more round trips, and what is sent again may be lost
-/// twice in a row, for as long again. Until the path is given up it would take three seconds.
+/// Where silence may be a burst of losses, it is waited for three more round trips, and what is
+/// sent again may be lost twice in a row, for as long again. Until the path is given up it would
+/// take three seconds.
 const AFTER_A_BURST: Duration = ms(600);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +47,9 @@ enum Step {
     Over,
 }
 
-/// Writes objects under each scheduler over these links, and in the middle of one, a little later with each of the seeds,
-/// lets `act` do something to a path. From then on none may take longer than `most`.
+/// Writes objects under each scheduler over these links, and in the middle of one, a little later
+/// with each of the seeds, lets `act` do something to a path. From then on none may take longer
+/// than `most`.
 fn every_object_arrives_within(
     most: Duration,
     links: &[&str],

@@ -63,7 +63,8 @@ fn they_arrive_while_paths_die_and_acknowledgements_are_lost() {
             units.run_for(ms(5));
             let path = units.path(n % 3);
             match n {
-                // Acknowledgements of one path are lost, another dies for good, a third for a while.
+                // Acknowledgements of one path are lost, another dies for good, a third for a
+                // while.
                 30 => units.lab.world.set_dark(path, false, true),
                 60 => units.lab.dark(path, true),
                 91 => units.lab.dark(path, true),

@@ -22,8 +22,8 @@ fn repairs(units: &Units) -> u64 {
         .map_or(0, |counters| counters.repair_symbols)
 }
 
-/// Objects of `len` bytes every so often until all are settled; returns how many repair symbols left
-/// before the last was.
+/// Objects of `len` bytes every so often until all are settled; returns how many repair symbols
+/// left before the last was.
 fn stream_of(units: &mut Units, count: u64, len: usize, every: Duration) -> u64 {
     for _ in 0..count {
         let sent = units.object(len, &ObjectOptions::default());

@@ -62,8 +62,8 @@ impl Figures {
         "  sent  lost silence ms   p50 ms   p95 ms   p99 ms worst ms  redund %";
 }
 
-/// Sends 8 Mb/s of timestamped messages through a UDP forward of a real client and a real server over two emulated
-/// links, with the better one dark for a while.
+/// Sends 8 Mb/s of timestamped messages through a UDP forward of a real client and a real server
+/// over two emulated links, with the better one dark for a while.
 pub(crate) fn handover(plan: &HandoverPlan) -> Figures {
     let target = UdpSocket::bind("127.0.0.1:0").unwrap();
     // What this process cannot take in time is not to look like a loss of the program's.

@@ -8,7 +8,8 @@ use std::time::Duration;
 const PACKETS: u64 = 7;
 const PACKET: usize = 188;
 
-/// The datagram of this number of a transport stream: its own bytes, and counters that follow those before it.
+/// The datagram of this number of a transport stream: its own bytes, and counters that follow those
+/// before it.
 pub(crate) fn transport(number: u64) -> Vec<u8> {
     let packet = |index: u64| {
         let counter = (index % 16) as u8;
@@ -21,8 +22,8 @@ pub(crate) fn transport(number: u64) -> Vec<u8> {
         .collect()
 }
 
-/// A socket of loopback with room for what this process cannot take in time, so that it does not look like a loss of the
-/// program's.
+/// A socket of loopback with room for what this process cannot take in time, so that it does not
+/// look like a loss of the program's.
 pub(crate) fn roomy_socket() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let room = socket2::SockRef::from(&socket).set_recv_buffer_size(1 << 22);
@@ -47,7 +48,8 @@ pub(crate) fn receive(
     all
 }
 
-/// A client with a live entry, two links, and a server whose entry of the same name ends at a target.
+/// A client with a live entry, two links, and a server whose entry of the same name ends at a
+/// target.
 pub(crate) struct Live<L = Emulator> {
     pub(crate) client: ClientProgram,
     pub(crate) server: ServerProgram,
@@ -57,7 +59,8 @@ pub(crate) struct Live<L = Emulator> {
     _site: Site,
 }
 
-/// The `--live` of the server and of the client: `options` are those of the client's, with a comma before each.
+/// The `--live` of the server and of the client: `options` are those of the client's, with a comma
+/// before each.
 fn entries(target: SocketAddr, options: &str) -> [Vec<String>; 2] {
     let at_client = format!("udp://127.0.0.1:0{options}");
     [format!("udp://{target}"), at_client].map(|entry| vec![entry])

@@ -1,4 +1,5 @@
-//! What the tests by real processes have in common: the program as a child process, keys, emulated links, applications.
+//! What the tests by real processes have in common: the program as a child process, keys, emulated
+//! links, applications.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -43,8 +44,8 @@ pub(crate) use target::{http_server, tcp_echo, udp_echo};
 
 use std::time::{Duration, Instant};
 
-/// How long anything that must happen may take. It is no measure of speed: what happens ends the wait at once, and the
-/// machine may be busy with other things.
+/// How long anything that must happen may take. It is no measure of speed: what happens ends the
+/// wait at once, and the machine may be busy with other things.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(40);
 
 /// Asks `poll` until it has an answer.

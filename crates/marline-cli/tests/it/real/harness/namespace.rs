@@ -35,7 +35,8 @@ pub(crate) fn enter(name: &str) {
 }
 
 impl Namespace {
-    /// One whose name ends with `part`. `None`, and a word of it, where this machine does not let us.
+    /// One whose name ends with `part`. `None`, and a word of it, where this machine does not let
+    /// us.
     pub(crate) fn new(part: &str) -> Option<Namespace> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let left_out = |why: &str| {

@@ -1,6 +1,7 @@
 use super::namespace::{Namespace, ip};
 
-/// Networks of their own for a client, a server and a router between them; gone when this is dropped.
+/// Networks of their own for a client, a server and a router between them; gone when this is
+/// dropped.
 ///
 /// ```text
 /// client ── c1 10.201.1.2 ── a1 ┐

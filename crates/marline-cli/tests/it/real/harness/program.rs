@@ -90,7 +90,8 @@ impl Lines {
     }
 }
 
-/// A running process of the program. Killed when it is dropped; what it logged is shown if the test fails.
+/// A running process of the program. Killed when it is dropped; what it logged is shown if the test
+/// fails.
 #[derive(Debug)]
 pub(crate) struct Program {
     name: String,
@@ -105,7 +106,8 @@ impl Program {
         Program::follow(name, &mut command(folder, words)).expect("the program starts")
     }
 
-    /// As [`start`](Self::start), by way of another program, which `before` names with its arguments.
+    /// As [`start`](Self::start), by way of another program, which `before` names with its
+    /// arguments.
     pub(crate) fn start_within(
         before: &[&str],
         name: &str,
@@ -126,7 +128,8 @@ impl Program {
         Program::follow(name, &mut command).expect("the program starts")
     }
 
-    /// Starts another program with `words` parted by spaces; `None`, and a word of it, if it is not installed.
+    /// Starts another program with `words` parted by spaces; `None`, and a word of it, if it is not
+    /// installed.
     pub(crate) fn tool(name: &str, words: &str) -> Option<Program> {
         Program::tool_with(name, &words.split_whitespace().collect::<Vec<_>>())
     }

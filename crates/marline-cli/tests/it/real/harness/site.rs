@@ -92,7 +92,8 @@ impl Site {
         public.trim().to_owned()
     }
 
-    /// Starts a server on a free port that lets `client` in and to every target on loopback, and waits until it listens.
+    /// Starts a server on a free port that lets `client` in and to every target on loopback, and
+    /// waits until it listens.
     pub(crate) fn server(&self, more: &[&str]) -> ServerProgram {
         self.server_at("127.0.0.1:0", more)
     }

@@ -2,7 +2,8 @@ use super::DEADLINE;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// Asks the proxy for a connection to `target`; returns it with the code of the reply (RFC 1928 section 6).
+/// Asks the proxy for a connection to `target`; returns it with the code of the reply (RFC 1928
+/// section 6).
 pub(crate) fn socks_reply(proxy: SocketAddr, target: SocketAddr) -> io::Result<(TcpStream, u8)> {
     let SocketAddr::V4(target) = target else {
         return Err(io::Error::other("only IPv4 targets"));

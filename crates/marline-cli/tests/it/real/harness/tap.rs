@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 /// How long `ffmpeg` makes its picture: enough for the paths to be filled.
 const SECONDS: u32 = 4;
 
-/// Starts ffmpeg on some seconds of a moving picture of 6 Mb/s, in real time; `output` are the words of where it goes and
-/// how. `None`, and a word of it, if it is not installed.
+/// Starts ffmpeg on some seconds of a moving picture of 6 Mb/s, in real time; `output` are the
+/// words of where it goes and how. `None`, and a word of it, if it is not installed.
 pub(crate) fn ffmpeg(output: &str) -> Option<Program> {
     let words = format!(
         "-loglevel error -re -f lavfi -i testsrc2=size=640x360:rate=25 -t {SECONDS} -c:v mpeg2video -b:v 6M -minrate 6M \
@@ -23,8 +23,8 @@ pub(crate) struct Tapped {
     pub(crate) arrived: Vec<Vec<u8>>,
 }
 
-/// Passes on to `out` what `program` sends to `tap`, until it has ended and all of it has come to `target` or nothing
-/// comes any more.
+/// Passes on to `out` what `program` sends to `tap`, until it has ended and all of it has come to
+/// `target` or nothing comes any more.
 ///
 /// # Panics
 /// When the program fails, or neither sends nor ends.

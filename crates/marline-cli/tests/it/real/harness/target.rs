@@ -28,7 +28,8 @@ pub(crate) fn tcp_echo() -> SocketAddr {
     })
 }
 
-/// An HTTP server with one resource of `length` bytes; returns its address and the resource's SHA-256.
+/// An HTTP server with one resource of `length` bytes; returns its address and the resource's
+/// SHA-256.
 pub(crate) fn http_server(length: usize) -> (SocketAddr, String) {
     const SEED: u64 = 0x4d61_726c;
     let pieces = move || {

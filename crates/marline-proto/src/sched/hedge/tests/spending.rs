@@ -40,7 +40,8 @@ fn copies_never_exceed_the_surplus() {
 }
 
 /// The same over two to four random paths whose rates change, which lose and jitter: over any
-/// stretch, what was copied, repaired and insured is at most what the rates beyond the target came to, and a bucket.
+/// stretch, what was copied, repaired and insured is at most what the rates beyond the target came
+/// to, and a bucket.
 #[test]
 fn redundancy_never_exceeds_the_surplus_of_random_links() {
     let (mut copies, mut repairs, mut insured) = (0, 0, 0);
@@ -59,7 +60,8 @@ fn redundancy_never_exceeds_the_surplus_of_random_links() {
             view.min_rtt = Duration::from_millis(200);
         }
         let mut now = Instant::from_millis(1_000);
-        // Bytes of redundancy less those that the surplus brought, and the least that this ever was.
+        // Bytes of redundancy less those that the surplus brought, and the least that this ever
+        // was.
         let (mut balance, mut least) = (0.0, 0.0_f64);
         let mut bucket = 0.0_f64;
         for step in 0..500 {
@@ -110,7 +112,8 @@ fn redundancy_never_exceeds_the_surplus_of_random_links() {
     assert!(all.iter().all(|n| *n > 1_000), "{all:?}");
 }
 
-/// What the session sends again uses up the surplus as copies do, whoever asked for it; copies are paid once.
+/// What the session sends again uses up the surplus as copies do, whoever asked for it; copies are
+/// paid once.
 #[test]
 fn what_is_sent_again_is_paid_from_the_surplus() {
     let left = |kind| Feedback {
@@ -126,8 +129,8 @@ fn what_is_sent_again_is_paid_from_the_surplus() {
         arrived_us: None,
     };
     let now = Instant::from_millis(1_000);
-    // 9.6 Mb/s, less 10 % and 3 %, are 1048 kB/s, and the bucket 100 ms of what is beyond 7 Mb/s: 14 packets and
-    // a third. The first copy is paid and has not left.
+    // 9.6 Mb/s, less 10 % and 3 %, are 1048 kB/s, and the bucket 100 ms of what is beyond 7 Mb/s:
+    // 14 packets and a third. The first copy is paid and has not left.
     for (kind, times, copies) in [
         (EmissionKind::Source, 20, 1),
         (EmissionKind::Retransmission, 13, 1),
@@ -165,7 +168,8 @@ fn below_the_target_nothing_is_copied() {
     assert_eq!(backlog.copied_to(), []);
 }
 
-/// What has to be sent again finds four packets in the bucket; copies against jitter leave nothing for that.
+/// What has to be sent again finds four packets in the bucket; copies against jitter leave nothing
+/// for that.
 #[test]
 fn copies_against_losses_leave_some_of_the_surplus() {
     let now = Instant::from_millis(200);
@@ -196,8 +200,9 @@ fn repair_symbols_leave_as_much_of_the_surplus() {
     assert_eq!([4.9, 5.0].map(repairs), [0, 1]);
 }
 
-/// Flows of one session have one surplus: over any stretch, what all of them copied, repaired and insured is at most what
-/// the rates beyond all their targets came to, and two buckets, the second one for what is insured between two plans.
+/// Flows of one session have one surplus: over any stretch, what all of them copied, repaired and
+/// insured is at most what the rates beyond all their targets came to, and two buckets, the second
+/// one for what is insured between two plans.
 #[test]
 fn several_flows_spend_one_surplus() {
     let symbol = Symbol {

@@ -25,7 +25,8 @@ const RING: i32 = 14;
 const BRACKET: i32 = 12;
 /// How far a bracket's legs point to where the mean may lie (pixels).
 const LEG: i32 = 7;
-/// How far two series stand apart on an axis of numbers; of more, the less (share of the axis, chosen by eye).
+/// How far two series stand apart on an axis of numbers; of more, the less (share of the axis,
+/// chosen by eye).
 const ASIDE: f64 = 0.018;
 /// Half of what a cross is wide, elsewhere and in a cloud (pixels).
 const LARGE: i32 = 11;
@@ -209,13 +210,15 @@ fn draw_series(
     Ok(())
 }
 
-/// How far a series stands aside, so that none hides another: steps from the middle of all at the place.
+/// How far a series stands aside, so that none hides another: steps from the middle of all at the
+/// place.
 fn steps(all: &[usize], series: usize) -> f64 {
     let own = all.iter().position(|known| *known == series);
     own.unwrap_or(0) as f64 - 0.5 * (all.len() as f64 - 1.0)
 }
 
-/// A bound: a stroke whose legs point to where the mean may lie; `inwards` is 1 for more, -1 for less.
+/// A bound: a stroke whose legs point to where the mean may lie; `inwards` is 1 for more, -1 for
+/// less.
 fn bracket(is_names: bool, inwards: i32) -> PathElement<(i32, i32)> {
     let corners = [(-BRACKET, LEG), (-BRACKET, 0), (BRACKET, 0), (BRACKET, LEG)];
     let corners = corners.map(|(along, leg)| {

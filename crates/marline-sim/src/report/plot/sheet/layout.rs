@@ -23,7 +23,8 @@ const NAME: f64 = 36.0;
 pub(super) const MARKER: f64 = 17.0;
 /// Names that are longer than this take a sheet's whole or half width (characters).
 const LONG: usize = 22;
-/// Intervals may take so much of the axis of values on each side of all else (share of what that takes).
+/// Intervals may take so much of the axis of values on each side of all else (share of what that
+/// takes).
 const BEYOND: f64 = 0.5;
 /// More places than this are a cloud: small markers without lines, intervals and brackets.
 pub(super) const CLOUD: usize = 40;
@@ -88,7 +89,8 @@ pub(super) fn slots(sheet: &Sheet) -> (Vec<Slot>, u32) {
     (slots, top)
 }
 
-/// Rows of at most so many panels. What belongs together begins a row, unless it fits into what is left of one.
+/// Rows of at most so many panels. What belongs together begins a row, unless it fits into what is
+/// left of one.
 fn rows(panels: &[Panel], columns: usize) -> Vec<&[Panel]> {
     let mut rows = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -189,7 +191,8 @@ fn values(sheet: &Sheet, panel: &Panel) -> Axis {
     let mut reach: Vec<f64> = points.iter().flat_map(|point| point.reach()).collect();
     let least = reach.iter().copied().fold(f64::INFINITY, f64::min);
     let most = reach.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Wide intervals end at the edge; few measures can be below zero, and what can says so by its means.
+    // Wide intervals end at the edge; few measures can be below zero, and what can says so by its
+    // means.
     let room = if most > least {
         BEYOND * (most - least)
     } else {

@@ -1,7 +1,7 @@
 //! What was published beside what was measured: panels on one sheet, with one legend below them.
 //!
-//! A marker is a mean, with its interval; a ring is a published value; a bracket or a line is a bound; a cross lies on
-//! what misses it.
+//! A marker is a mean, with its interval; a ring is a published value; a bracket or a line is a
+//! bound; a cross lies on what misses it.
 
 mod draw;
 mod layout;

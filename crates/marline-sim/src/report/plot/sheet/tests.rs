@@ -1,6 +1,7 @@
 use super::*;
 
-/// Every tag is closed in its order, attributes are quoted, and no letter that means something stands for itself.
+/// Every tag is closed in its order, attributes are quoted, and no letter that means something
+/// stands for itself.
 pub(crate) fn assert_well_formed(svg: &str) {
     let mut open: Vec<&str> = Vec::new();
     for part in svg.split('<').skip(1) {
