@@ -6,12 +6,14 @@
 //! | `proxy/` | SOCKS5, forwards and the way to their targets: policy, names, relays |
 //! | `live/` | live streams: entries of encoders and of contribution tools |
 //! | `tun/` | a tunnel for IP packets |
+//! | `firewall.rs` | what becomes of a packet in a chain of nftables |
 //! | `serve.rs` | what a server does with the flows of a client |
 //! | `session.rs`, `carried.rs`, `object_stream.rs` | the library's flows as these use them |
 //! | `options.rs` | what options of flows have in common |
 
 mod carried;
 pub mod destination;
+pub mod firewall;
 pub mod live;
 pub mod lru;
 mod object_stream;

@@ -79,10 +79,13 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
         let Some(lease) = shared.lease() else {
             continue;
         };
-        // The kernel also sends from its own link-local addresses, to nobody in particular.
-        let Some(packet) = Packet::parse(&bytes).ok().filter(|p| lease.owns(p.source)) else {
+        let Ok(packet) = Packet::parse(&bytes) else {
             continue;
         };
+        if !lease.owns(packet.source) {
+            shared.strangers.say(packet.source);
+            continue;
+        }
         let mtu = lease.mtu.get();
         if packet.dont_fragment && bytes.len() > usize::from(mtu) {
             let from = lease.server(&packet);

@@ -118,6 +118,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
             () = until_end(&mut stream) => {}
             never = hear_standing(&tunnel, &shared, &lines) => match never {},
             never = look_around(&shared) => match never {},
+            never = watch(&done.applied) => match never {},
             never = lease.mtu.follow(|| tunnel.room(), |mtu| resize(&shared, mtu, &lines)) => {
                 let never: Never = never;
                 match never {}
@@ -167,12 +168,18 @@ async fn set_up(
         // Runs commands.
         applied => drop(spawn_blocking(move || drop(applied)).await),
     }
-    let setup = Setup::client(&shared.device, &places, mtu, shared.terms.routes());
-    let applied = match shared.set_up {
+    let setup = Setup::client(
+        &shared.device,
+        &places,
+        mtu,
+        shared.terms.routes(),
+        shared.setup,
+    );
+    let applied = match shared.setup.on {
         true => setup.apply(CancellationToken::new()).await,
         false => {
             lines.shown.say(|_| setup.show());
-            Ok(Applied::default())
+            Ok(Applied::nothing())
         }
     };
     // The tunnel may be half set up by somebody else.
@@ -201,7 +208,7 @@ async fn set_up(
 /// Has the device send packets of up to `mtu` bytes from now on.
 async fn resize(shared: &Shared, mtu: u16, lines: &Lines) {
     let device = &shared.device;
-    if !shared.set_up {
+    if !shared.setup.on {
         return lines.resized.say(|left_out| {
             tracing::info!(
                 "tunnel {device}: the paths take packets of up to {mtu} bytes now: `ip link set dev {device} mtu \
@@ -277,6 +284,14 @@ fn log(device: &str, standing: Standing, left_out: &dyn std::fmt::Display) {
             "tunnel {device}: another machine uses this one's key and has the addresses now; nothing comes here until \
              its session ends. {MEND}{left_out}"
         ),
+    }
+}
+
+/// Keeps the system as it was set up.
+async fn watch(applied: &Option<Applied>) -> std::convert::Infallible {
+    match applied {
+        Some(applied) => applied.watch().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -19,7 +19,7 @@
 //! | `gate.rs` | what a server lets through |
 //! | `hello.rs` | how client and server speak of the tunnel |
 //! | `device.rs` | the network interface |
-//! | `setup.rs` | addresses, routes, forwarding and address translation |
+//! | `setup/` | addresses, routes, forwarding and address translation |
 //! | `remains.rs` | what a killed run left of them |
 //! | `lease.rs` | how a client gets addresses |
 //! | `shared.rs` | what the tasks of a client's tunnel have in common |
@@ -76,7 +76,7 @@ pub use icmp::{Refusal, answer};
 pub use key::Key;
 pub use leases::LeasesError;
 pub use mss::clamp;
-pub use options::{TunIn, TunOut, TunSetup};
+pub use options::{ClientSetup, TunIn, TunOut, TunSetup};
 pub use packet::{Fragment, Packet, PacketError};
 pub use pool::Pool;
 pub use rules::{Rule, Rules};

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 pub struct TunIn {
     /// Name of the device.
     pub device: String,
-    /// Set the device up, and undo that in the end.
-    pub setup: bool,
+    /// What is done to the system, and undone in the end.
+    pub setup: ClientSetup,
     /// Networks behind the tunnel.
     pub routes: Vec<IpNet>,
     /// How conversations are carried.
@@ -34,6 +34,15 @@ pub struct TunOut {
     /// The scheduler of what goes to clients whose paths have different costs; `None` for the
     /// session's default.
     pub by_cost: Option<Choice>,
+}
+
+/// What a client does to its system.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientSetup {
+    /// Addresses and routes; without it, nothing, and the commands are shown.
+    pub on: bool,
+    /// Forwarding and address translation for the networks behind this host, too.
+    pub gateway: bool,
 }
 
 /// What a server does to its system.

@@ -69,7 +69,7 @@ impl ServerTunnel {
             device.name(),
             &pool,
             MOST,
-            config.setup != TunSetup::WithoutNat,
+            config.setup,
             Remains::beside(config.state.as_deref()),
         );
         let applied = match config.setup {
@@ -96,8 +96,14 @@ impl ServerTunnel {
         let hub = Hub::serve(self.gate, self.pool, self.leases, self.by_cost, port, tasks);
         let (draining, applied) = (tasks.clone(), self.applied);
         tasks.spawn(async move {
-            let _applied = applied;
-            draining.draining().await;
+            // Undone when this ends.
+            match &applied {
+                Some(applied) => tokio::select! {
+                    () = draining.draining() => {}
+                    never = applied.watch() => match never {},
+                },
+                None => draining.draining().await,
+            }
         });
         hub
     }

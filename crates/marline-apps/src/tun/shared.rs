@@ -8,13 +8,13 @@ use super::packet::Packet;
 use super::queue::Queue;
 use super::rules::Rules;
 use super::terms::Terms;
-use crate::tun::TunIn;
+use crate::tun::{ClientSetup, TunIn};
 use bytes::Bytes;
 use marline::support::lock;
 use marline::support::seldom::Seldom;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
@@ -33,7 +33,7 @@ pub(super) struct Shared {
     pub(super) device: String,
     pub(super) rules: Rules,
     pub(super) terms: Terms,
-    pub(super) set_up: bool,
+    pub(super) setup: ClientSetup,
     pub(super) kernel: mpsc::Sender<Bytes>,
     lease: Mutex<Option<Arc<Lease>>>,
     /// Who has the lease's addresses, as the server last said.
@@ -42,6 +42,13 @@ pub(super) struct Shared {
     look: fn(&str) -> Elsewhere,
     elsewhere: Mutex<Arc<Elsewhere>>,
     strays: Strays,
+    pub(super) strangers: Strangers,
+}
+
+/// What this host's kernel handed over under addresses that are not the tunnel's.
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    is_said: AtomicBool,
 }
 
 /// What the server sent and this host's kernel did not get.
@@ -62,13 +69,14 @@ impl Shared {
             device,
             rules: config.rules,
             terms: Terms::new(config.routes),
-            set_up: config.setup,
+            setup: config.setup,
             kernel,
             lease: Mutex::default(),
             standing: Mutex::default(),
             look,
             elsewhere: Mutex::default(),
             strays: Strays::default(),
+            strangers: Strangers::default(),
         })
     }
 
@@ -131,6 +139,24 @@ impl Shared {
         clamp(&mut bytes, &packet, lease.mtu.get());
         // Without a reader the program is about to end.
         let _ = self.kernel.send(bytes.into()).await;
+    }
+}
+
+impl Strangers {
+    /// Says once that packets from there are dropped, and what to do about it. The kernel also
+    /// sends from its own link-local addresses, to nobody in particular.
+    pub(super) fn say(&self, source: IpAddr) {
+        let is_local = match source {
+            IpAddr::V4(source) => source.is_unspecified() || source.is_link_local(),
+            IpAddr::V6(source) => source.is_unspecified() || source.is_unicast_link_local(),
+        };
+        if !is_local && !self.is_said.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "packets from {source} are dropped, for they are not from this host's address in the tunnel: for a \
+                 network behind this host, add --tun-setup=gateway; for a program, have it send from the tunnel's \
+                 address"
+            );
+        }
     }
 }
 

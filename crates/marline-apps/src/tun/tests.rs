@@ -15,7 +15,7 @@ use crate::destination::Role;
 use crate::proxy::policy::tests::{judge, judge_by};
 use crate::proxy::policy::{Judge, Policy, Translators};
 use crate::proxy::{OpenError, PacketFlow, Tasks, Tunnel};
-use crate::tun::TunIn;
+use crate::tun::{ClientSetup, TunIn};
 use bytes::Bytes;
 use marline::identity::PublicKey;
 use marline::support::lock;
@@ -117,7 +117,7 @@ impl Machine {
         let (outgoing, to_kernel) = mpsc::channel(64);
         let config = TunIn {
             device: "tun7".into(),
-            setup: false,
+            setup: ClientSetup::default(),
             routes: routes.iter().map(|net| net.parse().unwrap()).collect(),
             rules: Rules::default(),
         };

@@ -95,8 +95,9 @@ pub struct RawClient {
         default_missing_value = marline_apps::tun::DEVICE)]
     pub tun: Option<Written>,
     /// Give the tunnel's interface its addresses and routes, and take them away in the end;
-    /// otherwise you are shown the commands: on or off [default: off].
-    #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+    /// otherwise you are shown the commands: on, off, or gateway, which also takes what the networks
+    /// behind this host send into the tunnel, by forwarding and address translation [default: off].
+    #[arg(long, value_name = "on|off|gateway", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub tun_setup: Option<Written>,
     /// Network behind the tunnel, such as 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for everything.

@@ -256,7 +256,7 @@ fn a_tunnel_is_the_same_by_flags_and_by_file() {
         "#;
     assert_eq!(by_flags, client(&[], Some(file)).unwrap());
     let tun = by_flags.tun.unwrap();
-    assert_eq!((tun.device.as_str(), tun.setup), ("marline0", true));
+    assert_eq!((tun.device.as_str(), tun.setup.on), ("marline0", true));
     // The dear path is for what the cheap one does not carry, unless somebody chooses otherwise.
     assert_eq!(tun.rules.scheduler, Some("brim".parse().unwrap()));
     let alike = ["--server", "S", "--path", "a0", "--path", "b0", "--tun=t1"];

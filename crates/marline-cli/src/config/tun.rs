@@ -9,7 +9,7 @@ use super::{ConfigError, RawClient, RawServer, Schedulers};
 use ipnet::IpNet;
 use marline::Path;
 use marline::carrier::Bind;
-use marline_apps::tun::{DEVICE, Rules, TunIn, TunOut, TunSetup};
+use marline_apps::tun::{ClientSetup, DEVICE, Rules, TunIn, TunOut, TunSetup};
 use marline_base::text::Problem;
 use marline_proto::sched::{Choice, Need, auto};
 
@@ -41,6 +41,24 @@ fn setup(text: &str) -> Result<TunSetup, Problem> {
             "`{text}` is none of on, off and no-nat"
         ))),
     }
+}
+
+fn client_setup(text: &str) -> Result<ClientSetup, Problem> {
+    let mut setup = ClientSetup {
+        on: true,
+        ..ClientSetup::default()
+    };
+    match text {
+        "on" => {}
+        "off" => setup.on = false,
+        "gateway" => setup.gateway = true,
+        _ => {
+            return Err(Problem::new(format!(
+                "`{text}` is none of on, off and gateway"
+            )));
+        }
+    }
+    Ok(setup)
 }
 
 pub(super) fn switch(text: &str) -> Result<bool, Problem> {
@@ -114,8 +132,8 @@ pub(super) fn tun_in(
             .push(source.read("tun-rule", value, str::parse)?);
     }
     let setup = match &raw.tun_setup {
-        Some(value) => source.read("tun-setup", value, switch)?,
-        None => false,
+        Some(value) => source.read("tun-setup", value, client_setup)?,
+        None => ClientSetup::default(),
     };
     Ok(Some(TunIn {
         device: source.read("tun", name, device)?,

@@ -72,7 +72,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
     (
         "marline-apps",
         &[
-            &["destination", "lru", "options", "whole"],
+            &["destination", "firewall", "lru", "options", "whole"],
             &["proxy"],
             &["live", "tun", "object_stream"],
             &["carried", "serve"],

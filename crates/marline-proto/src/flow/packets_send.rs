@@ -4,6 +4,11 @@
 //! receiver of all of them. With a datagram for each, and one more for each of these that was lost,
 //! a stream of small packets filled the links that it overran: of 12 Mb/s over links of 6 Mb/s a
 //! tenth was delivered, with this three tenths.
+//!
+//! Where messages are ordered and their writer is held back, as by a network interface, the newest
+//! message never expires: the next one takes its place. What TCP sends again while all paths are
+//! dark comes ever more rarely; with the last of it kept, both ends go on when a path is back, and
+//! not when TCP tries next.
 
 use alloc::collections::VecDeque;
 
@@ -113,6 +118,8 @@ pub(crate) struct PacketsSend {
     /// Most bytes that may wait uncut.
     queue: u64,
     lifetime: Option<Duration>,
+    /// The receiver delivers messages in their order.
+    ordered: bool,
     finished: bool,
     finish_acked: bool,
     /// Messages given up at the end of their lifetime.
@@ -134,7 +141,12 @@ pub(crate) struct PacketsSend {
 }
 
 impl PacketsSend {
-    pub(crate) fn new(limit: u64, lifetime: Option<Duration>, queue: Option<u64>) -> Self {
+    pub(crate) fn new(
+        limit: u64,
+        lifetime: Option<Duration>,
+        ordered: bool,
+        queue: Option<u64>,
+    ) -> Self {
         Self {
             messages: VecDeque::new(),
             base: 0,
@@ -145,6 +157,7 @@ impl PacketsSend {
             most: u64::MAX,
             queue: queue.unwrap_or(u64::MAX),
             lifetime,
+            ordered,
             finished: false,
             finish_acked: false,
             expired: 0,
@@ -398,8 +411,16 @@ impl PacketsSend {
     /// When the next message's lifetime ends, and after a moment if one ended just now: where many
     /// end one after another, the receiver is told of several at once.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
+        if self.keeps_first() {
+            return None;
+        }
         let gap = (self.lifetime? / 16).min(GIVE_UP_GAP);
         Some(self.messages.front()?.expires.max(self.gave_up + gap))
+    }
+
+    /// Is the first message the newest, and to be kept until there is a newer one?
+    fn keeps_first(&self) -> bool {
+        self.ordered && self.holds_back() && self.messages.len() == 1
     }
 
     /// Gives up messages whose lifetime is over. Returns the sequence number below which nothing
@@ -407,7 +428,7 @@ impl PacketsSend {
     pub(crate) fn expire(&mut self, now: Instant) -> Option<u64> {
         let before = self.expired;
         while let Some(first) = self.messages.front() {
-            if first.expires > now {
+            if first.expires > now || self.keeps_first() {
                 break;
             }
             self.expired += 1;

@@ -19,7 +19,7 @@ use crate::flow::{
 use crate::path::Control;
 use crate::sched::Choice;
 use crate::stats::{Delays, FlowCounters};
-use crate::wire::{FlowId, FlowKind, LEAST_PRIORITY, MAX_TARGET};
+use crate::wire::{DeliveryOrder, FlowId, FlowKind, LEAST_PRIORITY, MAX_TARGET};
 
 /// Unsent bytes that a stream may always hold, however small the windows are.
 const LEAST_UNSENT: u64 = 256 << 10;
@@ -85,6 +85,7 @@ impl Session {
                 SendHalf::Packets(PacketsSend::new(
                     self.config.send_buffer,
                     spec.lifetime,
+                    spec.order == DeliveryOrder::InOrder,
                     spec.queue,
                 )),
                 RecvHalf::Packets(PacketsRecv::new(

@@ -24,7 +24,8 @@ pub struct FlowOptions {
     pub lifetime: Option<Duration>,
     /// Packets flows: most bytes that may wait on this side before a path is chosen for them. What
     /// is sent then is refused ([`SendError::Full`](crate::flow::SendError::Full)), as by a network
-    /// interface whose queue is full. `None` leaves it to
+    /// interface whose queue is full. The newest message of an ordered flow outlives its
+    /// `lifetime` then, until there is a newer one. `None` leaves it to
     /// [`Config::send_buffer`](crate::Config::send_buffer), which also counts what is on its way.
     pub queue: Option<u64>,
     /// The scheduler on this side; `None` for the configured default.

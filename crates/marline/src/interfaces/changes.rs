@@ -23,9 +23,17 @@ pub struct Changes {
 impl Changes {
     /// Watches from now on, until the last clone is gone. Needs a tokio runtime.
     pub fn watch() -> Self {
+        Self::noticed(Notices::open())
+    }
+
+    /// Watches changes of this host's firewall instead (nftables, and iptables on top of it), from
+    /// now on, until the last clone is gone. Needs a tokio runtime.
+    pub fn watch_firewall() -> Self {
+        Self::noticed(Notices::of_firewall())
+    }
+
+    fn noticed(notices: Notices) -> Self {
         let (sender, receiver) = watch::channel(0);
-        // Opened here, so that nothing is missed from here on.
-        let notices = Notices::open();
         tokio::spawn(async move {
             tokio::select! {
                 () = notify(notices, &sender) => {}
@@ -87,7 +95,7 @@ use linux::Notices;
 mod linux {
     use std::io;
 
-    use netlink_sys::protocols::NETLINK_ROUTE;
+    use netlink_sys::protocols::{NETLINK_NETFILTER, NETLINK_ROUTE};
     use netlink_sys::{AsyncSocket as _, AsyncSocketExt as _, SocketAddr, TokioSocket};
     use rustix::io::Errno;
     use tokio::time::sleep;
@@ -96,6 +104,8 @@ mod linux {
     /// `_IPV6_ROUTE` of linux/rtnetlink.h, and the rules of IPv6 (`RTNLGRP_IPV6_RULE`, the 19th
     /// group).
     const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 1 << 18;
+    /// `NFNLGRP_NFTABLES` of linux/netfilter/nfnetlink.h, the 7th group.
+    const FIREWALL: u32 = 1 << 6;
     /// Bytes of a notice. Nothing is read of it, and what does not fit is cut off.
     const NOTICE: usize = 512;
 
@@ -104,7 +114,7 @@ mod linux {
 
     impl Notices {
         pub(super) fn open() -> Self {
-            match subscribe() {
+            match subscribe(NETLINK_ROUTE, GROUPS) {
                 Ok(socket) => Self(Some(socket)),
                 Err(error) => {
                     tracing::warn!(
@@ -115,6 +125,10 @@ mod linux {
                     Self(None)
                 }
             }
+        }
+
+        pub(super) fn of_firewall() -> Self {
+            Self(subscribe(NETLINK_NETFILTER, FIREWALL).ok())
         }
 
         /// Waits for a notice, and takes all that there are; false without one. Cancel safe.
@@ -146,9 +160,9 @@ mod linux {
         Errno::from_io_error(error).is_some_and(|errno| known.contains(&errno))
     }
 
-    fn subscribe() -> io::Result<TokioSocket> {
-        let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
-        socket.socket_mut().bind(&SocketAddr::new(0, GROUPS))?;
+    fn subscribe(protocol: isize, groups: u32) -> io::Result<TokioSocket> {
+        let mut socket = TokioSocket::new(protocol)?;
+        socket.socket_mut().bind(&SocketAddr::new(0, groups))?;
         Ok(socket)
     }
 }
@@ -159,6 +173,10 @@ struct Notices;
 #[cfg(not(target_os = "linux"))]
 impl Notices {
     fn open() -> Self {
+        Self
+    }
+
+    fn of_firewall() -> Self {
         Self
     }
 

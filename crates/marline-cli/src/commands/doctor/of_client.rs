@@ -33,7 +33,7 @@ pub(super) async fn examine(config: &ClientConfig, system: &System, board: &Boar
     let (firewall, clock) = (host("firewall"), host("clock"));
     let tunnel = config.tun.as_ref().map(|tun| privileges::Tunnel {
         device: tun.device.clone(),
-        sets_up: tun.setup,
+        sets_up: tun.setup.on,
     });
     board.add(None, files::check());
     board.add(None, gso::check());

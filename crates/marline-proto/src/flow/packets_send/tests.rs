@@ -7,7 +7,7 @@ fn bytes(n: usize) -> Bytes {
 
 #[test]
 fn what_waits_for_a_path_is_bounded_apart_from_what_is_on_its_way() {
-    let mut send = PacketsSend::new(10_000, None, Some(250));
+    let mut send = PacketsSend::new(10_000, None, false, Some(250));
     let push = |send: &mut PacketsSend| send.push(Instant::ZERO, Bytes::from_static(&[0; 100]));
     assert_eq!((push(&mut send), push(&mut send)), (Ok(0), Ok(1)));
     assert_eq!(push(&mut send), Err(SendError::Full));
@@ -17,14 +17,14 @@ fn what_waits_for_a_path_is_bounded_apart_from_what_is_on_its_way() {
     send.cut(1_000).unwrap();
     assert!(send.has_room(u64::MAX));
     // A queue that is shorter than a message holds one.
-    let mut short = PacketsSend::new(10_000, None, Some(10));
+    let mut short = PacketsSend::new(10_000, None, false, Some(10));
     assert_eq!(push(&mut short), Ok(0));
     assert_eq!(push(&mut short), Err(SendError::Full));
 }
 
 #[test]
 fn cuts_messages_at_their_boundaries() {
-    let mut send = PacketsSend::new(10_000, None, None);
+    let mut send = PacketsSend::new(10_000, None, false, None);
     for n in [5, 0, 3] {
         send.push(Instant::ZERO, bytes(n)).unwrap();
     }
@@ -41,7 +41,7 @@ fn cuts_messages_at_their_boundaries() {
 
 #[test]
 fn what_is_given_up_is_blamed_on_the_path_that_had_it_or_on_none() {
-    let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), None);
+    let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), false, None);
     for _ in 0..4 {
         send.push(Instant::ZERO, bytes(5)).unwrap();
     }
@@ -61,8 +61,32 @@ fn what_is_given_up_is_blamed_on_the_path_that_had_it_or_on_none() {
 }
 
 #[test]
+fn the_newest_packet_of_an_interface_is_kept_until_there_is_a_newer_one() {
+    let end = Instant::from_secs(90);
+    for (ordered, queue, kept) in [
+        (true, Some(1000), true),
+        (false, Some(1000), false),
+        (true, None, false),
+    ] {
+        let mut send = PacketsSend::new(10_000, Some(Duration::from_secs(1)), ordered, queue);
+        send.push(Instant::ZERO, bytes(5)).unwrap();
+        let symbol = send.cut(9).unwrap();
+        assert_eq!(send.next_expiry().is_none(), kept);
+        assert_eq!(send.expire(end), (!kept).then_some(1));
+        assert_eq!(send.is_settled(&symbol), !kept);
+        // The newer one takes its place, and what is acknowledged is no longer kept.
+        send.push(end, bytes(5)).unwrap();
+        assert!(send.next_expiry().is_some());
+        assert_eq!(send.expire(end), kept.then_some(1));
+        let newer = send.cut(9).unwrap();
+        send.on_acked(end, &newer);
+        assert_eq!((send.held(), send.next_expiry()), (0, None));
+    }
+}
+
+#[test]
 fn a_lifetime_ends_whether_sent_or_not() {
-    let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), None);
+    let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), false, None);
     send.push(Instant::ZERO, bytes(5)).unwrap();
     send.push(Instant::from_millis(5), bytes(5)).unwrap();
     let symbol = send.cut(3).unwrap();
@@ -82,7 +106,7 @@ fn a_lifetime_ends_whether_sent_or_not() {
 fn where_many_lifetimes_end_several_are_given_up_at_once() {
     for (lifetime, gap) in [(160, 4), (32, 2)] {
         let lifetime = Duration::from_millis(lifetime);
-        let mut send = PacketsSend::new(10_000, Some(lifetime), None);
+        let mut send = PacketsSend::new(10_000, Some(lifetime), false, None);
         for ms in 0..40 {
             send.push(Instant::from_millis(ms), bytes(5)).unwrap();
         }
@@ -100,7 +124,7 @@ fn where_many_lifetimes_end_several_are_given_up_at_once() {
 
 #[test]
 fn what_was_lost_and_came_all_the_same_was_repaired() {
-    let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), None);
+    let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), false, None);
     for _ in 0..4 {
         send.push(Instant::ZERO, bytes(5)).unwrap();
     }
@@ -125,7 +149,7 @@ fn what_was_lost_and_came_all_the_same_was_repaired() {
 
 #[test]
 fn what_was_given_up_had_left_or_not_and_may_come_all_the_same() {
-    let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), None);
+    let mut send = PacketsSend::new(10_000, Some(Duration::from_millis(10)), false, None);
     for _ in 0..3 {
         send.push(Instant::ZERO, bytes(5)).unwrap();
     }
@@ -144,7 +168,7 @@ fn what_was_given_up_had_left_or_not_and_may_come_all_the_same() {
 
 #[test]
 fn is_full_by_bytes_and_by_count() {
-    let mut send = PacketsSend::new(1_000, None, None);
+    let mut send = PacketsSend::new(1_000, None, false, None);
     assert_eq!(send.push(Instant::ZERO, bytes(2_000)), Err(SendError::Full));
     let taken = (0..100)
         .take_while(|_| send.push(Instant::ZERO, bytes(0)).is_ok())

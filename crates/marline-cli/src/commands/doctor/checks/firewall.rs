@@ -3,7 +3,7 @@
 use super::super::finding::Finding;
 use super::super::programs::{NoAnswer, ask};
 use super::super::system::System;
-use super::rules::{Fate, Packet, Rules};
+use marline_apps::firewall::{Fate, Packet, Rules};
 use serde_json::Value;
 use std::ops::RangeInclusive;
 
@@ -133,6 +133,8 @@ fn of_chain(
                 sport,
                 dport,
                 state,
+                iif: None,
+                oif: None,
             };
             let fate = rules.fate(chain, &packet);
             match fate {
@@ -232,6 +234,7 @@ mod tests {
     const DROP: &str = r#"{"counter":{}},{"drop":null}"#;
     /// What iptables-nft shows of a match that nftables has no words for.
     const XT: &str = r#"{"xt":null}"#;
+    const XT_ACCEPT: &str = r#"{"xt":null},{"accept":null}"#;
 
     fn traffic(passing: Passing) -> Traffic {
         Traffic {
@@ -289,7 +292,7 @@ mod tests {
             ("drop", &[NAMED_SET]),
             ("drop", &[LIMIT]),
             ("accept", &[XT]),
-            ("drop", &[XT]),
+            ("drop", &[XT_ACCEPT]),
             ("accept", &[r#"{"queue":null}"#]),
             ("accept", &[r#"{"vmap":{"key":{},"data":"@map"}}"#]),
             ("accept", &["7"]),

@@ -17,4 +17,3 @@ pub(super) mod privileges;
 pub(super) mod reach;
 pub(super) mod route;
 pub(super) mod rp_filter;
-mod rules;

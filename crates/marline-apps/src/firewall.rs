@@ -16,23 +16,30 @@ const MOST: usize = 1_000_000;
 
 /// A packet as far as rules ask about it.
 #[derive(Debug, Clone)]
-pub(super) struct Packet {
+pub struct Packet {
     /// `udp` or `tcp`.
-    pub(super) protocol: &'static str,
-    /// What the ports may be.
-    pub(super) sport: RangeInclusive<u16>,
-    pub(super) dport: RangeInclusive<u16>,
+    pub protocol: &'static str,
+    /// What its source port may be.
+    pub sport: RangeInclusive<u16>,
+    /// What its destination port may be.
+    pub dport: RangeInclusive<u16>,
     /// What connection tracking calls it: `new` or `established`.
-    pub(super) state: &'static str,
+    pub state: &'static str,
+    /// The interface that it comes in by, where that is known.
+    pub iif: Option<String>,
+    /// The interface that it leaves by, where that is known.
+    pub oif: Option<String>,
 }
 
 /// What may become of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Fate {
-    pub(super) accepted: bool,
-    pub(super) dropped: bool,
+pub struct Fate {
+    /// It is accepted, perhaps.
+    pub accepted: bool,
+    /// It is dropped, perhaps.
+    pub dropped: bool,
     /// It comes to the end of the chain.
-    pub(super) falls_through: bool,
+    pub falls_through: bool,
 }
 
 impl Fate {
@@ -84,10 +91,11 @@ impl Match {
 
 /// The rules of a rule set, by family, table and chain.
 #[derive(Debug)]
-pub(super) struct Rules<'a>(HashMap<[&'a str; 3], Vec<&'a Value>>);
+pub struct Rules<'a>(HashMap<[&'a str; 3], Vec<&'a Value>>);
 
 impl<'a> Rules<'a> {
-    pub(super) fn of(objects: &'a [Value]) -> Self {
+    /// Of the objects of a list (`nftables`).
+    pub fn of(objects: &'a [Value]) -> Self {
         let mut rules: HashMap<[&str; 3], Vec<&Value>> = HashMap::new();
         for rule in objects.iter().filter_map(|object| object.get("rule")) {
             let place = ["family", "table", "chain"].map(|key| rule[key].as_str());
@@ -99,7 +107,7 @@ impl<'a> Rules<'a> {
     }
 
     /// What becomes of the packet in this chain, its policy included.
-    pub(super) fn fate(&'a self, chain: &'a Value, packet: &'a Packet) -> Fate {
+    pub fn fate(&'a self, chain: &'a Value, packet: &'a Packet) -> Fate {
         let text = |key: &str| chain[key].as_str().unwrap_or_default();
         let walk = Walk {
             rules: self,
@@ -159,7 +167,7 @@ impl Walk<'_> {
             return (Fate::ANY, Match::Maybe);
         };
         let mut holds = Match::Yes;
-        for statement in statements {
+        for (at, statement) in statements.iter().enumerate() {
             let (name, value) = match statement.as_object().and_then(|it| it.iter().next()) {
                 Some((name, value)) => (&**name, value),
                 None => return (Fate::ANY, Match::Maybe),
@@ -172,6 +180,8 @@ impl Walk<'_> {
                     Match::Maybe => holds = Match::Maybe,
                 },
                 "limit" | "quota" | "ct count" => holds = Match::Maybe,
+                // A match of iptables, as something follows.
+                "xt" if at + 1 < statements.len() => holds = Match::Maybe,
                 "vmap" => match self.mapped(value, depth) {
                     (_, Match::No) => return (Fate::default(), Match::No),
                     (fate, Match::Yes) => return (fate, holds),
@@ -212,6 +222,9 @@ impl Walk<'_> {
             "drop" | "reject" => (dropped, Match::Yes),
             "return" => (through, Match::Yes),
             "continue" => (Fate::default(), Match::No),
+            // A target of iptables that nftables has no words for (LOG, TCPMSS, REJECT): what
+            // accepts has words.
+            "xt" => (dropped, Match::Maybe),
             "goto" => (self.follow(target, depth + 1), Match::Yes),
             "jump" => {
                 let mut fate = self.follow(target, depth + 1);
@@ -280,8 +293,8 @@ impl Walk<'_> {
             }
             (None, None) => match (word("meta", "key"), word("ct", "key")) {
                 (Some("l4proto"), None) => holds(right, self.packet.protocol),
-                // What comes from elsewhere comes by no loopback interface.
-                (Some("iif" | "iifname" | "oif" | "oifname"), None) if *right == "lo" => Match::No,
+                (Some("iif" | "iifname"), None) => is_interface(right, &self.packet.iif),
+                (Some("oif" | "oifname"), None) => is_interface(right, &self.packet.oif),
                 (None, Some("state")) => holds(right, self.packet.state),
                 _ => Match::Maybe,
             },
@@ -300,6 +313,25 @@ fn holds(value: &Value, word: &str) -> Match {
         Value::Object(fields) => fields
             .get("set")
             .map_or(Match::Maybe, |set| holds(set, word)),
+        _ => Match::Maybe,
+    }
+}
+
+/// Is an interface among names? What comes from elsewhere comes by no loopback interface.
+fn is_interface(value: &Value, name: &Option<String>) -> Match {
+    match (value, name) {
+        (Value::String(text), _) if text == "lo" => Match::No,
+        (_, None) => Match::Maybe,
+        (Value::String(text), Some(name)) if !text.starts_with('@') => match text.strip_suffix('*') {
+            Some(start) => Match::of(name.starts_with(start)),
+            None => Match::of(text == name),
+        },
+        (Value::Array(values), _) => {
+            Match::any(values.iter().map(|value| is_interface(value, name)))
+        }
+        (Value::Object(fields), _) => fields
+            .get("set")
+            .map_or(Match::Maybe, |set| is_interface(set, name)),
         _ => Match::Maybe,
     }
 }

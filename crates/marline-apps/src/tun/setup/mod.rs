@@ -1,44 +1,48 @@
 //! What has to be done to the system before a tunnel carries anything: addresses, routes,
 //! forwarding, address translation. Either the operator does it and is shown the commands, or this
 //! program does it and undoes it.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `step.rs` | one thing to be done |
+//! | `applied.rs` | what was done: how it is kept, and undone |
+//! | `guard.rs` | who undoes it when this process is killed |
+//! | `command.rs` | programs that change the system |
+//! | `table.rs` | a table of nftables |
+//! | `forward.rs` | chains of a firewall that drop what is forwarded |
+//! | `ways.rs` | what comes in by a link's own address is answered over that link |
+
+mod applied;
+mod command;
+mod forward;
+mod guard;
+mod step;
+mod table;
+mod ways;
 
 use super::hello::Place;
 use super::pool::Pool;
 use super::remains::Remains;
+use crate::tun::{ClientSetup, TunSetup};
+pub use applied::Applied;
+use command::{has, words};
+use forward::Forward;
 use ipnet::IpNet;
-use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use step::Step;
+use table::Table;
 use tokio_util::sync::CancellationToken;
+use ways::Ways;
 
-/// Kernel settings that let a server pass packets on.
+/// Kernel settings that let a host pass packets on.
 const FORWARDING: [&str; 2] = [
     "/proc/sys/net/ipv4/ip_forward",
     "/proc/sys/net/ipv6/conf/all/forwarding",
 ];
-
-/// A command that undoes something is ended after this time.
-const UNDOING: Duration = Duration::from_secs(5);
-/// How often a running command is looked at.
-const LOOK: Duration = Duration::from_millis(2);
-
-/// One thing to be done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
-    /// A command, and the one that undoes it.
-    Run {
-        words: Vec<String>,
-        undo: Vec<String>,
-    },
-    /// A command that takes away what an earlier run left behind, if it did.
-    Clear(Vec<String>),
-    /// Forwarding, by the file that switches it.
-    Forward(&'static str),
-}
+/// Where the kernel has each interface's settings of IPv6.
+const INTERFACES: &str = "/proc/sys/net/ipv6/conf";
 
 /// Everything to be done, in its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,17 +51,10 @@ pub(super) struct Setup {
     steps: Vec<Step>,
     /// What an earlier run left switched on, and where this one notes what it does.
     remains: Remains,
-}
-
-/// What was done; undone when this is dropped.
-#[derive(Debug, Default)]
-pub struct Applied(Vec<Undo>);
-
-#[derive(Debug)]
-enum Undo {
-    Run(Vec<String>),
-    Write(&'static str, &'static str),
-    Remove(PathBuf),
+    /// What has to get through a firewall.
+    forward: Option<Forward>,
+    /// Whose own addresses have to be answered past the tunnel.
+    ways: Option<Ways>,
 }
 
 /// A step failed; those before it were undone.
@@ -73,7 +70,7 @@ impl SetupError {
     pub fn hint(&self) -> &'static str {
         match self.what.split(' ').next() {
             Some("`nft") => {
-                "install nftables, or leave out address translation: --tun-setup=no-nat"
+                "install nftables, or leave out address translation: --tun-setup=no-nat at a server"
             }
             Some("`ip") => {
                 "is iproute2 installed, and has the program the right to use it (root or CAP_NET_ADMIN)?"
@@ -81,10 +78,6 @@ impl SetupError {
             _ => "do it yourself and leave --tun-setup out: the commands are shown then",
         }
     }
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split(' ').map(str::to_owned).collect()
 }
 
 fn family(net: &IpNet) -> &'static str {
@@ -104,16 +97,23 @@ fn halves(net: IpNet) -> Vec<IpNet> {
 }
 
 impl Setup {
-    fn of_device(device: &str, mtu: u16) -> Self {
-        let up = Step::Run {
-            words: words(&format!("ip link set dev {device} mtu {mtu} up")),
-            undo: words(&format!("ip link set dev {device} down")),
-        };
+    fn empty(device: &str) -> Self {
         Setup {
             device: device.to_owned(),
-            steps: vec![up],
+            steps: Vec::new(),
             remains: Remains::default(),
+            forward: None,
+            ways: None,
         }
+    }
+
+    fn of_device(device: &str, mtu: u16) -> Self {
+        let mut setup = Setup::empty(device);
+        setup.steps.push(Step::Run {
+            words: words(&format!("ip link set dev {device} mtu {mtu} up")),
+            undo: words(&format!("ip link set dev {device} down")),
+        });
+        setup
     }
 
     fn address(&mut self, net: IpNet) {
@@ -136,22 +136,44 @@ impl Setup {
         });
     }
 
+    /// Passes packets on. Interfaces that take their IPv6 routes from router advertisements go on
+    /// taking them: a host that forwards would not (`accept_ra`, ip-sysctl of the kernel).
+    fn forwarding(&mut self) {
+        let interfaces = fs::read_dir(INTERFACES).into_iter().flatten().flatten();
+        let mut settings: Vec<String> = interfaces
+            .filter(|interface| interface.file_name() != "all")
+            .map(|interface| interface.path().join("accept_ra"))
+            .filter(|file| fs::read_to_string(file).is_ok_and(|value| value.trim() == "1"))
+            .filter_map(|file| file.to_str().map(str::to_owned))
+            .collect();
+        settings.sort();
+        self.steps.extend(settings.into_iter().map(|file| Step::Set {
+            file,
+            from: "1",
+            to: "2",
+        }));
+        self.steps.extend(FORWARDING.map(Step::Forward));
+    }
+
     /// Only the size of the largest packet of a device that is set up.
     pub(super) fn largest_packet(device: &str, mtu: u16) -> Self {
-        let size = Step::Run {
+        let mut setup = Setup::empty(device);
+        setup.steps.push(Step::Run {
             words: words(&format!("ip link set dev {device} mtu {mtu}")),
             undo: Vec::new(),
-        };
-        Setup {
-            device: device.to_owned(),
-            steps: vec![size],
-            remains: Remains::default(),
-        }
+        });
+        setup
     }
 
     /// For a client with these addresses, that sends what is for the server or for `routes` into
     /// the tunnel. The server may say what it likes of the network that the addresses belong to.
-    pub(super) fn client(device: &str, places: &[Place], mtu: u16, routes: &[IpNet]) -> Self {
+    pub(super) fn client(
+        device: &str,
+        places: &[Place],
+        mtu: u16,
+        routes: &[IpNet],
+        wanted: ClientSetup,
+    ) -> Self {
         let mut setup = Setup::of_device(device, mtu);
         for place in places {
             setup.address(place.own.addr().into());
@@ -168,62 +190,76 @@ impl Setup {
                 setup.route(net);
             }
         }
+        if routes.iter().any(|net| net.prefix_len() == 0) {
+            setup.ways = Some(Ways::past(device));
+        }
+        if wanted.gateway {
+            setup.forwarding();
+            setup.translate(&[format!("oifname {device} masquerade")], || {
+                ["iptables", "ip6tables"]
+                    .map(|program| (program, format!("-o {device} -j MASQUERADE")))
+                    .to_vec()
+            });
+            setup.forward = Some(Forward::into(device));
+        }
         setup
     }
 
-    /// For a server with this pool; with `nat`, clients appear under the server's own addresses
-    /// outside.
-    pub(super) fn server(device: &str, pool: &Pool, mtu: u16, nat: bool, remains: Remains) -> Self {
+    /// For a server with this pool. With address translation, clients appear under the server's own
+    /// addresses outside.
+    pub(super) fn server(
+        device: &str,
+        pool: &Pool,
+        mtu: u16,
+        wanted: TunSetup,
+        remains: Remains,
+    ) -> Self {
         let mut setup = Setup::of_device(device, mtu);
         setup.remains = remains;
         pool.server().into_iter().for_each(|net| setup.address(net));
-        setup.steps.extend(FORWARDING.map(Step::Forward));
-        if nat && !has("nft") && has("iptables") {
-            setup.translate_by_iptables(pool);
-        } else if nat {
-            setup.translate_by_nft(pool);
+        setup.forwarding();
+        if wanted != TunSetup::WithoutNat {
+            let by_nft = pool.networks().map(|net| {
+                let ip = if net.addr().is_ipv4() { "ip" } else { "ip6" };
+                format!("oifname != {device} {ip} saddr {net} masquerade")
+            });
+            setup.translate(&by_nft.collect::<Vec<_>>(), || {
+                let by_iptables = pool.networks().map(|net| {
+                    let program = match net.addr().is_ipv4() {
+                        true => "iptables",
+                        false => "ip6tables",
+                    };
+                    (program, format!("-s {net} ! -o {device} -j MASQUERADE"))
+                });
+                by_iptables.collect()
+            });
         }
+        setup.forward = Some(Forward::out_of(device));
         setup
     }
 
-    fn translate_by_nft(&mut self, pool: &Pool) {
-        let device = &self.device;
-        let table = format!("inet marline_{}", device.replace(['.', '-', '@'], "_"));
-        let delete = words(&format!("nft delete table {table}"));
-        let chain = "postrouting { type nat hook postrouting priority srcnat ; }";
-        self.steps.push(Step::Clear(delete.clone()));
-        self.steps.push(Step::Run {
-            words: words(&format!("nft add table {table}")),
-            undo: delete,
-        });
-        let mut add = |text: String| {
-            self.steps.push(Step::Run {
-                words: words(&text),
-                undo: Vec::new(),
-            });
-        };
-        add(format!("nft add chain {table} {chain}"));
-        for net in pool.networks() {
-            let ip = if net.addr().is_ipv4() { "ip" } else { "ip6" };
-            add(format!(
-                "nft add rule {table} postrouting oifname != {device} {ip} saddr {net} masquerade"
-            ));
+    /// Translates source addresses, by rules of nftables, or of iptables where there is no `nft`.
+    fn translate(&mut self, nft: &[String], iptables: impl Fn() -> Vec<(&'static str, String)>) {
+        if has("nft") || !has("iptables") {
+            self.translate_by_nft(nft);
+        } else {
+            self.translate_by_iptables(&iptables());
         }
     }
 
-    fn translate_by_iptables(&mut self, pool: &Pool) {
-        for net in pool.networks() {
-            let program = if net.addr().is_ipv4() {
-                "iptables"
-            } else {
-                "ip6tables"
-            };
-            let rule = |verb: &str| {
-                let device = &self.device;
-                words(&format!(
-                    "{program} -t nat {verb} POSTROUTING -s {net} ! -o {device} -j MASQUERADE"
-                ))
-            };
+    fn translate_by_nft(&mut self, rules: &[String]) {
+        let device = self.device.replace(['.', '-', '@'], "_");
+        let chain = "chain TABLE postrouting { type nat hook postrouting priority srcnat ; }";
+        let rules = rules.iter().map(|rule| format!("rule TABLE postrouting {rule}"));
+        self.steps.push(Step::Table(Table {
+            name: format!("inet marline_{device}"),
+            parts: std::iter::once(chain.to_owned()).chain(rules).collect(),
+        }));
+    }
+
+    fn translate_by_iptables(&mut self, rules: &[(&str, String)]) {
+        for (program, rule) in rules {
+            let rule = |verb: &str| words(&format!("{program} -t nat {verb} POSTROUTING {rule}"));
             let (add, delete) = (rule("-A"), rule("-D"));
             self.steps.push(Step::Clear(delete.clone()));
             self.steps.push(Step::Run {
@@ -242,6 +278,9 @@ impl Setup {
                 tracing::info!("  {step}");
             }
         }
+        if let Some(forward) = &self.forward {
+            forward.show();
+        }
         let left: Vec<&str> = self.left_on().collect();
         if let (Some(note), false) = (self.remains.file(), left.is_empty()) {
             let off: Vec<String> = left.iter().map(|file| format!("echo 0 > {file}")).collect();
@@ -253,6 +292,12 @@ impl Setup {
                 note.display()
             );
         }
+    }
+
+    /// Is there something to undo in the end?
+    fn is_undone(&self) -> bool {
+        let stays = |step: &Step| matches!(step, Step::Run { undo, .. } if undo.is_empty());
+        !self.steps.iter().all(stays)
     }
 
     /// What an earlier run switched on and did not switch off.
@@ -275,16 +320,19 @@ impl Setup {
     }
 
     fn run(mut self, stop: &CancellationToken) -> Result<Applied, SetupError> {
-        let mut applied = Applied::default();
+        let mut applied = match self.is_undone() {
+            true => Applied::begin(&self.device),
+            false => Applied::nothing(),
+        };
         self.remains.take_over();
         // Undone last.
         let note = self.remains.file().map(Path::to_owned);
-        applied.0.extend(note.map(Undo::Remove));
+        note.into_iter().for_each(|note| applied.remove(note));
         for file in self.left_on() {
             tracing::info!(
                 "{file} was switched on by a server that was killed; it is switched off in the end"
             );
-            applied.0.push(Undo::Write(file, "0"));
+            applied.switch_off(file);
         }
         for step in self.steps {
             let failed = |why: io::Error| SetupError {
@@ -294,121 +342,19 @@ impl Setup {
             if stop.is_cancelled() {
                 return Err(failed(io::Error::other("not begun, for this is to stop")));
             }
-            let run = |words| run(words, || stop.is_cancelled());
-            match &step {
-                Step::Clear(words) => {
-                    let _ = run(words);
-                }
-                Step::Run { words, undo } => {
-                    let done = run(words);
-                    // One that was ended may have done it already.
-                    if (done.is_ok() || stop.is_cancelled()) && !undo.is_empty() {
-                        applied.0.push(Undo::Run(undo.clone()));
-                    }
-                    done.map_err(failed)?;
-                }
-                Step::Forward(file) => {
-                    let before = fs::read_to_string(file).map_err(failed)?;
-                    if before.trim() != "0" {
-                        continue;
-                    }
-                    if !self.remains.holds(file) {
-                        self.remains.add(file);
-                        applied.0.push(Undo::Write(file, "0"));
-                    }
-                    fs::write(file, "1").map_err(failed)?;
-                }
-            }
+            let noted = &mut self.remains;
+            step.take(&mut applied, noted, || stop.is_cancelled())
+                .map_err(failed)?;
         }
+        applied.keep(self.forward, self.ways);
         Ok(applied)
     }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::Run { words, .. } | Step::Clear(words) => write!(f, "`{}`", words.join(" ")),
-            Step::Forward(file) => write!(f, "`echo 1 > {file}`"),
-        }
-    }
-}
-
-impl Applied {
-    /// Leaves everything as it is.
-    pub(super) fn forget(mut self) {
-        self.0.clear();
-    }
-}
-
-impl Drop for Applied {
-    fn drop(&mut self) {
-        let mut is_left = false;
-        for undo in self.0.drain(..).rev() {
-            let result = match &undo {
-                Undo::Run(words) => {
-                    let begun = Instant::now();
-                    run(words, || begun.elapsed() >= UNDOING)
-                }
-                Undo::Write(file, value) => {
-                    if let Err(error) = fs::write(file, value) {
-                        tracing::warn!(
-                            "cannot undo the forwarding, `echo {value} > {file}`: {error}"
-                        );
-                        is_left = true;
-                    }
-                    Ok(())
-                }
-                // The next server tries again.
-                Undo::Remove(_) if is_left => Ok(()),
-                Undo::Remove(file) => fs::remove_file(file),
-            };
-            // With the device all that belonged to it is gone already.
-            if let Err(error) = result {
-                tracing::debug!(?undo, %error, "nothing to undo");
-            }
-        }
-    }
-}
-
-/// Runs a command to its end, or until it is given up.
-fn run(words: &[String], give_up: impl Fn() -> bool) -> io::Result<()> {
-    let Some((program, rest)) = words.split_first() else {
-        return Ok(());
-    };
-    let mut child = Command::new(program)
-        .args(rest)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    while child.try_wait()?.is_none() {
-        if give_up() {
-            child.kill()?;
-            child.wait()?;
-            return Err(io::Error::other("ended before it was done"));
-        }
-        thread::sleep(LOOK);
-    }
-    let output = child.wait_with_output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().next().unwrap_or("it failed and said nothing");
-    Err(io::Error::other(said.to_owned()))
-}
-
-/// Is there such a program?
-fn has(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin".into(), "/sbin".into()])
-        .any(|folder| Path::new(&folder).join(program).is_file())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::thread;
 
     fn texts(setup: &Setup) -> Vec<String> {
         setup.steps.iter().map(Step::to_string).collect()
@@ -421,7 +367,7 @@ mod tests {
             server: "10.77.0.1".parse().unwrap(),
         };
         let routes = ["0.0.0.0/0", "::/0", "10.1.0.0/16"].map(|net| net.parse().unwrap());
-        let setup = Setup::client("tun7", &[place], 1322, &routes);
+        let setup = Setup::client("tun7", &[place], 1322, &routes, ClientSetup::default());
         assert_eq!(
             texts(&setup),
             [
@@ -438,7 +384,9 @@ mod tests {
     #[test]
     fn a_server_forwards_and_translates() {
         let pool: Pool = "10.77.0.0/24,fd77::/64".parse().unwrap();
-        let plain = Setup::server("tun7", &pool, 1500, false, Remains::default());
+        let mut plain = Setup::server("tun7", &pool, 1500, TunSetup::WithoutNat, Remains::default());
+        // What else this machine needs.
+        plain.steps.retain(|step| !matches!(step, Step::Set { .. }));
         assert_eq!(
             texts(&plain)[1..],
             [
@@ -449,21 +397,20 @@ mod tests {
             ]
         );
         let mut nft = plain.clone();
-        nft.translate_by_nft(&pool);
+        let rule = "oifname != tun7 ip saddr 10.77.0.0/24 masquerade";
+        nft.translate_by_nft(&[rule.to_owned()]);
+        let chain = "{ type nat hook postrouting priority srcnat ; }";
         assert_eq!(
             texts(&nft)[5..],
-            [
-                "`nft delete table inet marline_tun7`",
-                "`nft add table inet marline_tun7`",
-                "`nft add chain inet marline_tun7 postrouting { type nat hook postrouting priority srcnat ; }`",
-                "`nft add rule inet marline_tun7 postrouting oifname != tun7 ip saddr 10.77.0.0/24 masquerade`",
-                "`nft add rule inet marline_tun7 postrouting oifname != tun7 ip6 saddr fd77::/64 masquerade`",
-            ]
+            [format!(
+                "`nft 'add table inet marline_tun7; add chain inet marline_tun7 postrouting {chain}; add rule inet \
+                 marline_tun7 postrouting {rule}'`"
+            )]
         );
         let mut iptables = plain.clone();
-        iptables.translate_by_iptables(&pool);
-        let rule = "POSTROUTING -s 10.77.0.0/24 ! -o tun7 -j MASQUERADE";
-        assert_eq!(texts(&iptables)[6], format!("`iptables -t nat -A {rule}`"));
+        let rule = "-s 10.77.0.0/24 ! -o tun7 -j MASQUERADE";
+        iptables.translate_by_iptables(&[("iptables", rule.to_owned())]);
+        assert_eq!(texts(&iptables)[6], format!("`iptables -t nat -A POSTROUTING {rule}`"));
     }
 
     #[test]
@@ -483,9 +430,8 @@ mod tests {
             },
         ];
         let setup = Setup {
-            device: "tun7".to_owned(),
             steps,
-            remains: Remains::default(),
+            ..Setup::empty("tun-hangs")
         };
         let stop = CancellationToken::new();
         let stopped = stop.clone();
@@ -504,12 +450,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("undo");
         fs::write(&note, "").unwrap();
-        for (file, kept) in [("/nonexistent/forwarding", true), ("/dev/null", false)] {
-            drop(Applied(vec![
-                Undo::Remove(note.clone()),
-                Undo::Write("/dev/null", "0"),
-                Undo::Write(file, "0"),
-            ]));
+        // A file of the kernel's that nobody may write, one that is gone with its device, and one
+        // that takes everything.
+        for (file, kept) in [("/proc/version", true), ("/nonexistent/on", false), ("/dev/null", false)] {
+            fs::write(&note, "").unwrap();
+            let mut applied = Applied::nothing();
+            applied.remove(note.clone());
+            applied.switch_off("/dev/null");
+            applied.switch_off(file);
+            drop(applied);
             assert_eq!(note.exists(), kept, "{file}");
         }
     }
@@ -529,11 +478,9 @@ mod tests {
             run("ls /nonexistent".into(), "false".into()),
             run(format!("rm {made}"), "false".into()),
         ];
-        let device = "tun7".to_owned();
         let setup = Setup {
-            device,
             steps,
-            remains: Remains::default(),
+            ..Setup::empty("tun-fails")
         };
         let stop = CancellationToken::new();
         let error = setup.run(&stop).unwrap_err().to_string();

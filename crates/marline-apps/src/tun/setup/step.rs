@@ -1,0 +1,84 @@
+//! One thing to be done to the system.
+
+use super::super::remains::Remains;
+use super::applied::{Applied, Undo};
+use super::command::run;
+use super::table::Table;
+use std::fmt;
+use std::fs;
+use std::io;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A command, and the one that undoes it.
+    Run {
+        words: Vec<String>,
+        undo: Vec<String>,
+    },
+    /// A command that takes away what an earlier run left behind, if it did.
+    Clear(Vec<String>),
+    /// Forwarding, by the file that switches it.
+    Forward(&'static str),
+    /// A setting of the kernel's, by its file, where it is as it was when this was made.
+    Set {
+        file: String,
+        from: &'static str,
+        to: &'static str,
+    },
+    /// A table of nftables.
+    Table(Table),
+}
+
+impl Step {
+    /// Does it, and notes in `applied` how it is undone.
+    ///
+    /// # Errors
+    /// What the system says, or that it was given up.
+    pub(super) fn take(
+        &self,
+        applied: &mut Applied,
+        remains: &mut Remains,
+        give_up: impl Fn() -> bool + Copy,
+    ) -> io::Result<()> {
+        match self {
+            Step::Clear(words) => {
+                let _ = run(words, give_up);
+            }
+            Step::Run { words, undo } => {
+                let done = run(words, give_up);
+                // One that was ended may have done it already.
+                if (done.is_ok() || give_up()) && !undo.is_empty() {
+                    applied.push(Undo::Run(undo.clone()));
+                }
+                done?;
+            }
+            Step::Forward(file) => {
+                if fs::read_to_string(file)?.trim() == "0" {
+                    if !remains.holds(file) {
+                        remains.add(file);
+                        applied.switch_off(file);
+                    }
+                    fs::write(file, "1")?;
+                }
+                applied.keep_on(file);
+            }
+            Step::Set { file, from, to } => {
+                applied.push(Undo::Write(file.clone(), from));
+                fs::write(file, to)?;
+            }
+            Step::Table(table) => applied.keep_table(table.clone(), table.make(give_up)?),
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Run { words, .. } | Step::Clear(words) => write!(f, "`{}`", words.join(" ")),
+            Step::Forward(file) => write!(f, "`echo 1 > {file}`"),
+            Step::Set { file, to, .. } => write!(f, "`echo {to} > {file}`"),
+            Step::Table(table) => table.fmt(f),
+        }
+    }
+}
