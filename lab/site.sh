@@ -12,13 +12,15 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 world=8.8.8.8 world6=2606:4700::8 stranger=192.0.2.9
 host=marline-lab-$$-h
 
+dark=90
 case ${1:-} in
+--dark) dark=$2 ;;
 -h | --help)
     sed -n '2,8s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 '') ;;
-*) echo "usage: lab/site.sh" >&2 && exit 2 ;;
+*) echo "usage: lab/site.sh [--dark SECONDS]" >&2 && exit 2 ;;
 esac
 
 needs ping curl nft python3
@@ -218,6 +220,55 @@ table inet careful {
 }
 TEXT
 try 'firewall loaded again' soon one_page
+
+# A connection each way goes on when the paths are back, and not when TCP tries next.
+stage="all dark for $dark s"
+cat >"$folder/both.py" <<'TEXT'
+# Sends 100 kB/s and prints when bytes came, to the second connection of a pair; `listen` is the world's end.
+import socket, sys, threading, time
+def send(s):
+    while True:
+        s.sendall(bytes(10_000))
+        time.sleep(0.1)
+def take(s, name):
+    while s.recv(65536):
+        print(name, time.time(), flush=True)
+if sys.argv[1] == "listen":
+    listener = socket.create_server(("8.8.8.8", 81))
+    while True:
+        s, _ = listener.accept()
+        kind = s.recv(1)
+        threading.Thread(target=send if kind == b"d" else take, args=(s,) if kind == b"d" else (s, "up")).start()
+up, down = (socket.create_connection(("8.8.8.8", 81)) for _ in range(2))
+up.sendall(b"u")
+down.sendall(b"d")
+threading.Thread(target=send, args=(up,), daemon=True).start()
+take(down, "down")
+TEXT
+begin "$anchor" world python3 "$folder/both.py" listen
+sleep 0.5
+begin "$host" both python3 "$folder/both.py" talk
+await both.out down
+await world.out up
+cut() { ip netns exec "$anchor" nft "$@"; }
+cut add table inet dark
+cut add chain inet dark forward '{ type filter hook forward priority 0; policy drop; }'
+sleep "$dark"
+back=$(date +%s.%N)
+cut delete table inet dark
+# When the next bytes came after that.
+again() {
+    for _ in $(seq 300); do
+        if awk -v after="$back" '$2 > after { printf "%.1f s\n", $2 - after; exit ($2 - after > 2) } END { if (!NR) exit 1 }' \
+            "$1" | grep .; then
+            return "${PIPESTATUS[0]}"
+        fi
+        sleep 0.1
+    done
+    return 1
+}
+try 'a download goes on' again "$folder/both.out"
+try 'an upload goes on' again "$folder/world.out"
 
 stage='both end'
 stop_one() {

@@ -15,6 +15,10 @@ use tokio::time::{sleep, timeout};
 /// A conversation that is quiet for this time loses its flow, and gets another with its next
 /// packet.
 const IDLE: Duration = Duration::from_secs(60);
+/// The same of TCP, whose last packet waits in the flow while all paths are dark: for longer than a
+/// session lasts then (180 s by default), and than TCP waits before it tries again (120 s, Linux's
+/// `TCP_RTO_MAX`).
+pub(super) const TCP_IDLE: Duration = Duration::from_secs(300);
 /// After a flow could not be had.
 const RETRY: Duration = Duration::from_millis(300);
 
@@ -23,6 +27,8 @@ const RETRY: Duration = Duration::from_millis(300);
 pub(super) struct Conversation {
     /// Its common flow is shared where the conversation can have none of its own.
     pub(super) lease: Arc<Lease>,
+    /// It is TCP's.
+    pub(super) is_tcp: bool,
     /// Each packet is a question and has one answer; with the last answer the conversation is over.
     pub(super) asks: bool,
 }
@@ -51,7 +57,8 @@ pub(super) async fn carry<T: Tunnel>(
             return;
         }
     };
-    let idle = Idle::new(IDLE);
+    let is_tcp = conversation.as_ref().is_some_and(|its| its.is_tcp);
+    let idle = Idle::new(if is_tcp { TCP_IDLE } else { IDLE });
     let asks = conversation.as_ref().is_some_and(|its| its.asks);
     let (asked, answered) = (AtomicU32::new(0), AtomicU32::new(0));
     let outgoing = async {

@@ -6,7 +6,7 @@ use super::icmp::{Refusal, answer};
 use super::key::Key;
 use super::lease::keep_lease;
 use super::mss::clamp;
-use super::packet::Packet;
+use super::packet::{Packet, TCP};
 use super::queue::Queue;
 use super::shared::Shared;
 use super::view::View;
@@ -130,6 +130,7 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
             Arc::clone(&shared),
             Some(Conversation {
                 lease,
+                is_tcp: packet.protocol == TCP,
                 asks: key.0.is_question(),
             }),
         ));

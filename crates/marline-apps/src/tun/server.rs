@@ -1,6 +1,7 @@
 //! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs
 //! to.
 
+use super::carry::TCP_IDLE;
 use super::fit::{MOST, Mtu, room};
 use super::gate::Gate;
 use super::guests::{Guest, Guests, Sign};
@@ -33,8 +34,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A flow that is quiet for this time is closed; longer than the client's own limit.
-const IDLE: Duration = Duration::from_secs(90);
+/// A flow that is quiet for this time is closed: longer than the client's own limit, which ends most
+/// of them sooner.
+const IDLE: Duration = TCP_IDLE.saturating_add(Duration::from_secs(30));
 
 /// A server's tunnel, opened and set up, and not yet served.
 #[derive(Debug)]

@@ -140,7 +140,7 @@ pub struct RawClient {
     /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub control: Option<Written>,
-    /// End the session after this long without any working path [default: 60s].
+    /// End the session after this long without any working path [default: 3min].
     #[arg(long, value_name = "TIME", value_parser = Written::flag)]
     pub idle_timeout: Option<Written>,
     /// Where the system tells what interfaces are known by [default: /sys].
@@ -257,7 +257,7 @@ pub struct RawServer {
     /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub control: Option<Written>,
-    /// End a session after this long without any working path [default: 60s].
+    /// End a session after this long without any working path [default: 3min].
     #[arg(long, value_name = "TIME", value_parser = Written::flag)]
     pub idle_timeout: Option<Written>,
     /// Wait this long for an address of this host at which clients reach the server, and then end

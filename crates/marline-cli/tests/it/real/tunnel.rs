@@ -459,12 +459,31 @@ fn nothing_is_left_behind_and_addresses_stay() {
 }
 
 #[test]
-fn what_a_killed_server_left_on_is_switched_off_after_the_next_one() {
+fn what_a_killed_server_switched_on_is_switched_off() {
+    let Some(mut tunnel) = Tunnel::start() else {
+        return;
+    };
+    assert_eq!(tunnel.forwards(), ["1", "1"]);
+    tunnel.server.kill();
+    until("forwarding is off", || {
+        (tunnel.forwards() == ["0", "0"]).then_some(())
+    });
+    // A server that is killed and started at once is not undone by what outlives the first one.
+    for _ in 0..2 {
+        tunnel.server = start_server(&tunnel.net, &tunnel.site);
+        tunnel.server.first_line();
+        assert_eq!(tunnel.forwards(), ["1", "1"]);
+        tunnel.server.kill();
+    }
+}
+
+#[test]
+fn what_is_left_on_is_switched_off_after_the_next_one() {
     let Some(mut tunnel) = Tunnel::start() else {
         return;
     };
     let crash_and_start = |tunnel: &mut Tunnel| {
-        tunnel.server.kill();
+        tunnel.server.kill_all();
         tunnel.net.server.device_is_gone("tun-s");
         assert_eq!(tunnel.forwards(), ["1", "1"]);
         tunnel.server = start_server(&tunnel.net, &tunnel.site);

@@ -190,6 +190,26 @@ impl Program {
         kill_process(pid, signal).expect("the process is there");
     }
 
+    /// Kills what it has started, and then the program, as the end of a control group does.
+    pub(crate) fn kill_all(&mut self) {
+        let parent = self.child.id().to_string();
+        let processes = std::fs::read_dir("/proc").expect("processes");
+        for process in processes.flatten() {
+            let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+            // Behind the name, which may have blanks: the state, and the parent (proc_pid_stat(5)).
+            let mut fields = stat.rsplit(')').next().unwrap_or_default().split(' ');
+            let name = process.file_name();
+            let number = name.to_str().and_then(|name| name.parse().ok());
+            if let (Some(found), Some(number)) = (fields.nth(2), number)
+                && found == parent
+            {
+                let pid = Pid::from_raw(number).expect("a process");
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        self.kill();
+    }
+
     /// Ends it as a crash does: nothing is told to anybody.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("the process is there");
