@@ -103,6 +103,7 @@ until [[ -z $(for side in $client $server $anchor $host; do ip -n "$side" -6 add
 done
 snapshot >"$folder/before"
 
+setup=gateway routes=(--tun-route 0.0.0.0/0 --tun-route ::/0)
 start() {
     begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
         --control off --tun=tun-s --tun-setup --tun-pool 10.77.0.0/24,fd77::/64
@@ -110,8 +111,7 @@ start() {
     await server.out marline://
     # The client's own name, so that it is told from the server's.
     begin "$client" client "$marline" client --identity client --server "$(head -1 "$folder/server.out")" \
-        --path c1 --path c2 --control off --tun=tun-c --tun-setup=gateway \
-        --tun-route 0.0.0.0/0 --tun-route ::/0
+        --path c1 --path c2 --control off --tun=tun-c "--tun-setup=$setup" "${routes[@]}"
     client_pid=${running[-1]}
     await client.err 'packets of up to'
     sleep 0.5
@@ -279,6 +279,84 @@ stop_one TERM "$client_pid"
 stop_one TERM "$server_pid"
 try 'nothing is left' same
 
+stage='names'
+resolv=/etc/netns/$client/resolv.conf
+mkdir -p "${resolv%/*}"
+printf 'nameserver 192.168.77.2\nsearch lan\n' >"$resolv"
+cp "$resolv" "$folder/resolv"
+named() { grep -q "^nameserver $1" "$resolv"; }
+put_back() { cmp "$resolv" "$folder/resolv"; }
+start
+grep -q 'the name server 192.168.77.2 is reached by lan alone' "$folder/client.err" || say 'a resolver of one link' 'FAILED: unsaid'
+stop_one TERM "$client_pid"
+stop_one TERM "$server_pid"
+routes+=(--tun-dns "$world")
+start
+try 'the tunnel'"'"'s resolver' named "$world"
+printf 'nameserver 10.201.1.1\n' >"$resolv"
+try 'somebody else writes it' soon named "$world"
+cp "$resolv" "$folder/ours"
+stop_one TERM "$client_pid"
+grep -qx 'nameserver 10.201.1.1' "$resolv" || say 'put back' 'FAILED: it is not'
+cp "$folder/resolv" "$resolv"
+stop_one KILL "$server_pid"
+start
+stop_one KILL "$client_pid"
+try 'put back after a crash' soon put_back
+stop_one KILL "$server_pid"
+routes=(--tun-route 0.0.0.0/0 --tun-route ::/0)
+
+stage='strict'
+# What leaves the client or its site for the world by itself, and not in the tunnel.
+watch() {
+    begin "$anchor" leaks timeout 60 python3 -c '
+import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.ntohs(3))
+s.bind(("a1", 0))
+other = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.ntohs(3))
+other.bind(("a2", 0))
+import select
+while True:
+    for one in select.select([s, other], [], [])[0]:
+        data, (_, kind, direction, *_) = one.recvfrom(2000)
+        # To the world and not to the server: 8.8.8.8, 2606:4700::8.
+        if data[16:20] == bytes([8, 8, 8, 8]) or data[24:26] == bytes([0x26, 6]):
+            print("leak", data[:40].hex(), flush=True)
+'
+    sleep 0.5
+}
+leaks() {
+    for side in $host $client; do
+        ip netns exec "$side" ping -c 1 -W 1 "$world" || true
+        ip netns exec "$side" ping -c 1 -W 1 "$world6" || true
+        ip netns exec "$side" curl -sS --max-time 1 "http://$world/page" || true
+    done >/dev/null 2>&1
+    [[ ! -s $folder/leaks.out ]] || { head -1 "$folder/leaks.out"; return 1; }
+}
+closed() { ip netns exec "$client" nft list table inet marline_tun_c_strict; }
+setup=gateway,strict routes=(--tun-route 0.0.0.0/0)
+watch
+# What would be seen of a leak.
+if leaks >/dev/null; then say 'a leak is seen' 'FAILED: it is not'; fi
+: >"$folder/leaks.out"
+# There is no server yet.
+begin "$client" client "$marline" client --identity client --server "$(head -1 "$folder/server.out")" \
+    --path c1 --path c2 --control off --tun=tun-c --tun-setup=$setup --tun-route 0.0.0.0/0
+client_pid=${running[-1]}
+await client.err 'dialling'
+try 'no leak before a session' leaks
+stop_one TERM "$client_pid"
+start
+try 'a page' page "$world"
+try 'no leak while it runs' leaks
+try 'answered by the first link' reached 1
+ip netns exec "$client" nft flush ruleset
+try 'flush ruleset' soon closed
+stop_one KILL "$client_pid"
+try 'no leak after a crash' leaks
+stop_one KILL "$server_pid"
+
+setup=gateway routes=(--tun-route 0.0.0.0/0 --tun-route ::/0)
 stage='both are killed'
 start
 try 'a page' page "$world"

@@ -10,10 +10,10 @@ use super::packet::{Packet, TCP};
 use super::queue::Queue;
 use super::shared::Shared;
 use super::view::View;
-use super::{Device, DeviceError, FLOW_QUEUE, Port};
+use super::{Device, FLOW_QUEUE, Port, Strict, TunnelError};
 use crate::destination::Role;
 use crate::proxy::{Tasks, Tunnel};
-use crate::tun::TunIn;
+use crate::tun::{ClientSetup, TunIn};
 use marline_proto::FlowOptions;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,6 +33,7 @@ const ANSWERED: Duration = Duration::from_secs(10);
 pub struct ClientTunnel {
     device: Device,
     config: TunIn,
+    strict: Option<Strict>,
 }
 
 /// A flow of one conversation.
@@ -43,20 +44,39 @@ struct Flow {
 }
 
 impl ClientTunnel {
-    /// Opens the device.
+    /// Opens the device. From here on nothing leaves in the clear, if that is asked for.
     ///
     /// # Errors
-    /// It cannot be had.
-    pub fn open(config: &TunIn) -> Result<Self, DeviceError> {
+    /// The device, or the table that lets nothing out.
+    pub fn open(config: &TunIn) -> Result<Self, TunnelError> {
+        let strict = match config.setup {
+            ClientSetup { strict: true, .. } => Some(Strict::begin(&config.device)?),
+            ClientSetup { on: true, .. } => {
+                // Of a run that was killed.
+                Strict::clear(&config.device);
+                None
+            }
+            _ => None,
+        };
         Ok(ClientTunnel {
             device: Device::open(&config.device)?,
             config: config.clone(),
+            strict,
         })
     }
 
     /// Carries this host's packets over `tunnel`, as tasks.
     pub fn serve<T: Tunnel>(self, tunnel: &T, tasks: &Tasks) -> View {
         let device = self.device.name().to_owned();
+        if let Some(strict) = self.strict {
+            let draining = tasks.clone();
+            tasks.spawn(async move {
+                tokio::select! {
+                    () = draining.draining() => {}
+                    never = strict.watch() => match never {},
+                }
+            });
+        }
         let port = self.device.serve(tasks);
         let shared = Shared::new(device, self.config, port.outgoing.clone(), Elsewhere::read);
         serve(Arc::clone(&shared), port, tunnel, tasks);

@@ -174,6 +174,7 @@ async fn set_up(
         mtu,
         shared.terms.routes(),
         shared.setup,
+        &shared.resolvers,
     );
     let applied = match shared.setup.on {
         true => setup.apply(CancellationToken::new()).await,
@@ -189,6 +190,7 @@ async fn set_up(
             tracing::error!("the tunnel was not set up: {error}; {hint}{left_out}");
         });
     }
+    shared.say_resolvers();
     lines.granted.say(|left_out| {
         let own = places.iter().map(|place| place.own.to_string());
         let addresses: Vec<String> = own.collect();

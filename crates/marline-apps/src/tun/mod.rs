@@ -76,13 +76,13 @@ pub use icmp::{Refusal, answer};
 pub use key::Key;
 pub use leases::LeasesError;
 pub use mss::clamp;
-pub use options::{ClientSetup, TunIn, TunOut, TunSetup};
+pub use options::{ClientSetup, Resolver, TunIn, TunOut, TunSetup};
 pub use packet::{Fragment, Packet, PacketError};
 pub use pool::Pool;
 pub use rules::{Rule, Rules};
 pub(crate) use server::refuse;
 pub use server::{Hub, ServerTunnel, Visitor};
-pub use setup::{Applied, SetupError};
+pub use setup::{Applied, MARK, SetupError, Strict};
 pub use view::View;
 
 use bytes::Bytes;
@@ -103,9 +103,9 @@ struct Port {
     outgoing: mpsc::Sender<Bytes>,
 }
 
-/// A server's tunnel could not be had.
+/// A tunnel could not be had.
 #[derive(Debug, thiserror::Error)]
-pub enum ServerTunnelError {
+pub enum TunnelError {
     /// The device.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -117,15 +117,15 @@ pub enum ServerTunnelError {
     Setup(#[from] SetupError),
 }
 
-impl ServerTunnelError {
+impl TunnelError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            ServerTunnelError::Device(error) => error.hint(),
-            ServerTunnelError::Leases(_) => {
+            TunnelError::Device(error) => error.hint(),
+            TunnelError::Leases(_) => {
                 "mend the file, or remove it: clients get new addresses then"
             }
-            ServerTunnelError::Setup(error) => error.hint(),
+            TunnelError::Setup(error) => error.hint(),
         }
     }
 }

@@ -2,8 +2,11 @@
 
 use super::{Pool, Rules};
 use ipnet::IpNet;
+use marline_base::text::Problem;
 use marline_proto::sched::Choice;
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// A client's tunnel.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +17,8 @@ pub struct TunIn {
     pub setup: ClientSetup,
     /// Networks behind the tunnel.
     pub routes: Vec<IpNet>,
+    /// Name servers behind the tunnel.
+    pub resolvers: Vec<Resolver>,
     /// How conversations are carried.
     pub rules: Rules,
 }
@@ -36,6 +41,45 @@ pub struct TunOut {
     pub by_cost: Option<Choice>,
 }
 
+/// A name server behind the tunnel: `10.77.0.1`, or `10.77.0.1,corp.example` for names of that
+/// domain alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolver {
+    /// Where it listens, port 53.
+    pub address: IpAddr,
+    /// The domains that it is asked for; all if there are none.
+    pub domains: Vec<String>,
+}
+
+impl FromStr for Resolver {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let mut parts = text.split(',');
+        let address = parts.next().unwrap_or_default();
+        let address = address.parse().map_err(|_| {
+            Problem::new(format!("`{address}` is no address"))
+                .hint("write `9.9.9.9`, or `10.1.0.53,corp.example` for the names of a domain")
+        })?;
+        // RFC 1035 section 2.3.4, and what no shell or file takes for something else.
+        let is_label = |label: &str| {
+            let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
+            (1..=63).contains(&label.len()) && label.bytes().all(plain)
+        };
+        let domains = parts.map(|domain| {
+            let name = domain.trim_end_matches('.');
+            match name.len() <= 253 && name.split('.').all(is_label) {
+                true => Ok(name.to_owned()),
+                false => Err(Problem::new(format!("`{domain}` is no domain"))),
+            }
+        });
+        Ok(Resolver {
+            address,
+            domains: domains.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
 /// What a client does to its system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientSetup {
@@ -43,6 +87,8 @@ pub struct ClientSetup {
     pub on: bool,
     /// Forwarding and address translation for the networks behind this host, too.
     pub gateway: bool,
+    /// Nothing leaves this host but through the tunnel, also before there is one.
+    pub strict: bool,
 }
 
 /// What a server does to its system.

@@ -14,7 +14,7 @@ use super::pool::Pool;
 use super::queue::Queue;
 use super::remains::Remains;
 use super::setup::{Applied, Setup};
-use super::{Device, FLOW_QUEUE, Port, ServerTunnelError};
+use super::{Device, FLOW_QUEUE, Port, TunnelError};
 use crate::destination::Role;
 use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
@@ -61,7 +61,7 @@ impl ServerTunnel {
         judge: Judge,
         key: PublicKey,
         stop: CancellationToken,
-    ) -> Result<Self, ServerTunnelError> {
+    ) -> Result<Self, TunnelError> {
         let pool = config
             .pool
             .unwrap_or_else(|| Pool::of_server(key.as_bytes()));

@@ -8,7 +8,7 @@ use super::packet::Packet;
 use super::queue::Queue;
 use super::rules::Rules;
 use super::terms::Terms;
-use crate::tun::{ClientSetup, TunIn};
+use crate::tun::{ClientSetup, Resolver, TunIn};
 use bytes::Bytes;
 use marline::support::lock;
 use marline::support::seldom::Seldom;
@@ -34,6 +34,7 @@ pub(super) struct Shared {
     pub(super) rules: Rules,
     pub(super) terms: Terms,
     pub(super) setup: ClientSetup,
+    pub(super) resolvers: Vec<Resolver>,
     pub(super) kernel: mpsc::Sender<Bytes>,
     lease: Mutex<Option<Arc<Lease>>>,
     /// Who has the lease's addresses, as the server last said.
@@ -43,6 +44,8 @@ pub(super) struct Shared {
     elsewhere: Mutex<Arc<Elsewhere>>,
     strays: Strays,
     pub(super) strangers: Strangers,
+    /// A name server of one link was reported.
+    one_link: AtomicBool,
 }
 
 /// What this host's kernel handed over under addresses that are not the tunnel's.
@@ -70,6 +73,7 @@ impl Shared {
             rules: config.rules,
             terms: Terms::new(config.routes),
             setup: config.setup,
+            resolvers: config.resolvers,
             kernel,
             lease: Mutex::default(),
             standing: Mutex::default(),
@@ -77,6 +81,7 @@ impl Shared {
             elsewhere: Mutex::default(),
             strays: Strays::default(),
             strangers: Strangers::default(),
+            one_link: AtomicBool::new(false),
         })
     }
 
@@ -111,6 +116,24 @@ impl Shared {
             *lock(&self.elsewhere) = found;
         }
         self.elsewhere()
+    }
+
+    /// Says once which name server is reached by one link alone, though everything else goes
+    /// through the tunnel: names fail when that link does.
+    pub(super) fn say_resolvers(&self) {
+        let takes_all = self.terms.routes().iter().any(|net| net.prefix_len() == 0);
+        if !takes_all || !self.resolvers.is_empty() {
+            return;
+        }
+        let elsewhere = self.elsewhere();
+        if let Some((server, link)) = elsewhere.resolver_of_one_link()
+            && !self.one_link.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(
+                "the name server {server} is reached by {link} alone: names fail when that link does, and are asked \
+                 for outside of the tunnel; --tun-dns 9.9.9.9, or another one, asks through the tunnel"
+            );
+        }
     }
 
     fn elsewhere(&self) -> Arc<Elsewhere> {

@@ -118,6 +118,7 @@ impl Machine {
         let config = TunIn {
             device: "tun7".into(),
             setup: ClientSetup::default(),
+            resolvers: Vec::new(),
             routes: routes.iter().map(|net| net.parse().unwrap()).collect(),
             rules: Rules::default(),
         };

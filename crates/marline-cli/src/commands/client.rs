@@ -216,6 +216,7 @@ async fn start(args: Args) -> Result<(), CliError> {
         session: config.common.session(),
         sysfs: config.sysfs.clone(),
         names: config.names.clone(),
+        mark: config.mark(),
         ..ClientOptions::new(&config.server, identity, paths)
     };
     options.quic.segmentation_offload = config.common.gso;

@@ -21,7 +21,7 @@ use marline_apps::live::{LiveIn, LiveOut};
 use marline_apps::proxy::AsObjects;
 use marline_apps::proxy::policy::{Policy, Prefix, Rule};
 use marline_apps::proxy::{Forward, SocksLogin};
-use marline_apps::tun::{TunIn, TunOut};
+use marline_apps::tun::{MARK, TunIn, TunOut};
 use marline_base::text::Problem;
 use marline_base::text::{duration, listen_address, redundancy, suggest};
 use marline_proto::{Config as SessionConfig, MAX_PATHS};
@@ -147,6 +147,12 @@ impl CommonConfig {
 }
 
 impl ClientConfig {
+    /// By which a strict tunnel knows what the paths send.
+    pub fn mark(&self) -> Option<u32> {
+        let is_strict = self.tun.as_ref().is_some_and(|tun| tun.setup.strict);
+        is_strict.then_some(MARK)
+    }
+
     /// Checks what was written.
     ///
     /// # Errors

@@ -95,9 +95,11 @@ pub struct RawClient {
         default_missing_value = marline_apps::tun::DEVICE)]
     pub tun: Option<Written>,
     /// Give the tunnel's interface its addresses and routes, and take them away in the end;
-    /// otherwise you are shown the commands: on, off, or gateway, which also takes what the networks
-    /// behind this host send into the tunnel, by forwarding and address translation [default: off].
-    #[arg(long, value_name = "on|off|gateway", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
+    /// otherwise you are shown the commands: on or off [default: off]. With gateway also what the
+    /// networks behind this host send goes into the tunnel, by forwarding and address translation.
+    /// With strict nothing else leaves this host, before there is a session and after a crash.
+    /// gateway,strict is both.
+    #[arg(long, value_name = "on|off|gateway|strict", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub tun_setup: Option<Written>,
     /// Network behind the tunnel, such as 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for everything.
@@ -105,6 +107,11 @@ pub struct RawClient {
     /// [default: only the server's address in the tunnel].
     #[arg(long, value_name = "NET", value_parser = Written::flag)]
     pub tun_route: Vec<Written>,
+    /// Name server behind the tunnel, such as 9.9.9.9, and the domains that it is asked for,
+    /// `10.1.0.53,corp.example`, with systemd-resolved; without any, and elsewhere, for all names.
+    /// With --tun-setup, until the tunnel ends. Give it once for each.
+    #[arg(long, value_name = "ADDRESS[,DOMAIN...]", value_parser = Written::flag)]
+    pub tun_dns: Vec<Written>,
     /// How some of the tunnel's packets are carried: what they are,
     /// [dscp=N][,proto=tcp|udp|icmp|N][,port=N[-N]][,net=NET], and how,
     /// [,scheduler=SCHEDULER][,priority=0..7] [,lifetime=TIME][,ordered|unordered]. The first that
@@ -294,6 +301,7 @@ impl Raw for RawClient {
             tun: self.tun.or(file.tun),
             tun_setup: self.tun_setup.or(file.tun_setup),
             tun_route: list(self.tun_route, file.tun_route),
+            tun_dns: list(self.tun_dns, file.tun_dns),
             tun_rule: list(self.tun_rule, file.tun_rule),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),

@@ -9,7 +9,7 @@ use super::{ConfigError, RawClient, RawServer, Schedulers};
 use ipnet::IpNet;
 use marline::Path;
 use marline::carrier::Bind;
-use marline_apps::tun::{ClientSetup, DEVICE, Rules, TunIn, TunOut, TunSetup};
+use marline_apps::tun::{ClientSetup, DEVICE, Resolver, Rules, TunIn, TunOut, TunSetup};
 use marline_base::text::Problem;
 use marline_proto::sched::{Choice, Need, auto};
 
@@ -43,20 +43,23 @@ fn setup(text: &str) -> Result<TunSetup, Problem> {
     }
 }
 
+/// `on`, `off`, or `gateway` and `strict`, which go together.
 fn client_setup(text: &str) -> Result<ClientSetup, Problem> {
-    let mut setup = ClientSetup {
-        on: true,
-        ..ClientSetup::default()
-    };
-    match text {
-        "on" => {}
-        "off" => setup.on = false,
-        "gateway" => setup.gateway = true,
-        _ => {
-            return Err(Problem::new(format!(
-                "`{text}` is none of on, off and gateway"
-            )));
+    let mut setup = ClientSetup::default();
+    for word in text.split(',') {
+        match word {
+            "on" => {}
+            "off" if text == "off" => return Ok(setup),
+            "gateway" => setup.gateway = true,
+            "strict" => setup.strict = true,
+            _ => {
+                return Err(Problem::new(format!(
+                    "`{word}` is none of on, off, gateway and strict"
+                ))
+                .hint("write `on`, `gateway`, `strict`, or `gateway,strict`"));
+            }
         }
+        setup.on = true;
     }
     Ok(setup)
 }
@@ -110,6 +113,7 @@ pub(super) fn tun_in(
                 ("tun-setup", raw.tun_setup.as_ref()),
                 ("tun-route", raw.tun_route.first()),
                 ("tun-rule", raw.tun_rule.first()),
+                ("tun-dns", raw.tun_dns.first()),
             ],
         )?;
         return Ok(None);
@@ -135,10 +139,17 @@ pub(super) fn tun_in(
         Some(value) => source.read("tun-setup", value, client_setup)?,
         None => ClientSetup::default(),
     };
+    let mut resolvers: Vec<Resolver> = Vec::new();
+    for value in &raw.tun_dns {
+        resolvers.push(source.read("tun-dns", value, str::parse)?);
+    }
+    // They are behind the tunnel, whatever else is.
+    routes.extend(resolvers.iter().map(|resolver| IpNet::from(resolver.address)));
     Ok(Some(TunIn {
         device: source.read("tun", name, device)?,
         setup,
         routes,
+        resolvers,
         rules,
     }))
 }

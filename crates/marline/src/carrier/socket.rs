@@ -21,6 +21,9 @@ pub struct SocketSpec {
     /// Kernel buffer to ask for in each direction (bytes), default 4 MiB. The system may grant
     /// less (`net.core.rmem_max`), which is no error.
     pub buffer: usize,
+    /// Mark of what it sends (`SO_MARK`), by which a firewall or a routing rule knows it. Needs
+    /// root or CAP_NET_ADMIN; Linux. Default none.
+    pub mark: Option<u32>,
 }
 
 impl Default for SocketSpec {
@@ -29,6 +32,7 @@ impl Default for SocketSpec {
             bind: Bind::Any,
             port: 0,
             buffer: 4 << 20,
+            mark: None,
         }
     }
 }
@@ -184,6 +188,10 @@ impl SocketSpec {
     ) -> Result<(Socket, Option<IpAddr>), SocketError> {
         let socket = Socket::new(Domain::for_address(remote), kind, None);
         let socket = socket.map_err(|source| self.io(source))?;
+        #[cfg(target_os = "linux")]
+        if let Some(mark) = self.mark {
+            socket.set_mark(mark).map_err(|source| self.io(source))?;
+        }
         let mut fallback = None;
         let ip = match &self.bind {
             Bind::Any => unspecified(remote),

@@ -8,6 +8,7 @@ use std::path::Path;
 use resolv_conf::{Config, ScopedIp};
 
 use crate::carrier::{Bind, SocketSpec};
+use crate::support::FORMER;
 
 /// Where the system names them: resolv.conf(5), and what systemd-resolved asks where that file
 /// names it alone (systemd-resolved.service(8)), the servers of all links.
@@ -44,7 +45,7 @@ impl Servers {
 fn named(files: &[&Path], socket: &SocketSpec) -> Vec<SocketAddr> {
     let mut servers: Vec<SocketAddr> = Vec::new();
     for file in files {
-        for server in Config::parse_with_errors(&contents(file)).0.nameservers {
+        for server in Config::parse_with_errors(&without_tunnel(contents(file))).0.nameservers {
             if let Some(server) = reachable(server, socket)
                 && !servers.contains(&server)
                 && servers.len() < MOST
@@ -54,6 +55,16 @@ fn named(files: &[&Path], socket: &SocketSpec) -> Vec<SocketAddr> {
         }
     }
     servers
+}
+
+/// What a file of that kind held before a tunnel's name servers came into it: those may be reached
+/// through the tunnel alone, which the paths are to make.
+fn without_tunnel(held: Vec<u8>) -> Vec<u8> {
+    let lines = held.split(|byte| *byte == b'\n');
+    let former = lines.filter_map(|line| line.strip_prefix(FORMER.as_bytes()));
+    let former = former.map(<[u8]>::trim_ascii_start);
+    let former = former.collect::<Vec<_>>().join(&b'\n');
+    if former.is_empty() { held } else { former }
 }
 
 /// What the file holds; nothing where it cannot be read.
@@ -123,6 +134,8 @@ mod tests {
         );
         assert_eq!(of(text, address("127.0.0.1"))[0], "127.0.0.53:53");
         assert!(of(b"", Bind::Any).is_empty());
+        let tunnel = b"#marline# nameserver 192.0.2.1\nnameserver 10.77.0.1\n";
+        assert_eq!(of(tunnel, Bind::Any), ["192.0.2.1:53"]);
     }
 
     #[test]

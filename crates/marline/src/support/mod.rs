@@ -6,3 +6,6 @@ mod lock;
 pub mod seldom;
 
 pub use lock::lock;
+
+/// What begins each line that `/etc/resolv.conf` held before a tunnel's name servers came into it.
+pub const FORMER: &str = "#marline#";

@@ -4,6 +4,7 @@
 use super::command::{quoted, run};
 use super::forward::{Forward, Opened};
 use super::guard::Guard;
+use super::names::Names;
 use super::table::{Made, Table};
 use super::ways::{Laid, Ways};
 use marline::interfaces::Changes;
@@ -35,6 +36,7 @@ pub(super) enum Undo {
     Run(Vec<String>),
     Write(String, &'static str),
     Remove(PathBuf),
+    Names(Names),
 }
 
 /// What others may undo, and what is done again then.
@@ -42,6 +44,7 @@ pub(super) enum Undo {
 struct Kept {
     on: Vec<&'static str>,
     tables: Vec<(Table, Made)>,
+    names: Vec<Names>,
     forward: Option<(Forward, Opened)>,
     ways: Option<(Ways, Laid)>,
 }
@@ -86,6 +89,12 @@ impl Applied {
     /// Has this setting on from now on.
     pub(super) fn keep_on(&mut self, file: &'static str) {
         lock(&self.kept).on.push(file);
+    }
+
+    /// Has these name servers asked from now on.
+    pub(super) fn keep_names(&mut self, names: Names) {
+        lock(&self.kept).names.push(names.clone());
+        self.push(Undo::Names(names));
     }
 
     pub(super) fn keep_table(&mut self, table: Table, made: Made) {
@@ -151,6 +160,13 @@ impl Kept {
                 Err(error) => tracing::debug!(%error, "the table is not there"),
             }
         }
+        for names in &self.names {
+            match names.write() {
+                Ok(true) => tracing::info!("{names} again: somebody else had written it"),
+                Ok(false) => {}
+                Err(error) => tracing::debug!(%error, "the name servers are others"),
+            }
+        }
         if let Some((forward, opened)) = &mut self.forward {
             forward.open(opened);
         }
@@ -169,6 +185,7 @@ impl Undo {
                 words.join(" ")
             }
             Undo::Write(file, value) => format!("echo {value} > {}", quoted(file)),
+            Undo::Names(names) => names.to_shell(),
             Undo::Remove(file) => format!("rm -f {}", quoted(&file.to_string_lossy())),
         }
     }
@@ -194,6 +211,7 @@ impl Drop for Applied {
                     }
                     Ok(())
                 }
+                Undo::Names(names) => names.undo(),
                 // The next server tries again.
                 Undo::Remove(_) if is_left => Ok(()),
                 Undo::Remove(file) => fs::remove_file(file),

@@ -51,7 +51,7 @@ pub(super) fn ask(text: &str) -> io::Result<Vec<u8>> {
     }
 }
 
-fn complaint(said: &[u8]) -> io::Error {
+pub(super) fn complaint(said: &[u8]) -> io::Error {
     let said = String::from_utf8_lossy(said);
     let first = said.lines().next();
     io::Error::other(first.unwrap_or("it failed and said nothing").to_owned())

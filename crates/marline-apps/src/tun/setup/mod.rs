@@ -10,20 +10,24 @@
 //! | `command.rs` | programs that change the system |
 //! | `table.rs` | a table of nftables |
 //! | `forward.rs` | chains of a firewall that drop what is forwarded |
+//! | `names.rs` | name servers behind the tunnel |
+//! | `strict.rs` | nothing leaves but through the tunnel |
 //! | `ways.rs` | what comes in by a link's own address is answered over that link |
 
 mod applied;
 mod command;
 mod forward;
 mod guard;
+mod names;
 mod step;
+mod strict;
 mod table;
 mod ways;
 
 use super::hello::Place;
 use super::pool::Pool;
 use super::remains::Remains;
-use crate::tun::{ClientSetup, TunSetup};
+use crate::tun::{ClientSetup, Resolver, TunSetup};
 pub use applied::Applied;
 use command::{has, words};
 use forward::Forward;
@@ -32,6 +36,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use step::Step;
+pub use strict::{MARK, Strict};
 use table::Table;
 use tokio_util::sync::CancellationToken;
 use ways::Ways;
@@ -94,6 +99,11 @@ fn halves(net: IpNet) -> Vec<IpNet> {
         0 => net.subnets(1).map(Iterator::collect).unwrap_or_default(),
         _ => vec![net],
     }
+}
+
+/// Family and name of a device's table.
+fn table_name(device: &str) -> String {
+    format!("inet marline_{}", device.replace(['.', '-', '@'], "_"))
 }
 
 impl Setup {
@@ -173,6 +183,7 @@ impl Setup {
         mtu: u16,
         routes: &[IpNet],
         wanted: ClientSetup,
+        resolvers: &[Resolver],
     ) -> Self {
         let mut setup = Setup::of_device(device, mtu);
         for place in places {
@@ -193,6 +204,7 @@ impl Setup {
         if routes.iter().any(|net| net.prefix_len() == 0) {
             setup.ways = Some(Ways::past(device));
         }
+        setup.steps.extend(names::steps(device, resolvers));
         if wanted.gateway {
             setup.forwarding();
             setup.translate(&[format!("oifname {device} masquerade")], || {
@@ -248,11 +260,10 @@ impl Setup {
     }
 
     fn translate_by_nft(&mut self, rules: &[String]) {
-        let device = self.device.replace(['.', '-', '@'], "_");
         let chain = "chain TABLE postrouting { type nat hook postrouting priority srcnat ; }";
         let rules = rules.iter().map(|rule| format!("rule TABLE postrouting {rule}"));
         self.steps.push(Step::Table(Table {
-            name: format!("inet marline_{device}"),
+            name: table_name(&self.device),
             parts: std::iter::once(chain.to_owned()).chain(rules).collect(),
         }));
     }
@@ -367,7 +378,7 @@ mod tests {
             server: "10.77.0.1".parse().unwrap(),
         };
         let routes = ["0.0.0.0/0", "::/0", "10.1.0.0/16"].map(|net| net.parse().unwrap());
-        let setup = Setup::client("tun7", &[place], 1322, &routes, ClientSetup::default());
+        let setup = Setup::client("tun7", &[place], 1322, &routes, ClientSetup::default(), &[]);
         assert_eq!(
             texts(&setup),
             [

@@ -3,6 +3,7 @@
 use super::super::remains::Remains;
 use super::applied::{Applied, Undo};
 use super::command::run;
+use super::names::Names;
 use super::table::Table;
 use std::fmt;
 use std::fs;
@@ -27,6 +28,8 @@ pub(super) enum Step {
     },
     /// A table of nftables.
     Table(Table),
+    /// The name servers in resolv.conf.
+    Names(Names),
 }
 
 impl Step {
@@ -66,6 +69,10 @@ impl Step {
                 applied.push(Undo::Write(file.clone(), from));
                 fs::write(file, to)?;
             }
+            Step::Names(names) => {
+                names.write()?;
+                applied.keep_names(names.clone());
+            }
             Step::Table(table) => applied.keep_table(table.clone(), table.make(give_up)?),
         }
         Ok(())
@@ -79,6 +86,7 @@ impl fmt::Display for Step {
             Step::Forward(file) => write!(f, "`echo 1 > {file}`"),
             Step::Set { file, to, .. } => write!(f, "`echo {to} > {file}`"),
             Step::Table(table) => table.fmt(f),
+            Step::Names(names) => names.fmt(f),
         }
     }
 }

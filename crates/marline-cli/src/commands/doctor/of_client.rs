@@ -128,6 +128,7 @@ async fn admission(
     }
     let options = ClientOptions {
         sysfs: config.sysfs.clone(),
+        mark: config.mark(),
         ..ClientOptions::new(&config.server, identity.clone(), config.paths.clone())
     };
     key::check(options).await

@@ -382,7 +382,7 @@ fn wrong_tunnels_are_refused_with_the_mend() {
             "--tun a/b: `a/b` is no name",
             "1 to 15 letters",
         ),
-        (&["--tun", "--tun-setup=no-nat"], "none of on, off and gateway", ""),
+        (&["--tun", "--tun-setup=no-nat"], "none of on, off, gateway and strict", ""),
         (
             &["--tun", "--tun-route", "10.1.2.3/16"],
             "bits set",

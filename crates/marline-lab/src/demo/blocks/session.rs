@@ -136,6 +136,7 @@ fn client(
         paths: entries.iter().enumerate().map(path).collect(),
         sysfs: marline::interfaces::Sysfs::default(),
         names: None,
+        mark: None,
         session: config(scheduler),
         quic: QuicConfig::default(),
     }

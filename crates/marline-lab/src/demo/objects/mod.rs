@@ -254,6 +254,7 @@ async fn receive(
         paths: entries.iter().enumerate().map(path).collect(),
         sysfs: marline::interfaces::Sysfs::default(),
         names: None,
+        mark: None,
         session: marline_proto::Config::default(),
         quic: marline::carrier::QuicConfig::default(),
     })?;

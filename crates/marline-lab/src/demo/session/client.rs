@@ -64,6 +64,7 @@ impl Client {
             paths: entries.iter().enumerate().map(path).collect(),
             sysfs: marline::interfaces::Sysfs::default(),
             names: None,
+            mark: None,
             session: config(scheduling),
             quic: marline::carrier::QuicConfig::default(),
         };

@@ -40,6 +40,14 @@ pub(super) fn socket(spec: &Path) -> SocketSpec {
     }
 }
 
+/// The same, as what is sent has to be marked.
+fn marked(spec: &Path, options: &ClientOptions) -> SocketSpec {
+    SocketSpec {
+        mark: options.mark,
+        ..socket(spec)
+    }
+}
+
 /// Connects by the first address that answers. What the server's names stood for last is dialled
 /// at once, what they stand for now beside it as soon as that is known. `favourite` is the address
 /// that answered last time.
@@ -134,7 +142,7 @@ impl Race<'_> {
         for (index, remote) in addresses.into_iter().enumerate() {
             self.dialled.push(remote);
             let dial = Dial {
-                socket: socket(self.spec),
+                socket: marked(self.spec, &self.shared.options),
                 quic: options.quic.clone(),
                 carrier: self.spec.carrier,
                 tcp_congestion: self.spec.tcp_cc.clone(),
@@ -261,7 +269,7 @@ fn known(shared: &Shared, spec: &Path) -> Vec<SocketAddr> {
 async fn resolve(shared: &Shared, spec: &Path) -> Result<Vec<SocketAddr>, PathFailure> {
     let mut found: Vec<SocketAddr> = Vec::new();
     let mut failure = None;
-    let socket = socket(spec);
+    let socket = marked(spec, &shared.options);
     for host in hosts(&shared.options, spec) {
         match &host.host {
             Host::Ip(ip) => found.push((*ip, host.port).into()),

@@ -75,6 +75,8 @@ pub struct ClientOptions {
     /// answers: some lines as in hosts(5), of which others may be of other clients. It is made when
     /// there is none; one that is damaged, or cannot be read or written, is no error. Default none.
     pub names: Option<PathBuf>,
+    /// Mark of what the paths send ([`SocketSpec::mark`](crate::carrier::SocketSpec::mark)).
+    pub mark: Option<u32>,
     /// The session's configuration.
     pub session: marline_proto::Config,
     /// The carriers'; their idle limit is raised above the session's where it is not.
@@ -91,6 +93,7 @@ impl ClientOptions {
             paths,
             sysfs: Sysfs::default(),
             names: None,
+            mark: None,
             session: marline_proto::Config::default(),
             quic: QuicConfig::default(),
         }
