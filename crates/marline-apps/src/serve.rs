@@ -1,6 +1,6 @@
 //! What a server does with the flows of a client: hands each to what it is for.
 
-use crate::destination::{Destination, LiveName, Role, Target, TargetError};
+use crate::destination::{Destination, LiveName, PortRole, Role, Target, TargetError};
 use crate::live::{Frames, Media, Outlets};
 use crate::proxy::places::Place;
 use crate::proxy::ports::Port;
@@ -10,6 +10,7 @@ use crate::proxy::{
     Accept, ByteFlow, FlowsByClient, Incoming, IncomingFlow, PacketFlow, Places, Ports, Targets,
     Tasks,
 };
+use crate::publish::{Publisher, Visits};
 use crate::tun::{self, Hub, Visitor};
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub struct ServerSettings {
     pub live: Outlets,
     /// The tunnel, if there is one.
     pub tunnel: Option<Hub>,
+    /// Ports that lead to services behind clients.
+    pub publisher: Publisher,
     /// Flows that clients may have at a time.
     pub places: Places,
     /// Ports of their connections to targets.
@@ -70,6 +73,24 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                     tokio::select! {
                         () = draining.draining() => {}
                         () = of_tunnel(flow, role, visitor.as_deref()) => {}
+                    }
+                }));
+            }
+            (IncomingFlow::Stream(flow), Ok(Destination::Port(PortRole::Ask, port)))
+                if place.is_some() =>
+            {
+                let publisher = settings.publisher.clone();
+                let visits = Visits {
+                    client: peer,
+                    tunnel: session.towards(),
+                    flows: Arc::clone(&flows),
+                    tasks: tasks.clone(),
+                };
+                flows.spawn(tasks.track(async move {
+                    let _place = place;
+                    tokio::select! {
+                        () = draining.draining() => {}
+                        () = publisher.serve(flow, port, visits) => {}
                     }
                 }));
             }

@@ -11,7 +11,7 @@ use super::relay::{ResetOnDrop, relay};
 use super::reply::Refusal;
 use super::tcp::accept_each;
 use super::udp::{MAX_DATAGRAM, pause_after, roomy};
-use super::{AsObjects, Host, OpenError, Protocol, Target, Tasks, Tunnel};
+use super::{AsObjects, Host, OpenError, Protocol, Target, Tasks, Tunnel, until_end};
 use crate::lru::{Held, Lru};
 use crate::options::datagrams_to;
 use bytes::Bytes;
@@ -25,7 +25,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -245,7 +244,9 @@ fn socks_reply(refusal: Refusal) -> ReplyError {
         Refusal::HostUnreachable | Refusal::NameNotFound => ReplyError::HostUnreachable,
         Refusal::ConnectionRefused => ReplyError::ConnectionRefused,
         Refusal::TimedOut => ReplyError::TtlExpired,
-        Refusal::Failed | Refusal::TooManyFlows | Refusal::BadTarget => ReplyError::GeneralFailure,
+        Refusal::Failed | Refusal::TooManyFlows | Refusal::BadTarget | Refusal::PortTaken => {
+            ReplyError::GeneralFailure
+        }
     }
 }
 
@@ -292,11 +293,8 @@ async fn associate<T: Tunnel>(
     roomy(&socket);
     let socket = AskedSocket::new(socket);
     let mut flows: Associations<Target, Bytes> = Associations::new(tasks.clone());
-    let ended = async {
-        // Nothing is said on it any more: anything but data is the end, and data is ignored.
-        let mut ignored = [0; 64];
-        while control.read(&mut ignored).await.is_ok_and(|read| read > 0) {}
-    };
+    // Nothing is said on it any more.
+    let ended = until_end(&mut control);
     tokio::pin!(ended);
     let mut buffer = vec![0; MAX_DATAGRAM];
     loop {
@@ -351,7 +349,7 @@ mod tests {
     use super::super::PacketFlow;
     use super::*;
     use marline_proto::FlowOptions;
-    use tokio::io::{AsyncWriteExt, DuplexStream};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
     /// Carries nothing.
     #[derive(Clone)]

@@ -4,7 +4,7 @@
 use super::fit::{MOST, Mtu, room};
 use super::gate::Gate;
 use super::guests::{Guest, Guests, Sign};
-use super::hello::{Offer, Place, Standing, until_end};
+use super::hello::{Offer, Place, Standing};
 use super::icmp::{Refusal, answer};
 use super::key::Key;
 use super::lease_file::{LastWrite, LeaseFile};
@@ -18,6 +18,7 @@ use crate::destination::Role;
 use crate::proxy::associations::send;
 use crate::proxy::idle::Idle;
 use crate::proxy::policy::Judge;
+use crate::proxy::until_end;
 use crate::proxy::{PacketFlow, Tasks};
 use crate::tun::{TunOut, TunSetup};
 use bytes::Bytes;

@@ -11,6 +11,7 @@ use marline::identity::Identity;
 use marline_apps::live::Inlets;
 use marline_apps::proxy::front::{Front, stranger};
 use marline_apps::proxy::{Tasks, Tunnel};
+use marline_apps::publish;
 use marline_apps::tun::ClientTunnel;
 use marline_proto::sched::registry;
 use std::path::PathBuf;
@@ -49,6 +50,9 @@ Examples:
 
   Video as MPEG-TS or RTP whose frames are planned whole, the key frames first; what is neither goes as ever:
     marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5000,objects=auto
+
+  A web server of this host at port 8443 of the server, whose --allow-publish lets this client have it:
+    marline client --server 'marline://...' --path eth0 --path wwan0 --publish tcp:8443=127.0.0.1:443
 
   Everything that this host sends, through a network interface; calls on every link at once (needs root):
     marline client --server 'marline://...' --path wlan0 --path wwan0 --tun --tun-setup \\
@@ -158,15 +162,21 @@ impl Client {
             args,
             source,
             mut config,
+            identity,
             front,
             inlets,
             tunnel,
             ledger,
             service,
-            ..
         } = self;
         let tasks = Tasks::new();
         front.serve(&session, &tasks);
+        publish::serve(
+            &config.publications,
+            identity.public_key(),
+            &session,
+            &tasks,
+        );
         let board = inlets.board();
         inlets.serve(&session, &tasks);
         for entry in config.live.iter().filter(|entry| stranger(entry.listen)) {
@@ -216,6 +226,7 @@ async fn start(args: Args) -> Result<(), CliError> {
         session: config.common.session(),
         sysfs: config.sysfs.clone(),
         names: config.names.clone(),
+        takes_flows: !config.publications.is_empty(),
         ..ClientOptions::new(&config.server, identity, paths)
     };
     options.quic.segmentation_offload = config.common.gso;

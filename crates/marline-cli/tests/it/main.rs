@@ -7,6 +7,7 @@ mod endpoint;
 mod layering;
 mod memory;
 mod proxy_http;
+mod proxy_publish;
 mod proxy_resets;
 mod proxy_socks;
 mod proxy_stop;

@@ -8,6 +8,7 @@ use marline_apps::proxy::socks5;
 use marline_apps::proxy::{
     AsObjects, FlowsByClient, Places, Ports, Protocol, Target, Targets, Tasks, tcp, udp,
 };
+use marline_apps::publish::Publisher;
 use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::{live::LiveOut, proxy::SocksLogin};
 use marline_proto::FlowOptions;
@@ -36,6 +37,7 @@ impl World {
             targets: targets(Policy::new(allow, Vec::new())),
             live: Outlets::default(),
             tunnel: None,
+            publisher: Publisher::default(),
             places: Places::new(2 * max_flows, max_flows),
             ports: Ports::of_this_host(),
             flows: FlowsByClient::default(),
@@ -49,6 +51,7 @@ impl World {
             targets: targets(Policy::default()),
             live: Outlets::new(&[entry]),
             tunnel: None,
+            publisher: Publisher::default(),
             places: Places::new(2, 1),
             ports: Ports::of_this_host(),
             flows: FlowsByClient::default(),

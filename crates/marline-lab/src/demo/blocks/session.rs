@@ -138,6 +138,7 @@ fn client(
         names: None,
         session: config(scheduler),
         quic: QuicConfig::default(),
+        takes_flows: false,
     }
 }
 

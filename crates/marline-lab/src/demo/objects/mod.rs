@@ -256,6 +256,7 @@ async fn receive(
         names: None,
         session: marline_proto::Config::default(),
         quic: marline::carrier::QuicConfig::default(),
+        takes_flows: false,
     })?;
     client.connect(READY).await?;
     let failed = |text: &str| RunError::Failed(text.to_owned());

@@ -66,6 +66,7 @@ impl Client {
             names: None,
             session: config(scheduling),
             quic: marline::carrier::QuicConfig::default(),
+            takes_flows: false,
         };
         let (tell, told) = oneshot::channel();
         let worker = Worker::start("demo client", move |stop| {
