@@ -15,8 +15,8 @@ use tokio::time::{sleep, timeout};
 
 /// How long the server may take to open the port: it waits a second for one that is in use.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Wait after a refusal: a stream each half minute costs next to nothing, and a port that has become
-/// free is had soon.
+/// Wait after a refusal: a stream each half minute costs next to nothing, and a port that has
+/// become free is had soon.
 const REFUSED: Duration = Duration::from_secs(30);
 /// Wait after a port was lost while its session goes on, which a server that stops does, too.
 const LOST: Duration = Duration::from_secs(1);

@@ -105,10 +105,10 @@ impl Publisher {
                 Err(error) => {
                     tracing::warn!("cannot publish {port} for {key}: {error}");
                     // A client that had the port before asks again.
-                    return match answered {
-                        false => refuse(flow, refusal_of(&error)).await,
-                        true => {}
-                    };
+                    if !answered {
+                        refuse(flow, refusal_of(&error)).await;
+                    }
+                    return;
                 }
             };
             tracing::info!("{port} at {address} leads to {key}");
