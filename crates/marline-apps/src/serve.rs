@@ -2,6 +2,7 @@
 
 use crate::destination::{Destination, LiveName, PortRole, Role, Target, TargetError};
 use crate::live::{Frames, Media, Outlets};
+use crate::proxy::association;
 use crate::proxy::places::Place;
 use crate::proxy::ports::Port;
 use crate::proxy::reply::Refusal;
@@ -62,6 +63,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
             continue;
         }
         let (visitor, finder, draining) = (visitor.clone(), finder.clone(), tasks.clone());
+        let places = places.clone();
         match (flow, destination) {
             (
                 IncomingFlow::Stream(flow),
@@ -117,6 +119,11 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                         (Ok(Destination::Host(target)), _) => {
                             datagrams(flow, target, &finder).await;
                         }
+                        // It has two sockets, and so a second place.
+                        (Ok(Destination::Association), _) => match places.take(peer) {
+                            Some(_place) => association::serve(flow, &finder).await,
+                            None => tracing::debug!("a flow was refused: too many are open"),
+                        },
                         _ => tracing::debug!("a client asked for something that is no target"),
                     }
                 };

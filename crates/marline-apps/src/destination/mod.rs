@@ -1,13 +1,15 @@
 //! What a flow is for, in the bytes that open it.
 //!
 //! The first byte tells the kinds apart: [`Target`] has 1, [`LiveName`] 2, [`Role`] 3,
-//! [`ServerPort`] 4. Every destination has exactly one encoding (`docs/PROTOCOL.md`).
+//! [`ServerPort`] 4, [`Association`] 5. Every destination has exactly one encoding (`docs/PROTOCOL.md`).
 
+mod association;
 mod host;
 mod live;
 mod port;
 mod tunnel;
 
+pub use association::Association;
 pub use host::{Host, Protocol, Target, TargetError};
 pub use live::LiveName;
 pub use port::{PortRole, ServerPort};
@@ -26,6 +28,8 @@ pub enum Destination {
     Tunnel(Role),
     /// A port of the server's that leads to a service behind the client.
     Port(PortRole, ServerPort),
+    /// Everybody whom a program sends datagrams to.
+    Association,
 }
 
 impl Destination {
@@ -36,6 +40,7 @@ impl Destination {
             Destination::Live(name) => name.encode(),
             Destination::Tunnel(role) => role.encode(),
             Destination::Port(role, port) => role.encode(*port),
+            Destination::Association => Association.encode(),
         }
     }
 
@@ -49,6 +54,9 @@ impl Destination {
             Some(&tunnel::VERSION) => Role::decode(bytes).map(Destination::Tunnel),
             Some(&port::VERSION) => {
                 PortRole::decode(bytes).map(|(role, port)| Destination::Port(role, port))
+            }
+            Some(&association::VERSION) => {
+                Association::decode(bytes).map(|Association| Destination::Association)
             }
             _ => None,
         };
@@ -72,6 +80,7 @@ mod tests {
             Destination::Tunnel(Role::Lease { mtu: 1280 }),
             Destination::Tunnel(Role::Standing),
             Destination::Port(PortRole::Visit, "udp:9000".parse().unwrap()),
+            Destination::Association,
         ] {
             let bytes = destination.encode();
             assert_eq!(Destination::decode(&bytes), Ok(destination));

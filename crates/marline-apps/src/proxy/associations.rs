@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 const MAX_FLOWS: usize = 1024;
 /// Datagrams that wait for the session, for each flow; more are dropped, as UDP does. More than the
 /// runtime lets a socket hand over before other tasks have their turn.
-const MAX_WAITING: usize = 256;
+pub(super) const MAX_WAITING: usize = 256;
 /// A flow without a datagram in either direction for this long is closed. RFC 4787 REQ-5 asks for
 /// two minutes or more.
 pub(crate) const IDLE: Duration = Duration::from_secs(120);
@@ -41,6 +41,11 @@ pub(super) struct ReturnPath {
     pub(super) asker: Asker,
     /// Put before every answer.
     pub(super) header: Bytes,
+}
+
+/// Waits as long as a flow that the server closed stays closed.
+pub(super) async fn refused() {
+    sleep(REFUSED).await;
 }
 
 /// Flows by `K`, each with a task that takes what is sent on it, items of `I`.

@@ -1,6 +1,7 @@
 //! Proxies: how programs that know nothing of Marline use a session.
 
 pub(crate) mod asker;
+pub(crate) mod association;
 pub(crate) mod associations;
 mod eyeballs;
 mod find;

@@ -10,6 +10,7 @@ use marline::endpoint::{self, ClientOptions, ConnectError};
 use marline::identity::Identity;
 use marline_apps::live::Inlets;
 use marline_apps::proxy::front::{Front, stranger};
+use marline_apps::proxy::socks5::SocksOptions;
 use marline_apps::proxy::{Tasks, Tunnel};
 use marline_apps::publish;
 use marline_apps::tun::ClientTunnel;
@@ -52,7 +53,8 @@ Examples:
     marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5000,objects=auto
 
   A web server of this host at port 8443 of the server, whose --allow-publish lets this client have it:
-    marline client --server 'marline://...' --path eth0 --path wwan0 --publish tcp:8443=127.0.0.1:443
+    marline client --server 'marline://...' --path eth0 --path wwan0 \\
+      --publish tcp:8443=127.0.0.1:443
 
   Everything that this host sends, through a network interface; calls on every link at once (needs root):
     marline client --server 'marline://...' --path wlan0 --path wwan0 --tun --tun-setup \\
@@ -113,9 +115,12 @@ impl Client {
         })?;
         let service = Service::bind(&source, &config.common).await?;
         let unbound = |error| unbound(&source, &error);
-        let socks = config
-            .socks
-            .map(|address| (address, config.socks_login.clone()));
+        let options = SocksOptions {
+            login: config.socks_login.clone(),
+            objects: config.objects,
+            udp_address: config.socks_udp_address,
+        };
+        let socks = config.socks.map(|address| (address, options));
         let front = Front::bind(socks, &config.forwards, config.objects)
             .await
             .map_err(unbound)?;

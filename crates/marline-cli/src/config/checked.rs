@@ -9,7 +9,7 @@ use super::live_entries::{live_in, live_out};
 use super::names::Schedulers;
 use super::publish::{permits, publications};
 use super::raw::{RawClient, RawServer};
-use super::socks::socks;
+use super::socks::{socks, udp_address};
 use super::source::Source;
 use super::tun::{switch, tun_in, tun_out};
 use super::written::Written;
@@ -56,6 +56,9 @@ pub struct ClientConfig {
     pub socks: Option<SocketAddr>,
     /// What the SOCKS5 proxy demands of its users.
     pub socks_login: Option<SocksLogin>,
+    /// Where the SOCKS5 proxy's users are told to send their datagrams, if not where they have
+    /// connected to.
+    pub socks_udp_address: Option<IpAddr>,
     /// Which TCP connections are carried as objects, beside forwards that say so themselves.
     pub objects: AsObjects,
     /// TCP and UDP forwards, with different listen addresses for each protocol.
@@ -187,6 +190,7 @@ impl ClientConfig {
             paths,
             socks,
             socks_login,
+            socks_udp_address: udp_address(source)?,
             live: live_in(source, &schedulers)?,
             objects: objects(source)?,
             forwards: forwards(source)?,

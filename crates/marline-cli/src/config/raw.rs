@@ -53,6 +53,11 @@ pub struct RawClient {
     #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub socks_open: Option<Written>,
+    /// Address that programs are told to send their datagrams to (BND.ADDR in the answer to UDP
+    /// ASSOCIATE), where they reach the proxy's host by another address than its own, such as
+    /// behind address translation [default: the one that they have connected to].
+    #[arg(long, value_name = "IP", value_parser = Written::flag)]
+    pub socks_udp_address: Option<Written>,
     /// Carry TCP connections as objects, TLS records and HTTP responses, which are planned whole:
     /// `off`, `auto` (those to ports of HTTP, HTTPS and others that speak TLS) or `on` [default:
     /// off]. Live entries have an option of this name for video frames.
@@ -299,6 +304,7 @@ impl Raw for RawClient {
             socks_user: self.socks_user.or(file.socks_user),
             socks_password_file: self.socks_password_file.or(file.socks_password_file),
             socks_open: self.socks_open.or(file.socks_open),
+            socks_udp_address: self.socks_udp_address.or(file.socks_udp_address),
             objects: self.objects.or(file.objects),
             forward: list(self.forward, file.forward),
             publish: list(self.publish, file.publish),

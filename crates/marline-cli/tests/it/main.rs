@@ -6,6 +6,7 @@ mod demo;
 mod endpoint;
 mod layering;
 mod memory;
+mod proxy_associations;
 mod proxy_http;
 mod proxy_publish;
 mod proxy_resets;

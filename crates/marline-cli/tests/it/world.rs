@@ -4,9 +4,9 @@ use crate::memory::{MemoryTunnel, tunnel};
 use marline_apps::live::Outlets;
 use marline_apps::options::flow_to;
 use marline_apps::proxy::policy::{Judge, Policy};
-use marline_apps::proxy::socks5;
+use marline_apps::proxy::socks5::{self, SocksOptions};
 use marline_apps::proxy::{
-    AsObjects, FlowsByClient, Places, Ports, Protocol, Target, Targets, Tasks, tcp, udp,
+    FlowsByClient, Places, Ports, Protocol, Target, Targets, Tasks, tcp, udp,
 };
 use marline_apps::publish::Publisher;
 use marline_apps::serve::{ServerSettings, serve};
@@ -83,8 +83,10 @@ impl World {
         self.client.spawn(socks5::serve(
             listener,
             self.tunnel.clone(),
-            login,
-            AsObjects::Off,
+            SocksOptions {
+                login,
+                ..SocksOptions::default()
+            },
             self.client.clone(),
         ));
         address
