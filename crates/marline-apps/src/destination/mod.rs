@@ -1,7 +1,8 @@
 //! What a flow is for, in the bytes that open it.
 //!
 //! The first byte tells the kinds apart: [`Target`] has 1, [`LiveName`] 2, [`Role`] 3,
-//! [`ServerPort`] 4, [`Association`] 5. Every destination has exactly one encoding (`docs/PROTOCOL.md`).
+//! [`ServerPort`] 4, [`Association`] 5. Every destination has exactly one encoding
+//! (`docs/PROTOCOL.md`).
 
 mod association;
 mod host;

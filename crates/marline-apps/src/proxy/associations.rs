@@ -233,8 +233,8 @@ pub(super) async fn carry<T: Tunnel>(
     }
 }
 
-/// Carries datagrams as [`carry`] does, with a place that `hold` gives; without one they are dropped
-/// for a while.
+/// Carries datagrams as [`carry`] does, with a place that `hold` gives; without one they are
+/// dropped for a while.
 pub(super) async fn carry_held<T: Tunnel, H>(
     hold: impl FnOnce() -> Option<H>,
     tunnel: T,

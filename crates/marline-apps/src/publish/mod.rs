@@ -5,7 +5,7 @@
 //! where it listens, or why it does not. A server that does not know the destination answers that
 //! it does not understand the target. The client has the port for as long as it keeps the stream
 //! open; behind the answer the server says in a byte, whenever that changes, whether it has it
-//! ([`Standing`]). The client says nothing on the stream.
+//! (`Standing`). The client says nothing on the stream.
 //!
 //! Who comes to the port is carried by a flow that the server opens, of the role *visit*: a stream
 //! for a connection, on which the client answers as a server does, or a flow of messages for all

@@ -365,6 +365,34 @@ fn a_missing_or_binary_file_is_named() {
 }
 
 #[test]
+fn an_address_for_datagrams_that_helps_nobody_is_refused() {
+    for (words, reason, mend) in [
+        (
+            &["--socks-udp-address", "0.0.0.0"][..],
+            "nobody can send",
+            "at which programs reach",
+        ),
+        (
+            &["--socks-udp-address", "192.0.2.7:1"],
+            "is no address",
+            "without a port",
+        ),
+        (
+            &["--socks-udp-address", "192.0.2.7", "--socks", "off"],
+            "--socks-udp-address 192.0.2.7: there is no proxy",
+            "--socks off",
+        ),
+    ] {
+        let error = client(&[&["--server", "S"], words].concat(), None).unwrap_err();
+        assert!(shown(&error).contains(reason), "{error}");
+        assert!(error.hint().unwrap_or_default().contains(mend), "{error:?}");
+    }
+    let words = ["--server", "S", "--socks-udp-address", "192.0.2.7"];
+    let config = client(&words, None).unwrap();
+    assert_eq!(config.socks_udp_address, Some("192.0.2.7".parse().unwrap()));
+}
+
+#[test]
 fn wrong_published_ports_are_refused_with_the_mend() {
     for (words, reason, mend) in [
         (
