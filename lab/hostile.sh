@@ -571,20 +571,22 @@ waves() {
     alive
 }
 
-# A server's attack on a real client whose user asks for something meanwhile.
+# A server's attack on a real client whose user asks for something meanwhile; `publishing` is what
+# the client publishes.
+publishing=()
 treated() {
     local what=$1 began
     shift
     begin "$server" server "$hostile" "$what" --identity server --listen 10.201.0.2:4433 --allow "$key" --count 1000 --seconds 60 "$@"
     await server.out marline://
     string=$(head -n1 server.out)
-    begin "$client" client "$marline" client --identity client --server "$string" --control client.sock --socks 127.0.0.1:1080 --path c1
+    begin "$client" client "$marline" client --identity client --server "$string" --control client.sock --socks 127.0.0.1:1080 --path c1 "${publishing[@]}"
     client_pid=${running[-1]}
     sleep 2
     attack "$client" program-upload --socks 127.0.0.1:1080 --count 100 --target $deaf --each 1000000 --seconds 600 || true
     began=$EPOCHREALTIME
     "$marline" status --control client.sock >/dev/null 2>&1 || true
-    at_most "$what${2:+ }${2-}: status" "$(calculate "$EPOCHREALTIME - $began")" 2 s
+    at_most "$what${2:+ }${2-}${publishing:+, published}: status" "$(calculate "$EPOCHREALTIME - $began")" 2 s
     at_most "  memory" "$(peak "$client_pid")" 256 MB
     try '  the client lives' kill -0 "$client_pid"
     stop
@@ -593,6 +595,9 @@ servers() {
     stop
     local what
     for what in server-deaf server-silent server-reset server-opens; do treated $what; done
+    publishing=(--publish tcp:8443=127.0.0.1:9)
+    treated server-opens
+    publishing=()
     for what in claims crumbs symbols; do treated server-frames --wave $what; done
 }
 

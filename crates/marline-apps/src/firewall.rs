@@ -322,7 +322,8 @@ fn is_interface(value: &Value, name: &Option<String>) -> Match {
     match (value, name) {
         (Value::String(text), _) if text == "lo" => Match::No,
         (_, None) => Match::Maybe,
-        (Value::String(text), Some(name)) if !text.starts_with('@') => match text.strip_suffix('*') {
+        (Value::String(text), Some(name)) if !text.starts_with('@') => match text.strip_suffix('*')
+        {
             Some(start) => Match::of(name.starts_with(start)),
             None => Match::of(text == name),
         },

@@ -5,6 +5,7 @@
 //! | `destination/` | what a flow is for, in the bytes that open it |
 //! | `proxy/` | SOCKS5, forwards and the way to their targets: policy, names, relays |
 //! | `live/` | live streams: entries of encoders and of contribution tools |
+//! | `publish/` | ports at the server that lead to services behind a client |
 //! | `tun/` | a tunnel for IP packets |
 //! | `firewall.rs` | what becomes of a packet in a chain of nftables |
 //! | `serve.rs` | what a server does with the flows of a client |
@@ -19,6 +20,7 @@ pub mod lru;
 mod object_stream;
 pub mod options;
 pub mod proxy;
+pub mod publish;
 pub mod serve;
 mod session;
 pub mod tun;

@@ -1,7 +1,8 @@
 //! What a server does with the flows of a client: hands each to what it is for.
 
-use crate::destination::{Destination, LiveName, Role, Target, TargetError};
+use crate::destination::{Destination, LiveName, PortRole, Role, Target, TargetError};
 use crate::live::{Frames, Media, Outlets};
+use crate::proxy::association;
 use crate::proxy::places::Place;
 use crate::proxy::ports::Port;
 use crate::proxy::reply::Refusal;
@@ -10,6 +11,7 @@ use crate::proxy::{
     Accept, ByteFlow, FlowsByClient, Incoming, IncomingFlow, PacketFlow, Places, Ports, Targets,
     Tasks,
 };
+use crate::publish::{Publisher, Visits};
 use crate::tun::{self, Hub, Visitor};
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ pub struct ServerSettings {
     pub live: Outlets,
     /// The tunnel, if there is one.
     pub tunnel: Option<Hub>,
+    /// Ports that lead to services behind clients.
+    pub publisher: Publisher,
     /// Flows that clients may have at a time.
     pub places: Places,
     /// Ports of their connections to targets.
@@ -59,6 +63,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
             continue;
         }
         let (visitor, finder, draining) = (visitor.clone(), finder.clone(), tasks.clone());
+        let places = places.clone();
         match (flow, destination) {
             (
                 IncomingFlow::Stream(flow),
@@ -70,6 +75,24 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                     tokio::select! {
                         () = draining.draining() => {}
                         () = of_tunnel(flow, role, visitor.as_deref()) => {}
+                    }
+                }));
+            }
+            (IncomingFlow::Stream(flow), Ok(Destination::Port(PortRole::Ask, port)))
+                if place.is_some() =>
+            {
+                let publisher = settings.publisher.clone();
+                let visits = Visits {
+                    client: peer,
+                    tunnel: session.towards(),
+                    flows: Arc::clone(&flows),
+                    tasks: tasks.clone(),
+                };
+                flows.spawn(tasks.track(async move {
+                    let _place = place;
+                    tokio::select! {
+                        () = draining.draining() => {}
+                        () = publisher.serve(flow, port, visits) => {}
                     }
                 }));
             }
@@ -96,6 +119,11 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                         (Ok(Destination::Host(target)), _) => {
                             datagrams(flow, target, &finder).await;
                         }
+                        // It has two sockets, and so a second place.
+                        (Ok(Destination::Association), _) => match places.take(peer) {
+                            Some(_place) => association::serve(flow, &finder).await,
+                            None => tracing::debug!("a flow was refused: too many are open"),
+                        },
                         _ => tracing::debug!("a client asked for something that is no target"),
                     }
                 };

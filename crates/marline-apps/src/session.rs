@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use marline_base::Rate;
-use marline_proto::FlowOptions;
 use marline_proto::sched::Choice;
 use marline_proto::stats::FlowCounters;
 use marline_proto::wire::FlowKind;
+use marline_proto::{FlowInfo, FlowOptions};
 use tokio::time::sleep;
 
 use marline::endpoint::{
@@ -20,6 +20,7 @@ use marline::identity::PublicKey;
 use crate::carried::Carried;
 use crate::live::LiveName;
 use crate::object_stream::ObjectStream;
+use crate::proxy::associations::AGAIN;
 use crate::proxy::{self, Accept, Incoming, IncomingFlow, Listen, OpenError, PacketFlow, Tunnel};
 use crate::tun::room;
 
@@ -85,6 +86,11 @@ fn refused(handle: &Session, error: &marline_proto::OpenError) -> proxy::OpenErr
 impl Accept for Incomings {
     type Stream = Carried;
     type Packets = Packets;
+    type Towards = Session;
+
+    fn towards(&self) -> Session {
+        self.handle().clone()
+    }
 
     fn peer(&self) -> Option<PublicKey> {
         Some(Incomings::peer(self))
@@ -96,22 +102,27 @@ impl Accept for Incomings {
 
     async fn next_flow(&mut self) -> Option<Incoming<Carried, Packets>> {
         let (info, flow) = Incomings::accept(self).await.ok()?;
-        let flow = match flow {
-            Accepted::Stream(stream) => IncomingFlow::Stream(Carried::Stream(stream)),
-            Accepted::Packets(packets) => IncomingFlow::Packets(packets),
-            // The objects of a live entry are datagrams; all others are a connection's bytes.
-            Accepted::Objects(objects) if LiveName::decode(&info.target).is_some() => {
-                IncomingFlow::Objects(objects)
-            }
-            Accepted::Objects(objects) => {
-                let stream = ObjectStream::new(objects);
-                IncomingFlow::Stream(Carried::Objects(Box::new(stream)))
-            }
-            Accepted::Blocks(blocks) => IncomingFlow::Blocks(blocks),
-        };
-        let target = info.target;
-        Some(Incoming { target, flow })
+        Some(incoming(info, flow))
     }
+}
+
+/// An accepted flow in the proxies' words.
+fn incoming(info: FlowInfo, flow: Accepted) -> Incoming<Carried, Packets> {
+    let flow = match flow {
+        Accepted::Stream(stream) => IncomingFlow::Stream(Carried::Stream(stream)),
+        Accepted::Packets(packets) => IncomingFlow::Packets(packets),
+        // The objects of a live entry are datagrams; all others are a connection's bytes.
+        Accepted::Objects(objects) if LiveName::decode(&info.target).is_some() => {
+            IncomingFlow::Objects(objects)
+        }
+        Accepted::Objects(objects) => {
+            let stream = ObjectStream::new(objects);
+            IncomingFlow::Stream(Carried::Objects(Box::new(stream)))
+        }
+        Accepted::Blocks(blocks) => IncomingFlow::Blocks(blocks),
+    };
+    let target = info.target;
+    Incoming { target, flow }
 }
 
 /// The session of the moment.
@@ -150,33 +161,74 @@ impl Tunnel for Client {
         }
     }
 
+    async fn next_flow(&self) -> Incoming<Carried, Packets> {
+        loop {
+            Client::session_is_there(self).await;
+            let Ok(session) = self.current() else {
+                continue;
+            };
+            // Nothing comes of one that is over; the next one may not be there yet.
+            if let Ok((info, flow)) = session.accept().await {
+                return incoming(info, flow);
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
     async fn open_stream(&self, options: FlowOptions) -> Result<Carried, OpenError> {
-        let handle = current(self)?;
-        let opened = match options.kind {
-            FlowKind::Objects => handle
-                .open_objects(options)
-                .map(|objects| Carried::Objects(Box::new(ObjectStream::new(objects)))),
-            _ => handle.open_stream(options).map(Carried::Stream),
-        };
-        opened.map_err(|error| refused(&handle, &error))
+        Tunnel::open_stream(&current(self)?, options).await
     }
 
     async fn open_packets(&self, options: FlowOptions) -> Result<Packets, OpenError> {
-        let handle = current(self)?;
-        let packets = handle.open_packets(options);
-        packets.map_err(|error| refused(&handle, &error))
+        Tunnel::open_packets(&current(self)?, options).await
     }
 
     async fn open_blocks(&self, options: FlowOptions) -> Result<Blocks, OpenError> {
-        let handle = current(self)?;
-        let blocks = handle.open_blocks(options);
-        blocks.map_err(|error| refused(&handle, &error))
+        Tunnel::open_blocks(&current(self)?, options).await
     }
 
     async fn open_objects(&self, options: FlowOptions) -> Result<Objects, OpenError> {
-        let handle = current(self)?;
-        let objects = handle.open_objects(options);
-        objects.map_err(|error| refused(&handle, &error))
+        Tunnel::open_objects(&current(self)?, options).await
+    }
+}
+
+/// One session, at either end; there is no other after it.
+impl Tunnel for Session {
+    type Stream = Carried;
+    type Packets = Packets;
+
+    async fn session_is_there(&self) {
+        if self.is_closed().is_some() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn room(&self) -> Option<usize> {
+        room(self)
+    }
+
+    async fn open_stream(&self, options: FlowOptions) -> Result<Carried, OpenError> {
+        let opened = match options.kind {
+            FlowKind::Objects => Session::open_objects(self, options)
+                .map(|objects| Carried::Objects(Box::new(ObjectStream::new(objects)))),
+            _ => Session::open_stream(self, options).map(Carried::Stream),
+        };
+        opened.map_err(|error| refused(self, &error))
+    }
+
+    async fn open_packets(&self, options: FlowOptions) -> Result<Packets, OpenError> {
+        let packets = Session::open_packets(self, options);
+        packets.map_err(|error| refused(self, &error))
+    }
+
+    async fn open_blocks(&self, options: FlowOptions) -> Result<Blocks, OpenError> {
+        let blocks = Session::open_blocks(self, options);
+        blocks.map_err(|error| refused(self, &error))
+    }
+
+    async fn open_objects(&self, options: FlowOptions) -> Result<Objects, OpenError> {
+        let objects = Session::open_objects(self, options);
+        objects.map_err(|error| refused(self, &error))
     }
 }
 

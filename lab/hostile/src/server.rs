@@ -1,16 +1,24 @@
 //! Servers with a session of the library's, that do a client no good.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 
 use bytes::Bytes;
 use marline::endpoint::{Accepted, Server, ServerOptions, Session};
 use marline::identity::{AllowList, ConnectionString, Host, HostPort, Identity};
-use marline_apps::proxy::reply;
+use marline_apps::destination::{PortRole, ServerPort};
+use marline_apps::proxy::{Protocol, reply};
 use marline_proto::FlowOptions;
 use marline_proto::wire::FlowKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::attack::{Failure, Knobs, Outcome};
+
+/// What `lab/hostile.sh` has a client publish: tcp:8443.
+const PORT: ServerPort = ServerPort {
+    protocol: Protocol::Tcp,
+    number: NonZeroU16::new(8443).unwrap(),
+};
 
 /// Says where it listens, as `marline server` does.
 pub(crate) fn announce(identity: &Identity, addrs: &[SocketAddr]) -> Outcome {
@@ -94,22 +102,33 @@ pub(crate) async fn reset(knobs: Knobs) -> Outcome {
     .await
 }
 
-/// Opens flows of all kinds towards the client and fills them.
+/// Opens flows of all kinds towards the client and fills them: for nothing, and as visits of a port
+/// that the client may publish.
 pub(crate) async fn opens(knobs: Knobs) -> Outcome {
     host(&knobs, |session, count| async move {
         for _ in 0..count {
-            let options = FlowOptions::new(FlowKind::Stream);
-            if let Ok(mut stream) = session.open_stream(options.clone()) {
-                tokio::spawn(async move { while stream.write_all(&[0; 4096]).await.is_ok() {} });
-            }
-            if let Ok(packets) = session.open_packets(options) {
-                tokio::spawn(async move {
-                    while packets.send(Bytes::from_static(&[0; 1000])).await.is_ok() {}
-                });
+            for target in [Bytes::new(), PortRole::Visit.encode(PORT)] {
+                let options = FlowOptions {
+                    target,
+                    ..FlowOptions::new(FlowKind::Stream)
+                };
+                fill(&session, options);
             }
         }
     })
     .await
+}
+
+/// Opens two flows with these options and fills them.
+fn fill(session: &Session, options: FlowOptions) {
+    if let Ok(mut stream) = session.open_stream(options.clone()) {
+        tokio::spawn(async move { while stream.write_all(&[0; 4096]).await.is_ok() {} });
+    }
+    if let Ok(packets) = session.open_packets(options) {
+        tokio::spawn(
+            async move { while packets.send(Bytes::from_static(&[0; 1000])).await.is_ok() {} },
+        );
+    }
 }
 
 /// Failures of a server's session end that session alone.

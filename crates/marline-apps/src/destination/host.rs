@@ -11,6 +11,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use marline_base::text::{self, Problem};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 const VERSION: u8 = 1;
 const HEAD: usize = 5;
@@ -40,7 +41,7 @@ pub enum Host {
     Name(String),
 }
 
-/// What a flow is for.
+/// A target behind the server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     protocol: Protocol,
@@ -204,6 +205,29 @@ fn checked_name(name: &str) -> Result<String, TargetError> {
     }
 }
 
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Protocol::Tcp => "tcp",
+            Protocol::Udp => "udp",
+        })
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        match text {
+            "tcp" => Ok(Protocol::Tcp),
+            "udp" => Ok(Protocol::Udp),
+            other => Err(Problem::new(format!(
+                "`{other}` is neither `tcp` nor `udp`"
+            ))),
+        }
+    }
+}
+
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -216,11 +240,7 @@ impl fmt::Display for Host {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let protocol = match self.protocol {
-            Protocol::Tcp => "tcp",
-            Protocol::Udp => "udp",
-        };
-        write!(f, "{protocol}:{}:{}", self.host, self.port)
+        write!(f, "{}:{}:{}", self.protocol, self.host, self.port)
     }
 }
 

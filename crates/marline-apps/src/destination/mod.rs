@@ -1,14 +1,19 @@
 //! What a flow is for, in the bytes that open it.
 //!
-//! The first byte tells the kinds apart: [`Target`] has 1, [`LiveName`] 2, [`Role`] 3. Every
-//! destination has exactly one encoding (`docs/PROTOCOL.md`).
+//! The first byte tells the kinds apart: [`Target`] has 1, [`LiveName`] 2, [`Role`] 3,
+//! [`ServerPort`] 4, [`Association`] 5. Every destination has exactly one encoding
+//! (`docs/PROTOCOL.md`).
 
+mod association;
 mod host;
 mod live;
+mod port;
 mod tunnel;
 
+pub use association::Association;
 pub use host::{Host, Protocol, Target, TargetError};
 pub use live::LiveName;
+pub use port::{PortRole, ServerPort};
 pub use tunnel::Role;
 
 use bytes::Bytes;
@@ -22,6 +27,10 @@ pub enum Destination {
     Live(LiveName),
     /// The server's end of a tunnel.
     Tunnel(Role),
+    /// A port of the server's that leads to a service behind the client.
+    Port(PortRole, ServerPort),
+    /// Everybody whom a program sends datagrams to.
+    Association,
 }
 
 impl Destination {
@@ -31,6 +40,8 @@ impl Destination {
             Destination::Host(target) => target.encode(),
             Destination::Live(name) => name.encode(),
             Destination::Tunnel(role) => role.encode(),
+            Destination::Port(role, port) => role.encode(*port),
+            Destination::Association => Association.encode(),
         }
     }
 
@@ -42,6 +53,12 @@ impl Destination {
         let found = match bytes.first() {
             Some(&live::VERSION) => LiveName::decode(bytes).map(Destination::Live),
             Some(&tunnel::VERSION) => Role::decode(bytes).map(Destination::Tunnel),
+            Some(&port::VERSION) => {
+                PortRole::decode(bytes).map(|(role, port)| Destination::Port(role, port))
+            }
+            Some(&association::VERSION) => {
+                Association::decode(bytes).map(|Association| Destination::Association)
+            }
             _ => None,
         };
         match found {
@@ -63,6 +80,8 @@ mod tests {
             Destination::Live("cam-2".parse().unwrap()),
             Destination::Tunnel(Role::Lease { mtu: 1280 }),
             Destination::Tunnel(Role::Standing),
+            Destination::Port(PortRole::Visit, "udp:9000".parse().unwrap()),
+            Destination::Association,
         ] {
             let bytes = destination.encode();
             assert_eq!(Destination::decode(&bytes), Ok(destination));
@@ -72,7 +91,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_one_destination_or_none(
-            version in 0..5_u8,
+            version in 0..7_u8,
             rest in proptest::collection::vec(any::<u8>(), 0..300),
         ) {
             let bytes = [&[version][..], &rest].concat();

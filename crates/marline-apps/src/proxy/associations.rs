@@ -1,8 +1,9 @@
-//! A bounded table of message flows, one for each local peer or destination, that opens on the
-//! first datagram and forgets what has gone quiet; and the task of a flow that carries datagrams as
-//! they are.
+//! A bounded table of message flows, one for each peer or destination, that opens on the first
+//! datagram and forgets what has gone quiet; and the task of a flow that carries datagrams as they
+//! are.
 
 use super::asker::{AskedSocket, Asker};
+use super::flows::Flows;
 use super::idle::Idle;
 use super::{OpenError, PacketFlow, Tasks, Tunnel};
 use bytes::Bytes;
@@ -11,15 +12,17 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::hash::Hash;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Most flows of one table. The one that has been quiet longest makes room for a new one.
 const MAX_FLOWS: usize = 1024;
 /// Datagrams that wait for the session, for each flow; more are dropped, as UDP does. More than the
 /// runtime lets a socket hand over before other tasks have their turn.
-const MAX_WAITING: usize = 256;
+pub(super) const MAX_WAITING: usize = 256;
 /// A flow without a datagram in either direction for this long is closed. RFC 4787 REQ-5 asks for
 /// two minutes or more.
 pub(crate) const IDLE: Duration = Duration::from_secs(120);
@@ -40,11 +43,28 @@ pub(super) struct ReturnPath {
     pub(super) header: Bytes,
 }
 
+/// Waits as long as a flow that the server closed stays closed.
+pub(super) async fn refused() {
+    sleep(REFUSED).await;
+}
+
 /// Flows by `K`, each with a task that takes what is sent on it, items of `I`.
 #[derive(Debug)]
 pub(crate) struct Associations<K, I> {
     tasks: Tasks,
+    /// Whose they are, where that is not this host's.
+    client: Option<OfClient>,
+    most: usize,
     flows: HashMap<K, Flow<I>>,
+}
+
+/// What runs the flows, and when they end: who waits for the port of their socket waits for no
+/// peer that has fallen silent.
+#[derive(Debug)]
+struct OfClient {
+    flows: Arc<Flows>,
+    gone: CancellationToken,
+    _dropped: DropGuard,
 }
 
 #[derive(Debug)]
@@ -57,7 +77,24 @@ impl<K: Hash + Eq + Clone, I: Send + 'static> Associations<K, I> {
     pub(crate) fn new(tasks: Tasks) -> Self {
         Associations {
             tasks,
+            client: None,
+            most: MAX_FLOWS,
             flows: HashMap::new(),
+        }
+    }
+
+    /// At most `most` flows, which run among those of a client, and end when this is dropped.
+    pub(crate) fn of_client(tasks: Tasks, flows: Arc<Flows>, most: usize) -> Self {
+        let gone = CancellationToken::new();
+        let client = OfClient {
+            flows,
+            gone: gone.clone(),
+            _dropped: gone.drop_guard(),
+        };
+        Associations {
+            client: Some(client),
+            most,
+            ..Associations::new(tasks)
         }
     }
 
@@ -99,7 +136,7 @@ impl<K: Hash + Eq + Clone, I: Send + 'static> Associations<K, I> {
         F: Future<Output = ()> + Send + 'static,
     {
         self.flows.retain(|_, flow| !flow.outgoing.is_closed());
-        if self.flows.len() >= MAX_FLOWS {
+        if self.flows.len() >= self.most {
             let quietest = self.flows.iter().min_by_key(|(_, flow)| flow.used);
             if let Some(key) = quietest.map(|(key, _)| key.clone()) {
                 self.flows.remove(&key);
@@ -115,13 +152,25 @@ impl<K: Hash + Eq + Clone, I: Send + 'static> Associations<K, I> {
         );
         let task = open(waiting);
         let tasks = self.tasks.clone();
-        self.tasks.spawn(async move {
+        let task = self.tasks.track(async move {
             tokio::select! {
                 // Datagrams promise nothing: there is no end to wait for.
                 () = tasks.draining() => {}
                 () = task => {}
             }
         });
+        match &self.client {
+            Some(client) => {
+                let gone = client.gone.clone();
+                client.flows.spawn(async move {
+                    tokio::select! {
+                        () = gone.cancelled() => {}
+                        () = task => {}
+                    }
+                });
+            }
+            None => drop(tokio::spawn(task)),
+        }
     }
 }
 
@@ -182,6 +231,22 @@ pub(super) async fn carry<T: Tunnel>(
             () = dropping => return,
         }
     }
+}
+
+/// Carries datagrams as [`carry`] does, with a place that `hold` gives; without one they are
+/// dropped for a while.
+pub(super) async fn carry_held<T: Tunnel, H>(
+    hold: impl FnOnce() -> Option<H>,
+    tunnel: T,
+    options: FlowOptions,
+    waiting: mpsc::Receiver<Bytes>,
+    back: ReturnPath,
+) {
+    let Some(_held) = hold() else {
+        tracing::debug!("datagrams are dropped: too many flows are open");
+        return sleep(REFUSED).await;
+    };
+    carry(tunnel, options, waiting, back).await;
 }
 
 async fn exchange<P: PacketFlow>(

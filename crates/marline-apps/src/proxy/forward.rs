@@ -80,15 +80,7 @@ impl FromStr for Forward {
         let head = text.split(',').next().unwrap_or_default().trim();
         let (listen, target) = head.split_once('=').ok_or_else(shape)?;
         let (protocol, listen) = listen.split_once(':').ok_or_else(shape)?;
-        let protocol = match protocol {
-            "tcp" => Protocol::Tcp,
-            "udp" => Protocol::Udp,
-            other => {
-                return Err(Problem::new(format!(
-                    "`{other}` is neither `tcp` nor `udp`"
-                )));
-            }
-        };
+        let protocol: Protocol = protocol.parse()?;
         let mut forward = Forward {
             listen: listen_address(listen)?,
             target: Target::parse(protocol, target)?,

@@ -1,7 +1,8 @@
 //! The listening side of a client: the SOCKS5 proxy and all forwards, bound first and served later,
 //! so that a busy port is an error before anything is dialled.
 
-use super::{AsObjects, Forward, Protocol, SocksLogin, Tasks, Tunnel, socks5, tcp, udp};
+use super::socks5::SocksOptions;
+use super::{AsObjects, Forward, Protocol, Tasks, Tunnel, socks5, tcp, udp};
 use marline_proto::wire::FlowKind;
 use std::fmt;
 use std::io;
@@ -11,7 +12,7 @@ use tokio::net::{TcpListener, UdpSocket};
 /// Bound and not yet served.
 #[derive(Debug)]
 pub struct Front {
-    socks: Option<(TcpListener, Option<SocksLogin>)>,
+    socks: Option<(TcpListener, SocksOptions)>,
     tcp: Vec<(TcpListener, Forward)>,
     udp: Vec<(UdpSocket, Forward)>,
     objects: AsObjects,
@@ -30,13 +31,13 @@ pub struct ListenError {
 }
 
 impl Front {
-    /// Binds everything that is asked for: a SOCKS5 proxy with the login that it demands, and
-    /// forwards; `objects` are connections that the proxy and forwards carry as objects.
+    /// Binds everything that is asked for: a SOCKS5 proxy, and forwards; `objects` are connections
+    /// that forwards carry as objects.
     ///
     /// # Errors
     /// The first address that cannot be listened on.
     pub async fn bind(
-        socks: Option<(SocketAddr, Option<SocksLogin>)>,
+        socks: Option<(SocketAddr, SocksOptions)>,
         forwards: &[Forward],
         objects: AsObjects,
     ) -> Result<Self, ListenError> {
@@ -46,8 +47,8 @@ impl Front {
             udp: Vec::new(),
             objects,
         };
-        if let Some((address, login)) = socks {
-            front.socks = Some((listen_tcp("socks", address).await?, login));
+        if let Some((address, options)) = socks {
+            front.socks = Some((listen_tcp("socks", address).await?, options));
         }
         for forward in forwards {
             let (key, address) = ("forward", forward.listen);
@@ -74,16 +75,15 @@ impl Front {
 
     /// Serves everything over `tunnel`, as tasks.
     pub fn serve<T: Tunnel>(self, tunnel: &T, tasks: &Tasks) {
-        if let Some((listener, login)) = self.socks {
+        if let Some((listener, options)) = self.socks {
             tracing::info!("SOCKS5 proxy at {}", shown(listener.local_addr()));
-            if login.is_none() {
+            if options.login.is_none() {
                 warn_of_strangers(listener.local_addr(), "the server's network");
             }
             tasks.spawn(socks5::serve(
                 listener,
                 tunnel.clone(),
-                login,
-                self.objects,
+                options,
                 tasks.clone(),
             ));
         }

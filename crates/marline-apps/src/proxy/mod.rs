@@ -1,8 +1,10 @@
 //! Proxies: how programs that know nothing of Marline use a session.
 
 pub(crate) mod asker;
+pub(crate) mod association;
 pub(crate) mod associations;
 mod eyeballs;
+mod find;
 pub(crate) mod flows;
 mod forward;
 pub mod front;
@@ -17,7 +19,7 @@ pub(crate) mod ports;
 mod reach;
 mod relay;
 pub mod reply;
-mod resolve;
+pub(crate) mod resolve;
 pub(crate) mod server;
 pub mod socks5;
 mod tasks;
@@ -34,4 +36,5 @@ pub use places::Places;
 pub use ports::Ports;
 pub use resolve::Targets;
 pub use tasks::Tasks;
+pub(crate) use tunnel::until_end;
 pub use tunnel::{Accept, ByteFlow, Incoming, IncomingFlow, Listen, OpenError, PacketFlow, Tunnel};

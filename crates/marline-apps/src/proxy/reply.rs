@@ -43,10 +43,13 @@ pub enum Refusal {
     /// The target's bytes make no sense to the server.
     #[error("the server does not understand the target")]
     BadTarget = 9,
+    /// The port that the client asks for is taken.
+    #[error("another client or program has that port at the server")]
+    PortTaken = 10,
 }
 
 impl Refusal {
-    const ALL: [Refusal; 9] = [
+    const ALL: [Refusal; 10] = [
         Refusal::Failed,
         Refusal::NotAllowed,
         Refusal::NetworkUnreachable,
@@ -56,6 +59,7 @@ impl Refusal {
         Refusal::NameNotFound,
         Refusal::TooManyFlows,
         Refusal::BadTarget,
+        Refusal::PortTaken,
     ];
 
     /// An unknown code of a newer server means failure all the same.
@@ -87,7 +91,9 @@ impl Refusal {
             Refusal::HostUnreachable | Refusal::NameNotFound => io::ErrorKind::HostUnreachable,
             Refusal::TimedOut => io::ErrorKind::TimedOut,
             Refusal::ConnectionRefused => io::ErrorKind::ConnectionRefused,
-            Refusal::Failed | Refusal::TooManyFlows | Refusal::BadTarget => io::ErrorKind::Other,
+            Refusal::Failed | Refusal::TooManyFlows | Refusal::BadTarget | Refusal::PortTaken => {
+                io::ErrorKind::Other
+            }
         };
         io::Error::new(kind, self)
     }
@@ -281,7 +287,7 @@ mod tests {
                 port
             )
                 .into())),
-            (0..9_usize).prop_map(|index| Err(Refusal::ALL[index])),
+            (0..10_usize).prop_map(|index| Err(Refusal::ALL[index])),
         ]
     }
 

@@ -2,16 +2,19 @@
 
 mod cache;
 mod names;
+mod own;
 mod question;
 mod shares;
 mod threads;
 
+use super::find::Find;
 use super::policy::{DISCOVERY_NAME, Judge};
 use super::reply::Refusal;
 use super::{Host, Protocol, Target};
 use marline::identity::PublicKey;
 use names::{Names, Resolver};
-use question::Failure;
+pub(crate) use own::OwnTargets;
+use question::{Failure, Found};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use threads::Threads;
@@ -96,12 +99,18 @@ impl Finder {
         self.over.clone().drop_guard()
     }
 
+    async fn addresses(&self, name: &str, target: &Target) -> Result<Vec<SocketAddr>, Refusal> {
+        let found = tokio::select! {
+            found = self.names.look_up(name) => found,
+            () = self.over.cancelled() => return Err(Refusal::Failed),
+        };
+        at_port(found, target)
+    }
+}
+
+impl Find for Finder {
     /// Resolves a target, and keeps the addresses that the rules allow.
-    pub(super) async fn find(
-        &self,
-        target: &Target,
-        protocol: Protocol,
-    ) -> Result<Vec<SocketAddr>, Refusal> {
+    async fn find(&self, target: &Target, protocol: Protocol) -> Result<Vec<SocketAddr>, Refusal> {
         if target.protocol() != protocol {
             tracing::debug!(%target, "a client opened the wrong kind of flow for its target");
             return Err(Refusal::BadTarget);
@@ -131,28 +140,7 @@ impl Finder {
         }
     }
 
-    async fn addresses(&self, name: &str, target: &Target) -> Result<Vec<SocketAddr>, Refusal> {
-        let found = tokio::select! {
-            found = self.names.look_up(name) => found,
-            () = self.over.cancelled() => return Err(Refusal::Failed),
-        };
-        let found = found.map_err(|error| {
-            tracing::debug!(%target, %error, "cannot resolve");
-            match error {
-                Failure::TooMany => Refusal::TooManyFlows,
-                _ => Refusal::NameNotFound,
-            }
-        })?;
-        let at_port = found.iter().copied().map(|mut address| {
-            address.set_port(target.port());
-            address
-        });
-        Ok(at_port.take(MAX_ADDRESSES).collect())
-    }
-
-    /// May the session reach `address`, which it named as `target`? To be asked again once it is
-    /// reached: the address may have become one of this host meanwhile.
-    pub(super) fn allows(&self, target: &Target, address: SocketAddr) -> bool {
+    fn allows(&self, target: &Target, address: SocketAddr) -> bool {
         let judged = self.judge.check(target.host(), address);
         if let Err(denied) = &judged {
             tracing::info!(%target, %address, %denied, "a target is not allowed");
@@ -160,14 +148,29 @@ impl Finder {
         judged.is_ok()
     }
 
-    /// May one more datagram go to `address`, as others before it?
-    pub(super) fn still_allows(&self, target: &Target, address: SocketAddr) -> bool {
+    fn still_allows(&self, target: &Target, address: SocketAddr) -> bool {
         let judged = self.judge.check_again(target.host(), address);
         if let Err(denied) = &judged {
             tracing::info!(%target, %address, %denied, "a target is no longer allowed");
         }
         judged.is_ok()
     }
+}
+
+/// The addresses that were found of a target's name, with its port.
+fn at_port(found: Found, target: &Target) -> Result<Vec<SocketAddr>, Refusal> {
+    let found = found.map_err(|error| {
+        tracing::debug!(%target, %error, "cannot resolve");
+        match error {
+            Failure::TooMany => Refusal::TooManyFlows,
+            _ => Refusal::NameNotFound,
+        }
+    })?;
+    let at_port = found.iter().copied().map(|mut address| {
+        address.set_port(target.port());
+        address
+    });
+    Ok(at_port.take(MAX_ADDRESSES).collect())
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 
 use super::associations::send;
 use super::eyeballs;
+use super::find::Find;
 use super::idle::Idle;
-use super::places::Place;
 use super::ports::Port;
 use super::relay::{ResetOnDrop, relay};
 use super::reply::{self, Refusal};
-use super::resolve::Finder;
 use super::udp::{MAX_DATAGRAM, hand_over, pause_after, roomy};
 use super::{ByteFlow, PacketFlow, Protocol, Target};
 use bytes::Bytes;
@@ -29,11 +28,11 @@ const UDP_IDLE: Duration = Duration::from_secs(150);
 
 /// Connects a stream to its target, or reports to its client why not. It keeps what it takes of the
 /// host for as long as that lasts.
-pub(crate) async fn stream<S>(
+pub(crate) async fn stream<S, H>(
     mut flow: S,
     target: Target,
-    (_place, port): (Place, Port),
-    finder: &Finder,
+    (_place, port): (H, Port),
+    finder: &impl Find,
 ) where
     S: ByteFlow,
 {
@@ -96,7 +95,7 @@ where
 async fn connect(
     target: &Target,
     addresses: &[SocketAddr],
-    finder: &Finder,
+    finder: &impl Find,
 ) -> Result<(ResetOnDrop, SocketAddr), Refusal> {
     let mut refusal = Refusal::Failed;
     let attempt = |address: SocketAddr| async move {
@@ -133,7 +132,7 @@ async fn dial(address: SocketAddr) -> io::Result<ResetOnDrop> {
 }
 
 /// Exchanges datagrams with a target.
-pub(crate) async fn datagrams<P: PacketFlow>(flow: P, target: Target, finder: &Finder) {
+pub(crate) async fn datagrams<P: PacketFlow>(flow: P, target: Target, finder: &impl Find) {
     // A flow of messages has no first answer: refused ones are closed, and the reason is in the
     // log.
     let Ok(addresses) = finder.find(&target, Protocol::Udp).await else {

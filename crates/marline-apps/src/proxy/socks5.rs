@@ -3,7 +3,8 @@
 
 use super::SocksLogin;
 use super::asker::AskedSocket;
-use super::associations::{Associations, ReturnPath, carry};
+use super::association::{Datagram, Knowledge, carry};
+use super::associations::{MAX_WAITING, ReturnPath};
 use super::http_connect::{self, HttpError};
 use super::keepalive;
 use super::reach::{Unreached, reach};
@@ -11,13 +12,14 @@ use super::relay::{ResetOnDrop, relay};
 use super::reply::Refusal;
 use super::tcp::accept_each;
 use super::udp::{MAX_DATAGRAM, pause_after, roomy};
-use super::{AsObjects, Host, OpenError, Protocol, Target, Tasks, Tunnel};
+use super::{AsObjects, Host, OpenError, Protocol, Target, Tasks, Tunnel, until_end};
 use crate::lru::{Held, Lru};
-use crate::options::datagrams_to;
 use bytes::Bytes;
 use fast_socks5::server::{Socks5ServerProtocol, SocksServerError, states};
 use fast_socks5::util::target_addr::TargetAddr;
-use fast_socks5::{ReplyError, Socks5Command, new_udp_header, parse_udp_request};
+use fast_socks5::{ReplyError, Socks5Command, parse_udp_request};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use marline::support::accept::leaves_few;
 use rustix::io::Errno;
 use std::io;
@@ -25,8 +27,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -64,21 +66,30 @@ enum SocksError {
 
 type Commanded = Socks5ServerProtocol<TcpStream, states::CommandRead>;
 
-/// Serves `listener` until the tasks drain. With a `login` it demands that of its users; without,
-/// it serves everybody who reaches the port. `objects` says which connections are carried as
-/// objects.
+/// How a proxy serves its users.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SocksOptions {
+    /// What it demands of them; without, it serves everybody who reaches the port.
+    pub login: Option<SocksLogin>,
+    /// Which connections are carried as objects.
+    pub objects: AsObjects,
+    /// The address that they are told to send their datagrams to (BND.ADDR of RFC 1928 section 6);
+    /// `None` for the one at which they have reached the proxy.
+    pub udp_address: Option<IpAddr>,
+}
+
+/// Serves `listener` until the tasks drain.
 pub async fn serve<T: Tunnel>(
     listener: TcpListener,
     tunnel: T,
-    login: Option<SocksLogin>,
-    objects: AsObjects,
+    options: SocksOptions,
     tasks: Tasks,
 ) {
     let proxy = Proxy {
         tunnel,
-        login,
-        objects,
+        options,
         tasks,
+        knowledge: Knowledge::default(),
         handshake: HANDSHAKE,
         asking: Lru::new(MAX_ASKING),
         associations: Lru::new(MAX_ASSOCIATIONS),
@@ -108,9 +119,9 @@ async fn serve_each<T: Tunnel>(listener: TcpListener, proxy: Arc<Proxy<T>>) {
 /// What all connections share.
 struct Proxy<T> {
     tunnel: T,
-    login: Option<SocksLogin>,
-    objects: AsObjects,
+    options: SocksOptions,
     tasks: Tasks,
+    knowledge: Knowledge,
     /// How long a client may take to say what it wants.
     handshake: Duration,
     /// Connections that have not said it.
@@ -127,18 +138,23 @@ async fn connection_task<T: Tunnel>(
     connection.set_nodelay(true)?;
     let local = connection.local_addr()?.ip().to_canonical();
     let peer = connection.peer_addr()?.ip();
-    let asked = timeout(proxy.handshake, ask(connection, proxy.login.as_ref()));
+    let SocksOptions {
+        login,
+        objects,
+        udp_address,
+    } = &proxy.options;
+    let asked = timeout(proxy.handshake, ask(connection, login.as_ref()));
     let asked = asked.await.map_err(|_| SocksError::Slow)??;
     drop(asking);
     let (protocol, command, address) = match asked {
         Asked::Http(connection, request) => {
-            let served = http_connect::serve(connection, request, proxy.objects, &proxy.tunnel);
+            let served = http_connect::serve(connection, request, *objects, &proxy.tunnel);
             return Ok(served.await?);
         }
         Asked::Socks(protocol, command, address) => (protocol, command, address),
     };
     match command {
-        Socks5Command::TCPConnect => connect(protocol, address, proxy.objects, &proxy.tunnel).await,
+        Socks5Command::TCPConnect => connect(protocol, address, *objects, &proxy.tunnel).await,
         Socks5Command::UDPAssociate => {
             let socket = match UdpSocket::bind((local, 0)).await {
                 Ok(socket) if leaves_few(socket.as_raw_fd()) => {
@@ -151,7 +167,9 @@ async fn connection_task<T: Tunnel>(
                     return Err(error.into());
                 }
             };
-            let control = protocol.reply_success(socket.local_addr()?).await?;
+            let mut bound = socket.local_addr()?;
+            bound.set_ip(udp_address.unwrap_or(bound.ip()));
+            let control = protocol.reply_success(bound).await?;
             keepalive::enable(&control)?;
             let asked = AskedSource::new(peer, &address);
             let held = proxy.associations.enter(end.clone());
@@ -245,7 +263,9 @@ fn socks_reply(refusal: Refusal) -> ReplyError {
         Refusal::HostUnreachable | Refusal::NameNotFound => ReplyError::HostUnreachable,
         Refusal::ConnectionRefused => ReplyError::ConnectionRefused,
         Refusal::TimedOut => ReplyError::TtlExpired,
-        Refusal::Failed | Refusal::TooManyFlows | Refusal::BadTarget => ReplyError::GeneralFailure,
+        Refusal::Failed | Refusal::TooManyFlows | Refusal::BadTarget | Refusal::PortTaken => {
+            ReplyError::GeneralFailure
+        }
     }
 }
 
@@ -288,21 +308,21 @@ async fn associate<T: Tunnel>(
     mut held: Held,
     proxy: &Proxy<T>,
 ) -> io::Result<()> {
-    let (tunnel, tasks) = (&proxy.tunnel, &proxy.tasks);
+    let tasks = &proxy.tasks;
     roomy(&socket);
     let socket = AskedSocket::new(socket);
-    let mut flows: Associations<Target, Bytes> = Associations::new(tasks.clone());
-    let ended = async {
-        // Nothing is said on it any more: anything but data is the end, and data is ignored.
-        let mut ignored = [0; 64];
-        while control.read(&mut ignored).await.is_ok_and(|read| read > 0) {}
-    };
+    let mut carried: Option<mpsc::Sender<Datagram>> = None;
+    let mut carrying = FuturesUnordered::new();
+    // Nothing is said on it any more.
+    let ended = until_end(&mut control);
     tokio::pin!(ended);
     let mut buffer = vec![0; MAX_DATAGRAM];
     loop {
         let received = tokio::select! {
             () = tasks.draining() => return Ok(()),
             () = &mut ended => return Ok(()),
+            // It goes on for as long as something may be sent to it.
+            Some(()) = carrying.next() => continue,
             received = socket.recv(&mut buffer) => received,
         };
         let (length, asker) = match received {
@@ -312,7 +332,7 @@ async fn associate<T: Tunnel>(
                 continue;
             }
         };
-        let Some((target, header, payload)) = unwrap(&buffer[..length]).await else {
+        let Some(datagram) = unwrap(&buffer[..length]).await else {
             tracing::debug!(peer = %asker.peer, "not a SOCKS datagram that this proxy carries");
             continue;
         };
@@ -321,29 +341,34 @@ async fn associate<T: Tunnel>(
             continue;
         }
         held.active();
-        flows
-            .send(&target, payload, |waiting| {
-                let options = datagrams_to(target.encode());
-                let back = ReturnPath {
-                    socket: socket.clone(),
-                    asker,
-                    header: header.into(),
-                };
-                carry(tunnel.clone(), options, waiting, back)
-            })
-            .await;
+        let send = carried.get_or_insert_with(|| {
+            let (send, waiting) = mpsc::channel(MAX_WAITING);
+            // All that is taken comes from one port of the program's.
+            let back = ReturnPath {
+                socket: socket.clone(),
+                asker,
+                header: Bytes::new(),
+            };
+            let (tunnel, tasks) = (proxy.tunnel.clone(), tasks.clone());
+            carrying.push(carry(tunnel, waiting, back, &proxy.knowledge, tasks));
+            send
+        });
+        if send.try_send(datagram).is_err() {
+            tracing::trace!("a datagram was dropped: its flow takes no more for now");
+        }
     }
 }
 
-/// Target, header of the answers, and payload. Fragments are dropped, as RFC 1928 section 7 allows.
-async fn unwrap(datagram: &[u8]) -> Option<(Target, Vec<u8>, Bytes)> {
+/// What a SOCKS datagram carries. Fragments are dropped, as RFC 1928 section 7 allows.
+async fn unwrap(datagram: &[u8]) -> Option<Datagram> {
     let (fragment, address, payload) = parse_udp_request(datagram).await.ok()?;
     if fragment != 0 {
         return None;
     }
-    let header = new_udp_header(address.clone()).ok()?;
-    let target = target(Protocol::Udp, address).ok()?;
-    Some((target, header, Bytes::copy_from_slice(payload)))
+    Some(Datagram {
+        target: target(Protocol::Udp, address).ok()?,
+        payload: Bytes::copy_from_slice(payload),
+    })
 }
 
 #[cfg(test)]
@@ -351,7 +376,7 @@ mod tests {
     use super::super::PacketFlow;
     use super::*;
     use marline_proto::FlowOptions;
-    use tokio::io::{AsyncWriteExt, DuplexStream};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
     /// Carries nothing.
     #[derive(Clone)]
@@ -386,9 +411,9 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let proxy = Proxy {
             tunnel: Nowhere,
-            login: None,
-            objects: AsObjects::Off,
+            options: SocksOptions::default(),
             tasks: Tasks::new(),
+            knowledge: Knowledge::default(),
             handshake,
             asking: Lru::new(most),
             associations: Lru::new(most),

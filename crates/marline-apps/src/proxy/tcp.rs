@@ -27,7 +27,11 @@ pub async fn forward<T: Tunnel>(
     .await;
 }
 
-async fn carry<T: Tunnel>(
+/// Carries one connection over a stream opened with `options`, until both have ended.
+///
+/// # Errors
+/// It ended early, at either side.
+pub(crate) async fn carry<T: Tunnel>(
     connection: TcpStream,
     tunnel: &T,
     options: FlowOptions,

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 /// Why a flow could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +51,12 @@ pub trait ByteFlow: AsyncRead + AsyncWrite + Send + Unpin {
     }
 }
 
+/// Waits until nothing more comes on a stream, whatever is said on it.
+pub(crate) async fn until_end<S: AsyncRead + Unpin>(stream: &mut S) {
+    let mut ignored = [0; 64];
+    while stream.read(&mut ignored).await.is_ok_and(|read| read > 0) {}
+}
+
 /// For tests without a session.
 impl ByteFlow for tokio::io::DuplexStream {}
 
@@ -79,6 +85,12 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
     /// has just come up still searches for what it takes. At once where nothing is known of it.
     fn room_is_found(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
+    }
+
+    /// The next flow that the other end opened, in whichever session. Cancel safe; one task at a
+    /// time. Never where the other end has nothing to open.
+    fn next_flow(&self) -> impl Future<Output = Incoming<Self::Stream, Self::Packets>> + Send {
+        std::future::pending()
     }
 
     /// Opens a stream; where its kind is [`Objects`](marline_proto::wire::FlowKind::Objects), one
@@ -197,6 +209,12 @@ pub trait Accept: Send + 'static {
     type Stream: ByteFlow + 'static;
     /// See [`Tunnel::Packets`].
     type Packets: PacketFlow;
+
+    /// Opens flows towards the other end.
+    type Towards: Tunnel<Stream = Self::Stream, Packets = Self::Packets>;
+
+    /// What opens flows towards the other end, in this session only.
+    fn towards(&self) -> Self::Towards;
 
     /// Who is at the other end; `None` where that is not known.
     fn peer(&self) -> Option<PublicKey> {

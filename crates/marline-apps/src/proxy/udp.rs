@@ -2,7 +2,7 @@
 //! each local address.
 
 use super::asker::{AskedSocket, Asker};
-use super::associations::{Associations, ReturnPath, carry};
+use super::associations::{Associations, ReturnPath, carry_held};
 use super::{Tasks, Tunnel};
 use bytes::Bytes;
 use marline_proto::FlowOptions;
@@ -57,9 +57,25 @@ pub(crate) async fn hand_over(socket: &UdpSocket, datagram: &[u8]) -> io::Result
 ///
 /// At most 1024 local addresses have a flow at a time; one that is quiet for two minutes is closed.
 pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: FlowOptions, tasks: Tasks) {
+    let flows = Associations::new(tasks.clone());
+    forward_held(socket, tunnel, options, &tasks, flows, || Some(())).await;
+}
+
+/// Carries datagrams as [`forward`] does, over these `flows`, each for as long as it holds what
+/// `hold` gives.
+pub(crate) async fn forward_held<T, H>(
+    socket: UdpSocket,
+    tunnel: T,
+    options: FlowOptions,
+    tasks: &Tasks,
+    mut flows: Associations<Asker, Bytes>,
+    hold: impl Fn() -> Option<H> + Clone + Send + 'static,
+) where
+    T: Tunnel,
+    H: Send + 'static,
+{
     roomy(&socket);
     let socket = AskedSocket::new(socket);
-    let mut flows: Associations<Asker, Bytes> = Associations::new(tasks.clone());
     let mut buffer = vec![0; MAX_DATAGRAM];
     loop {
         let received = tokio::select! {
@@ -76,7 +92,8 @@ pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: FlowOptio
                             asker,
                             header: Bytes::new(),
                         };
-                        carry(tunnel.clone(), options.clone(), waiting, back)
+                        let (tunnel, options) = (tunnel.clone(), options.clone());
+                        carry_held(hold.clone(), tunnel, options, waiting, back)
                     })
                     .await;
             }

@@ -94,8 +94,8 @@ impl Elsewhere {
     /// A name server in the network of a link, and that link.
     pub(super) fn resolver_of_one_link(&self) -> Option<(IpAddr, &str)> {
         let servers = self.name_servers.iter().filter(|it| !it.is_loopback());
-        let found = servers.filter_map(|server| Some((*server, self.leads_to(*server)?.0)));
-        found.filter(|(_, link)| *link != "lo").next()
+        let mut found = servers.filter_map(|server| Some((*server, self.leads_to(*server)?.0)));
+        found.find(|(_, link)| *link != "lo")
     }
 
     pub(super) fn is_name_server(&self, address: IpAddr) -> bool {

@@ -24,7 +24,6 @@
 use super::fit::LEAST;
 use ipnet::IpNet;
 use std::net::IpAddr;
-use tokio::io::{AsyncRead, AsyncReadExt};
 
 const GRANTED: u8 = 0;
 const REFUSED: u8 = 1;
@@ -32,12 +31,6 @@ const REFUSED: u8 = 1;
 pub const OFFER_HEAD: usize = 3;
 /// Most bytes that the length may count.
 const LONGEST: usize = 512;
-
-/// Waits until a lease's stream has ended, whatever is said on it.
-pub(super) async fn until_end<S: AsyncRead + Unpin>(stream: &mut S) {
-    let mut ignored = [0; 64];
-    while stream.read(&mut ignored).await.is_ok_and(|len| len > 0) {}
-}
 
 /// Who has the addresses of a lease.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

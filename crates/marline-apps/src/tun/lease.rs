@@ -4,12 +4,13 @@
 use super::FLOW_QUEUE;
 use super::carry::carry;
 use super::fit::{LEAST, MOST, Mtu};
-use super::hello::{OFFER_HEAD, Offer, Place, Standing, until_end};
+use super::hello::{OFFER_HEAD, Offer, Place, Standing};
 use super::queue::Queue;
 use super::setup::{Applied, Setup};
 use super::shared::{Lease, Shared};
 use crate::destination::Role;
 use crate::options::{datagrams_to, stream_to};
+use crate::proxy::until_end;
 use crate::proxy::{Tasks, Tunnel};
 use marline::support::seldom::Seldom;
 use marline_proto::FlowOptions;

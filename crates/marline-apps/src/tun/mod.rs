@@ -122,9 +122,7 @@ impl TunnelError {
     pub fn hint(&self) -> &'static str {
         match self {
             TunnelError::Device(error) => error.hint(),
-            TunnelError::Leases(_) => {
-                "mend the file, or remove it: clients get new addresses then"
-            }
+            TunnelError::Leases(_) => "mend the file, or remove it: clients get new addresses then",
             TunnelError::Setup(error) => error.hint(),
         }
     }

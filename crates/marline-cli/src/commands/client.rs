@@ -10,7 +10,9 @@ use marline::endpoint::{self, ClientOptions, ConnectError};
 use marline::identity::Identity;
 use marline_apps::live::Inlets;
 use marline_apps::proxy::front::{Front, stranger};
+use marline_apps::proxy::socks5::SocksOptions;
 use marline_apps::proxy::{Tasks, Tunnel};
+use marline_apps::publish;
 use marline_apps::tun::ClientTunnel;
 use marline_proto::sched::registry;
 use std::path::PathBuf;
@@ -49,6 +51,10 @@ Examples:
 
   Video as MPEG-TS or RTP whose frames are planned whole, the key frames first; what is neither goes as ever:
     marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5000,objects=auto
+
+  A web server of this host at port 8443 of the server, whose --allow-publish lets this client have it:
+    marline client --server 'marline://...' --path eth0 --path wwan0 \\
+      --publish tcp:8443=127.0.0.1:443
 
   Everything that this host sends, through a network interface; calls on every link at once (needs root):
     marline client --server 'marline://...' --path wlan0 --path wwan0 --tun --tun-setup \\
@@ -109,9 +115,12 @@ impl Client {
         })?;
         let service = Service::bind(&source, &config.common).await?;
         let unbound = |error| unbound(&source, &error);
-        let socks = config
-            .socks
-            .map(|address| (address, config.socks_login.clone()));
+        let options = SocksOptions {
+            login: config.socks_login.clone(),
+            objects: config.objects,
+            udp_address: config.socks_udp_address,
+        };
+        let socks = config.socks.map(|address| (address, options));
         let front = Front::bind(socks, &config.forwards, config.objects)
             .await
             .map_err(unbound)?;
@@ -158,15 +167,21 @@ impl Client {
             args,
             source,
             mut config,
+            identity,
             front,
             inlets,
             tunnel,
             ledger,
             service,
-            ..
         } = self;
         let tasks = Tasks::new();
         front.serve(&session, &tasks);
+        publish::serve(
+            &config.publications,
+            identity.public_key(),
+            &session,
+            &tasks,
+        );
         let board = inlets.board();
         inlets.serve(&session, &tasks);
         for entry in config.live.iter().filter(|entry| stranger(entry.listen)) {
@@ -217,6 +232,7 @@ async fn start(args: Args) -> Result<(), CliError> {
         sysfs: config.sysfs.clone(),
         names: config.names.clone(),
         mark: config.mark(),
+        takes_flows: !config.publications.is_empty(),
         ..ClientOptions::new(&config.server, identity, paths)
     };
     options.quic.segmentation_offload = config.common.gso;

@@ -66,8 +66,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Args),
-    Client(client::Args),
-    Server(server::Args),
+    Client(Box<client::Args>),
+    Server(Box<server::Args>),
     Identity(identity::Args),
     Link(link::Args),
     Live(live::Args),
@@ -166,8 +166,8 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
     }
     match cli.command {
         Command::Demo(args) => demo::run(&args),
-        Command::Client(args) => client::run(args),
-        Command::Server(args) => server::run(args),
+        Command::Client(args) => client::run(*args),
+        Command::Server(args) => server::run(*args),
         Command::Identity(args) => identity::run(args),
         Command::Link(args) => link::run(&args),
         Command::Live(args) => live::run(&args),

@@ -12,6 +12,7 @@ use marline::identity::Identity;
 use marline_apps::live::Outlets;
 use marline_apps::proxy::policy::{Judge, OwnAddresses, Translators};
 use marline_apps::proxy::{FlowsByClient, Listen, Places, Ports, Targets, Tasks};
+use marline_apps::publish::Publisher;
 use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::tun::ServerTunnel;
 use marline_proto::sched::registry;
@@ -37,6 +38,9 @@ Examples:
 
   A studio that takes the stream of one camera at UDP port 6000 of this host, an SRT listener for example:
     marline server --allow-client marline-pub:... --live udp://127.0.0.1:6000
+
+  A client may have TCP port 8443 of this host lead to a service behind it, by its --publish:
+    marline server --allow-client marline-pub:... --allow-publish marline-pub:...=tcp:8443
 
   Clients' IP packets too, under this host's addresses (needs root):
     marline server --allow-client marline-pub:... --tun --tun-setup
@@ -172,6 +176,7 @@ impl Server {
             targets,
             live,
             tunnel: tunnel.map(|tunnel| tunnel.serve(&tasks)),
+            publisher: Publisher::new(config.permits.clone(), &config.publish_addresses),
             places: Places::new(all_flows(config.max_flows), config.max_flows),
             ports: Ports::of_this_host(),
             flows: FlowsByClient::default(),

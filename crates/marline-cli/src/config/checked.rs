@@ -7,8 +7,9 @@ use super::keys::Raw;
 use super::listening::{SERVER, apart};
 use super::live_entries::{live_in, live_out};
 use super::names::Schedulers;
+use super::publish::{permits, publications};
 use super::raw::{RawClient, RawServer};
-use super::socks::socks;
+use super::socks::{socks, udp_address};
 use super::source::Source;
 use super::tun::{switch, tun_in, tun_out};
 use super::written::Written;
@@ -21,11 +22,12 @@ use marline_apps::live::{LiveIn, LiveOut};
 use marline_apps::proxy::AsObjects;
 use marline_apps::proxy::policy::{Policy, Prefix, Rule};
 use marline_apps::proxy::{Forward, SocksLogin};
+use marline_apps::publish::{Permits, Publication};
 use marline_apps::tun::{MARK, TunIn, TunOut};
 use marline_base::text::Problem;
 use marline_base::text::{duration, listen_address, redundancy, suggest};
 use marline_proto::{Config as SessionConfig, MAX_PATHS};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,10 +58,15 @@ pub struct ClientConfig {
     pub socks: Option<SocketAddr>,
     /// What the SOCKS5 proxy demands of its users.
     pub socks_login: Option<SocksLogin>,
+    /// Where the SOCKS5 proxy's users are told to send their datagrams, if not where they have
+    /// connected to.
+    pub socks_udp_address: Option<IpAddr>,
     /// Which TCP connections are carried as objects, beside forwards that say so themselves.
     pub objects: AsObjects,
     /// TCP and UDP forwards, with different listen addresses for each protocol.
     pub forwards: Vec<Forward>,
+    /// Ports at the server that lead to services behind this client, each once.
+    pub publications: Vec<Publication>,
     /// Live entries, with different names and addresses.
     pub live: Vec<LiveIn>,
     /// The tunnel, if one is wanted.
@@ -94,6 +101,10 @@ pub struct ServerConfig {
     /// The prefixes of the network's NAT64 translators; `None` when the resolver is to be asked for
     /// them.
     pub nat64: Option<Vec<Prefix>>,
+    /// Ports of this host that clients may publish.
+    pub permits: Permits,
+    /// Where these are; empty for all addresses.
+    pub publish_addresses: Vec<IpAddr>,
     /// Where live entries of clients end, with different names.
     pub live: Vec<LiveOut>,
     /// The tunnel, if one is wanted.
@@ -187,9 +198,11 @@ impl ClientConfig {
             paths,
             socks,
             socks_login,
+            socks_udp_address: udp_address(source)?,
             live: live_in(source, &schedulers)?,
             objects: objects(source)?,
             forwards: forwards(source)?,
+            publications: publications(source)?,
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,
@@ -276,6 +289,7 @@ impl ServerConfig {
         let advertise = advertise(source)?;
         let mut names = metrics_names(source, &raw.metrics_name)?;
         names.extend(advertise.iter().filter_map(Advertised::name));
+        let (permits, publish_addresses) = permits(source)?;
         let config = ServerConfig {
             listen,
             tcp: match &raw.tcp {
@@ -294,6 +308,8 @@ impl ServerConfig {
                 rules("deny-target", &raw.deny_target)?,
             ),
             nat64: nat64(source)?,
+            permits,
+            publish_addresses,
             live: live_out(source)?,
             tun: tun_out(source, &schedulers)?,
             max_flows,

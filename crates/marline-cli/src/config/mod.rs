@@ -10,6 +10,7 @@ mod keys;
 mod listening;
 mod live_entries;
 mod names;
+mod publish;
 mod raw;
 mod reload;
 mod socks;

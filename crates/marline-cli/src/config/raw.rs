@@ -53,6 +53,11 @@ pub struct RawClient {
     #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
     pub socks_open: Option<Written>,
+    /// Address that programs are told to send their datagrams to (BND.ADDR in the answer to UDP
+    /// ASSOCIATE), where they reach the proxy's host by another address than its own, such as
+    /// behind address translation [default: the one that they have connected to].
+    #[arg(long, value_name = "IP", value_parser = Written::flag)]
+    pub socks_udp_address: Option<Written>,
     /// Carry TCP connections as objects, TLS records and HTTP responses, which are planned whole:
     /// `off`, `auto` (those to ports of HTTP, HTTPS and others that speak TLS) or `on` [default:
     /// off]. Live entries have an option of this name for video frames.
@@ -63,6 +68,12 @@ pub struct RawClient {
     /// sending, 3s by default. Give it once for each forward.
     #[arg(long, value_name = "FORWARD", value_parser = Written::flag)]
     pub forward: Vec<Written>,
+    /// Publish a service behind this client at a port of the server: tcp|udp:PORT=HOST:PORT, first
+    /// the server's port, which its --allow-publish must name, then the service, as this client
+    /// reaches it. The server can open connections to what is published here, and to nothing
+    /// else. Give it once for each port.
+    #[arg(long, value_name = "PORT=HOST:PORT", value_parser = Written::flag)]
+    pub publish: Vec<Written>,
     /// A live entry:
     /// udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE]
     /// [,deadline=TIME][,reliability=P][,objects=off|auto|on]
@@ -206,6 +217,16 @@ pub struct RawServer {
     /// it once for each [default: what the resolver shows for ipv4only.arpa (RFC 7050)].
     #[arg(long, value_name = "PREFIX", value_parser = Written::flag)]
     pub nat64: Vec<Written>,
+    /// Ports of this host at which a client may publish services behind it:
+    /// KEY=tcp|udp:PORT[-PORT][+tcp|udp:PORT[-PORT]]..., for example
+    /// marline-pub:...=tcp:8443+udp:9000-9010. Whoever reaches such a port reaches the service.
+    /// Give it once for each client [default: none].
+    #[arg(long, value_name = "KEY=PORTS", value_parser = Written::flag)]
+    pub allow_publish: Vec<Written>,
+    /// Address of this host at which clients' ports are published. Give it once for each address
+    /// [default: all].
+    #[arg(long, value_name = "IP", value_parser = Written::flag)]
+    pub publish_address: Vec<Written>,
     /// Where live entries of clients end: udp://HOST:PORT[,name=NAME]. Give it once for each name.
     #[arg(long, value_name = "LIVE", value_parser = Entry::flag)]
     pub live: Vec<Entry>,
@@ -291,8 +312,10 @@ impl Raw for RawClient {
             socks_user: self.socks_user.or(file.socks_user),
             socks_password_file: self.socks_password_file.or(file.socks_password_file),
             socks_open: self.socks_open.or(file.socks_open),
+            socks_udp_address: self.socks_udp_address.or(file.socks_udp_address),
             objects: self.objects.or(file.objects),
             forward: list(self.forward, file.forward),
+            publish: list(self.publish, file.publish),
             live: list(self.live, file.live),
             latency: self.latency.or(file.latency),
             deadline: self.deadline.or(file.deadline),
@@ -336,6 +359,8 @@ impl Raw for RawServer {
             allow_target: list(self.allow_target, file.allow_target),
             deny_target: list(self.deny_target, file.deny_target),
             nat64: list(self.nat64, file.nat64),
+            allow_publish: list(self.allow_publish, file.allow_publish),
+            publish_address: list(self.publish_address, file.publish_address),
             live: list(self.live, file.live),
             tun: self.tun.or(file.tun),
             tun_setup: self.tun_setup.or(file.tun_setup),

@@ -12,7 +12,7 @@ use marline_base::text::Problem;
 use marline_base::text::listen_address;
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 /// Longest SOCKS user name or password (RFC 1929 section 2).
@@ -42,6 +42,31 @@ pub(super) fn socks(
         None => Some(SOCKS),
     };
     Ok((address, login))
+}
+
+/// The address that the proxy's users are told to send their datagrams to, if it is chosen.
+pub(super) fn udp_address(source: &Source<RawClient>) -> Result<Option<IpAddr>, ConfigError> {
+    let Some(value) = &source.raw.socks_udp_address else {
+        return Ok(None);
+    };
+    let address = source.read("socks-udp-address", value, |text| {
+        let address: Result<IpAddr, _> = text.parse();
+        match address {
+            Ok(address) if !address.is_unspecified() => Ok(address),
+            Ok(_) => Err(Problem::new(format!("nobody can send to `{text}`"))
+                .hint("write the address at which programs reach the proxy's host")),
+            Err(_) => Err(Problem::new(format!("`{text}` is no address"))
+                .hint("write an address without a port, for example `192.0.2.7`")),
+        }
+    })?;
+    match &source.raw.socks {
+        Some(socks) if socks.text == "off" => {
+            Err(Problem::new("there is no proxy that it could hold for")
+                .hint("leave it out, or leave `--socks off` out")
+                .at(source.place("socks-udp-address", value)))
+        }
+        _ => Ok(Some(address)),
+    }
 }
 
 fn for_everybody(address: SocketAddr) -> Problem {

@@ -144,7 +144,11 @@ pub(super) fn tun_in(
         resolvers.push(source.read("tun-dns", value, str::parse)?);
     }
     // They are behind the tunnel, whatever else is.
-    routes.extend(resolvers.iter().map(|resolver| IpNet::from(resolver.address)));
+    routes.extend(
+        resolvers
+            .iter()
+            .map(|resolver| IpNet::from(resolver.address)),
+    );
     Ok(Some(TunIn {
         device: source.read("tun", name, device)?,
         setup,

@@ -74,7 +74,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
         &[
             &["destination", "firewall", "lru", "options", "whole"],
             &["proxy"],
-            &["live", "tun", "object_stream"],
+            &["live", "publish", "tun", "object_stream"],
             &["carried", "serve"],
             &["session"],
         ],

@@ -91,6 +91,14 @@ impl Tunnel for MemoryTunnel {
 impl Accept for MemoryAccept {
     type Stream = MemoryStream;
     type Packets = MemoryPackets;
+    type Towards = MemoryTunnel;
+
+    /// The client takes no flows.
+    fn towards(&self) -> MemoryTunnel {
+        MemoryTunnel {
+            opened: mpsc::channel(1).0,
+        }
+    }
 
     async fn next_flow(&mut self) -> Option<Incoming<MemoryStream, MemoryPackets>> {
         self.opened.recv().await

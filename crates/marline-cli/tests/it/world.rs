@@ -4,10 +4,11 @@ use crate::memory::{MemoryTunnel, tunnel};
 use marline_apps::live::Outlets;
 use marline_apps::options::flow_to;
 use marline_apps::proxy::policy::{Judge, Policy};
-use marline_apps::proxy::socks5;
+use marline_apps::proxy::socks5::{self, SocksOptions};
 use marline_apps::proxy::{
-    AsObjects, FlowsByClient, Places, Ports, Protocol, Target, Targets, Tasks, tcp, udp,
+    FlowsByClient, Places, Ports, Protocol, Target, Targets, Tasks, tcp, udp,
 };
+use marline_apps::publish::Publisher;
 use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::{live::LiveOut, proxy::SocksLogin};
 use marline_proto::FlowOptions;
@@ -36,6 +37,7 @@ impl World {
             targets: targets(Policy::new(allow, Vec::new())),
             live: Outlets::default(),
             tunnel: None,
+            publisher: Publisher::default(),
             places: Places::new(2 * max_flows, max_flows),
             ports: Ports::of_this_host(),
             flows: FlowsByClient::default(),
@@ -49,6 +51,7 @@ impl World {
             targets: targets(Policy::default()),
             live: Outlets::new(&[entry]),
             tunnel: None,
+            publisher: Publisher::default(),
             places: Places::new(2, 1),
             ports: Ports::of_this_host(),
             flows: FlowsByClient::default(),
@@ -80,8 +83,10 @@ impl World {
         self.client.spawn(socks5::serve(
             listener,
             self.tunnel.clone(),
-            login,
-            AsObjects::Off,
+            SocksOptions {
+                login,
+                ..SocksOptions::default()
+            },
             self.client.clone(),
         ));
         address

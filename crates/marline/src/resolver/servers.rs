@@ -45,7 +45,10 @@ impl Servers {
 fn named(files: &[&Path], socket: &SocketSpec) -> Vec<SocketAddr> {
     let mut servers: Vec<SocketAddr> = Vec::new();
     for file in files {
-        for server in Config::parse_with_errors(&without_tunnel(contents(file))).0.nameservers {
+        for server in Config::parse_with_errors(&without_tunnel(contents(file)))
+            .0
+            .nameservers
+        {
             if let Some(server) = reachable(server, socket)
                 && !servers.contains(&server)
                 && servers.len() < MOST

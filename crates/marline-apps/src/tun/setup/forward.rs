@@ -119,7 +119,10 @@ impl Forward {
         };
         let commands = match chain.table.as_str() {
             // Its tables are its own.
-            "firewalld" => format!("firewall-cmd --zone=trusted --add-interface={}", self.device),
+            "firewalld" => format!(
+                "firewall-cmd --zone=trusted --add-interface={}",
+                self.device
+            ),
             _ => {
                 let rules = self.openings();
                 let commands = rules.map(|rule| format!("nft insert rule {chain} {rule}"));
@@ -154,11 +157,15 @@ impl Forward {
 
     fn by_nft(&self, chain: &Chain, rule: &str) -> std::io::Result<Vec<String>> {
         let comment = mark(&self.device);
-        let printed = ask(&format!("nft -j -e -a insert rule {chain} {rule} comment {comment}"))?;
+        let printed = ask(&format!(
+            "nft -j -e -a insert rule {chain} {rule} comment {comment}"
+        ))?;
         let printed = serde_json::from_slice::<Value>(&printed).unwrap_or_default();
         let mut objects = printed["nftables"].as_array().into_iter().flatten();
         let handle = objects.find_map(|object| {
-            ["insert", "add"].iter().find_map(|verb| object[verb]["rule"]["handle"].as_u64())
+            ["insert", "add"]
+                .iter()
+                .find_map(|verb| object[verb]["rule"]["handle"].as_u64())
         });
         let handle = handle.ok_or_else(|| std::io::Error::other("nft names no handle"))?;
         Ok(words(&format!("nft delete rule {chain} handle {handle}")))
@@ -223,26 +230,36 @@ impl Forward {
         let unknown = [String::new()];
         let others = if others.is_empty() { &unknown } else { others };
         let dropped = others.iter().filter(|other| {
-            [("new", self.from_tunnel), ("established", !self.from_tunnel)]
-                .into_iter()
-                .any(|(state, from_tunnel)| {
-                    let (iif, oif) = match from_tunnel {
-                        true => (&self.device, *other),
-                        false => (*other, &self.device),
+            [
+                ("new", self.from_tunnel),
+                ("established", !self.from_tunnel),
+            ]
+            .into_iter()
+            .any(|(state, from_tunnel)| {
+                let (iif, oif) = match from_tunnel {
+                    true => (&self.device, *other),
+                    false => (*other, &self.device),
+                };
+                ["udp", "tcp"].into_iter().any(|protocol| {
+                    let packet = Packet {
+                        protocol,
+                        sport: 0..=u16::MAX,
+                        dport: 0..=u16::MAX,
+                        state,
+                        iif: Some(iif.clone()),
+                        oif: Some(oif.clone()),
                     };
-                    ["udp", "tcp"].into_iter().any(|protocol| {
-                        let packet = Packet {
-                            protocol,
-                            sport: 0..=u16::MAX,
-                            dport: 0..=u16::MAX,
-                            state,
-                            iif: Some(iif.clone()),
-                            oif: Some(oif.clone()),
-                        };
-                        let fate = rules.fate(chain, &packet);
-                        matches!(fate, Fate { dropped: true, accepted: false, .. })
-                    })
+                    let fate = rules.fate(chain, &packet);
+                    matches!(
+                        fate,
+                        Fate {
+                            dropped: true,
+                            accepted: false,
+                            ..
+                        }
+                    )
                 })
+            })
         });
         match dropped.count() {
             0 => Verdict::Passes,
@@ -361,7 +378,9 @@ mod tests {
     fn verdict(forward: &Forward, policy: &str, rules: &[&str], others: &[&str]) -> Verdict {
         let others: Vec<String> = others.iter().map(|name| (*name).to_owned()).collect();
         let found = forward.judge(&ruleset("ip", policy, rules), &others);
-        found.first().map_or(Verdict::Passes, |(_, verdict)| *verdict)
+        found
+            .first()
+            .map_or(Verdict::Passes, |(_, verdict)| *verdict)
     }
 
     #[test]
@@ -380,7 +399,13 @@ mod tests {
             ("drop", &[LOG], &["eth0"], Drops, Drops),
             ("drop", &docker, &["eth0"], Drops, Drops),
             ("drop", &ours, &["eth0"], Passes, Passes),
-            ("drop", &[ANSWERS, &lan], &["lan", "guests"], Drops, DropsSome),
+            (
+                "drop",
+                &[ANSWERS, &lan],
+                &["lan", "guests"],
+                Drops,
+                DropsSome,
+            ),
         ] {
             let found = verdict(&Forward::out_of("tun7"), policy, rules, others);
             assert_eq!(found, server, "server {policy} {rules:?}");

@@ -157,11 +157,12 @@ impl Setup {
             .filter_map(|file| file.to_str().map(str::to_owned))
             .collect();
         settings.sort();
-        self.steps.extend(settings.into_iter().map(|file| Step::Set {
-            file,
-            from: "1",
-            to: "2",
-        }));
+        self.steps
+            .extend(settings.into_iter().map(|file| Step::Set {
+                file,
+                from: "1",
+                to: "2",
+            }));
         self.steps.extend(FORWARDING.map(Step::Forward));
     }
 
@@ -261,7 +262,9 @@ impl Setup {
 
     fn translate_by_nft(&mut self, rules: &[String]) {
         let chain = "chain TABLE postrouting { type nat hook postrouting priority srcnat ; }";
-        let rules = rules.iter().map(|rule| format!("rule TABLE postrouting {rule}"));
+        let rules = rules
+            .iter()
+            .map(|rule| format!("rule TABLE postrouting {rule}"));
         self.steps.push(Step::Table(Table {
             name: table_name(&self.device),
             parts: std::iter::once(chain.to_owned()).chain(rules).collect(),
@@ -395,7 +398,13 @@ mod tests {
     #[test]
     fn a_server_forwards_and_translates() {
         let pool: Pool = "10.77.0.0/24,fd77::/64".parse().unwrap();
-        let mut plain = Setup::server("tun7", &pool, 1500, TunSetup::WithoutNat, Remains::default());
+        let mut plain = Setup::server(
+            "tun7",
+            &pool,
+            1500,
+            TunSetup::WithoutNat,
+            Remains::default(),
+        );
         // What else this machine needs.
         plain.steps.retain(|step| !matches!(step, Step::Set { .. }));
         assert_eq!(
@@ -421,7 +430,10 @@ mod tests {
         let mut iptables = plain.clone();
         let rule = "-s 10.77.0.0/24 ! -o tun7 -j MASQUERADE";
         iptables.translate_by_iptables(&[("iptables", rule.to_owned())]);
-        assert_eq!(texts(&iptables)[6], format!("`iptables -t nat -A POSTROUTING {rule}`"));
+        assert_eq!(
+            texts(&iptables)[6],
+            format!("`iptables -t nat -A POSTROUTING {rule}`")
+        );
     }
 
     #[test]
@@ -463,7 +475,11 @@ mod tests {
         fs::write(&note, "").unwrap();
         // A file of the kernel's that nobody may write, one that is gone with its device, and one
         // that takes everything.
-        for (file, kept) in [("/proc/version", true), ("/nonexistent/on", false), ("/dev/null", false)] {
+        for (file, kept) in [
+            ("/proc/version", true),
+            ("/nonexistent/on", false),
+            ("/dev/null", false),
+        ] {
             fs::write(&note, "").unwrap();
             let mut applied = Applied::nothing();
             applied.remove(note.clone());

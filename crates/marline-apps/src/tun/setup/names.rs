@@ -165,7 +165,9 @@ fn former(text: &str) -> String {
         return text.to_owned();
     }
     let lines = text.lines().filter_map(|line| line.strip_prefix(FORMER));
-    let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    let lines: Vec<&str> = lines
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect();
     match lines.iter().all(|line| line.is_empty()) {
         true => String::new(),
         false => lines.join("\n") + "\n",
@@ -259,7 +261,10 @@ mod tests {
             assert_eq!(is_resolveds(text), is, "{text}");
         }
         let resolver = |text: &str| text.parse::<Resolver>().unwrap();
-        let steps = by_resolved("tun7", &[resolver("10.77.0.1,corp.example"), resolver("fd77::1")]);
+        let steps = by_resolved(
+            "tun7",
+            &[resolver("10.77.0.1,corp.example"), resolver("fd77::1")],
+        );
         let steps: Vec<String> = steps.iter().map(Step::to_string).collect();
         assert_eq!(
             steps,

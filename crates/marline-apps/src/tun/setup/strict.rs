@@ -103,7 +103,9 @@ impl Strict {
         load(&text(&self.device, &networks))?;
         self.networks = networks;
         if !first && !is_there {
-            tracing::warn!("the table that keeps the tunnel strict was taken away; it is there again");
+            tracing::warn!(
+                "the table that keeps the tunnel strict was taken away; it is there again"
+            );
         }
         Ok(())
     }
@@ -154,13 +156,11 @@ fn text(device: &str, networks: &BTreeSet<IpNet>) -> String {
     let near_v6 = near(false, &["fe80::/10", "ff02::/16"]);
     let name = name(device);
     // Names are asked for through the tunnel.
-    let rules = format!(
-        "ct direction reply accept
-        meta l4proto {{ tcp, udp }} th dport {{ 53, 853 }} reject with icmpx type admin-prohibited
+    let rules = "ct direction reply accept
+        meta l4proto { tcp, udp } th dport { 53, 853 } reject with icmpx type admin-prohibited
         ip daddr @near4 accept
         ip6 daddr @near6 accept
-        reject with icmpx type admin-prohibited"
-    );
+        reject with icmpx type admin-prohibited";
     format!(
         "table {name}
 delete table {name}
@@ -188,7 +188,10 @@ table {name} {{
 fn load(text: &str) -> io::Result<()> {
     let mut command = Command::new("nft");
     command.args(["-f", "-"]).stdin(Stdio::piped());
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
     if let Some(mut input) = child.stdin.take() {
         input.write_all(text.as_bytes())?;
     }
@@ -211,7 +214,10 @@ mod tests {
         let found: Vec<String> = nets(printed, "tun7").iter().map(IpNet::to_string).collect();
         assert_eq!(found, ["192.168.1.0/24", "192.0.2.9/32"]);
         let text = text("tun7", &nets(printed, "tun7").into_iter().collect());
-        assert!(text.contains("elements = { 192.0.2.9/32, 192.168.1.0/24, 224.0.0.0/24"), "{text}");
+        assert!(
+            text.contains("elements = { 192.0.2.9/32, 192.168.1.0/24, 224.0.0.0/24"),
+            "{text}"
+        );
         assert!(text.contains("meta mark 0x6d726c6e accept"), "{text}");
     }
 }

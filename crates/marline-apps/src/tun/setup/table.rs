@@ -28,7 +28,10 @@ pub(super) struct Table {
 /// The table as it is. It goes when this is dropped.
 #[derive(Debug)]
 pub(super) enum Made {
-    Own { child: Child, input: Option<ChildStdin> },
+    Own {
+        child: Child,
+        input: Option<ChildStdin>,
+    },
     Shared(String),
 }
 
@@ -36,9 +39,8 @@ impl Table {
     /// The commands that make it, without `nft`.
     pub(super) fn commands(&self) -> impl Iterator<Item = String> + '_ {
         let parts = self.parts.iter();
-        std::iter::once(format!("add table {}", self.name)).chain(
-            parts.map(|part| format!("add {}", part.replace("TABLE", &self.name))),
-        )
+        std::iter::once(format!("add table {}", self.name))
+            .chain(parts.map(|part| format!("add {}", part.replace("TABLE", &self.name))))
     }
 
     /// Makes it, in place of what an earlier run left.
@@ -61,7 +63,10 @@ impl Table {
         let mut command = Command::new("nft");
         // Without a home it keeps no history.
         command.arg("-i").env_remove("HOME").current_dir("/");
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         // A signal from the terminal is for this program, which ends it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);

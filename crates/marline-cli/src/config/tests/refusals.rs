@@ -365,6 +365,86 @@ fn a_missing_or_binary_file_is_named() {
 }
 
 #[test]
+fn an_address_for_datagrams_that_helps_nobody_is_refused() {
+    for (words, reason, mend) in [
+        (
+            &["--socks-udp-address", "0.0.0.0"][..],
+            "nobody can send",
+            "at which programs reach",
+        ),
+        (
+            &["--socks-udp-address", "192.0.2.7:1"],
+            "is no address",
+            "without a port",
+        ),
+        (
+            &["--socks-udp-address", "192.0.2.7", "--socks", "off"],
+            "--socks-udp-address 192.0.2.7: there is no proxy",
+            "--socks off",
+        ),
+    ] {
+        let error = client(&[&["--server", "S"], words].concat(), None).unwrap_err();
+        assert!(shown(&error).contains(reason), "{error}");
+        assert!(error.hint().unwrap_or_default().contains(mend), "{error:?}");
+    }
+    let words = ["--server", "S", "--socks-udp-address", "192.0.2.7"];
+    let config = client(&words, None).unwrap();
+    assert_eq!(config.socks_udp_address, Some("192.0.2.7".parse().unwrap()));
+}
+
+#[test]
+fn wrong_published_ports_are_refused_with_the_mend() {
+    for (words, reason, mend) in [
+        (
+            &["--publish", "8443"][..],
+            "--publish 8443: not a published port",
+            "tcp:8443=127.0.0.1:443",
+        ),
+        (
+            &["--publish", "tcp:1=a:1", "--publish", "tcp:1=b:1"],
+            "--publish tcp:1=b:1: tcp:1 leads to tcp:a:1 already",
+            "another port of the server",
+        ),
+    ] {
+        let error = client(&[&["--server", "S"], words].concat(), None).unwrap_err();
+        assert!(shown(&error).contains(reason), "{error}");
+        assert!(error.hint().unwrap_or_default().contains(mend), "{error:?}");
+    }
+    let many: Vec<String> = (1..=33).map(|port| format!("tcp:{port}=a:1")).collect();
+    let words: Vec<&str> = many.iter().flat_map(|port| ["--publish", port]).collect();
+    assert!(client(&[&["--server", "S"], &words[..64]].concat(), None).is_ok());
+    let error = client(&[&["--server", "S"], &words[..]].concat(), None).unwrap_err();
+    assert!(shown(&error).contains("at most 32 ports"), "{error}");
+
+    let permit = format!("{}=tcp:8443", spelt_out("K"));
+    for (words, reason) in [
+        (&["--allow-publish", "K"][..], "it names no ports"),
+        (
+            &["--publish-address", "::1"],
+            "no client may publish a port there",
+        ),
+        (
+            &["--allow-publish", &permit, "--publish-address", "::1:80:x"],
+            "is no address",
+        ),
+        (
+            &[
+                "--allow-publish",
+                &permit,
+                "--publish-address",
+                "::1",
+                "--publish-address",
+                "::1",
+            ],
+            "given twice",
+        ),
+    ] {
+        let error = server(&[&["--allow-client", "K"], words].concat()).unwrap_err();
+        assert!(shown(&error).contains(reason), "{error}");
+    }
+}
+
+#[test]
 fn wrong_tunnels_are_refused_with_the_mend() {
     for (words, reason, mend) in [
         (
@@ -382,7 +462,11 @@ fn wrong_tunnels_are_refused_with_the_mend() {
             "--tun a/b: `a/b` is no name",
             "1 to 15 letters",
         ),
-        (&["--tun", "--tun-setup=no-nat"], "none of on, off, gateway and strict", ""),
+        (
+            &["--tun", "--tun-setup=no-nat"],
+            "none of on, off, gateway and strict",
+            "",
+        ),
         (
             &["--tun", "--tun-route", "10.1.2.3/16"],
             "bits set",

@@ -139,6 +139,7 @@ fn client(
         mark: None,
         session: config(scheduler),
         quic: QuicConfig::default(),
+        takes_flows: false,
     }
 }
 

@@ -257,6 +257,7 @@ async fn receive(
         mark: None,
         session: marline_proto::Config::default(),
         quic: marline::carrier::QuicConfig::default(),
+        takes_flows: false,
     })?;
     client.connect(READY).await?;
     let failed = |text: &str| RunError::Failed(text.to_owned());

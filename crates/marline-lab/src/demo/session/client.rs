@@ -7,6 +7,7 @@ use marline::carrier::{Bind, CarrierChoice};
 use marline::endpoint::{self, ClientOptions, Session};
 use marline::identity::{self, HostPort};
 use marline_apps::live::{Inlets, LiveDefaults, LiveIn};
+use marline_apps::proxy::socks5::SocksOptions;
 use marline_apps::proxy::{AsObjects, Tasks, socks5};
 use marline_proto::path::PathState;
 use marline_proto::sched::{Choice, Need};
@@ -67,6 +68,7 @@ impl Client {
             mark: None,
             session: config(scheduling),
             quic: marline::carrier::QuicConfig::default(),
+            takes_flows: false,
         };
         let (tell, told) = oneshot::channel();
         let worker = Worker::start("demo client", move |stop| {
@@ -177,8 +179,10 @@ async fn start(
     tasks.spawn(socks5::serve(
         listener,
         client.clone(),
-        None,
-        objects,
+        SocksOptions {
+            objects,
+            ..SocksOptions::default()
+        },
         tasks.clone(),
     ));
     Ok((front, session))

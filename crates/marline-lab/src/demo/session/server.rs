@@ -7,6 +7,7 @@ use marline::identity::AllowList;
 use marline_apps::live::{LiveName, LiveOut, Outlets};
 use marline_apps::proxy::policy::{Judge, Policy, Rule};
 use marline_apps::proxy::{FlowsByClient, Host, Places, Ports, Protocol, Target, Tasks};
+use marline_apps::publish::Publisher;
 use marline_apps::serve::{ServerSettings, serve};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -43,6 +44,7 @@ impl Server {
             targets: marline_apps::proxy::Targets::new(Judge::here(policy(targets))?),
             live: Outlets::new(&[live(targets)?]),
             tunnel: None,
+            publisher: Publisher::default(),
             places: Places::new(2 * MAX_FLOWS, MAX_FLOWS),
             ports: Ports::of_this_host(),
             flows: FlowsByClient::default(),

@@ -81,6 +81,9 @@ pub struct ClientOptions {
     pub session: marline_proto::Config,
     /// The carriers'; their idle limit is raised above the session's where it is not.
     pub quic: QuicConfig,
+    /// The server may open flows, which are accepted from [`Client::session`]; they wait until
+    /// somebody does. Default `false`: they are reset.
+    pub takes_flows: bool,
 }
 
 impl ClientOptions {
@@ -96,6 +99,7 @@ impl ClientOptions {
             mark: None,
             session: marline_proto::Config::default(),
             quic: QuicConfig::default(),
+            takes_flows: false,
         }
     }
 }

@@ -148,8 +148,10 @@ impl Shared {
         let (driver, handle) =
             Driver::new(|now| Machine::new(now, Side::Client, config, theirs, seed))
                 .map_err(|error| PathFailure::passing(error.to_string()))?;
-        // A server has nothing to open.
-        handle.refuse_flows();
+        // Most servers have nothing to open.
+        if !self.options.takes_flows {
+            handle.refuse_flows();
+        }
         handle
             .add_path(
                 first,
