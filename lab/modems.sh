@@ -12,7 +12,8 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, outages, batches, nat64, dear, sources, idle [default: all; with --brief all but idle]
+           blocked, cut, outages, batches, nat64, dear, sources, idle, asleep
+           [default: all; with --brief all but idle and asleep]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -31,7 +32,7 @@ while (($#)); do
 done
 if ((${#stages[@]} == 0)); then
     stages=(late names server plug rename restart descriptors blocked cut outages batches nat64 dear sources)
-    [[ $brief ]] || stages+=(idle)
+    [[ $brief ]] || stages+=(idle asleep)
 fi
 
 needs curl nft python3
@@ -700,6 +701,42 @@ RULES
     try 'on standby: MB a day' a_day "$(($(counted wwan1) - before[1]))" 1
     ip netns exec "$anchor" nft delete table inet lab
     over
+}
+# The same behind an address translator that forgets a path after 30 and 60 s, and gives it another port then.
+asleep() {
+    local remembers most
+    for remembers in 30 60; do
+        stage="on standby behind a translator that remembers for $remembers s"
+        ((remembers < 60)) && most=1 || most=0.5
+        ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    counter wwan1 {}
+    chain forward {
+        type filter hook forward priority 0
+        meta l4proto { tcp, udp } iifname "a2" counter name wwan1
+        meta l4proto { tcp, udp } oifname "a2" counter name wwan1
+    }
+    chain input { type filter hook input priority 0; iifname "a0" meta l4proto udp drop; }
+    chain postrouting { type nat hook postrouting priority 100; oifname "a0" masquerade fully-random; }
+}
+RULES
+        ip netns exec "$anchor" sh -c "
+            echo $remembers >/proc/sys/net/netfilter/nf_conntrack_udp_timeout
+            echo $remembers >/proc/sys/net/netfilter/nf_conntrack_udp_timeout_stream"
+        session --socks off --path wwan0 --path wwan1,standby
+        becomes "$EPOCHREALTIME" 5 wwan1 standby >/dev/null
+        # What the translator remembers is learnt.
+        sleep 160
+        local before
+        before=$(counted wwan1)
+        sleep 180
+        try 'MB a day' a_day "$(($(counted wwan1) - before))" "$most"
+        try 'it is on standby' becomes "$EPOCHREALTIME" 1 wwan1 standby
+        try 'nobody speaks of it' lines client.err 'wwan1.*(suspect|dead|lost|again)' 0
+        try 'nor the server' lines server.err '(suspect|dead|lost|again)' 0
+        ip netns exec "$anchor" nft delete table inet lab
+        over
+    done
 }
 # Bytes of UDP and TCP in IP, both ways; what neighbours ask each other is not ours.
 counted() { ip netns exec "$anchor" nft list counter inet lab "$1" | awk '/bytes/ { print $4 }'; }
