@@ -4,26 +4,21 @@
 //! What differs from OLS (Xing et al., IEEE TWC 2021):
 //!
 //! * A packet's arrival on a path is forecast from arrival times at the receiver
-//! ([`ArrivalForecast`](crate::path::ArrivalForecast)): one clock for all paths, no halved round
-//!   trips, our own queue by
-//!   recursion instead of equation (2)'s share of a window.
+//!   ([`ArrivalForecast`](crate::path::ArrivalForecast)): one clock for all paths, no halved round
+//!   trips, our own queue by recursion instead of equation (2)'s share of a window.
 //! * Paths are compared by when a packet is of *use*: where packets overtake each other, it waits
 //!   for those that left before it on the same path. The interval ends at the 95th percentile of
 //!   how wrong forecasts were about packets when they left.
 //! * A path of which nothing is heard when something should be is later than forecast by at least
-//! that silence, beyond the lateness that is counted on anyway: a step of its delay counts before
-//!   the
-//!   first late packet has arrived. Where packets are lost, a burst of losses is no step.
+//!   that silence, beyond the lateness that is counted on anyway: a step of its delay counts before
+//!   the first late packet has arrived. Where packets are lost, a burst of losses is no step.
 //! * Copies are paid from one bucket, filled with the paths' rates less the target, as is what is
-//!   lost and
-//! sent again. Equation (3) grants the whole surplus to every path and so drops below the target.
-//!   All flows
-//!   of a session have one bucket, and the surplus is what is beyond the sum of their targets
-//!   ([`Surplus`](surplus::Surplus)).
+//!   lost and sent again. Equation (3) grants the whole surplus to every path and so drops below
+//!   the target. All flows of a session have one bucket, and the surplus is what is beyond the sum
+//!   of their targets ([`Surplus`](surplus::Surplus)).
 //! * Where packets are lost, what is left in the bucket goes into repair symbols of the flow's
-//! streaming code, each of which mends any of what is under way, lost or late; and what is lost is
-//!   sent again
-//!   on two paths at once.
+//!   streaming code, each of which mends any of what is under way, lost or late; and what is lost
+//!   is sent again on two paths at once.
 //! * What costs next to nothing beside all that the session sends goes over every path at once,
 //!   such as a call beside downloads: their queues differ by more than a forecast sees when one of
 //!   the paths fades.
@@ -32,26 +27,22 @@
 //! * Copies against jitter are sent for nearly all packets that may be late, or for none
 //!   ([`Coverage`]): in order, the packets that were not copied hold up those that were.
 //! * Where packets are lost and the quicker paths do not carry the target alone, what would queue
-//!   at all on
-//!   those goes to a slower path that is idle. The order waits for the slower path anyway, so that
-//!   a queue on the quicker ones gains nothing; without one, what they lose is sent again in time.
+//!   at all on those goes to a slower path that is idle. The order waits for the slower path
+//!   anyway, so that a queue on the quicker ones gains nothing; without one, what they lose is sent
+//!   again in time.
 //! * Where delay varies, a queue adds to it. What may come later, at its 99th percentile, than over
-//!   a steady path
-//! that is longer, idle and needed, goes there. Where packets overtake each other, at its 95th:
-//!   those that are
-//! there sooner wait, and the rest is little; at its 99th if `prompt` asks for it and nothing is
-//!   lost. And as nobody
-//! sees such a queue before it has grown, the path takes no larger share of its rate meanwhile than
-//!   all paths have
-//!   together: the order waits for the longer one anyway.
+//!   a steady path that is longer, idle and needed, goes there. Where packets overtake each other,
+//!   at its 95th: those that are there sooner wait, and the rest is little; at its 99th if `prompt`
+//!   asks for it and nothing is lost. And as nobody sees such a queue before it has grown, the path
+//!   takes no larger share of its rate meanwhile than all paths have together: the order waits for
+//!   the longer one anyway.
 //! * Where the delay of several paths wanders, the quickest now may be the slowest when its queue
-//!   is gone. What queues there
-//! goes to another one that is idle and needed if it comes sooner by the delays of a longer time,
-//!   at their 95th
-//!   percentile. Not where packets are lost: repair symbols keep queues that look like delay.
-//! * A path is not filled beyond its pipe and a few packets, whatever its window: a standing
-//!   queue is delay for everybody and ends in loss. Where other flows fill it further, that is no
-//! reason to send nothing; nor where the stream waits, for a pipe whose delay varies by far may be
+//!   is gone. What queues there goes to another one that is idle and needed if it comes sooner by
+//!   the delays of a longer time, at their 95th percentile. Not where packets are lost: repair
+//!   symbols keep queues that look like delay.
+//! * A path is not filled beyond its pipe and a few packets, whatever its window: a standing queue
+//!   is delay for everybody and ends in loss. Where other flows fill it further, that is no reason
+//!   to send nothing; nor where the stream waits, for a pipe whose delay varies by far may be
 //!   longer than thought.
 //! * When no path has room and data waits, there was no surplus after all, whatever the rates said:
 //!   the bucket is emptied.

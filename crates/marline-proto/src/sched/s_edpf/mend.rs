@@ -13,11 +13,10 @@
 //! * Loss comes first: what repair symbols replace of it is not left for what is late.
 //! * Several shaky paths share what is left, by how much their delays vary.
 //! * Repair symbols that filled idle slots count like those that were due. On a shaky path they are
-//!   late
-//!   as often as source symbols, so they are among the share f.
+//!   late as often as source symbols, so they are among the share f.
 //! * Of paths that lose alike, the shakiest one carries the repair symbols that are due: as late as
-//! a source symbol, they are no worse for it, and the steady path is left to source symbols, which
-//!   everything that follows waits for.
+//!   a source symbol, they are no worse for it, and the steady path is left to source symbols,
+//!   which everything that follows waits for.
 //! * On a path that keeps its order all this gains nothing: a late packet is late with all that
 //!   follow. There nothing is cut, either.
 //!
@@ -32,13 +31,11 @@
 //!   round trip less at the receiver is little to the application, and repair symbols cost goodput.
 //!   Nor is the latest packet in a hundred worth much then.
 //! * *An idle slot is worth a repair symbol when something is likely enough to be missing*: when of
-//!   the
-//! symbols that left more may have been lost than the repair symbols after them bring back, by the
-//!   loss of
-//! the paths that they took; and only if sending again, a round trip later, is not as quick: repair
-//!   symbols
-//!   over a path that is far away are for its own losses, not for those of a quick one.
-//!   Where packets overtake, what is late is missing as well, and every idle slot is filled.
+//!   the symbols that left more may have been lost than the repair symbols after them bring back,
+//!   by the loss of the paths that they took; and only if sending again, a round trip later, is not
+//!   as quick: repair symbols over a path that is far away are for its own losses, not for those of
+//!   a quick one. Where packets overtake, what is late is missing as well, and every idle slot is
+//!   filled.
 //! * *The end of what was written gets one repair symbol*: nothing follows that would tell of its
 //!   loss.
 //!
