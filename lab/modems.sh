@@ -12,7 +12,7 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, outages, batches, nat64, dear, sources, idle, asleep
+           blocked, cut, policed, lossy, outages, batches, nat64, dear, sources, idle, asleep
            [default: all; with --brief all but idle and asleep]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
@@ -31,7 +31,7 @@ while (($#)); do
     shift
 done
 if ((${#stages[@]} == 0)); then
-    stages=(late names server plug rename restart descriptors blocked cut outages batches nat64 dear sources)
+    stages=(late names server plug rename restart descriptors blocked cut policed lossy outages batches nat64 dear sources)
     [[ $brief ]] || stages+=(idle asleep)
 fi
 
@@ -527,6 +527,91 @@ RULES
 }
 # Waits up to $1 seconds until a path has this carrier.
 carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" ]] && { echo "$3"; return; }; sleep 0.2; done; echo "$(field "$2" carrier), not $3"; return 1; }
+
+# UDP has 2 Mb/s, what is sent beyond that is dropped without a queue; TCP has the link's 20 Mb/s.
+policed() {
+    stage='UDP is policed to 2 Mb/s'
+    session --socks 127.0.0.1:1080 --path wwan0
+    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    shaped
+    ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    chain forward {
+        type filter hook forward priority 0
+        iifname "a1" meta l4proto udp limit rate over 250 kbytes/second burst 30 kbytes drop
+        oifname "a1" meta l4proto udp limit rate over 250 kbytes/second burst 30 kbytes drop
+    }
+}
+RULES
+    download
+    try 'at first: Mb/s' mbps 4 0 4
+    local began=$EPOCHREALTIME
+    try 'by TCP' carried_by 20 wwan0 tcp
+    try 'after' took "$began" 11
+    try 'then: Mb/s' mbps 5 15 21
+    sleep 20
+    try 'and stays there' carried_by 1 wwan0 tcp
+    try 'the download goes on' kill -0 "$load"
+    try 'it says so once' lines client.err 'the network polices QUIC' 1
+    end "$load" TERM
+    end "$web" KILL
+    ip netns exec "$anchor" nft delete table inet lab
+    over
+}
+# Everything loses a part of its packets, TCP and UDP alike.
+lossy() {
+    local percent
+    local -x MARLINE_LOG=info,marline::endpoint::client=debug
+    for percent in 10 30; do
+        stage="$percent % are lost"
+        session --socks 127.0.0.1:1080 --path wwan0
+        becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+        shaped
+        ip netns exec "$anchor" nft "
+            table inet lab {
+                chain forward {
+                    type filter hook forward priority 0
+                    iifname { a1 } numgen random mod 100 < $percent drop
+                    oifname { a1 } numgen random mod 100 < $percent drop
+                }
+            }"
+        download
+        sleep 40
+        try 'over QUIC still' carried_by 1 wwan0 quic
+        try 'nobody speaks of TCP' lines client.err 'using TLS over TCP' 0
+        try 'TCP was tried' at_most "$(grep -c 'trying TCP' client.err || true)" 1
+        try 'the download goes on: Mb/s' mbps 5 1 21
+        end "$load" TERM
+        end "$web" KILL
+        ip netns exec "$anchor" nft delete table inet lab
+        over
+    done
+}
+at_most() { echo "$1 (at most $2)"; (($1 <= $2)); }
+# A link of 20 Mb/s both ways.
+shaped() {
+    ip netns exec "$client" tc qdisc add dev wwan0 root tbf rate 20mbit burst 16kb latency 100ms
+    ip netns exec "$anchor" tc qdisc add dev a1 root tbf rate 20mbit burst 16kb latency 100ms
+}
+# A file that is fetched through the proxy, for as long as it takes.
+download() {
+    head -c 400000000 /dev/zero >"$folder/body"
+    begin "$server" web python3 -u -m http.server --bind 10.201.0.2 --directory "$folder" 8000
+    web=${running[-1]}
+    await web.out Serving
+    begin "$client" load curl -s --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body
+    load=${running[-1]}
+}
+# The rate at which the first link brings something over $1 s, from $2 to $3.
+mbps() {
+    local before now
+    before=$(brought)
+    sleep "$1"
+    now=$(brought)
+    awk -v b="$((now - before))" -v s="$1" -v low="$2" -v high="$3" \
+        'BEGIN { r = b * 8e-6 / s; printf "%.1f (%s to %s)\n", r, low, high; exit r < low || r > high }'
+}
+brought() { ip netns exec "$client" cat /sys/class/net/wwan0/statistics/rx_bytes; }
 
 # Dark links, of both protocols: whatever was tried meanwhile, a path comes back over QUIC.
 outages() {
