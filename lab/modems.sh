@@ -530,11 +530,13 @@ carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" 
 
 # UDP has 2 Mb/s, what is sent beyond that is dropped without a queue; TCP has the link's 20 Mb/s.
 policed() {
-    stage='UDP is policed to 2 Mb/s'
-    session --socks 127.0.0.1:1080 --path wwan0
-    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
-    shaped
-    ip netns exec "$anchor" nft -f - <<'RULES'
+    local way
+    for way in down up; do
+        stage="UDP is policed, $way"
+        session --socks 127.0.0.1:1080 --path wwan0
+        becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+        shaped
+        ip netns exec "$anchor" nft -f - <<'RULES'
 table inet lab {
     chain forward {
         type filter hook forward priority 0
@@ -543,20 +545,21 @@ table inet lab {
     }
 }
 RULES
-    download
-    try 'at first: Mb/s' mbps 4 0 4
-    local began=$EPOCHREALTIME
-    try 'by TCP' carried_by 20 wwan0 tcp
-    try 'after' took "$began" 11
-    try 'then: Mb/s' mbps 5 15 21
-    sleep 20
-    try 'and stays there' carried_by 1 wwan0 tcp
-    try 'the download goes on' kill -0 "$load"
-    try 'it says so once' lines client.err 'the network polices QUIC' 1
-    end "$load" TERM
-    end "$web" KILL
-    ip netns exec "$anchor" nft delete table inet lab
-    over
+        load "$way"
+        try 'at first: Mb/s' mbps "$way" 4 0 4
+        local began=$EPOCHREALTIME
+        try 'by TCP' carried_by 20 wwan0 tcp
+        try 'after' took "$began" 11
+        try 'then: Mb/s' mbps "$way" 5 15 21
+        sleep 20
+        try 'and stays there' carried_by 1 wwan0 tcp
+        try 'it goes on' kill -0 "$load_pid"
+        try 'it says so once' lines client.err 'the network polices QUIC' 1
+        end "$load_pid" TERM
+        end "$far_pid" KILL
+        ip netns exec "$anchor" nft delete table inet lab
+        over
+    done
 }
 # Everything loses a part of its packets, TCP and UDP alike.
 lossy() {
@@ -575,14 +578,14 @@ lossy() {
                     oifname { a1 } numgen random mod 100 < $percent drop
                 }
             }"
-        download
+        load down
         sleep 40
         try 'over QUIC still' carried_by 1 wwan0 quic
         try 'nobody speaks of TCP' lines client.err 'using TLS over TCP' 0
         try 'TCP was tried' at_most "$(grep -c 'trying TCP' client.err || true)" 1
-        try 'the download goes on: Mb/s' mbps 5 1 21
-        end "$load" TERM
-        end "$web" KILL
+        try 'the download goes on: Mb/s' mbps down 5 1 21
+        end "$load_pid" TERM
+        end "$far_pid" KILL
         ip netns exec "$anchor" nft delete table inet lab
         over
     done
@@ -593,25 +596,46 @@ shaped() {
     ip netns exec "$client" tc qdisc add dev wwan0 root tbf rate 20mbit burst 16kb latency 100ms
     ip netns exec "$anchor" tc qdisc add dev a1 root tbf rate 20mbit burst 16kb latency 100ms
 }
-# A file that is fetched through the proxy, for as long as it takes.
-download() {
+# Down, a file that is fetched through the proxy, up, zeros that are sent through it, for as long as it takes.
+load() {
+    local far='python3 -u -m http.server --bind 10.201.0.2 --directory . 8000'
+    local near='curl -s --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body'
     head -c 400000000 /dev/zero >"$folder/body"
-    begin "$server" web python3 -u -m http.server --bind 10.201.0.2 --directory "$folder" 8000
-    web=${running[-1]}
-    await web.out Serving
-    begin "$client" load curl -s --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body
-    load=${running[-1]}
+    if [[ $1 == up ]]; then
+        far="python3 -u -c \"
+import socket
+listener = socket.create_server(('10.201.0.2', 8000))
+print('Serving', flush=True)
+one = listener.accept()[0]
+while one.recv(1 << 20): pass\""
+        near="python3 -c \"
+import socket
+one = socket.create_connection(('127.0.0.1', 1080))
+one.sendall(bytes([5, 1, 0])); one.recv(2)
+one.sendall(bytes([5, 1, 0, 1]) + socket.inet_aton('10.201.0.2') + (8000).to_bytes(2, 'big')); one.recv(10)
+while True: one.sendall(bytes(1 << 16))\""
+    fi
+    begin "$server" far sh -c "exec $far"
+    far_pid=${running[-1]}
+    await far.out Serving
+    begin "$client" load sh -c "exec $near"
+    load_pid=${running[-1]}
 }
-# The rate at which the first link brings something over $1 s, from $2 to $3.
+# The rate of what comes down or up ($1) over $2 s, from $3 to $4: what arrives, not what is sent.
 mbps() {
     local before now
-    before=$(brought)
-    sleep "$1"
-    now=$(brought)
-    awk -v b="$((now - before))" -v s="$1" -v low="$2" -v high="$3" \
+    before=$(brought "$1")
+    sleep "$2"
+    now=$(brought "$1")
+    awk -v b="$((now - before))" -v s="$2" -v low="$3" -v high="$4" \
         'BEGIN { r = b * 8e-6 / s; printf "%.1f (%s to %s)\n", r, low, high; exit r < low || r > high }'
 }
-brought() { ip netns exec "$client" cat /sys/class/net/wwan0/statistics/rx_bytes; }
+brought() {
+    case $1 in
+    down) ip netns exec "$client" cat /sys/class/net/wwan0/statistics/rx_bytes ;;
+    up) ip netns exec "$server" cat /sys/class/net/s0/statistics/rx_bytes ;;
+    esac
+}
 
 # Dark links, of both protocols: whatever was tried meanwhile, a path comes back over QUIC.
 outages() {

@@ -163,9 +163,9 @@ impl Quiet {
         self.due = false;
     }
 
-    /// Something came on the path.
-    pub(crate) fn on_received(&mut self) {
-        self.waits = false;
+    /// Something came on the path. True if a ping that the peer asked for is answered so.
+    pub(crate) fn on_received(&mut self) -> bool {
+        core::mem::take(&mut self.waits)
     }
 }
 
@@ -247,7 +247,7 @@ mod tests {
         assert!(!quiet.begin_ping() && !quiet.is_due());
         assert_eq!(quiet.pause(RANGE), Some(ms(40_000)));
         assert!(quiet.begin_ping());
-        quiet.on_received();
+        assert!(quiet.on_received() && !quiet.on_received());
         assert_eq!(quiet.pause(RANGE), Some(ms(40_000)));
         for quiet_ms in [0, 1, 25_000] {
             let sequence = quiet.seen;

@@ -127,7 +127,9 @@ impl Session {
         let longest = self.config.max_ack_delay;
         if let Some(path) = self.path_mut(id) {
             path.received.insert(header.packet, now);
-            path.quiet.on_received();
+            if path.quiet.on_received() {
+                path.last_progress = now;
+            }
             if eliciting {
                 path.last_eliciting_received = now;
                 let delay = path.ack_delay(longest);

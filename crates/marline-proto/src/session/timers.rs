@@ -254,8 +254,12 @@ impl Session {
         let range = self.patience.quiet;
         let path = &mut self.paths[index];
         let quiet = now.since(path.last_eliciting());
-        if is_in_reserve && learns && path.quiet.on_heard(now, quiet, range) {
-            self.ask_for_quiet(index);
+        if is_in_reserve && learns {
+            // This end asks nothing there, so nothing else shows that the peer is there.
+            path.last_progress = now;
+            if path.quiet.on_heard(now, quiet, range) {
+                self.ask_for_quiet(index);
+            }
         }
     }
 

@@ -115,6 +115,38 @@ fn who_does_not_know_of_it_is_served_as_before() {
     }
 }
 
+/// Nothing is sent there but the peer's pings, and still each end knows of the other.
+#[test]
+fn a_path_in_reserve_is_not_taken_for_silent() {
+    let mut lab = learnt(60);
+    lab.run_for(secs(3_600));
+    for _ in 0..50 {
+        lab.run_for(secs(7));
+        let now = lab.now();
+        for end in [End::Client, End::Server] {
+            let stats = lab.world.session(end).path(RESERVE);
+            let silent = now.since(stats.expect("it is there").heard);
+            assert!(silent < secs(55), "{end:?}: {silent:?}");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_dies_in_reserve_is_found_out_and_its_return_too() {
+    let mut lab = learnt(60);
+    lab.run_for(secs(3_600));
+    lab.dark(RESERVE, true);
+    lab.run_for(secs(75));
+    for end in [End::Client, End::Server] {
+        assert_eq!(lab.state(end, RESERVE), PathState::Dead, "{end:?}");
+    }
+    lab.dark(RESERVE, false);
+    lab.run_for(secs(5));
+    for end in [End::Client, End::Server] {
+        assert_eq!(lab.state(end, RESERVE), PathState::Standby, "{end:?}");
+    }
+}
+
 /// Whoever needs the path has it at once, whenever that is.
 #[test]
 fn a_path_in_reserve_works_a_round_trip_after_it_is_needed() {
