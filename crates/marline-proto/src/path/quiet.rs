@@ -6,6 +6,9 @@
 //! shows that the mapping has lived so long. So the client asks its peer for a ping after a quiet
 //! time (PATH_QUIET), a longer one each time it is heard.
 //!
+//! While a longer time is tried, the path may be forgotten and nobody knows. So the client also pings
+//! as soon as it hears nothing any more of traffic that was there: the server may need the path now.
+//!
 //! If it is not heard in time, the client's own ping opens the mapping again: the path is only
 //! asleep, and nothing else happens to it. The peer's ping counts neither as in flight nor as lost,
 //! so that it is no evidence against the path either. Only if it hears nothing at all then, the
@@ -45,6 +48,8 @@ pub(crate) struct Range {
 pub(crate) struct Quiet {
     /// Times that the usual quiet time has been made longer; 0: this end sends the pings.
     step: u32,
+    /// After so many steps the peer's ping was heard.
+    proved: u32,
     missed: u32,
     /// No longer quiet time is tried before.
     rest_until: Instant,
@@ -90,6 +95,11 @@ impl Quiet {
         }
     }
 
+    /// While a longer time is tried: after which one the path may be forgotten.
+    pub(crate) fn proved(&self, range: Range) -> Option<Duration> {
+        (self.step > self.proved).then(|| range.at(self.proved).0)
+    }
+
     /// This end pings, since nothing was heard. True if the peer is to be asked for another time.
     pub(crate) fn on_own_ping(&mut self, now: Instant, range: Range) -> bool {
         if self.step == 0 {
@@ -101,6 +111,7 @@ impl Quiet {
         }
         self.missed = 0;
         self.step -= 1;
+        self.proved = self.proved.min(self.step);
         self.rest_until = now + REST;
         true
     }
@@ -116,6 +127,7 @@ impl Quiet {
             return false;
         }
         self.missed = 0;
+        self.proved = self.step;
         now >= self.rest_until && self.try_longer(range)
     }
 
@@ -194,10 +206,13 @@ mod tests {
         assert!(quiet.on_own_ping(at(25), RANGE));
         assert_eq!(quiet.wanted(RANGE), ms(37_500));
         assert_eq!(quiet.patience(RANGE), ms(39_500));
+        assert_eq!(quiet.proved(RANGE), Some(ms(25_000)));
         assert!(!quiet.on_heard(at(40), ms(25_000), RANGE), "too soon");
         assert!(quiet.on_heard(at(63), ms(37_400), RANGE), "a little early");
         assert_eq!(quiet.wanted(RANGE), ms(50_000));
+        assert_eq!(quiet.proved(RANGE), Some(ms(37_500)));
         assert!(!quiet.on_heard(at(113), ms(50_000), RANGE), "the most");
+        assert_eq!(quiet.proved(RANGE), None);
         assert_eq!(quiet.wanted(RANGE), ms(50_000));
     }
 

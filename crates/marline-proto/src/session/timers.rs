@@ -118,6 +118,10 @@ const QUIET: u32 = 2;
 /// From there on it is learnt how long the path may be quiet (`path/quiet.rs`).
 const STANDBY: u32 = 5;
 
+/// Of traffic that is there something is heard within this time, nearly always: packets of live
+/// streams and round trips are 20 to 50 ms apart.
+const ALARM: Duration = Duration::from_millis(100);
+
 /// Until when nothing happens by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rest {
@@ -209,7 +213,9 @@ impl Session {
             if let Some(asked) = path.quiet.pause(self.patience.quiet) {
                 return asked;
             }
-            path.quiet.patience(self.patience.quiet)
+            let patience = path.quiet.patience(self.patience.quiet);
+            self.alarm_after(path)
+                .map_or(patience, |at| at.min(patience))
         } else if is_quiet() {
             (usual * QUIET).min(self.patience.idle / 3)
         } else {
@@ -219,6 +225,15 @@ impl Session {
             true => pause,
             false => pause + pause / 4,
         }
+    }
+
+    /// After which quiet time a path in reserve gets a ping because of what is heard on the others:
+    /// nothing any more, of traffic that was there. Only while the path may be forgotten.
+    fn alarm_after(&self, path: &Path) -> Option<Duration> {
+        let proved = path.quiet.proved(self.patience.quiet)?;
+        let idle = self.last_received.since(self.last_traffic);
+        let alarm = (self.last_received + ALARM).since(path.last_eliciting());
+        (idle < self.patience.keep_alive).then(|| alarm.max(proved))
     }
 
     /// Is the path on standby beside an active one?
@@ -232,6 +247,7 @@ impl Session {
         let range = self.patience.quiet;
         let (is_in_reserve, learns) = self.quiet_roles(index);
         let path = &mut self.paths[index];
+        let quiet = now.since(path.last_eliciting());
         // The ping itself sets the timer again, unless the carrier is blocked.
         path.last_eliciting_sent = now;
         let is_asked = is_in_reserve && path.quiet.pause(range).is_some();
@@ -239,7 +255,8 @@ impl Session {
             return;
         }
         path.probes = path.probes.max(1);
-        if is_in_reserve && learns && path.quiet.on_own_ping(now, range) {
+        let in_full = quiet >= path.quiet.patience(range);
+        if is_in_reserve && learns && in_full && path.quiet.on_own_ping(now, range) {
             self.ask_for_quiet(index);
         }
     }
