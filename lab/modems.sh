@@ -12,7 +12,8 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, outages, batches, nat64, dear, sources, idle [default: all; with --brief all but idle]
+           blocked, cut, policed, lossy, outages, batches, nat64, dear, sources, idle, asleep
+           [default: all; with --brief all but idle and asleep]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -30,8 +31,8 @@ while (($#)); do
     shift
 done
 if ((${#stages[@]} == 0)); then
-    stages=(late names server plug rename restart descriptors blocked cut outages batches nat64 dear sources)
-    [[ $brief ]] || stages+=(idle)
+    stages=(late names server plug rename restart descriptors blocked cut policed lossy outages batches nat64 dear sources)
+    [[ $brief ]] || stages+=(idle asleep)
 fi
 
 needs curl nft python3
@@ -527,6 +528,115 @@ RULES
 # Waits up to $1 seconds until a path has this carrier.
 carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" ]] && { echo "$3"; return; }; sleep 0.2; done; echo "$(field "$2" carrier), not $3"; return 1; }
 
+# UDP has 2 Mb/s, what is sent beyond that is dropped without a queue; TCP has the link's 20 Mb/s.
+policed() {
+    local way
+    for way in down up; do
+        stage="UDP is policed, $way"
+        session --socks 127.0.0.1:1080 --path wwan0
+        becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+        shaped
+        ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    chain forward {
+        type filter hook forward priority 0
+        iifname "a1" meta l4proto udp limit rate over 250 kbytes/second burst 30 kbytes drop
+        oifname "a1" meta l4proto udp limit rate over 250 kbytes/second burst 30 kbytes drop
+    }
+}
+RULES
+        load "$way"
+        try 'at first: Mb/s' mbps "$way" 4 0 4
+        local began=$EPOCHREALTIME
+        try 'by TCP' carried_by 20 wwan0 tcp
+        try 'after' took "$began" 11
+        try 'then: Mb/s' mbps "$way" 5 15 21
+        sleep 20
+        try 'and stays there' carried_by 1 wwan0 tcp
+        try 'it goes on' kill -0 "$load_pid"
+        try 'it says so once' lines client.err 'the network polices QUIC' 1
+        end "$load_pid" TERM
+        end "$far_pid" KILL
+        ip netns exec "$anchor" nft delete table inet lab
+        over
+    done
+}
+# Everything loses a part of its packets, TCP and UDP alike.
+lossy() {
+    local percent
+    local -x MARLINE_LOG=info,marline::endpoint::client=debug
+    for percent in 10 30; do
+        stage="$percent % are lost"
+        session --socks 127.0.0.1:1080 --path wwan0
+        becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+        shaped
+        ip netns exec "$anchor" nft "
+            table inet lab {
+                chain forward {
+                    type filter hook forward priority 0
+                    iifname { a1 } numgen random mod 100 < $percent drop
+                    oifname { a1 } numgen random mod 100 < $percent drop
+                }
+            }"
+        load down
+        sleep 40
+        try 'over QUIC still' carried_by 1 wwan0 quic
+        try 'nobody speaks of TCP' lines client.err 'using TLS over TCP' 0
+        try 'TCP was tried' at_most "$(grep -c 'trying TCP' client.err || true)" 1
+        try 'the download goes on: Mb/s' mbps down 5 1 21
+        end "$load_pid" TERM
+        end "$far_pid" KILL
+        ip netns exec "$anchor" nft delete table inet lab
+        over
+    done
+}
+at_most() { echo "$1 (at most $2)"; (($1 <= $2)); }
+# A link of 20 Mb/s both ways.
+shaped() {
+    ip netns exec "$client" tc qdisc add dev wwan0 root tbf rate 20mbit burst 16kb latency 100ms
+    ip netns exec "$anchor" tc qdisc add dev a1 root tbf rate 20mbit burst 16kb latency 100ms
+}
+# Down, a file that is fetched through the proxy, up, zeros that are sent through it, for as long as it takes.
+load() {
+    local far='python3 -u -m http.server --bind 10.201.0.2 --directory . 8000'
+    local near='curl -s --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body'
+    head -c 400000000 /dev/zero >"$folder/body"
+    if [[ $1 == up ]]; then
+        far="python3 -u -c \"
+import socket
+listener = socket.create_server(('10.201.0.2', 8000))
+print('Serving', flush=True)
+one = listener.accept()[0]
+while one.recv(1 << 20): pass\""
+        near="python3 -c \"
+import socket
+one = socket.create_connection(('127.0.0.1', 1080))
+one.sendall(bytes([5, 1, 0])); one.recv(2)
+one.sendall(bytes([5, 1, 0, 1]) + socket.inet_aton('10.201.0.2') + (8000).to_bytes(2, 'big')); one.recv(10)
+while True: one.sendall(bytes(1 << 16))\""
+    fi
+    begin "$server" far sh -c "exec $far"
+    far_pid=${running[-1]}
+    await far.out Serving
+    begin "$client" load sh -c "exec $near"
+    load_pid=${running[-1]}
+}
+# The rate of what comes down or up ($1) over $2 s, from $3 to $4: what arrives, not what is sent.
+mbps() {
+    local before now
+    before=$(brought "$1")
+    sleep "$2"
+    now=$(brought "$1")
+    awk -v b="$((now - before))" -v s="$2" -v low="$3" -v high="$4" \
+        'BEGIN { r = b * 8e-6 / s; printf "%.1f (%s to %s)\n", r, low, high; exit r < low || r > high }'
+}
+brought() {
+    case $1 in
+    down) ip netns exec "$client" cat /sys/class/net/wwan0/statistics/rx_bytes ;;
+    up) ip netns exec "$server" cat /sys/class/net/s0/statistics/rx_bytes ;;
+    esac
+}
+
 # Dark links, of both protocols: whatever was tried meanwhile, a path comes back over QUIC.
 outages() {
     local links seconds
@@ -700,6 +810,42 @@ RULES
     try 'on standby: MB a day' a_day "$(($(counted wwan1) - before[1]))" 1
     ip netns exec "$anchor" nft delete table inet lab
     over
+}
+# The same behind an address translator that forgets a path after 30 and 60 s, and gives it another port then.
+asleep() {
+    local remembers most
+    for remembers in 30 60; do
+        stage="on standby behind a translator that remembers for $remembers s"
+        ((remembers < 60)) && most=1 || most=0.5
+        ip netns exec "$anchor" nft -f - <<'RULES'
+table inet lab {
+    counter wwan1 {}
+    chain forward {
+        type filter hook forward priority 0
+        meta l4proto { tcp, udp } iifname "a2" counter name wwan1
+        meta l4proto { tcp, udp } oifname "a2" counter name wwan1
+    }
+    chain input { type filter hook input priority 0; iifname "a0" meta l4proto udp drop; }
+    chain postrouting { type nat hook postrouting priority 100; oifname "a0" masquerade fully-random; }
+}
+RULES
+        ip netns exec "$anchor" sh -c "
+            echo $remembers >/proc/sys/net/netfilter/nf_conntrack_udp_timeout
+            echo $remembers >/proc/sys/net/netfilter/nf_conntrack_udp_timeout_stream"
+        session --socks off --path wwan0 --path wwan1,standby
+        becomes "$EPOCHREALTIME" 5 wwan1 standby >/dev/null
+        # What the translator remembers is learnt.
+        sleep 160
+        local before
+        before=$(counted wwan1)
+        sleep 180
+        try 'MB a day' a_day "$(($(counted wwan1) - before))" "$most"
+        try 'it is on standby' becomes "$EPOCHREALTIME" 1 wwan1 standby
+        try 'nobody speaks of it' lines client.err 'wwan1.*(suspect|dead|lost|again)' 0
+        try 'nor the server' lines server.err '(suspect|dead|lost|again)' 0
+        ip netns exec "$anchor" nft delete table inet lab
+        over
+    done
 }
 # Bytes of UDP and TCP in IP, both ways; what neighbours ask each other is not ours.
 counted() { ip netns exec "$anchor" nft list counter inet lab "$1" | awk '/bytes/ { print $4 }'; }

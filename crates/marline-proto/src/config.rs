@@ -4,7 +4,9 @@ use marline_base::Duration;
 
 use crate::congestion::Congestion;
 use crate::sched::{Choice, registry as sched};
-use crate::wire::{FlowKind, MAX_CODE_WINDOW, MAX_COST, MAX_REPAIRS, MAX_UNITS, Params};
+use crate::wire::{
+    FlowKind, MAX_CODE_WINDOW, MAX_COST, MAX_QUIET_MS, MAX_REPAIRS, MAX_UNITS, Params,
+};
 
 /// Longest source symbol of a coded flow that is sent or taken (bytes): what fits an Ethernet
 /// frame.
@@ -54,6 +56,11 @@ pub struct Config {
     /// third of the idle timeout is used. Twice as long in a session that carries nothing, five
     /// times as long on standby beside an active path.
     pub keep_alive: Duration,
+    /// Longest time that a path in reserve beside an active one may be quiet, where its carrier
+    /// [survives rebinding](crate::path::PathParams::survives_rebinding): how long the address
+    /// translators on it bear is learnt, from the usual keep-alive on. The smaller value of both
+    /// sides holds, and 0 learns nothing. Carriers must bear a little more. Default 50 s.
+    pub longest_quiet: Duration,
     /// A suspect path that answers nothing for so long is dead. Default 3 s.
     pub dead_after: Duration,
     /// Longest time that an acknowledgement is held back. Default 5 ms.
@@ -114,6 +121,7 @@ impl Default for Config {
         Self {
             idle_timeout: Duration::from_secs(30),
             keep_alive: Duration::from_secs(5),
+            longest_quiet: Duration::from_secs(50),
             dead_after: Duration::from_secs(3),
             max_ack_delay: Duration::from_millis(5),
             flow_window: 8 << 20,
@@ -177,6 +185,12 @@ impl Config {
                 86_400_000,
             ),
             ("keep_alive (ms)", millis(self.keep_alive), 10, 86_400_000),
+            (
+                "longest_quiet (ms)",
+                millis(self.longest_quiet),
+                0,
+                MAX_QUIET_MS,
+            ),
             ("dead_after (ms)", millis(self.dead_after), 10, 86_400_000),
             ("max_ack_delay (ms)", millis(self.max_ack_delay), 0, 1_000),
             ("flow_window", self.flow_window, 1_024, 1 << 32),
@@ -240,6 +254,7 @@ impl Config {
             max_units: self.max_units,
             max_repairs: self.max_repairs,
             max_path_cost: MAX_COST,
+            max_path_quiet_ms: self.longest_quiet.as_millis() as u64,
             ..Params::default()
         }
     }

@@ -441,6 +441,7 @@ impl Trial<'_> {
                 let status = u64::from(tape.byte());
                 match status {
                     4..=9 => put(&[ty::PATH_COST, tape.number(1), tape.number(3), status]),
+                    10..=15 => put(&[ty::PATH_QUIET, tape.number(1), tape.number(3), status << 9]),
                     0..=3 if !tape.tame => put(&[ty::PATH_ABANDON, tape.number(1), status]),
                     _ => put(&[ty::PATH_STATUS, tape.number(1), tape.number(3), status & 1]),
                 }

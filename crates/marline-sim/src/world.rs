@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use marline_base::{Instant, Rng};
+use marline_base::{Duration, Instant, Rng};
 use marline_proto::path::PathParams;
 use marline_proto::wire::PathId;
 use marline_proto::{Config, Event, PathError, Session, Side};
@@ -115,6 +115,14 @@ impl World {
     pub fn set_dark(&mut self, path: PathId, up: bool, down: bool) {
         if let Some(link) = self.engine.link_of(0, path) {
             self.engine.set_dark(link, up, down);
+        }
+    }
+
+    /// Puts an address translator at the client's end of a path's link: it forgets the path so long
+    /// after the client sent last, and what the server sends is lost until the client sends again.
+    pub fn set_nat(&mut self, path: PathId, remembers: Duration) {
+        if let Some(link) = self.engine.link_of(0, path) {
+            self.engine.set_nat(link, remembers);
         }
     }
 

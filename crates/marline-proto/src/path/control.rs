@@ -23,6 +23,7 @@ pub(crate) enum Control {
     MaxFlows,
     PathStatus(PathId),
     PathCost(PathId),
+    PathQuiet(PathId),
     PathAbandon(PathId),
     CodeStatus(FlowId),
 }
@@ -46,6 +47,7 @@ impl Control {
             | Self::MaxFlows
             | Self::PathStatus(_)
             | Self::PathCost(_)
+            | Self::PathQuiet(_)
             | Self::PathAbandon(_) => None,
         }
     }

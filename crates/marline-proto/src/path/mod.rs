@@ -9,6 +9,7 @@
 //! | `relayed.rs`, `repeats.rs` | acknowledgements over another path's way back |
 //! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
+//! | `quiet.rs` | how long a path in reserve may be quiet |
 //! | `cost.rs` | what the path costs either end |
 //! | `due.rs` | what has arrived on other paths by then |
 //! | `mistakes.rs` | suspicions that proved wrong |
@@ -34,6 +35,7 @@ mod one_way;
 mod outages;
 mod pace;
 pub mod pacer;
+pub(crate) mod quiet;
 mod received;
 mod relayed;
 mod repeats;
@@ -78,10 +80,14 @@ pub struct PathParams {
     ///
     /// [`Session::carrier_told`]: crate::Session::carrier_told
     pub carrier_controls: bool,
+    /// The carrier goes on when an address translator gives the path another address, as QUIC does.
+    /// Only then the session may learn how long such a path can be quiet in reserve: it finds out
+    /// by being forgotten once.
+    pub survives_rebinding: bool,
 }
 
 impl Default for PathParams {
-    /// 1200 bytes, cost 0, not in reserve, nothing measured.
+    /// 1200 bytes, cost 0, not in reserve, nothing measured, a carrier that has one address.
     fn default() -> Self {
         Self {
             max_datagram: 1_200,
@@ -89,6 +95,7 @@ impl Default for PathParams {
             standby: false,
             rtt: None,
             carrier_controls: false,
+            survives_rebinding: false,
         }
     }
 }

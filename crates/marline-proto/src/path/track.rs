@@ -20,6 +20,7 @@ use super::one_way::OneWay;
 use super::outages::Outages;
 use super::pace::Pace;
 use super::pacer::Pacer;
+use super::quiet::Quiet;
 use super::received::Received;
 use super::relayed::Relayed;
 use super::repeats::Repeats;
@@ -85,6 +86,9 @@ pub(crate) struct Path {
     /// That of `size`, as everything else here knows it.
     pub(crate) max_datagram: usize,
     pub(crate) cost: Cost,
+    /// What is learnt of its quiet time, where the carrier bears being forgotten.
+    pub(crate) quiet: Quiet,
+    pub(crate) survives_rebinding: bool,
     pub(crate) ledger: Ledger,
     pub(crate) received: Received,
     pub(crate) rtt: Rtt,
@@ -174,6 +178,8 @@ impl Path {
             size: DatagramSize::new(params.max_datagram),
             max_datagram: params.max_datagram,
             cost: Cost::of(params.cost),
+            quiet: Quiet::default(),
+            survives_rebinding: params.survives_rebinding,
             ledger: Ledger::default(),
             received: Received::default(),
             rtt,

@@ -81,7 +81,12 @@ impl Session {
     /// A path that is much quicker would speak before the other's own way back, by which the peer
     /// should hear of what arrived if all is well. So it repeats what went that way, late enough to
     /// be no sooner.
+    ///
+    /// A path in reserve says no more than it must: its acknowledgements are half a minute apart.
     pub(super) fn write_testimony(&mut self, now: Instant, index: usize, draft: &mut Draft<'_>) {
+        if self.is_in_reserve(&self.paths[index]) {
+            return;
+        }
         for owner in (0..self.paths.len()).filter(|&i| i != index) {
             let is_quicker = self.is_quicker(index, owner);
             if is_quicker {

@@ -7,9 +7,9 @@ use super::Session;
 use crate::flow::{RecvHalf, SendHalf};
 use crate::path::Control;
 use crate::wire::{
-    Availability, Finish, FlowId, Forward, Frame, MaxData, MaxFlowData, MaxFlows, OpenFlow,
-    PathAbandon, PathCost, PathStatus, ResetFlow, StopSending, UnitFate, Verdict, close_code,
-    varint,
+    Availability, Finish, FlowId, Forward, Frame, MAX_QUIET_MS, MaxData, MaxFlowData, MaxFlows,
+    OpenFlow, PathAbandon, PathCost, PathQuiet, PathStatus, ResetFlow, StopSending, UnitFate,
+    Verdict, close_code, varint,
 };
 
 impl Session {
@@ -104,6 +104,15 @@ impl Session {
                     path: id,
                     sequence: path.cost.sent,
                     cost: u64::from(path.cost.local),
+                })
+            }
+            Control::PathQuiet(id) => {
+                let path = self.paths.iter().find(|p| p.id == id)?;
+                let wanted = path.quiet.wanted(self.patience.quiet).as_millis();
+                Frame::PathQuiet(PathQuiet {
+                    path: id,
+                    sequence: path.quiet.sent,
+                    quiet_ms: wanted.min(u128::from(MAX_QUIET_MS)) as u64,
                 })
             }
             Control::CodeStatus(id) => {

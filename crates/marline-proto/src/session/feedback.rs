@@ -355,7 +355,8 @@ impl Session {
             | Control::MaxFlows
             | Control::CodeStatus(_)
             | Control::PathStatus(_)
-            | Control::PathCost(_) => {}
+            | Control::PathCost(_)
+            | Control::PathQuiet(_) => {}
         }
     }
 
@@ -515,7 +516,9 @@ impl Session {
             },
             Control::Finish(id) => self.flows.get(&id).is_some_and(|f| f.reset.is_none()),
             Control::MaxData | Control::MaxFlows => true,
-            Control::PathStatus(id) | Control::PathCost(id) => self.path_index(id).is_some(),
+            Control::PathStatus(id) | Control::PathCost(id) | Control::PathQuiet(id) => {
+                self.path_index(id).is_some()
+            }
             Control::PathAbandon(id) => self.abandoned.contains(&id),
             Control::CodeStatus(id) => self.flows.get(&id).is_some_and(|f| f.decoder.is_some()),
         }

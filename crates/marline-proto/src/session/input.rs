@@ -121,9 +121,15 @@ impl Session {
         if eliciting && !asked {
             self.note_traffic(now);
         }
+        if eliciting {
+            self.on_ping_in_reserve(now, id);
+        }
         let longest = self.config.max_ack_delay;
         if let Some(path) = self.path_mut(id) {
             path.received.insert(header.packet, now);
+            if path.quiet.on_received() {
+                path.last_progress = now;
+            }
             if eliciting {
                 path.last_eliciting_received = now;
                 let delay = path.ack_delay(longest);
@@ -269,6 +275,7 @@ impl Session {
                 self.on_peer_standby(now, status.path, standby, status.sequence);
             }
             Frame::PathCost(cost) => self.on_peer_cost(&cost),
+            Frame::PathQuiet(frame) => self.on_peer_quiet(&frame),
             Frame::PathAbandon(abandon) => {
                 if let Some(index) = self.path_index(abandon.path) {
                     self.drop_path(now, index);

@@ -72,7 +72,7 @@ impl Session {
             next = index + 1;
             let sends_at = self.sends_at(now, index);
             let sends = sends_at.is_some_and(|at| at <= now);
-            if let Some(size) = self.padded_ping(now, index, buf) {
+            if let Some(size) = self.unwatched_ping(now, index, buf) {
                 let path = self.paths[index].id;
                 return Some(Transmit { path, size });
             }
@@ -108,20 +108,24 @@ impl Session {
         !path.blocked && (sends || acks || path.probes > 0 || !self.control.is_empty())
     }
 
-    /// Writes a ping of the largest size that the carrier takes, if it is time to see whether such
-    /// datagrams pass. It counts neither as in flight nor as lost.
-    fn padded_ping(&mut self, now: Instant, index: usize, buf: &mut Vec<u8>) -> Option<usize> {
+    /// Writes a ping that counts neither as in flight nor as lost: one of the largest size that the
+    /// carrier takes, if it is time to see whether such datagrams pass, or one that the peer asked
+    /// for after a quiet time.
+    fn unwatched_ping(&mut self, now: Instant, index: usize, buf: &mut Vec<u8>) -> Option<usize> {
         let path = &mut self.paths[index];
         if path.blocked || !matches!(path.health, Health::Active) {
             return None;
         }
         let packet = path.ledger.next_number();
-        let size = path.size.ping(now, packet)?;
+        let least = path.quiet.is_due().then_some(0);
+        let size = path.size.ping(now, packet).or(least)?;
+        path.quiet.on_ping_sent();
         buf.clear();
         Header { packet }.encode(buf);
         Frame::Ping.encode(buf);
         let len = size.saturating_sub(buf.len());
         Frame::Padding { len }.encode(buf);
+        let size = buf.len();
         let delivery = path.sampler.on_sent(now, path.ledger.in_flight());
         let sent = SentPacket::new(now, size as u32, false, delivery, SmallVec::new());
         path.on_sent(now, sent, true);

@@ -137,6 +137,7 @@ impl Session {
         }
         self.control.remove(&Control::PathStatus(id));
         self.control.remove(&Control::PathCost(id));
+        self.control.remove(&Control::PathQuiet(id));
         self.replan = true;
     }
 

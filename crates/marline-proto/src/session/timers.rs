@@ -10,9 +10,10 @@ use super::spill::paid;
 use crate::config::Config;
 use crate::event::CloseReason;
 use crate::flow::{Assigned, RecvHalf, SendHalf};
+use crate::path::quiet::Range;
 use crate::path::{Control, EmissionKind, Path, PathState, PathTimer, SentFrame};
 use crate::sched::PathView;
-use crate::wire::{FlowId, Params};
+use crate::wire::{FlowId, Params, PathId, PathQuiet};
 
 /// Why a session asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +84,8 @@ pub(super) struct Patience {
     pub(super) idle: Duration,
     /// A path that sent nothing for so long sends a ping.
     pub(super) keep_alive: Duration,
+    /// How long a path in reserve is quiet.
+    pub(super) quiet: Range,
     /// The peer's promise.
     pub(super) peer_ack_delay: Duration,
 }
@@ -94,9 +97,15 @@ impl Patience {
             ms => Duration::from_millis(ms),
         };
         let idle = config.idle_timeout.min(theirs);
+        let keep_alive = config.keep_alive.min(idle / 3);
+        let theirs = Duration::from_millis(peer.max_path_quiet_ms);
         Self {
             idle,
-            keep_alive: config.keep_alive.min(idle / 3),
+            keep_alive,
+            quiet: Range {
+                usual: keep_alive * STANDBY,
+                most: config.longest_quiet.min(theirs),
+            },
             peer_ack_delay: Duration::from_micros(peer.max_ack_delay_us),
         }
     }
@@ -106,7 +115,12 @@ impl Patience {
 const QUIET: u32 = 2;
 /// and those of a path on standby beside an active one this many times: every 25 s by default,
 /// which is less than the 30 s after which the most forgetful address translators drop a mapping.
+/// From there on it is learnt how long the path may be quiet (`path/quiet.rs`).
 const STANDBY: u32 = 5;
+
+/// Of traffic that is there something is heard within this time, nearly always: packets of live
+/// streams and round trips are 20 to 50 ms apart.
+const ALARM: Duration = Duration::from_millis(100);
 
 /// Until when nothing happens by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,11 +207,15 @@ impl Session {
     /// the client's ping comes before, and keeps what an address translator there remembers.
     fn keep_alive(&self, path: &Path) -> Duration {
         let usual = self.patience.keep_alive;
-        let is_active = |path: &Path| path.state() == PathState::Active;
         // The usual one would go when the session has carried nothing for two of them.
         let is_quiet = || (path.last_eliciting() + usual).since(self.last_traffic) >= 2 * usual;
-        let pause = if path.state() == PathState::Standby && self.paths.iter().any(is_active) {
-            usual * STANDBY
+        let pause = if self.is_in_reserve(path) {
+            if let Some(asked) = path.quiet.pause(self.patience.quiet) {
+                return asked;
+            }
+            let patience = path.quiet.patience(self.patience.quiet);
+            self.alarm_after(path)
+                .map_or(patience, |at| at.min(patience))
         } else if is_quiet() {
             (usual * QUIET).min(self.patience.idle / 3)
         } else {
@@ -206,6 +224,83 @@ impl Session {
         match self.is_client() {
             true => pause,
             false => pause + pause / 4,
+        }
+    }
+
+    /// After which quiet time a path in reserve gets a ping because of what is heard on the others:
+    /// nothing any more, of traffic that was there. Only while the path may be forgotten.
+    fn alarm_after(&self, path: &Path) -> Option<Duration> {
+        let proved = path.quiet.proved(self.patience.quiet)?;
+        let idle = self.last_received.since(self.last_traffic);
+        let alarm = (self.last_received + ALARM).since(path.last_eliciting());
+        (idle < self.patience.keep_alive).then(|| alarm.max(proved))
+    }
+
+    /// Is the path on standby beside an active one?
+    pub(super) fn is_in_reserve(&self, path: &Path) -> bool {
+        let is_active = |path: &Path| path.state() == PathState::Active;
+        path.state() == PathState::Standby && self.paths.iter().any(is_active)
+    }
+
+    /// A path was quiet for as long as it may be: which ping is next?
+    fn on_quiet(&mut self, now: Instant, index: usize) {
+        let range = self.patience.quiet;
+        let (is_in_reserve, learns) = self.quiet_roles(index);
+        let path = &mut self.paths[index];
+        let quiet = now.since(path.last_eliciting());
+        // The ping itself sets the timer again, unless the carrier is blocked.
+        path.last_eliciting_sent = now;
+        let is_asked = is_in_reserve && path.quiet.pause(range).is_some();
+        if is_asked && path.quiet.begin_ping() {
+            return;
+        }
+        path.probes = path.probes.max(1);
+        let in_full = quiet >= path.quiet.patience(range);
+        if is_in_reserve && learns && in_full && path.quiet.on_own_ping(now, range) {
+            self.ask_for_quiet(index);
+        }
+    }
+
+    /// The peer's packet came, and asks for an acknowledgement: where it was quiet before, that
+    /// shows for how long the path may be.
+    pub(super) fn on_ping_in_reserve(&mut self, now: Instant, id: PathId) {
+        let Some(index) = self.path_index(id) else {
+            return;
+        };
+        let (is_in_reserve, learns) = self.quiet_roles(index);
+        let range = self.patience.quiet;
+        let path = &mut self.paths[index];
+        let quiet = now.since(path.last_eliciting());
+        if is_in_reserve && learns {
+            // This end asks nothing there, so nothing else shows that the peer is there.
+            path.last_progress = now;
+            if path.quiet.on_heard(now, quiet, range) {
+                self.ask_for_quiet(index);
+            }
+        }
+    }
+
+    /// Is the path at `index` in reserve, and does this end learn how long it may be quiet?
+    fn quiet_roles(&self, index: usize) -> (bool, bool) {
+        let path = &self.paths[index];
+        let learns = self.is_client() && path.survives_rebinding;
+        (self.is_in_reserve(path), learns)
+    }
+
+    fn ask_for_quiet(&mut self, index: usize) {
+        let path = &mut self.paths[index];
+        path.quiet.sent += 1;
+        self.control.insert(Control::PathQuiet(path.id));
+        self.path_timer = None;
+    }
+
+    /// The peer asks for a ping after a quiet time.
+    pub(super) fn on_peer_quiet(&mut self, frame: &PathQuiet) {
+        let quiet = Duration::from_millis(frame.quiet_ms);
+        if let Some(path) = self.path_mut(frame.path)
+            && path.quiet.on_asked(frame.sequence, quiet)
+        {
+            self.path_timer = None;
         }
     }
 
@@ -335,11 +430,7 @@ impl Session {
             match path.next_timer(ack_delay, dead_after, keep_alive) {
                 (at, PathTimer::Death) if at <= now => self.bury(now, index),
                 (at, PathTimer::Trial) if at <= now => self.probe(now, index),
-                (at, PathTimer::KeepAlive) if at <= now => {
-                    path.probes = path.probes.max(1);
-                    // The ping itself sets the timer again, unless the carrier is blocked.
-                    path.last_eliciting_sent = now;
-                }
+                (at, PathTimer::KeepAlive) if at <= now => self.on_quiet(now, index),
                 _ => break,
             }
         }

@@ -6,7 +6,7 @@ use core::iter::FusedIterator;
 use super::reader::Reader;
 use super::{
     Ack, Close, CodeStatus, DecodeError, DecodeErrorKind, Finish, FlowReport, Forward, Header,
-    MaxData, MaxFlowData, MaxFlows, OpenFlow, Packet, PacketPart, PathAbandon, PathCost,
+    MaxData, MaxFlowData, MaxFlows, OpenFlow, Packet, PacketPart, PathAbandon, PathCost, PathQuiet,
     PathStatus, RepairSymbol, ResetFlow, SourceSymbol, StopSending, Stream, UnitCancel, UnitData,
     UnitFate, UnitRepair, frame_type, varint,
 };
@@ -61,6 +61,8 @@ pub enum Frame<'a> {
     PathAbandon(PathAbandon),
     /// What a path costs.
     PathCost(PathCost),
+    /// After which quiet time a path in reserve is to get a ping.
+    PathQuiet(PathQuiet),
     /// The session ends.
     Close(Close<'a>),
     /// A source symbol of a coded flow.
@@ -110,6 +112,7 @@ impl<'a> Frame<'a> {
             Self::PathStatus(_) => frame_type::PATH_STATUS,
             Self::PathAbandon(_) => frame_type::PATH_ABANDON,
             Self::PathCost(_) => frame_type::PATH_COST,
+            Self::PathQuiet(_) => frame_type::PATH_QUIET,
             Self::Close(_) => frame_type::CLOSE,
             Self::Symbol(_) => frame_type::SYMBOL,
             Self::Repair(_) => frame_type::REPAIR,
@@ -143,6 +146,7 @@ impl<'a> Frame<'a> {
             Self::PathStatus(frame) => frame.encode(out),
             Self::PathAbandon(frame) => frame.encode(out),
             Self::PathCost(frame) => frame.encode(out),
+            Self::PathQuiet(frame) => frame.encode(out),
             Self::Close(frame) => frame.encode(out),
             Self::Symbol(frame) => frame.encode(out),
             Self::Repair(frame) => frame.encode(out),
@@ -177,6 +181,7 @@ impl<'a> Frame<'a> {
             Self::PathStatus(frame) => frame.encoded_len(),
             Self::PathAbandon(frame) => frame.encoded_len(),
             Self::PathCost(frame) => frame.encoded_len(),
+            Self::PathQuiet(frame) => frame.encoded_len(),
             Self::Close(frame) => frame.encoded_len(),
             Self::Symbol(frame) => frame.encoded_len(),
             Self::Repair(frame) => frame.encoded_len(),
@@ -215,6 +220,7 @@ impl<'a> Frame<'a> {
             frame_type::PATH_STATUS => Self::PathStatus(PathStatus::decode(reader)?),
             frame_type::PATH_ABANDON => Self::PathAbandon(PathAbandon::decode(reader)?),
             frame_type::PATH_COST => Self::PathCost(PathCost::decode(reader)?),
+            frame_type::PATH_QUIET => Self::PathQuiet(PathQuiet::decode(reader)?),
             frame_type::CLOSE => Self::Close(Close::decode(reader)?),
             frame_type::SYMBOL => Self::Symbol(SourceSymbol::decode(reader)?),
             frame_type::REPAIR => Self::Repair(RepairSymbol::decode(reader)?),

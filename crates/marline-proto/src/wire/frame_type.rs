@@ -38,6 +38,8 @@ pub const PATH_STATUS: u64 = 0x18;
 pub const PATH_ABANDON: u64 = 0x19;
 /// [`PathCost`](super::PathCost).
 pub const PATH_COST: u64 = 0x1a;
+/// [`PathQuiet`](super::PathQuiet).
+pub const PATH_QUIET: u64 = 0x1b;
 /// [`Close`](super::Close).
 pub const CLOSE: u64 = 0x1f;
 
@@ -78,6 +80,7 @@ pub const fn name(frame_type: u64) -> Option<&'static str> {
         PATH_STATUS => "PATH_STATUS",
         PATH_ABANDON => "PATH_ABANDON",
         PATH_COST => "PATH_COST",
+        PATH_QUIET => "PATH_QUIET",
         CLOSE => "CLOSE",
         SYMBOL => "SYMBOL",
         REPAIR => "REPAIR",

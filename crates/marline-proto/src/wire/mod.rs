@@ -60,7 +60,9 @@ pub use heading::{BlockHeading, ObjectHeading, Piece};
 pub use id::{FlowId, MAX_PATHS, PathId};
 pub use packet::{Finish, FlowReport, Forward, MAX_MESSAGE, Packet, PacketPart};
 pub use params::{MAX_ACK_DELAY_US, MAX_PARAMETERS, MAX_REPAIRS, MAX_UNITS, Params};
-pub use path::{Availability, MAX_COST, PathAbandon, PathCost, PathStatus};
+pub use path::{
+    Availability, MAX_COST, MAX_QUIET_MS, PathAbandon, PathCost, PathQuiet, PathStatus,
+};
 pub use stream::Stream;
 pub use unit::{
     CERTAIN, LEAST_SYMBOL, MAX_SOURCES, MAX_UNIT, UnitCancel, UnitData, UnitFate, UnitRepair,

@@ -18,6 +18,7 @@ pub(super) const fn of(id: u64) -> Option<&'static str> {
         0x0b => "max_repairs",
         0x0c => "max_unit_data",
         0x0d => "max_path_cost",
+        0x0e => "max_path_quiet",
         _ => return None,
     })
 }

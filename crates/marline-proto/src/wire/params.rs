@@ -10,7 +10,7 @@ use super::param_name::{self, Named};
 use super::reader::Reader;
 use super::{
     DecodeError, DecodeErrorKind, MAX_CODE_SYMBOL, MAX_CODE_WINDOW, MAX_COST, MAX_FLOW_COUNT,
-    MAX_MESSAGE, varint,
+    MAX_MESSAGE, MAX_QUIET_MS, varint,
 };
 
 /// Most parameters, known and unknown, that one end may send.
@@ -41,6 +41,9 @@ pub struct Params {
     /// Highest cost rank that this end takes in PATH_COST, at most [`MAX_COST`]; 0, the default,
     /// takes no such frames.
     pub max_path_cost: u64,
+    /// Longest quiet time in milliseconds that this end heeds in PATH_QUIET, at most
+    /// [`MAX_QUIET_MS`]; 0, the default, takes no such frames.
+    pub max_path_quiet_ms: u64,
     /// MAX_FLOWS at the start; at most [`MAX_FLOW_COUNT`]. Default 1024.
     pub max_flows: u64,
     /// Longest wait, in microseconds, before an acknowledgement is sent; at most
@@ -71,6 +74,7 @@ impl Default for Params {
             max_flow_data: 4 << 20,
             max_unit_data: 0,
             max_path_cost: 0,
+            max_path_quiet_ms: 0,
             max_flows: 1024,
             max_ack_delay_us: 5000,
             max_message: MAX_MESSAGE as u64,
@@ -103,7 +107,7 @@ macro_rules! known {
 }
 
 /// The known parameters, in the order in which they are written.
-static KNOWN: [Known; 13] = known! {
+static KNOWN: [Known; 14] = known! {
     0x01 max_idle_timeout_ms <= varint::MAX;
     0x02 max_data <= varint::MAX;
     0x03 max_flow_data <= varint::MAX;
@@ -117,6 +121,7 @@ static KNOWN: [Known; 13] = known! {
     0x0b max_repairs <= MAX_REPAIRS;
     0x0c max_unit_data <= varint::MAX;
     0x0d max_path_cost <= MAX_COST;
+    0x0e max_path_quiet_ms <= MAX_QUIET_MS;
 };
 
 fn known(id: u64) -> Option<&'static Known> {

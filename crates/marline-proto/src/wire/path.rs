@@ -1,4 +1,4 @@
-//! What one end asks of a path: PATH_STATUS, PATH_COST, PATH_ABANDON.
+//! What one end asks of a path: PATH_STATUS, PATH_COST, PATH_QUIET, PATH_ABANDON.
 
 use alloc::vec::Vec;
 
@@ -108,6 +108,60 @@ impl PathCost {
     /// Appends the frame.
     pub fn encode(&self, out: &mut Vec<u8>) {
         varint::encode_frame(frame_type::PATH_COST, self.fields(), out);
+    }
+
+    /// Bytes that [`encode`](Self::encode) appends.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        varint::frame_len(self.fields())
+    }
+}
+
+/// Largest [`PathQuiet::quiet_ms`]: a day.
+pub const MAX_QUIET_MS: u64 = 86_400_000;
+
+/// PATH_QUIET: the sender of the frame asks for a PING whenever a path in reserve has been quiet
+/// for so long. Only a peer gets it whose [`max_path_quiet_ms`](super::Params::max_path_quiet_ms)
+/// is not 0.
+///
+/// ```text
+/// 0x1b | path (i) | sequence (i) | quiet_ms (i)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathQuiet {
+    /// The path.
+    pub path: PathId,
+    /// Grows with every change of what is asked for this path; a frame whose sequence is not above
+    /// the highest seen is old and means nothing.
+    pub sequence: u64,
+    /// Milliseconds, at most [`MAX_QUIET_MS`]; 0 asks for nothing any more.
+    pub quiet_ms: u64,
+}
+
+impl PathQuiet {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeErrorKind> {
+        let frame = Self {
+            path: PathId(reader.varint("path")?),
+            sequence: reader.varint("sequence")?,
+            quiet_ms: reader.varint("quiet")?,
+        };
+        if frame.quiet_ms > MAX_QUIET_MS {
+            return Err(DecodeErrorKind::TooLarge {
+                field: "quiet",
+                value: frame.quiet_ms,
+                max: MAX_QUIET_MS,
+            });
+        }
+        Ok(frame)
+    }
+
+    fn fields(&self) -> [u64; 3] {
+        [self.path.0, self.sequence, self.quiet_ms]
+    }
+
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        varint::encode_frame(frame_type::PATH_QUIET, self.fields(), out);
     }
 
     /// Bytes that [`encode`](Self::encode) appends.

@@ -17,6 +17,7 @@
 //! and sums of measures are integers. A run knows nothing of other threads.
 
 mod cable;
+mod nat;
 mod queue;
 mod slots;
 
@@ -29,6 +30,7 @@ use marline_proto::Session;
 use marline_proto::wire::PathId;
 
 pub use cable::{Cable, End};
+use nat::Nat;
 pub(crate) use queue::Alarm;
 use queue::{Due, Queue};
 pub(crate) use slots::Slots;
@@ -45,6 +47,7 @@ const CHUNK: usize = 16 << 10;
 struct Wire {
     up: Link,
     down: Link,
+    nat: Option<Nat>,
     /// Bytes that the network adds to each datagram.
     overhead: u32,
     /// Times that the links were replaced, for seeds that differ.
@@ -178,6 +181,7 @@ impl Engine {
         Ok(Wire {
             up: link(&cable.up, "up")?,
             down: link(&cable.down, "down")?,
+            nat: None,
             overhead,
             replaced,
         })
@@ -237,6 +241,12 @@ impl Engine {
             let cut = if f.up { up } else { down };
             cut && f.link == index && f.departs > now
         });
+    }
+
+    /// Puts an address translator at the client's end of a link, which remembers it for so long
+    /// after the client sent last.
+    pub(crate) fn set_nat(&mut self, index: usize, remembers: Duration) {
+        self.wires[index].nat = Some(Nat::new(remembers));
     }
 
     /// Lets a path of a pair of sessions run over a link.
@@ -347,6 +357,10 @@ impl Engine {
         let wire = &mut self.wires[index];
         let size = datagram.len() as u32 + wire.overhead;
         let up = from.is_multiple_of(2);
+        let now = self.now;
+        if wire.nat.as_mut().is_some_and(|nat| !nat.passes(now, up)) {
+            return;
+        }
         let link = if up { &mut wire.up } else { &mut wire.down };
         let Verdict::Delivered { at, departs, copy } = link.offer(self.now, size) else {
             return;

@@ -66,14 +66,15 @@ fn seed() -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Carriers whose idle limit lies beyond the session's, which is the one that counts.
+/// Carriers whose idle limit lies beyond the session's, which is the one that counts, and beyond
+/// the longest time for which the session leaves a path alone.
 fn outliving(quic: QuicConfig, session: &marline_proto::Config) -> QuicConfig {
     const BEYOND: Duration = Duration::from_secs(10);
     const LONGEST: Duration = Duration::from_secs(86_400);
     QuicConfig {
         idle_timeout: quic
             .idle_timeout
-            .max(session.idle_timeout + BEYOND)
+            .max(session.idle_timeout.max(session.longest_quiet) + BEYOND)
             .min(LONGEST),
         ..quic
     }

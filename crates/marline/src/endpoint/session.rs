@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use marline_proto::path::{PathParams, PathState};
-use marline_proto::stats::SessionStats;
+use marline_proto::stats::{PathStats, SessionStats};
 use marline_proto::wire::{FlowId, FlowKind, PathId};
 use marline_proto::{CloseReason, FlowInfo, FlowOptions, OpenError, PathError};
 use tokio::sync::mpsc;
@@ -271,6 +271,11 @@ impl Session {
     /// How the session stands now.
     pub fn stats(&self) -> SessionStats {
         self.shared.lock().session.stats()
+    }
+
+    /// How one path stands now; `None` when the session does not have it.
+    pub(super) fn path_stats(&self, path: PathId) -> Option<PathStats> {
+        self.shared.lock().session.path(path)
     }
 
     /// The session's time.

@@ -165,6 +165,11 @@ fn expected(name: &str) -> Frame<'static> {
             sequence: 1,
             cost: 2,
         }),
+        "path-quiet" => Frame::PathQuiet(PathQuiet {
+            path,
+            sequence: 2,
+            quiet_ms: 37_500,
+        }),
         "close" => Frame::Close(Close {
             code: close_code::PROTOCOL,
             reason: "unknown packet",

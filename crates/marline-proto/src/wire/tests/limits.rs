@@ -396,6 +396,7 @@ fn parameters() {
         (10, 4, MAX_UNITS, "max_units"),
         (11, 4, MAX_REPAIRS, "max_repairs"),
         (13, 2, MAX_COST, "max_path_cost"),
+        (14, 4, MAX_QUIET_MS, "max_path_quiet"),
     ] {
         assert_eq!(error(&[id, len, max]), None);
         let value = max + 1;

@@ -292,7 +292,7 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
     });
     let status = prop::sample::select(&[Availability::Available, Availability::Standby][..]);
     let numbers = || (flow(), any_varint(), any_varint());
-    let choices: [BoxedStrategy<Frame<'static>>; 26] = [
+    let choices: [BoxedStrategy<Frame<'static>>; 27] = [
         (1..40_usize).prop_map(|len| Frame::Padding { len }).boxed(),
         Just(Frame::Ping).boxed(),
         ack(80).prop_map(Frame::Ack).boxed(),
@@ -384,6 +384,15 @@ pub(super) fn frame() -> impl Strategy<Value = Frame<'static>> {
                 })
             })
             .boxed(),
+        (path(), any_varint(), upto(MAX_QUIET_MS))
+            .prop_map(|(path, sequence, quiet_ms)| {
+                Frame::PathQuiet(PathQuiet {
+                    path,
+                    sequence,
+                    quiet_ms,
+                })
+            })
+            .boxed(),
         close().prop_map(Frame::Close).boxed(),
         source_symbol().prop_map(Frame::Symbol).boxed(),
         repair_symbol().prop_map(Frame::Repair).boxed(),
@@ -406,7 +415,7 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
         upto(MAX_FLOW_COUNT),
         upto(MAX_UNITS),
         upto(MAX_REPAIRS),
-        (any_varint(), upto(MAX_COST)),
+        (any_varint(), upto(MAX_COST), upto(MAX_QUIET_MS)),
     )
         .prop_map(
             |(
@@ -421,7 +430,7 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 code_flows,
                 max_units,
                 max_repairs,
-                (max_unit_data, max_path_cost),
+                (max_unit_data, max_path_cost, max_path_quiet_ms),
             )| Params {
                 max_idle_timeout_ms,
                 max_data,
@@ -436,6 +445,7 @@ pub(super) fn params() -> impl Strategy<Value = Params> {
                 max_repairs,
                 max_unit_data,
                 max_path_cost,
+                max_path_quiet_ms,
             },
         )
 }

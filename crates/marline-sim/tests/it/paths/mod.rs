@@ -9,6 +9,7 @@ mod feedback;
 mod flows;
 mod hearsay;
 mod idle;
+mod quiet;
 mod schedulers;
 mod standby;
 mod suspicion;

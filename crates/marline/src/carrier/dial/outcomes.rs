@@ -11,6 +11,9 @@ use crate::carrier::{Bind, SocketSpec};
 const MOST: usize = 64;
 /// For how long.
 const MEMORY: Duration = Duration::from_secs(600);
+/// For how long those that police QUIC: what a plan has run out of stays so, and to find out again
+/// takes ten seconds at the policer's rate.
+const POLICED: Duration = Duration::from_secs(3_600);
 
 /// A network, as far as a host can distinguish it from others: the interface or address asked for,
 /// the source address that it has there, and where it leads.
@@ -20,18 +23,22 @@ pub(super) type Network = (Bind, IpAddr, SocketAddr);
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
     at: Instant,
-    /// The handshake passed, and what came after it did not.
+    /// From then on.
+    memory: Duration,
+    /// The handshake passed, and what came after it did not, or not all.
     cut: bool,
 }
 
 impl Outcome {
     /// How much longer it is remembered.
     fn lasts(&self, now: Instant) -> Duration {
-        MEMORY.saturating_sub(now.saturating_duration_since(self.at))
+        self.memory
+            .saturating_sub(now.saturating_duration_since(self.at))
     }
 }
 
-/// Networks that let TLS over TCP through and no QUIC, the latest 64 of them, each for ten minutes.
+/// Networks that let TLS over TCP through and no QUIC, or little of it, the latest 64 of them, each
+/// for ten minutes or an hour.
 /// Clones share what they remember.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes(Arc<Mutex<BTreeMap<Network, Outcome>>>);
@@ -56,9 +63,18 @@ impl Outcomes {
     /// QUIC's handshake passed from this socket to `remote`, and then the network dropped its
     /// packets, while TLS over TCP passes.
     pub fn cut_off(&self, socket: &SocketSpec, remote: SocketAddr) {
+        self.insert_cut(socket, remote, MEMORY);
+    }
+
+    /// The network holds QUIC from this socket to `remote` to a rate, and TLS over TCP not.
+    pub fn policed(&self, socket: &SocketSpec, remote: SocketAddr) {
+        self.insert_cut(socket, remote, POLICED);
+    }
+
+    fn insert_cut(&self, socket: &SocketSpec, remote: SocketAddr, memory: Duration) {
         if let Ok(source) = socket.source(remote) {
             let network = (socket.bind.clone(), source, remote);
-            self.insert(Instant::now(), network, true);
+            self.insert(Instant::now(), network, (memory, true));
         }
     }
 
@@ -73,16 +89,16 @@ impl Outcomes {
     /// Notes what got through.
     pub(super) fn note(&self, now: Instant, network: Network, needs_tcp: bool) {
         match needs_tcp {
-            true => self.insert(now, network, false),
+            true => self.insert(now, network, (MEMORY, false)),
             false => {
                 self.lock().remove(&network);
             }
         }
     }
 
-    fn insert(&self, at: Instant, network: Network, cut: bool) {
+    fn insert(&self, at: Instant, network: Network, (memory, cut): (Duration, bool)) {
         let mut all = self.lock();
-        all.insert(network, Outcome { at, cut });
+        all.insert(network, Outcome { at, memory, cut });
         if all.len() > MOST {
             let oldest = all.iter().min_by_key(|(_, outcome)| outcome.at);
             let oldest = oldest.map(|(network, _)| network.clone());
@@ -124,6 +140,9 @@ mod tests {
         assert!(lasts <= MEMORY && lasts > MEMORY / 2);
         let network = (Bind::Any, remote.ip(), remote);
         assert!(outcomes.needs_tcp(Instant::now(), &network));
+        outcomes.policed(&socket, remote);
+        let lasts = outcomes.cut_off_for(&socket, remote).unwrap();
+        assert!(lasts <= POLICED && lasts > POLICED / 2);
         // One that let no handshake through may be tried at any time.
         outcomes.note(Instant::now(), network, true);
         assert_eq!(outcomes.cut_off_for(&socket, remote), None);

@@ -14,7 +14,7 @@ use marline_proto::wire::PathId;
 use tokio::time::sleep;
 
 use super::Shared;
-use super::dial::{dial, socket};
+use super::dial::socket;
 use super::session::Live;
 use super::trial::{Trial, carries};
 use crate::Path;
@@ -75,14 +75,7 @@ async fn tried(
     (quic, path): (&Arc<Live>, PathId),
     remote: SocketAddr,
 ) -> Option<(Arc<Live>, PathId, SocketAddr)> {
-    let spec = Path {
-        carrier: CarrierChoice::Tcp,
-        ..spec
-    };
-    let dialled = dial(Arc::clone(shared), spec.clone(), Some(remote)).await;
-    let (dialled, remote) = dialled.ok()?;
-    let (live, new) = shared.attach(dialled, &spec).await.ok()?;
-    let trial = Trial::of(live, new);
+    let (trial, remote) = Trial::begin(shared, &spec, CarrierChoice::Tcp, remote).await?;
     if !trial.is_proved().await {
         return None;
     }

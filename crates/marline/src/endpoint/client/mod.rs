@@ -9,6 +9,8 @@
 //! | `reach.rs`, `backoff.rs` | dials until it is there; when to try again |
 //! | `fallback.rs`, `upgrade.rs` | a silent path over QUIC tries TCP beside it, one over TCP tries
 //! QUIC |
+//! | `policed.rs`, `policing.rs` | so does one over QUIC that seems to be policed; what that looks
+//! like |
 //! | `trial.rs` | such a path until it is kept |
 //! | `session.rs` | the first connection opens the session, the others join |
 //! | `manage.rs` | status; paths added, removed and rested at run time |
@@ -24,6 +26,8 @@ mod lookups;
 mod manage;
 mod nat64;
 mod path;
+mod policed;
+mod policing;
 mod reach;
 mod session;
 mod slot;

@@ -19,7 +19,7 @@ use super::dial::socket;
 use super::error::PathFailure;
 use super::reach::reach;
 use super::session::Live;
-use super::{fallback, upgrade};
+use super::{fallback, policed, upgrade};
 use crate::carrier::{Egress, is_local};
 
 /// A path that is dead for this time is dialled again beside it: the network may be back with other
@@ -266,8 +266,8 @@ impl Keeper {
         socket(&spec).device(remote)
     }
 
-    /// Waits until a path over TCP has one over QUIC beside it, or a silent one over QUIC one over
-    /// TCP.
+    /// Waits until a path over TCP has one over QUIC beside it, or one over QUIC that is silent or
+    /// policed one over TCP.
     async fn over_other(&self, up: &Up) -> Up {
         let spec = || Some(self.shared.slots().get(self.number)?.resolved());
         let Up {
@@ -276,6 +276,7 @@ impl Keeper {
         let (live, path, remote) = tokio::select! {
             new = upgrade::by_quic(&self.shared, spec, live, *path, *remote) => new,
             new = fallback::by_tcp(&self.shared, spec, live, *path, *remote) => new,
+            new = policed::by_tcp(&self.shared, spec, live, *path, *remote) => new,
         };
         Up {
             live,

@@ -15,7 +15,7 @@ use super::error::PathFailure;
 use super::slot::Slot;
 use crate::Path;
 use crate::carrier::handshake::{RefuseCode, SessionKey};
-use crate::carrier::{Carrier, DialError, Dialled, PathCarrier};
+use crate::carrier::{Carrier, CarrierKind, DialError, Dialled, PathCarrier};
 use crate::endpoint::{Driver, Session};
 
 /// How long one connection may keep the others waiting while it opens the session.
@@ -76,6 +76,7 @@ fn params(carrier: &mut PathCarrier, spec: &Path) -> PathParams {
         standby: spec.standby,
         rtt: carrier.rtt(),
         carrier_controls: carrier.congestion().is_some(),
+        survives_rebinding: carrier.kind() == CarrierKind::Quic,
     }
 }
 

@@ -1,5 +1,6 @@
 //! A path on trial.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,12 @@ use marline_proto::path::PathState;
 use marline_proto::wire::PathId;
 use tokio::time::timeout;
 
+use super::Shared;
+use super::dial::dial;
+use super::policing::Way;
 use super::session::Live;
+use crate::Path;
+use crate::carrier::CarrierChoice;
 
 /// How long a new path may take to carry something both ways: two losses of its first packet on a
 /// path whose round trip is not known yet (RFC 9002 section 6.2.2 assumes 333 ms, and doubles).
@@ -17,8 +23,22 @@ const PROOF: Duration = Duration::from_secs(3);
 pub(super) struct Trial(Option<(Arc<Live>, PathId)>);
 
 impl Trial {
-    pub(super) fn of(live: Arc<Live>, path: PathId) -> Self {
-        Self(Some((live, path)))
+    /// Dials over this carrier beside a path and joins the session. Returns the server's address,
+    /// too; `None` if that did not come about.
+    pub(super) async fn begin(
+        shared: &Arc<Shared>,
+        spec: &Path,
+        carrier: CarrierChoice,
+        remote: SocketAddr,
+    ) -> Option<(Self, SocketAddr)> {
+        let spec = Path {
+            carrier,
+            ..spec.clone()
+        };
+        let dialled = dial(Arc::clone(shared), spec.clone(), Some(remote)).await;
+        let (dialled, remote) = dialled.ok()?;
+        let joined = shared.attach(dialled, &spec).await.ok()?;
+        Some((Self(Some(joined)), remote))
     }
 
     /// Has something gone over it both ways, in reasonable time?
@@ -28,6 +48,13 @@ impl Trial {
         };
         let proof = live.handle.path_becomes(*path, carries);
         timeout(PROOF, proof).await.is_ok()
+    }
+
+    /// Bytes that have arrived over it this way; `None` when it has ended.
+    pub(super) fn delivered(&self, way: Way) -> Option<u64> {
+        let (live, path) = self.0.as_ref()?;
+        let stats = live.handle.path_stats(*path)?;
+        Some(way.delivered(&stats.counters))
     }
 
     pub(super) fn keep(mut self) -> Option<(Arc<Live>, PathId)> {

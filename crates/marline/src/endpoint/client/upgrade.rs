@@ -12,7 +12,7 @@ use marline_proto::wire::PathId;
 use tokio::time::sleep;
 
 use super::Shared;
-use super::dial::{dial, socket};
+use super::dial::socket;
 use super::session::Live;
 use super::trial::Trial;
 use crate::Path;
@@ -40,22 +40,15 @@ pub(super) async fn by_quic(
         let Some(spec) = spec else {
             return std::future::pending().await;
         };
-        // Where the network lets a handshake pass and no more, the trial would show nothing.
+        // Where the network lets a handshake pass and no more, or little more, the trial would show
+        // nothing.
         let cut_off = shared.outcomes.cut_off_for(&socket(&spec), remote);
         sleep(pause.max(cut_off.unwrap_or_default())).await;
         pause = (pause * 2).min(LONGEST);
-        let spec = Path {
-            carrier: CarrierChoice::Quic,
-            ..spec
-        };
-        let dialled = dial(Arc::clone(shared), spec.clone(), Some(remote)).await;
-        let Ok((dialled, remote)) = dialled else {
+        let begun = Trial::begin(shared, &spec, CarrierChoice::Quic, remote).await;
+        let Some((trial, remote)) = begun else {
             continue;
         };
-        let Ok((live, new)) = shared.attach(dialled, &spec).await else {
-            continue;
-        };
-        let trial = Trial::of(live, new);
         if trial.is_proved().await
             && let Some((live, new)) = trial.keep()
         {
