@@ -13,7 +13,7 @@ Usage: lab/modems.sh [--brief] [STAGE...]
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
            blocked, cut, policed, lossy, outages, batches, nat64, dear, sources, idle, asleep
-           [default: all; with --brief all but idle and asleep]
+           [default: all; with --brief all but policed, lossy, idle and asleep]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -31,8 +31,8 @@ while (($#)); do
     shift
 done
 if ((${#stages[@]} == 0)); then
-    stages=(late names server plug rename restart descriptors blocked cut policed lossy outages batches nat64 dear sources)
-    [[ $brief ]] || stages+=(idle asleep)
+    stages=(late names server plug rename restart descriptors blocked cut outages batches nat64 dear sources)
+    [[ $brief ]] || stages+=(policed lossy idle asleep)
 fi
 
 needs curl nft python3
