@@ -103,10 +103,10 @@ until [[ -z $(for side in $client $server $anchor $host; do ip -n "$side" -6 add
 done
 snapshot >"$folder/before"
 
-setup=gateway routes=(--tun-route 0.0.0.0/0 --tun-route ::/0)
+setup=gateway routes=(--tun-route 0.0.0.0/0 --tun-route ::/0) server_more=()
 start() {
     begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
-        --control off --tun=tun-s --tun-setup --tun-pool 10.77.0.0/24,fd77::/64
+        --control off --tun=tun-s --tun-setup --tun-pool 10.77.0.0/24,fd77::/64 "${server_more[@]}"
     server_pid=${running[-1]}
     await server.out marline://
     # The client's own name, so that it is told from the server's.
@@ -305,6 +305,26 @@ stop_one KILL "$client_pid"
 try 'put back after a crash' soon put_back
 stop_one KILL "$server_pid"
 routes=(--tun-route 0.0.0.0/0 --tun-route ::/0)
+
+stage='two sites'
+far=10.50.0.9
+ip -n "$anchor" address add "$far" dev lo
+ip -n "$anchor" route add 192.168.77.0/24 via 10.201.0.2
+snapshot >"$folder/before"
+begin "$host" inside python3 -m http.server 80 --bind 192.168.77.2 --directory "$folder"
+server_more=(--allow-prefix "$key=192.168.77.0/24" --allow-target '*' --allow-target 10.50.0.0/24)
+setup=on routes=(--tun-announce 192.168.77.0/24 --tun-route 10.50.0.0/24)
+start
+try 'a page behind the server' page "$far"
+grep -q '^192.168.77.2 .*GET' <(sed 's/^::ffff://' "$folder/web.err") || say 'under its own address' 'FAILED: it is not'
+outside() { ip netns exec "$anchor" curl -sS --max-time 5 --interface "$1" http://192.168.77.2/page | grep -q hello; }
+try 'a page behind the client' outside "$far"
+if outside "$stranger" 2>/dev/null; then say 'a stranger' 'FAILED: is let in'; fi
+stop_one TERM "$client_pid"
+stop_one TERM "$server_pid"
+try 'nothing is left' same
+ip -n "$anchor" route del 192.168.77.0/24
+server_more=() setup=gateway routes=(--tun-route 0.0.0.0/0 --tun-route ::/0)
 
 stage='strict'
 # What leaves the client or its site for the world by itself, and not in the tunnel.

@@ -102,7 +102,7 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
         let Ok(packet) = Packet::parse(&bytes) else {
             continue;
         };
-        if !lease.owns(packet.source) {
+        if !lease.owns(packet.source) && !shared.terms.announces(packet.source) {
             shared.strangers.say(packet.source);
             continue;
         }

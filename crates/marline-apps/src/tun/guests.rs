@@ -9,6 +9,7 @@
 use super::fit::Mtu;
 use super::hello::Standing;
 use super::key::Key;
+use super::prefixes::Prefixes;
 use super::queue::Queue;
 use marline::identity::PublicKey;
 use marline::support::lock;
@@ -66,6 +67,8 @@ pub(super) struct Guests {
     by_address: HashMap<IpAddr, Arc<Guest>>,
     /// The sessions of a key, the newest last; the endpoint bounds their number.
     by_key: HashMap<PublicKey, Vec<Arc<Guest>>>,
+    /// Networks behind clients.
+    prefixes: Prefixes,
     /// Of the keys that have ever been here, which are no more than the operator lets in.
     lines: HashMap<PublicKey, Lines>,
 }
@@ -154,9 +157,23 @@ impl Guest {
 }
 
 impl Guests {
+    /// Nobody yet, with these networks behind them.
+    pub(super) fn with(prefixes: Prefixes) -> Self {
+        Guests {
+            prefixes,
+            ..Guests::default()
+        }
+    }
+
     /// Who gets the packets to `address`.
     pub(super) fn at(&self, address: IpAddr) -> Option<&Arc<Guest>> {
-        self.by_address.get(&address)
+        let behind = || self.by_key.get(&self.prefixes.behind(address)?)?.last();
+        self.by_address.get(&address).or_else(behind)
+    }
+
+    /// Is the address in a network behind this client?
+    pub(super) fn is_behind(&self, address: IpAddr, key: &PublicKey) -> bool {
+        self.prefixes.behind(address).as_ref() == Some(key)
     }
 
     pub(super) fn is_present(&self, key: &PublicKey) -> bool {

@@ -173,7 +173,7 @@ async fn set_up(
         &shared.device,
         &places,
         mtu,
-        shared.terms.routes(),
+        &shared.terms,
         shared.setup,
         &shared.resolvers,
     );

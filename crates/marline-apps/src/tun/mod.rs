@@ -15,6 +15,7 @@
 //! | `rules.rs` | which conversations are carried how |
 //! | `queue.rs` | what waits for a flow |
 //! | `pool.rs`, `leases.rs`, `lease_file.rs` | addresses inside the tunnel |
+//! | `prefixes.rs` | networks behind a server's clients |
 //! | `guests.rs` | which clients a server has, and which session of a key has its addresses |
 //! | `gate.rs` | what a server lets through |
 //! | `hello.rs` | how client and server speak of the tunnel |
@@ -54,6 +55,7 @@ mod mss;
 mod options;
 mod packet;
 mod pool;
+mod prefixes;
 mod queue;
 mod remains;
 mod rules;
@@ -79,6 +81,7 @@ pub use mss::clamp;
 pub use options::{ClientSetup, Resolver, TunIn, TunOut, TunSetup};
 pub use packet::{Fragment, Packet, PacketError};
 pub use pool::Pool;
+pub use prefixes::{Prefix, Prefixes, network};
 pub use rules::{Rule, Rules};
 pub(crate) use server::refuse;
 pub use server::{Hub, ServerTunnel, Visitor};

@@ -1,6 +1,6 @@
 //! How a tunnel is wanted.
 
-use super::{Pool, Rules};
+use super::{Pool, Prefixes, Rules};
 use ipnet::IpNet;
 use marline_base::text::Problem;
 use marline_proto::sched::Choice;
@@ -17,6 +17,8 @@ pub struct TunIn {
     pub setup: ClientSetup,
     /// Networks behind the tunnel.
     pub routes: Vec<IpNet>,
+    /// Networks behind this host whose addresses are known at the server.
+    pub announced: Vec<IpNet>,
     /// Name servers behind the tunnel.
     pub resolvers: Vec<Resolver>,
     /// How conversations are carried.
@@ -34,6 +36,8 @@ pub struct TunOut {
     pub pool: Option<Pool>,
     /// Where clients' addresses are kept across restarts, if they are.
     pub state: Option<PathBuf>,
+    /// Networks behind clients.
+    pub prefixes: Prefixes,
     /// Clients reach each other.
     pub peers: bool,
     /// The scheduler of what goes to clients whose paths have different costs; `None` for the

@@ -21,7 +21,7 @@ use crate::proxy::idle::Idle;
 use crate::proxy::policy::Judge;
 use crate::proxy::until_end;
 use crate::proxy::{PacketFlow, Tasks};
-use crate::tun::{TunOut, TunSetup};
+use crate::tun::{Prefixes, TunOut, TunSetup};
 use bytes::Bytes;
 use marline::endpoint::Session;
 use marline::identity::PublicKey;
@@ -46,6 +46,7 @@ pub struct ServerTunnel {
     gate: Gate,
     pool: Pool,
     leases: LeaseFile,
+    prefixes: Prefixes,
     by_cost: Option<Choice>,
     /// Undone when the tunnel ends.
     applied: Option<Applied>,
@@ -73,6 +74,7 @@ impl ServerTunnel {
             &pool,
             MOST,
             config.setup,
+            &config.prefixes,
             Remains::beside(config.state.as_deref()),
         );
         let applied = match config.setup {
@@ -88,6 +90,7 @@ impl ServerTunnel {
             gate: Gate::new(pool, judge, config.peers),
             pool,
             leases,
+            prefixes: config.prefixes.clone(),
             by_cost: config.by_cost,
             applied,
         })
@@ -96,7 +99,16 @@ impl ServerTunnel {
     /// Begins to carry packets, as tasks.
     pub fn serve(self, tasks: &Tasks) -> Hub {
         let port = self.device.serve(tasks);
-        let hub = Hub::serve(self.gate, self.pool, self.leases, self.by_cost, port, tasks);
+        let guests = Guests::with(self.prefixes);
+        let hub = Hub::serve(
+            self.gate,
+            self.pool,
+            self.leases,
+            guests,
+            self.by_cost,
+            port,
+            tasks,
+        );
         let (draining, applied) = (tasks.clone(), self.applied);
         tasks.spawn(async move {
             // Undone when this ends.
@@ -145,6 +157,7 @@ impl Hub {
         gate: Gate,
         pool: Pool,
         leases: LeaseFile,
+        guests: Guests,
         by_cost: Option<Choice>,
         port: Port,
         tasks: &Tasks,
@@ -155,7 +168,7 @@ impl Hub {
             pool,
             by_cost,
             leases: Arc::clone(&leases),
-            guests: Mutex::default(),
+            guests: Mutex::new(guests),
             kernel: port.outgoing.clone(),
             used_up: Seldom::default(),
         }));
@@ -372,9 +385,13 @@ impl Visitor {
                         continue;
                     }
                 };
-                if !self.hub.0.gate.out(&guest.own, &message, &packet) {
+                // Its own addresses, or one of a network behind it.
+                let behind = [packet.source];
+                let is_behind = lock(&self.hub.0.guests).is_behind(packet.source, &guest.key);
+                let own = if is_behind { &behind[..] } else { &guest.own };
+                if !self.hub.0.gate.out(own, &message, &packet) {
                     tracing::debug!(to = %packet.destination, "a packet in the tunnel is not allowed");
-                    if guest.own.contains(&packet.source)
+                    if own.contains(&packet.source)
                         && !self.hub.0.gate.is_undecided(packet.destination)
                         && let Some(told) = self.hub.0.tell(&message, &packet, Refusal::Prohibited)
                     {

@@ -71,7 +71,7 @@ impl Shared {
         Arc::new(Shared {
             device,
             rules: config.rules,
-            terms: Terms::new(config.routes),
+            terms: Terms::new(config.routes, config.announced),
             setup: config.setup,
             resolvers: config.resolvers,
             kernel,

@@ -8,7 +8,7 @@
 //! * What comes in comes from where packets of this host go out through the tunnel: the server's
 //!   address and what `--tun-route` covers. Errors (ICMP) come from any router, if they are about
 //!   such a packet.
-//! * It goes to the client's own address, by no detour.
+//! * It goes to the client's own address, or to a network behind it that it announces, by no detour.
 //!
 //! So a hostile server has of this host what it was asked to carry.
 
@@ -29,6 +29,8 @@ const SHARED: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10);
 pub(super) struct Terms {
     /// What is behind the tunnel.
     routes: Vec<IpNet>,
+    /// Networks behind this host that the server may send to.
+    announced: Vec<IpNet>,
 }
 
 /// Why an address is not taken from a server.
@@ -62,8 +64,18 @@ pub(super) enum Stray {
 }
 
 impl Terms {
-    pub(super) fn new(routes: Vec<IpNet>) -> Self {
-        Terms { routes }
+    pub(super) fn new(routes: Vec<IpNet>, announced: Vec<IpNet>) -> Self {
+        Terms { routes, announced }
+    }
+
+    /// Networks behind this host that the server may send to.
+    pub(super) fn announced(&self) -> &[IpNet] {
+        &self.announced
+    }
+
+    /// Is the address in one of those?
+    pub(super) fn announces(&self, address: IpAddr) -> bool {
+        self.announced.iter().any(|net| net.contains(&address))
     }
 
     /// What is behind the tunnel.
@@ -151,7 +163,9 @@ impl Terms {
         places: &[Place],
         elsewhere: &Elsewhere,
     ) -> Result<(), Stray> {
-        let own = |address| places.iter().any(|place| place.own.addr() == address);
+        let own = |address| {
+            self.announces(address) || places.iter().any(|place| place.own.addr() == address)
+        };
         if !own(packet.destination) {
             return Err(Stray::Destination);
         }
@@ -263,7 +277,10 @@ mod tests {
     }
 
     fn terms(routes: &[&str]) -> Terms {
-        Terms::new(routes.iter().map(|net| net.parse().unwrap()).collect())
+        Terms::new(
+            routes.iter().map(|net| net.parse().unwrap()).collect(),
+            Vec::new(),
+        )
     }
 
     fn why(routes: &[&str], own: &str, server: &str) -> String {

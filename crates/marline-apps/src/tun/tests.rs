@@ -4,6 +4,7 @@
 use super::client::serve;
 use super::elsewhere::Elsewhere;
 use super::gate::Gate;
+use super::guests::Guests;
 use super::hello::{OFFER_HEAD, Offer, Place, Standing};
 use super::lease_file::LeaseFile;
 use super::packet::tests::{v4, v6};
@@ -118,6 +119,7 @@ impl Machine {
         let config = TunIn {
             device: "tun7".into(),
             setup: ClientSetup::default(),
+            announced: Vec::new(),
             resolvers: Vec::new(),
             routes: routes.iter().map(|net| net.parse().unwrap()).collect(),
             rules: Rules::default(),
@@ -171,7 +173,7 @@ impl Server {
         let (port, tasks) = (Port { incoming, outgoing }, Tasks::new());
         let leases = LeaseFile::load(None).unwrap();
         Server {
-            hub: Hub::serve(gate, pool, leases, None, port, &tasks),
+            hub: Hub::serve(gate, pool, leases, Guests::default(), None, port, &tasks),
             from_kernel,
             to_kernel,
             _tasks: tasks,

@@ -118,6 +118,10 @@ pub struct RawClient {
     /// [default: only the server's address in the tunnel].
     #[arg(long, value_name = "NET", value_parser = Written::flag)]
     pub tun_route: Vec<Written>,
+    /// Network behind this host, such as 192.168.7.0/24, whose hosts the server's side knows by their
+    /// own addresses, and reaches; the server allows it by --allow-prefix. Give it once for each.
+    #[arg(long, value_name = "NETWORK", value_parser = Written::flag)]
+    pub tun_announce: Vec<Written>,
     /// Name server behind the tunnel, such as 9.9.9.9, and the domains that it is asked for,
     /// `10.1.0.53,corp.example`, with systemd-resolved; without any, and elsewhere, for all names.
     /// With --tun-setup, until the tunnel ends. Give it once for each.
@@ -249,6 +253,11 @@ pub struct RawServer {
     /// --tun-setup switched on is noted until it is switched off.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub tun_state: Option<Written>,
+    /// Networks behind a client of the tunnel, with its key, such as
+    /// marline-pub:...=192.168.7.0/24+fd07::/64. What hosts there may reach, --allow-target says.
+    /// Give it once for each client.
+    #[arg(long, value_name = "KEY=NETWORKS", value_parser = Written::flag)]
+    pub allow_prefix: Vec<Written>,
     /// Let clients reach each other through the tunnel: on or off [default: off].
     #[arg(long, value_name = "on|off", value_parser = Written::flag, num_args = 0..=1, require_equals = true,
         default_missing_value = "on")]
@@ -324,6 +333,7 @@ impl Raw for RawClient {
             tun: self.tun.or(file.tun),
             tun_setup: self.tun_setup.or(file.tun_setup),
             tun_route: list(self.tun_route, file.tun_route),
+            tun_announce: list(self.tun_announce, file.tun_announce),
             tun_dns: list(self.tun_dns, file.tun_dns),
             tun_rule: list(self.tun_rule, file.tun_rule),
             scheduler: list(self.scheduler, file.scheduler),
@@ -366,6 +376,7 @@ impl Raw for RawServer {
             tun_setup: self.tun_setup.or(file.tun_setup),
             tun_pool: self.tun_pool.or(file.tun_pool),
             tun_state: self.tun_state.or(file.tun_state),
+            allow_prefix: list(self.allow_prefix, file.allow_prefix),
             tun_peers: self.tun_peers.or(file.tun_peers),
             max_flows: self.max_flows.or(file.max_flows),
             scheduler: list(self.scheduler, file.scheduler),

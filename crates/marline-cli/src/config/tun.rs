@@ -9,7 +9,9 @@ use super::{ConfigError, RawClient, RawServer, Schedulers};
 use ipnet::IpNet;
 use marline::Path;
 use marline::carrier::Bind;
-use marline_apps::tun::{ClientSetup, DEVICE, Resolver, Rules, TunIn, TunOut, TunSetup};
+use marline_apps::tun::{
+    ClientSetup, DEVICE, Prefix, Prefixes, Resolver, Rules, TunIn, TunOut, TunSetup, network,
+};
 use marline_base::text::Problem;
 use marline_proto::sched::{Choice, Need, auto};
 
@@ -114,6 +116,7 @@ pub(super) fn tun_in(
                 ("tun-route", raw.tun_route.first()),
                 ("tun-rule", raw.tun_rule.first()),
                 ("tun-dns", raw.tun_dns.first()),
+                ("tun-announce", raw.tun_announce.first()),
             ],
         )?;
         return Ok(None);
@@ -143,6 +146,10 @@ pub(super) fn tun_in(
     for value in &raw.tun_dns {
         resolvers.push(source.read("tun-dns", value, str::parse)?);
     }
+    let mut announced = Vec::new();
+    for value in &raw.tun_announce {
+        announced.push(source.read("tun-announce", value, network)?);
+    }
     // They are behind the tunnel, whatever else is.
     routes.extend(
         resolvers
@@ -153,6 +160,7 @@ pub(super) fn tun_in(
         device: source.read("tun", name, device)?,
         setup,
         routes,
+        announced,
         resolvers,
         rules,
     }))
@@ -198,6 +206,7 @@ pub(super) fn tun_out(
                 ("tun-pool", raw.tun_pool.as_ref()),
                 ("tun-state", raw.tun_state.as_ref()),
                 ("tun-peers", raw.tun_peers.as_ref()),
+                ("allow-prefix", raw.allow_prefix.first()),
             ],
         )?;
         return Ok(None);
@@ -210,6 +219,12 @@ pub(super) fn tun_out(
         Some(value) => Some(source.read("tun-pool", value, str::parse)?),
         None => None,
     };
+    let mut prefixes = Prefixes::default();
+    for value in &raw.allow_prefix {
+        source.read("allow-prefix", value, |text| {
+            prefixes.add(text.parse::<Prefix>()?)
+        })?;
+    }
     let peers = match &raw.tun_peers {
         Some(value) => source.read("tun-peers", value, switch)?,
         None => false,
@@ -228,6 +243,7 @@ pub(super) fn tun_out(
         setup,
         pool,
         state,
+        prefixes,
         peers,
         by_cost: by_default(schedulers),
     }))

@@ -20,8 +20,10 @@ const SAID: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Forward {
     device: String,
-    /// Connections begin at the tunnel's side of this host, and not at the other one.
+    /// Connections begin at the tunnel's side of this host.
     from_tunnel: bool,
+    /// They begin at the other side.
+    into_tunnel: bool,
 }
 
 /// What was opened, and is closed when this is dropped.
@@ -53,6 +55,15 @@ impl Forward {
         Forward {
             device: device.to_owned(),
             from_tunnel: true,
+            into_tunnel: false,
+        }
+    }
+
+    /// For two sites, each of which reaches the other one.
+    pub(super) fn both(device: &str) -> Self {
+        Forward {
+            into_tunnel: true,
+            ..Forward::out_of(device)
         }
     }
 
@@ -61,20 +72,21 @@ impl Forward {
         Forward {
             device: device.to_owned(),
             from_tunnel: false,
+            into_tunnel: true,
         }
     }
 
     /// What a chain's rules have to accept: the direction in which connections begin, and answers.
     fn openings(&self) -> [String; 2] {
-        let device = &self.device;
-        let (first, back) = match self.from_tunnel {
-            true => ("iifname", "oifname"),
-            false => ("oifname", "iifname"),
-        };
-        [
-            format!("{first} {device} accept"),
-            format!("{back} {device} ct state established,related accept"),
-        ]
+        let sides = [("iifname", self.from_tunnel), ("oifname", self.into_tunnel)];
+        sides.map(|(side, begin)| {
+            let answers = if begin {
+                ""
+            } else {
+                " ct state established,related"
+            };
+            format!("{side} {}{answers} accept", self.device)
+        })
     }
 
     /// Opens what is closed now.
@@ -230,9 +242,10 @@ impl Forward {
         let unknown = [String::new()];
         let others = if others.is_empty() { &unknown } else { others };
         let dropped = others.iter().filter(|other| {
+            let state = |begin: bool| if begin { "new" } else { "established" };
             [
-                ("new", self.from_tunnel),
-                ("established", !self.from_tunnel),
+                (state(self.from_tunnel), true),
+                (state(self.into_tunnel), false),
             ]
             .into_iter()
             .any(|(state, from_tunnel)| {
@@ -277,13 +290,13 @@ impl Forward {
             .flat_map(|printed| names(&printed, "dev"))
             .filter(|name| *name != self.device)
             .collect();
-        if self.from_tunnel && !uplinks.is_empty() {
+        if !self.into_tunnel && !uplinks.is_empty() {
             return uplinks.into_iter().collect();
         }
         let addressed = ask("ip -j address show scope global up").unwrap_or_default();
         names(&addressed, "ifname")
             .into_iter()
-            .filter(|name| *name != self.device && (self.from_tunnel || !uplinks.contains(name)))
+            .filter(|name| *name != self.device && (!self.into_tunnel || !uplinks.contains(name)))
             .collect()
     }
 }

@@ -27,7 +27,8 @@ mod ways;
 use super::hello::Place;
 use super::pool::Pool;
 use super::remains::Remains;
-use crate::tun::{ClientSetup, Resolver, TunSetup};
+use super::terms::Terms;
+use crate::tun::{ClientSetup, Prefixes, Resolver, TunSetup};
 pub use applied::Applied;
 use command::{has, words};
 use forward::Forward;
@@ -182,10 +183,11 @@ impl Setup {
         device: &str,
         places: &[Place],
         mtu: u16,
-        routes: &[IpNet],
+        terms: &Terms,
         wanted: ClientSetup,
         resolvers: &[Resolver],
     ) -> Self {
+        let routes = terms.routes();
         let mut setup = Setup::of_device(device, mtu);
         for place in places {
             setup.address(place.own.addr().into());
@@ -206,14 +208,30 @@ impl Setup {
             setup.ways = Some(Ways::past(device));
         }
         setup.steps.extend(names::steps(device, resolvers));
-        if wanted.gateway {
+        let announced = terms.announced();
+        if wanted.gateway || !announced.is_empty() {
             setup.forwarding();
-            setup.translate(&[format!("oifname {device} masquerade")], || {
-                ["iptables", "ip6tables"]
-                    .map(|program| (program, format!("-o {device} -j MASQUERADE")))
-                    .to_vec()
+            setup.forward = Some(match announced.is_empty() {
+                true => Forward::into(device),
+                false => Forward::both(device),
             });
-            setup.forward = Some(Forward::into(device));
+        }
+        if wanted.gateway {
+            // Who is known at the server by its own address keeps it.
+            let kept = announced.iter().map(|net| match net {
+                IpNet::V4(_) => format!("oifname {device} ip saddr {net} accept"),
+                IpNet::V6(_) => format!("oifname {device} ip6 saddr {net} accept"),
+            });
+            let others = std::iter::once(format!("oifname {device} masquerade"));
+            setup.translate(&kept.chain(others).collect::<Vec<_>>(), || {
+                let kept = announced.iter().map(|net| match net {
+                    IpNet::V4(_) => ("iptables", format!("-o {device} -s {net} -j ACCEPT")),
+                    IpNet::V6(_) => ("ip6tables", format!("-o {device} -s {net} -j ACCEPT")),
+                });
+                let others = ["iptables", "ip6tables"];
+                let others = others.map(|program| (program, format!("-o {device} -j MASQUERADE")));
+                kept.chain(others).collect()
+            });
         }
         setup
     }
@@ -225,11 +243,13 @@ impl Setup {
         pool: &Pool,
         mtu: u16,
         wanted: TunSetup,
+        prefixes: &Prefixes,
         remains: Remains,
     ) -> Self {
         let mut setup = Setup::of_device(device, mtu);
         setup.remains = remains;
         pool.server().into_iter().for_each(|net| setup.address(net));
+        prefixes.networks().for_each(|net| setup.route(net));
         setup.forwarding();
         if wanted != TunSetup::WithoutNat {
             let by_nft = pool.networks().map(|net| {
@@ -247,7 +267,10 @@ impl Setup {
                 by_iptables.collect()
             });
         }
-        setup.forward = Some(Forward::out_of(device));
+        setup.forward = Some(match prefixes.networks().next() {
+            None => Forward::out_of(device),
+            Some(_) => Forward::both(device),
+        });
         setup
     }
 
@@ -381,7 +404,8 @@ mod tests {
             server: "10.77.0.1".parse().unwrap(),
         };
         let routes = ["0.0.0.0/0", "::/0", "10.1.0.0/16"].map(|net| net.parse().unwrap());
-        let setup = Setup::client("tun7", &[place], 1322, &routes, ClientSetup::default(), &[]);
+        let terms = Terms::new(routes.to_vec(), Vec::new());
+        let setup = Setup::client("tun7", &[place], 1322, &terms, ClientSetup::default(), &[]);
         assert_eq!(
             texts(&setup),
             [
@@ -403,6 +427,7 @@ mod tests {
             &pool,
             1500,
             TunSetup::WithoutNat,
+            &Prefixes::default(),
             Remains::default(),
         );
         // What else this machine needs.
