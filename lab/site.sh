@@ -73,7 +73,7 @@ snapshot() {
         ip -n "$side" rule
         ip -n "$side" -6 rule
         ip -n "$side" route show table all
-        ip -n "$side" -6 route show table all | sed 's/ expires [0-9]*sec//; /fe80::\|ff00::/d'
+        ip -n "$side" -6 route show table all | sed 's/ expires [0-9]*sec//; /fe80::\|ff00::\|anycast/d'
         ip netns exec "$side" nft list ruleset
         ip netns exec "$side" sh -c 'cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/*/forwarding \
             /proc/sys/net/ipv6/conf/*/accept_ra' | sort | uniq -c
@@ -304,6 +304,7 @@ start
 stop_one KILL "$client_pid"
 try 'put back after a crash' soon put_back
 stop_one KILL "$server_pid"
+try 'nothing is left' same
 routes=(--tun-route 0.0.0.0/0 --tun-route ::/0)
 
 stage='two sites'
@@ -311,7 +312,7 @@ far=10.50.0.9
 ip -n "$anchor" address add "$far" dev lo
 ip -n "$anchor" route add 192.168.77.0/24 via 10.201.0.2
 snapshot >"$folder/before"
-begin "$host" inside python3 -m http.server 80 --bind 192.168.77.2 --directory "$folder"
+begin "$host" inside python3 -m http.server 80 --bind :: --directory "$folder"
 server_more=(--allow-prefix "$key=192.168.77.0/24" --allow-target '*' --allow-target 10.50.0.0/24)
 setup=on routes=(--tun-announce 192.168.77.0/24 --tun-route 10.50.0.0/24)
 start
@@ -369,6 +370,13 @@ stop_one TERM "$client_pid"
 start
 try 'a page' page "$world"
 try 'no leak while it runs' leaks
+# A link that says that the world is its own network.
+ip -n "$client" route add 8.0.0.0/8 dev c1 scope link
+sleep 1
+try 'no leak to a link of the world' leaks
+ip -n "$client" route del 8.0.0.0/8 dev c1
+ip -n "$client" rule flush protocol 109
+try 'rules are there again' soon reached 2
 try 'answered by the first link' reached 1
 ip netns exec "$client" nft flush ruleset
 try 'flush ruleset' soon closed

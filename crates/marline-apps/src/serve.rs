@@ -122,7 +122,8 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                         // It has two sockets, and so a second place.
                         (Ok(Destination::Association), _) => match places.take(peer) {
                             Some(_place) => association::serve(flow, &finder).await,
-                            None => tracing::debug!("a flow was refused: too many are open"),
+                            // Not for want of knowing associations.
+                            None => association::refuse(flow).await,
                         },
                         _ => tracing::debug!("a client asked for something that is no target"),
                     }

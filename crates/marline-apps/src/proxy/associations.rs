@@ -98,6 +98,12 @@ impl<K: Hash + Eq + Clone, I: Send + 'static> Associations<K, I> {
         }
     }
 
+    /// How many items wait for the flow of `key`.
+    pub(super) fn waiting(&self, key: &K) -> usize {
+        let flow = self.flows.get(key);
+        flow.map_or(0, |flow| MAX_WAITING - flow.outgoing.capacity())
+    }
+
     /// Sends `item` on the flow of `key`; if there is none, the future that `open` makes of what is
     /// sent on it becomes its task. False when the item was dropped.
     pub(crate) async fn send<F>(

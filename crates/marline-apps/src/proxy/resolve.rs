@@ -12,10 +12,12 @@ use super::policy::{DISCOVERY_NAME, Judge};
 use super::reply::Refusal;
 use super::{Host, Protocol, Target};
 use marline::identity::PublicKey;
+use marline::support::seldom::Seldom;
 use names::{Names, Resolver};
 pub(crate) use own::OwnTargets;
 use question::{Failure, Found};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 use threads::Threads;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -52,6 +54,8 @@ impl Targets {
             judge: self.judge.clone(),
             names: self.resolver.of(client),
             over: CancellationToken::new(),
+            refusals: Arc::default(),
+            denials: Arc::default(),
         }
     }
 
@@ -91,6 +95,9 @@ pub(crate) struct Finder {
     judge: Judge,
     names: Names,
     over: CancellationToken,
+    /// A client asks as often as it likes, which the log must not.
+    refusals: Arc<Seldom>,
+    denials: Arc<Seldom>,
 }
 
 impl Finder {
@@ -130,10 +137,10 @@ impl Find for Finder {
         found.retain(|address| self.allows(target, *address));
         match found.is_empty() {
             true => {
-                match self.client {
-                    Some(client) => tracing::info!("{client} may not reach {target}"),
-                    None => tracing::info!("{target} may not be reached"),
-                }
+                self.refusals.say(|left_out| match self.client {
+                    Some(client) => tracing::info!("{client} may not reach {target}{left_out}"),
+                    None => tracing::info!("{target} may not be reached{left_out}"),
+                });
                 Err(Refusal::NotAllowed)
             }
             false => Ok(found),
@@ -143,7 +150,9 @@ impl Find for Finder {
     fn allows(&self, target: &Target, address: SocketAddr) -> bool {
         let judged = self.judge.check(target.host(), address);
         if let Err(denied) = &judged {
-            tracing::info!(%target, %address, %denied, "a target is not allowed");
+            self.denials.say(|left_out| {
+                tracing::info!(%target, %address, %denied, "a target is not allowed{left_out}");
+            });
         }
         judged.is_ok()
     }
@@ -151,7 +160,9 @@ impl Find for Finder {
     fn still_allows(&self, target: &Target, address: SocketAddr) -> bool {
         let judged = self.judge.check_again(target.host(), address);
         if let Err(denied) = &judged {
-            tracing::info!(%target, %address, %denied, "a target is no longer allowed");
+            self.denials.say(|left_out| {
+                tracing::info!(%target, %address, %denied, "a target is no longer allowed{left_out}");
+            });
         }
         judged.is_ok()
     }

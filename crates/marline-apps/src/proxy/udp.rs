@@ -58,17 +58,22 @@ pub(crate) async fn hand_over(socket: &UdpSocket, datagram: &[u8]) -> io::Result
 /// At most 1024 local addresses have a flow at a time; one that is quiet for two minutes is closed.
 pub async fn forward<T: Tunnel>(socket: UdpSocket, tunnel: T, options: FlowOptions, tasks: Tasks) {
     let flows = Associations::new(tasks.clone());
-    forward_held(socket, tunnel, options, &tasks, flows, || Some(())).await;
+    forward_held(socket, tunnel, options, &tasks, flows, usize::MAX, || {
+        Some(())
+    })
+    .await;
 }
 
 /// Carries datagrams as [`forward`] does, over these `flows`, each for as long as it holds what
-/// `hold` gives.
+/// `hold` gives. A datagram is dropped where it and as many of its length as wait for its flow come
+/// to more than `most` bytes: so what waits never comes to more than some times that.
 pub(crate) async fn forward_held<T, H>(
     socket: UdpSocket,
     tunnel: T,
     options: FlowOptions,
     tasks: &Tasks,
     mut flows: Associations<Asker, Bytes>,
+    most: usize,
     hold: impl Fn() -> Option<H> + Clone + Send + 'static,
 ) where
     T: Tunnel,
@@ -83,6 +88,9 @@ pub(crate) async fn forward_held<T, H>(
             received = socket.recv(&mut buffer) => received,
         };
         match received {
+            Ok((length, asker)) if flows.waiting(&asker) * length > most => {
+                tracing::trace!(%length, "a datagram was dropped: too much waits for its flow");
+            }
             Ok((length, asker)) => {
                 let datagram = Bytes::copy_from_slice(&buffer[..length]);
                 flows

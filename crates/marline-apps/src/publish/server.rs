@@ -15,6 +15,7 @@ use crate::proxy::{ByteFlow, Places, Tasks, Tunnel, tcp, udp, until_end};
 use futures_util::future::join_all;
 use marline::identity::PublicKey;
 use marline::support::accept::PatientListener;
+use marline::support::seldom::Seldom;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -24,6 +25,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Flows of all clients' ports together: of four clients that each have all that they may.
 const ALL_CLIENTS: usize = 4 * ALL;
+/// Bytes that may wait for the flow of one asker, of datagrams of one length: anybody may send, under
+/// any address, so a link that is slow must not cost much memory.
+const WAITING: usize = 16 << 10;
 
 /// Opens ports for all clients. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ pub struct Publisher {
     addresses: Arc<[IpAddr]>,
     lines: Lines,
     places: Places,
+    /// What is logged of ports that are refused, which clients may ask for without end.
+    refusals: Arc<Seldom>,
 }
 
 /// What carries those who come to the ports of one session.
@@ -60,6 +66,7 @@ impl Publisher {
             addresses: addresses.into(),
             lines: Lines::default(),
             places: Places::new(ALL_CLIENTS, ALL),
+            refusals: Arc::default(),
         }
     }
 
@@ -72,12 +79,18 @@ impl Publisher {
         let permitted = |key: &PublicKey| self.permits.allow(key, port);
         let Some(key) = visits.client.filter(permitted) else {
             if let Some(key) = visits.client {
-                tracing::info!("{key} may not publish {port}: no --allow-publish says so");
+                self.refusals.say(|left_out| {
+                    tracing::info!(
+                        "{key} may not publish {port}: no --allow-publish says so{left_out}"
+                    );
+                });
             }
             return refuse(flow, Refusal::NotAllowed).await;
         };
         let Some(turn) = self.lines.enter(port, key) else {
-            tracing::info!("{key} cannot publish {port}: another client has it");
+            self.refusals.say(|left_out| {
+                tracing::info!("{key} cannot publish {port}: another client has it{left_out}");
+            });
             return refuse(flow, Refusal::PortTaken).await;
         };
         self.keep(flow, port, &turn, key, &visits).await;
@@ -212,5 +225,6 @@ async fn datagrams<T: Tunnel>(
     let options = datagrams_to(PortRole::Visit.encode(port));
     let (tasks, flows) = (&visits.tasks, Arc::clone(&visits.flows));
     let askers = Associations::of_client(tasks.clone(), flows, EACH);
-    udp::forward_held(socket, visits.tunnel.clone(), options, tasks, askers, hold).await;
+    let tunnel = visits.tunnel.clone();
+    udp::forward_held(socket, tunnel, options, tasks, askers, WAITING, hold).await;
 }

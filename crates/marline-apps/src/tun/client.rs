@@ -70,12 +70,7 @@ impl ClientTunnel {
         let device = self.device.name().to_owned();
         if let Some(strict) = self.strict {
             let draining = tasks.clone();
-            tasks.spawn(async move {
-                tokio::select! {
-                    () = draining.draining() => {}
-                    never = strict.watch() => match never {},
-                }
-            });
+            tasks.spawn(async move { strict.keep(draining.draining()).await });
         }
         let port = self.device.serve(tasks);
         let shared = Shared::new(device, self.config, port.outgoing.clone(), Elsewhere::read);

@@ -103,7 +103,11 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
             true => Mtu::new(mtu, mtu),
             false => Mtu::new(most, MOST),
         };
-        if (&done.places, done.mtu) != (&places, mtu.get()) {
+        let is_set_up = done.applied.is_some() && done.places == places;
+        if is_set_up && done.mtu != mtu.get() {
+            resize(&shared, mtu.get(), &lines).await;
+            done.mtu = mtu.get();
+        } else if !is_set_up {
             done = set_up(&shared, done, places.clone(), mtu.get(), &lines).await;
         }
         let common = Arc::new(Queue::new());
@@ -163,12 +167,8 @@ async fn set_up(
     mtu: u16,
     lines: &Lines,
 ) -> Done {
-    match before.applied {
-        // The commands replace: connections inside the tunnel do not lose their address.
-        Some(applied) if before.places == places => applied.forget(),
-        // Runs commands.
-        applied => drop(spawn_blocking(move || drop(applied)).await),
-    }
+    // Runs commands.
+    drop(spawn_blocking(move || drop(before.applied)).await);
     let setup = Setup::client(
         &shared.device,
         &places,

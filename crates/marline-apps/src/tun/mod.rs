@@ -89,6 +89,7 @@ pub use setup::{Applied, MARK, SetupError, Strict};
 pub use view::View;
 
 use bytes::Bytes;
+use ipnet::IpNet;
 use tokio::sync::mpsc;
 
 /// The device's name when none is given.
@@ -118,6 +119,9 @@ pub enum TunnelError {
     /// What sets the device up.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// A network behind a client overlaps the clients' own addresses.
+    #[error("--allow-prefix {0} overlaps the tunnel's own addresses, {1}")]
+    Prefix(IpNet, Pool),
 }
 
 impl TunnelError {
@@ -127,6 +131,9 @@ impl TunnelError {
             TunnelError::Device(error) => error.hint(),
             TunnelError::Leases(_) => "mend the file, or remove it: clients get new addresses then",
             TunnelError::Setup(error) => error.hint(),
+            TunnelError::Prefix(..) => {
+                "choose other addresses for the tunnel, --tun-pool, or another network at the client"
+            }
         }
     }
 }

@@ -79,6 +79,15 @@ impl Prefixes {
         Ok(())
     }
 
+    /// The first that overlaps one of the tunnel's own, whose addresses are other clients'.
+    pub(super) fn overlap(&self, own: impl Iterator<Item = IpNet>) -> Option<IpNet> {
+        let mut own = own;
+        own.find_map(|own| {
+            let near = |net: &IpNet| own.contains(net) || net.contains(&own);
+            self.networks().find(near)
+        })
+    }
+
     /// All networks.
     pub(super) fn networks(&self) -> impl Iterator<Item = IpNet> {
         self.0.iter().map(|(net, _)| *net)

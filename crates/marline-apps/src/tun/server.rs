@@ -67,6 +67,9 @@ impl ServerTunnel {
         let pool = config
             .pool
             .unwrap_or_else(|| Pool::of_server(key.as_bytes()));
+        if let Some(net) = config.prefixes.overlap(pool.networks()) {
+            return Err(TunnelError::Prefix(net, pool));
+        }
         let leases = LeaseFile::load(config.state.clone())?;
         let device = Device::open(&config.device)?;
         let setup = Setup::server(

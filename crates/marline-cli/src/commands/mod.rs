@@ -6,6 +6,7 @@
 
 mod announce;
 pub mod client;
+mod clients;
 mod demo;
 mod descriptors;
 mod doctor;
@@ -68,6 +69,7 @@ enum Command {
     Demo(demo::Args),
     Client(Box<client::Args>),
     Server(Box<server::Args>),
+    Clients(clients::Args),
     Identity(identity::Args),
     Link(link::Args),
     Live(live::Args),
@@ -168,6 +170,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         Command::Demo(args) => demo::run(&args),
         Command::Client(args) => client::run(*args),
         Command::Server(args) => server::run(*args),
+        Command::Clients(args) => clients::run(&args),
         Command::Identity(args) => identity::run(args),
         Command::Link(args) => link::run(&args),
         Command::Live(args) => live::run(&args),

@@ -4,6 +4,7 @@
 use super::signals::{Signal, Signals};
 use super::{CliError, descriptors};
 use crate::config::{CommonConfig, Listens, Source};
+use crate::control::server::Wishes;
 use crate::control::{self, ControlSocket, Manage};
 use crate::metrics::{self, Names};
 use marline_apps::proxy::Tasks;
@@ -118,7 +119,7 @@ impl Service {
         ended: impl Future<Output = CliError>,
     ) -> Result<(), CliError> {
         let mut signals = self.signals;
-        let stop = CancellationToken::new();
+        let wishes = Wishes::default();
         let mut sides = JoinSet::new();
         if let Some((listener, names)) = self.metrics {
             if let Ok(address) = listener.local_addr() {
@@ -131,7 +132,7 @@ impl Service {
         }
         if let Some(socket) = self.control {
             tracing::info!("control socket at {}", socket.path().display());
-            sides.spawn(control::server::serve(socket, managed, stop.clone()));
+            sides.spawn(control::server::serve(socket, managed, wishes.clone()));
         }
         tokio::pin!(ended);
         loop {
@@ -140,7 +141,8 @@ impl Service {
                     Signal::Reload => reload().await,
                     Signal::Stop => break,
                 },
-                () = stop.cancelled() => break,
+                () = wishes.reload.notified() => reload().await,
+                () = wishes.stop.cancelled() => break,
                 reason = &mut ended => {
                     // Waited for: what a task did to the system is undone as it ends.
                     tasks.finish(Duration::ZERO).await;

@@ -59,9 +59,18 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 
 /// Asks the instance at `control`, or else this user's client, or else this user's server.
 pub(super) fn request(control: Option<&PathBuf>, request: &Request) -> Result<Outcome, CliError> {
+    request_of(&[Role::Client, Role::Server], control, request)
+}
+
+/// Asks the instance at `control`, or else this user's of the first of these roles that runs.
+pub(super) fn request_of(
+    roles: &[Role],
+    control: Option<&PathBuf>,
+    request: &Request,
+) -> Result<Outcome, CliError> {
     let candidates = match control {
         Some(path) => vec![path.clone()],
-        None => [Role::Client, Role::Server].map(usual_paths).concat(),
+        None => roles.iter().flat_map(|role| usual_paths(*role)).collect(),
     };
     let runtime = runtime()?;
     let (mut asked, mut foreign) = (Vec::new(), Vec::new());

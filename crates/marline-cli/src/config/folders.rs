@@ -21,6 +21,12 @@ pub fn default_identity() -> Option<PathBuf> {
     Some(folder?.join("identity"))
 }
 
+/// The list of clients that `marline clients` edits when none is named:
+/// `$XDG_CONFIG_HOME/marline/clients`. `None` without a home.
+pub fn default_clients() -> Option<PathBuf> {
+    Some(default_identity()?.with_file_name("clients"))
+}
+
 /// A file that this program keeps across restarts: `$XDG_STATE_HOME/marline/NAME`. `None` without a
 /// home.
 pub(super) fn default_state(name: &str) -> Option<PathBuf> {

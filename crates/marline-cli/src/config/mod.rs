@@ -23,7 +23,7 @@ mod written;
 pub use advertise::Advertised;
 pub use checked::{ClientConfig, CommonConfig, ServerConfig};
 pub use error::{ConfigError, Place};
-pub use folders::default_identity;
+pub use folders::{default_clients, default_identity};
 pub use keys::Raw;
 pub use listening::{Listening, Listens};
 pub use names::Schedulers;

@@ -156,7 +156,7 @@ fn defaults_are_those_that_the_help_promises() {
     assert_eq!(config.paths, [Path::default()]);
     assert_eq!(config.common.congestion.name(), "bbr-gentle");
     assert_eq!(config.common.gso, Offload::Auto);
-    assert_eq!(config.common.idle_timeout.as_secs(), 60);
+    assert_eq!(config.common.idle_timeout.as_secs(), 180);
     assert_eq!(config.common.metrics, None);
     let config = server(&["--allow-client", "K"]).unwrap();
     assert_eq!(

@@ -50,6 +50,8 @@ pub enum Request {
         /// The rate, written as `--target` takes it, or `auto`.
         target: String,
     },
+    /// Reads the configuration again, as SIGHUP does.
+    Reload,
     /// Stops gracefully, as the first SIGTERM does.
     Stop,
 }
@@ -161,6 +163,7 @@ mod tests {
                     target: "auto".into(),
                 },
             ),
+            (r#"{"version":1,"request":"reload"}"#, Request::Reload),
             (r#"{"version":1,"request":"stop"}"#, Request::Stop),
         ] {
             assert_eq!(parse_request(line.as_bytes()).as_ref(), Ok(&request));

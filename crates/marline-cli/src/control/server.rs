@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -20,22 +21,31 @@ const MAX_CONNECTIONS: usize = 16;
 /// A connection that asks nothing, or does not read its answer, for this long is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Answers requests at `socket` until the future is dropped. A request to stop cancels `stop`.
+/// What is asked of the whole program.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// Cancelled when it is to stop.
+    pub stop: CancellationToken,
+    /// Notified when it is to read its configuration again.
+    pub reload: Arc<Notify>,
+}
+
+/// Answers requests at `socket` until the future is dropped.
 ///
 /// Memory is bounded by 16 connections of [`MAX_REQUEST`] bytes and one snapshot each.
-pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>, stop: CancellationToken) {
+pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>, wishes: Wishes) {
     let lru = Lru::new(MAX_CONNECTIONS);
     let mut listener = PatientListener::new(&socket.listener);
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let stream = listener.accept().await;
-        let (managed, stop) = (Arc::clone(&managed), stop.clone());
+        let (managed, wishes) = (Arc::clone(&managed), wishes.clone());
         let end = CancellationToken::new();
         let held = lru.enter(end.clone());
         connections.spawn(async move {
             tokio::select! {
                 () = end.cancelled() => {}
-                ended = connection(stream, managed.as_ref(), &stop, held) => {
+                ended = connection(stream, managed.as_ref(), &wishes, held) => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "a control connection failed");
                     }
@@ -49,7 +59,7 @@ pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>, stop: Canc
 async fn connection<M: Manage>(
     stream: UnixStream,
     managed: &M,
-    stop: &CancellationToken,
+    wishes: &Wishes,
     mut held: Held,
 ) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
@@ -69,7 +79,7 @@ async fn connection<M: Manage>(
         let whole = line.last() == Some(&b'\n');
         let outcome = if whole || line.len() < MAX_REQUEST {
             match parse_request(&line) {
-                Ok(request) => answer(request, managed, stop).await,
+                Ok(request) => answer(request, managed, wishes).await,
                 Err(message) => Outcome::Error {
                     message,
                     hint: None,
@@ -90,7 +100,7 @@ async fn connection<M: Manage>(
     }
 }
 
-async fn answer<M: Manage>(request: Request, managed: &M, stop: &CancellationToken) -> Outcome {
+async fn answer<M: Manage>(request: Request, managed: &M, wishes: &Wishes) -> Outcome {
     let result = match request {
         Request::Status => {
             return Outcome::Status {
@@ -120,8 +130,12 @@ async fn answer<M: Manage>(request: Request, managed: &M, stop: &CancellationTok
                 hint: problem.hint,
             }),
         },
+        Request::Reload => {
+            wishes.reload.notify_one();
+            Ok(())
+        }
         Request::Stop => {
-            stop.cancel();
+            wishes.stop.cancel();
             Ok(())
         }
     };

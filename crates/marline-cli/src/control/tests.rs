@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 /// Writes down what it is given.
 #[derive(Default)]
@@ -45,8 +44,8 @@ async fn requests_reach_the_session_and_answers_come_back() {
     let path = folder.path().join("run/control.sock");
     let socket = ControlSocket::bind(&path).await.unwrap();
     let recorder = Arc::new(Recorder::default());
-    let stop = CancellationToken::new();
-    let server = tokio::spawn(server::serve(socket, Arc::clone(&recorder), stop.clone()));
+    let wishes = server::Wishes::default();
+    let server = tokio::spawn(server::serve(socket, Arc::clone(&recorder), wishes.clone()));
 
     let status = client::ask(&path, Request::Status).await.unwrap();
     assert_eq!(
@@ -96,7 +95,7 @@ async fn requests_reach_the_session_and_answers_come_back() {
         *recorder.0.lock().unwrap(),
         ["add lo,standby", "add nosuch0,cost=2", "standby 0 false"]
     );
-    assert!(stop.is_cancelled());
+    assert!(wishes.stop.is_cancelled());
     server.abort();
 }
 
@@ -108,7 +107,7 @@ async fn many_lines_on_one_connection_and_rubbish_between_them() {
     let server = tokio::spawn(server::serve(
         socket,
         Arc::new(Recorder::default()),
-        CancellationToken::new(),
+        server::Wishes::default(),
     ));
 
     let mut stream = UnixStream::connect(&path).await.unwrap();
@@ -205,7 +204,7 @@ async fn silent_connections_keep_nobody_out() {
     let server = tokio::spawn(server::serve(
         socket,
         Arc::new(Recorder::default()),
-        CancellationToken::new(),
+        server::Wishes::default(),
     ));
     let mut silent = Vec::new();
     for _ in 0..40 {

@@ -155,6 +155,13 @@ impl AllowList {
         name.filter(|name| !name.is_empty()).cloned()
     }
 
+    /// All keys, with the names beside them.
+    pub fn clients(&self) -> Vec<(PublicKey, String)> {
+        let listed = self.read();
+        let clients = listed.clients.iter();
+        clients.map(|(key, name)| (*key, name.clone())).collect()
+    }
+
     /// Number of keys.
     pub fn len(&self) -> usize {
         self.read().clients.len()

@@ -77,7 +77,10 @@ fn v6_only() -> io::Result<UdpSocket> {
 pub(crate) async fn serve<P: PacketFlow>(flow: P, finder: &impl Find) {
     let sockets = match Sockets::bind().await {
         Ok(sockets) => sockets,
-        Err(error) => return tracing::debug!(%error, "no socket for an association"),
+        Err(error) => {
+            tracing::debug!(%error, "no socket for an association");
+            return refuse(flow).await;
+        }
     };
     let (contacts, idle) = (Mutex::new(Contacts::default()), Idle::new(QUIET));
     let receive = async |socket: &Option<UdpSocket>| match socket {
@@ -97,6 +100,12 @@ pub(crate) async fn serve<P: PacketFlow>(flow: P, finder: &impl Find) {
     if let Err(error) = carried.await {
         tracing::debug!(%error, "an association ended early");
     }
+}
+
+/// Says that this server knows associations, and that it has no room for one more.
+pub(crate) async fn refuse<P: PacketFlow>(flow: P) {
+    tracing::debug!("an association was refused: too many flows are open");
+    let _ = send(&flow, Bytes::new()).await;
 }
 
 /// Hands over to the program what comes from those that it has sent to.

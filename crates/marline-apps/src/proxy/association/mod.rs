@@ -16,5 +16,5 @@ mod external;
 mod message;
 mod program;
 
-pub(crate) use external::serve;
+pub(crate) use external::{refuse, serve};
 pub(super) use program::{Datagram, Knowledge, carry};

@@ -146,11 +146,12 @@ impl Kept {
             }
         }
         for (table, made) in &mut self.tables {
-            if made.holds(table) {
+            if made.holds() {
                 continue;
             }
             match table.make(|| false) {
                 Ok(again) => {
+                    made.replaced();
                     *made = again;
                     tracing::warn!(
                         "the table {} was taken away by somebody else; it is there again",

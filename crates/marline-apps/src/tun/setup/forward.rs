@@ -9,6 +9,7 @@ use super::command::{ask, has, run, words};
 use crate::firewall::{Fate, Packet, Rules};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::io;
 use std::time::{Duration, Instant};
 
 /// A command is ended after this time.
@@ -24,12 +25,15 @@ pub(super) struct Forward {
     from_tunnel: bool,
     /// They begin at the other side.
     into_tunnel: bool,
+    /// The other side is where the default routes lead, as a server's is, and not where they do not.
+    outward: bool,
 }
 
 /// What was opened, and is closed when this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Opened {
-    undo: Vec<Vec<String>>,
+    /// What closes all of it, as a command of a shell.
+    undo: Option<String>,
     said: BTreeSet<String>,
 }
 
@@ -56,14 +60,16 @@ impl Forward {
             device: device.to_owned(),
             from_tunnel: true,
             into_tunnel: false,
+            outward: true,
         }
     }
 
-    /// For two sites, each of which reaches the other one.
-    pub(super) fn both(device: &str) -> Self {
+    /// The same for two sites, each of which reaches the other one.
+    pub(super) fn both_ways(self) -> Self {
         Forward {
+            from_tunnel: true,
             into_tunnel: true,
-            ..Forward::out_of(device)
+            ..self
         }
     }
 
@@ -73,6 +79,7 @@ impl Forward {
             device: device.to_owned(),
             from_tunnel: false,
             into_tunnel: true,
+            outward: false,
         }
     }
 
@@ -100,8 +107,8 @@ impl Forward {
                 continue;
             }
             match self.open_chain(&chain) {
-                Ok(undo) => {
-                    opened.undo.extend(undo);
+                Ok(()) => {
+                    opened.undo = Some(self.undo());
                     tracing::info!(
                         "the firewall's chain {chain} dropped what tunnel {} forwards; it lets that pass until the \
                          tunnel ends",
@@ -147,43 +154,23 @@ impl Forward {
         );
     }
 
-    /// Accepts the tunnel's packets at the head of the chain. Returns the commands that undo it.
-    fn open_chain(&self, chain: &Chain) -> std::io::Result<Vec<Vec<String>>> {
-        let mut undo = Vec::new();
+    /// Accepts the tunnel's packets at the head of the chain.
+    fn open_chain(&self, chain: &Chain) -> io::Result<()> {
         for rule in self.openings() {
-            let added = match chain.iptables() {
+            match chain.iptables() {
                 // Its own tools would not understand what `nft` writes there.
-                Some(program) => self.by_iptables(program, &rule),
-                None => self.by_nft(chain, &rule),
-            };
-            match added {
-                Ok(words) => undo.push(words),
-                Err(error) => {
-                    undo.iter().for_each(|words| close(words));
-                    return Err(error);
+                Some(program) => self.by_iptables(program, &rule)?,
+                None => {
+                    let comment = mark(&self.device);
+                    let insert = format!("nft insert rule {chain} {rule} comment {comment}");
+                    give(&words(&insert))?;
                 }
             }
         }
-        Ok(undo)
+        Ok(())
     }
 
-    fn by_nft(&self, chain: &Chain, rule: &str) -> std::io::Result<Vec<String>> {
-        let comment = mark(&self.device);
-        let printed = ask(&format!(
-            "nft -j -e -a insert rule {chain} {rule} comment {comment}"
-        ))?;
-        let printed = serde_json::from_slice::<Value>(&printed).unwrap_or_default();
-        let mut objects = printed["nftables"].as_array().into_iter().flatten();
-        let handle = objects.find_map(|object| {
-            ["insert", "add"]
-                .iter()
-                .find_map(|verb| object[verb]["rule"]["handle"].as_u64())
-        });
-        let handle = handle.ok_or_else(|| std::io::Error::other("nft names no handle"))?;
-        Ok(words(&format!("nft delete rule {chain} handle {handle}")))
-    }
-
-    fn by_iptables(&self, program: &str, rule: &str) -> std::io::Result<Vec<String>> {
+    fn by_iptables(&self, program: &str, rule: &str) -> io::Result<()> {
         let (side, state) = match rule.split_once(' ') {
             Some(("iifname", rest)) => ("-i", rest.contains("established")),
             _ => ("-o", rule.contains("established")),
@@ -194,10 +181,7 @@ impl Forward {
         };
         let (device, comment) = (&self.device, mark(&self.device));
         let rule = format!("{side} {device}{state} -m comment --comment {comment} -j ACCEPT");
-        let begun = Instant::now();
-        let insert = words(&format!("{program} -w -I FORWARD {rule}"));
-        run(&insert, || begun.elapsed() >= COMMAND)?;
-        Ok(words(&format!("{program} -w -D FORWARD {rule}")))
+        give(&words(&format!("{program} -w -I FORWARD {rule}")))
     }
 
     /// What closes everything again after this process, as a command of a shell.
@@ -290,13 +274,13 @@ impl Forward {
             .flat_map(|printed| names(&printed, "dev"))
             .filter(|name| *name != self.device)
             .collect();
-        if !self.into_tunnel && !uplinks.is_empty() {
+        if self.outward && !uplinks.is_empty() {
             return uplinks.into_iter().collect();
         }
         let addressed = ask("ip -j address show scope global up").unwrap_or_default();
         names(&addressed, "ifname")
             .into_iter()
-            .filter(|name| *name != self.device && (!self.into_tunnel || !uplinks.contains(name)))
+            .filter(|name| *name != self.device && (self.outward || !uplinks.contains(name)))
             .collect()
     }
 }
@@ -309,21 +293,25 @@ fn names(printed: &[u8], key: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The comment of what is ours.
+/// The comment of what is ours: by it, it is found again, as handles are other ones after a firewall
+/// was loaded again.
 fn mark(device: &str) -> String {
-    format!("marline-{device}")
+    format!("marline-{}", device.replace(['.', '@'], "_"))
 }
 
-fn close(words: &[String]) {
+fn give(words: &[String]) -> io::Result<()> {
     let begun = Instant::now();
-    if let Err(error) = run(words, || begun.elapsed() >= COMMAND) {
-        tracing::debug!(?words, %error, "nothing to close");
-    }
+    run(words, || begun.elapsed() >= COMMAND)
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.undo.iter().rev().for_each(|words| close(words));
+        if let Some(undo) = self.undo.take() {
+            let closed = give(&["sh".to_owned(), "-c".to_owned(), undo]);
+            if let Err(error) = closed {
+                tracing::debug!(%error, "nothing to close");
+            }
+        }
     }
 }
 

@@ -33,6 +33,7 @@ pub use applied::Applied;
 use command::{has, words};
 use forward::Forward;
 use ipnet::IpNet;
+use names::Names;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -47,6 +48,8 @@ const FORWARDING: [&str; 2] = [
     "/proc/sys/net/ipv4/ip_forward",
     "/proc/sys/net/ipv6/conf/all/forwarding",
 ];
+/// Networks that mean something only where they are (RFC 1918, RFC 6598).
+const PRIVATE: &str = "10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10";
 /// Where the kernel has each interface's settings of IPv6.
 const INTERFACES: &str = "/proc/sys/net/ipv6/conf";
 
@@ -147,6 +150,25 @@ impl Setup {
         });
     }
 
+    /// Asks for names through the tunnel.
+    fn names(&mut self, resolvers: &[Resolver]) {
+        if resolvers.is_empty() {
+            return;
+        }
+        if !names::are_resolveds() {
+            return self.steps.push(Step::Names(Names::of(resolvers)));
+        }
+        let [dns, domain] = names::by_resolved(&self.device, resolvers);
+        self.steps.push(Step::Run {
+            words: dns,
+            undo: words(&format!("resolvectl revert {}", self.device)),
+        });
+        self.steps.push(Step::Run {
+            words: domain,
+            undo: Vec::new(),
+        });
+    }
+
     /// Passes packets on. Interfaces that take their IPv6 routes from router advertisements go on
     /// taking them: a host that forwards would not (`accept_ra`, ip-sysctl of the kernel).
     fn forwarding(&mut self) {
@@ -207,13 +229,13 @@ impl Setup {
         if routes.iter().any(|net| net.prefix_len() == 0) {
             setup.ways = Some(Ways::past(device));
         }
-        setup.steps.extend(names::steps(device, resolvers));
+        setup.names(resolvers);
         let announced = terms.announced();
         if wanted.gateway || !announced.is_empty() {
             setup.forwarding();
             setup.forward = Some(match announced.is_empty() {
                 true => Forward::into(device),
-                false => Forward::both(device),
+                false => Forward::into(device).both_ways(),
             });
         }
         if wanted.gateway {
@@ -228,7 +250,8 @@ impl Setup {
                     IpNet::V4(_) => ("iptables", format!("-o {device} -s {net} -j ACCEPT")),
                     IpNet::V6(_) => ("ip6tables", format!("-o {device} -s {net} -j ACCEPT")),
                 });
-                let others = ["iptables", "ip6tables"];
+                let others = ["iptables", "ip6tables"].into_iter();
+                let others = others.filter(|program| has(program));
                 let others = others.map(|program| (program, format!("-o {device} -j MASQUERADE")));
                 kept.chain(others).collect()
             });
@@ -256,7 +279,17 @@ impl Setup {
                 let ip = if net.addr().is_ipv4() { "ip" } else { "ip6" };
                 format!("oifname != {device} {ip} saddr {net} masquerade")
             });
-            setup.translate(&by_nft.collect::<Vec<_>>(), || {
+            // Networks behind clients have their own addresses where those mean something.
+            let behind = prefixes.networks().filter_map(|net| match net {
+                IpNet::V4(net) if net.addr().is_private() => Some(format!(
+                    "oifname != {device} ip saddr {net} ip daddr != {{ {PRIVATE} }} masquerade"
+                )),
+                IpNet::V6(net) if net.addr().is_unique_local() => Some(format!(
+                    "oifname != {device} ip6 saddr {net} ip6 daddr != fc00::/7 masquerade"
+                )),
+                _ => None,
+            });
+            setup.translate(&by_nft.chain(behind).collect::<Vec<_>>(), || {
                 let by_iptables = pool.networks().map(|net| {
                     let program = match net.addr().is_ipv4() {
                         true => "iptables",
@@ -269,7 +302,7 @@ impl Setup {
         }
         setup.forward = Some(match prefixes.networks().next() {
             None => Forward::out_of(device),
-            Some(_) => Forward::both(device),
+            Some(_) => Forward::out_of(device).both_ways(),
         });
         setup
     }

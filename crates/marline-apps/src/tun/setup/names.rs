@@ -4,8 +4,7 @@
 //! What resolv.conf held stays in it, as comments that begin with [`FORMER`]: so nothing else has
 //! to be kept, and whoever finds the file after a crash, this program first, can put it back.
 
-use super::command::quoted;
-use super::step::Step;
+use super::command::{quoted, words};
 use std::fs;
 use std::io;
 use std::net::IpAddr;
@@ -23,23 +22,13 @@ const LONGEST: usize = 64 << 10;
 /// A server is asked again after a second, so that a lost question costs no more than that.
 const OPTIONS: &str = "options timeout:1 attempts:5";
 
-/// What is done about names, for a device.
-pub(super) fn steps(device: &str, resolvers: &[Resolver]) -> Vec<Step> {
-    if resolvers.is_empty() {
-        return Vec::new();
-    }
-    let file = Path::new(FILE);
-    let text = fs::read_to_string(file).unwrap_or_default();
-    if is_resolveds(&text) && super::command::has("resolvectl") {
-        return by_resolved(device, resolvers);
-    }
-    // What it links to is written, as the link may be somebody's.
-    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    vec![Step::Names(Names {
-        file,
-        servers: resolvers.iter().map(|it| it.address).collect(),
-        search: domains(resolvers).map(str::to_owned).collect(),
-    })]
+/// Is systemd-resolved to be asked, and can it be?
+pub(super) fn are_resolveds() -> bool {
+    // A link there is one to a file that is to come.
+    let link = fs::read_link(FILE).unwrap_or_default();
+    let is_its = link.to_string_lossy().contains("systemd/resolve/stub");
+    let text = fs::read_to_string(FILE).unwrap_or_default();
+    (is_its || is_resolveds(&text)) && super::command::has("resolvectl")
 }
 
 fn is_resolveds(text: &str) -> bool {
@@ -58,8 +47,9 @@ fn domains(resolvers: &[Resolver]) -> impl Iterator<Item = &str> {
     resolvers.iter().flat_map(|it| &it.domains).map(|it| &**it)
 }
 
-fn by_resolved(device: &str, resolvers: &[Resolver]) -> Vec<Step> {
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+/// The commands that have systemd-resolved ask these for the device; the first is undone by
+/// `resolvectl revert`.
+pub(super) fn by_resolved(device: &str, resolvers: &[Resolver]) -> [Vec<String>; 2] {
     let mut dns = words(&format!("resolvectl dns {device}"));
     dns.extend(resolvers.iter().map(|it| it.address.to_string()));
     let mut domain = words(&format!("resolvectl domain {device}"));
@@ -68,16 +58,7 @@ fn by_resolved(device: &str, resolvers: &[Resolver]) -> Vec<Step> {
         // All names.
         domain.push("~.".to_owned());
     }
-    vec![
-        Step::Run {
-            words: dns,
-            undo: words(&format!("resolvectl revert {device}")),
-        },
-        Step::Run {
-            words: domain,
-            undo: Vec::new(),
-        },
-    ]
+    [dns, domain]
 }
 
 /// A resolv.conf that names these servers.
@@ -89,6 +70,17 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// Of all these.
+    pub(super) fn of(resolvers: &[Resolver]) -> Self {
+        // What it links to is written, as the link may be somebody's.
+        let file = Path::new(FILE);
+        Names {
+            file: fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()),
+            servers: resolvers.iter().map(|it| it.address).collect(),
+            search: domains(resolvers).map(str::to_owned).collect(),
+        }
+    }
+
     /// Writes the file, if it is not written yet. Returns whether it was.
     ///
     /// # Errors
@@ -112,8 +104,13 @@ impl Names {
     /// Puts back what the file held, if it is still the one that was written.
     pub(super) fn undo(&self) -> io::Result<()> {
         let now = fs::read_to_string(&self.file)?;
+        let former = former(&now);
         match now.lines().any(|line| line.starts_with(FORMER)) {
-            true => write(&self.file, &former(&now)),
+            // There was none, or nothing in it.
+            true if former.is_empty() => {
+                fs::remove_file(&self.file).or_else(|_| write(&self.file, &former))
+            }
+            true => write(&self.file, &former),
             false => Ok(()),
         }
     }
@@ -261,19 +258,16 @@ mod tests {
             assert_eq!(is_resolveds(text), is, "{text}");
         }
         let resolver = |text: &str| text.parse::<Resolver>().unwrap();
-        let steps = by_resolved(
-            "tun7",
-            &[resolver("10.77.0.1,corp.example"), resolver("fd77::1")],
-        );
-        let steps: Vec<String> = steps.iter().map(Step::to_string).collect();
+        let both = [resolver("10.77.0.1,corp.example"), resolver("fd77::1")];
+        let commands = by_resolved("tun7", &both).map(|words| words.join(" "));
         assert_eq!(
-            steps,
+            commands,
             [
-                "`resolvectl dns tun7 10.77.0.1 fd77::1`",
-                "`resolvectl domain tun7 ~corp.example`"
+                "resolvectl dns tun7 10.77.0.1 fd77::1",
+                "resolvectl domain tun7 ~corp.example"
             ]
         );
-        let all = by_resolved("tun7", &[resolver("10.77.0.1")]);
-        assert_eq!(all[1].to_string(), "`resolvectl domain tun7 ~.`");
+        let [_, all] = by_resolved("tun7", &[resolver("10.77.0.1")]);
+        assert_eq!(all.join(" "), "resolvectl domain tun7 ~.");
     }
 }

@@ -61,33 +61,33 @@ impl Strict {
         }
     }
 
-    /// Follows the links' networks, and makes the table again if somebody takes it away, for as
-    /// long as this is polled.
-    pub async fn watch(mut self) -> std::convert::Infallible {
+    /// Follows the links' networks, and makes the table again if somebody takes it away, until
+    /// `end`. The table goes then.
+    pub async fn keep(mut self, end: impl Future<Output = ()>) {
         let (mut routes, mut rules) = (Changes::watch(), Changes::watch_firewall());
+        tokio::pin!(end);
         loop {
             tokio::select! {
+                () = &mut end => return,
                 _ = routes.next() => {}
                 _ = rules.next() => {}
                 () = sleep(LOOK) => {}
             }
+            // Waited for, so that the end finds the table, and takes it away.
             let renewed = tokio::task::spawn_blocking(move || {
                 let renewed = self.renew(false);
                 (self, renewed)
             });
-            match renewed.await {
-                Ok((strict, renewed)) => {
-                    self = strict;
-                    if let Err(error) = renewed {
-                        self.failed.say(|left_out| {
-                            tracing::warn!(
-                                "the table that keeps the tunnel strict cannot be made: {error}{left_out}"
-                            );
-                        });
-                    }
-                }
-                // The program ends.
-                Err(_) => return std::future::pending().await,
+            let Ok((strict, renewed)) = renewed.await else {
+                return;
+            };
+            self = strict;
+            if let Err(error) = renewed {
+                self.failed.say(|left_out| {
+                    tracing::warn!(
+                        "the table that keeps the tunnel strict cannot be made: {error}{left_out}"
+                    );
+                });
             }
         }
     }
@@ -100,6 +100,9 @@ impl Strict {
         if is_same && is_there {
             return Ok(());
         }
+        // A connection that is older than the table is none: a packet of the peer's would make it
+        // look as if that one had begun it (nf_conntrack-sysctl of the kernel).
+        let _ = std::fs::write("/proc/sys/net/netfilter/nf_conntrack_tcp_loose", "0");
         load(&text(&self.device, &networks))?;
         self.networks = networks;
         if !first && !is_there {
@@ -113,7 +116,10 @@ impl Strict {
 
 impl Drop for Strict {
     fn drop(&mut self) {
-        Strict::clear(&self.device);
+        // A fault is no reason to let everything out.
+        if !std::thread::panicking() {
+            Strict::clear(&self.device);
+        }
     }
 }
 
@@ -139,8 +145,24 @@ fn nets(printed: &[u8], device: &str) -> Vec<IpNet> {
         let net = text.parse::<IpNet>().ok();
         net.or_else(|| Some(text.parse::<std::net::IpAddr>().ok()?.into()))
     });
-    // A link that takes everything is no network.
-    nets.filter(|net| net.prefix_len() > 1).collect()
+    // Who runs a link chooses its network, by DHCP or a router advertisement, and could choose the
+    // world: only what is nobody's in the world is near.
+    nets.filter(is_private).collect()
+}
+
+/// Private (RFC 1918, RFC 4193), shared (RFC 6598) or the link's own (RFC 3927, RFC 4291).
+fn is_private(net: &IpNet) -> bool {
+    const NETWORKS: [&str; 7] = [
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "169.254.0.0/16",
+        "fc00::/7",
+        "fe80::/10",
+    ];
+    let mut networks = NETWORKS.iter().filter_map(|net| net.parse::<IpNet>().ok());
+    networks.any(|private| private.contains(net))
 }
 
 /// The table, in place of what there is.
@@ -156,7 +178,11 @@ fn text(device: &str, networks: &BTreeSet<IpNet>) -> String {
     let near_v6 = near(false, &["fe80::/10", "ff02::/16"]);
     let name = name(device);
     // Names are asked for through the tunnel.
-    let rules = "ct direction reply accept
+    // Answers to whoever reached this host by a link, but not to what came through the tunnel. Of UDP
+    // there is no telling who asked, where a conversation is older than the table.
+    let rules =
+        "meta l4proto { tcp, icmp, ipv6-icmp } ct direction reply ct mark != 0x6d726c6e accept
+        udp sport 68 udp dport 67 accept
         meta l4proto { tcp, udp } th dport { 53, 853 } reject with icmpx type admin-prohibited
         ip daddr @near4 accept
         ip6 daddr @near6 accept
@@ -167,6 +193,10 @@ delete table {name}
 table {name} {{
     set near4 {{ type ipv4_addr; flags interval; auto-merge; elements = {{ {near_v4} }}; }}
     set near6 {{ type ipv6_addr; flags interval; auto-merge; elements = {{ {near_v6} }}; }}
+    chain prerouting {{
+        type filter hook prerouting priority mangle; policy accept;
+        iifname \"{device}\" ct state new ct mark set {MARK:#x}
+    }}
     chain output {{
         type filter hook output priority filter; policy drop;
         oifname {{ \"lo\", \"{device}\" }} accept
@@ -210,12 +240,12 @@ mod tests {
     fn what_stays_on_a_link_is_no_leak() {
         let printed = br#"[{"dst":"192.168.1.0/24","dev":"eth0"},{"dst":"0.0.0.0/1","dev":"ppp0"},
             {"dst":"10.77.0.1","dev":"tun7"},{"dst":"default","dev":"wwan0"},
-            {"dst":"192.0.2.9","dev":"eth1"},{"dst":"10.1.0.0/16","gateway":"10.2.0.1","dev":"eth1"}]"#;
+            {"dst":"10.9.0.9","dev":"eth1"},{"dst":"192.0.0.0/2","dev":"eth2"},{"dst":"2000::/3","dev":"eth2"},{"dst":"10.1.0.0/16","gateway":"10.2.0.1","dev":"eth1"}]"#;
         let found: Vec<String> = nets(printed, "tun7").iter().map(IpNet::to_string).collect();
-        assert_eq!(found, ["192.168.1.0/24", "192.0.2.9/32"]);
+        assert_eq!(found, ["192.168.1.0/24", "10.9.0.9/32"]);
         let text = text("tun7", &nets(printed, "tun7").into_iter().collect());
         assert!(
-            text.contains("elements = { 192.0.2.9/32, 192.168.1.0/24, 224.0.0.0/24"),
+            text.contains("elements = { 10.9.0.9/32, 192.168.1.0/24, 224.0.0.0/24"),
             "{text}"
         );
         assert!(text.contains("meta mark 0x6d726c6e accept"), "{text}");

@@ -11,8 +11,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the kernel may take to have the table.
-const MADE: Duration = Duration::from_secs(5);
+/// How long the kernel may take to have the table: milliseconds, where it can be owned at all.
+const MADE: Duration = Duration::from_secs(1);
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -60,6 +60,8 @@ impl Table {
     }
 
     fn own(&self, give_up: impl Fn() -> bool) -> io::Result<Made> {
+        // By which it is seen that the table is there.
+        ask("nft -j list tables")?;
         let mut command = Command::new("nft");
         // Without a home it keeps no history.
         command.arg("-i").env_remove("HOME").current_dir("/");
@@ -117,10 +119,17 @@ impl Made {
     }
 
     /// Is it as it was made? What nobody else can change is, while its process lives.
-    pub(super) fn holds(&mut self, table: &Table) -> bool {
+    pub(super) fn holds(&mut self) -> bool {
         match self {
             Made::Own { .. } => self.lives(),
-            Made::Shared(_) => self.is_there(table),
+            Made::Shared(name) => ask(&format!("nft list table {name}")).is_ok(),
+        }
+    }
+
+    /// There is another one in its place, of the same name: that stays.
+    pub(super) fn replaced(&mut self) {
+        if let Made::Shared(name) = self {
+            name.clear();
         }
     }
 
@@ -141,6 +150,7 @@ impl Drop for Made {
                 *input = None;
                 let _ = child.wait();
             }
+            Made::Shared(name) if name.is_empty() => {}
             Made::Shared(name) => {
                 let begun = Instant::now();
                 let delete = words(&format!("nft delete table {name}"));

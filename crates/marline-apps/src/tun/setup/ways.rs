@@ -55,7 +55,7 @@ impl Ways {
     /// Has the rules follow the addresses and default routes of now.
     pub(super) fn lay(&self, laid: &mut Laid) {
         let now = self.now();
-        if now == laid.0 {
+        if now == laid.0 && are_laid(&now) {
             return;
         }
         flush();
@@ -125,6 +125,28 @@ impl Way {
         }
         Ok(())
     }
+}
+
+/// Has the kernel as many rules and routes of ours as these make?
+fn are_laid(ways: &BTreeSet<Way>) -> bool {
+    let protocol = PROTOCOL.to_string();
+    let count = |what: &str| {
+        let printed = ask(&format!("ip -j {what}")).unwrap_or_default();
+        let printed = serde_json::from_slice::<Value>(&printed).unwrap_or_default();
+        let objects = printed.as_array().into_iter().flatten();
+        let ours = objects.filter(|object| object["protocol"].as_str() == Some(&protocol));
+        ours.count()
+    };
+    [("-4", true), ("-6", false)]
+        .into_iter()
+        .all(|(family, is_ipv4)| {
+            let wanted = ways
+                .iter()
+                .filter(|way| way.from.is_ipv4() == is_ipv4)
+                .count();
+            count(&format!("{family} rule")) == 2 * wanted
+                && (wanted == 0 || count(&format!("{family} route show table all")) == wanted)
+        })
 }
 
 fn flush() {

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `budget.rs` | a path that has carried its budget stands by, also after a restart |
 //! | `bulk.rs` | a download outlives the paths that it began on |
+//! | `clients.rs` | a client is let in and revoked while the server runs |
 //! | `connections.rs` | 200 connections at once, each with its own bytes and half-close |
 //! | `datagrams.rs` | a UDP forward keeps message boundaries |
 //! | `descriptors.rs` | a server without descriptors turns connections away, and raises its limit where it may |
@@ -37,6 +38,7 @@
 
 mod budget;
 mod bulk;
+mod clients;
 mod connections;
 mod datagrams;
 mod descriptors;
