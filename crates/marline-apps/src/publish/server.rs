@@ -25,8 +25,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Flows of all clients' ports together: of four clients that each have all that they may.
 const ALL_CLIENTS: usize = 4 * ALL;
-/// Bytes that may wait for the flow of one asker, of datagrams of one length: anybody may send, under
-/// any address, so a link that is slow must not cost much memory.
+/// Bytes that may wait for the flow of one asker, of datagrams of one length: anybody may send,
+/// under any address, so a link that is slow must not cost much memory.
 const WAITING: usize = 16 << 10;
 
 /// Opens ports for all clients. Cheap to clone.

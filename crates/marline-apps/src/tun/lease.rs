@@ -221,8 +221,7 @@ async fn resize(shared: &Shared, mtu: u16, lines: &Lines) {
     }
     let step = Setup::largest_packet(device, mtu);
     match step.apply(CancellationToken::new()).await {
-        Ok(applied) => {
-            applied.forget();
+        Ok(_) => {
             lines.resized.say(|left_out| {
                 tracing::info!("tunnel {device}: packets of up to {mtu} bytes now{left_out}");
             });

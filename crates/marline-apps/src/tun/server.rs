@@ -35,8 +35,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A flow that is quiet for this time is closed: longer than the client's own limit, which ends most
-/// of them sooner.
+/// A flow that is quiet for this time is closed: longer than the client's own limit, which ends
+/// most of them sooner.
 const IDLE: Duration = TCP_IDLE.saturating_add(Duration::from_secs(30));
 
 /// A server's tunnel, opened and set up, and not yet served.

@@ -8,7 +8,8 @@
 //! * What comes in comes from where packets of this host go out through the tunnel: the server's
 //!   address and what `--tun-route` covers. Errors (ICMP) come from any router, if they are about
 //!   such a packet.
-//! * It goes to the client's own address, or to a network behind it that it announces, by no detour.
+//! * It goes to the client's own address, or to a network behind it that it announces, by no
+//!   detour.
 //!
 //! So a hostile server has of this host what it was asked to carry.
 

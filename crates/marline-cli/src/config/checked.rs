@@ -31,8 +31,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A van's tunnel, a modem that starts again: connections outlive that. Programs whose server is gone
-/// wait for as long, as TCP itself has them wait for at least 100 s (RFC 9293 section 3.8.3).
+/// A van's tunnel, a modem that starts again: connections outlive that. Programs whose server is
+/// gone wait for as long, as TCP itself has them wait for at least 100 s (RFC 9293 section 3.8.3).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(180);
 const IDLE_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);

@@ -118,8 +118,9 @@ pub struct RawClient {
     /// [default: only the server's address in the tunnel].
     #[arg(long, value_name = "NET", value_parser = Written::flag)]
     pub tun_route: Vec<Written>,
-    /// Network behind this host, such as 192.168.7.0/24, whose hosts the server's side knows by their
-    /// own addresses, and reaches; the server allows it by --allow-prefix. Give it once for each.
+    /// Network behind this host, such as 192.168.7.0/24, whose hosts the server's side knows by
+    /// their own addresses, and reaches; the server allows it by --allow-prefix. Give it once for
+    /// each.
     #[arg(long, value_name = "NETWORK", value_parser = Written::flag)]
     pub tun_announce: Vec<Written>,
     /// Name server behind the tunnel, such as 9.9.9.9, and the domains that it is asked for,

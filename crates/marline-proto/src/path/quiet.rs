@@ -6,8 +6,9 @@
 //! shows that the mapping has lived so long. So the client asks its peer for a ping after a quiet
 //! time (PATH_QUIET), a longer one each time it is heard.
 //!
-//! While a longer time is tried, the path may be forgotten and nobody knows. So the client also pings
-//! as soon as it hears nothing any more of traffic that was there: the server may need the path now.
+//! While a longer time is tried, the path may be forgotten and nobody knows. So the client also
+//! pings as soon as it hears nothing any more of traffic that was there: the server may need the
+//! path now.
 //!
 //! If it is not heard in time, the client's own ping opens the mapping again: the path is only
 //! asleep, and nothing else happens to it. The peer's ping counts neither as in flight nor as lost,

@@ -21,6 +21,10 @@ const UNDOING: Duration = Duration::from_secs(5);
 /// How often the settings are looked at that nobody announces: somebody else may switch forwarding
 /// off, and what was forwarded is missed soon.
 const LOOK: Duration = Duration::from_secs(2);
+/// How often all the rest is looked at if no change of it is announced: that runs commands.
+const THOROUGH: Duration = Duration::from_secs(30);
+/// From one such look to the next, however much changes.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// What was done; undone when this is dropped.
 #[derive(Debug)]
@@ -113,32 +117,41 @@ impl Applied {
         let mut kept = lock(&self.kept);
         kept.forward = forward.map(|it| (it, Opened::default()));
         kept.ways = ways.map(|it| (it, Laid::default()));
-        kept.restore();
-    }
-
-    /// Leaves everything as it is.
-    pub(in super::super) fn forget(mut self) {
-        self.undo.clear();
+        kept.restore_rules();
     }
 
     /// Does again what others undo, for as long as this is polled.
     pub(in super::super) async fn watch(&self) -> std::convert::Infallible {
         let (mut routes, mut rules) = (Changes::watch(), Changes::watch_firewall());
+        let mut looked = Instant::now();
         loop {
-            tokio::select! {
-                _ = routes.next() => {}
-                _ = rules.next() => {}
-                () = sleep(LOOK) => {}
-            }
+            let changed = tokio::select! {
+                announced = routes.next() => announced,
+                announced = rules.next() => announced,
+                () = sleep(LOOK) => false,
+            };
+            let thorough = changed || looked.elapsed() >= THOROUGH;
             let kept = Arc::clone(&self.kept);
-            let done = tokio::task::spawn_blocking(move || lock(&kept).restore());
+            let done = tokio::task::spawn_blocking(move || {
+                let mut kept = lock(&kept);
+                kept.restore_settings();
+                if thorough {
+                    kept.restore_rules();
+                }
+            });
             let _ = done.await;
+            if thorough {
+                looked = Instant::now();
+                // Others may change much at once.
+                sleep(PAUSE).await;
+            }
         }
     }
 }
 
 impl Kept {
-    fn restore(&mut self) {
+    /// What is seen without running a command.
+    fn restore_settings(&mut self) {
         for file in &self.on {
             let is_off = fs::read_to_string(file).is_ok_and(|value| value.trim() == "0");
             if is_off && fs::write(file, "1").is_ok() {
@@ -168,6 +181,9 @@ impl Kept {
                 Err(error) => tracing::debug!(%error, "the name servers are others"),
             }
         }
+    }
+
+    fn restore_rules(&mut self) {
         if let Some((forward, opened)) = &mut self.forward {
             forward.open(opened);
         }

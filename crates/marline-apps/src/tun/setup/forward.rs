@@ -25,7 +25,8 @@ pub(super) struct Forward {
     from_tunnel: bool,
     /// They begin at the other side.
     into_tunnel: bool,
-    /// The other side is where the default routes lead, as a server's is, and not where they do not.
+    /// The other side is where the default routes lead, as a server's is, and not where they do
+    /// not.
     outward: bool,
 }
 
@@ -293,8 +294,8 @@ fn names(printed: &[u8], key: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The comment of what is ours: by it, it is found again, as handles are other ones after a firewall
-/// was loaded again.
+/// The comment of what is ours: by it, it is found again, as handles are other ones after a
+/// firewall was loaded again.
 fn mark(device: &str) -> String {
     format!("marline-{}", device.replace(['.', '@'], "_"))
 }

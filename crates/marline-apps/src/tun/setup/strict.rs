@@ -18,8 +18,8 @@ use tokio::time::sleep;
 
 /// The mark of what the paths send: the letters `mrln`.
 pub const MARK: u32 = 0x6d72_6c6e;
-/// How often it is looked whether the table is still there, where nobody announces that it went.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often it is looked whether the table is still there, if nobody announces that it went.
+const LOOK: Duration = Duration::from_secs(15);
 /// A command is ended after this time.
 const COMMAND: Duration = Duration::from_secs(5);
 /// Networks of links at most.
@@ -178,11 +178,12 @@ fn text(device: &str, networks: &BTreeSet<IpNet>) -> String {
     let near_v6 = near(false, &["fe80::/10", "ff02::/16"]);
     let name = name(device);
     // Names are asked for through the tunnel.
-    // Answers to whoever reached this host by a link, but not to what came through the tunnel. Of UDP
-    // there is no telling who asked, where a conversation is older than the table.
+    // Answers to whoever reached this host by a link, but not to what came through the tunnel. Of
+    // UDP there is no telling who asked, where a conversation is older than the table.
     let rules =
         "meta l4proto { tcp, icmp, ipv6-icmp } ct direction reply ct mark != 0x6d726c6e accept
         udp sport 68 udp dport 67 accept
+        icmpv6 type { nd-router-solicit, nd-neighbor-solicit, nd-neighbor-advert } accept
         meta l4proto { tcp, udp } th dport { 53, 853 } reject with icmpx type admin-prohibited
         ip daddr @near4 accept
         ip6 daddr @near6 accept
