@@ -48,7 +48,8 @@ mkdir -p bin "/etc/netns/$client"
 cp /etc/resolv.conf "/etc/netns/$client/resolv.conf"
 ln -s "$marline" bin/marline
 
-# A command in its namespace, with a home of its own.
+# A command in its namespace, with a home of its own; instead of this shell if `instead` is `exec`.
+instead=
 as() {
     local name=$1 side
     shift
@@ -58,7 +59,7 @@ as() {
     host) side=$host ;;
     esac
     mkdir -p "$folder/$name"
-    ip netns exec "$side" env -i HOME="$folder/$name" XDG_RUNTIME_DIR="$folder/$name" PATH="$folder/bin:$PATH" \
+    $instead ip netns exec "$side" env -i HOME="$folder/$name" XDG_RUNTIME_DIR="$folder/$name" PATH="$folder/bin:$PATH" \
         bash -c "cd \$HOME; exec $*"
 }
 
@@ -70,8 +71,10 @@ while IFS= read -r line; do
     words=${command//marline-pub:…/$key}
     words=${words//marline:\/\/…/\'$string\'}
     if [[ $words == *' &' ]]; then
+        instead=exec
         as "$name" "${words% &}" >"$name.out" 2>"$name.err" &
         running+=($!)
+        instead=
         case $name in
         server) await server.out marline:// && string=$(head -1 server.out) ;;
         gateway) await gateway.err 'packets of up to' ;;
