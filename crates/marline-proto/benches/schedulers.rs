@@ -145,8 +145,8 @@ fn path(id: u64, ms: u64, mbps: u64, loss: f64) -> PathView {
     }
 }
 
-/// One way's share of [`JITTER`] (µs) for a symbol, so that schedulers that learn how sure arrivals
-/// are have something to learn.
+/// One way's share of [`JITTER`] (µs) for a symbol, so that schedulers which learn how sure
+/// arrivals are have something to learn.
 fn jitter(symbol: Symbol, stride: u64) -> u64 {
     symbol.offset / u64::from(SYMBOL) * stride % JITTER
 }

@@ -203,3 +203,27 @@ impl Lease {
         self.places.iter().find(same).map(|place| place.server)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_behind_this_host_is_reported_and_the_kernels_own_chatter_is_not() {
+        let strangers = Strangers::default();
+        for (source, reported) in [
+            ("fe80::1", false),
+            ("169.254.7.7", false),
+            ("0.0.0.0", false),
+            ("::", false),
+            ("192.168.7.5", true),
+        ] {
+            strangers.say(source.parse().unwrap());
+            assert_eq!(
+                strangers.is_said.load(Ordering::Relaxed),
+                reported,
+                "{source}"
+            );
+        }
+    }
+}

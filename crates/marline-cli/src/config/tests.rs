@@ -1,4 +1,5 @@
 mod refusals;
+mod services;
 
 use super::*;
 use marline::identity::{ConnectionString, PublicKey};

@@ -409,7 +409,7 @@ impl PacketsSend {
     }
 
     /// When the next message's lifetime ends, and after a moment if one ended just now: where many
-    /// end one after another, the receiver is told of several at once.
+    /// end one after another, one frame reports several to the receiver.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         if self.keeps_first() {
             return None;

@@ -1,9 +1,9 @@
 //! How long a path in reserve may be quiet before an address translator on it forgets it.
 //!
-//! A translator keeps a mapping for a time that nobody is told, 30 s or 300 (RFC 4787 §4.3 asks for
-//! 120 s at least, and many do not heed it). What the client sends opens a mapping anew and so
-//! shows nothing of its age. Only what the server sends, unasked and after the whole quiet time,
-//! shows that the mapping has lived so long. So the client asks its peer for a ping after a quiet
+//! A translator keeps a mapping for a time that it does not announce, 30 s or 300 (RFC 4787 asks
+//! for 120 s at least in section 4.3, and many do not heed it). What the client sends opens a
+//! mapping again and so shows nothing of its age. Only what the server sends, unasked and after the
+//! whole quiet time, shows that the mapping has lived for that time. So the client asks its peer for a ping after a quiet
 //! time (PATH_QUIET), a longer one each time it is heard.
 //!
 //! While a longer time is tried, the path may be forgotten and nobody knows. So the client also
@@ -25,10 +25,11 @@ const LATE: Duration = Duration::from_secs(2);
 /// A ping may come sooner than asked for by this part of the quiet time, and shows it all the same:
 /// the two ends count from moments that are a one-way delay apart, and that varies.
 const EARLY: u32 = 8;
-/// So many pings in a row were not heard: one may be lost like any other packet.
+/// Pings in a row that are not heard before the mapping counts as lost: one may be lost like any
+/// other packet.
 const MISSES: u32 = 2;
-/// No longer quiet time is tried for so long after one was too long. Each try makes the carrier
-/// prove the path anew and search its packet size again, some 10 kB, and a translator seldom
+/// After a quiet time was too long, no longer one is tried for this time. Each try makes the carrier
+/// prove the path and search its packet size again, some 10 kB, and a translator seldom
 /// changes while a path lives.
 const REST: Duration = Duration::from_secs(86_400);
 /// The peer asks in earnest when this part of the quiet time has passed since its ping and nothing
@@ -49,7 +50,7 @@ pub(crate) struct Range {
 pub(crate) struct Quiet {
     /// Times that the usual quiet time has been made longer; 0: this end sends the pings.
     step: u32,
-    /// After so many steps the peer's ping was heard.
+    /// The steps after which the peer's ping was last heard.
     proved: u32,
     missed: u32,
     /// No longer quiet time is tried before.
@@ -66,7 +67,7 @@ pub(crate) struct Quiet {
 }
 
 impl Range {
-    /// The quiet time after so many steps, and whether there is a longer one.
+    /// The quiet time after `step` steps, and whether there is a longer one.
     fn at(self, step: u32) -> (Duration, bool) {
         let mut quiet = self.usual;
         for _ in 0..step {
@@ -117,7 +118,7 @@ impl Quiet {
         true
     }
 
-    /// The peer's packet came after so long a quiet time. True if the peer is to be asked for
+    /// The peer's packet came after a quiet time of this length. True if the peer is to be asked for
     /// another one.
     pub(crate) fn on_heard(&mut self, now: Instant, quiet: Duration, range: Range) -> bool {
         if self.step == 0 {
@@ -159,7 +160,7 @@ impl Quiet {
         Some(if self.waits { quiet / EARNEST } else { quiet })
     }
 
-    /// The pause is over. True if the ping of which nothing depends is next, false if the peer is
+    /// The pause is over. True if the ping on which nothing depends is next, false if the peer is
     /// to be asked in earnest.
     pub(crate) fn begin_ping(&mut self) -> bool {
         self.due = !self.waits;

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Destinations of an association that are not looked up and judged anew. One more takes the place
+/// Destinations of an association that need not be looked up and judged again. One more takes the place
 /// of the one that was quiet longest, which costs a look-up. A choice: some 100 KB of names.
 const MOST_KNOWN: usize = 256;
 /// Addresses from which an association is answered; one more takes the place of the one that was
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(contacts.heard(at("192.0.2.3:1")), None, "a stranger");
         advance(QUIET).await;
         assert_eq!(contacts.heard(at("192.0.2.1:1")), None);
-        assert_eq!(contacts.state(&one), State::New, "it is judged anew");
+        assert_eq!(contacts.state(&one), State::New, "it is judged again");
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// A command is ended after this time.
 const COMMAND: Duration = Duration::from_secs(5);
-/// Chains of which something is said at most; more is somebody's generator of chains.
+/// Most chains that are reported; more come from a generator of rules.
 const SAID: usize = 64;
 
 /// What is to be forwarded.

@@ -24,8 +24,8 @@ $undo" ;;
 done
 eval "$undo" >/dev/null 2>&1
 "#;
-/// How long the guard of a process that was killed is waited for: some commands, each of which
-/// takes milliseconds.
+/// How long the guard of a process that was killed is waited for: some commands of some
+/// milliseconds each.
 const EARLIER: Duration = Duration::from_secs(5);
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -103,8 +103,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// What a guard leaves in a file of two commands, one of which is forgotten if `forget`, when
-    /// its input ends.
+    /// What two commands leave in a file when a guard's input ends, or is dropped if `forget`.
     fn left(device: &str, forget: bool) -> String {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("done");

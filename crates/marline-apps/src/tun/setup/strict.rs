@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// The mark of what the paths send: the letters `mrln`.
+/// The mark of what the paths send, and of connections that begin at a link: the letters `mrln`.
 pub const MARK: u32 = 0x6d72_6c6e;
 /// How often it is looked whether the table is still there, if nobody announces that it went.
 const LOOK: Duration = Duration::from_secs(15);
@@ -100,9 +100,6 @@ impl Strict {
         if is_same && is_there {
             return Ok(());
         }
-        // A connection that is older than the table is none: a packet of the peer's would make it
-        // look as if that one had begun it (nf_conntrack-sysctl of the kernel).
-        let _ = std::fs::write("/proc/sys/net/netfilter/nf_conntrack_tcp_loose", "0");
         load(&text(&self.device, &networks))?;
         self.networks = networks;
         if !first && !is_there {
@@ -178,16 +175,17 @@ fn text(device: &str, networks: &BTreeSet<IpNet>) -> String {
     let near_v6 = near(false, &["fe80::/10", "ff02::/16"]);
     let name = name(device);
     // Names are asked for through the tunnel.
-    // Answers to whoever reached this host by a link, but not to what came through the tunnel. Of
-    // UDP there is no telling who asked, where a conversation is older than the table.
-    let rules =
-        "meta l4proto { tcp, icmp, ipv6-icmp } ct direction reply ct mark != 0x6d726c6e accept
+    // Answers to whoever reached this host by a link. Which end has begun a connection that is older
+    // than the table, nobody can tell: it ends.
+    let rules = format!(
+        "ct direction reply ct mark {MARK:#x} accept
         udp sport 68 udp dport 67 accept
-        icmpv6 type { nd-router-solicit, nd-neighbor-solicit, nd-neighbor-advert } accept
-        meta l4proto { tcp, udp } th dport { 53, 853 } reject with icmpx type admin-prohibited
+        icmpv6 type {{ nd-router-solicit, nd-neighbor-solicit, nd-neighbor-advert }} accept
+        meta l4proto {{ tcp, udp }} th dport {{ 53, 853 }} reject with icmpx type admin-prohibited
         ip daddr @near4 accept
         ip6 daddr @near6 accept
-        reject with icmpx type admin-prohibited";
+        reject with icmpx type admin-prohibited"
+    );
     format!(
         "table {name}
 delete table {name}
@@ -196,7 +194,10 @@ table {name} {{
     set near6 {{ type ipv6_addr; flags interval; auto-merge; elements = {{ {near_v6} }}; }}
     chain prerouting {{
         type filter hook prerouting priority mangle; policy accept;
-        iifname \"{device}\" ct state new ct mark set {MARK:#x}
+        iifname {{ \"lo\", \"{device}\" }} accept
+        ct state new tcp flags & (fin | syn | rst | ack) == syn ct mark set {MARK:#x}
+        ct state new icmp type echo-request ct mark set {MARK:#x}
+        ct state new icmpv6 type echo-request ct mark set {MARK:#x}
     }}
     chain output {{
         type filter hook output priority filter; policy drop;

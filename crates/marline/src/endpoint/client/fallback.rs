@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use super::Shared;
 use super::dial::socket;
 use super::session::Live;
-use super::trial::{Trial, carries};
+use super::trial::{Successor, Trial, carries};
 use crate::Path;
 use crate::carrier::{CarrierChoice, CarrierKind};
 
@@ -40,7 +40,7 @@ pub(super) async fn by_tcp(
     live: &Arc<Live>,
     path: PathId,
     remote: SocketAddr,
-) -> (Arc<Live>, PathId, SocketAddr) {
+) -> Successor {
     if live.handle.path_carriers().get(&path) != Some(&CarrierKind::Quic) {
         return std::future::pending().await;
     }
@@ -74,7 +74,7 @@ async fn tried(
     spec: Path,
     (quic, path): (&Arc<Live>, PathId),
     remote: SocketAddr,
-) -> Option<(Arc<Live>, PathId, SocketAddr)> {
+) -> Option<Successor> {
     let (trial, remote) = Trial::begin(shared, &spec, CarrierChoice::Tcp, remote).await?;
     if !trial.is_proved().await {
         return None;

@@ -18,7 +18,7 @@ use super::Shared;
 use super::dial::socket;
 use super::policing::{Policing, Way, rate};
 use super::session::Live;
-use super::trial::Trial;
+use super::trial::{Successor, Trial};
 use crate::Path;
 use crate::carrier::{CarrierChoice, CarrierKind};
 
@@ -28,16 +28,16 @@ const LOOK: Duration = Duration::from_secs(1);
 /// TCP has this time to find its rate before it is measured: with a round trip of 100 ms, twenty
 /// of them.
 const START: Duration = Duration::from_secs(2);
-/// Then it is measured so many times, a [`LOOK`] each: where TCP loses much, one of them falls into
+/// Then it is measured this often, a [`LOOK`] each: where TCP loses much, one of them falls into
 /// a time-out (RFC 6298: a second and more; Linux: 200 ms, and twice as long each time).
 const MEASURES: usize = 3;
 /// TCP takes QUIC's place if it brings at least this part more than QUIC: less would not be worth
 /// that a loss holds up all that comes after it.
 const BETTER: (u64, u64) = (3, 2);
-/// After a trial that TCP lost the path is left alone for so long, twice as long each time: such
-/// a path just loses much, and a trial costs what TCP holds up meanwhile,
+/// After a trial that TCP lost the path is left alone for this time, twice as long each time: such
+/// a path just loses much, and a trial costs what TCP holds up meanwhile.
 const PAUSE: Duration = Duration::from_secs(60);
-/// and at most this long: a policer may come with the hour of the day.
+/// The longest such time: a policer may come with the hour of the day.
 const MAX_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// Waits until a path that is carried by QUIC, and need not be, seems to be policed and has another
@@ -48,7 +48,7 @@ pub(super) async fn by_tcp(
     live: &Arc<Live>,
     path: PathId,
     remote: SocketAddr,
-) -> (Arc<Live>, PathId, SocketAddr) {
+) -> Successor {
     if live.handle.path_carriers().get(&path) != Some(&CarrierKind::Quic) {
         return std::future::pending().await;
     }
@@ -113,7 +113,7 @@ async fn tried(
     spec: &Path,
     remote: SocketAddr,
     quic: &Rival<'_>,
-) -> Option<(Arc<Live>, PathId, SocketAddr)> {
+) -> Option<Successor> {
     let (trial, remote) = Trial::begin(shared, spec, CarrierChoice::Tcp, remote).await?;
     if !trial.is_proved().await {
         return None;

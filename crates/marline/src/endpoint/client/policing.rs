@@ -14,10 +14,10 @@ use marline_proto::stats::{PathCounters, PathStats};
 /// Looks in a row that must agree, a second each: longer than a burst of losses, and than the
 /// search for bandwidth at a path's begin, which may lose half of what it sends.
 const LOOKS: usize = 5;
-/// Packets a second below which nothing is concluded: of so many, a tenth is ten. It is 1 Mb/s.
+/// Packets a second below which nothing is concluded: a tenth of them is ten. It is 1 Mb/s.
 const LEAST_PACKETS: u64 = 100;
-/// The share of packets lost from which a path is suspicious, as one in so many: beyond what links
-/// lose that work, and less than is lost at a policer, a quarter and more (`lab/modems.sh policed`,
+/// The share of packets lost from which a path is suspicious, as one in this number: beyond what
+/// links lose that work, and less than is lost at a policer, a quarter and more (`lab/modems.sh policed`,
 /// BBR).
 const LOST_PART: u64 = 10;
 /// The quickest of the looks has at most this part more than the slowest. A policer's bucket lets
@@ -76,7 +76,7 @@ pub(super) struct Policing {
 }
 
 impl Policing {
-    /// Looks at how the path stands, so long after the last time. Returns the way in which it seems
+    /// Looks at how the path stands, `elapsed` after the last time. Returns the way in which it seems
     /// to be policed, and what arrives there (bytes a second).
     pub(super) fn look(&mut self, stats: &PathStats, elapsed: Duration) -> Option<(Way, u64)> {
         let now = stats.counters;

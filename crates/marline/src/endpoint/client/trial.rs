@@ -19,6 +19,9 @@ use crate::carrier::CarrierChoice;
 /// path whose round trip is not known yet (RFC 9002 section 6.2.2 assumes 333 ms, and doubles).
 const PROOF: Duration = Duration::from_secs(3);
 
+/// A path that takes the place of another one, with its session and the server's address.
+pub(super) type Successor = (Arc<Live>, PathId, SocketAddr);
+
 /// A path that is removed again unless it is kept, also when whoever tries it is ended meanwhile.
 pub(super) struct Trial(Option<(Arc<Live>, PathId)>);
 

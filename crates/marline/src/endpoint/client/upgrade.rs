@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use super::Shared;
 use super::dial::socket;
 use super::session::Live;
-use super::trial::Trial;
+use super::trial::{Successor, Trial};
 use crate::Path;
 use crate::carrier::{CarrierChoice, CarrierKind};
 
@@ -24,6 +24,7 @@ const FIRST: Duration = Duration::from_secs(5);
 /// The longest pause between two tries, which cost a network that never lets QUIC through four
 /// packets each; as long as such a network is remembered.
 const LONGEST: Duration = Duration::from_secs(600);
+
 /// Waits until the path has another one beside it that is carried by QUIC, and returns it with the
 /// server's address; for ever if it is carried so already, or need not be.
 pub(super) async fn by_quic(
@@ -32,7 +33,7 @@ pub(super) async fn by_quic(
     live: &Arc<Live>,
     path: PathId,
     remote: SocketAddr,
-) -> (Arc<Live>, PathId, SocketAddr) {
+) -> Successor {
     let over_tcp = live.handle.path_carriers().get(&path) == Some(&CarrierKind::Tcp);
     let mut pause = FIRST;
     loop {
