@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kernel TCP through a Marline tunnel over two emulated links, between network namespaces:
+# Kernel TCP through a Marline tunnel over two emulated links, and as a stream of Marline's own, between network namespaces:
 #
 #   client ── c1 ── link A ── anchor ── server      (marline client --tun, marline link, marline server --tun)
 #          ── c2 ── link B ──
@@ -16,25 +16,28 @@ link_a=rate=25mbit,delay=10ms,queue=100ms
 link_b=rate=25mbit,delay=15ms,queue=100ms
 schedulers=edpf,brim
 controls=reno,cubic,bbr
+cost_b=1
 seconds=10
 direction=up
 json=/dev/null
 
 usage() {
     cat <<TEXT
-Usage: lab/tunnel.sh [--link-a KEYS] [--link-b KEYS] [--schedulers LIST] [--tcp LIST] [--seconds N]
+Usage: lab/tunnel.sh [--link-a KEYS] [--link-b KEYS] [--schedulers LIST] [--tcp LIST] [--seconds N] [--cost-b N]
                      [--direction up|down] [--carrier quic|tcp] [--tcp-cc NAME] [--json FILE]
 
   --link-a, --link-b  what \`marline link\` does on the way, as rate=25mbit,delay=10ms [default: $link_a, $link_b]
   --schedulers        of both ends, separated by commas; auto chooses by cost [default: $schedulers]
-  --tcp               the kernel's congestion controls [default: $controls]
+  --tcp               the kernel's congestion controls; \`stream\` is a forwarded connection, which Marline carries as a
+                      stream of its own instead of as packets [default: $controls]
+  --cost-b            cost of link B [default: $cost_b]
   --seconds           length of each run [default: $seconds]
   --direction         up: the client sends; down: the server does [default: $direction]
   --carrier           what carries the paths [default: $carrier]
   --tcp-cc            the kernel's congestion control of paths over TCP [default: $tcp_cc]
   --json              file for the results, one object a line
 
-MARLINE is the program [default: $marline]. Link B has cost 1. Needs root, ip, iperf3 and /dev/net/tun.
+MARLINE is the program [default: $marline]. Needs root, ip, iperf3 and /dev/net/tun.
 TEXT
 }
 
@@ -45,6 +48,7 @@ while (($#)); do
     --schedulers) schedulers=$2 ;;
     --tcp) controls=$2 ;;
     --seconds) seconds=$2 ;;
+    --cost-b) cost_b=$2 ;;
     --direction) direction=$2 ;;
     --carrier) carrier=$2 ;;
     --tcp-cc) tcp_cc=$2 ;;
@@ -85,7 +89,7 @@ wires() {
         ip -n "$client" address add "10.202.$number.2/30" dev "w$number"
         ip -n "$server" link set "w$number" up mtu 1440
         ip -n "$client" link set "w$number" up mtu 1440
-        paths+=(--path "w$number,cost=$((number - 1)),server=10.202.$number.1:4433,carrier=tcp,tcp-cc=$tcp_cc,name=$letter")
+        paths+=(--path "w$number,cost=$((number == 2 ? cost_b : 0)),server=10.202.$number.1:4433,carrier=tcp,tcp-cc=$tcp_cc,name=$letter")
     done
 }
 
@@ -104,15 +108,17 @@ for scheduler in ${schedulers//,/ }; do
     if [[ $carrier == tcp ]]; then
         wires
     else
-        paths=(--path c1,server=10.201.1.1:5000,name=a --path c2,cost=1,server=10.201.2.1:5000,name=b)
+        paths=(--path c1,server=10.201.1.1:5000,name=a --path "c2,cost=$cost_b,server=10.201.2.1:5000,name=b")
     fi
     begin "$client" client "$marline" client --identity client --server "$(head -n1 server.out)" \
-        --control client.sock --socks off --scheduler "$scheduler" --tun=lab-c --tun-setup "${paths[@]}"
+        --control client.sock --socks off --forward tcp:127.0.0.1:5201=10.77.0.1:5201 --scheduler "$scheduler" --tun=lab-c --tun-setup "${paths[@]}"
     await client.err 'packets of up to'
     for control in ${controls//,/ }; do
         begin "$server" iperf iperf3 -s -1 --forceflush -B 10.77.0.1
         await iperf.out 'listening'
-        result=$(ip netns exec "$client" iperf3 -c 10.77.0.1 -C "$control" -t "$seconds" "${reverse[@]}" -J) || {
+        to=(10.77.0.1 -C "$control")
+        [[ $control != stream ]] || to=(127.0.0.1)
+        result=$(ip netns exec "$client" iperf3 -c "${to[@]}" -t "$seconds" "${reverse[@]}" -J) || {
             echo "error: iperf3: $result" >&2
             exit 1
         }

@@ -108,8 +108,10 @@ pub struct Config {
     pub congestion: Congestion,
     /// The scheduler of streams that choose none ([`crate::sched::registry`]).
     pub stream_scheduler: Choice,
-    /// The scheduler of packets flows that choose none.
+    /// The scheduler of packets flows that choose none, and deliver in any order.
     pub packets_scheduler: Choice,
+    /// The scheduler of packets flows that choose none, and deliver in order.
+    pub ordered_scheduler: Choice,
     /// The scheduler of flows of blocks that choose none.
     pub blocks_scheduler: Choice,
     /// The scheduler of flows of objects that choose none.
@@ -137,6 +139,7 @@ impl Default for Config {
             congestion: Congestion::default(),
             stream_scheduler: sched::default_for(FlowKind::Stream),
             packets_scheduler: sched::default_for(FlowKind::Packets),
+            ordered_scheduler: sched::default_in_order(),
             blocks_scheduler: sched::default_for(FlowKind::Blocks),
             objects_scheduler: sched::default_for(FlowKind::Objects),
         }
@@ -174,7 +177,9 @@ impl Config {
     /// The first value that a session cannot work with.
     pub fn check(&self) -> Result<(), ConfigError> {
         for kind in FlowKind::ALL {
-            check_scheduler(self.scheduler(kind), kind)?;
+            for ordered in [false, true] {
+                check_scheduler(self.scheduler(kind, ordered), kind)?;
+            }
         }
         let millis = |d: Duration| d.as_millis().min(u128::from(u64::MAX)) as u64;
         let ranges = [
@@ -219,10 +224,12 @@ impl Config {
         self.repair_budget.unwrap_or(MOST_REPAIRS)
     }
 
-    /// The scheduler of flows of this kind that choose none.
-    pub fn scheduler(&self, kind: FlowKind) -> Choice {
+    /// The scheduler of flows of this kind that choose none. `ordered`: they deliver in order, which
+    /// only packets flows may and need not.
+    pub fn scheduler(&self, kind: FlowKind, ordered: bool) -> Choice {
         match kind {
             FlowKind::Stream => self.stream_scheduler,
+            FlowKind::Packets if ordered => self.ordered_scheduler,
             FlowKind::Packets => self.packets_scheduler,
             FlowKind::Blocks => self.blocks_scheduler,
             FlowKind::Objects => self.objects_scheduler,

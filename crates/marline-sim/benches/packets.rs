@@ -145,6 +145,7 @@ impl Case {
         let config = Config {
             stream_scheduler: self.scheduler.parse().expect("a scheduler"),
             packets_scheduler: self.scheduler.parse().expect("a scheduler"),
+            ordered_scheduler: self.scheduler.parse().expect("a scheduler"),
             ..Config::default()
         };
         World::new(WorldConfig {

@@ -1,5 +1,6 @@
 //! The client's side: asks for addresses, and gives every conversation of this host a flow.
 
+use super::ack;
 use super::carry::{Conversation, carry};
 use super::elsewhere::Elsewhere;
 use super::icmp::{Refusal, answer};
@@ -112,6 +113,11 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
         }
         clamp(&mut bytes, &packet, mtu);
         let rule = shared.rules.find(&packet);
+        // What a rule is for is carried as it says.
+        if rule.is_none() && ack::is_pure(&bytes, &packet) {
+            lease.common.push(bytes.into());
+            continue;
+        }
         let key = (Key::of(&packet), rule);
         let now = Instant::now();
         if let Some(flow) = flows.get_mut(&key).filter(|flow| !flow.queue.is_closed()) {

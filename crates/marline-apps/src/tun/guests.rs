@@ -109,7 +109,12 @@ impl Guest {
     /// Where a packet of the conversation `key` is to wait.
     pub(super) fn queue(&self, key: Key) -> Option<Arc<Queue>> {
         let found = lock(&self.flows).get(&key).cloned();
-        found.or_else(|| lock(&self.common).clone())
+        found.or_else(|| self.common())
+    }
+
+    /// Where what belongs to no conversation, or needs no order, is to wait.
+    pub(super) fn common(&self) -> Option<Arc<Queue>> {
+        lock(&self.common).clone()
     }
 
     pub(super) fn forget(&self, queue: &Arc<Queue>, key: Option<Key>) {

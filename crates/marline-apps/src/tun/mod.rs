@@ -24,6 +24,7 @@
 //! | `remains.rs` | what a killed run left of them |
 //! | `lease.rs` | how a client gets addresses |
 //! | `shared.rs` | what the tasks of a client's tunnel have in common |
+//! | `ack.rs` | TCP's acknowledgements, which need no order |
 //! | `carry.rs` | one flow of a client's tunnel |
 //! | `terms.rs`, `elsewhere.rs` | what a client takes from its server |
 //! | `client.rs`, `server.rs` | the two ends |
@@ -33,6 +34,7 @@
 //! CoDel keeps the queue of each conversation short. The kernel's device is opened by `tun-rs`,
 //! which cuts and joins the kernel's large segments.
 
+mod ack;
 mod carry;
 mod checksum;
 mod client;

@@ -1,6 +1,7 @@
 //! The server's side: gives addresses, judges packets, and finds the flow that an answer belongs
 //! to.
 
+use super::ack;
 use super::carry::TCP_IDLE;
 use super::fit::{MOST, Mtu, room};
 use super::gate::Gate;
@@ -230,7 +231,11 @@ impl Inner {
                 }
                 continue;
             }
-            if let Some(queue) = guest.queue(Key::of(&packet).reversed()) {
+            let queue = match ack::is_pure(&bytes, &packet) {
+                true => guest.common(),
+                false => guest.queue(Key::of(&packet).reversed()),
+            };
+            if let Some(queue) = queue {
                 queue.push(bytes.into());
             }
         }

@@ -31,6 +31,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
+mod acks;
 mod hostile;
 mod many;
 

@@ -150,6 +150,7 @@ impl CommonConfig {
             repair_budget: self.repair_budget,
             stream_scheduler: self.schedulers.stream,
             packets_scheduler: self.schedulers.packets,
+            ordered_scheduler: self.schedulers.ordered(),
             blocks_scheduler: self.schedulers.blocks,
             objects_scheduler: self.schedulers.objects,
             ..SessionConfig::default()

@@ -42,6 +42,14 @@ impl Default for Schedulers {
 }
 
 impl Schedulers {
+    /// For packets in order: the one that is named for packets, else what serves order best.
+    pub fn ordered(&self) -> Choice {
+        match self.packets_named {
+            true => self.packets,
+            false => auto(Need::ordered()),
+        }
+    }
+
     /// Reads the list of `scheduler` values.
     pub(super) fn read<R: Raw>(
         source: &Source<R>,

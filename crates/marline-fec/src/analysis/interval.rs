@@ -34,6 +34,12 @@ pub fn interval(information: f64, coded: f64, wait: f64) -> Option<u32> {
     Some((packets as u32).saturating_add(1).max(2))
 }
 
+/// How long packets wait for lost ones in the mean (frames), by the bound of [`interval`], where
+/// every `tau`-th packet is coded; infinite where the coded packets do not keep up with the losses.
+pub fn wait(tau: u32, information: f64, coded: f64) -> f64 {
+    waited(f64::from(tau.saturating_sub(1)) * information, coded)
+}
+
 /// Mean wait in frames that lose `lost` information packets in the mean, and the coded one with
 /// probability `coded`; infinite from a load of 1 on.
 fn waited(lost: f64, coded: f64) -> f64 {

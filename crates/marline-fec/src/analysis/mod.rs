@@ -21,14 +21,15 @@
 //! * Theorem 3's bound of the buffering delay fails for more than one path: its proof takes every
 //!   path for the coded one. [`Frame::buffering_bound`] is the corrected one.
 //! * Theorem 4 says where coded packets go: [`coded_path`].
-//! * [`interval()`] turns it round: the longest τ at which packets wait no longer than they may.
+//! * [`interval()`] turns it round: the longest τ at which packets wait no longer than they may;
+//!   [`wait()`] is its bound for any τ.
 
 pub mod approximation;
 mod frame;
 mod interval;
 
 pub use frame::{Frame, Invalid, Path};
-pub use interval::interval;
+pub use interval::{interval, wait};
 
 /// The path for coded packets: the lossiest one (Theorem 4), of several the first. `None` without
 /// paths or if a loss is not a number.

@@ -18,6 +18,9 @@ pub struct Need {
     /// It is a live stream: messages in order at a rate of their own, which must not be late,
     /// however long the receiver's buffer is.
     pub live: bool,
+    /// Its messages are delivered in order without being a live stream's, as those of TCP in a
+    /// tunnel: as in a stream, each waits for the latest of all before it.
+    pub ordered: bool,
     /// Its packets are those of a tunnel over paths of several costs: the dearer ones are for what
     /// the cheaper ones do not carry.
     pub costs_differ: bool,
@@ -29,6 +32,7 @@ impl Need {
         Self {
             kind,
             live: false,
+            ordered: false,
             costs_differ: false,
         }
     }
@@ -37,6 +41,14 @@ impl Need {
     pub const fn live() -> Self {
         Self {
             live: true,
+            ..Self::of(FlowKind::Packets)
+        }
+    }
+
+    /// Messages in order.
+    pub const fn ordered() -> Self {
+        Self {
+            ordered: true,
             ..Self::of(FlowKind::Packets)
         }
     }
@@ -56,6 +68,7 @@ pub fn auto(need: Need) -> Choice {
         FlowKind::Stream => Choice::from(&s_edpf::mend::ENTRY),
         FlowKind::Packets if need.live => Choice::from(&hedge::ENTRY).switched_on("prompt"),
         FlowKind::Packets if need.costs_differ => Choice::from(&brim::ENTRY),
+        FlowKind::Packets if need.ordered => Choice::from(&s_edpf::mend::ENTRY),
         FlowKind::Packets => Choice::from(&edpf::ENTRY),
         FlowKind::Objects => Choice::from(&sos::scheduler::RATELESS),
         // Its forecasts are what the application learns of a block.
@@ -68,15 +81,15 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
 
-    /// What the program chose before program and simulator shared this.
     #[test]
-    fn auto_is_what_the_program_has_always_chosen() {
+    fn auto_is_what_the_documents_say() {
         for (need, name) in [
             (Need::of(FlowKind::Stream), "mend"),
             (Need::of(FlowKind::Packets), "edpf"),
             (Need::of(FlowKind::Objects), "sos-rateless"),
             (Need::of(FlowKind::Blocks), "hop-jump"),
             (Need::live(), "hedge:prompt=on"),
+            (Need::ordered(), "mend"),
             (Need::tunnel_by_cost(), "brim"),
         ] {
             assert_eq!(auto(need).to_string(), name, "{need:?}");
@@ -86,12 +99,12 @@ mod tests {
     #[test]
     fn every_need_is_served() {
         for kind in FlowKind::ALL {
-            for (live, costs_differ) in [(false, false), (false, true), (true, false), (true, true)]
-            {
+            for bits in 0..8 {
                 let choice = auto(Need {
                     kind,
-                    live,
-                    costs_differ,
+                    live: bits & 1 > 0,
+                    ordered: bits & 2 > 0,
+                    costs_differ: bits & 4 > 0,
                 });
                 assert!(
                     choice.entry().kinds.contains(&kind),

@@ -58,6 +58,11 @@ pub fn default_for(kind: FlowKind) -> Choice {
     auto(Need::of(kind))
 }
 
+/// The same for packets that are delivered in order.
+pub fn default_in_order() -> Choice {
+    auto(Need::ordered())
+}
+
 /// Schedulers from elsewhere. Names have to mean the same all the time, so they are set once, by
 /// the program and before it reads any.
 static FURTHER: OnceBox<Vec<&'static Entry>> = OnceBox::new();

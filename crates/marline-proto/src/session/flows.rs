@@ -45,7 +45,7 @@ impl Session {
         if options.kind.has_units() && self.peer.max_units == 0 {
             return Err(OpenError::Kind(options.kind));
         }
-        let default = self.config.scheduler(options.kind);
+        let default = self.config.scheduler(options.kind, options.ordered);
         let scheduler = options.scheduler.unwrap_or(default);
         check_scheduler(scheduler, options.kind).map_err(OpenError::Scheduler)?;
         let id = FlowId::new(self.is_client(), self.next_flow);

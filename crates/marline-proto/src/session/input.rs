@@ -354,7 +354,9 @@ impl Session {
             queue: None,
             target: Bytes::copy_from_slice(open.target),
         };
-        let scheduler = self.config.scheduler(open.kind);
+        let scheduler = self
+            .config
+            .scheduler(open.kind, open.order == DeliveryOrder::InOrder);
         self.insert_flow(id, spec, scheduler, true);
         self.events.push_back(Event::FlowOpened(id));
     }

@@ -58,7 +58,10 @@ impl Chosen {
         for kind in choice.entry().kinds {
             match kind {
                 FlowKind::Stream => config.stream_scheduler = choice,
-                FlowKind::Packets => config.packets_scheduler = choice,
+                FlowKind::Packets => {
+                    config.packets_scheduler = choice;
+                    config.ordered_scheduler = choice;
+                }
                 FlowKind::Blocks => config.blocks_scheduler = choice,
                 FlowKind::Objects => config.objects_scheduler = choice,
             }
@@ -84,6 +87,7 @@ fn need(session: &SessionPlan, workload: &WorkloadPlan) -> Need {
     Need {
         kind: flow.kind,
         live: flow.kind == FlowKind::Packets && flow.ordered && !tcp,
+        ordered: flow.ordered,
         costs_differ: costs().min() != costs().max(),
     }
 }

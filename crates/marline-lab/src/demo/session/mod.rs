@@ -70,6 +70,7 @@ fn config(scheduling: Scheduling) -> marline_proto::Config {
     marline_proto::Config {
         stream_scheduler: scheduling.of(Need::of(FlowKind::Stream)),
         packets_scheduler: scheduling.of(Need::of(FlowKind::Packets)),
+        ordered_scheduler: scheduling.of(Need::ordered()),
         ..marline_proto::Config::default()
     }
 }

@@ -65,7 +65,7 @@ fn congestion(rng: &mut Rng) -> Congestion {
 }
 
 pub(super) fn config(rng: &mut Rng) -> Config {
-    Config {
+    let config = Config {
         idle_timeout: ms(between(rng, 8_000, 30_000)),
         keep_alive: ms(between(rng, 500, 5_000)),
         dead_after: ms(between(rng, 300, 3_000)),
@@ -81,6 +81,10 @@ pub(super) fn config(rng: &mut Rng) -> Config {
         stream_scheduler: scheduler(rng),
         packets_scheduler: scheduler(rng),
         ..Config::default()
+    };
+    Config {
+        ordered_scheduler: config.packets_scheduler,
+        ..config
     }
 }
 

@@ -150,3 +150,23 @@ fn a_thin_flow_is_not_kept_waiting_by_one_that_fills_the_windows() {
         assert!(delay < 200.0, "{scheduler}: {delay} ms");
     }
 }
+
+/// In order, each lost packet holds up all after it for a round trip or more, and TCP takes that
+/// for its path.
+#[test]
+fn packets_in_order_need_repair_symbols_where_links_lose_much() {
+    let goodput = |scheduler, seed| {
+        let links = ["a", "b"]
+            .map(|name| link(name, "rate=10mbit,delay=50ms,queue=100ms,loss=10%"))
+            .into();
+        let mut tcp = tcp("tcp", "bbr", None);
+        tcp.flow.ordered = true;
+        tcp.flow.lifetime = Some(Duration::from_secs(1));
+        let scenario = scenario(links, vec![session("tunnel", 2, vec![tcp])]);
+        value(&run(&scenario, scheduler, seed), "tcp.goodput_mbps")
+    };
+    for seed in 1..=3 {
+        let [repaired, sent_again] = ["auto", "edpf"].map(|name| goodput(name, seed));
+        assert!(repaired > 2.0 * sent_again, "{repaired} {sent_again}");
+    }
+}
