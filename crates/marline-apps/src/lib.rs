@@ -15,6 +15,7 @@
 mod carried;
 pub mod destination;
 pub mod firewall;
+pub mod grant;
 pub mod live;
 pub mod lru;
 mod object_stream;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use marline_base::text::{Problem, suggest};
+use marline_base::text::{Problem, duration, suggest};
 use marline_proto::FlowOptions;
 use marline_proto::sched::registry::{all, called_elsewhere};
 use marline_proto::sched::{AUTO, Choice, ChoiceError};
@@ -15,6 +15,13 @@ use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
 /// old ones. As long as a silent path takes to be dead (`Config::dead_after`): what one path has
 /// held up for longer is worth nothing on another. A choice, not tuned.
 pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(3);
+
+/// The latency budget of live entries that name none.
+pub const LIVE_LATENCY: Duration = Duration::from_millis(300);
+/// The priority of live entries that name none: before what asks for none.
+pub const LIVE_PRIORITY: u8 = FlowOptions::MIDDLE_PRIORITY - 1;
+const LIVE_LATENCIES: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(10)..=Duration::from_secs(60);
 
 /// A flow of this kind to a destination; messages are delivered as they come.
 pub fn flow_to(kind: FlowKind, destination: Bytes) -> FlowOptions {
@@ -34,6 +41,16 @@ pub fn stream_to(destination: Bytes) -> FlowOptions {
 pub fn datagrams_to(destination: Bytes) -> FlowOptions {
     FlowOptions {
         lifetime: Some(DATAGRAM_LIFETIME),
+        ..flow_to(FlowKind::Packets, destination)
+    }
+}
+
+/// A program's live datagrams: in order, and given up after `latency`.
+pub fn live_to(destination: Bytes, latency: Duration) -> FlowOptions {
+    FlowOptions {
+        ordered: true,
+        priority: LIVE_PRIORITY,
+        lifetime: Some(latency),
         ..flow_to(FlowKind::Packets, destination)
     }
 }
@@ -80,5 +97,19 @@ pub fn priority(text: &str) -> Result<u8, Problem> {
         _ => Err(Problem::new(format!(
             "priority `{text}` is not a number from 0 (served first) to {LEAST_PRIORITY}"
         ))),
+    }
+}
+
+/// A latency budget of a live entry, 10 ms to 60 s.
+///
+/// # Errors
+/// `text` is none.
+pub fn live_latency(text: &str) -> Result<Duration, Problem> {
+    let latency = duration(text)?;
+    if LIVE_LATENCIES.contains(&latency) {
+        Ok(latency)
+    } else {
+        let wrong = Problem::new(format!("`{text}` is not between 10ms and 60s"));
+        Err(wrong.hint("two to four round trips leave time for a retransmission"))
     }
 }

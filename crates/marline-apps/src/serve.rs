@@ -38,11 +38,9 @@ pub struct ServerSettings {
 pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tasks: Tasks) {
     let places = settings.places.clone();
     let peer = session.peer();
-    let visitor = settings
-        .tunnel
-        .as_ref()
-        .zip(peer)
-        .map(|(hub, peer)| hub.visitor(peer, session.session()));
+    let visitor = settings.tunnel.as_ref().zip(peer).map(|(hub, peer)| {
+        hub.visitor(peer, session.session(), settings.targets.judge(Some(peer)))
+    });
     let visitor = visitor.map(Arc::new);
     let finder = settings.targets.of(peer);
     let finding = finder.while_held();
@@ -78,9 +76,14 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                     }
                 }));
             }
-            (IncomingFlow::Stream(flow), Ok(Destination::Port(PortRole::Ask, port)))
-                if place.is_some() =>
-            {
+            (
+                IncomingFlow::Stream(flow),
+                Ok(Destination::Port(role @ (PortRole::Ask | PortRole::AskLive(_)), port)),
+            ) if place.is_some() => {
+                let live = match role {
+                    PortRole::AskLive(latency) => Some(latency),
+                    _ => None,
+                };
                 let publisher = settings.publisher.clone();
                 let visits = Visits {
                     client: peer,
@@ -92,7 +95,7 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                     let _place = place;
                     tokio::select! {
                         () = draining.draining() => {}
-                        () = publisher.serve(flow, port, visits) => {}
+                        () = publisher.serve(flow, port, live, visits) => {}
                     }
                 }));
             }

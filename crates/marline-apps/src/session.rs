@@ -161,6 +161,10 @@ impl Tunnel for Client {
         }
     }
 
+    fn take_flows(&self, takes: bool) {
+        Client::take_flows(self, takes);
+    }
+
     async fn next_flow(&self) -> Incoming<Carried, Packets> {
         loop {
             Client::session_is_there(self).await;

@@ -40,10 +40,10 @@ pub mod support;
 
 pub use carrier::{Bind, CarrierChoice, CarrierKind, Offload, QuicConfig};
 pub use endpoint::{
-    Accepted, AddPathError, BindError, Blocks, Client, ClientOptions, Closed, ConnectError,
-    GivenUp, Incoming, Incomings, NoSession, Object, Objects, Packets, PathInfo, RateReport,
-    ReadHalf, RemovePathError, Server, ServerOptions, Session, SessionInfo, SessionState, Settled,
-    Stream, UnknownPath, WriteHalf,
+    Accepted, AddPathError, BindError, Blocks, Client, ClientLimits, ClientOptions, Closed,
+    ConnectError, GivenUp, Incoming, Incomings, NoSession, Object, Objects, Packets, PathInfo,
+    RateReport, ReadHalf, RemovePathError, Server, ServerOptions, Session, SessionInfo,
+    SessionState, Settled, Stream, UnknownPath, WriteHalf,
 };
 pub use identity::{AllowList, ConnectionString, Host, HostPort, Identity, PublicKey};
 pub use interfaces::Selector;

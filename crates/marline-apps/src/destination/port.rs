@@ -3,7 +3,9 @@
 //! ```text
 //! version (1) = 4 | role (1): 0 ask, 1 visit | protocol (1): 6 TCP, 17 UDP | port (2), big endian
 //! ```
-//! A visit names the port and no address: where it leads is the client's business alone.
+//! Role 2, UDP only, asks for a port that is carried as a live entry: behind the port is the latency
+//! budget in milliseconds (4, big endian), 1 at least. A visit names the port and no address: where
+//! it leads is the client's business alone.
 
 use super::Protocol;
 use bytes::Bytes;
@@ -11,10 +13,12 @@ use marline_base::text::Problem;
 use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
+use std::time::Duration;
 
 pub(super) const VERSION: u8 = 4;
 const ASK: u8 = 0;
 const VISIT: u8 = 1;
+const ASK_LIVE: u8 = 2;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -32,6 +36,9 @@ pub struct ServerPort {
 pub enum PortRole {
     /// The client asks for the port.
     Ask,
+    /// The same for one whose datagrams are carried in order, each given up this long after it came;
+    /// whole milliseconds.
+    AskLive(Duration),
     /// Somebody has come to the port; the server opens these.
     Visit,
 }
@@ -41,6 +48,7 @@ impl PortRole {
     pub fn encode(self, port: ServerPort) -> Bytes {
         let role = match self {
             PortRole::Ask => ASK,
+            PortRole::AskLive(_) => ASK_LIVE,
             PortRole::Visit => VISIT,
         };
         let protocol = match port.protocol {
@@ -48,25 +56,37 @@ impl PortRole {
             Protocol::Udp => UDP,
         };
         let [high, low] = port.number.get().to_be_bytes();
-        Bytes::copy_from_slice(&[VERSION, role, protocol, high, low])
+        let mut bytes = vec![VERSION, role, protocol, high, low];
+        if let PortRole::AskLive(latency) = self {
+            let millis = u32::try_from(latency.as_millis()).unwrap_or(u32::MAX);
+            bytes.extend(millis.max(1).to_be_bytes());
+        }
+        bytes.into()
     }
 
     /// Reads what [`encode`](Self::encode) wrote; `None` for everything else.
     pub fn decode(bytes: &[u8]) -> Option<(Self, ServerPort)> {
-        let [VERSION, role, protocol, high, low] = *bytes else {
+        let [VERSION, role, protocol, high, low, latency @ ..] = bytes else {
             return None;
         };
-        let role = match role {
-            ASK => PortRole::Ask,
-            VISIT => PortRole::Visit,
+        let role = match (*role, latency) {
+            (ASK, []) => PortRole::Ask,
+            (VISIT, []) => PortRole::Visit,
+            (ASK_LIVE, latency) if *protocol == UDP => {
+                let millis = u32::from_be_bytes(latency.try_into().ok()?);
+                PortRole::AskLive(Duration::from_millis(u64::from(millis)))
+            }
             _ => return None,
         };
-        let protocol = match protocol {
+        if role == PortRole::AskLive(Duration::ZERO) {
+            return None;
+        }
+        let protocol = match *protocol {
             TCP => Protocol::Tcp,
             UDP => Protocol::Udp,
             _ => return None,
         };
-        let number = NonZeroU16::new(u16::from_be_bytes([high, low]))?;
+        let number = NonZeroU16::new(u16::from_be_bytes([*high, *low]))?;
         Some((role, ServerPort { protocol, number }))
     }
 }
@@ -103,7 +123,12 @@ mod tests {
         let port: ServerPort = "tcp:8443".parse().unwrap();
         assert_eq!(port.to_string(), "tcp:8443");
         assert_eq!(PortRole::Ask.encode(port)[..], [4, 0, 6, 0x20, 0xfb]);
-        for (role, text) in [(PortRole::Ask, "udp:53"), (PortRole::Visit, "tcp:65535")] {
+        let live = PortRole::AskLive(Duration::from_millis(300));
+        for (role, text) in [
+            (PortRole::Ask, "udp:53"),
+            (PortRole::Visit, "tcp:65535"),
+            (live, "udp:9000"),
+        ] {
             let port = text.parse().unwrap();
             let bytes = role.encode(port);
             assert_eq!(PortRole::decode(&bytes), Some((role, port)));
@@ -115,9 +140,13 @@ mod tests {
             &b""[..],
             &[4],
             &[4, 0, 6, 0, 0],
-            &[4, 2, 6, 0, 1],
+            &[4, 3, 6, 0, 1],
             &[4, 0, 7, 0, 1],
             &[4, 0, 6, 0, 1, 0],
+            &[4, 2, 17, 0, 1],
+            &[4, 2, 17, 0, 1, 0, 0, 0, 0],
+            &[4, 2, 6, 0, 1, 0, 0, 0, 1],
+            &[4, 2, 17, 0, 1, 0, 0, 0, 1, 0],
             &[3, 0, 6, 0, 1],
         ] {
             assert_eq!(PortRole::decode(wrong), None, "{wrong:?}");

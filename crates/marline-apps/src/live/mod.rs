@@ -46,6 +46,7 @@ mod terms;
 mod writing;
 
 pub use crate::destination::LiveName;
+pub use crate::options::{LIVE_LATENCY as LATENCY, live_latency};
 pub use entry::Board;
 pub use frames::Frames;
 pub use inlet::Inlets;
@@ -53,8 +54,8 @@ pub use inspect::{Content, Wholeness};
 pub use media::Media;
 pub use outlet::Outlets;
 pub use terms::{
-    FrameTerms, LATENCY, LiveDefaults, LiveIn, LiveOut, Reliability, listen, live_deadline,
-    live_latency, live_reliability, live_target,
+    FrameTerms, LiveDefaults, LiveIn, LiveOut, Reliability, listen, live_deadline,
+    live_reliability, live_target,
 };
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! `udp://HOST:PORT[,name=NAME]` at a server.
 
 use crate::destination::LiveName;
-use crate::options::{self, flow_to, priority};
+use crate::options::{self, LIVE_LATENCY, LIVE_PRIORITY, flow_to, live_latency, priority};
 use crate::proxy::objects::AsObjects;
 use crate::proxy::{Protocol, Target};
 use marline_base::Rate;
@@ -18,12 +18,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The latency budget of entries that name none.
-pub const LATENCY: Duration = Duration::from_millis(300);
-const LATENCY_RANGE: std::ops::RangeInclusive<Duration> =
-    Duration::from_millis(10)..=Duration::from_secs(60);
-/// The priority of entries that name none: before what asks for none.
-const PRIORITY: u8 = FlowOptions::MIDDLE_PRIORITY - 1;
 const IN_OPTIONS: &Keys = &[
     ("name", Takes::Value),
     ("latency", Takes::Value),
@@ -114,7 +108,7 @@ pub struct LiveDefaults {
 impl Default for LiveDefaults {
     fn default() -> Self {
         LiveDefaults {
-            latency: LATENCY,
+            latency: LIVE_LATENCY,
             needed_rate: None,
             deadline: None,
             reliability: None,
@@ -134,7 +128,7 @@ impl LiveIn {
             objects: AsObjects::Off,
             scheduler: None,
             objects_scheduler: None,
-            priority: PRIORITY,
+            priority: LIVE_PRIORITY,
         }
     }
 
@@ -285,17 +279,6 @@ fn listen_at(address: &str) -> Result<SocketAddr, Problem> {
     Ok(listen)
 }
 
-/// A latency budget.
-pub fn live_latency(text: &str) -> Result<Duration, Problem> {
-    let latency = duration(text)?;
-    if LATENCY_RANGE.contains(&latency) {
-        Ok(latency)
-    } else {
-        let wrong = Problem::new(format!("`{text}` is not between 10ms and 60s"));
-        Err(wrong.hint("two to four round trips leave time for a retransmission"))
-    }
-}
-
 /// A deadline of video frames.
 pub fn live_deadline(text: &str) -> Result<Duration, Problem> {
     let deadline = duration(text)?;
@@ -396,7 +379,7 @@ mod tests {
         assert_eq!(plain.listen, "0.0.0.0:5000".parse().unwrap());
         assert_eq!(plain.needed_rate, Some(Rate::from_mbps(9)));
         let options = plain.options();
-        assert_eq!(options.lifetime, Some(LATENCY));
+        assert_eq!(options.lifetime, Some(LIVE_LATENCY));
         assert!(options.ordered && options.priority < FlowOptions::MIDDLE_PRIORITY);
         let full = read(
             "udp://[::1]:5001, name=cam-2, latency=150ms, target=10mbps, scheduler=redundant, priority=0",
@@ -431,7 +414,7 @@ mod tests {
         assert_eq!(own.frames.unwrap().reliability(), 0.98);
         let objects = read("udp://:1,objects=on,scheduler=sos").unwrap();
         assert_eq!(objects.objects_scheduler, Some("sos".parse().unwrap()));
-        assert_eq!(objects.options_of_objects().lifetime, Some(LATENCY));
+        assert_eq!(objects.options_of_objects().lifetime, Some(LIVE_LATENCY));
         assert_eq!(
             (objects.needed_rate, objects.untargeted()),
             (None, Some("objects=on"))

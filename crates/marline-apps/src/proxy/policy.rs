@@ -24,7 +24,7 @@ use crate::destination::Host;
 use embedded::embedded_v4;
 use special::special;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 /// How long after it came an own address may still be taken for another by what is judged packet by
@@ -43,7 +43,8 @@ pub struct Policy {
 /// matter. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Judge {
-    rules: Arc<Policy>,
+    /// They may change while the server runs.
+    rules: Arc<RwLock<Arc<Policy>>>,
     own: Arc<OwnAddresses>,
     translators: Arc<Translators>,
 }
@@ -89,13 +90,36 @@ impl Policy {
     pub fn new(allow: Vec<Rule>, deny: Vec<Rule>) -> Self {
         Policy { allow, deny }
     }
+
+    /// For a client with rules of its `own`: its allow rules in place of these if it has any, and
+    /// its deny rules beside these.
+    #[must_use]
+    pub fn with(&self, own: &Policy) -> Self {
+        Policy {
+            allow: match own.allow.is_empty() {
+                true => self.allow.clone(),
+                false => own.allow.clone(),
+            },
+            deny: self.deny.iter().chain(&own.deny).cloned().collect(),
+        }
+    }
+
+    /// The deny rule that might hold, if there is one.
+    fn denied(&self, name: Option<&str>, address: IpAddr, port: Port) -> Option<&Rule> {
+        let covers = |rule: &&Rule| rule.may_cover(port) && rule.names(name, address);
+        self.deny.iter().find(covers)
+    }
+
+    fn opens(&self, address: IpAddr, port: Port) -> bool {
+        self.allow.iter().any(|rule| rule.opens(address, port))
+    }
 }
 
 impl Judge {
     /// Of these rules at a host with these own addresses, whose network has these translators.
     pub fn new(rules: Policy, own: Arc<OwnAddresses>, translators: Arc<Translators>) -> Self {
         Judge {
-            rules: Arc::new(rules),
+            rules: Arc::new(RwLock::new(Arc::new(rules))),
             own,
             translators,
         }
@@ -109,6 +133,26 @@ impl Judge {
         let own = Arc::new(OwnAddresses::of_this_host([])?);
         let translators = Arc::new(Translators::configured(Vec::new()));
         Ok(Judge::new(rules, own, translators))
+    }
+
+    /// Another one of these rules at the same host.
+    #[must_use]
+    pub fn with_rules(&self, rules: Arc<Policy>) -> Self {
+        Judge {
+            rules: Arc::new(RwLock::new(rules)),
+            ..self.clone()
+        }
+    }
+
+    /// Judges by these rules from now on, as do its clones.
+    pub fn set_rules(&self, rules: Arc<Policy>) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+    }
+
+    /// The rules of now.
+    pub fn rules(&self) -> Arc<Policy> {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&rules)
     }
 
     /// The host's own addresses.
@@ -166,7 +210,8 @@ impl Judge {
 
     /// Does a rule deny a packet to `address`? For addresses that are allowed otherwise.
     pub fn denies_packet(&self, address: IpAddr, port: Port) -> bool {
-        self.denied(None, address.to_canonical(), port).is_some()
+        let rules = self.rules();
+        rules.denied(None, address.to_canonical(), port).is_some()
     }
 
     /// Is `address` one of this host's own?
@@ -176,13 +221,7 @@ impl Judge {
 
     /// Does an allow rule name `address` by address? For addresses that are closed otherwise.
     pub fn opens(&self, address: IpAddr, port: Port) -> bool {
-        let allow = &self.rules.allow;
-        allow.iter().any(|rule| rule.opens(address, port))
-    }
-
-    fn denied(&self, name: Option<&str>, address: IpAddr, port: Port) -> Option<&Rule> {
-        let covers = |rule: &&Rule| rule.may_cover(port) && rule.names(name, address);
-        self.rules.deny.iter().find(covers)
+        self.rules().opens(address, port)
     }
 
     fn judge(
@@ -193,15 +232,16 @@ impl Judge {
         age: Duration,
     ) -> Result<(), Denied> {
         let ip = ip.to_canonical();
-        self.judge_one(name, ip, port, age)?;
+        let rules = self.rules();
+        self.judge_one(&rules, name, ip, port, age)?;
         if let IpAddr::V6(v6) = ip {
             // Where a translator would deliver.
             let inner = self.translators.with(|known| embedded_v4(v6, known));
             for address in inner {
-                self.judge_one(name, address.into(), port, age)?;
+                self.judge_one(&rules, name, address.into(), port, age)?;
             }
         }
-        let allow = &self.rules.allow;
+        let allow = &rules.allow;
         let covers = |rule: &Rule| rule.covers(port) && rule.names(name, ip);
         match allow.is_empty() || allow.iter().any(covers) {
             true => Ok(()),
@@ -211,16 +251,17 @@ impl Judge {
 
     fn judge_one(
         &self,
+        rules: &Policy,
         name: Option<&str>,
         address: IpAddr,
         port: Port,
         age: Duration,
     ) -> Result<(), Denied> {
-        if let Some(rule) = self.denied(name, address, port) {
+        if let Some(rule) = rules.denied(name, address, port) {
             return Err(Denied::ByRule(rule.to_string()));
         }
         if let Some(special) = special(address) {
-            let allow = &self.rules.allow;
+            let allow = &rules.allow;
             let opens = |rule: &Rule| rule.opens_within(special.net, address, port);
             return match allow.iter().any(opens) {
                 true => Ok(()),
@@ -231,7 +272,7 @@ impl Judge {
             };
         }
         // The system is asked last: that costs most.
-        match self.opens(address, port) || !self.own.contains(name, address, age) {
+        match rules.opens(address, port) || !self.own.contains(name, address, age) {
             true => Ok(()),
             false => Err(Denied::Own(address)),
         }

@@ -8,16 +8,18 @@ mod shares;
 mod threads;
 
 use super::find::Find;
-use super::policy::{DISCOVERY_NAME, Judge};
+use super::policy::{DISCOVERY_NAME, Judge, Policy};
 use super::reply::Refusal;
 use super::{Host, Protocol, Target};
 use marline::identity::PublicKey;
+use marline::support::lock;
 use marline::support::seldom::Seldom;
 use names::{Names, Resolver};
 pub(crate) use own::OwnTargets;
 use question::{Failure, Found};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use threads::Threads;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -35,7 +37,18 @@ const RETRY: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Targets {
     judge: Judge,
+    /// Those of clients, by rules that may be their own.
+    judges: Arc<Mutex<Judges>>,
     resolver: Resolver,
+}
+
+/// Who judges which client's targets.
+#[derive(Debug, Default)]
+struct Judges {
+    /// Rules of clients that have some of their own.
+    rules: HashMap<PublicKey, Arc<Policy>>,
+    /// Of clients that had a session; no more than the operator lets in.
+    known: HashMap<PublicKey, Judge>,
 }
 
 impl Targets {
@@ -43,15 +56,45 @@ impl Targets {
     pub fn new(judge: Judge) -> Self {
         Targets {
             judge,
+            judges: Arc::default(),
             resolver: Resolver::new(Threads),
         }
+    }
+
+    /// Judges these clients by rules of their own, too, from now on ([`Policy::with`]), and all
+    /// others by the server's.
+    pub fn set_rules(&self, own: &HashMap<PublicKey, Policy>) {
+        let mut judges = lock(&self.judges);
+        let of_server = self.judge.rules();
+        let rules = own.iter();
+        let rules = rules.map(|(key, own)| (*key, Arc::new(of_server.with(own))));
+        judges.rules = rules.collect();
+        for (key, judge) in &judges.known {
+            let own = judges.rules.get(key).cloned();
+            judge.set_rules(own.unwrap_or_else(|| Arc::clone(&of_server)));
+        }
+    }
+
+    /// Who judges the targets of a client.
+    pub(crate) fn judge(&self, client: Option<PublicKey>) -> Judge {
+        let Some(client) = client else {
+            return self.judge.clone();
+        };
+        let mut judges = lock(&self.judges);
+        let Judges { rules, known } = &mut *judges;
+        let new = || {
+            let own = rules.get(&client).cloned();
+            let rules = own.unwrap_or_else(|| self.judge.rules());
+            self.judge.with_rules(rules)
+        };
+        known.entry(client).or_insert_with(new).clone()
     }
 
     /// For one session of a client; its other sessions share its part of the resolver.
     pub(crate) fn of(&self, client: Option<PublicKey>) -> Finder {
         Finder {
             client,
-            judge: self.judge.clone(),
+            judge: self.judge(client),
             names: self.resolver.of(client),
             over: CancellationToken::new(),
             refusals: Arc::default(),
@@ -188,7 +231,6 @@ fn at_port(found: Found, target: &Target) -> Result<Vec<SocketAddr>, Refusal> {
 pub(super) mod tests {
     use super::names::tests::{Fake, SILENCE};
     use super::*;
-    use crate::proxy::policy::Policy;
     use tokio::time::{Instant, sleep};
 
     /// With these allow rules, and names that are answered with 192.0.2.1, or not at all if they
@@ -198,6 +240,7 @@ pub(super) mod tests {
         let fake = Fake::default();
         let targets = Targets {
             judge: Judge::here(Policy::new(rules, Vec::new())).unwrap(),
+            judges: Arc::default(),
             resolver: Resolver::new(fake.clone()),
         };
         (targets, fake)
@@ -228,6 +271,50 @@ pub(super) mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_client_s_own_rules_hold_for_it_alone_and_change_while_it_is_there() {
+        let (targets, _) = targets(&["192.0.2.0/24:80"]);
+        let [one, other] = [[1; 32], [2; 32]].map(|key| Some(PublicKey::from_bytes(key)));
+        let rule = |text: &str| vec![text.parse().unwrap()];
+        let finder = targets.of(one);
+        let found = async |finder: &Finder, target: &str| {
+            let found = finder.find(&tcp(target), Protocol::Tcp).await;
+            found.is_ok()
+        };
+        for (own, at_80, at_81, private) in [
+            (None, true, false, false),
+            (
+                Some(Policy::new(rule("10.1.0.0/16"), vec![])),
+                false,
+                false,
+                true,
+            ),
+            (
+                Some(Policy::new(rule("192.0.2.1:81"), vec![])),
+                false,
+                true,
+                false,
+            ),
+            (
+                Some(Policy::new(vec![], rule("192.0.2.1"))),
+                false,
+                false,
+                false,
+            ),
+            (None, true, false, false),
+        ] {
+            let own = own.map(|own| (one.unwrap(), own));
+            targets.set_rules(&own.into_iter().collect());
+            // Those of a session that goes on, and of one that begins.
+            for finder in [&finder, &targets.of(one)] {
+                assert_eq!(found(finder, "a.example:80").await, at_80);
+                assert_eq!(found(finder, "a.example:81").await, at_81);
+                assert_eq!(found(finder, "10.1.2.3:80").await, private);
+            }
+            assert!(found(&targets.of(other), "a.example:80").await);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn nothing_is_looked_up_for_a_session_that_is_over() {
         let (targets, fake) = targets(&[]);
         let finder = targets.of(None);
@@ -253,6 +340,7 @@ pub(super) mod tests {
         let judge = Judge::new(Policy::default(), own.into(), translators.into());
         let targets = Targets {
             judge: judge.clone(),
+            judges: Arc::default(),
             resolver: Resolver::new(fake.clone()),
         };
         assert!(!judge.is_own([192, 0, 2, 1].into()));

@@ -87,6 +87,11 @@ pub trait Tunnel: Clone + Send + Sync + 'static {
         std::future::ready(())
     }
 
+    /// Has the other end open flows, or not: those are reset. Nothing where it never does.
+    fn take_flows(&self, takes: bool) {
+        let _ = takes;
+    }
+
     /// The next flow that the other end opened, in whichever session. Cancel safe; one task at a
     /// time. Never where the other end has nothing to open.
     fn next_flow(&self) -> impl Future<Output = Incoming<Self::Stream, Self::Packets>> + Send {

@@ -1,7 +1,8 @@
 //! The client asks for a port whenever there is a session, and says in the log what became of it.
 
+use super::board::{Board, Shown};
+use super::status::PublishedState as State;
 use super::{Publication, Standing};
-use crate::destination::PortRole;
 use crate::options::stream_to;
 use crate::proxy::associations::AGAIN;
 use crate::proxy::reply::{self, Refusal, Reply};
@@ -32,11 +33,21 @@ struct Lines {
 }
 
 /// Asks for the port of `publication` again and again. Never completes.
-pub(super) async fn keep<T: Tunnel>(tunnel: T, publication: Publication, own: PublicKey) {
+pub(super) async fn keep<T: Tunnel>(
+    tunnel: T,
+    publication: Publication,
+    own: PublicKey,
+    board: Board,
+) {
+    let shown = board.show(
+        &publication.port.to_string(),
+        &publication.target.to_string(),
+    );
     let mut lines = Lines::default();
     loop {
+        shown.say(State::Asking, None);
         tunnel.session_is_there().await;
-        let options = stream_to(PortRole::Ask.encode(publication.port));
+        let options = stream_to(publication.role().encode(publication.port));
         let mut flow = match tunnel.open_stream(options).await {
             Ok(flow) => flow,
             // It may be there and about to end.
@@ -45,6 +56,7 @@ pub(super) async fn keep<T: Tunnel>(tunnel: T, publication: Publication, own: Pu
                 continue;
             }
             Err(error) => {
+                shown.say(State::Refused, Some(error.to_string()));
                 lines.complain(&publication, error.to_string());
                 sleep(REFUSED).await;
                 continue;
@@ -55,15 +67,18 @@ pub(super) async fn keep<T: Tunnel>(tunnel: T, publication: Publication, own: Pu
         let pause = match answer {
             Ok(Reply::Ok(at)) => {
                 lines.complaint = None;
-                let Publication { port, target } = &publication;
+                let Publication { port, target, .. } = &publication;
+                shown.say(State::Open, Some(at.to_string()));
                 lines.open.say(|left_out| {
                     tracing::info!("{port} of the server, at {at}, leads to {target}{left_out}");
                 });
-                hear(&mut flow, &publication, &lines).await;
+                hear(&mut flow, &publication, &lines, &shown).await;
                 LOST
             }
             Ok(Reply::Err(refusal)) => {
-                lines.complain(&publication, why(refusal, &publication, own));
+                let why = why(refusal, &publication, own);
+                shown.say(State::Refused, Some(why.clone()));
+                lines.complain(&publication, why);
                 REFUSED
             }
             // Mostly the session has ended.
@@ -78,9 +93,19 @@ pub(super) async fn keep<T: Tunnel>(tunnel: T, publication: Publication, own: Pu
 }
 
 /// Follows what the server says until the port is lost.
-async fn hear(flow: &mut (impl AsyncReadExt + Unpin), publication: &Publication, lines: &Lines) {
+async fn hear(
+    flow: &mut (impl AsyncReadExt + Unpin),
+    publication: &Publication,
+    lines: &Lines,
+    shown: &Shown,
+) {
     let port = publication.port;
     while let Ok(byte) = flow.read_u8().await {
+        match Standing::decode(byte) {
+            None => continue,
+            Some(Standing::Has) => shown.say(State::Open, None),
+            Some(Standing::SetAside) => shown.say(State::SetAside, None),
+        }
         match Standing::decode(byte) {
             Some(Standing::Has) => lines.standing.say(|left_out| {
                 tracing::info!("{port} of the server leads here again{left_out}");
@@ -101,10 +126,12 @@ fn why(refusal: Refusal, publication: &Publication, own: PublicKey) -> String {
     let port = publication.port;
     match refusal {
         Refusal::NotAllowed => format!(
-            "the server does not let this client have it; add `--allow-publish {own}={port}` at the server"
+            "the server does not let this client have it; add `--allow-publish {own}={port}` at the server, or \
+             `publish={port}` before the key in its list of clients"
         ),
         Refusal::BadTarget => {
-            "the server does not know published ports: it is older than this client".to_owned()
+            "the server does not know published ports, or none with `live`: it is older than this client"
+                .to_owned()
         }
         Refusal::PortTaken => {
             format!(

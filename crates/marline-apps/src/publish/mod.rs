@@ -13,13 +13,16 @@
 //! configuration and nowhere else: a hostile server reaches what the client publishes, no more.
 
 mod asking;
+mod board;
 mod line;
 mod listening;
 mod permits;
 mod publication;
 mod server;
+pub mod status;
 mod visits;
 
+pub use board::Board;
 pub use permits::{Permit, Permits};
 pub use publication::{MOST, Publication};
 pub use server::Publisher;
@@ -27,7 +30,9 @@ pub(crate) use server::Visits;
 
 use crate::proxy::{Tasks, Tunnel};
 use marline::identity::PublicKey;
-use std::sync::Arc;
+use std::collections::HashMap;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Connections that one published port carries at a time, and addresses that it carries datagrams
 /// of. Each costs a flow, and a socket at either end; a client takes 1024 flows of its server
@@ -55,15 +60,91 @@ impl Standing {
     }
 }
 
-/// Publishes over `tunnel`, as tasks; `own` is this client's key, for what the log says.
-pub fn serve<T: Tunnel>(publications: &[Publication], own: PublicKey, tunnel: &T, tasks: &Tasks) {
-    if publications.is_empty() {
-        return;
+/// What a client publishes, which may change while it runs. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Published {
+    publications: watch::Sender<Vec<Publication>>,
+    board: Board,
+}
+
+impl Published {
+    /// Publishes nothing but these from now on. Who came to others meanwhile is carried to the end.
+    pub fn replace(&self, publications: &[Publication]) {
+        self.publications.send_if_modified(|old| {
+            let changed = old != publications;
+            *old = publications.to_vec();
+            changed
+        });
     }
-    let all: Arc<[Publication]> = publications.into();
-    tasks.spawn_until_drained(visits::take(tunnel.clone(), all, tasks.clone()));
-    for publication in publications {
-        let asking = asking::keep(tunnel.clone(), publication.clone(), own);
-        tasks.spawn_until_drained(asking);
+
+    /// How they stand.
+    pub fn board(&self) -> Board {
+        self.board.clone()
+    }
+}
+
+/// Publishes over `tunnel`, as tasks; `own` is this client's key, for what the log says.
+pub fn serve<T: Tunnel>(
+    publications: &[Publication],
+    own: PublicKey,
+    tunnel: &T,
+    tasks: &Tasks,
+) -> Published {
+    let published = Published {
+        publications: watch::Sender::new(publications.to_vec()),
+        board: Board::default(),
+    };
+    let visits = visits::take(
+        tunnel.clone(),
+        published.publications.subscribe(),
+        tasks.clone(),
+    );
+    tasks.spawn_until_drained(visits);
+    let changes = published.publications.subscribe();
+    let asking = ask(
+        changes,
+        own,
+        tunnel.clone(),
+        tasks.clone(),
+        published.board(),
+    );
+    tasks.spawn_until_drained(asking);
+    published
+}
+
+/// Asks for what is published, and gives up what is not any more. Completes when nothing can change.
+async fn ask<T: Tunnel>(
+    mut publications: watch::Receiver<Vec<Publication>>,
+    own: PublicKey,
+    tunnel: T,
+    tasks: Tasks,
+    board: Board,
+) {
+    let mut asked: HashMap<Publication, DropGuard> = HashMap::new();
+    loop {
+        let now = publications.borrow_and_update().clone();
+        // A server that has nothing to open is not let.
+        tunnel.take_flows(!now.is_empty());
+        asked.retain(|publication, _| now.contains(publication));
+        for publication in now {
+            let entry = asked.entry(publication);
+            let publication = entry.key().clone();
+            entry.or_insert_with(|| {
+                let given_up = CancellationToken::new();
+                let stop = given_up.clone();
+                let keep = asking::keep(tunnel.clone(), publication, own, board.clone());
+                tasks.spawn_until_drained(async move {
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        () = keep => {}
+                    }
+                });
+                given_up.drop_guard()
+            });
+        }
+        if publications.changed().await.is_err() {
+            // Whoever holds the other end has gone; what was asked for goes on.
+            std::future::pending::<()>().await;
+        }
     }
 }

@@ -20,6 +20,18 @@ pub struct Permit {
     ports: Vec<Ports>,
 }
 
+impl Permit {
+    /// What the client of this key may publish, as it stands behind `=`.
+    ///
+    /// # Errors
+    /// A port that is none.
+    pub fn of(key: PublicKey, ports: &str) -> Result<Self, Problem> {
+        let ports = ports.split('+').map(|ports| read(ports.trim()));
+        let ports = ports.collect::<Result<_, _>>()?;
+        Ok(Permit { key, ports })
+    }
+}
+
 /// What all clients may publish.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permits(HashMap<PublicKey, Vec<Ports>>);
@@ -32,6 +44,11 @@ impl Permits {
             all.entry(permit.key).or_default().extend(permit.ports);
         }
         Permits(all)
+    }
+
+    /// May nobody publish anything?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(super) fn allow(&self, key: &PublicKey, port: ServerPort) -> bool {
@@ -58,9 +75,7 @@ impl FromStr for Permit {
             Problem::new(error.to_string())
                 .hint("`marline identity show` on the client prints its key")
         })?;
-        let ports = ports.split('+').map(|ports| read(ports.trim()));
-        let ports = ports.collect::<Result<_, _>>()?;
-        Ok(Permit { key, ports })
+        Permit::of(key, ports)
     }
 }
 

@@ -1,11 +1,13 @@
 //! The server's side: opens ports for clients that may have them, and carries who comes there.
 
+use super::board::Board;
 use super::line::{Lines, Turn};
 use super::listening::{Listening, listen};
 use super::permits::Permits;
+use super::status::PublishedState;
 use super::{ALL, EACH, Standing};
 use crate::destination::{PortRole, ServerPort};
-use crate::options::{datagrams_to, stream_to};
+use crate::options::{datagrams_to, live_to, stream_to};
 use crate::proxy::associations::Associations;
 use crate::proxy::flows::Flows;
 use crate::proxy::places::Place;
@@ -19,9 +21,10 @@ use marline::support::seldom::Seldom;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Flows of all clients' ports together: of four clients that each have all that they may.
 const ALL_CLIENTS: usize = 4 * ALL;
@@ -32,12 +35,14 @@ const WAITING: usize = 16 << 10;
 /// Opens ports for all clients. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Publisher {
-    permits: Arc<Permits>,
+    /// They may change while the server runs.
+    permits: watch::Sender<Arc<Permits>>,
     addresses: Arc<[IpAddr]>,
     lines: Lines,
     places: Places,
     /// What is logged of ports that are refused, which clients may ask for without end.
     refusals: Arc<Seldom>,
+    board: Board,
 }
 
 /// What carries those who come to the ports of one session.
@@ -62,26 +67,51 @@ impl Publisher {
     /// Opens the ports that `permits` allow, at these addresses, or everywhere if there are none.
     pub fn new(permits: Permits, addresses: &[IpAddr]) -> Self {
         Publisher {
-            permits: Arc::new(permits),
+            permits: watch::Sender::new(Arc::new(permits)),
             addresses: addresses.into(),
             lines: Lines::default(),
             places: Places::new(ALL_CLIENTS, ALL),
             refusals: Arc::default(),
+            board: Board::default(),
         }
     }
 
-    /// Has `port` open for as long as the client keeps `flow`, by which it asks for it.
-    pub(crate) async fn serve<S, T>(&self, flow: S, port: ServerPort, visits: Visits<T>)
-    where
+    /// How the ports stand that are open.
+    pub fn board(&self) -> Board {
+        self.board.clone()
+    }
+
+    /// Allows these from now on: ports that they leave out are closed.
+    pub fn permit(&self, permits: Permits) {
+        self.permits.send_replace(Arc::new(permits));
+    }
+
+    /// Completes when the client of this key may have `port` no more.
+    async fn is_withdrawn(&self, key: &PublicKey, port: ServerPort) {
+        let mut permits = self.permits.subscribe();
+        // The sender is this one's.
+        let _ = permits.wait_for(|permits| !permits.allow(key, port)).await;
+    }
+
+    /// Has `port` open for as long as the client keeps `flow`, by which it asks for it; for a `live`
+    /// entry of this latency budget.
+    pub(crate) async fn serve<S, T>(
+        &self,
+        flow: S,
+        port: ServerPort,
+        live: Option<Duration>,
+        visits: Visits<T>,
+    ) where
         S: ByteFlow,
         T: Tunnel,
     {
-        let permitted = |key: &PublicKey| self.permits.allow(key, port);
+        let permitted = |key: &PublicKey| self.permits.borrow().allow(key, port);
         let Some(key) = visits.client.filter(permitted) else {
             if let Some(key) = visits.client {
                 self.refusals.say(|left_out| {
                     tracing::info!(
-                        "{key} may not publish {port}: no --allow-publish says so{left_out}"
+                        "{key} may not publish {port}: neither --allow-publish nor `publish=` before its key says \
+                         so{left_out}"
                     );
                 });
             }
@@ -93,13 +123,19 @@ impl Publisher {
             });
             return refuse(flow, Refusal::PortTaken).await;
         };
-        self.keep(flow, port, &turn, key, &visits).await;
+        tokio::select! {
+            () = self.keep(flow, port, live, &turn, key, &visits) => {}
+            () = self.is_withdrawn(&key, port) => {
+                tracing::info!("{port} leads to {key} no more: it may not publish it any longer");
+            }
+        }
     }
 
     async fn keep<S, T>(
         &self,
         mut flow: S,
         port: ServerPort,
+        live: Option<Duration>,
         turn: &Turn,
         key: PublicKey,
         visits: &Visits<T>,
@@ -108,6 +144,7 @@ impl Publisher {
         T: Tunnel,
     {
         let mut answered = false;
+        let shown = self.board.show(&port.to_string(), &key.to_string());
         loop {
             let listens = tokio::select! {
                 listens = turn.comes() => listens,
@@ -125,6 +162,7 @@ impl Publisher {
                 }
             };
             tracing::info!("{port} at {address} leads to {key}");
+            shown.say(PublishedState::Open, Some(address.to_string()));
             let said = match std::mem::replace(&mut answered, true) {
                 false => reply::encode(Ok(address)),
                 true => vec![Standing::Has as u8],
@@ -138,10 +176,11 @@ impl Publisher {
             let set_aside = tokio::select! {
                 _ = told => false,
                 () = turn.passes() => true,
-                () = self.welcome(port, sockets, visits) => false,
+                () = self.welcome(port, live, sockets, visits) => false,
             };
             drop(listens);
             tracing::info!("{port} leads to {key} no more");
+            shown.say(PublishedState::SetAside, None);
             let aside = [Standing::SetAside as u8];
             if !set_aside || flow.write_all(&aside).await.is_err() {
                 return;
@@ -153,6 +192,7 @@ impl Publisher {
     async fn welcome<T: Tunnel>(
         &self,
         port: ServerPort,
+        live: Option<Duration>,
         sockets: Vec<Listening>,
         visits: &Visits<T>,
     ) {
@@ -165,7 +205,7 @@ impl Publisher {
         let each = sockets.into_iter().map(|socket| async {
             match socket {
                 Listening::Tcp(listener) => connections(listener, port, visits, &hold).await,
-                Listening::Udp(socket) => datagrams(socket, port, visits, hold.clone()).await,
+                Listening::Udp(socket) => datagrams(socket, port, live, visits, hold.clone()).await,
             }
         });
         join_all(each).await;
@@ -219,10 +259,15 @@ fn turn_away(connection: TcpStream, from: SocketAddr, port: ServerPort) {
 async fn datagrams<T: Tunnel>(
     socket: UdpSocket,
     port: ServerPort,
+    live: Option<Duration>,
     visits: &Visits<T>,
     hold: impl Fn() -> Option<Held> + Clone + Send + 'static,
 ) {
-    let options = datagrams_to(PortRole::Visit.encode(port));
+    let visit = PortRole::Visit.encode(port);
+    let options = match live {
+        Some(latency) => live_to(visit, latency),
+        None => datagrams_to(visit),
+    };
     let (tasks, flows) = (&visits.tasks, Arc::clone(&visits.flows));
     let askers = Associations::of_client(tasks.clone(), flows, EACH);
     let tunnel = visits.tunnel.clone();

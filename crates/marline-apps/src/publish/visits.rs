@@ -2,19 +2,20 @@
 //! connects to what its own configuration names for exactly that port.
 
 use super::{ALL, EACH, Publication};
-use crate::destination::{Destination, PortRole};
+use crate::destination::{Destination, PortRole, ServerPort};
 use crate::proxy::resolve::OwnTargets;
 use crate::proxy::server::{datagrams, stream};
 use crate::proxy::{Incoming, IncomingFlow, Ports, Protocol, Tasks, Tunnel};
 use marline::support::seldom::Seldom;
+use std::collections::HashMap;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// What is published, and what of it is free.
 struct Room {
-    publications: Arc<[Publication]>,
-    /// Of each.
-    each: Vec<Arc<Semaphore>>,
+    publications: Vec<Publication>,
+    /// Of each port that ever was.
+    each: HashMap<ServerPort, Arc<Semaphore>>,
     /// Of all together.
     all: Arc<Semaphore>,
 }
@@ -23,12 +24,23 @@ struct Room {
 type Held = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
 /// Takes the flows that the server opens. Never completes.
-pub(super) async fn take<T: Tunnel>(tunnel: T, publications: Arc<[Publication]>, tasks: Tasks) {
-    let room = Room::new(publications);
+pub(super) async fn take<T: Tunnel>(
+    tunnel: T,
+    mut published: watch::Receiver<Vec<Publication>>,
+    tasks: Tasks,
+) {
+    let mut room = Room::default();
+    room.publish(published.borrow_and_update().clone());
     let (targets, ports) = (Arc::new(OwnTargets::new()), Ports::of_this_host());
     let odd = Seldom::default();
     loop {
-        let Incoming { target, flow } = tunnel.next_flow().await;
+        let Incoming { target, flow } = tokio::select! {
+            Ok(()) = published.changed() => {
+                room.publish(published.borrow_and_update().clone());
+                continue;
+            }
+            incoming = tunnel.next_flow() => incoming,
+        };
         // Dropped, a flow is reset.
         let Some((publication, held)) = room.find(&target, &flow) else {
             odd.say(|left_out| {
@@ -60,18 +72,33 @@ pub(super) async fn take<T: Tunnel>(tunnel: T, publications: Arc<[Publication]>,
     }
 }
 
-impl Room {
-    fn new(publications: Arc<[Publication]>) -> Self {
-        let each = |_: &Publication| Arc::new(Semaphore::new(EACH));
+impl Default for Room {
+    fn default() -> Self {
         Room {
-            each: publications.iter().map(each).collect(),
+            publications: Vec::new(),
+            each: HashMap::new(),
             all: Arc::new(Semaphore::new(ALL)),
-            publications,
         }
+    }
+}
+
+impl Room {
+    /// Has these published from now on. What came to others goes on.
+    fn publish(&mut self, publications: Vec<Publication>) {
+        // Those that nothing holds begin anew.
+        self.each.retain(|port, free| {
+            let is_published = publications.iter().any(|one| one.port == *port);
+            is_published || free.available_permits() < EACH
+        });
+        self.publications = publications;
     }
 
     /// What a flow is for, if that is published, the flow is of its kind, and there is room for it.
-    fn find<S, P>(&self, target: &[u8], flow: &IncomingFlow<S, P>) -> Option<(&Publication, Held)> {
+    fn find<S, P>(
+        &mut self,
+        target: &[u8],
+        flow: &IncomingFlow<S, P>,
+    ) -> Option<(&Publication, Held)> {
         let protocol = match flow {
             IncomingFlow::Stream(_) => Protocol::Tcp,
             IncomingFlow::Packets(_) => Protocol::Udp,
@@ -82,7 +109,9 @@ impl Room {
         };
         let is = |one: &Publication| one.port == port && port.protocol == protocol;
         let index = self.publications.iter().position(is)?;
-        let own = Arc::clone(&self.each[index]).try_acquire_owned().ok()?;
+        let each = self.each.entry(port);
+        let each = each.or_insert_with(|| Arc::new(Semaphore::new(EACH)));
+        let own = Arc::clone(each).try_acquire_owned().ok()?;
         let all = Arc::clone(&self.all).try_acquire_owned().ok()?;
         Some((&self.publications[index], (own, all)))
     }
@@ -91,17 +120,19 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::destination::{Role, ServerPort, Target};
+    use crate::destination::{Role, Target};
 
     type Flow = IncomingFlow<(), ()>;
 
     fn room(publications: &[&str]) -> Room {
-        Room::new(
+        let mut room = Room::default();
+        room.publish(
             publications
                 .iter()
                 .map(|text| text.parse().unwrap())
                 .collect(),
-        )
+        );
+        room
     }
 
     fn visit(port: &str) -> bytes::Bytes {
@@ -110,9 +141,10 @@ mod tests {
 
     #[test]
     fn only_visits_of_what_is_published_are_taken() {
-        let room = room(&["tcp:8443=127.0.0.1:443", "udp:9000=127.0.0.1:9"]);
+        let mut room = room(&["tcp:8443=127.0.0.1:443", "udp:9000=127.0.0.1:9"]);
         let (stream, packets): (Flow, Flow) = (IncomingFlow::Stream(()), IncomingFlow::Packets(()));
-        let found = |target: &[u8], flow| room.find(target, flow).map(|(one, _)| one.to_string());
+        let mut found =
+            |target: &[u8], flow| room.find(target, flow).map(|(one, _)| one.to_string());
         let tcp = found(&visit("tcp:8443"), &stream);
         assert_eq!(tcp.as_deref(), Some("tcp:8443=127.0.0.1:443"));
         let udp = found(&visit("udp:9000"), &packets);
@@ -139,11 +171,35 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_taken_than_a_port_and_a_client_may_carry() {
-        let room = room(&["tcp:1=h:1", "tcp:2=h:1", "tcp:3=h:1"]);
+    fn what_is_published_changes_while_visits_go_on() {
+        let mut room = room(&["tcp:1=h:1"]);
         let stream: Flow = IncomingFlow::Stream(());
-        let take = |port: &str, most: usize| -> Vec<_> {
-            let one = || room.find(&visit(port), &stream);
+        let visit = visit("tcp:1");
+        let held = room.find(&visit, &stream).unwrap().1;
+        room.publish(Vec::new());
+        assert!(room.find(&visit, &stream).is_none());
+        // Who is still there counts.
+        room.publish(vec!["tcp:1=h:2".parse().unwrap()]);
+        let now = room.find(&visit, &stream).map(|(one, _)| one.to_string());
+        assert_eq!(now.as_deref(), Some("tcp:1=h:2"));
+        assert_eq!(
+            room.each
+                .values()
+                .map(|free| free.available_permits())
+                .sum::<usize>(),
+            EACH - 1
+        );
+        drop(held);
+        room.publish(Vec::new());
+        assert!(room.each.is_empty());
+    }
+
+    #[test]
+    fn no_more_are_taken_than_a_port_and_a_client_may_carry() {
+        let mut room = room(&["tcp:1=h:1", "tcp:2=h:1", "tcp:3=h:1"]);
+        let stream: Flow = IncomingFlow::Stream(());
+        let mut take = |port: &str, most: usize| -> Vec<_> {
+            let mut one = || Some(room.find(&visit(port), &stream)?.1);
             (0..most).map_while(|_| one()).collect()
         };
         let first = take("tcp:1", 2 * EACH);

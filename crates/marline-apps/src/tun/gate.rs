@@ -19,6 +19,15 @@ impl Gate {
         Gate { pool, judge, peers }
     }
 
+    /// The same for a client whose targets this one judges.
+    #[must_use]
+    pub fn judged_by(&self, judge: Judge) -> Self {
+        Gate {
+            judge,
+            ..self.clone()
+        }
+    }
+
     /// May a client with these addresses send this packet? It comes from the client's own address
     /// and goes to the server's address in the tunnel, if it is a ping or a rule opens that, to
     /// another client if that is allowed, or to what the rules allow; and to nowhere else by way of

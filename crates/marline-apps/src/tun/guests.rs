@@ -7,6 +7,7 @@
 //! operator are informed.
 
 use super::fit::Mtu;
+use super::gate::Gate;
 use super::hello::Standing;
 use super::key::Key;
 use super::prefixes::Prefixes;
@@ -33,6 +34,8 @@ pub(super) struct Guest {
     pub(super) own: Vec<IpAddr>,
     /// The largest packet that it is sent.
     pub(super) mtu: Mtu,
+    /// What may come back to it.
+    pub(super) gate: Gate,
     /// Queues of its conversations, as its own packets show them; the session bounds their number.
     pub(super) flows: Mutex<HashMap<Key, Arc<Queue>>>,
     pub(super) common: Mutex<Option<Arc<Queue>>>,
@@ -84,11 +87,12 @@ struct Lines {
 }
 
 impl Guest {
-    pub(super) fn new(key: PublicKey, own: Vec<IpAddr>, mtu: Mtu) -> Self {
+    pub(super) fn new(key: PublicKey, own: Vec<IpAddr>, mtu: Mtu, gate: Gate) -> Self {
         Guest {
             key,
             own,
             mtu,
+            gate,
             flows: Mutex::default(),
             common: Mutex::default(),
             ended: CancellationToken::new(),
@@ -167,6 +171,24 @@ impl Guests {
         Guests {
             prefixes,
             ..Guests::default()
+        }
+    }
+
+    /// Networks behind them.
+    pub(super) fn prefixes(&self) -> &Prefixes {
+        &self.prefixes
+    }
+
+    /// Has these networks behind them from now on.
+    pub(super) fn set_prefixes(&mut self, prefixes: Prefixes) {
+        self.prefixes = prefixes;
+    }
+
+    /// Ends the leases of all that have other addresses than they `may` have; they ask again.
+    pub(super) fn end_unless(&self, may: impl Fn(&Guest) -> bool) {
+        let guests = self.by_key.values().flatten();
+        for guest in guests.filter(|guest| !may(guest)) {
+            guest.ended.cancel();
         }
     }
 

@@ -5,7 +5,7 @@
 //! whenever the server ends after that, the client has the same addresses of the next one. Who
 //! asked longest ago matters only once the pool is full, and is written later.
 
-use super::leases::{Change, Leases, LeasesError};
+use super::leases::{Change, Fixed, Leases, LeasesError};
 use super::pool::Pool;
 use marline::identity::PublicKey;
 use marline::support::lock;
@@ -46,6 +46,8 @@ pub(super) struct LeaseFile {
 #[derive(Debug, Default)]
 struct State {
     leases: Leases,
+    /// Numbers that the operator gave.
+    fixed: Fixed,
     /// Counts changes.
     revision: u64,
     /// The revisions by which clients got numbers that the file does not hold.
@@ -99,7 +101,8 @@ impl LeaseFile {
         present: impl Fn(&PublicKey) -> bool,
     ) -> Option<u32> {
         let mut state = lock(&self.state);
-        let (number, change) = state.leases.take(pool, key, present)?;
+        let State { leases, fixed, .. } = &mut *state;
+        let (number, change) = leases.take(pool, key, present, fixed)?;
         if change == Change::Nothing || self.file.is_none() {
             return Some(number);
         }
@@ -116,6 +119,11 @@ impl LeaseFile {
         }
         self.changed.notify_one();
         Some(number)
+    }
+
+    /// Gives these clients these numbers, when they ask next.
+    pub(super) fn fix(&self, fixed: Fixed) {
+        lock(&self.state).fixed = fixed;
     }
 
     /// Waits until the number of the client `key` is in the file, or could not be written, which is
@@ -288,7 +296,8 @@ mod tests {
         }
 
         fn number(&self, key: PublicKey) -> Option<(u32, Change)> {
-            lock(&self.holds).clone().take(&pool(), key, |_| true)
+            let mut holds = lock(&self.holds).clone();
+            holds.take(&pool(), key, |_| true, &Fixed::new())
         }
     }
 
@@ -400,7 +409,7 @@ mod tests {
         let holds = |path: &Path| Leases::load(path).unwrap();
         let mut stored = holds(&path);
         assert_eq!(
-            stored.take(&pool(), key(1), |_| true),
+            stored.take(&pool(), key(1), |_| true, &Fixed::new()),
             Some((number, Change::Nothing))
         );
         // A write that was under way and ends later than the last.

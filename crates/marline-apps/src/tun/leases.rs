@@ -11,7 +11,7 @@ use super::pool::{FIRST, Pool};
 use crate::whole::{folder_of, write_whole};
 use marline::identity::PublicKey;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,9 @@ pub(super) struct Leases {
     /// In the order in which they asked last.
     held: Vec<(PublicKey, u32)>,
 }
+
+/// Numbers that the operator gave to clients, each to one.
+pub(super) type Fixed = HashMap<PublicKey, u32>;
 
 /// What a client's asking has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,31 +93,45 @@ impl Leases {
 
     /// The number of the client `key`, and what has changed by it: the one that it had, or the
     /// lowest free one, or else that of the client which asked longest ago and is not `present`.
-    /// `None` when all are.
+    /// `None` when all are. Those that are `fixed` are nobody else's.
     pub(super) fn take(
         &mut self,
         pool: &Pool,
         key: PublicKey,
         present: impl Fn(&PublicKey) -> bool,
+        fixed: &Fixed,
     ) -> Option<(u32, Change)> {
         let numbers = FIRST..=pool.last();
-        if self.held.last().is_some_and(|(last, _)| *last == key) {
-            let (_, number) = self.held.last()?;
-            if numbers.contains(number) {
-                return Some((*number, Change::Nothing));
-            }
+        let given: HashSet<u32> = fixed.values().copied().collect();
+        // The pool may have shrunk since, and the operator given numbers away.
+        let may_have = |key: &PublicKey, number: &u32| {
+            let own = match fixed.get(key) {
+                Some(own) => own == number,
+                None => !given.contains(number),
+            };
+            own && numbers.contains(number)
+        };
+        if let Some((last, number)) = self.held.last()
+            && *last == key
+            && may_have(last, number)
+        {
+            return Some((*number, Change::Nothing));
         }
-        // The pool may have shrunk since.
-        self.held.retain(|(_, number)| numbers.contains(number));
+        self.held.retain(|(key, number)| may_have(key, number));
         let own = self.held.iter().position(|(other, _)| *other == key);
         let (number, change) = match own {
             Some(index) => (self.held.remove(index).1, Change::Order),
             None => {
-                let taken: HashSet<u32> = self.held.iter().map(|(_, number)| *number).collect();
-                let number = match numbers.clone().find(|number| !taken.contains(number)) {
+                let held = self.held.iter().map(|(_, number)| *number);
+                let taken: HashSet<u32> = held.chain(given.iter().copied()).collect();
+                let free = || numbers.clone().find(|number| !taken.contains(number));
+                let number = match fixed.get(&key).copied().or_else(free) {
                     Some(number) => number,
                     None => {
-                        let oldest = self.held.iter().position(|(other, _)| !present(other))?;
+                        let may_go = |(other, _): &(PublicKey, u32)| {
+                            !present(other) && !fixed.contains_key(other)
+                        };
+                        let oldest = self.held.iter().position(may_go)?;
                         self.held.remove(oldest).1
                     }
                 };
@@ -160,7 +177,9 @@ mod tests {
         let pool: Pool = "10.77.0.0/24".parse().unwrap();
         let mut leases = Leases::load(&file).unwrap();
         let take = |leases: &mut Leases, pool: &Pool, number: u8| {
-            leases.take(pool, key(number), nobody).unwrap()
+            leases
+                .take(pool, key(number), nobody, &Fixed::new())
+                .unwrap()
         };
         assert_eq!(take(&mut leases, &pool, 1), (2, Change::Number));
         assert_eq!(take(&mut leases, &pool, 1), (2, Change::Nothing));
@@ -174,25 +193,49 @@ mod tests {
         let small: Pool = "10.9.0.0/30".parse().unwrap();
         let mut other = Leases::load(&file).unwrap();
         assert_eq!(take(&mut other, &small, 1), (2, Change::Order));
-        assert_eq!(other.take(&small, key(2), |_| true), None);
+        assert_eq!(other.take(&small, key(2), |_| true, &Fixed::new()), None);
         assert_eq!(take(&mut other, &small, 2), (2, Change::Number));
     }
 
     #[test]
     fn a_full_pool_gives_away_what_was_unused_longest() {
         let pool: Pool = "10.77.0.0/29".parse().unwrap();
-        let mut leases = Leases::default();
+        let (mut leases, none) = (Leases::default(), Fixed::new());
         for number in 1..=5 {
-            let given = leases.take(&pool, key(number), nobody);
+            let given = leases.take(&pool, key(number), nobody, &none);
             assert_eq!(given, Some((u32::from(number) + 1, Change::Number)));
         }
-        assert_eq!(leases.take(&pool, key(1), nobody), Some((2, Change::Order)));
+        assert_eq!(
+            leases.take(&pool, key(1), nobody, &none),
+            Some((2, Change::Order))
+        );
         // The second is there, so the third's goes.
         assert_eq!(
-            leases.take(&pool, key(6), |k| *k == key(2)),
+            leases.take(&pool, key(6), |k| *k == key(2), &none),
             Some((4, Change::Number))
         );
-        assert_eq!(leases.take(&pool, key(3), |_| true), None);
+        assert_eq!(leases.take(&pool, key(3), |_| true, &none), None);
+    }
+
+    #[test]
+    fn a_number_that_the_operator_gave_is_one_client_s_alone() {
+        let pool: Pool = "10.77.0.0/29".parse().unwrap();
+        let (mut leases, none) = (Leases::default(), Fixed::new());
+        for number in 1..=3 {
+            leases.take(&pool, key(number), nobody, &none).unwrap();
+        }
+        // The third client gets the second's number, and the second one the next that is free.
+        let fixed = Fixed::from([(key(3), 3), (key(9), 6)]);
+        let mut take = |number| leases.take(&pool, key(number), nobody, &fixed);
+        assert_eq!(take(3), Some((3, Change::Number)));
+        assert_eq!(take(3), Some((3, Change::Nothing)));
+        assert_eq!(take(2), Some((4, Change::Number)));
+        assert_eq!(take(1), Some((2, Change::Order)));
+        assert_eq!(take(4), Some((5, Change::Number)));
+        // The pool is full: a fixed number is not given away, though its client is not there.
+        assert_eq!(take(5), Some((4, Change::Number)));
+        assert_eq!(take(9), Some((6, Change::Number)));
+        assert_eq!(take(3), Some((3, Change::Order)));
     }
 
     #[test]

@@ -122,7 +122,7 @@ pub enum TunnelError {
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// A network behind a client overlaps the clients' own addresses.
-    #[error("--allow-prefix {0} overlaps the tunnel's own addresses, {1}")]
+    #[error("the network {0} behind a client overlaps the tunnel's own addresses, {1}")]
     Prefix(IpNet, Pool),
 }
 

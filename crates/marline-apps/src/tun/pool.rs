@@ -70,6 +70,20 @@ impl Pool {
         self.host(number)
     }
 
+    /// The number of the client that has this address; `None` where no client can have it.
+    pub fn number(&self, address: IpAddr) -> Option<u32> {
+        let number = match (address, self.v4, self.v6) {
+            (IpAddr::V4(address), Some(net), _) if net.contains(&address) => {
+                address.to_bits() & net.hostmask().to_bits()
+            }
+            (IpAddr::V6(address), _, Some(net)) if net.contains(&address) => {
+                u32::try_from(address.to_bits() & net.hostmask().to_bits()).ok()?
+            }
+            _ => return None,
+        };
+        (FIRST..=self.last()).contains(&number).then_some(number)
+    }
+
     fn host(&self, number: u32) -> Vec<IpNet> {
         let v4 = self.v4.and_then(|net| {
             let address = Ipv4Addr::from_bits(net.network().to_bits() | number);
@@ -145,6 +159,16 @@ mod tests {
         assert_eq!(pool.to_string(), "10.77.0.0/24,fd77::/64");
         assert!(pool.contains("fd77::ffff".parse().unwrap()));
         assert!(!pool.contains("10.78.0.1".parse().unwrap()));
+        for strange in [
+            "10.77.0.0",
+            "10.77.0.1",
+            "10.77.0.255",
+            "10.78.0.2",
+            "fd77::ff",
+            "fd77::1:0:2",
+        ] {
+            assert_eq!(pool.number(strange.parse().unwrap()), None, "{strange}");
+        }
         assert_eq!("fd77::/64".parse::<Pool>().unwrap().last(), 65_534);
         assert_eq!("10.0.0.0/30".parse::<Pool>().unwrap().last(), 2);
     }
@@ -191,6 +215,7 @@ mod tests {
             for (net, its) in pool.networks().zip(pool.client(number)) {
                 prop_assert!(net.contains(&its.addr()));
                 prop_assert!(its.addr() != net.network() && its.addr() != net.broadcast());
+                prop_assert_eq!(pool.number(its.addr()), Some(number));
             }
             prop_assert!(pool.client(number) != pool.server());
             prop_assert_eq!(pool.client(number) == pool.client(other), number == other);

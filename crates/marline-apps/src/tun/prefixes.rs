@@ -18,6 +18,20 @@ pub struct Prefix {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prefixes(Vec<(IpNet, PublicKey)>);
 
+impl Prefix {
+    /// What is behind the client of this key, as it stands behind `=`.
+    ///
+    /// # Errors
+    /// A network that is none.
+    pub fn of(key: PublicKey, networks: &str) -> Result<Self, Problem> {
+        let networks = networks.split('+').map(|text| network(text.trim()));
+        Ok(Prefix {
+            key,
+            networks: networks.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
 impl FromStr for Prefix {
     type Err = Problem;
 
@@ -32,11 +46,7 @@ impl FromStr for Prefix {
             Problem::new(error.to_string())
                 .hint("`marline identity show` on the client prints its key")
         })?;
-        let networks = networks.split('+').map(|text| network(text.trim()));
-        Ok(Prefix {
-            key,
-            networks: networks.collect::<Result<_, _>>()?,
-        })
+        Prefix::of(key, networks)
     }
 }
 
@@ -80,12 +90,17 @@ impl Prefixes {
     }
 
     /// The first that overlaps one of the tunnel's own, whose addresses are other clients'.
-    pub(super) fn overlap(&self, own: impl Iterator<Item = IpNet>) -> Option<IpNet> {
+    pub fn overlap(&self, own: impl Iterator<Item = IpNet>) -> Option<IpNet> {
         let mut own = own;
         own.find_map(|own| {
             let near = |net: &IpNet| own.contains(net) || net.contains(&own);
             self.networks().find(near)
         })
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// All networks.

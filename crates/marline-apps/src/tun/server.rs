@@ -10,6 +10,7 @@ use super::hello::{Offer, Place, Standing};
 use super::icmp::{Refusal, answer};
 use super::key::Key;
 use super::lease_file::{LastWrite, LeaseFile};
+use super::leases::Fixed;
 use super::packet::Packet;
 use super::pool::Pool;
 use super::queue::Queue;
@@ -29,11 +30,13 @@ use marline::identity::PublicKey;
 use marline::support::lock;
 use marline::support::seldom::Seldom;
 use marline_proto::sched::Choice;
+use std::collections::HashMap;
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 /// A flow that is quiet for this time is closed: longer than the client's own limit, which ends
@@ -47,8 +50,9 @@ pub struct ServerTunnel {
     gate: Gate,
     pool: Pool,
     leases: LeaseFile,
-    prefixes: Prefixes,
     by_cost: Option<Choice>,
+    config: TunOut,
+    setup: Setup,
     /// Undone when the tunnel ends.
     applied: Option<Applied>,
 }
@@ -81,6 +85,7 @@ impl ServerTunnel {
             &config.prefixes,
             Remains::beside(config.state.as_deref()),
         );
+        let done = setup.clone();
         let applied = match config.setup {
             TunSetup::Off => {
                 setup.show();
@@ -94,16 +99,23 @@ impl ServerTunnel {
             gate: Gate::new(pool, judge, config.peers),
             pool,
             leases,
-            prefixes: config.prefixes.clone(),
             by_cost: config.by_cost,
+            config: config.clone(),
+            setup: done,
             applied,
         })
     }
 
+    /// The networks that clients have addresses of.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     /// Begins to carry packets, as tasks.
     pub fn serve(self, tasks: &Tasks) -> Hub {
+        let device = self.device.name().to_owned();
         let port = self.device.serve(tasks);
-        let guests = Guests::with(self.prefixes);
+        let guests = Guests::with(self.config.prefixes.clone());
         let hub = Hub::serve(
             self.gate,
             self.pool,
@@ -113,18 +125,37 @@ impl ServerTunnel {
             port,
             tasks,
         );
-        let (draining, applied) = (tasks.clone(), self.applied);
+        let draining = tasks.clone();
+        let (config, pool) = (self.config, self.pool);
+        // Undone when this ends.
+        let (mut setup, mut applied) = (self.setup, self.applied);
+        let mut prefixes = hub.0.prefixes.subscribe();
         tasks.spawn(async move {
-            // Undone when this ends.
-            match &applied {
-                Some(applied) => tokio::select! {
-                    () = draining.draining() => {}
-                    never = applied.watch() => match never {},
-                },
-                None => draining.draining().await,
+            loop {
+                tokio::select! {
+                    () = draining.draining() => return,
+                    never = keep(&applied) => match never {},
+                    Ok(()) = prefixes.changed() => {}
+                }
+                let new = prefixes.borrow_and_update().clone();
+                let remains = Remains::default();
+                let new = Setup::server(&device, &pool, MOST, config.setup, &new, remains);
+                match applied.take() {
+                    Some(before) => applied = before.become_another(&setup, new.clone()).await,
+                    None => new.show_beside(&setup),
+                }
+                setup = new;
             }
         });
         hub
+    }
+}
+
+/// Keeps the system as it was set up.
+async fn keep(applied: &Option<Applied>) -> std::convert::Infallible {
+    match applied {
+        Some(applied) => applied.watch().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -141,6 +172,8 @@ struct Inner {
     by_cost: Option<Choice>,
     leases: Arc<LeaseFile>,
     guests: Mutex<Guests>,
+    /// Networks behind clients.
+    prefixes: watch::Sender<Prefixes>,
     kernel: mpsc::Sender<Bytes>,
     /// What is logged of a pool that is used up.
     used_up: Seldom,
@@ -150,6 +183,7 @@ struct Inner {
 #[derive(Debug)]
 pub struct Visitor {
     hub: Hub,
+    gate: Gate,
     peer: PublicKey,
     session: Option<Session>,
     guest: Mutex<Option<Arc<Guest>>>,
@@ -167,12 +201,14 @@ impl Hub {
         tasks: &Tasks,
     ) -> Hub {
         let leases = Arc::new(leases);
+        let prefixes = guests.prefixes().clone();
         let hub = Hub(Arc::new(Inner {
             gate,
             pool,
             by_cost,
             leases: Arc::clone(&leases),
             guests: Mutex::new(guests),
+            prefixes: watch::Sender::new(prefixes),
             kernel: port.outgoing.clone(),
             used_up: Seldom::default(),
         }));
@@ -189,9 +225,54 @@ impl Hub {
         hub
     }
 
-    /// A session with `peer`.
-    pub fn visitor(&self, peer: PublicKey, session: Option<Session>) -> Visitor {
+    /// Has these networks behind clients, and these clients at these addresses, from now on. Who has
+    /// another one's address gets a new one. An address that no client can have is left out.
+    pub fn grant(&self, prefixes: &Prefixes, addresses: &HashMap<PublicKey, IpAddr>) {
+        let Inner {
+            pool,
+            guests,
+            leases,
+            ..
+        } = &*self.0;
+        let numbers = addresses.iter();
+        let numbers = numbers.filter_map(|(key, address)| Some((*key, pool.number(*address)?)));
+        let fixed: Fixed = numbers.collect();
+        let owners: HashMap<IpAddr, PublicKey> = fixed
+            .iter()
+            .flat_map(|(key, number)| {
+                pool.client(*number)
+                    .into_iter()
+                    .map(|net| (net.addr(), *key))
+            })
+            .collect();
+        // Held: nobody arrives by the old numbers meanwhile.
+        let mut guests = lock(guests);
+        leases.fix(fixed.clone());
+        guests.end_unless(|guest| match fixed.contains_key(&guest.key) {
+            true => guest
+                .own
+                .iter()
+                .all(|own| owners.get(own) == Some(&guest.key)),
+            false => guest.own.iter().all(|own| !owners.contains_key(own)),
+        });
+        guests.set_prefixes(prefixes.clone());
+        drop(guests);
+        self.0.prefixes.send_if_modified(|old| {
+            let changed = *old != *prefixes;
+            old.clone_from(prefixes);
+            changed
+        });
+    }
+
+    /// The networks that clients have addresses of.
+    pub fn pool(&self) -> &Pool {
+        &self.0.pool
+    }
+
+    /// A session with `peer`, whose targets `judge` judges.
+    pub fn visitor(&self, peer: PublicKey, session: Option<Session>, judge: Judge) -> Visitor {
         Visitor {
+            gate: self.0.gate.judged_by(judge),
             hub: self.clone(),
             peer,
             session,
@@ -218,7 +299,7 @@ impl Inner {
             let Some(guest) = lock(&self.guests).at(packet.destination).cloned() else {
                 continue;
             };
-            if !self.gate.back(&bytes, &packet) {
+            if !guest.gate.back(&bytes, &packet) {
                 continue;
             }
             // Of a client with smaller packets than this device's, senders are informed.
@@ -307,7 +388,12 @@ impl Visitor {
             server: server.addr(),
         });
         let addresses = own.iter().map(|net| net.addr()).collect();
-        let guest = Arc::new(Guest::new(self.peer, addresses, Mtu::new(mtu, MOST)));
+        let guest = Arc::new(Guest::new(
+            self.peer,
+            addresses,
+            Mtu::new(mtu, MOST),
+            self.gate.clone(),
+        ));
         let before = lock(&self.guest).replace(Arc::clone(&guest));
         if let Some(before) = before {
             guests.leave(&before);
@@ -397,10 +483,10 @@ impl Visitor {
                 let behind = [packet.source];
                 let is_behind = lock(&self.hub.0.guests).is_behind(packet.source, &guest.key);
                 let own = if is_behind { &behind[..] } else { &guest.own };
-                if !self.hub.0.gate.out(own, &message, &packet) {
+                if !self.gate.out(own, &message, &packet) {
                     tracing::debug!(to = %packet.destination, "a packet in the tunnel is not allowed");
                     if own.contains(&packet.source)
-                        && !self.hub.0.gate.is_undecided(packet.destination)
+                        && !self.gate.is_undecided(packet.destination)
                         && let Some(told) = self.hub.0.tell(&message, &packet, Refusal::Prohibited)
                     {
                         queue.push(told);

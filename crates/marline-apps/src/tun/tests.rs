@@ -158,6 +158,7 @@ struct Server {
     hub: Hub,
     from_kernel: mpsc::Sender<Vec<u8>>,
     to_kernel: mpsc::Receiver<Bytes>,
+    judge: Judge,
     _tasks: Tasks,
 }
 
@@ -170,10 +171,11 @@ impl Server {
         let (from_kernel, incoming) = mpsc::channel(64);
         let (outgoing, to_kernel) = mpsc::channel(64);
         let pool = pool.parse().unwrap();
-        let gate = Gate::new(pool, judge, false);
+        let gate = Gate::new(pool, judge.clone(), false);
         let (port, tasks) = (Port { incoming, outgoing }, Tasks::new());
         let leases = LeaseFile::load(None).unwrap();
         Server {
+            judge,
             hub: Hub::serve(gate, pool, leases, Guests::default(), None, port, &tasks),
             from_kernel,
             to_kernel,
@@ -183,7 +185,7 @@ impl Server {
 
     fn visitor(&self) -> Arc<Visitor> {
         let key = PublicKey::from_bytes([7; 32]);
-        Arc::new(self.hub.visitor(key, None))
+        Arc::new(self.hub.visitor(key, None, self.judge.clone()))
     }
 
     /// A machine, and its session at this server, which is over when that is dropped.

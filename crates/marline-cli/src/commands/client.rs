@@ -12,7 +12,7 @@ use marline_apps::live::Inlets;
 use marline_apps::proxy::front::{Front, stranger};
 use marline_apps::proxy::socks5::SocksOptions;
 use marline_apps::proxy::{Tasks, Tunnel};
-use marline_apps::publish;
+use marline_apps::publish::{self, Published};
 use marline_apps::tun::ClientTunnel;
 use marline_proto::sched::registry;
 use std::path::PathBuf;
@@ -52,6 +52,11 @@ Examples:
   Video as MPEG-TS or RTP whose frames are planned whole, the key frames first; what is neither goes as ever:
     marline client --server 'marline://...' --path wwan0 --path wwan1 --live udp://:5000,objects=auto
 
+  The encoder of this host, an SRT listener at port 9000, is called at port 9000 of the server, with the latency
+  budget of a live entry:
+    marline client --server 'marline://...' --path wwan0 --path wwan1 \\
+      --publish udp:9000=127.0.0.1:9000,latency=300ms
+
   A web server of this host at port 8443 of the server, whose --allow-publish lets this client have it:
     marline client --server 'marline://...' --path eth0 --path wwan0 \\
       --publish tcp:8443=127.0.0.1:443
@@ -63,7 +68,7 @@ Examples:
   In a script, which is to go on without a session after a minute:
     marline client --server 'marline://...' --path wwan0 --wait 1m
 
-  From a file, where the keys are the names of the flags; SIGHUP reads its paths again:
+  From a file, where the keys are the names of the flags; SIGHUP reads its paths and what it publishes again:
     marline client --config client.toml
 
     server = \"marline://...\"
@@ -176,7 +181,7 @@ impl Client {
         } = self;
         let tasks = Tasks::new();
         front.serve(&session, &tasks);
-        publish::serve(
+        let published = publish::serve(
             &config.publications,
             identity.public_key(),
             &session,
@@ -204,9 +209,14 @@ impl Client {
         let managed = Arc::new(Managed {
             session,
             board,
+            published: published.board(),
             tunnel,
+            seen: None,
         });
-        let reload = async || read_again(&args, &source.raw, &mut config, managed.as_ref()).await;
+        let reload = async || {
+            let managed = managed.as_ref();
+            read_again(&args, &source.raw, &mut config, managed, &published).await;
+        };
         let result = service
             .run(Arc::clone(&managed), tasks, reload, ended)
             .await;
@@ -275,7 +285,7 @@ impl Args {
     }
 }
 
-/// Reads the configuration again and changes the paths of the running session. `running` is what
+/// Reads the configuration again and changes the paths of the running session, and what is published. `running` is what
 /// the client was started with. Whatever is wrong with the new configuration, the session goes on
 /// as it is.
 async fn read_again<M: Manage>(
@@ -283,6 +293,7 @@ async fn read_again<M: Manage>(
     running: &RawClient,
     current: &mut ClientConfig,
     managed: &M,
+    published: &Published,
 ) {
     let Some(file) = &args.config else {
         tracing::warn!("there is nothing to read again: this client was started without --config");
@@ -318,13 +329,25 @@ async fn read_again<M: Manage>(
             }
         }
     }
-    let mut waiting = reload::waiting(running, &source.raw, &["path"]);
+    if new.publications != current.publications {
+        let texts: Vec<String> = new.publications.iter().map(ToString::to_string).collect();
+        tracing::info!(
+            "reload: published is {}",
+            match &texts[..] {
+                [] => "nothing".to_owned(),
+                texts => texts.join(", "),
+            }
+        );
+        published.replace(&new.publications);
+    }
+    let mut waiting = reload::waiting(running, &source.raw, &["path", "publish"]);
     let password = "socks-password-file";
     if new.socks_login != current.socks_login && !waiting.iter().any(|key| key == password) {
         waiting.push(password.to_owned());
     }
     reload::need_restart(file, &waiting);
     current.paths = new.paths;
+    current.publications = new.publications;
 }
 
 #[cfg(test)]
@@ -379,18 +402,18 @@ mod tests {
         let source = args.source().unwrap();
         let mut config = ClientConfig::check(&source).unwrap();
         let running = source.raw;
-        let recorder = Recorder::default();
+        let (recorder, published) = (Recorder::default(), Published::default());
 
         write("wlan0");
-        read_again(&args, &running, &mut config, &recorder).await;
+        read_again(&args, &running, &mut config, &recorder, &published).await;
         assert!(recorder.0.lock().unwrap().is_empty());
 
         write(r#"["wlan0,standby", "wwan0"]"#);
-        read_again(&args, &running, &mut config, &recorder).await;
+        read_again(&args, &running, &mut config, &recorder, &published).await;
         let told = ["standby wlan0 true", "add wwan0", "remove eth0"];
         assert_eq!(*recorder.0.lock().unwrap(), told);
         // What was done is not done again.
-        read_again(&args, &running, &mut config, &recorder).await;
+        read_again(&args, &running, &mut config, &recorder, &published).await;
         assert_eq!(recorder.0.lock().unwrap().len(), told.len());
     }
 }

@@ -1,28 +1,52 @@
 //! `marline clients`: the list of those that a server lets in.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `edit.rs` | changes of its text |
+//! | `list.rs` | how it is shown |
 
+mod edit;
+mod list;
+
+use super::page::Layout;
 use super::{CliError, output, status};
-use crate::config::default_clients;
+use crate::config::{Grants, default_clients, default_seen};
+use crate::control::Seen;
 use crate::control::protocol::{Outcome, Request};
-use crate::control::status::Role;
+use crate::control::status::{ClientStatus, Role};
 use clap::Subcommand;
+use edit::{Change, added, changed, revoked};
+use list::{Listed, table};
 use marline::identity::{AllowList, PublicKey};
+use marline_apps::grant;
 use marline_apps::whole::write_whole;
 use marline_base::text::Problem;
-use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-/// List, add and revoke the clients that a server lets in.
+/// List, add, change and revoke the clients that a server lets in.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The list is the file that the server has by --allow-clients-file. A server that runs reads it again
-at once; the sessions of a client that is revoked end.
+The list is the file that the server has by --allow-clients-file. A server that runs takes a change up
+at once: the sessions of a client that is revoked end, all others go on.
+
+A line is `[OPTIONS] KEY [NAME]`, options separated by commas, without blanks:
+  down=20mbit                     what it may receive, up=5mbit: what it may send
+  allow-target=10.1.0.0/16:443    what it may reach, in place of the server's --allow-target
+  deny-target=*:25                what it may not reach, beside the server's --deny-target
+  publish=tcp:8443+udp:9000-9010  ports of the server that it may have lead to it
+  prefix=192.168.7.0/24           networks behind it, in the tunnel
+  address=10.77.0.9               its address in the tunnel
+Of rules and ports there may be several, joined by + or each by itself.
 
 Examples:
   marline clients add marline-pub:... van in Turin
+  marline clients add -o down=20mbit -o publish=tcp:8443 marline-pub:... studio
+  marline clients change 'van in Turin' -o up=5mbit -o down=
   marline clients list
   marline clients revoke 'van in Turin'
   marline server --allow-clients-file ~/.config/marline/clients")]
@@ -53,6 +77,22 @@ enum Action {
         /// A name for it, for logs and for this list.
         #[arg(value_name = "NAME")]
         name: Vec<String>,
+        /// What it is granted. Give it once for each option.
+        #[arg(short = 'o', long = "option", value_name = "NAME=VALUE")]
+        options: Vec<String>,
+    },
+    /// Grant a client something else, or give it another name.
+    Change {
+        /// Its public key or its name.
+        #[arg(value_name = "KEY|NAME")]
+        who: String,
+        /// What it is granted from now on, in place of what that name stood for; `NAME=` takes it
+        /// away. Give it once for each option.
+        #[arg(short = 'o', long = "option", value_name = "NAME=VALUE")]
+        options: Vec<String>,
+        /// Its new name.
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
     },
     /// Let a client in no more, and end its sessions.
     Revoke {
@@ -62,84 +102,113 @@ enum Action {
     },
 }
 
-/// What `list --json` prints of a client.
-#[derive(Debug, Serialize)]
-struct Listed {
-    key: String,
-    name: String,
-    /// Its sessions now; `null` where no server answers.
-    sessions: Option<usize>,
-}
-
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let file = args.file.clone().or_else(default_clients).ok_or_else(|| {
         CliError::usage("there is no place for a list: neither XDG_CONFIG_HOME nor HOME is set")
             .hint("name the file: --file FILE")
     })?;
+    let in_file = |problem| refused(&file, problem);
     match &args.action {
         Action::List { json } => list(args, &file, *json),
-        Action::Add { key, name } => {
-            let key = read_key(key)?;
-            let name = name.join(" ");
-            let text =
-                added(&read(&file)?, key, &name).map_err(|problem| refused(&file, problem))?;
-            write(&file, &text)?;
-            reload(args)?;
+        Action::Add { key, name, options } => {
+            let (key, name) = (read_key(key)?, name.join(" "));
+            let change = Change {
+                options,
+                name: Some(&name),
+            };
+            let text = added(&read(&file)?, key, &change).map_err(in_file)?;
+            write(args, &file, &text)?;
             output::line(&format!("{key} is let in"))
         }
+        Action::Change { who, options, name } => {
+            if options.is_empty() && name.is_none() {
+                return Err(CliError::usage("nothing is to be changed")
+                    .hint("say what: -o NAME=VALUE, or --name NAME"));
+            }
+            let name = name.as_deref();
+            let change = Change { options, name };
+            let (text, key) = changed(&read(&file)?, who, &change).map_err(in_file)?;
+            write(args, &file, &text)?;
+            output::line(&format!("{key} is changed"))
+        }
         Action::Revoke { who } => {
-            let text = read(&file)?;
-            let (text, key) = revoked(&text, who).map_err(|problem| refused(&file, problem))?;
-            write(&file, &text)?;
-            reload(args)?;
+            let (text, key) = revoked(&read(&file)?, who).map_err(in_file)?;
+            write(args, &file, &text)?;
             output::line(&format!("{key} is let in no more"))
         }
     }
 }
 
 fn list(args: &Args, file: &Path, json: bool) -> Result<(), CliError> {
-    let clients = AllowList::load(file).map_err(CliError::runtime)?.clients();
+    let allow = AllowList::load(file).map_err(CliError::runtime)?;
+    let grants = Grants::of_list(&allow).map_err(CliError::from)?;
     let status = match status::request_of(&[Role::Server], args.control.as_ref(), &Request::Status)
     {
         Ok(Outcome::Status { status }) => Some(status),
         // Nobody is connected to a server that does not run.
         _ => None,
     };
-    let sessions = status.map(|status| {
-        let mut sessions: HashMap<String, usize> = HashMap::new();
-        for session in status.sessions {
-            *sessions.entry(session.peer).or_default() += 1;
+    let sessions = status.as_ref().map(|status| {
+        let mut sessions: HashMap<&str, usize> = HashMap::new();
+        for session in &status.sessions {
+            *sessions.entry(&session.peer).or_default() += 1;
         }
         sessions
     });
-    let clients = clients.into_iter().map(|(key, name)| {
-        let key = key.to_string();
+    let seen: HashMap<String, Option<u64>> = match &status {
+        Some(status) => status.clients.clone(),
+        None => seen_before(&allow),
+    }
+    .into_iter()
+    .map(|client| (client.key, client.last_seen))
+    .collect();
+    let mut clients = Vec::new();
+    for client in allow.clients() {
+        let key = client.key.to_string();
+        let of_client = |all: &HashMap<&str, usize>| all.get(key.as_str()).copied();
         let sessions = sessions
             .as_ref()
-            .map(|all| all.get(&key).copied().unwrap_or_default());
-        Listed {
-            key,
-            name,
-            sessions,
+            .map(|all| of_client(all).unwrap_or_default());
+        let mut options: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, value) in grant::pairs(&client.options).unwrap_or_default() {
+            options
+                .entry(name.to_owned())
+                .or_default()
+                .push(value.to_owned());
         }
-    });
-    let clients: Vec<Listed> = clients.collect();
+        let listed = Listed {
+            name: client.name,
+            connected: sessions.map(|sessions| sessions > 0),
+            sessions,
+            last_seen: seen.get(&key).copied().flatten(),
+            down_bps: None,
+            up_bps: None,
+            options,
+            key,
+        };
+        let limits = grants.limits.get(&client.key).copied();
+        clients.push(listed.limited(limits.unwrap_or_default()));
+    }
     if json {
         return output::json(&clients);
     }
-    for client in &clients {
-        let state = match client.sessions {
-            None => "unknown ",
-            Some(0) => "away    ",
-            Some(_) => "connected",
-        };
-        let line = format!("{}  {state:<9}  {}", client.key, client.name);
-        output::line(line.trim_end())?;
-    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_secs();
+    output::line(table(&clients, now, Layout::of_output(false)).trim_end())?;
     if sessions.is_none() {
         tracing::info!("no server answers here: who is connected is not known");
     }
     Ok(())
+}
+
+/// When clients were seen last, as a server that does not run has kept it in the usual place.
+fn seen_before(allow: &AllowList) -> Vec<ClientStatus> {
+    let clients = allow.clients().into_iter().map(|client| ClientStatus {
+        key: client.key.to_string(),
+        name: client.name,
+        last_seen: None,
+    });
+    Seen::load(default_seen()).fill(clients.collect())
 }
 
 fn read_key(text: &str) -> Result<PublicKey, CliError> {
@@ -167,79 +236,18 @@ fn read(file: &Path) -> Result<String, CliError> {
         .map_err(|error| CliError::runtime(format!("cannot read {}: {error}", file.display())))
 }
 
-fn write(file: &Path, text: &str) -> Result<(), CliError> {
+/// Writes the list, unless its lines contradict each other, and has a server that runs read it.
+fn write(args: &Args, file: &Path, text: &str) -> Result<(), CliError> {
+    let allow = AllowList::parse(file, text).map_err(CliError::runtime)?;
+    Grants::of_list(&allow).map_err(CliError::from)?;
     // Public keys are no secret; who may write here lets others in.
     const MODE: u32 = 0o644;
     let known = fs::metadata(file).map(|known| known.permissions());
     let permissions = known.unwrap_or_else(|_| fs::Permissions::from_mode(MODE));
     let done: io::Result<()> =
         write_whole(file, text.as_bytes()).and_then(|()| fs::set_permissions(file, permissions));
-    done.map_err(|error| CliError::runtime(format!("cannot write {}: {error}", file.display())))
-}
-
-/// The list with one more client.
-fn added(text: &str, key: PublicKey, name: &str) -> Result<String, Problem> {
-    if name.contains(char::is_control) {
-        return Err(Problem::new(
-            "a name has no line ends or other control characters",
-        ));
-    }
-    if let Some(line) = text.lines().find(|line| key_of(line) == Some(key)) {
-        let known = name_of(line);
-        let known = if known.is_empty() {
-            "without a name"
-        } else {
-            known
-        };
-        return Err(
-            Problem::new(format!("{key} is in the list already, {known}"))
-                .hint("to give it another name, revoke it first"),
-        );
-    }
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    let line = format!("{key} {name}");
-    Ok(format!("{text}{end}{}\n", line.trim_end()))
-}
-
-/// The list without a client, and its key.
-fn revoked(text: &str, who: &str) -> Result<(String, PublicKey), Problem> {
-    let asked = who.parse::<PublicKey>().ok();
-    let is_meant = |line: &&str| match (key_of(line), asked) {
-        (Some(key), Some(asked)) => key == asked,
-        (Some(_), None) => name_of(line) == who,
-        (None, _) => false,
-    };
-    let mut meant = text.lines().filter(is_meant);
-    let key = match (meant.next(), meant.next()) {
-        (Some(line), None) => key_of(line),
-        (Some(_), Some(_)) => {
-            return Err(Problem::new(format!("several clients are called `{who}`"))
-                .hint("name it by its key: `marline clients list`"));
-        }
-        (None, _) => None,
-    };
-    let key = key.ok_or_else(|| {
-        Problem::new(format!("`{who}` is not in the list"))
-            .hint("`marline clients list` shows who is")
-    })?;
-    let left = text.lines().filter(|line| !is_meant(line));
-    let left: Vec<String> = left.map(|line| format!("{line}\n")).collect();
-    Ok((left.concat(), key))
-}
-
-/// The key of a line, if it has one.
-fn key_of(line: &str) -> Option<PublicKey> {
-    line.split_whitespace().next()?.parse().ok()
-}
-
-fn name_of(line: &str) -> &str {
-    let line = line.trim();
-    line.split_once(char::is_whitespace)
-        .map_or("", |(_, name)| name.trim())
+    done.map_err(|error| CliError::runtime(format!("cannot write {}: {error}", file.display())))?;
+    reload(args)
 }
 
 /// Has a server that runs read its list again.
@@ -251,36 +259,5 @@ fn reload(args: &Args) -> Result<(), CliError> {
             tracing::info!("no server answers here: it reads the list when it starts");
             Ok(())
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(byte: u8) -> PublicKey {
-        PublicKey::from_bytes([byte; 32])
-    }
-
-    #[test]
-    fn a_list_keeps_its_comments_and_loses_whom_it_is_to_lose() {
-        let text = format!("# ours\n{} van in Turin", key(1));
-        let text = added(&text, key(2), "boat").unwrap();
-        assert_eq!(
-            text,
-            format!("# ours\n{} van in Turin\n{} boat\n", key(1), key(2))
-        );
-        let problem = added(&text, key(2), "ship").unwrap_err();
-        assert!(problem.message.contains("already, boat"), "{problem}");
-        let (left, gone) = revoked(&text, "van in Turin").unwrap();
-        assert_eq!((left, gone), (format!("# ours\n{} boat\n", key(2)), key(1)));
-        let (left, _) = revoked(&text, &key(2).to_string()).unwrap();
-        assert_eq!(left, format!("# ours\n{} van in Turin\n", key(1)));
-        assert!(revoked(&text, "van").is_err() && revoked(&text, "# ours").is_err());
-        let twice = added(&text, key(3), "boat").unwrap();
-        let problem = revoked(&twice, "boat").unwrap_err();
-        assert!(problem.message.contains("several"), "{problem}");
-        assert_eq!(added("", key(1), "").unwrap(), format!("{}\n", key(1)));
-        assert!(added("", key(1), "a\nmarline-pub:b").is_err());
     }
 }

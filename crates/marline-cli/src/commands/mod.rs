@@ -11,6 +11,7 @@ mod demo;
 mod descriptors;
 mod doctor;
 mod error;
+mod granted;
 mod identity;
 mod line;
 mod link;

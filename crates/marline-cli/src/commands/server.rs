@@ -1,10 +1,11 @@
 //! `marline server`: lets clients in and connects their flows to their targets.
 
 use super::announce::{Announcement, announced};
+use super::granted::Granted;
 use super::service::Service;
 use super::{CliError, live, reload, runtime, schedulers};
 use crate::config::{ConfigError, RawServer, ServerConfig, Source};
-use crate::control::{Manage, Managed};
+use crate::control::{Manage, Managed, Seen};
 use marline::carrier::{ListenError, SocketError};
 use marline::endpoint::server::BindError;
 use marline::endpoint::{self, ServerOptions};
@@ -14,7 +15,7 @@ use marline_apps::proxy::policy::{Judge, OwnAddresses, Translators};
 use marline_apps::proxy::{FlowsByClient, Listen, Places, Ports, Targets, Tasks};
 use marline_apps::publish::Publisher;
 use marline_apps::serve::{ServerSettings, serve};
-use marline_apps::tun::ServerTunnel;
+use marline_apps::tun::{Pool, ServerTunnel};
 use marline_proto::sched::registry;
 use rustix::process::{Resource, getrlimit};
 use std::net::SocketAddr;
@@ -29,8 +30,11 @@ Examples:
   A cloud host for one client, whose key `marline identity show` printed on the client:
     marline server --allow-client marline-pub:...
 
-  Many clients, one key a line; SIGHUP reads the list again, and a --config, too:
+  Many clients, one key a line; SIGHUP reads the list again, and a --config, too. A line may grant its client
+  something of its own (`marline clients add --help`):
     marline server --allow-clients-file /etc/marline/clients
+
+    down=20mbit,up=5mbit,deny-target=*:25 marline-pub:... van in Turin
 
   Clients may reach the web and one private network, but no mail server:
     marline server --allow-client marline-pub:... --allow-target '*' \\
@@ -78,7 +82,7 @@ pub struct Server {
     source: Source<RawServer>,
     config: ServerConfig,
     identity: Identity,
-    judge: Judge,
+    granted: Arc<Granted>,
     tunnel: Option<ServerTunnel>,
     service: Service,
 }
@@ -94,6 +98,17 @@ impl Server {
         let config = ServerConfig::check(&source)?;
         let identity = Identity::load(&config.identity).map_err(CliError::usage)?;
         let judge = judge(&config)?;
+        let pool = config.tun.as_ref().map(|tun| {
+            let own = || Pool::of_server(identity.public_key().as_bytes());
+            tun.pool.unwrap_or_else(own)
+        });
+        let granted = Granted::new(
+            Targets::new(judge.clone()),
+            Publisher::new(config.grants.permits.clone(), &config.publish_addresses),
+            pool,
+        );
+        granted.fits(&config.grants)?;
+        granted.apply(&config.grants);
         let mut service = Service::bind(&source, &config.common).await?;
         let tunnel = match &config.tun {
             Some(tun) => {
@@ -114,7 +129,7 @@ impl Server {
             source,
             config,
             identity,
-            judge,
+            granted: Arc::new(granted),
             tunnel,
             service,
         })
@@ -152,7 +167,7 @@ impl Server {
     ) -> Result<(), CliError> {
         let Server {
             config,
-            judge,
+            granted,
             service,
             tunnel,
             ..
@@ -163,7 +178,7 @@ impl Server {
         }
         let board = live.board();
         let (endpoint, tasks) = (Arc::new(endpoint), Tasks::new());
-        let targets = Targets::new(judge);
+        let targets = granted.targets.clone();
         let (following, draining) = (targets.clone(), tasks.clone());
         let discover = config.nat64.is_none();
         tasks.spawn(async move {
@@ -175,8 +190,12 @@ impl Server {
         let settings = Arc::new(ServerSettings {
             targets,
             live,
-            tunnel: tunnel.map(|tunnel| tunnel.serve(&tasks)),
-            publisher: Publisher::new(config.permits.clone(), &config.publish_addresses),
+            tunnel: tunnel.map(|tunnel| {
+                let hub = tunnel.serve(&tasks);
+                granted.serve(hub.clone(), &config.grants);
+                hub
+            }),
+            publisher: granted.publisher.clone(),
             places: Places::new(all_flows(config.max_flows), config.max_flows),
             ports: Ports::of_this_host(),
             flows: FlowsByClient::default(),
@@ -193,10 +212,15 @@ impl Server {
                 CliError::runtime("the server's sockets failed and no client can reach it")
             }
         };
+        let seen = Arc::new(Seen::load(config.seen));
+        let (kept, keeping) = (Arc::clone(&seen), Arc::clone(&endpoint));
+        tasks.spawn_until_drained(kept.keep(async move || keeping.status().await.clients));
         let managed = Arc::new(Managed {
             session: endpoint,
             board,
+            published: granted.publisher.board(),
             tunnel: None,
+            seen: Some(seen),
         });
         let ended = async {
             tokio::select! {
@@ -237,6 +261,7 @@ async fn start(args: Args) -> Result<(), CliError> {
     let program = Server::bind(args).await?;
     let config = program.config();
     let (identity, allow) = (program.identity().clone(), config.allow_clients.clone());
+    let limits = config.grants.limits.clone();
     let mut options = ServerOptions {
         session: config.session(),
         ..ServerOptions::new(config.listen.clone(), identity, allow.clone())
@@ -246,6 +271,7 @@ async fn start(args: Args) -> Result<(), CliError> {
     options.listen.tcp_congestion.clone_from(&config.tcp_cc);
     let server = endpoint::Server::bind(options);
     let server = server.map_err(|error| unbound(&program.source, error))?;
+    server.limit_clients(limits);
     for address in server.local_addrs() {
         let carriers = if config.tcp { "UDP and TCP" } else { "UDP" };
         tracing::info!("listening at {carriers} {address}");
@@ -259,7 +285,8 @@ async fn start(args: Args) -> Result<(), CliError> {
         config.common.wait,
     );
     let (args, running) = (program.args.clone(), program.source.raw.clone());
-    let reload = async || read_again(&args, &running, &server);
+    let granted = Arc::clone(&program.granted);
+    let reload = async || read_again(&args, &running, &server, &granted);
     let result = program.serve(server.clone(), reload, announced).await;
     server.stop("the server stops").await;
     result
@@ -276,10 +303,11 @@ impl Args {
     }
 }
 
-/// Reads the configuration again, and lets in those that are listed now and no others. `running` is
+/// Reads the configuration again, and lets in those that are listed now and no others, each with
+/// what it is granted. `running` is
 /// what the server was started with. Whatever is wrong with the new configuration, the old list
 /// stays in force.
-fn read_again(args: &Args, running: &RawServer, server: &endpoint::Server) {
+fn read_again(args: &Args, running: &RawServer, server: &endpoint::Server, granted: &Granted) {
     if args.config.is_none() && running.allow_clients_file.is_none() {
         tracing::warn!(
             "there is nothing to read again: this server was started without --config and --allow-clients-file"
@@ -288,11 +316,14 @@ fn read_again(args: &Args, running: &RawServer, server: &endpoint::Server) {
     }
     let read = args
         .source()
-        .and_then(|source| Ok((ServerConfig::check_running(&source)?, source)));
+        .and_then(|source| Ok((ServerConfig::check_running(&source)?, source)))
+        .and_then(|read| granted.fits(&read.0.grants).map(|()| read));
     let (new, source) = match read {
         Ok(read) => read,
         Err(error) => return reload::refused(error),
     };
+    granted.apply(&new.grants);
+    server.limit_clients(new.grants.limits);
     let change = server.allow_only(&new.allow_clients);
     tracing::info!(
         "the list of clients was read again: {} added, {} removed",
@@ -303,7 +334,12 @@ fn read_again(args: &Args, running: &RawServer, server: &endpoint::Server) {
         tracing::warn!("{NOBODY}");
     }
     if let Some(file) = &args.config {
-        let applied = ["allow-client", "allow-clients-file"];
+        let applied = [
+            "allow-client",
+            "allow-clients-file",
+            "allow-publish",
+            "allow-prefix",
+        ];
         let waiting = reload::waiting(running, &source.raw, &applied);
         reload::need_restart(file, &waiting);
     }

@@ -14,10 +14,13 @@ use super::page::{Layout, Page};
 use super::{CliError, output, runtime};
 use crate::control::client::{AskError, ask};
 use crate::control::protocol::{Outcome, Request};
-use crate::control::status::{PathStatus, Role, SessionStatus, Status};
+use crate::control::status::{
+    ClientStatus, PathStatus, PublishedState, PublishedStatus, Role, SessionStatus, Status,
+};
 use crate::control::{is_private, usual_paths};
 use marline_apps::tun::status::TunnelStatus;
 use std::path::PathBuf;
+pub(super) use words::{brief, mbps};
 use words::{bytes, some, spoken};
 
 /// Show the paths and flows of a running client or server.
@@ -133,6 +136,11 @@ fn page(status: &Status, layout: Layout) -> String {
         page.gap();
         page.line(&of_tunnel(tunnel));
     }
+    if !status.published.is_empty() {
+        page.gap();
+        let lines = status.published.iter();
+        lines.for_each(|port| page.line(&of_published(port, &status.clients)));
+    }
     page.into_text()
 }
 
@@ -180,6 +188,25 @@ fn of_tunnel(tunnel: &TunnelStatus) -> String {
     text
 }
 
+/// A published port; at a server its client by its name, if it has one.
+fn of_published(port: &PublishedStatus, clients: &[ClientStatus]) -> String {
+    let PublishedStatus {
+        port,
+        leads_to,
+        state,
+        about,
+    } = port;
+    let client = clients.iter().find(|client| client.key == *leads_to);
+    let name = client.map(|client| client.name.as_str());
+    let leads_to = name.filter(|name| !name.is_empty()).unwrap_or(leads_to);
+    let text = format!("published {port}, leads to {leads_to}: {}", state.as_str());
+    match (state, about) {
+        (PublishedState::Open, Some(at)) => format!("{text} at {at}"),
+        (_, Some(about)) => format!("{text}: {about}"),
+        (_, None) => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,6 +237,8 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected} is not in\n{text}");
         }
+        let published = "published tcp:8443, leads to tcp:127.0.0.1:443: open at [::]:8443";
+        assert!(text.contains(published), "{text}");
         let tunnel = "tunnel marline0: 10.77.0.2, fd77::2, MTU 1330, up; 61 packets of the server\n    dropped";
         assert!(text.contains(tunnel), "{text}");
         assert!(

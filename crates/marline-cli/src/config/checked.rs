@@ -2,12 +2,13 @@
 
 use super::Advertised;
 use super::error::{ConfigError, Placed as _};
-use super::folders::{NO_CONFIGURATION, NO_STATE, default_identity, default_state};
+use super::folders::{NO_CONFIGURATION, NO_STATE, default_identity, default_seen, default_state};
+use super::grants::Grants;
 use super::keys::Raw;
 use super::listening::{SERVER, apart};
 use super::live_entries::{live_in, live_out};
 use super::names::Schedulers;
-use super::publish::{permits, publications};
+use super::publish::{publications, publish_addresses};
 use super::raw::{RawClient, RawServer};
 use super::socks::{socks, udp_address};
 use super::source::Source;
@@ -15,14 +16,14 @@ use super::tun::{switch, tun_in, tun_out};
 use super::written::Written;
 use crate::control;
 use crate::control::status::Role;
-use marline::identity::{AllowList, ConnectionString, Host, HostPort, KeyTextError, PublicKey};
+use marline::identity::{AllowList, AllowedClient, ConnectionString, Host, HostPort, KeyTextError};
 use marline::interfaces::Sysfs;
 use marline::{Congestion, Offload, Path, tcp_congestion};
 use marline_apps::live::{LiveIn, LiveOut};
 use marline_apps::proxy::AsObjects;
 use marline_apps::proxy::policy::{Policy, Prefix, Rule};
 use marline_apps::proxy::{Forward, SocksLogin};
-use marline_apps::publish::{Permits, Publication};
+use marline_apps::publish::Publication;
 use marline_apps::tun::{MARK, TunIn, TunOut};
 use marline_base::text::Problem;
 use marline_base::text::{duration, listen_address, redundancy, suggest};
@@ -94,6 +95,8 @@ pub struct ServerConfig {
     /// Addresses at which clients reach it, for the connection string that it prints; empty when it
     /// has to guess.
     pub advertise: Vec<Advertised>,
+    /// Where it is kept when clients were seen last, if it is.
+    pub seen: Option<PathBuf>,
     /// Clients that are let in.
     pub allow_clients: AllowList,
     /// What clients may reach.
@@ -101,9 +104,9 @@ pub struct ServerConfig {
     /// The prefixes of the network's NAT64 translators; `None` when the resolver is to be asked for
     /// them.
     pub nat64: Option<Vec<Prefix>>,
-    /// Ports of this host that clients may publish.
-    pub permits: Permits,
-    /// Where these are; empty for all addresses.
+    /// What each client is granted.
+    pub grants: Grants,
+    /// Where clients' ports are; empty for all addresses.
     pub publish_addresses: Vec<IpAddr>,
     /// Where live entries of clients end, with different names.
     pub live: Vec<LiveOut>,
@@ -290,7 +293,8 @@ impl ServerConfig {
         let advertise = advertise(source)?;
         let mut names = metrics_names(source, &raw.metrics_name)?;
         names.extend(advertise.iter().filter_map(Advertised::name));
-        let (permits, publish_addresses) = permits(source)?;
+        let allow_clients = allow_clients(source)?;
+        let grants = Grants::read(source, &allow_clients)?;
         let config = ServerConfig {
             listen,
             tcp: match &raw.tcp {
@@ -303,16 +307,21 @@ impl ServerConfig {
             },
             identity: identity(source, raw.identity.as_ref())?,
             advertise,
-            allow_clients: allow_clients(source)?,
+            seen: match &raw.clients_state {
+                Some(value) if value.text == "off" => None,
+                Some(value) => Some(source.resolve(value)),
+                None => default_seen(),
+            },
+            allow_clients,
             targets: Policy::new(
                 rules("allow-target", &raw.allow_target)?,
                 rules("deny-target", &raw.deny_target)?,
             ),
             nat64: nat64(source)?,
-            permits,
-            publish_addresses,
+            publish_addresses: publish_addresses(source, &grants.permits)?,
             live: live_out(source)?,
-            tun: tun_out(source, &schedulers)?,
+            tun: tun_out(source, &schedulers, &grants.prefixes)?,
+            grants,
             max_flows,
             common: CommonConfig {
                 schedulers,
@@ -362,7 +371,7 @@ fn allow_clients(source: &Source<RawServer>) -> Result<AllowList, ConfigError> {
             .hint("give one of the two: the key can stand in the file")
             .at(source.place("allow-client", first))),
         (values, None) => {
-            let keys: Result<Vec<PublicKey>, ConfigError> = values
+            let clients: Result<Vec<AllowedClient>, ConfigError> = values
                 .iter()
                 .map(|value| {
                     source.read("allow-client", value, |text| {
@@ -373,7 +382,7 @@ fn allow_clients(source: &Source<RawServer>) -> Result<AllowList, ConfigError> {
                     })
                 })
                 .collect();
-            Ok(AllowList::from_keys(keys?))
+            Ok(AllowList::from_clients(clients?))
         }
     }
 }

@@ -27,6 +27,12 @@ pub fn default_clients() -> Option<PathBuf> {
     Some(default_identity()?.with_file_name("clients"))
 }
 
+/// Where a server keeps when its clients were seen last, when no file is named. `None` without a
+/// home.
+pub fn default_seen() -> Option<PathBuf> {
+    default_state("seen.toml")
+}
+
 /// A file that this program keeps across restarts: `$XDG_STATE_HOME/marline/NAME`. `None` without a
 /// home.
 pub(super) fn default_state(name: &str) -> Option<PathBuf> {

@@ -4,7 +4,7 @@
 use super::error::Placed as _;
 use super::source::Source;
 use super::{ConfigError, RawClient, RawServer};
-use marline_apps::publish::{MOST, Permit, Permits, Publication};
+use marline_apps::publish::{MOST, Permits, Publication};
 use marline_base::text::Problem;
 use std::net::IpAddr;
 
@@ -33,18 +33,19 @@ pub(super) fn publications(source: &Source<RawClient>) -> Result<Vec<Publication
     Ok(all)
 }
 
-/// What a server's clients may publish, and at which of its addresses; none for all.
-pub(super) fn permits(source: &Source<RawServer>) -> Result<(Permits, Vec<IpAddr>), ConfigError> {
+/// At which of its addresses a server opens clients' ports; none for all.
+pub(super) fn publish_addresses(
+    source: &Source<RawServer>,
+    permits: &Permits,
+) -> Result<Vec<IpAddr>, ConfigError> {
     let raw = &source.raw;
-    let read = |value| source.read("allow-publish", value, str::parse::<Permit>);
-    let permits: Vec<Permit> = raw
-        .allow_publish
-        .iter()
-        .map(read)
-        .collect::<Result<_, _>>()?;
-    if let ([], Some(value)) = (&permits[..], raw.publish_address.first()) {
+    // A list of clients may have some later.
+    let none = permits.is_empty() && raw.allow_clients_file.is_none();
+    if let (true, Some(value)) = (none, raw.publish_address.first()) {
         return Err(Problem::new("no client may publish a port there")
-            .hint("say which may: --allow-publish KEY=tcp:PORT")
+            .hint(
+                "say which may: --allow-publish KEY=tcp:PORT, or `publish=tcp:PORT` before its key",
+            )
             .at(source.place("publish-address", value)));
     }
     let mut addresses = Vec::new();
@@ -60,5 +61,5 @@ pub(super) fn permits(source: &Source<RawServer>) -> Result<(Permits, Vec<IpAddr
             }
         })?);
     }
-    Ok((Permits::new(permits), addresses))
+    Ok(addresses)
 }

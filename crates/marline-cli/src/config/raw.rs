@@ -200,14 +200,21 @@ pub struct RawServer {
     /// [default: $XDG_CONFIG_HOME/marline/identity].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub identity: Option<Written>,
-    /// Public key of a client that is let in; in a --config, read again on SIGHUP. Give it once for
-    /// each client.
-    #[arg(long, value_name = "KEY", value_parser = Written::flag)]
+    /// Public key of a client that is let in, and before it what it is granted, separated by commas:
+    /// down=RATE and up=RATE, what it may receive and send; allow-target=RULE in place of
+    /// --allow-target, and deny-target=RULE; publish=PORTS, prefix=NETWORKS and address=IP in the
+    /// tunnel. For example 'down=20mbit,up=5mbit,publish=tcp:8443 marline-pub:... van in Turin',
+    /// the name last. In a --config, read again on SIGHUP. Give it once for each client.
+    #[arg(long, value_name = "[OPTIONS ]KEY", value_parser = Written::flag)]
     pub allow_client: Vec<Written>,
-    /// File with the public keys of clients that are let in, one a line, instead of --allow-client;
-    /// read again on SIGHUP.
+    /// File with the clients that are let in, one a line as for --allow-client, instead of it; read
+    /// again on SIGHUP. `marline clients` lists and changes it.
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub allow_clients_file: Option<Written>,
+    /// File that keeps when each client was seen last, for `marline clients list`, or `off`
+    /// [default: $XDG_STATE_HOME/marline/seen.toml].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub clients_state: Option<Written>,
     /// Target that clients may reach: *, HOST, *.DOMAIN, IP or CIDR, each with [:PORT[-PORT]]. Only
     /// an address rule within a private range opens that range, and only an address rule opens this
     /// host's own addresses, that in the tunnel and those of --advertise among them [default: *,
@@ -367,6 +374,7 @@ impl Raw for RawServer {
             identity: self.identity.or(file.identity),
             allow_client: list(self.allow_client, file.allow_client),
             allow_clients_file: self.allow_clients_file.or(file.allow_clients_file),
+            clients_state: self.clients_state.or(file.clients_state),
             allow_target: list(self.allow_target, file.allow_target),
             deny_target: list(self.deny_target, file.deny_target),
             nat64: list(self.nat64, file.nat64),

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use marline::Path;
 use marline::carrier::Bind;
 use marline_apps::tun::{
-    ClientSetup, DEVICE, Prefix, Prefixes, Resolver, Rules, TunIn, TunOut, TunSetup, network,
+    ClientSetup, DEVICE, Prefixes, Resolver, Rules, TunIn, TunOut, TunSetup, network,
 };
 use marline_base::text::Problem;
 use marline_proto::sched::{Choice, Need, auto};
@@ -196,6 +196,7 @@ fn free_of_loops(net: &IpNet, paths: &[Path]) -> Result<(), Problem> {
 pub(super) fn tun_out(
     source: &Source<RawServer>,
     schedulers: &Schedulers,
+    prefixes: &Prefixes,
 ) -> Result<Option<TunOut>, ConfigError> {
     let raw = &source.raw;
     let Some(name) = &raw.tun else {
@@ -219,12 +220,6 @@ pub(super) fn tun_out(
         Some(value) => Some(source.read("tun-pool", value, str::parse)?),
         None => None,
     };
-    let mut prefixes = Prefixes::default();
-    for value in &raw.allow_prefix {
-        source.read("allow-prefix", value, |text| {
-            prefixes.add(text.parse::<Prefix>()?)
-        })?;
-    }
     let peers = match &raw.tun_peers {
         Some(value) => source.read("tun-peers", value, switch)?,
         None => false,
@@ -243,7 +238,7 @@ pub(super) fn tun_out(
         setup,
         pool,
         state,
-        prefixes,
+        prefixes: prefixes.clone(),
         peers,
         by_cost: by_default(schedulers),
     }))

@@ -1,8 +1,9 @@
-//! What control and metrics see of a session, its live entries and its tunnel together.
+//! What control and metrics see of a session, and of what runs over it, together.
 
-use super::{Manage, Problem, Status};
+use super::{Manage, Problem, Seen, Status};
 use marline::Path;
 use marline_apps::live::Board;
+use marline_apps::publish;
 use marline_apps::tun::View;
 use marline_base::Rate;
 use std::sync::Arc;
@@ -14,16 +15,29 @@ pub struct Managed<M> {
     pub session: Arc<M>,
     /// Its live entries.
     pub board: Board,
+    /// Its published ports.
+    pub published: publish::Board,
     /// Its tunnel, if it has one that reports something.
     pub tunnel: Option<View>,
+    /// When a server's clients were seen last.
+    pub seen: Option<Arc<Seen>>,
 }
 
 impl<M: Manage> Manage for Managed<M> {
     async fn status(&self) -> Status {
+        let status = self.session.status().await;
+        if let Some(seen) = &self.seen {
+            seen.note(&status.clients);
+        }
         Status {
+            clients: match &self.seen {
+                Some(seen) => seen.fill(status.clients.clone()),
+                None => Vec::new(),
+            },
+            published: self.published.status(),
             live: self.board.status(),
             tunnel: self.tunnel.as_ref().map(View::status),
-            ..self.session.status().await
+            ..status
         }
     }
 

@@ -7,6 +7,7 @@ pub mod forecast;
 mod managed;
 mod place;
 pub mod protocol;
+mod seen;
 pub mod server;
 mod session;
 mod socket;
@@ -17,6 +18,7 @@ mod tests;
 pub(crate) use counters::Metric;
 pub use managed::Managed;
 pub use place::{Place, is_private, usual_path, usual_paths};
+pub use seen::Seen;
 pub use socket::{BindError, ControlSocket};
 pub use status::Status;
 

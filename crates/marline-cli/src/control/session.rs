@@ -1,6 +1,7 @@
 //! A client's and a server's own figures in the words of `marline status`.
 
-use std::time::Duration;
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
 
 use marline_proto::sched::PathOutlook;
 use marline_proto::stats::{Carried, FlowStats, SessionStats};
@@ -9,9 +10,10 @@ use marline_proto::wire::PathId;
 use marline::Path;
 use marline::endpoint::client::{AddPathError, RemovePathError, UnknownPath};
 use marline::endpoint::{Client, PathInfo, Server, SessionInfo, SessionState};
+use marline::identity::PublicKey;
 
 use super::forecast::{CalibrationStatus, ForecastStatus};
-use super::status::{CarriedStatus, FlowStatus, PathStatus, Role, SessionStatus};
+use super::status::{CarriedStatus, ClientStatus, FlowStatus, PathStatus, Role, SessionStatus};
 use super::{Manage, Problem, Status};
 
 /// What is expected of a path, by the flow that has said most of it.
@@ -77,6 +79,8 @@ fn status(role: Role, uptime: Duration, sessions: &[SessionInfo]) -> Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: uptime.as_secs_f64(),
         sessions: sessions.iter().map(session).collect(),
+        clients: Vec::new(),
+        published: Vec::new(),
         live: Vec::new(),
         tunnel: None,
     }
@@ -122,7 +126,20 @@ fn unknown(path: UnknownPath) -> Problem {
 
 impl Manage for Server {
     async fn status(&self) -> Status {
-        status(Role::Server, self.uptime(), &self.sessions())
+        let seen: HashMap<PublicKey, SystemTime> = self.last_seen().into_iter().collect();
+        let clients = self.allowed().clients().into_iter();
+        let clients = clients.map(|client| ClientStatus {
+            key: client.key.to_string(),
+            last_seen: seen.get(&client.key).and_then(|at| {
+                let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+                Some(since.as_secs())
+            }),
+            name: client.name,
+        });
+        Status {
+            clients: clients.collect(),
+            ..status(Role::Server, self.uptime(), &self.sessions())
+        }
     }
 
     async fn add_path(&self, _: Path) -> Result<(), Problem> {

@@ -7,6 +7,7 @@
 pub use super::counters::{BudgetStatus, FlowStatus, PathStatus, Quantiles, UnitsStatus};
 
 use marline_apps::live::status::LiveStatus;
+pub use marline_apps::publish::status::{PublishedState, PublishedStatus};
 use marline_apps::tun::status::TunnelStatus;
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +22,30 @@ pub struct Status {
     pub uptime_s: f64,
     /// A client has at most one, a server one for each client.
     pub sessions: Vec<SessionStatus>,
+    /// The clients that a server lets in; none at a client.
+    #[serde(default)]
+    pub clients: Vec<ClientStatus>,
+    /// Published ports: those that this client asks for, or that are open at this server.
+    #[serde(default)]
+    pub published: Vec<PublishedStatus>,
     /// Live entries, in the order of the configuration.
     #[serde(default)]
     pub live: Vec<LiveStatus>,
     /// A client's tunnel; `None` without one, and on a server.
     #[serde(default)]
     pub tunnel: Option<TunnelStatus>,
+}
+
+/// A client that a server lets in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientStatus {
+    /// Its public key.
+    pub key: String,
+    /// Its name in the list; may be empty.
+    pub name: String,
+    /// When it had a working path last, seconds since 1970 in universal time; `None` if never, as
+    /// far as is known.
+    pub last_seen: Option<u64>,
 }
 
 /// Which end of a session.
@@ -218,6 +237,17 @@ pub(crate) mod tests {
                     acked_bytes: 12_100_000,
                     delivered_bytes: 1_200_000_000,
                 },
+            }],
+            clients: vec![ClientStatus {
+                key: "client-key".into(),
+                name: "van".into(),
+                last_seen: Some(1_790_000_000),
+            }],
+            published: vec![PublishedStatus {
+                port: "tcp:8443".into(),
+                leads_to: "tcp:127.0.0.1:443".into(),
+                state: PublishedState::Open,
+                about: Some("[::]:8443".into()),
             }],
             live: vec![LiveStatus {
                 id: 0,

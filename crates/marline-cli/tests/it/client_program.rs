@@ -38,6 +38,8 @@ impl Tunnel for Session {
 impl Manage for Session {
     async fn status(&self) -> Status {
         Status {
+            clients: Vec::new(),
+            published: Vec::new(),
             role: Role::Client,
             version: "test".into(),
             uptime_s: 12.5,

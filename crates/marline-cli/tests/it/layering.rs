@@ -75,7 +75,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
             &["destination", "firewall", "lru", "options", "whole"],
             &["proxy"],
             &["live", "publish", "tun", "object_stream"],
-            &["carried", "serve"],
+            &["carried", "grant", "serve"],
             &["session"],
         ],
     ),

@@ -25,6 +25,9 @@ const BATCH: usize = 64;
 /// each: what others add to a packet's delay stays below a millisecond where three clients are
 /// busy.
 const SLICE: Duration = Duration::from_micros(250);
+/// Datagrams of a peer with a limit that wait at most: 60 ms of 800 Mb/s; small ones of a fast
+/// peer are dropped sooner than their time says.
+const HELD: usize = 4_096;
 /// Time for the session's last datagrams to leave before the carriers are closed: closing drops
 /// what is queued.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -52,7 +55,11 @@ pub struct Driver {
     timer: Pin<Box<Sleep>>,
     /// What carriers brought and the session has not seen yet.
     received: VecDeque<(PathId, Bytes)>,
+    /// The same, of a peer that sends more than it may, with when the session is to see it.
+    held: VecDeque<(tokio::time::Instant, PathId, Bytes)>,
     batch: Vec<Bytes>,
+    /// When the peer may be sent the next datagram, if that was too early in the last turn.
+    closed_until: Option<tokio::time::Instant>,
     /// The carrier that is asked first in the next turn.
     first: usize,
     buf: Vec<u8>,
@@ -104,7 +111,9 @@ impl Driver {
             attached: Vec::new(),
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
             received: VecDeque::new(),
+            held: VecDeque::new(),
             batch: Vec::new(),
+            closed_until: None,
             first: 0,
             buf: Vec::new(),
             stage: Stage::Running,
@@ -150,8 +159,26 @@ impl Driver {
                 Poll::Ready(Err(end)) => ended.push((attached.path, end)),
             }
             let path = attached.path;
-            self.received
-                .extend(self.batch.drain(..).map(|datagram| (path, datagram)));
+            match state
+                .shaper
+                .as_ref()
+                .filter(|shaper| shaper.up.is_limited())
+            {
+                None => self
+                    .received
+                    .extend(self.batch.drain(..).map(|datagram| (path, datagram))),
+                Some(shaper) => {
+                    let now = tokio::time::Instant::now();
+                    for datagram in self.batch.drain(..) {
+                        if self.held.len() < HELD
+                            && let Some(due) = shaper.up.pass(now, datagram.len())
+                        {
+                            self.held.push_back((due, path, datagram));
+                        }
+                    }
+                    self.let_pass(now);
+                }
+            }
             self.handle(state, slice);
         }
         self.first = self.first.wrapping_add(1);
@@ -159,6 +186,14 @@ impl Driver {
             self.on_ended(state, path, &end);
         }
         more
+    }
+
+    /// Takes what has waited for as long as it had to.
+    fn let_pass(&mut self, now: tokio::time::Instant) {
+        let waits = self.held.iter().position(|(due, ..)| *due > now);
+        let passes = self.held.drain(..waits.unwrap_or(self.held.len()));
+        self.received
+            .extend(passes.map(|(_, path, datagram)| (path, datagram)));
     }
 
     /// Shows the session what was received, while its time lasts.
@@ -209,12 +244,25 @@ impl Driver {
         }
         let mut ended = Vec::new();
         let (mut sent, mut more) = (0, true);
+        let shaper = state.shaper.clone();
+        let shaper = shaper.as_ref().map(|shaper| &shaper.down);
+        let shaper = shaper.filter(|bucket| bucket.is_limited());
+        self.closed_until = None;
         while sent < BATCH && (sent == 0 || !slice.is_over()) {
+            let opens = shaper.and_then(|bucket| bucket.opens(tokio::time::Instant::now()));
+            if opens.is_some() {
+                self.closed_until = opens;
+                more = false;
+                break;
+            }
             let Some(transmit) = state.session.poll_transmit(now, &mut self.buf) else {
                 more = false;
                 break;
             };
             sent += 1;
+            if let Some(bucket) = shaper {
+                bucket.spend(tokio::time::Instant::now(), self.buf.len());
+            }
             let carrier = self.attached.iter_mut().find(|a| a.path == transmit.path);
             let Some(attached) = carrier else {
                 continue;
@@ -257,6 +305,9 @@ impl Driver {
 
     fn turn(&mut self, cx: &mut Context<'_>, state: &mut State, slice: &Slice) -> bool {
         self.take_commands(cx);
+        if !self.held.is_empty() {
+            self.let_pass(tokio::time::Instant::now());
+        }
         self.handle(state, slice);
         let received = self.receive(cx, state, slice);
         state.session.handle_timeout(self.shared.clock.now());
@@ -268,12 +319,17 @@ impl Driver {
     /// Waits for the session's next timer; false if it has run out already.
     fn set_timer(&mut self, cx: &mut Context<'_>, state: &State) -> bool {
         let now = self.shared.clock.now();
-        let at = match state.session.poll_timeout(now) {
-            None => return true,
-            Some((_, WakeReason::Planning)) => return false,
-            Some((at, _)) => at,
+        let at = match (self.closed_until, state.session.poll_timeout(now)) {
+            // Whatever the session would send now waits until then.
+            (Some(opens), _) => Some(opens),
+            (None, None) => None,
+            (None, Some((_, WakeReason::Planning))) => return false,
+            (None, Some((at, _))) => Some(self.shared.clock.real(at.max(now))),
         };
-        let at = self.shared.clock.real(at.max(now));
+        let due = self.held.front().map(|(due, ..)| *due);
+        let Some(at) = at.into_iter().chain(due).min() else {
+            return true;
+        };
         if self.timer.deadline() != at {
             self.timer.as_mut().reset(at);
         }

@@ -9,6 +9,7 @@
 //! | `clock.rs` | real time as the session counts it |
 //! | `shared.rs` | the session behind its lock, and who waits for what |
 //! | `driver.rs` | the task that moves datagrams and time |
+//! | `shaping.rs` | what a server lets each client send and receive |
 //! | `session.rs` | [`Session`]: open and accept flows, add and remove paths |
 //! | `stream.rs`, `packets.rs` | flows as tokio knows streams, and as messages |
 //! | `blocks.rs`, `objects.rs`, `units.rs` | flows of blocks and of objects, and what they share |
@@ -27,6 +28,7 @@ mod packets;
 mod report;
 pub mod server;
 mod session;
+mod shaping;
 mod shared;
 mod stream;
 #[cfg(test)]
@@ -54,6 +56,7 @@ pub use packets::Packets;
 pub use report::{GivenUp, RateReport, Settled};
 pub use server::{BindError, Server, ServerOptions};
 pub use session::{Accepted, Session};
+pub use shaping::ClientLimits;
 pub use shared::Closed;
 pub use stream::{ReadHalf, Stream, WriteHalf};
 pub use units::{Incoming, Units};

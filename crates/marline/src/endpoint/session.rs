@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::blocks::Blocks;
 use super::objects::Objects;
 use super::packets::Packets;
+use super::shaping::Shaper;
 use super::shared::{Closed, Command, PathNote, Shared};
 use super::stream::Stream;
 use crate::carrier::{Carrier, CarrierKind};
@@ -143,6 +144,11 @@ impl Session {
     /// Sets how many sessions its peer has here: they share a turn on the thread.
     pub(super) fn set_siblings(&self, sessions: u32) {
         self.shared.lock().siblings = sessions;
+    }
+
+    /// Keeps the peer to what `shaper` says, which its other sessions share.
+    pub(super) fn set_shaper(&self, shaper: Arc<Shaper>) {
+        self.shared.lock().shaper = Some(shaper);
     }
 
     /// The flows that hold something: since when nothing of that was read or acknowledged, and its
@@ -344,6 +350,15 @@ impl Session {
             }
         })
         .await;
+    }
+
+    /// Takes the flows that the peer opens from now on, or refuses them.
+    pub(super) fn take_flows(&self, takes: bool) {
+        let mut state = self.shared.lock();
+        match takes {
+            true => state.refuses = false,
+            false => state.refuse_flows(),
+        }
     }
 
     /// Resets the flows that the peer opens from now on, and those that wait to be accepted.

@@ -12,6 +12,7 @@ use marline_proto::{CloseReason, Event, Session as Machine};
 
 use super::clock::Clock;
 use super::report::{GivenUp, RateReport, Settled};
+use super::shaping::Shaper;
 use crate::carrier::Carrier;
 use crate::carrier::CarrierKind;
 
@@ -77,6 +78,8 @@ pub(super) struct State {
     ends: BTreeMap<PathId, PathEnd>,
     /// Sessions that its peer has here, this one included: they share a turn on the thread.
     pub(super) siblings: u32,
+    /// What its peer may send and receive, at a server.
+    pub(super) shaper: Option<Arc<Shaper>>,
     /// Flows that the peer opens are reset.
     pub(super) refuses: bool,
     /// Flows that the peer opened and that are not accepted yet; the session bounds their number.
@@ -105,6 +108,7 @@ impl Shared {
                 paths: BTreeMap::new(),
                 ends: BTreeMap::new(),
                 siblings: 1,
+                shaper: None,
                 refuses: false,
                 incoming: VecDeque::new(),
                 closed: None,

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::key::{KeyTextError, PublicKey};
@@ -10,7 +11,63 @@ use crate::support::access;
 /// Longest `allowed clients` file that is read (bytes): about ten thousand keys with names.
 pub const MAX_ALLOW_LIST_BYTES: u64 = 1 << 20;
 
-type Clients = BTreeMap<PublicKey, String>;
+type Clients = BTreeMap<PublicKey, AllowedClient>;
+
+/// What every key begins with in its text form.
+const KEY: &str = "marline-pub:";
+
+/// A line of the list: `[OPTIONS] KEY [NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedClient {
+    /// Its public key.
+    pub key: PublicKey,
+    /// What stands behind the key, perhaps nothing.
+    pub name: String,
+    /// What stands before the key, perhaps nothing: words for whoever serves the client, such as
+    /// the program `marline`, which this library keeps and does not read.
+    pub options: String,
+    /// The line of the file that it was read from, counted from 1.
+    pub line: Option<usize>,
+}
+
+impl AllowedClient {
+    /// Without a name and without options.
+    pub fn new(key: PublicKey) -> Self {
+        Self {
+            key,
+            name: String::new(),
+            options: String::new(),
+            line: None,
+        }
+    }
+}
+
+impl FromStr for AllowedClient {
+    type Err = KeyTextError;
+
+    fn from_str(line: &str) -> Result<Self, KeyTextError> {
+        let cut = |text: &'_ str| -> (String, String) {
+            let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+            (word.to_owned(), rest.trim().to_owned())
+        };
+        let (first, rest) = cut(line.trim());
+        // Whatever comes before a key; a first word that nothing of the kind follows was meant to
+        // be one.
+        let (options, key, name) = match first.starts_with(KEY) || !rest.starts_with(KEY) {
+            true => (String::new(), first, rest),
+            false => {
+                let (key, name) = cut(&rest);
+                (first, key, name)
+            }
+        };
+        Ok(Self {
+            key: key.parse()?,
+            name,
+            options,
+            line: None,
+        })
+    }
+}
 
 /// Why a list of allowed clients could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +104,8 @@ pub enum AllowListError {
     },
     /// A line does not start with a public key.
     #[error(
-        "list of allowed clients {}, line {line}: {source} (a line is `marline-pub:... NAME`; the \
-         name may be left out, comments start with `#`)",
+        "list of allowed clients {}, line {line}: {source} (a line is `[OPTIONS] marline-pub:... \
+         [NAME]`; what is in brackets may be left out, comments start with `#`)",
         path.display()
     )]
     Line {
@@ -86,7 +143,8 @@ pub struct AllowListChange {
 
 /// The client keys that a server lets in. Clones share one list, so a reload is seen everywhere.
 ///
-/// The file has one key a line with an optional name after it, empty lines and `#` comments.
+/// The file has one key a line with an optional name after it, and words without blanks before it if
+/// whoever serves the client knows such ([`AllowedClient::options`]); empty lines and `#` comments.
 #[derive(Clone, Debug)]
 pub struct AllowList {
     listed: Arc<RwLock<Listed>>,
@@ -102,13 +160,26 @@ struct Listed {
 impl AllowList {
     /// A list that is not backed by a file; reloading leaves it as it is.
     pub fn from_keys(keys: impl IntoIterator<Item = PublicKey>) -> Self {
-        let clients = keys.into_iter().map(|key| (key, String::new())).collect();
-        Self::of(None, clients)
+        Self::from_clients(keys.into_iter().map(AllowedClient::new))
+    }
+
+    /// The same with what else is known of each; of those with one key the last holds.
+    pub fn from_clients(clients: impl IntoIterator<Item = AllowedClient>) -> Self {
+        let clients = clients.into_iter().map(|client| (client.key, client));
+        Self::of(None, clients.collect())
     }
 
     /// Reads a file of allowed clients. An empty list is allowed: it lets nobody in.
     pub fn load(path: &Path) -> Result<Self, AllowListError> {
         Ok(Self::of(Some(path.to_owned()), read(path)?))
+    }
+
+    /// A list as [`load`](Self::load) makes it, of a `text` that the file at `path` has or is to have.
+    ///
+    /// # Errors
+    /// A line that is none, a key that stands twice.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, AllowListError> {
+        Ok(Self::of(Some(path.to_owned()), parse(path, text)?))
     }
 
     fn of(path: Option<PathBuf>, clients: Clients) -> Self {
@@ -151,15 +222,18 @@ impl AllowList {
     /// The name beside this key; `None` when the key is not listed or has no name.
     pub fn name(&self, key: &PublicKey) -> Option<String> {
         let listed = self.read();
-        let name = listed.clients.get(key);
+        let name = listed.clients.get(key).map(|client| &client.name);
         name.filter(|name| !name.is_empty()).cloned()
     }
 
-    /// All keys, with the names beside them.
-    pub fn clients(&self) -> Vec<(PublicKey, String)> {
-        let listed = self.read();
-        let clients = listed.clients.iter();
-        clients.map(|(key, name)| (*key, name.clone())).collect()
+    /// All clients, by their keys.
+    pub fn clients(&self) -> Vec<AllowedClient> {
+        self.read().clients.values().cloned().collect()
+    }
+
+    /// The file behind it.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.read().path.clone()
     }
 
     /// Number of keys.
@@ -197,6 +271,10 @@ fn read(path: &Path) -> Result<Clients, AllowListError> {
             path: path.to_owned(),
         });
     }
+    parse(path, &text)
+}
+
+fn parse(path: &Path, text: &str) -> Result<Clients, AllowListError> {
     let mut clients = Clients::new();
     let mut lines = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
@@ -205,14 +283,13 @@ fn read(path: &Path) -> Result<Clients, AllowListError> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let (key, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let key = key
-            .parse::<PublicKey>()
-            .map_err(|source| AllowListError::Line {
-                path: path.to_owned(),
-                line: number,
-                source,
-            })?;
+        let mut client: AllowedClient = line.parse().map_err(|source| AllowListError::Line {
+            path: path.to_owned(),
+            line: number,
+            source,
+        })?;
+        client.line = Some(number);
+        let key = client.key;
         if let Some(first) = lines.insert(key, number) {
             return Err(AllowListError::Twice {
                 path: path.to_owned(),
@@ -220,7 +297,7 @@ fn read(path: &Path) -> Result<Clients, AllowListError> {
                 first,
             });
         }
-        clients.insert(key, name.trim().to_owned());
+        clients.insert(key, client);
     }
     Ok(clients)
 }
@@ -248,6 +325,32 @@ mod tests {
         assert_eq!(list.name(&key(1)).as_deref(), Some("van in Turin"));
         assert_eq!(list.name(&key(2)), None);
         assert!(list.contains(&key(2)) && !list.contains(&key(3)));
+    }
+
+    #[test]
+    fn options_stand_before_the_key_and_are_kept_for_who_reads_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clients");
+        fs::write(
+            &path,
+            format!("\n up=5mbit,down=9mbit\t{}  a boat\n", key(1)),
+        )
+        .unwrap();
+        let clients = AllowList::load(&path).unwrap().clients();
+        let boat = AllowedClient {
+            key: key(1),
+            name: "a boat".to_owned(),
+            options: "up=5mbit,down=9mbit".to_owned(),
+            line: Some(2),
+        };
+        assert_eq!(clients, [boat]);
+        // Blanks within options, and a name in the key's place.
+        for line in [
+            format!("up=1 down=2 {}", key(1)),
+            format!("boat # {}", key(1)),
+        ] {
+            assert!(line.parse::<AllowedClient>().is_err(), "{line}");
+        }
     }
 
     #[test]

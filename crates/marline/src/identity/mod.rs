@@ -14,6 +14,6 @@ pub use address::{
     ConnectionString, ConnectionStringError, DEFAULT_PORT, Host, HostPort, HostPortError,
     MAX_ADDRESSES,
 };
-pub use allow::{AllowList, AllowListChange, AllowListError, MAX_ALLOW_LIST_BYTES};
+pub use allow::{AllowList, AllowListChange, AllowListError, AllowedClient, MAX_ALLOW_LIST_BYTES};
 pub use file::KeyFileError;
 pub use key::{Identity, KeyTextError, NoRandomness, PublicKey};

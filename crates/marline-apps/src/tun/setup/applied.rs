@@ -5,6 +5,7 @@ use super::command::{quoted, run};
 use super::forward::{Forward, Opened};
 use super::guard::Guard;
 use super::names::Names;
+use super::step::Step;
 use super::table::{Made, Table};
 use super::ways::{Laid, Ways};
 use marline::interfaces::Changes;
@@ -38,6 +39,11 @@ pub struct Applied {
 #[derive(Debug)]
 pub(super) enum Undo {
     Run(Vec<String>),
+    Route {
+        delete: Vec<String>,
+        /// The route whose place it took.
+        restore: Option<Vec<String>>,
+    },
     Write(String, &'static str),
     Remove(PathBuf),
     Names(Names),
@@ -108,6 +114,48 @@ impl Applied {
         lock(&self.kept).tables.push((table, made));
     }
 
+    /// Undoes what one step has done, before the tunnel's end.
+    pub(super) fn undo_step(&mut self, step: &Step) {
+        match step {
+            Step::Run { undo, .. } if !undo.is_empty() => {
+                self.undo
+                    .retain(|one| !matches!(one, Undo::Run(words) if words == undo));
+                let _ = run_to_undo(undo);
+            }
+            Step::Route(route) => {
+                let own = route.delete();
+                let is_its =
+                    |one: &Undo| matches!(one, Undo::Route { delete, .. } if *delete == own);
+                if let Some(index) = self.undo.iter().position(is_its)
+                    && let Undo::Route { delete, restore } = self.undo.remove(index)
+                {
+                    for words in std::iter::once(delete).chain(restore) {
+                        let _ = run_to_undo(&words);
+                    }
+                }
+            }
+            Step::Table(table) => {
+                let mut kept = lock(&self.kept);
+                // It goes as it is dropped.
+                kept.tables.retain(|(other, _)| other.name != table.name);
+            }
+            // What is common to all setups of a server stays.
+            _ => {}
+        }
+    }
+
+    /// Has the firewall let pass what is forwarded now.
+    pub(super) fn keep_forward(&mut self, forward: Option<Forward>) {
+        if let (Some(guard), Some(forward)) = (&mut self.guard, &forward) {
+            guard.add(&forward.undo());
+        }
+        let mut kept = lock(&self.kept);
+        // What was opened is closed as it is dropped.
+        drop(kept.forward.take());
+        kept.forward = forward.map(|it| (it, Opened::default()));
+        kept.restore_rules();
+    }
+
     /// Has the firewall let pass what is forwarded, and links' own addresses answered.
     pub(super) fn keep(&mut self, forward: Option<Forward>, ways: Option<Ways>) {
         if let Some(guard) = &mut self.guard {
@@ -147,6 +195,12 @@ impl Applied {
             }
         }
     }
+}
+
+/// Runs a command for as long as one that undoes something may take.
+fn run_to_undo(words: &[String]) -> io::Result<()> {
+    let begun = Instant::now();
+    run(words, || begun.elapsed() >= UNDOING)
 }
 
 impl Kept {
@@ -196,10 +250,16 @@ impl Kept {
 impl Undo {
     /// As a command of a shell.
     fn to_shell(&self) -> String {
+        let shell = |words: &[String]| {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            words.join(" ")
+        };
         match self {
-            Undo::Run(words) => {
-                let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-                words.join(" ")
+            Undo::Run(words) => shell(words),
+            Undo::Route { delete, restore } => {
+                let commands = std::iter::once(delete).chain(restore);
+                let commands: Vec<String> = commands.map(|words| shell(words)).collect();
+                commands.join("; ")
             }
             Undo::Write(file, value) => format!("echo {value} > {}", quoted(file)),
             Undo::Names(names) => names.to_shell(),
@@ -215,9 +275,10 @@ impl Drop for Applied {
         let mut is_left = false;
         for undo in self.undo.drain(..).rev() {
             let result = match &undo {
-                Undo::Run(words) => {
-                    let begun = Instant::now();
-                    run(words, || begun.elapsed() >= UNDOING)
+                Undo::Run(words) => run_to_undo(words),
+                Undo::Route { delete, restore } => {
+                    let deleted = run_to_undo(delete);
+                    restore.as_ref().map_or(deleted, |words| run_to_undo(words))
                 }
                 Undo::Write(file, value) => {
                     if let Err(error) = fs::write(file, value)

@@ -81,7 +81,7 @@ fn name(device: &str) -> io::Result<Stdio> {
     use std::os::linux::net::SocketAddrExt as _;
     use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-    let name = SocketAddr::from_abstract_name(format!("marline-undo-{device}"))?;
+    let name = SocketAddr::from_abstract_name(named(device))?;
     let begun = Instant::now();
     loop {
         match UnixDatagram::bind_addr(&name) {
@@ -91,6 +91,26 @@ fn name(device: &str) -> io::Result<Stdio> {
             Err(_) => thread::sleep(LOOK),
         }
     }
+}
+
+/// Has a process set this device up that still runs, or is what it did being undone?
+#[cfg(target_os = "linux")]
+pub(super) fn is_guarded(device: &str) -> bool {
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+    let name = SocketAddr::from_abstract_name(named(device));
+    let bound = name.and_then(|name| UnixDatagram::bind_addr(&name));
+    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_guarded(_device: &str) -> bool {
+    false
+}
+
+fn named(device: &str) -> String {
+    format!("marline-undo-{device}")
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -6,8 +6,10 @@
 //! | --- | --- |
 //! | `step.rs` | one thing to be done |
 //! | `applied.rs` | what was done: how it is kept, and undone |
+//! | `change.rs` | what is set up becomes something else while the tunnel goes on |
 //! | `guard.rs` | who undoes it when this process is killed |
 //! | `command.rs` | programs that change the system |
+//! | `route.rs` | a route into the tunnel, and the one that it takes the place of |
 //! | `table.rs` | a table of nftables |
 //! | `forward.rs` | chains of a firewall that drop what is forwarded |
 //! | `names.rs` | name servers behind the tunnel |
@@ -15,10 +17,12 @@
 //! | `ways.rs` | what comes in by a link's own address is answered over that link |
 
 mod applied;
+mod change;
 mod command;
 mod forward;
 mod guard;
 mod names;
+mod route;
 mod step;
 mod strict;
 mod table;
@@ -34,6 +38,7 @@ use command::{has, words};
 use forward::Forward;
 use ipnet::IpNet;
 use names::Names;
+use route::Route;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -80,6 +85,9 @@ impl SetupError {
         match self.what.split(' ').next() {
             Some("`nft") => {
                 "install nftables, or leave out address translation: --tun-setup=no-nat at a server"
+            }
+            Some("`ip") if self.why.contains("another tunnel") => {
+                "`marline status` there shows it; nothing of either was changed"
             }
             Some("`ip") => {
                 "is iproute2 installed, and has the program the right to use it (root or CAP_NET_ADMIN)?"
@@ -143,11 +151,8 @@ impl Setup {
     }
 
     fn route(&mut self, net: IpNet) {
-        let (family, device) = (family(&net), &self.device);
-        self.steps.push(Step::Run {
-            words: words(&format!("ip {family} route replace {net} dev {device}")),
-            undo: words(&format!("ip {family} route del {net} dev {device}")),
-        });
+        let device = self.device.clone();
+        self.steps.push(Step::Route(Route { net, device }));
     }
 
     /// Asks for names through the tunnel.

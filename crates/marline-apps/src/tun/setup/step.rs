@@ -4,6 +4,7 @@ use super::super::remains::Remains;
 use super::applied::{Applied, Undo};
 use super::command::run;
 use super::names::Names;
+use super::route::Route;
 use super::table::Table;
 use std::fmt;
 use std::fs;
@@ -16,6 +17,8 @@ pub(super) enum Step {
         words: Vec<String>,
         undo: Vec<String>,
     },
+    /// A route into the tunnel.
+    Route(Route),
     /// A command that takes away what an earlier run left behind, if it did.
     Clear(Vec<String>),
     /// Forwarding, by the file that switches it.
@@ -33,6 +36,16 @@ pub(super) enum Step {
 }
 
 impl Step {
+    /// How a person undoes it, if it leaves anything.
+    pub(super) fn shown_undo(&self) -> Option<String> {
+        match self {
+            Step::Run { undo, .. } if !undo.is_empty() => Some(format!("`{}`", undo.join(" "))),
+            Step::Route(route) => Some(format!("`{}`", route.delete().join(" "))),
+            Step::Table(table) => Some(format!("`nft delete table {}`", table.name)),
+            _ => None,
+        }
+    }
+
     /// Does it, and notes in `applied` how it is undone.
     ///
     /// # Errors
@@ -55,6 +68,7 @@ impl Step {
                 }
                 done?;
             }
+            Step::Route(route) => route.take(applied, give_up)?,
             Step::Forward(file) => {
                 let now = match fs::read_to_string(file) {
                     // This kernel has no such family.
@@ -88,6 +102,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Run { words, .. } | Step::Clear(words) => write!(f, "`{}`", words.join(" ")),
+            Step::Route(route) => route.fmt(f),
             Step::Forward(file) => write!(f, "`echo 1 > {file}`"),
             Step::Set { file, to, .. } => write!(f, "`echo {to} > {file}`"),
             Step::Table(table) => table.fmt(f),

@@ -46,7 +46,7 @@ pub(super) fn rate(bps: u64) -> String {
 }
 
 /// A rate in Mb/s.
-pub(super) fn mbps(bps: u64) -> String {
+pub(in crate::commands) fn mbps(bps: u64) -> String {
     figure(bps as f64 / 1e6)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// A time of one unit, for a column: `0.4s`, `59s`, `12m`, `47h`, `9d`.
-pub(super) fn brief(seconds: f64) -> String {
+pub(in crate::commands) fn brief(seconds: f64) -> String {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;
     const DAY: f64 = 24.0 * HOUR;

@@ -35,6 +35,7 @@ mod trial;
 mod upgrade;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -123,6 +124,8 @@ struct Shared {
     started: Instant,
     /// Changes whenever a session comes or goes, and whenever a path's failure does.
     current: watch::Sender<Current>,
+    /// The server may open flows.
+    takes_flows: AtomicBool,
     /// Held by the task that opens a session, so that only one does.
     opening: tokio::sync::Mutex<()>,
     slots: Mutex<Slots>,
@@ -154,6 +157,7 @@ impl Client {
         let lookups = Lookups::new(options.names.take());
         let client = Self {
             shared: Arc::new(Shared {
+                takes_flows: AtomicBool::new(options.takes_flows),
                 options,
                 started: Instant::now(),
                 current: watch::Sender::new(Current::default()),
@@ -322,6 +326,14 @@ impl Client {
         match current.live() {
             Some(live) => Ok(live.handle.clone()),
             None => Err(NoSession(current.why_none())),
+        }
+    }
+
+    /// Has the server open flows from now on, or not ([`ClientOptions::takes_flows`]).
+    pub fn take_flows(&self, takes: bool) {
+        self.shared.takes_flows.store(takes, Ordering::Relaxed);
+        if let Ok(session) = self.current() {
+            session.take_flows(takes);
         }
     }
 

@@ -150,7 +150,7 @@ impl Shared {
             Driver::new(|now| Machine::new(now, Side::Client, config, theirs, seed))
                 .map_err(|error| PathFailure::passing(error.to_string()))?;
         // Most servers have nothing to open.
-        if !self.options.takes_flows {
+        if !self.takes_flows.load(Ordering::Relaxed) {
             handle.refuse_flows();
         }
         handle
@@ -182,6 +182,9 @@ impl Shared {
             current.live = Some(Arc::clone(&live));
             current.opened = live.number + 1;
         });
+        // That may have changed since this session was made.
+        live.handle
+            .take_flows(self.takes_flows.load(Ordering::Relaxed));
         self.tasks.spawn(watch(Arc::clone(self), Arc::clone(&live)));
         self.tasks.spawn(driver);
         // Since it was asked to stop, the client may have looked for a session and found none.

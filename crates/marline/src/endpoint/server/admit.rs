@@ -15,6 +15,7 @@ use crate::carrier::{Attempt, Carrier, JoinAttempt, NewAttempt, PathCarrier};
 use crate::endpoint::Incomings;
 use crate::endpoint::{Driver, Session};
 use crate::identity::PublicKey;
+use crate::support::lock;
 
 pub(super) fn admit(shared: &Arc<Shared>, attempt: Attempt) {
     if shared.stop.is_cancelled() {
@@ -116,6 +117,11 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
         });
         number
     };
+    {
+        let mut clients = lock(&shared.clients);
+        handle.set_shaper(clients.shaper(peer));
+        clients.seen(peer);
+    }
     memory::look(shared);
     tracing::info!(
         "session {number} with {} from {remote} is open",

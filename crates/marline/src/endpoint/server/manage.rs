@@ -8,6 +8,7 @@ use super::Server;
 use super::registry::Entry;
 use crate::endpoint::info::{self, SessionInfo};
 use crate::identity::{AllowList, AllowListChange, AllowListError};
+use crate::support::lock;
 
 impl Server {
     /// Reads the list of allowed clients again, and ends the sessions of those that are no longer
@@ -30,6 +31,7 @@ impl Server {
     }
 
     fn end_removed(&self) {
+        lock(&self.shared.clients).retain(&self.shared.allow);
         for entry in self.shared.registry().iter() {
             if !self.shared.allow.contains(&entry.peer) {
                 tracing::info!(

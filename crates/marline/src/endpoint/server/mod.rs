@@ -6,8 +6,10 @@
 //! | `registry.rs` | the sessions there are |
 //! | `memory.rs` | what they hold together |
 //! | `manage.rs` | status; the list of clients read again |
+//! | `clients.rs` | what is known of each client: its limits, when it was seen last |
 
 mod admit;
+mod clients;
 mod manage;
 mod memory;
 mod registry;
@@ -27,6 +29,7 @@ use super::Session;
 use super::incomings::Incomings;
 use crate::carrier::{self, ListenConfig, Listener, SESSION_OVER};
 use crate::identity::{AllowList, Identity, PublicKey};
+use clients::Clients;
 use registry::Registry;
 
 /// Most that a graceful stop waits for the clients to be informed.
@@ -123,6 +126,7 @@ struct Shared {
     memory: u64,
     started: Instant,
     registry: Mutex<Registry>,
+    clients: Mutex<Clients>,
     /// Sessions that wait to be served.
     opened: mpsc::Sender<Incomings>,
     waiting: tokio::sync::Mutex<mpsc::Receiver<Incomings>>,
@@ -174,6 +178,7 @@ impl Server {
                 memory: budget,
                 started: Instant::now(),
                 registry: Mutex::new(Registry::default()),
+                clients: Mutex::default(),
                 opened,
                 waiting: tokio::sync::Mutex::new(waiting),
                 stop: CancellationToken::new(),
@@ -194,6 +199,11 @@ impl Server {
     /// Where it listens, in the order configured, with the ports that the system chose for 0.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.shared.addrs
+    }
+
+    /// The clients that are let in; a clone of the list that it was started with.
+    pub fn allowed(&self) -> AllowList {
+        self.shared.allow.clone()
     }
 
     /// The handles of all sessions, in no particular order.

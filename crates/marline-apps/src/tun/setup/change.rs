@@ -1,0 +1,54 @@
+//! What is set up becomes something else while the tunnel goes on: networks come behind clients,
+//! and go.
+
+use super::super::remains::Remains;
+use super::Setup;
+use super::applied::Applied;
+use super::step::Step;
+
+impl Setup {
+    /// What is in this one and not in `other`.
+    fn beside<'a>(&'a self, other: &'a Setup) -> impl Iterator<Item = &'a Step> {
+        let is_new = |step: &&Step| !other.steps.contains(step);
+        self.steps.iter().filter(is_new)
+    }
+
+    /// Logs what a person has to do and undo once this takes the place of `before`.
+    pub(in super::super) fn show_beside(&self, before: &Setup) {
+        let undone = before.beside(self).filter_map(Step::shown_undo);
+        let done = self.beside(before).map(Step::to_string);
+        let commands: Vec<String> = undone.chain(done).collect();
+        if !commands.is_empty() {
+            tracing::info!(
+                "tunnel {}: give these commands, too: {}",
+                self.device,
+                commands.join(" ")
+            );
+        }
+    }
+}
+
+impl Applied {
+    /// Does what `after` has and `before` had not, and undoes the reverse. What fails is logged:
+    /// the tunnel goes on. `None` if this thread of it ended, with all undone.
+    pub(in super::super) async fn become_another(
+        mut self,
+        before: &Setup,
+        after: Setup,
+    ) -> Option<Self> {
+        let before = before.clone();
+        let changed = tokio::task::spawn_blocking(move || {
+            before.beside(&after).for_each(|step| self.undo_step(step));
+            for step in after.beside(&before) {
+                if let Err(why) = step.take(&mut self, &mut Remains::default(), || false) {
+                    tracing::error!("tunnel {}: {step}: {why}", after.device);
+                }
+            }
+            if before.forward != after.forward {
+                self.keep_forward(after.forward);
+            }
+            self
+        });
+        changed.await.ok()
+    }
+}
