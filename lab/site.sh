@@ -4,7 +4,8 @@
 #   host ── lan ── client ── c1, c2 ── anchor ── s0 ── server
 #
 # The anchor is the world: it has 8.8.8.8 and 2606:4700::8, and 192.0.2.9 for somebody who reaches the client by its
-# own links. What is there before and after is compared: rules, routes, tables, settings. See lab/README.md.
+# own links. What is there before and after is compared: rules, routes, tables, settings. `--brief` leaves out what is
+# long or needs more programs. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -12,18 +13,20 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 world=8.8.8.8 world6=2606:4700::8 stranger=192.0.2.9
 host=marline-lab-$$-h
 
-dark=90
+dark=90 brief=
 case ${1:-} in
---dark) dark=$2 ;;
+--dark) dark=$2 brief=yes ;;
+--brief) dark=3 brief=yes ;;
 -h | --help)
     sed -n '2,8s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 '') ;;
-*) echo "usage: lab/site.sh [--dark SECONDS]" >&2 && exit 2 ;;
+*) echo "usage: lab/site.sh [--brief | --dark SECONDS]" >&2 && exit 2 ;;
 esac
 
 needs ping curl nft python3
+[[ -n $brief ]] || needs traceroute dig iperf3 ssh ssh-keygen ffmpeg ffprobe srt-live-transmit
 build
 trap 'ip netns del $host 2>/dev/null; clean_up' EXIT
 
@@ -298,6 +301,9 @@ stage='two sites'
 far=10.50.0.9
 ip -n "$anchor" address add "$far" dev lo
 ip -n "$anchor" route add 192.168.77.0/24 via 10.201.0.2
+# Routes of the operators' own to what the tunnel leads to: they are there again in the end.
+ip -n "$client" route add 10.50.0.0/24 via 10.201.1.1 proto static
+ip -n "$server" route add 192.168.77.0/24 via 10.201.0.1
 snapshot >"$folder/before"
 begin "$host" inside python3 -m http.server 80 --bind :: --directory "$folder"
 server_more=(--allow-prefix "$key=192.168.77.0/24" --allow-target '*' --allow-target 10.50.0.0/24)
@@ -308,10 +314,14 @@ grep -q '^192.168.77.2 .*GET' <(sed 's/^::ffff://' "$folder/web.err") || say 'un
 outside() { ip netns exec "$anchor" curl -sS --max-time 5 --interface "$1" http://192.168.77.2/page | grep -q hello; }
 try 'a page behind the client' outside "$far"
 if outside "$stranger" 2>/dev/null; then say 'a stranger' 'FAILED: is let in'; fi
+grep -q 'route `10.50.0.0/24 via 10.201.1.1 dev c1 proto static` gives way' "$folder/client.err" ||
+    say 'a route of its own' 'FAILED: unsaid'
 stop_one TERM "$client_pid"
 stop_one TERM "$server_pid"
 try 'nothing is left' same
 ip -n "$anchor" route del 192.168.77.0/24
+ip -n "$client" route del 10.50.0.0/24
+ip -n "$server" route del 192.168.77.0/24
 server_more=() setup=gateway routes=(--tun-route 0.0.0.0/0 --tun-route ::/0)
 
 stage='strict'
@@ -401,5 +411,10 @@ try 'a page' page "$world"
 stop_one TERM "$client_pid"
 stop_one TERM "$server_pid"
 try 'nothing is left' same
+
+if [[ -z $brief ]]; then
+    source "$here/programs.sh"
+    programs
+fi
 
 exit "$failed"

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use marline_base::text::{Problem, duration, suggest};
 use marline_proto::FlowOptions;
 use marline_proto::sched::registry::{all, called_elsewhere};
-use marline_proto::sched::{AUTO, Choice, ChoiceError};
+use marline_proto::sched::{AUTO, Choice, ChoiceError, Need, auto};
 use marline_proto::wire::{FlowKind, LEAST_PRIORITY};
 
 /// Lifetime of datagrams that belong to a program which knows nothing of lifetimes. After an outage
@@ -45,10 +45,12 @@ pub fn datagrams_to(destination: Bytes) -> FlowOptions {
     }
 }
 
-/// A program's live datagrams: in order, and given up after `latency`.
+/// A program's live datagrams: in order, by the scheduler of live streams, and given up after
+/// `latency`.
 pub fn live_to(destination: Bytes, latency: Duration) -> FlowOptions {
     FlowOptions {
         ordered: true,
+        scheduler: Some(auto(Need::live())),
         priority: LIVE_PRIORITY,
         lifetime: Some(latency),
         ..flow_to(FlowKind::Packets, destination)

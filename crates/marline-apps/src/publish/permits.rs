@@ -46,6 +46,19 @@ impl Permits {
         Permits(all)
     }
 
+    /// All ports that somebody may publish.
+    pub fn ports(&self) -> impl Iterator<Item = ServerPort> {
+        let ranges = self.0.values().flatten();
+        ranges.flat_map(|(protocol, range)| {
+            let numbers = range.start().get()..=range.end().get();
+            let numbers = numbers.filter_map(NonZeroU16::new);
+            numbers.map(|number| ServerPort {
+                protocol: *protocol,
+                number,
+            })
+        })
+    }
+
     /// May nobody publish anything?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -5,8 +5,9 @@ use super::{ALL, EACH, Publication};
 use crate::destination::{Destination, PortRole, ServerPort};
 use crate::proxy::resolve::OwnTargets;
 use crate::proxy::server::{datagrams, stream};
-use crate::proxy::{Incoming, IncomingFlow, Ports, Protocol, Tasks, Tunnel};
+use crate::proxy::{Incoming, IncomingFlow, PacketFlow, Ports, Protocol, Tasks, Tunnel};
 use marline::support::seldom::Seldom;
+use marline_proto::sched::{Need, auto};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -51,6 +52,7 @@ pub(super) async fn take<T: Tunnel>(
             continue;
         };
         let (target, targets) = (publication.target.clone(), Arc::clone(&targets));
+        let is_live = publication.live.is_some();
         let draining = tasks.clone();
         match flow {
             IncomingFlow::Stream(flow) => {
@@ -62,6 +64,9 @@ pub(super) async fn take<T: Tunnel>(
             }
             IncomingFlow::Packets(flow) => tasks.spawn(async move {
                 let _held = held;
+                if is_live {
+                    flow.set_scheduler(auto(Need::live()));
+                }
                 tokio::select! {
                     () = draining.draining() => {}
                     () = datagrams(flow, target, &*targets) => {}

@@ -264,9 +264,9 @@ impl Hub {
         });
     }
 
-    /// The networks that clients have addresses of.
-    pub fn pool(&self) -> &Pool {
-        &self.0.pool
+    #[cfg(test)]
+    pub(super) fn guests(&self) -> &Mutex<Guests> {
+        &self.0.guests
     }
 
     /// A session with `peer`, whose targets `judge` judges.

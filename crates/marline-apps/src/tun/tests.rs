@@ -16,11 +16,12 @@ use crate::destination::Role;
 use crate::proxy::policy::tests::{judge, judge_by};
 use crate::proxy::policy::{Judge, Policy, Translators};
 use crate::proxy::{OpenError, PacketFlow, Tasks, Tunnel};
-use crate::tun::{ClientSetup, TunIn};
+use crate::tun::{ClientSetup, Prefix, Prefixes, TunIn};
 use bytes::Bytes;
 use marline::identity::PublicKey;
 use marline::support::lock;
 use marline_proto::FlowOptions;
+use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -379,6 +380,58 @@ async fn a_session_has_one_lease_however_often_it_asks() {
     sleep(SOON).await;
     server.sends(1).await;
     assert_eq!(machine.gets().await, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_the_operator_gives_is_the_client_s_at_once() {
+    let server = Server::new();
+    let (key, other) = (
+        PublicKey::from_bytes([7; 32]),
+        PublicKey::from_bytes([8; 32]),
+    );
+    let (machine, _session) = server.machine();
+    let own = || async { machine.leased().await.map(|(_, own)| own) };
+    assert_eq!(own().await.unwrap(), ["10.77.0.2/32"]);
+    let none = Prefixes::default();
+    // Its own address is given to another client, and then it has one that was given to it.
+    let grant = |key: PublicKey, address: &str| {
+        let addresses = [(key, address.parse().unwrap())].into();
+        server.hub.grant(&none, &addresses);
+    };
+    grant(other, "10.77.0.2");
+    sleep(SOON).await;
+    assert_eq!(own().await.unwrap(), ["10.77.0.3/32"]);
+    grant(key, "10.77.0.9");
+    sleep(SOON).await;
+    assert_eq!(own().await.unwrap(), ["10.77.0.9/32"]);
+    // What changes for others leaves it alone.
+    let lease = machine.shared.lease().unwrap();
+    let addresses = [(key, "10.77.0.9"), (other, "10.77.0.5")];
+    let addresses = addresses.map(|(key, address)| (key, address.parse().unwrap()));
+    server.hub.grant(&none, &addresses.into());
+    sleep(SOON).await;
+    assert!(Arc::ptr_eq(&lease, &machine.shared.lease().unwrap()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_network_comes_behind_a_client_that_is_there_and_goes() {
+    let server = Server::new();
+    let (_machine, _session) = server.machine();
+    sleep(SOON).await;
+    let key = PublicKey::from_bytes([7; 32]);
+    let behind = || {
+        let guests = lock(server.hub.guests());
+        let guest = guests.at([192, 168, 7, 9].into())?;
+        Some(guest.key)
+    };
+    assert_eq!(behind(), None);
+    let mut prefixes = Prefixes::default();
+    let prefix = Prefix::of(key, "192.168.7.0/24").unwrap();
+    prefixes.add(prefix).unwrap();
+    server.hub.grant(&prefixes, &HashMap::new());
+    assert_eq!(behind(), Some(key));
+    server.hub.grant(&Prefixes::default(), &HashMap::new());
+    assert_eq!(behind(), None);
 }
 
 #[tokio::test(start_paused = true)]

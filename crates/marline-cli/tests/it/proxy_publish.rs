@@ -15,7 +15,7 @@ use marline_apps::proxy::{
 };
 use marline_apps::publish::{self, Permits, Publisher};
 use marline_apps::serve::{ServerSettings, serve};
-use marline_proto::wire::FlowKind;
+use marline_proto::wire::{DeliveryOrder, FlowKind};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -51,6 +51,7 @@ struct Site {
     keys: [Identity; 2],
     address: IpAddr,
     tasks: Tasks,
+    publisher: Option<Publisher>,
 }
 
 impl Site {
@@ -66,11 +67,12 @@ impl Site {
             let text = |port| format!("{}={port}", key.public_key());
             permits.extend(ports.iter().map(|port| text(*port).parse().unwrap()));
         }
+        let publisher = Publisher::new(Permits::new(permits), &[site.address]);
         let settings = Arc::new(ServerSettings {
             targets: Targets::new(Judge::here(Policy::default()).unwrap()),
             live: Outlets::default(),
             tunnel: None,
-            publisher: Publisher::new(Permits::new(permits), &[site.address]),
+            publisher: publisher.clone(),
             places: Places::new(64, 32),
             ports: Ports::of_this_host(),
             flows: FlowsByClient::default(),
@@ -81,7 +83,10 @@ impl Site {
                 tokio::spawn(serve(session, Arc::clone(&settings), tasks.clone()));
             }
         });
-        site
+        Site {
+            publisher: Some(publisher),
+            ..site
+        }
     }
 
     /// That serves nobody by itself.
@@ -96,6 +101,7 @@ impl Site {
             keys,
             address: own_address(),
             tasks: Tasks::new(),
+            publisher: None,
         }
     }
 
@@ -244,6 +250,72 @@ async fn only_permitted_ports_are_opened_and_a_port_is_one_key_s() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_port_that_is_withdrawn_is_closed_and_one_that_is_granted_opens() {
+    let site = Site::start(&["tcp:8443"]);
+    let publisher = site.publisher.as_ref().unwrap();
+    let client = site.client(0, true);
+    let (mut flow, answer) = site.ask(&client, "tcp:8443").await;
+    assert!(answer.is_ok());
+    let shown = publisher.board().status();
+    assert_eq!((shown.len(), shown[0].port.as_str()), (1, "tcp:8443"));
+    let permit = format!("{}=tcp:9443", site.keys[0].public_key());
+    publisher.permit(Permits::new([permit.parse().unwrap()]));
+    assert!(soon(flow.read_u8()).await.is_err(), "it is over");
+    assert_eq!(
+        site.ask(&client, "tcp:8443").await.1,
+        Err(Refusal::NotAllowed)
+    );
+    assert!(site.ask(&client, "tcp:9443").await.1.is_ok());
+}
+
+#[tokio::test]
+async fn what_a_client_publishes_changes_while_connections_go_on() {
+    let site = Site::start(&["tcp:8443", "tcp:9443"]);
+    let client = site.client(0, false);
+    let tasks = Tasks::new();
+    let published = publish::serve(&[], site.keys[0].public_key(), &client, &tasks);
+    let replace = |texts: &[String]| {
+        let all: Vec<_> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        published.replace(&all);
+    };
+    // It took no flows before.
+    replace(&[format!("tcp:8443={}", tcp_echo().await)]);
+    let mut first = site.visit(8443).await;
+    echoes(&mut first, b"one").await;
+    replace(&[format!("tcp:9443={}", tcp_echo().await)]);
+    let mut second = site.visit(9443).await;
+    echoes(&mut second, b"two").await;
+    let address = SocketAddr::new(site.address, 8443);
+    soon(async {
+        while TcpStream::connect(address).await.is_ok() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    echoes(&mut first, b"goes on").await;
+    let shown = published.board().status();
+    assert_eq!((shown.len(), shown[0].port.as_str()), (1, "tcp:9443"));
+}
+
+#[tokio::test]
+async fn a_live_port_s_datagrams_are_in_order_and_have_a_budget() {
+    let site = Site::start(&["udp:9000"]);
+    let client = site.client(0, true);
+    soon(client.session_is_there()).await;
+    let latency = Duration::from_millis(150);
+    let ask = PortRole::AskLive(latency).encode(port("udp:9000"));
+    let mut flow = Tunnel::open_stream(&client, stream_to(ask)).await.unwrap();
+    let at = soon(reply::read(&mut flow)).await.unwrap().unwrap();
+    let caller = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    caller.send_to(b"call", at).await.unwrap();
+    let session = client.session().unwrap();
+    let (info, _visit) = soon(session.accept()).await.unwrap();
+    assert_eq!(info.lifetime, Some(latency));
+    assert_eq!(info.order, DeliveryOrder::Ordered);
+    assert!(info.priority < 3);
 }
 
 #[tokio::test]

@@ -3,11 +3,11 @@
 use super::board::Board;
 use super::checks::{
     address, clock, files, firewall, gso, interface, ipv6, key, key_file, mtu, names, nat,
-    privileges, reach, route, rp_filter,
+    privileges, published, reach, route, rp_filter,
 };
 use super::finding::{Finding, Verdict};
 use super::links::{self, Route, Way};
-use super::running::running;
+use super::running::{Running, running};
 use super::system::System;
 use crate::config::ClientConfig;
 use crate::control::status::Role;
@@ -30,7 +30,7 @@ pub(super) async fn examine(config: &ClientConfig, system: &System, board: &Boar
     let paths = assigned(&config.paths, &config.sysfs);
     let host = |check| board.begin(None, check);
     let (names, key, ipv6) = (host("names"), host("key"), host("ipv6"));
-    let (firewall, clock) = (host("firewall"), host("clock"));
+    let (firewall, clock, publish) = (host("firewall"), host("clock"), host("publish"));
     let tunnel = config.tun.as_ref().map(|tun| privileges::Tunnel {
         device: tun.device.clone(),
         sets_up: tun.setup.on,
@@ -107,7 +107,14 @@ pub(super) async fn examine(config: &ClientConfig, system: &System, board: &Boar
     };
     let chains = async { firewall.end(firewall::check(system, &traffic).await) };
     let time = async { clock.end([clock::check().await]) };
-    tokio::join!(of_paths, admitted, chains, time);
+    let leads = async {
+        let running = match config.publications.is_empty() {
+            true => Running::None,
+            false => running(config.common.control.as_ref(), Role::Client).await,
+        };
+        publish.end(published::of_client(&config.publications, &running).await);
+    };
+    tokio::join!(of_paths, admitted, chains, time, leads);
 }
 
 fn ports<'a>(hosts: impl Iterator<Item = &'a HostPort>) -> Vec<u16> {

@@ -2,7 +2,7 @@
 
 use super::board::Board;
 use super::checks::{
-    clock, files, firewall, gso, ipv6, key_file, listening, mtu, names, privileges,
+    clock, files, firewall, gso, ipv6, key_file, listening, mtu, names, privileges, published,
 };
 use super::finding::Finding;
 use super::links::{self, NoRoute};
@@ -30,7 +30,7 @@ pub(super) async fn examine(config: &ServerConfig, system: &System, board: &Boar
     let listen = host("listen");
     let guessed = config.advertise.is_empty();
     board.add(None, listening::advertised(&advertised, guessed));
-    let names = host("names");
+    let (names, publish) = (host("names"), host("publish"));
     board.add(None, key(config));
     board.add(None, clients(config));
     let route = host("route");
@@ -46,6 +46,12 @@ pub(super) async fn examine(config: &ServerConfig, system: &System, board: &Boar
     let ports_had = async {
         let running = running(config.common.control.as_ref(), Role::Server).await;
         listen.end(listening::check(&config.listen, config.tcp, &running));
+        let permits = &config.grants.permits;
+        publish.end(published::of_server(
+            permits,
+            &config.publish_addresses,
+            &running,
+        ));
     };
     let found = async { names.end(names::check(&advertised).await.1) };
     let leads = async { route.end(leads(config, system).await) };

@@ -158,3 +158,92 @@ fn wrong_tunnels_are_refused_with_the_mend() {
         assert!(shown(&error).contains(reason), "{error}");
     }
 }
+
+/// A server by a list of clients with these lines, in which `K` and `L` stand for keys.
+fn listed(text: &str, words: &[&str]) -> Result<ServerConfig, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("marline.toml-clients");
+    let other = PublicKey::from_bytes([8; 32]).to_string();
+    let text = text.replace(" K", &format!(" {}", spelt_out("K")));
+    fs::write(&file, text.replace(" L", &format!(" {other}"))).unwrap();
+    let list = ["--allow-clients-file", file.to_str().unwrap()];
+    server(&[&list, words].concat())
+}
+
+#[test]
+fn what_a_client_is_granted_stands_before_its_key() {
+    let text =
+        "# ours\ndown=20mbit,publish=tcp:8443,address=10.77.0.9,prefix=192.168.7.0/24 K van\n K2";
+    let text = text.replace(" K2", "");
+    let config = listed(&text, &["--tun"]).unwrap();
+    let key: PublicKey = spelt_out("K").parse().unwrap();
+    let grants = &config.grants;
+    assert_eq!(grants.limits[&key].down.unwrap().as_bps(), 20_000_000);
+    assert_eq!(
+        grants.addresses[&key],
+        std::net::IpAddr::from([10, 77, 0, 9])
+    );
+    assert!(!grants.permits.is_empty() && !grants.targets.contains_key(&key));
+    assert_eq!(config.tun.unwrap().prefixes, grants.prefixes);
+    assert_eq!(config.allow_clients.name(&key).as_deref(), Some("van"));
+    // The same as a flag.
+    let line = format!("up=1mbit {}", spelt_out("K"));
+    let config = server(&["--allow-client", &line]).unwrap();
+    assert_eq!(config.grants.limits[&key].up.unwrap().as_bps(), 1_000_000);
+    // Old lists stay as they were.
+    let config = listed(" K a van\n L\n", &[]).unwrap();
+    assert_eq!(config.allow_clients.len(), 2);
+    assert!(config.grants.limits.is_empty() && config.grants.permits.is_empty());
+}
+
+#[test]
+fn wrong_grants_are_refused_with_file_line_key_and_mend() {
+    for (text, place, mend) in [
+        (
+            "\ndwon=1mbit K",
+            "marline.toml-clients:2: key `dwon`: \"dwon=1mbit\": there is no",
+            "down",
+        ),
+        (
+            "up=fast K",
+            "marline.toml-clients:1: key `up`: \"up=fast\": `fast`",
+            "",
+        ),
+        (
+            "up=9kbit,down=1mbit K",
+            "clients:1: key `up`: \"up=9kbit\": `9kbit` is too slow",
+            "100kbit",
+        ),
+        ("publish=8443 K", "clients:1: key `publish`", "tcp:PORT"),
+        (
+            "prefix=10.1.0.0/16 K\nprefix=10.1.2.0/24 L",
+            "overlaps 10.1.0.0/16",
+            "",
+        ),
+        (
+            "address=10.77.0.9 K\naddress=10.77.0.9 L",
+            "`10.77.0.9` is given already",
+            "an address of its own",
+        ),
+    ] {
+        let error = listed(text, &[]).expect_err(text);
+        // Those of two lines name one of them.
+        assert!(
+            shown(&error).contains("clients:") && shown(&error).contains(place),
+            "{error}"
+        );
+        assert!(error.hint().unwrap_or_default().contains(mend), "{error:?}");
+    }
+    let pool = "10.77.0.0/24,fd77::/64".parse().unwrap();
+    for (text, fits) in [
+        ("address=10.77.0.9 K", true),
+        ("address=fd77::9 K", true),
+        ("address=10.77.0.1 K", false),
+        ("address=10.78.0.9 K", false),
+        ("address=10.77.0.9 K\naddress=fd77::9 L", false),
+        ("prefix=10.77.0.128/25 K", false),
+    ] {
+        let config = listed(text, &["--tun"]).unwrap();
+        assert_eq!(config.grants.fit(&pool).is_ok(), fits, "{text}");
+    }
+}

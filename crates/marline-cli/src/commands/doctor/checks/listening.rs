@@ -29,7 +29,7 @@ pub(in super::super) fn check(all: &[SocketAddr], tcp: bool, running: &Running) 
 }
 
 /// Takes the port, and gives it back at once.
-fn bind(address: SocketAddr, kind: Type, dual: bool) -> io::Result<()> {
+pub(super) fn bind(address: SocketAddr, kind: Type, dual: bool) -> io::Result<()> {
     let socket = Socket::new(Domain::for_address(address), kind, None)?;
     if address.is_ipv6() {
         socket.set_only_v6(!dual)?;

@@ -14,6 +14,7 @@ pub(super) mod mtu;
 pub(super) mod names;
 pub(super) mod nat;
 pub(super) mod privileges;
+pub(super) mod published;
 pub(super) mod reach;
 pub(super) mod route;
 pub(super) mod rp_filter;

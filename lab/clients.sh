@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# What a client's limits do: rates through the tunnel both ways with `down=` and `up=`, how long pings take beside that,
+# that another client is not concerned, and that a change holds at once. See lab/README.md.
+set -euo pipefail
+
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+needs ping iperf3 python3
+build
+routed
+"$marline" identity new other >other.pub 2>/dev/null
+echo "$key first" >clients
+echo "$(cat other.pub) second" >>clients
+begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-clients-file clients \
+    --control server.sock --tun=tun-s --tun-setup --tun-pool 10.77.0.0/24 --allow-target 10.77.0.1
+await server.out marline://
+string=$(head -1 server.out)
+begin "$client" client "$marline" client --identity client --server "$string" --path c1 --path c2 --socks off \
+    --control client.sock --tun=tun-c --tun-setup
+begin "$client" other "$marline" client --identity other --server "$string" --path c1 --path c2 --socks off \
+    --control other.sock --forward tcp:127.0.0.1:7001=10.77.0.1:5201
+await client.err 'packets of up to'
+begin "$server" iperf iperf3 -s -B 10.77.0.1
+await iperf.out listening
+
+# A line's options, taken up by the server that runs.
+grants() { "$marline" clients --file clients --control server.sock change first "$@" >/dev/null; }
+
+# Mb/s up, or with -R down, and the pings beside it: median and 99th of a hundred.
+load() {
+    within iperf3 -c 10.77.0.1 -t 8 -J "$@" >rate.json &
+    local loading=$!
+    sleep 2
+    within ping -q -c 250 -i 0.02 10.77.0.1 >pings || true
+    wait "$loading"
+    python3 - <<'TEXT'
+import json, re
+rate = json.load(open("rate.json"))["end"]["sum_received"]["bits_per_second"] / 1e6
+pings = open("pings").read()
+lost = re.search(r"([\d.]+)% packet loss", pings)[1]
+least, mean, most = re.search(r"= ([\d.]+)/([\d.]+)/([\d.]+)", pings).groups()
+print(f"{rate:.1f} Mb/s, pings mean {mean} ms, worst {most} ms, lost {lost} %")
+TEXT
+}
+
+# The rate is so, by a tenth more at most and a fifth less, and pings take so long at most on the average.
+holds() {
+    local rate=$1 found
+    shift
+    found=$(load "$@")
+    echo "$found"
+    awk -v rate="$rate" '{ sub("ms,", "", $5); exit !($1 <= 1.05 * rate && $1 >= 0.8 * rate && $5 < 40) }' <<<"$found"
+}
+
+stage='no limit'
+say 'down' "$(load -R)"
+say 'up' "$(load)"
+for rate in 20 5 1; do
+    stage="down=${rate}mbit,up=${rate}mbit"
+    grants -o "down=${rate}mbit" -o "up=${rate}mbit"
+    try 'down' holds "$rate" -R
+    try 'up' holds "$rate"
+done
+stage='another client'
+free() { within iperf3 -c 127.0.0.1 -p 7001 -t 3 -J | python3 -c '
+import json, sys
+rate = json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"] / 1e6
+print(f"{rate:.0f} Mb/s")
+sys.exit(rate < 50)'; }
+try 'has no limit' free
+stage='both ends'
+sessions=$("$marline" status --control server.sock --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["sessions"]))')
+if [[ $sessions == 2 ]]; then say 'no session ended' ok; else say 'no session ended' "FAILED: $sessions"; fi
+say 'the list' "$("$marline" clients --file clients --control server.sock list | tr '\n' '|')"
+exit "$failed"
