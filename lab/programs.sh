@@ -1,11 +1,15 @@
 # Programs that people use, from the host behind the client; read by lab/site.sh, whose namespaces and functions these
 # stages need. Each needs more than lab/site.sh itself does.
 
+# A second address of the world's, for what tells servers apart.
+other=9.9.9.9
+
 # The world's names, its STUN servers, its shell and its speed test.
 world_serves() {
     begin "$anchor" names python3 -u "$here/resolver.py" "$world" example.net "$world"
-    begin "$anchor" stun python3 -u "$here/stun.py" serve "$world" "$stranger"
-    begin "$anchor" iperf iperf3 -s -B "$world"
+    ip -n "$anchor" address add "$other" dev lo
+    begin "$anchor" stun python3 -u "$here/stun.py" serve "$world" "$other"
+    begin "$anchor" iperf iperf3 -s --forceflush -B "$world"
     ssh-keygen -q -t ed25519 -N '' -f "$folder/host_key"
     ssh-keygen -q -t ed25519 -N '' -f "$folder/user_key"
     cat >"$folder/sshd_config" <<TEXT
@@ -86,21 +90,33 @@ video() {
     frames "$folder/srt.out" 115
 }
 
-# A file's frames, at least so many.
+# A file of MPEG-TS has at least so many frames, and no packet of it is missing.
 frames() {
     local count
     sleep 1
-    count=$(ffprobe -loglevel error -count_frames -select_streams v:0 -show_entries stream=nb_read_frames -of csv=p=0 \
-        "$1" 2>"$folder/ffprobe" | tr -d ',\n')
+    python3 - "$1" <<'TEXT'
+import sys
+data, last = open(sys.argv[1], "rb").read(), {}
+for at in range(0, len(data) // 188 * 188, 188):
+    packet = data[at : at + 188]
+    pid, counter = (packet[1] & 31) << 8 | packet[2], packet[3] & 15
+    if packet[3] & 16:
+        if last.get(pid, counter - 1 & 15) != counter - 1 & 15:
+            sys.exit(f"packets are missing at byte {at} of {len(data)}")
+        last[pid] = counter
+TEXT
+    count=$(ffprobe -loglevel quiet -count_frames -select_streams v:0 -show_entries stream=nb_read_frames -of csv=p=0 \
+        "$1" | head -1 | tr -d ',')
     echo "$count frames"
-    [[ ! -s $folder/ffprobe ]] && ((count >= $2))
+    ((count >= $2))
 }
 
 programs() {
     stage='programs'
     world_serves
     start
-    patience=15 soon one_page >/dev/null || true
+    # As in `everything`.
+    patience=15 soon lan ping -c 1 -W 1 "$world6" >/dev/null || true
     try 'traceroute' hops "$world"
     try 'traceroute, IPv6' hops -6 "$world6"
     try 'traceroute by ICMP' hops -I "$world"
@@ -109,7 +125,7 @@ programs() {
     try 'iperf3, down' rate -R
     try 'ffmpeg, srt-live-transmit' video
     try 'STUN by the proxy' ip netns exec "$client" timeout 20 python3 "$here/stun.py" ask 127.0.0.1:1080 \
-        "$world" "$stranger"
+        "$world" "$other"
     try 'idle ssh, a path is cut' idle_shell
     stop_one TERM "$client_pid"
     stop_one TERM "$server_pid"
@@ -124,22 +140,20 @@ two_tunnels() {
     stage='two tunnels'
     start
     "$marline" identity new second >"$folder/second.pub" 2>/dev/null
-    stop_one TERM "$server_pid"
-    server_more=(--allow-client "$(cat "$folder/second.pub")")
-    begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
-        --control off --tun=tun-s --tun-setup --tun-pool 10.77.0.0/24,fd77::/64 "${server_more[@]}"
-    server_pid=${running[-1]}
-    await server.out marline://
-    begin "$client" second "$marline" client --identity second --server "$(head -1 "$folder/server.out")" --socks off \
+    begin "$server" server2 "$marline" server --identity second --listen 10.201.0.2:4434 --allow-client "$key" \
+        --control off --tun=tun-t --tun-pool 10.78.0.0/24
+    local server2=${running[-1]}
+    await server2.out marline://
+    begin "$client" second "$marline" client --identity client --server "$(head -1 "$folder/server2.out")" --socks off \
         --path c1 --path c2 --control off --tun=tun-d --tun-setup --tun-route 0.0.0.0/0
     local second=${running[-1]}
     await second.err 'has that route'
     try 'the first one goes on' soon one_page
     stop_one TERM "$second"
+    stop_one TERM "$server2"
     try 'the second one has gone' soon one_page
     stop_one TERM "$client_pid"
     stop_one TERM "$server_pid"
-    server_more=()
     try 'nothing is left' same
 }
 
@@ -182,8 +196,6 @@ TEXT
 # The van's encoder listens, and the studio calls the server's port.
 a_studio_calls() {
     stage='a studio calls'
-    local state=$folder/published
-    mkdir -p "$state"
     echo "publish=udp:9000 $key the van" >"$folder/clients"
     begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-clients-file clients \
         --control off

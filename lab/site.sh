@@ -322,6 +322,7 @@ try 'nothing is left' same
 ip -n "$anchor" route del 192.168.77.0/24
 ip -n "$client" route del 10.50.0.0/24
 ip -n "$server" route del 192.168.77.0/24
+snapshot >"$folder/before"
 server_more=() setup=gateway routes=(--tun-route 0.0.0.0/0 --tun-route ::/0)
 
 stage='strict'

@@ -23,7 +23,7 @@ const BURST: Duration = Duration::from_millis(4);
 const WAIT: Duration = Duration::from_millis(60);
 /// Datagrams of 1,500 bytes that may wait whatever time that takes, or a slow client would have
 /// each burst dropped.
-const LEAST: u32 = 16;
+const LEAST: u32 = 10;
 
 /// Rates that a server keeps a client to, counted over its datagrams with all that Marline adds to
 /// the data, the headers of UDP and IP left out. `None` is no limit.
@@ -174,7 +174,7 @@ mod tests {
         bucket.set(Some(Rate::from_kbps(100)));
         let now = Instant::now();
         let passed = (0..100).filter_map(|_| bucket.pass(now, 1_500)).count();
-        assert_eq!(passed, 17);
+        assert_eq!(passed, 11);
     }
 
     #[test]

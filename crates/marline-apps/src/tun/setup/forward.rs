@@ -334,7 +334,9 @@ impl Chain {
             ("ip6", "filter", "FORWARD") => "ip6tables-nft",
             _ => return None,
         };
-        has(program).then_some(program)
+        // A chain that `nft` made may be one that it cannot list, and so not delete from.
+        let lists = || ask(&format!("{program} -w -S FORWARD")).is_ok();
+        (has(program) && lists()).then_some(program)
     }
 }
 
