@@ -5,7 +5,7 @@ set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-needs ping iperf3 python3
+needs ping iperf3 nft python3
 build
 routed
 "$marline" identity new other >other.pub 2>/dev/null
