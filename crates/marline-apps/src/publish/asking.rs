@@ -102,20 +102,21 @@ async fn hear(
     let port = publication.port;
     while let Ok(byte) = flow.read_u8().await {
         match Standing::decode(byte) {
-            None => continue,
-            Some(Standing::Has) => shown.say(State::Open, None),
-            Some(Standing::SetAside) => shown.say(State::SetAside, None),
-        }
-        match Standing::decode(byte) {
-            Some(Standing::Has) => lines.standing.say(|left_out| {
-                tracing::info!("{port} of the server leads here again{left_out}");
-            }),
-            Some(Standing::SetAside) => lines.standing.say(|left_out| {
-                tracing::warn!(
-                    "{port} of the server leads to a newer session of this client's key; if that is another \
-                     machine, give each a key of its own{left_out}"
-                );
-            }),
+            Some(Standing::Has) => {
+                shown.say(State::Open, None);
+                lines.standing.say(|left_out| {
+                    tracing::info!("{port} of the server leads here again{left_out}");
+                });
+            }
+            Some(Standing::SetAside) => {
+                shown.say(State::SetAside, None);
+                lines.standing.say(|left_out| {
+                    tracing::warn!(
+                        "{port} of the server leads to a newer session of this client's key; if that is another \
+                         machine, give each a key of its own{left_out}"
+                    );
+                });
+            }
             None => {}
         }
     }

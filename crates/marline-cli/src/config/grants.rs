@@ -39,7 +39,9 @@ impl Grants {
     pub(super) fn read(source: &Source<RawServer>, allow: &AllowList) -> Result<Self, ConfigError> {
         let raw = &source.raw;
         let mut grants = Grants::default();
-        for value in &raw.allow_prefix {
+        // Without a tunnel they are refused as a key of one.
+        let prefixes = raw.allow_prefix.iter().filter(|_| raw.tun.is_some());
+        for value in prefixes {
             source.read("allow-prefix", value, |text| {
                 grants.prefixes.add(text.parse::<Prefix>()?)
             })?;

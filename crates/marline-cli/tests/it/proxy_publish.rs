@@ -314,7 +314,7 @@ async fn a_live_port_s_datagrams_are_in_order_and_have_a_budget() {
     let session = client.session().unwrap();
     let (info, _visit) = soon(session.accept()).await.unwrap();
     assert_eq!(info.lifetime, Some(latency));
-    assert_eq!(info.order, DeliveryOrder::Ordered);
+    assert_eq!(info.order, DeliveryOrder::InOrder);
     assert!(info.priority < 3);
 }
 
