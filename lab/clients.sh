@@ -6,6 +6,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 needs ping iperf3 nft python3
+carrier=${CARRIER:+,carrier=$CARRIER}
 build
 routed
 "$marline" identity new other >other.pub 2>/dev/null
@@ -15,9 +16,9 @@ begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4
     --control server.sock --tun=tun-s --tun-setup --tun-pool 10.77.0.0/24 --allow-target 10.77.0.1
 await server.out marline://
 string=$(head -1 server.out)
-begin "$client" client "$marline" client --identity client --server "$string" --path c1 --path c2 --socks off \
+begin "$client" client "$marline" client --identity client --server "$string" --path "c1$carrier" --path "c2$carrier" --socks off \
     --control client.sock --tun=tun-c --tun-setup
-begin "$client" other "$marline" client --identity other --server "$string" --path c1 --path c2 --socks off \
+begin "$client" other "$marline" client --identity other --server "$string" --path "c1$carrier" --path "c2$carrier" --socks off \
     --control other.sock --forward tcp:127.0.0.1:7001=10.77.0.1:5201
 await client.err 'packets of up to'
 begin "$server" iperf iperf3 -s --forceflush -B 10.77.0.1

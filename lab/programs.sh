@@ -90,7 +90,7 @@ video() {
     frames "$folder/srt.out" 115
 }
 
-# A file of MPEG-TS has at least so many frames, and no packet of it is missing.
+# A file of MPEG-TS has as many frames as that at least, and no packet of it is missing.
 frames() {
     local count
     sleep 1

@@ -71,8 +71,10 @@ pub struct RawClient {
     /// Publish a service behind this client at a port of the server: tcp|udp:PORT=HOST:PORT, first
     /// the server's port, which its --allow-publish must name, then the service, as this client
     /// reaches it. The server can open connections to what is published here, and to nothing
-    /// else. Give it once for each port.
-    #[arg(long, value_name = "PORT=HOST:PORT", value_parser = Written::flag)]
+    /// else. With ,live or ,latency=TIME a port of UDP is carried as a live entry, in order and
+    /// within that latency, for a studio that calls. In a --config, read again on SIGHUP. Give it
+    /// once for each port.
+    #[arg(long, value_name = "PORT=HOST:PORT[,live]", value_parser = Written::flag)]
     pub publish: Vec<Written>,
     /// A live entry:
     /// udp://[IP]:PORT[,name=NAME][,latency=TIME][,target=RATE]
@@ -232,7 +234,8 @@ pub struct RawServer {
     /// Ports of this host at which a client may publish services behind it:
     /// KEY=tcp|udp:PORT[-PORT][+tcp|udp:PORT[-PORT]]..., for example
     /// marline-pub:...=tcp:8443+udp:9000-9010. Whoever reaches such a port reaches the service.
-    /// Give it once for each client [default: none].
+    /// `publish=PORTS` before a client's key in the list of clients is the same. In a --config, read
+    /// again on SIGHUP. Give it once for each client [default: none].
     #[arg(long, value_name = "KEY=PORTS", value_parser = Written::flag)]
     pub allow_publish: Vec<Written>,
     /// Address of this host at which clients' ports are published. Give it once for each address
@@ -263,7 +266,8 @@ pub struct RawServer {
     pub tun_state: Option<Written>,
     /// Networks behind a client of the tunnel, with its key, such as
     /// marline-pub:...=192.168.7.0/24+fd07::/64. What hosts there may reach, --allow-target says.
-    /// Give it once for each client.
+    /// `prefix=NETWORKS` before a client's key in the list of clients is the same. In a --config,
+    /// read again on SIGHUP. Give it once for each client.
     #[arg(long, value_name = "KEY=NETWORKS", value_parser = Written::flag)]
     pub allow_prefix: Vec<Written>,
     /// Let clients reach each other through the tunnel: on or off [default: off].

@@ -17,7 +17,7 @@ use tokio::time::Sleep;
 use super::clock::Clock;
 use super::session::Session;
 use super::shared::{Command, Shared, State};
-use crate::carrier::{Carrier, CarrierEnd, SESSION_OVER, SendError};
+use crate::carrier::{Carrier, CarrierEnd, CarrierKind, SESSION_OVER, SendError};
 
 /// Datagrams taken from one carrier, and sent in all, before the other side has its turn.
 const BATCH: usize = 64;
@@ -42,6 +42,8 @@ struct Attached {
     max_datagram: usize,
     /// A datagram that the carrier had no room for.
     pending: Option<Bytes>,
+    /// The carrier loses nothing that it took, as TCP.
+    reliable: bool,
 }
 
 /// Drives one session; must be spawned (or awaited) for anything to happen.
@@ -60,6 +62,8 @@ pub struct Driver {
     batch: Vec<Bytes>,
     /// When the peer may be sent the next datagram, if that was too early in the last turn.
     closed_until: Option<tokio::time::Instant>,
+    /// When more is taken from reliable carriers, if much waits of what the peer sent.
+    full_until: Option<tokio::time::Instant>,
     /// The carrier that is asked first in the next turn.
     first: usize,
     buf: Vec<u8>,
@@ -114,6 +118,7 @@ impl Driver {
             held: VecDeque::new(),
             batch: Vec::new(),
             closed_until: None,
+            full_until: None,
             first: 0,
             buf: Vec::new(),
             stage: Stage::Running,
@@ -125,6 +130,7 @@ impl Driver {
         while let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) {
             match command {
                 Command::Attach(path, carrier) => self.attached.push(Attached {
+                    reliable: carrier.kind() == CarrierKind::Tcp,
                     path,
                     carrier,
                     max_datagram: 0,
@@ -146,12 +152,22 @@ impl Driver {
     fn receive(&mut self, cx: &mut Context<'_>, state: &mut State, slice: &Slice) -> bool {
         let mut more = !self.received.is_empty();
         let mut ended = Vec::new();
+        self.full_until = None;
+        let shaper = state.shaper.clone();
+        let shaper = shaper.as_ref().map(|shaper| &shaper.up);
+        let shaper = shaper.filter(|bucket| bucket.is_limited());
         let carriers = self.attached.len();
         for turn in 0..carriers {
             if !self.received.is_empty() {
                 break;
             }
             let attached = &mut self.attached[(self.first + turn) % carriers];
+            if let Some(bucket) = shaper.filter(|_| attached.reliable)
+                && let Some(full) = bucket.full(tokio::time::Instant::now())
+            {
+                self.full_until = Some(full);
+                continue;
+            }
             self.batch.clear();
             match attached.carrier.poll_recv(cx, &mut self.batch, BATCH) {
                 Poll::Pending => continue,
@@ -159,19 +175,16 @@ impl Driver {
                 Poll::Ready(Err(end)) => ended.push((attached.path, end)),
             }
             let path = attached.path;
-            match state
-                .shaper
-                .as_ref()
-                .filter(|shaper| shaper.up.is_limited())
-            {
+            match shaper {
                 None => self
                     .received
                     .extend(self.batch.drain(..).map(|datagram| (path, datagram))),
-                Some(shaper) => {
+                Some(bucket) => {
+                    let may_lose = !attached.reliable;
                     let now = tokio::time::Instant::now();
                     for datagram in self.batch.drain(..) {
-                        if self.held.len() < HELD
-                            && let Some(due) = shaper.up.pass(now, datagram.len())
+                        if (self.held.len() < HELD || !may_lose)
+                            && let Some(due) = bucket.pass(now, datagram.len(), may_lose)
                         {
                             self.held.push_back((due, path, datagram));
                         }
@@ -327,7 +340,7 @@ impl Driver {
             (None, Some((at, _))) => Some(self.shared.clock.real(at.max(now))),
         };
         let due = self.held.front().map(|(due, ..)| *due);
-        let Some(at) = at.into_iter().chain(due).min() else {
+        let Some(at) = at.into_iter().chain(due).chain(self.full_until).min() else {
             return true;
         };
         if self.timer.deadline() != at {

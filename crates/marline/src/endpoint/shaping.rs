@@ -4,7 +4,7 @@
 //! What the server sends is held back where it would be planned, so that it waits in the flows'
 //! own queues, which their writers know the length of. What the client sends passes a short queue,
 //! as over a link of that rate: its congestion control finds the rate by that. What would stand
-//! longer in that queue is dropped.
+//! longer in that queue is dropped, or left in the kernel where it came over TCP.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,6 +68,12 @@ impl Spent {
     fn last(&self, now: Instant) -> Instant {
         self.until.map_or(now, |until| until.max(now))
     }
+
+    /// Longest that a datagram waits.
+    fn longest(&self) -> Duration {
+        let some = self.rate.map(|rate| LEAST * rate.time_for(1_500));
+        WAIT.max(some.unwrap_or_default())
+    }
 }
 
 impl Bucket {
@@ -104,16 +110,26 @@ impl Bucket {
         }
     }
 
+    /// Until when nothing more is to be taken from a carrier that loses nothing and so learns of no
+    /// rate by losses; `None` if it may be taken.
+    pub(super) fn full(&self, now: Instant) -> Option<Instant> {
+        if !self.is_limited() {
+            return None;
+        }
+        let spent = lock(&self.spent);
+        let full = spent.until?.checked_sub(spent.longest())?;
+        (full > now).then_some(full)
+    }
+
     /// Until when a datagram that has come is to wait, of which the tokens are taken; `None` where
-    /// it would wait too long.
-    pub(super) fn pass(&self, now: Instant, bytes: usize) -> Option<Instant> {
+    /// it would wait too long, and its carrier may lose it.
+    pub(super) fn pass(&self, now: Instant, bytes: usize, may_lose: bool) -> Option<Instant> {
         let mut spent = lock(&self.spent);
         let Some(rate) = spent.rate else {
             return Some(now);
         };
         let last = spent.last(now);
-        let longest = WAIT.max(LEAST * rate.time_for(1_500));
-        if last.duration_since(now) > longest {
+        if may_lose && last.duration_since(now) > spent.longest() {
             return None;
         }
         spent.until = Some(last + rate.time_for(bytes as u64));
@@ -157,7 +173,7 @@ mod tests {
     #[test]
     fn what_comes_waits_as_over_a_link_and_no_longer_than_a_call_bears() {
         let (bucket, now) = (bucket(8), Instant::now());
-        let waits: Vec<Option<Instant>> = (0..100).map(|_| bucket.pass(now, 1_000)).collect();
+        let waits: Vec<Option<Instant>> = (0..100).map(|_| bucket.pass(now, 1_000, true)).collect();
         let passed: Vec<Instant> = waits.iter().copied().flatten().collect();
         assert_eq!(passed.len(), 61, "60 ms of a datagram a millisecond");
         assert!(passed.is_sorted() && passed[4] == now);
@@ -165,7 +181,18 @@ mod tests {
         assert!(waits[61..].iter().all(Option::is_none));
         // What is dropped costs nothing: after the queue is empty the next one passes at once.
         let later = now + Duration::from_millis(61);
-        assert_eq!(bucket.pass(later, 1_000), Some(later));
+        assert_eq!(bucket.pass(later, 1_000, true), Some(later));
+    }
+
+    #[test]
+    fn a_carrier_that_loses_nothing_is_not_read_from_while_much_waits() {
+        let (bucket, now) = (bucket(8), Instant::now());
+        assert_eq!(bucket.full(now), None);
+        let waits: Vec<_> = (0..100).map(|_| bucket.pass(now, 1_000, false)).collect();
+        assert!(waits.iter().all(Option::is_some));
+        let full = bucket.full(now).unwrap();
+        assert_eq!(full.duration_since(now), Duration::from_millis(100) - WAIT);
+        assert_eq!(bucket.full(full), None);
     }
 
     #[test]
@@ -173,7 +200,9 @@ mod tests {
         let bucket = Bucket::default();
         bucket.set(Some(Rate::from_kbps(100)));
         let now = Instant::now();
-        let passed = (0..100).filter_map(|_| bucket.pass(now, 1_500)).count();
+        let passed = (0..100)
+            .filter_map(|_| bucket.pass(now, 1_500, true))
+            .count();
         assert_eq!(passed, 11);
     }
 
@@ -182,13 +211,14 @@ mod tests {
         let (bucket, now) = (Bucket::default(), Instant::now());
         bucket.spend(now, 1 << 30);
         assert!(!bucket.is_limited() && bucket.opens(now).is_none());
-        assert_eq!(bucket.pass(now, 1 << 30), Some(now));
+        assert_eq!(bucket.pass(now, 1 << 30, true), Some(now));
+        assert_eq!(bucket.full(now), None);
         bucket.set(Some(Rate::from_kbps(8)));
         bucket.spend(now, 1_000);
         assert!(bucket.opens(now).is_some());
         bucket.set(None);
         assert!(bucket.opens(now).is_none());
         bucket.set(Some(Rate::ZERO));
-        assert!(bucket.pass(now, 1).is_some(), "slow, but no panic");
+        assert!(bucket.pass(now, 1, true).is_some(), "slow, but no panic");
     }
 }
