@@ -5,7 +5,6 @@ use super::command::{quoted, run};
 use super::forward::{Forward, Opened};
 use super::guard::Guard;
 use super::names::Names;
-use super::step::Step;
 use super::table::{Made, Table};
 use super::ways::{Laid, Ways};
 use marline::interfaces::Changes;
@@ -114,34 +113,31 @@ impl Applied {
         lock(&self.kept).tables.push((table, made));
     }
 
-    /// Undoes what one step has done, before the tunnel's end.
-    pub(super) fn undo_step(&mut self, step: &Step) {
-        match step {
-            Step::Run { undo, .. } if !undo.is_empty() => {
-                self.undo
-                    .retain(|one| !matches!(one, Undo::Run(words) if words == undo));
-                let _ = run_to_undo(undo);
+    /// Runs what undoes a command, before the tunnel's end.
+    pub(super) fn undo_command(&mut self, undo: &[String]) {
+        self.undo
+            .retain(|one| !matches!(one, Undo::Run(words) if words == undo));
+        let _ = run_to_undo(undo);
+    }
+
+    /// Takes a route away that this command deletes, before the tunnel's end.
+    pub(super) fn undo_route(&mut self, command: &[String]) {
+        let is_its = |one: &Undo| matches!(one, Undo::Route { delete, .. } if *delete == command);
+        if let Some(index) = self.undo.iter().position(is_its)
+            && let Undo::Route { delete, restore } = self.undo.remove(index)
+        {
+            for words in std::iter::once(delete).chain(restore) {
+                let _ = run_to_undo(&words);
             }
-            Step::Route(route) => {
-                let own = route.delete();
-                let is_its =
-                    |one: &Undo| matches!(one, Undo::Route { delete, .. } if *delete == own);
-                if let Some(index) = self.undo.iter().position(is_its)
-                    && let Undo::Route { delete, restore } = self.undo.remove(index)
-                {
-                    for words in std::iter::once(delete).chain(restore) {
-                        let _ = run_to_undo(&words);
-                    }
-                }
-            }
-            Step::Table(table) => {
-                let mut kept = lock(&self.kept);
-                // It goes as it is dropped.
-                kept.tables.retain(|(other, _)| other.name != table.name);
-            }
-            // What is common to all setups of a server stays.
-            _ => {}
         }
+    }
+
+    /// Takes a table away, before the tunnel's end.
+    pub(super) fn undo_table(&mut self, name: &str) {
+        // It goes as it is dropped.
+        lock(&self.kept)
+            .tables
+            .retain(|(table, _)| table.name != name);
     }
 
     /// Has the firewall let pass what is forwarded now.

@@ -38,7 +38,7 @@ impl Applied {
     ) -> Option<Self> {
         let before = before.clone();
         let changed = tokio::task::spawn_blocking(move || {
-            before.beside(&after).for_each(|step| self.undo_step(step));
+            before.beside(&after).for_each(|step| step.undo(&mut self));
             for step in after.beside(&before) {
                 if let Err(why) = step.take(&mut self, &mut Remains::default(), || false) {
                     tracing::error!("tunnel {}: {step}: {why}", after.device);

@@ -36,6 +36,16 @@ pub(super) enum Step {
 }
 
 impl Step {
+    /// Undoes it before the tunnel's end; what is common to all setups of a server stays.
+    pub(super) fn undo(&self, applied: &mut Applied) {
+        match self {
+            Step::Run { undo, .. } if !undo.is_empty() => applied.undo_command(undo),
+            Step::Route(route) => applied.undo_route(&route.delete()),
+            Step::Table(table) => applied.undo_table(&table.name),
+            _ => {}
+        }
+    }
+
     /// How a person undoes it, if it leaves anything.
     pub(super) fn shown_undo(&self) -> Option<String> {
         match self {
