@@ -3,8 +3,8 @@
 //! ```text
 //! version (1) = 4 | role (1): 0 ask, 1 visit | protocol (1): 6 TCP, 17 UDP | port (2), big endian
 //! ```
-//! Role 2, UDP only, asks for a port that is carried as a live entry: behind the port is the latency
-//! budget in milliseconds (4, big endian), 1 at least. A visit names the port and no address: where
+//! Role 2, UDP only, asks for a port that is carried as a live entry: behind the port is the
+//! latency budget in milliseconds (4, big endian), 1 at least. A visit names the port and no address: where
 //! it leads is the client's business alone.
 
 use super::Protocol;
@@ -36,8 +36,8 @@ pub struct ServerPort {
 pub enum PortRole {
     /// The client asks for the port.
     Ask,
-    /// The same for one whose datagrams are carried in order, each given up this long after it came;
-    /// whole milliseconds.
+    /// The same for one whose datagrams are carried in order, each given up this long after it
+    /// came; whole milliseconds.
     AskLive(Duration),
     /// Somebody has come to the port; the server opens these.
     Visit,

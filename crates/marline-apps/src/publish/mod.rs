@@ -112,7 +112,7 @@ pub fn serve<T: Tunnel>(
     published
 }
 
-/// Asks for what is published, and gives up what is not any more. Completes when nothing can change.
+/// Asks for what is published, and gives up what is not any more. Never completes.
 async fn ask<T: Tunnel>(
     mut publications: watch::Receiver<Vec<Publication>>,
     own: PublicKey,

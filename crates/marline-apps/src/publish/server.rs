@@ -93,8 +93,8 @@ impl Publisher {
         let _ = permits.wait_for(|permits| !permits.allow(key, port)).await;
     }
 
-    /// Has `port` open for as long as the client keeps `flow`, by which it asks for it; for a `live`
-    /// entry of this latency budget.
+    /// Has `port` open for as long as the client keeps `flow`, by which it asks for it; for a
+    /// `live` entry of this latency budget.
     pub(crate) async fn serve<S, T>(
         &self,
         flow: S,

@@ -225,8 +225,8 @@ impl Hub {
         hub
     }
 
-    /// Has these networks behind clients, and these clients at these addresses, from now on. Who has
-    /// another one's address gets a new one. An address that no client can have is left out.
+    /// Has these networks behind clients, and these clients at these addresses, from now on. Who
+    /// has another one's address gets a new one. An address that no client can have is left out.
     pub fn grant(&self, prefixes: &Prefixes, addresses: &HashMap<PublicKey, IpAddr>) {
         let Inner {
             pool,

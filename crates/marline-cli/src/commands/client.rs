@@ -285,7 +285,8 @@ impl Args {
     }
 }
 
-/// Reads the configuration again and changes the paths of the running session, and what is published. `running` is what
+/// Reads the configuration again and changes the paths of the running session, and what is
+/// published. `running` is what
 /// the client was started with. Whatever is wrong with the new configuration, the session goes on
 /// as it is.
 async fn read_again<M: Manage>(

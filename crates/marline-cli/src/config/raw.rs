@@ -202,8 +202,8 @@ pub struct RawServer {
     /// [default: $XDG_CONFIG_HOME/marline/identity].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub identity: Option<Written>,
-    /// Public key of a client that is let in, and before it what it is granted, separated by commas:
-    /// down=RATE and up=RATE, what it may receive and send; allow-target=RULE in place of
+    /// Public key of a client that is let in, and before it what it is granted, separated by
+    /// commas: down=RATE and up=RATE, what it may receive and send; allow-target=RULE in place of
     /// --allow-target, and deny-target=RULE; publish=PORTS, prefix=NETWORKS and address=IP in the
     /// tunnel. For example 'down=20mbit,up=5mbit,publish=tcp:8443 marline-pub:... van in Turin',
     /// the name last. In a --config, read again on SIGHUP. Give it once for each client.
@@ -234,8 +234,8 @@ pub struct RawServer {
     /// Ports of this host at which a client may publish services behind it:
     /// KEY=tcp|udp:PORT[-PORT][+tcp|udp:PORT[-PORT]]..., for example
     /// marline-pub:...=tcp:8443+udp:9000-9010. Whoever reaches such a port reaches the service.
-    /// `publish=PORTS` before a client's key in the list of clients is the same. In a --config, read
-    /// again on SIGHUP. Give it once for each client [default: none].
+    /// `publish=PORTS` before a client's key in the list of clients is the same. In a --config,
+    /// read again on SIGHUP. Give it once for each client [default: none].
     #[arg(long, value_name = "KEY=PORTS", value_parser = Written::flag)]
     pub allow_publish: Vec<Written>,
     /// Address of this host at which clients' ports are published. Give it once for each address

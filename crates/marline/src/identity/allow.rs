@@ -143,8 +143,8 @@ pub struct AllowListChange {
 
 /// The client keys that a server lets in. Clones share one list, so a reload is seen everywhere.
 ///
-/// The file has one key a line with an optional name after it, and words without blanks before it if
-/// whoever serves the client knows such ([`AllowedClient::options`]); empty lines and `#` comments.
+/// The file has one key a line with an optional name after it, and words without blanks before it
+/// if whoever serves the client knows such ([`AllowedClient::options`]); empty lines and `#` comments.
 #[derive(Clone, Debug)]
 pub struct AllowList {
     listed: Arc<RwLock<Listed>>,
@@ -174,7 +174,8 @@ impl AllowList {
         Ok(Self::of(Some(path.to_owned()), read(path)?))
     }
 
-    /// A list as [`load`](Self::load) makes it, of a `text` that the file at `path` has or is to have.
+    /// A list as [`load`](Self::load) makes it, of a `text` that the file at `path` has or is to
+    /// have.
     ///
     /// # Errors
     /// A line that is none, a key that stands twice.
