@@ -91,6 +91,11 @@ import json, sys
 rate = json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"] / 1e6
 print(f"{rate:.0f} Mb/s")
 sys.exit(rate < 50)'; }
+# Until what the last one sent has drained, at whatever rate, its server takes no other.
+for _ in $(seq 15); do
+    if free >/dev/null 2>&1; then break; fi
+    sleep 1
+done
 try 'has no limit' free
 stage='both ends'
 sessions=$("$marline" status --control server.sock --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["sessions"]))')

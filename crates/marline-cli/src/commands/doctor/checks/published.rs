@@ -105,15 +105,14 @@ pub(in super::super) fn of_server(
     };
     let ports = permits.ports().take(MOST);
     let mut failed = ports.flat_map(|port| {
-        let refused = addresses.iter().filter_map(move |ip| {
+        addresses.iter().filter_map(move |ip| {
             let at = SocketAddr::new(*ip, port.number.get());
             let kind = match port.protocol {
                 Protocol::Tcp => Type::STREAM,
                 Protocol::Udp => Type::DGRAM,
             };
             Some((port, at, bind(at, kind, false).err()?))
-        });
-        refused
+        })
     });
     Some(match failed.next() {
         None => Finding::fine(NAME, "the ports that clients may publish can be had"),
