@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use marline_base::Rate;
 use marline_proto::sched::Choice;
-use marline_proto::stats::FlowCounters;
+use marline_proto::stats::{Delays, FlowCounters};
 use marline_proto::wire::FlowKind;
 use marline_proto::{FlowInfo, FlowOptions};
 use tokio::time::sleep;
@@ -56,6 +56,10 @@ impl PacketFlow for Packets {
 
     fn counters(&self) -> Option<FlowCounters> {
         Packets::counters(self)
+    }
+
+    fn delays(&self) -> Option<Delays> {
+        Packets::delays(self)
     }
 
     fn given_up(&self) -> Option<GivenUp> {

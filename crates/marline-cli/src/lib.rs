@@ -6,6 +6,7 @@
 //! | `config/` | what the user wrote, where, and what the program accepts |
 //! | `control/` | the control socket: what a running program reports, and how it is changed |
 //! | `metrics/` | the same for Prometheus |
+//! | `web/` | the same as a page: history, events, why it is slow |
 //! | `budget/` | what metered paths may carry in a month |
 
 pub mod budget;
@@ -13,5 +14,6 @@ pub mod commands;
 pub mod config;
 pub mod control;
 pub mod metrics;
+pub mod web;
 
 pub use commands::{main, main_with};

@@ -2,7 +2,7 @@
 
 use super::LiveName;
 use super::meter::{Meter, Sum};
-use crate::live::status::LiveStatus;
+use crate::live::status::{LiveDelay, LiveStatus};
 use crate::proxy::PacketFlow;
 use marline_base::Rate;
 use marline_base::text::Problem;
@@ -116,6 +116,7 @@ impl Entry {
             0 => 0.0,
             source => sum.repeated_bytes as f64 / source as f64,
         };
+        sum.sent.delay_ms = LiveDelay::of(&sum.delays);
         let target_bps = self.needed_rate.borrow().map(Rate::as_bps);
         LiveStatus {
             id: self.id,

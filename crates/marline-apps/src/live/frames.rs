@@ -10,7 +10,7 @@ use bytes::Bytes;
 use marline::endpoint::{Blocks, Incoming};
 use marline::support::lock;
 use marline_proto::flow::{BlockTerms, SendError};
-use marline_proto::stats::FlowCounters;
+use marline_proto::stats::{Delays, FlowCounters};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Mutex;
@@ -136,6 +136,10 @@ impl PacketFlow for Frames {
 
     fn counters(&self) -> Option<FlowCounters> {
         self.flow.counters()
+    }
+
+    fn delays(&self) -> Option<Delays> {
+        self.flow.delays()
     }
 
     fn is_session_over(&self) -> bool {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use marline::endpoint::{Incoming, Objects};
 use marline::support::lock;
 use marline_proto::flow::{ObjectOptions, SendError};
-use marline_proto::stats::FlowCounters;
+use marline_proto::stats::{Delays, FlowCounters};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Mutex;
@@ -201,6 +201,10 @@ impl PacketFlow for Media {
         let mut counters = self.flow.counters()?;
         counters.units.cancelled += lock(&self.leaving).untaken;
         Some(counters)
+    }
+
+    fn delays(&self) -> Option<Delays> {
+        self.flow.delays()
     }
 
     fn is_session_over(&self) -> bool {

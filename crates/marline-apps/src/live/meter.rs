@@ -5,7 +5,7 @@ use crate::live::status::{LiveReceived, LiveSent};
 use crate::proxy::PacketFlow;
 use marline::endpoint::{GivenUp, RateReport};
 use marline_base::Rate;
-use marline_proto::stats::FlowCounters;
+use marline_proto::stats::{Delays, FlowCounters};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -90,10 +90,11 @@ struct State {
     /// The session's counters when they were last seen.
     counters: FlowCounters,
     given_up: GivenUp,
+    delays: Delays,
 }
 
 /// What the session says of a flow.
-type Counted = (FlowCounters, GivenUp);
+type Counted = (FlowCounters, GivenUp, Delays);
 
 /// Reads the session's counters, for as long as there are any.
 type Read = dyn Fn() -> Option<Counted> + Send + Sync;
@@ -123,10 +124,15 @@ impl Meter {
                 capacity: None,
                 counters: FlowCounters::default(),
                 given_up: GivenUp::default(),
+                delays: Delays::default(),
             }),
             read: Box::new(move || {
                 let flow = flow.upgrade()?;
-                Some((flow.counters()?, flow.given_up().unwrap_or_default()))
+                Some((
+                    flow.counters()?,
+                    flow.given_up().unwrap_or_default(),
+                    flow.delays().unwrap_or_default(),
+                ))
             }),
         }
     }
@@ -177,11 +183,12 @@ impl Meter {
         let mut state = self.state();
         let state = &mut *state;
         if let Some(counted) = read {
-            (state.counters, state.given_up) = counted;
+            (state.counters, state.given_up, state.delays) = counted;
         }
         let (counters, sent, received) = (state.counters, &mut state.sent, &mut state.received);
         sum.source_bytes += counters.source_bytes;
         sum.repeated_bytes += (counters.redundancy() * counters.source_bytes as f64) as u64;
+        sum.delays.add(&state.delays);
         sum.watched |= state.watched;
         sum.capacity = match (sum.capacity, state.capacity) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -233,6 +240,8 @@ pub(super) struct Sum {
     /// Bytes that left for the first time, and again.
     pub(super) source_bytes: u64,
     pub(super) repeated_bytes: u64,
+    /// How long what was sent took.
+    pub(super) delays: Delays,
     /// Whether the session watches the target rate of one of them.
     pub(super) watched: bool,
     /// The least that the paths carry for one of them, while that is below its target.

@@ -3,6 +3,7 @@
 use crate::live::{Content, Wholeness};
 use std::collections::BTreeMap;
 
+use marline_proto::stats::Delays;
 use serde::{Deserialize, Serialize};
 
 /// One `--live` entry with all its flows, closed ones included.
@@ -75,6 +76,36 @@ pub struct LiveSent {
     pub duplicated: u64,
     /// (bytes sent − source bytes) / source bytes.
     pub redundancy: f64,
+    /// From a local program's datagram until this end knows that the other has it, milliseconds,
+    /// since the start; `None` before anything was acknowledged.
+    #[serde(default)]
+    pub delay_ms: Option<LiveDelay>,
+}
+
+/// Quantiles of a delay, milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LiveDelay {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub worst: f64,
+}
+
+impl LiveDelay {
+    pub(super) fn of(delays: &Delays) -> Option<Self> {
+        let ms = |delay: marline_base::Duration| delay.as_secs_f64() * 1e3;
+        let at = |q| delays.quantile(q).map(ms);
+        Some(LiveDelay {
+            p50: at(0.5)?,
+            p95: at(0.95)?,
+            p99: at(0.99)?,
+            worst: ms(delays.worst()),
+        })
+    }
 }
 
 /// What the session delivered. Counts are in datagrams, since the start.

@@ -6,7 +6,7 @@ use marline::identity::PublicKey;
 use marline_base::Rate;
 use marline_proto::FlowOptions;
 use marline_proto::sched::Choice;
-use marline_proto::stats::FlowCounters;
+use marline_proto::stats::{Delays, FlowCounters};
 use std::future::Future;
 use std::io;
 use std::task::{Context, Poll};
@@ -176,6 +176,12 @@ pub trait PacketFlow: Send + Sync + 'static {
 
     /// What the flow has counted; `None` where it does not count, or is forgotten.
     fn counters(&self) -> Option<FlowCounters> {
+        None
+    }
+
+    /// How long what it sent took until the other end was known to have it; `None` where that is
+    /// not measured, or is forgotten.
+    fn delays(&self) -> Option<Delays> {
         None
     }
 

@@ -1,12 +1,13 @@
-//! What the long-running subcommands have in common: metrics, control socket, signals, the graceful
+//! What the long-running subcommands have in common: metrics, page, control socket, signals, the graceful
 //! stop.
 
 use super::signals::{Signal, Signals};
 use super::{CliError, descriptors};
-use crate::config::{CommonConfig, Listens, Source};
+use crate::config::{CommonConfig, Listens, Source, WebPage};
 use crate::control::server::Wishes;
 use crate::control::{self, ControlSocket, Manage};
 use crate::metrics::{self, Names};
+use crate::web::{self, Token};
 use marline_apps::proxy::Tasks;
 use marline_apps::proxy::front::stranger;
 use marline_apps::proxy::front::{ListenError, listen_tcp};
@@ -27,6 +28,7 @@ pub(super) struct Service {
     /// undone, too.
     signals: Signals,
     metrics: Option<(TcpListener, Names)>,
+    web: Option<(TcpListener, Token)>,
     control: Option<ControlSocket>,
 }
 
@@ -57,6 +59,21 @@ pub(super) fn unbound<R: Listens>(source: &Source<R>, refused: &ListenError) -> 
     CliError::runtime(format!("{place}: cannot listen there: {error}")).hint(hint)
 }
 
+/// The token of the page's address.
+fn token(page: &WebPage) -> Result<Token, CliError> {
+    let Some(file) = &page.token else {
+        tracing::warn!(
+            "there is no folder to keep the page's token in: the next start has another"
+        );
+        return Token::new().map_err(CliError::runtime);
+    };
+    Token::kept(file).map_err(|error| {
+        let file = file.display();
+        CliError::runtime(format!("the page's token, {file}: {error}"))
+            .hint("mend or remove that file, or start without --web")
+    })
+}
+
 impl Service {
     /// Binds what `config` asks for, which was read from `source`.
     pub(super) async fn bind<R: Listens>(
@@ -80,9 +97,18 @@ impl Service {
             }
             None => None,
         };
+        let web = match &config.web {
+            Some(page) => {
+                let listener = listen_tcp("web", page.address).await;
+                let listener = listener.map_err(|error| unbound(source, &error))?;
+                Some((listener, token(page)?))
+            }
+            None => None,
+        };
         Ok(Service {
             signals: Signals::new()?,
             metrics,
+            web,
             control,
         })
     }
@@ -129,6 +155,12 @@ impl Service {
                 }
             }
             sides.spawn(metrics::serve(listener, Arc::clone(&managed), names));
+        }
+        if let Some((listener, token)) = self.web {
+            if let Ok(address) = listener.local_addr() {
+                tracing::info!("page at http://{address}/{}/", token.as_str());
+            }
+            sides.spawn(web::serve(listener, Arc::clone(&managed), token));
         }
         if let Some(socket) = self.control {
             tracing::info!("control socket at {}", socket.path().display());

@@ -3,12 +3,10 @@
 //! | file | what |
 //! | --- | --- |
 //! | `paths.rs`, `flows.rs`, `live.rs` | the parts of the page |
-//! | `words.rs` | figures and texts in few columns |
 
 mod flows;
 mod live;
 mod paths;
-mod words;
 
 use super::page::{Layout, Page};
 use super::{CliError, output, runtime};
@@ -17,11 +15,10 @@ use crate::control::protocol::{Outcome, Request};
 use crate::control::status::{
     ClientStatus, PathStatus, PublishedState, PublishedStatus, Role, SessionStatus, Status,
 };
+use crate::control::words::{bytes, some, spoken};
 use crate::control::{is_private, usual_paths};
 use marline_apps::tun::status::TunnelStatus;
 use std::path::PathBuf;
-pub(super) use words::{brief, mbps};
-use words::{bytes, some, spoken};
 
 /// Show the paths and flows of a running client or server.
 #[derive(Debug, clap::Args)]

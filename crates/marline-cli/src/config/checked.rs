@@ -13,6 +13,7 @@ use super::raw::{RawClient, RawServer};
 use super::socks::{socks, udp_address};
 use super::source::Source;
 use super::tun::{switch, tun_in, tun_out};
+use super::web::{WebPage, web};
 use super::written::Written;
 use crate::control;
 use crate::control::status::Role;
@@ -130,6 +131,8 @@ pub struct CommonConfig {
     /// Bytes of repair symbols that a flow may spend over the bytes of its data; what losses are
     /// worth if nobody says.
     pub repair_budget: Option<f64>,
+    /// Where the page is served, if it is wanted.
+    pub web: Option<WebPage>,
     /// Where metrics are served, if they are wanted.
     pub metrics: Option<SocketAddr>,
     /// Names by which metrics may be asked for, beside addresses and this host's own name.
@@ -212,6 +215,7 @@ impl ClientConfig {
                 congestion: congestion(source, raw.congestion.as_ref())?,
                 gso: gso(source, raw.gso.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
+                web: web(source, raw.web.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: metrics_names(source, &raw.metrics_name)?,
                 control: control_path(source, raw.control.as_ref(), Role::Client),
@@ -328,6 +332,7 @@ impl ServerConfig {
                 congestion: congestion(source, raw.congestion.as_ref())?,
                 gso: gso(source, raw.gso.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
+                web: web(source, raw.web.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: names,
                 control: control_path(source, raw.control.as_ref(), Role::Server),

@@ -111,6 +111,8 @@ fn of_client(raw: &RawClient) -> Vec<Listening<'_>> {
         .metrics
         .iter()
         .map(|value| Listening::written("metrics", value, tcp));
+    let web = raw.web.iter();
+    let web = web.map(|value| Listening::written("web", value, tcp));
     let forwards = raw.forward.iter().map(|value| {
         Listening::written("forward", value, |text| {
             let forward: Forward = text.parse()?;
@@ -125,6 +127,7 @@ fn of_client(raw: &RawClient) -> Vec<Listening<'_>> {
     let all = [socks]
         .into_iter()
         .chain(metrics)
+        .chain(web)
         .chain(forwards)
         .chain(live);
     all.flatten().collect()
@@ -157,6 +160,8 @@ fn of_server(raw: &RawServer) -> Vec<Listening<'_>> {
         .iter()
         .filter_map(|value| Listening::written("metrics", value, tcp));
     all.extend(metrics);
+    let web = raw.web.iter();
+    all.extend(web.filter_map(|value| Listening::written("web", value, tcp)));
     all
 }
 

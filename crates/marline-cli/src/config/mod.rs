@@ -19,6 +19,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod tun;
+mod web;
 mod written;
 
 pub use advertise::Advertised;
@@ -32,4 +33,5 @@ pub use names::Schedulers;
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, changed_keys, path_changes};
 pub use source::Source;
+pub use web::WebPage;
 pub use written::{Entry, Written};

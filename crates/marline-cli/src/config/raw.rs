@@ -161,6 +161,11 @@ pub struct RawClient {
     /// own name. Give it once for each.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub metrics_name: Vec<Written>,
+    /// Serve a page about this program at this address of this host, 127.0.0.1:9080 for example: its
+    /// links, their last 24 hours, and why it is slow now. Its address with a token is logged at the
+    /// start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub web: Option<Written>,
     /// Control socket for `marline status` and `marline paths`, or `off` [default: client.sock in
     /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
@@ -302,6 +307,11 @@ pub struct RawServer {
     /// own name and what is advertised. Give it once for each.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub metrics_name: Vec<Written>,
+    /// Serve a page about this program at this address of this host, 127.0.0.1:9080 for example: its
+    /// links, their last 24 hours, and why it is slow now. Its address with a token is logged at the
+    /// start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
+    #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
+    pub web: Option<Written>,
     /// Control socket for `marline status`, or `off` [default: server.sock in
     /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
@@ -354,6 +364,7 @@ impl Raw for RawClient {
             repair_budget: self.repair_budget.or(file.repair_budget),
             metrics: self.metrics.or(file.metrics),
             metrics_name: list(self.metrics_name, file.metrics_name),
+            web: self.web.or(file.web),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
             sysfs: self.sysfs.or(file.sysfs),
@@ -398,6 +409,7 @@ impl Raw for RawServer {
             repair_budget: self.repair_budget.or(file.repair_budget),
             metrics: self.metrics.or(file.metrics),
             metrics_name: list(self.metrics_name, file.metrics_name),
+            web: self.web.or(file.web),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
             wait: self.wait.or(file.wait),

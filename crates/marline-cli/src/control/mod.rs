@@ -14,6 +14,7 @@ mod socket;
 pub mod status;
 #[cfg(test)]
 mod tests;
+pub(crate) mod words;
 
 pub(crate) use counters::Metric;
 pub use managed::Managed;

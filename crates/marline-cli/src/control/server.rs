@@ -100,7 +100,8 @@ async fn connection<M: Manage>(
     }
 }
 
-async fn answer<M: Manage>(request: Request, managed: &M, wishes: &Wishes) -> Outcome {
+/// Carries out one request.
+pub(crate) async fn answer<M: Manage>(request: Request, managed: &M, wishes: &Wishes) -> Outcome {
     let result = match request {
         Request::Status => {
             return Outcome::Status {

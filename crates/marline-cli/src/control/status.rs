@@ -94,7 +94,7 @@ pub struct CarriedStatus {
 pub(crate) mod tests {
     use super::*;
     use crate::control::forecast::{CalibrationStatus, DecileStatus, ForecastStatus};
-    use marline_apps::live::status::{LiveReceived, LiveSent};
+    use marline_apps::live::status::{LiveDelay, LiveReceived, LiveSent};
     use marline_apps::live::{Content, Wholeness};
     use marline_apps::tun::status::TunnelStanding;
     use marline_proto::path::PathState;
@@ -276,6 +276,12 @@ pub(crate) mod tests {
                     late: 9,
                     duplicated: 10,
                     redundancy: 0.13,
+                    delay_ms: Some(LiveDelay {
+                        p50: 31.5,
+                        p95: 42.5,
+                        p99: 57.5,
+                        worst: 61.5,
+                    }),
                 },
                 received: LiveReceived {
                     datagrams: 70,

@@ -84,7 +84,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
         "marline-cli",
         &[
             &["control"],
-            &["budget", "config", "metrics"],
+            &["budget", "config", "metrics", "web"],
             &["commands"],
             &["main"],
         ],

@@ -8,7 +8,9 @@ use super::Session;
 use super::flow::Flow;
 use crate::flow::{RecvHalf, SendHalf, Unsettled};
 use crate::path::Path;
-use crate::stats::{Carried, Credit, FlowCounters, FlowStats, GivenUp, PathStats, SessionStats};
+use crate::stats::{
+    Carried, Credit, Delays, FlowCounters, FlowStats, GivenUp, PathStats, SessionStats,
+};
 use crate::wire::{FlowId, PathId};
 
 impl Session {
@@ -44,6 +46,12 @@ impl Session {
     /// What an open flow has counted; `None` once it is closed.
     pub fn flow_counters(&self, id: FlowId) -> Option<FlowCounters> {
         Some(self.counters_of(self.flows.get(&id)?))
+    }
+
+    /// How long what an open flow sent took until this end knew that the peer has it; `None` once
+    /// it is closed.
+    pub fn flow_delays(&self, id: FlowId) -> Option<&Delays> {
+        Some(&*self.flows.get(&id)?.delays)
     }
 
     /// Messages, blocks or pieces of objects that the peer is not known to have and that are not

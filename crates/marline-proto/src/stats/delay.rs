@@ -57,6 +57,15 @@ impl Delays {
         self.worst = self.worst.max(delay);
     }
 
+    /// Adds what `other` has recorded.
+    pub fn add(&mut self, other: &Self) {
+        for (bucket, more) in self.buckets.iter_mut().zip(&other.buckets) {
+            *bucket = bucket.saturating_add(*more);
+        }
+        self.count = self.count.saturating_add(other.count);
+        self.worst = self.worst.max(other.worst);
+    }
+
     /// How many delays were recorded.
     pub fn count(&self) -> u64 {
         self.count
@@ -100,6 +109,18 @@ mod tests {
         }
         assert_eq!(bucket(LOWEST * 8.0), 24);
         assert_eq!(bucket(1e18), BUCKETS - 1);
+    }
+
+    #[test]
+    fn added_delays_are_those_of_both() {
+        let (mut one, mut two, mut both) = <(Delays, Delays, Delays)>::default();
+        for ms in 1..=100_u64 {
+            let of = if ms % 3 == 0 { &mut one } else { &mut two };
+            of.record(Duration::from_millis(ms));
+            both.record(Duration::from_millis(ms));
+        }
+        one.add(&two);
+        assert_eq!(one, both);
     }
 
     #[test]

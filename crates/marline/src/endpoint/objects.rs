@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use marline_proto::flow::{Fate, ObjectOptions, SendError};
-use marline_proto::stats::FlowCounters;
+use marline_proto::stats::{Delays, FlowCounters};
 use marline_proto::wire::FlowId;
 
 use super::report::Settled;
@@ -278,6 +278,17 @@ impl Objects {
     /// Waits until the flow takes more, or is over.
     pub async fn room(&self) {
         self.units.room().await;
+    }
+
+    /// How long objects took until this end knew that the other has them in order; `None` once
+    /// its session has forgotten the flow.
+    pub fn delays(&self) -> Option<Delays> {
+        self.units
+            .shared
+            .lock()
+            .session
+            .flow_delays(self.units.flow)
+            .cloned()
     }
 
     /// What the flow has counted; `None` once it is forgotten.

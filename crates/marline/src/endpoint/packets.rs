@@ -10,7 +10,7 @@ use bytes::Bytes;
 use marline_base::Rate;
 use marline_proto::flow::{Chunk, SendError};
 use marline_proto::sched::Choice;
-use marline_proto::stats::FlowCounters;
+use marline_proto::stats::{Delays, FlowCounters};
 use marline_proto::wire::FlowId;
 
 use super::not_taken::not_taken;
@@ -109,6 +109,12 @@ impl Packets {
             }
         })
         .await
+    }
+
+    /// How long messages took until this end knew that the other has them in order; `None` once
+    /// its session has forgotten the flow.
+    pub fn delays(&self) -> Option<Delays> {
+        self.shared.lock().session.flow_delays(self.flow).cloned()
     }
 
     /// What the flow has counted so far; `None` once its session has forgotten it.

@@ -1,7 +1,7 @@
 //! The list as it is shown.
 
 use crate::commands::page::{Layout, Page, Row};
-use crate::commands::status::{brief, mbps};
+use crate::control::words::{brief, mbps};
 use marline::Rate;
 use marline::endpoint::ClientLimits;
 use serde::Serialize;

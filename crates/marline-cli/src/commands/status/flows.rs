@@ -1,9 +1,9 @@
 //! Flows: a line for each kind and scheduler, and on request a paragraph for each flow.
 
 use super::paths::promises;
-use super::words::{bytes, figure, number, percent, shortened, unknown};
 use crate::commands::page::{Page, Row};
 use crate::control::status::{FlowStatus, Quantiles};
+use crate::control::words::{bytes, figure, number, percent, shortened, unknown};
 use std::collections::BTreeMap;
 
 /// Most columns of a scheduler's name in the table: what the widest figures leave of 80.

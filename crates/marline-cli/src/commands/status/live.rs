@@ -2,9 +2,9 @@
 //! cause.
 
 use super::paths::why;
-use super::words::{content, mbps, percent, rate, some};
 use crate::commands::page::Page;
 use crate::control::status::PathStatus;
+use crate::control::words::{content, mbps, percent, rate, some};
 use marline_apps::live::status::{LiveReceived, LiveSent, LiveStatus};
 use marline_apps::live::{Content, Wholeness};
 use marline_proto::path::PathState;

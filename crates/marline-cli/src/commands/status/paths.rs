@@ -1,9 +1,11 @@
 //! Paths: a line each.
 
-use super::words::{brief, bytes, figure, mbps, percent, shortened, some, spoken, unknown};
 use crate::commands::page::{Page, Row};
 use crate::control::forecast::CalibrationStatus;
 use crate::control::status::{FlowStatus, PathStatus};
+use crate::control::words::{
+    brief, bytes, figure, mbps, percent, shortened, some, spoken, unknown,
+};
 use marline_proto::path::PathState;
 
 /// Columns that the widest figures beside a path's name take, with a gap of one between them.

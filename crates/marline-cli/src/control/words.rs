@@ -1,14 +1,14 @@
-//! Figures and texts of the status, in few columns.
+//! Figures and texts about a running program, in few columns.
 
 use marline_apps::live::Content;
 
 /// What is not known, or of nothing.
-pub(super) fn unknown() -> String {
+pub(crate) fn unknown() -> String {
     "-".to_owned()
 }
 
 /// In at most eight columns: `999.9 MB`.
-pub(super) fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if count < 1000 {
         return format!("{count} B");
@@ -24,7 +24,7 @@ pub(super) fn bytes(count: u64) -> String {
 }
 
 /// A number of one decimal, in at most six columns: of large ones without it, or as `1.8e13`.
-pub(super) fn figure(value: f64) -> String {
+pub(crate) fn figure(value: f64) -> String {
     match value {
         value if value < 9_999.95 => format!("{value:.1}"),
         value if value < 999_999.5 => format!("{value:.0}"),
@@ -33,7 +33,7 @@ pub(super) fn figure(value: f64) -> String {
 }
 
 /// A whole number in at most six columns.
-pub(super) fn number(count: u64) -> String {
+pub(crate) fn number(count: u64) -> String {
     match count {
         0..1_000_000 => count.to_string(),
         _ => figure(count as f64),
@@ -41,22 +41,22 @@ pub(super) fn number(count: u64) -> String {
 }
 
 /// A rate with its unit.
-pub(super) fn rate(bps: u64) -> String {
+pub(crate) fn rate(bps: u64) -> String {
     format!("{} Mb/s", mbps(bps))
 }
 
 /// A rate in Mb/s.
-pub(in crate::commands) fn mbps(bps: u64) -> String {
+pub(crate) fn mbps(bps: u64) -> String {
     figure(bps as f64 / 1e6)
 }
 
 /// A share (0 to 1) in percent, without its unit.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     figure(share * 100.0)
 }
 
 /// A time of one unit, for a column: `0.4s`, `59s`, `12m`, `47h`, `9d`.
-pub(in crate::commands) fn brief(seconds: f64) -> String {
+pub(crate) fn brief(seconds: f64) -> String {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;
     const DAY: f64 = 24.0 * HOUR;
@@ -73,7 +73,7 @@ pub(in crate::commands) fn brief(seconds: f64) -> String {
 }
 
 /// A time in a sentence: `1.2 s`, `14 s`, `3m 20s`.
-pub(super) fn spoken(seconds: f64) -> String {
+pub(crate) fn spoken(seconds: f64) -> String {
     if seconds < 9.95 {
         return format!("{:.1} s", seconds.max(0.0));
     }
@@ -85,7 +85,7 @@ pub(super) fn spoken(seconds: f64) -> String {
 }
 
 /// `1 flow`, `2 flows`.
-pub(super) fn some(count: u64, what: &str) -> String {
+pub(crate) fn some(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),
@@ -93,7 +93,7 @@ pub(super) fn some(count: u64, what: &str) -> String {
 }
 
 /// What a live entry carries.
-pub(super) fn content(content: Content) -> Option<&'static str> {
+pub(crate) fn content(content: Content) -> Option<&'static str> {
     match content {
         Content::Opaque => None,
         Content::MpegTs => Some("MPEG-TS"),
@@ -103,7 +103,7 @@ pub(super) fn content(content: Content) -> Option<&'static str> {
 }
 
 /// `text` in at most `most` columns, its middle left out if it is longer.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
         return text.to_owned();

@@ -1,0 +1,29 @@
+//! A page about the running program, at a loopback address: what its links do, what they did in the
+//! last ten minutes and 24 hours, and why it is slow now (docs/WEB.md).
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `history.rs` | figures at two resolutions, in bounded memory |
+//! | `events.rs` | what changed between two looks, in words |
+//! | `why.rs` | one sentence about what is slow |
+//! | `store.rs` | what all of these have seen, as JSON |
+//! | `watch.rs` | looks at the program at a steady pace |
+//! | `token.rs`, `host.rs` | who may ask |
+//! | `http.rs`, `answer.rs` | connections; what is answered at which address |
+//! | `built/` | the page, made from `web/` of the repository |
+
+mod answer;
+mod events;
+mod history;
+mod host;
+mod http;
+mod store;
+mod token;
+mod watch;
+mod why;
+
+pub use events::Event;
+pub use http::serve;
+pub use store::Store;
+pub use token::Token;
+pub use why::{Level, Why};

@@ -1,0 +1,331 @@
+//! Why it is slow now, in one sentence: the first rule that applies, the gravest first.
+
+use crate::control::Status;
+use crate::control::status::{FlowStatus, PathStatus, SessionStatus};
+use crate::control::words::{bytes, figure, rate, some, spoken};
+use marline_proto::path::PathState;
+use serde::Serialize;
+
+/// Share of lost packets from which on a path is named for it: a TCP flow alone is slow then.
+const LOSSY: f64 = 0.05;
+/// A round trip this many times its best, and this much longer (ms), is a queue that stands.
+const BLOATED: (f64, f64) = (3.0, 50.0);
+/// Bytes that wait here before paths are called full: some tens of milliseconds at 20 Mb/s.
+const WAITING: u64 = 128 << 10;
+/// A path that came back is named for this long, seconds.
+const LATELY: f64 = 10.0;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Nothing is wrong.
+    Fine,
+    /// It works, and something is worse than it could be.
+    Slow,
+    /// Nothing gets through.
+    Down,
+}
+
+/// What is slow, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Why {
+    /// How bad it is.
+    pub level: Level,
+    /// One sentence.
+    pub text: String,
+}
+
+impl Why {
+    /// What the status shows.
+    pub fn of(status: &Status) -> Self {
+        let is_below = |live: &&_| below(live).is_some();
+        let entry = status.live.iter().find(is_below).and_then(below);
+        let worst = status
+            .sessions
+            .iter()
+            .filter_map(session)
+            .max_by_key(|why| why.level);
+        match (worst, entry) {
+            (Some(why), _) if why.level == Level::Down => why,
+            (Some(why), Some(entry)) => slow(format!("{entry} {}", why.text)),
+            (None, Some(entry)) => slow(entry),
+            (Some(why), None) => why,
+            (None, None) => fine(status),
+        }
+    }
+}
+
+fn slow(text: String) -> Why {
+    Why {
+        level: Level::Slow,
+        text,
+    }
+}
+
+fn down(text: String) -> Option<Why> {
+    Some(Why {
+        level: Level::Down,
+        text,
+    })
+}
+
+fn fine(status: &Status) -> Why {
+    let paths = status.sessions.iter().flat_map(|session| &session.paths);
+    let active: Vec<_> = paths
+        .filter(|path| path.state == PathState::Active)
+        .collect();
+    let trips = active.iter().filter_map(|path| path.rtt_ms);
+    let best = trips.fold(f64::INFINITY, f64::min);
+    let text = match (status.sessions.len(), active.len()) {
+        (0, _) => "No client is connected.".to_owned(),
+        (sessions, links) => {
+            let links = some(links as u64, "link");
+            let clients = match sessions {
+                1 => String::new(),
+                more => format!(" of {}", some(more as u64, "client")),
+            };
+            match best.is_finite() {
+                true => format!(
+                    "Nothing is slow: {links}{clients} in use, round trip {} ms at best.",
+                    figure(best)
+                ),
+                false => format!("Nothing is slow: {links}{clients} in use."),
+            }
+        }
+    };
+    Why {
+        level: Level::Fine,
+        text,
+    }
+}
+
+fn below(live: &marline_apps::live::status::LiveStatus) -> Option<String> {
+    let carried = live.capacity_bps?;
+    let needed = live.target_bps.unwrap_or(live.sent.rate_bps);
+    Some(format!(
+        "Live {} needs {}, and the links carry {}.",
+        live.name,
+        rate(needed),
+        rate(carried)
+    ))
+}
+
+fn session(session: &SessionStatus) -> Option<Why> {
+    let SessionStatus { paths, flows, .. } = session;
+    match session.state.as_str() {
+        "established" => {}
+        "closing" => return down("The session ends.".to_owned()),
+        "stalled" => {
+            return down(format!(
+                "Nothing gets through: no link works.{}",
+                reasons(paths)
+            ));
+        }
+        _ => return down(format!("There is no session yet.{}", reasons(paths))),
+    }
+    let in_doubt = |path: &&PathStatus| matches!(path.state, PathState::Suspect | PathState::Dead);
+    let rules: [&dyn Fn() -> Option<String>; 6] = [
+        &|| {
+            let path = paths.iter().find(in_doubt)?;
+            let left = paths
+                .iter()
+                .filter(|path| path.state == PathState::Active)
+                .count();
+            let left = match left {
+                0 => "no other is in use".to_owned(),
+                left => format!(
+                    "{} go{} on",
+                    some(left as u64, "link"),
+                    if left == 1 { "es" } else { "" }
+                ),
+            };
+            let since = spoken(path.for_s);
+            let what = match path.state {
+                PathState::Dead => "dead",
+                _ => "in doubt",
+            };
+            let (name, reason) = (&path.name, &path.reason);
+            Some(format!(
+                "{name} has been {what} for {since} ({reason}); {left}."
+            ))
+        },
+        &|| full(paths, flows),
+        &|| {
+            let (path, loss) = worst(paths, |path| path.loss.filter(|loss| *loss >= LOSSY))?;
+            let percent = figure(loss * 100.0);
+            Some(format!("{} loses {percent} % of its packets.", path.name))
+        },
+        &|| {
+            let (path, now) = worst(paths, |path| {
+                let (now, best) = (path.rtt_ms?, path.rtt_min_ms?);
+                (now > BLOATED.0 * best && now > best + BLOATED.1).then_some(now)
+            })?;
+            Some(format!(
+                "A queue stands on {}: its round trip is {} ms, at best {} ms.",
+                path.name,
+                figure(now),
+                figure(path.rtt_min_ms.unwrap_or_default())
+            ))
+        },
+        &|| {
+            let spent = |path: &&PathStatus| {
+                let budget = path.budget.as_ref();
+                budget.is_some_and(|budget| budget.used_bytes >= budget.limit_bytes)
+            };
+            let path = paths.iter().find(spent)?;
+            let limit = bytes(path.budget.as_ref()?.limit_bytes);
+            Some(format!(
+                "{} stands by: its {limit} of this month are used up.",
+                path.name
+            ))
+        },
+        &|| {
+            let lately = |path: &&PathStatus| {
+                path.state == PathState::Active && path.for_s < LATELY && path.sent_packets > 0
+            };
+            let path = paths.iter().filter(|_| paths.len() > 1).find(lately)?;
+            Some(format!(
+                "{} is in use since {}.",
+                path.name,
+                spoken(path.for_s)
+            ))
+        },
+    ];
+    rules.iter().find_map(|rule| rule()).map(slow)
+}
+
+/// Flows wait because the links carry no more.
+fn full(paths: &[PathStatus], flows: &[FlowStatus]) -> Option<String> {
+    let waiting: Vec<u64> = flows.iter().map(|flow| flow.backlog_bytes).collect();
+    let total: u64 = waiting.iter().sum();
+    let number = waiting.iter().filter(|bytes| **bytes > 0).count();
+    if total < WAITING {
+        return None;
+    }
+    let active = || paths.iter().filter(|path| path.state == PathState::Active);
+    let carried: u64 = active().filter_map(|path| path.rate_bps).sum();
+    let links = match active().count() {
+        1 => "The only link in use is full: it carries".to_owned(),
+        links => format!("All {links} links are full: together they carry"),
+    };
+    let flows = some(number as u64, "flow");
+    let verb = if number == 1 { "waits" } else { "wait" };
+    Some(format!(
+        "{links} {}, and {flows} {verb} with {}.",
+        rate(carried),
+        bytes(total)
+    ))
+}
+
+/// The path of which `of` is largest.
+fn worst(
+    paths: &[PathStatus],
+    of: impl Fn(&PathStatus) -> Option<f64>,
+) -> Option<(&PathStatus, f64)> {
+    let active = paths.iter().filter(|path| path.state == PathState::Active);
+    let known = active.filter_map(|path| Some((path, of(path)?)));
+    known.max_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+/// What each path says, at most three of them.
+fn reasons(paths: &[PathStatus]) -> String {
+    let told = paths.iter().take(3);
+    let told = told.map(|path| format!(" {}: {}.", path.name, path.reason));
+    told.collect::<String>().chars().take(400).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::status::tests::example;
+
+    /// Two good links, nothing waits.
+    fn good() -> Status {
+        let mut status = example();
+        let session = &mut status.sessions[0];
+        let mut second = session.paths[0].clone();
+        second.name = "wwan0".into();
+        session.paths[1] = second;
+        status.live.clear();
+        status
+    }
+
+    fn why(change: impl FnOnce(&mut SessionStatus)) -> (Level, String) {
+        let mut status = good();
+        change(&mut status.sessions[0]);
+        let Why { level, text } = Why::of(&status);
+        (level, text)
+    }
+
+    #[test]
+    fn the_gravest_cause_is_named() {
+        type Change = fn(&mut SessionStatus);
+        let cases: [(Level, &str, Change); 8] = [
+            (
+                Level::Fine,
+                "Nothing is slow: 2 links in use, round trip 31.2 ms at best.",
+                |_| {},
+            ),
+            (
+                Level::Down,
+                "Nothing gets through: no link works. wlan0: no carrier. wwan0: validated.",
+                |s| {
+                    s.state = "stalled".into();
+                    s.paths[0].reason = "no carrier".into();
+                },
+            ),
+            (
+                Level::Slow,
+                "wwan0 has been dead for 14 s (no feedback for 2 s); 1 link goes on.",
+                |s| {
+                    let path = &mut s.paths[1];
+                    (path.state, path.for_s) = (PathState::Dead, 14.0);
+                    path.reason = "no feedback for 2 s".into();
+                },
+            ),
+            (
+                Level::Slow,
+                "All 2 links are full: together they carry 40.0 Mb/s, and 1 flow waits with 1.0 MB.",
+                |s| {
+                    s.flows[0].backlog_bytes = 1_000_000;
+                    s.paths[0].loss = Some(0.2);
+                },
+            ),
+            (Level::Slow, "wwan0 loses 8.0 % of its packets.", |s| {
+                s.paths[1].loss = Some(0.08)
+            }),
+            (
+                Level::Slow,
+                "A queue stands on wlan0: its round trip is 310.0 ms, at best 30.0 ms.",
+                |s| {
+                    s.paths[0].rtt_ms = Some(310.0);
+                },
+            ),
+            (Level::Slow, "wlan0 is in use since 3.0 s.", |s| {
+                s.paths[0].for_s = 3.0
+            }),
+            (Level::Down, "There is no session yet.", |s| {
+                s.state = "connecting".into();
+                s.paths.clear();
+            }),
+        ];
+        for (level, text, change) in cases {
+            assert_eq!(why(change), (level, text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_live_entry_below_its_target_comes_with_its_cause() {
+        let mut status = good();
+        status.live = example().live;
+        let below = "Live cam needs 10.0 Mb/s, and the links carry 7.5 Mb/s.";
+        assert_eq!(Why::of(&status).text, below);
+        status.sessions[0].paths[0].loss = Some(0.1);
+        let text = Why::of(&status).text;
+        assert_eq!(text, format!("{below} wlan0 loses 10.0 % of its packets."));
+        status.sessions.clear();
+        status.live.clear();
+        assert_eq!(Why::of(&status).text, "No client is connected.");
+    }
+}

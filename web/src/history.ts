@@ -1,0 +1,74 @@
+// Figures over time, as the charts want them: one list of times, one list a link and column.
+
+import * as api from "./api";
+
+const KEPT: Record<api.Span, number> = { "10m": 600, "24h": 1440 };
+
+export class Track {
+  at: number[] = [];
+  columns: string[] = [];
+  liveColumns: string[] = [];
+  private series = new Map<string, { name: string; rows: (api.Row | null)[] }>();
+
+  constructor(readonly span: api.Span) {}
+
+  async load() {
+    const history = await api.history(this.span);
+    this.at = history.at;
+    this.columns = history.path_columns;
+    this.liveColumns = history.live_columns;
+    this.series.clear();
+    for (const one of history.series) {
+      const end = one.end === null ? -1 : this.at.lastIndexOf(one.end);
+      // What came while the history was read is left to the next look.
+      const rows = end < 0 ? one.rows.slice(0, -1) : one.rows;
+      const last = end < 0 ? this.at.length - 1 : end;
+      const aligned: (api.Row | null)[] = new Array(this.at.length).fill(null);
+      rows.forEach((row, index) => {
+        const place = last - rows.length + 1 + index;
+        if (place >= 0) aligned[place] = row;
+      });
+      this.series.set(one.of + one.key, { name: one.name, rows: aligned });
+    }
+  }
+
+  push(now: api.Now) {
+    if (now.at <= (this.at.at(-1) ?? 0)) return;
+    // A host that slept leaves a gap, not a line.
+    const before = this.at.at(-1);
+    if (before !== undefined && now.at - before > 5) this.append(before + 1, new Map());
+    const rows = new Map<string, api.Row>();
+    for (const one of now.paths) rows.set("path" + one.key, one.row);
+    for (const one of now.live) rows.set("live" + one.key, one.row);
+    this.append(now.at, rows);
+  }
+
+  private append(at: number, rows: Map<string, api.Row>) {
+    this.at.push(at);
+    for (const [key, row] of rows) {
+      if (!this.series.has(key))
+        this.series.set(key, { name: key, rows: new Array(this.at.length - 1).fill(null) });
+      this.series.get(key)!.rows.push(row);
+    }
+    for (const one of this.series.values()) if (one.rows.length < this.at.length) one.rows.push(null);
+    const over = this.at.length - KEPT[this.span];
+    if (over > 0) {
+      this.at.splice(0, over);
+      for (const one of this.series.values()) one.rows.splice(0, over);
+    }
+  }
+
+  column(of: "path" | "live", key: string, name: string): (number | null)[] {
+    const at = (of === "path" ? this.columns : this.liveColumns).indexOf(name);
+    const rows = this.series.get(of + key)?.rows;
+    return rows ? rows.map((row) => row?.[at] ?? null) : new Array(this.at.length).fill(null);
+  }
+
+  // Paths that are gone and still have lines.
+  keys(of: "path" | "live"): string[] {
+    return [...this.series.keys()].filter((key) => key.startsWith(of)).map((key) => key.slice(of.length));
+  }
+  name(of: "path" | "live", key: string): string {
+    return this.series.get(of + key)?.name ?? key;
+  }
+}
