@@ -24,7 +24,7 @@ export const KINDS: Kind[] = [
 ];
 
 export const SIGNS: Record<string, string> = {
-  up: "↑", suspect: "?", dead: "✕", back: "✓", standby: "‖", removed: "−", size: "↕", outage: "■", budget: "€", target: "↓",
+  up: "↑", suspect: "?", dead: "✕", back: "✓", standby: "‖", removed: "−", size: "↕", outage: "■", budget: "◔", target: "↓",
 };
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -33,8 +33,11 @@ const AXIS = 58;
 const SYNC = uPlot.sync("time");
 const SECONDS: Record<api.Span, number> = { "10m": 600, "24h": 86400 };
 
+// A program that has just begun shows what there is, and no empty hours.
+const LEAST: Record<api.Span, number> = { "10m": 60, "24h": 3600 };
+
 const clockTicks: uPlot.Axis.Values = (_, ticks) =>
-  ticks.map((at) => new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" }).format(at * 1000));
+  ticks.map((at) => (at % 60 ? format.clock(at) : format.clock(at).slice(0, 5)));
 
 export type Marked = () => { events: api.Happened[]; now: number; span: api.Span };
 
@@ -79,7 +82,7 @@ function options(width: number, height: number, kind: Kind | null, bottom: boole
     width, height, legend: { show: false }, padding: [6, 8, 0, 0],
     cursor: { sync: { key: SYNC.key, setSeries: false }, points: { size: 6 }, y: false, drag: { x: false, y: false } },
     scales: {
-      x: { time: true, range: () => { const { now, span } = marked(); return [now - SECONDS[span], now]; } },
+      x: { time: true, range: (plot) => { const { now, span } = marked(); return [Math.max(now - SECONDS[span], Math.min(plot.data[0][0] ?? now, now - LEAST[span])), now]; } },
       y: kind ? { range: (_, __, top) => [kind.base ?? 0, Math.max((top ?? 0) * 1.08, kind.least)] } : { range: [0, 1] },
     },
     axes: axes(kind, bottom),

@@ -35,4 +35,6 @@ export function span(seconds: number): string {
   return Math.floor(h / 24) + NARROW + "d";
 }
 const TIME = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+// A number keeps its unit beside it.
+export const kept = (text: string) => text.replace(/(\d) (?=(ms|s|m|h|%|[kMGT]?B|[kMG]?b\/s)\b|%|(\d+[smh]))/g, "$1\u00a0");
 export const clock = (at: number) => TIME.format(at * 1000);

@@ -20,7 +20,7 @@ export function showEvents(events: api.Happened[]) {
     make("li", { "data-kind": event.kind, "data-seq": String(event.seq) },
       make("time", {}, format.clock(event.at)),
       make("span", { class: "sign", "aria-label": event.kind }, SIGNS[event.kind] ?? "·"),
-      make("span", {}, event.text))));
+      make("span", {}, format.kept(event.text)))));
   if (shown.length === 0) list.append(make("li", { class: "quiet" }, "Nothing yet."));
   button.hidden = all || events.length <= FEW;
   button.onclick = () => { all = true; showEvents(events); };

@@ -47,7 +47,7 @@ export class Track {
     this.at.push(at);
     for (const [key, row] of rows) {
       if (!this.series.has(key))
-        this.series.set(key, { name: key, rows: new Array(this.at.length - 1).fill(null) });
+        this.series.set(key, { name: key.slice("path".length), rows: new Array(this.at.length - 1).fill(null) });
       this.series.get(key)!.rows.push(row);
     }
     for (const one of this.series.values()) if (one.rows.length < this.at.length) one.rows.push(null);

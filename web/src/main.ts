@@ -49,9 +49,10 @@ function links(now: api.Now): Link[] {
   const last = new Map<string, api.Happened>();
   for (const event of happened) if (event.key !== null && TROUBLE.has(event.kind)) last.set(event.key, event);
   const client = now.status.role === "client";
+  const givenUp = now.status.live.reduce((sum, live) => sum + live.sent.given_up, 0);
   return now.status.sessions.flatMap((session) => session.paths.map((path) => {
     const key = client ? path.name : `${session.id}/${path.id}`;
-    return { key, path, session, newest: rows.get(key), index: index(key), trouble: last.get(key) };
+    return { key, path, session, newest: rows.get(key), index: index(key), trouble: last.get(key), givenUp };
   }));
 }
 
@@ -60,7 +61,7 @@ function look(now: api.Now) {
   const { status } = now;
   const client = status.role === "client";
   mark(by("why"), "level", now.why.level);
-  set(by("why").querySelector("h1")!, now.why.text);
+  set(by("why").querySelector("h1")!, format.kept(now.why.text));
   const state = status.sessions.length === 1 ? status.sessions[0]!.state : `${status.sessions.length + now.left_out} clients`;
   set(by("program"), `marline ${status.role} · ${state} · up ${format.span(status.uptime_s)}`);
   document.title = `${{ fine: "●", slow: "▲", down: "■" }[now.why.level]} Marline ${status.role}`;
@@ -76,7 +77,7 @@ function look(now: api.Now) {
       cards.set(link.key, card);
       by("links").append(card.root);
     }
-    card.update(link, focused === link.key);
+    card.update(link, focused === link.key, now.at);
   }
 
   const live = by("live");

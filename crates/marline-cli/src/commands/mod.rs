@@ -33,6 +33,7 @@ mod signals;
 mod sim;
 mod status;
 mod stop;
+mod top;
 mod words;
 
 pub use error::CliError;
@@ -75,6 +76,7 @@ enum Command {
     Link(link::Args),
     Live(live::Args),
     Status(status::Args),
+    Top(top::Args),
     Doctor(doctor::Args),
     Paths(paths::Args),
     Repro(repro::Args),
@@ -176,6 +178,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         Command::Link(args) => link::run(&args),
         Command::Live(args) => live::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Doctor(args) => doctor::run(args),
         Command::Paths(args) => paths::run(&args),
         Command::Repro(args) => repro::run(&args),

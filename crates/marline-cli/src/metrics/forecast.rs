@@ -1,11 +1,11 @@
 //! What is expected of paths, and how often that was right.
 
-use super::gauge::FloatGauge;
+use super::gauge::{FloatGauge, ratio};
 use crate::control::forecast::{CalibrationStatus, ForecastStatus};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfPath {
@@ -95,7 +95,7 @@ impl Forecasts {
         all.register_with_unit(
             "path_forecast_outage",
             "Probability that the path falls into an outage",
-            Unit::Ratios,
+            ratio(),
             self.outage,
         );
         all.register(
@@ -111,13 +111,13 @@ impl Forecasts {
         all.register_with_unit(
             "path_promised",
             "Mean probability of these promises",
-            Unit::Ratios,
+            ratio(),
             self.path_promised,
         );
         all.register_with_unit(
             "path_promises_kept",
             "Share of these promises that were kept",
-            Unit::Ratios,
+            ratio(),
             self.path_kept,
         );
         all.register(
@@ -128,13 +128,13 @@ impl Forecasts {
         all.register_with_unit(
             "flow_promised",
             "Mean probability of these promises",
-            Unit::Ratios,
+            ratio(),
             self.flow_promised,
         );
         all.register_with_unit(
             "flow_promises_kept",
             "Share of these promises that were kept",
-            Unit::Ratios,
+            ratio(),
             self.flow_kept,
         );
     }

@@ -1,11 +1,11 @@
 //! The HTTP side of metrics: `GET /metrics` and nothing else.
 
 use super::Names;
-use super::text::{CONTENT_TYPE, render};
+use super::text::{OPENMETRICS, PLAIN, plain as older, render};
 use crate::control::Manage;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER, HOST, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -132,10 +132,18 @@ async fn answer<M: Manage>(
     }
     match render(&shared.managed.status().await) {
         Ok(text) => {
+            let mut accepted = request.headers().get_all(ACCEPT).iter();
+            let modern = accepted.any(|field| {
+                let field = field.to_str().unwrap_or_default();
+                field.contains("application/openmetrics-text")
+            });
+            let (kind, text) = match modern {
+                true => (OPENMETRICS, text),
+                false => (PLAIN, older(&text)),
+            };
             let mut response = Response::new(Full::from(text));
-            response
-                .headers_mut()
-                .insert(CONTENT_TYPE_HEADER, HeaderValue::from_static(CONTENT_TYPE));
+            let kind = HeaderValue::from_static(kind);
+            response.headers_mut().insert(CONTENT_TYPE, kind);
             response
         }
         Err(_) => plain(

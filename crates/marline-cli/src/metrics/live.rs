@@ -1,6 +1,6 @@
 //! Metrics of live entries.
 
-use super::gauge::{FloatGauge, RECEIVE, SEND, gauge};
+use super::gauge::{FloatGauge, PERCENTILES, RECEIVE, SEND, gauge, ratio};
 use marline_apps::live::status::LiveStatus;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -17,6 +17,12 @@ struct OfLive {
 struct OfLiveDirection {
     live: u64,
     direction: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfLivePercentile {
+    live: u64,
+    percentile: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -38,6 +44,7 @@ pub(super) struct Live {
     peer_late: Family<OfLive, Counter>,
     peer_duplicated: Family<OfLive, Counter>,
     redundancy: Family<OfLive, FloatGauge>,
+    delay: Family<OfLivePercentile, FloatGauge>,
     lost: Family<OfLive, Counter>,
     late: Family<OfLive, Counter>,
     reordered: Family<OfLive, Counter>,
@@ -94,6 +101,13 @@ impl Live {
             family.get_or_create(&of_live).inc_by(count);
         }
         self.redundancy.get_or_create(&of_live).set(sent.redundancy);
+        if let Some(delay) = sent.delay_ms {
+            let ms = [delay.p50, delay.p95, delay.p99, delay.worst];
+            for (percentile, ms) in PERCENTILES.into_iter().zip(ms) {
+                let labels = OfLivePercentile { live, percentile };
+                self.delay.get_or_create(&labels).set(ms / 1e3);
+            }
+        }
         for (family, rate) in [
             (&self.target, entry.target_bps),
             (&self.capacity, entry.capacity_bps),
@@ -174,8 +188,14 @@ impl Live {
         all.register_with_unit(
             "live_redundancy",
             "(bytes sent - source bytes) / source bytes",
-            Unit::Ratios,
+            ratio(),
             self.redundancy,
+        );
+        all.register_with_unit(
+            "live_delay",
+            "From a local program's datagram until this end knows that the other has it",
+            Unit::Seconds,
+            self.delay,
         );
         all.register(
             "live_faults",

@@ -10,4 +10,4 @@ mod text;
 
 pub use http::serve;
 pub use names::Names;
-pub use text::{CONTENT_TYPE, render};
+pub use text::{OPENMETRICS, PLAIN, plain, render};

@@ -3,7 +3,7 @@
 
 use super::counters::{Counters, labels};
 use super::forecast::Forecasts;
-use super::gauge::{FloatGauge, gauge};
+use super::gauge::{FloatGauge, PERCENTILES, gauge, ratio};
 use super::live::Live;
 use crate::control::Status;
 use crate::control::status::{FlowStatus, PathStatus, SessionStatus, UnitsStatus};
@@ -16,7 +16,9 @@ use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 
 /// Media type of the text.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Media type of the same in Prometheus' older format.
+pub const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfSession {
@@ -45,10 +47,10 @@ struct OfFlow {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfFlowQuantile {
+struct OfFlowPercentile {
     session: u64,
     flow: u64,
-    quantile: &'static str,
+    percentile: &'static str,
 }
 
 /// Every metric. Built again for each scrape, so that what has ended is not reported for ever.
@@ -69,7 +71,7 @@ struct Metrics {
     path_budget: Family<OfPath, Gauge>,
     path_budget_used: Family<OfPath, Gauge>,
     flow_backlog: Family<OfFlow, Gauge>,
-    flow_delay: Family<OfFlowQuantile, FloatGauge>,
+    flow_delay: Family<OfFlowPercentile, FloatGauge>,
     flow_redundancy: Family<OfFlow, FloatGauge>,
     flow_coding_interval: Family<OfFlow, Gauge>,
     flow_counters: Counters,
@@ -93,6 +95,33 @@ pub fn render(status: &Status) -> Result<String, fmt::Error> {
     let mut text = String::new();
     encode(&mut text, &metrics.registry())?;
     Ok(text)
+}
+
+/// OpenMetrics text in Prometheus' older format, in which a counter's type and help bear its whole
+/// name, and there are neither units nor an end.
+pub fn plain(openmetrics: &str) -> String {
+    let mut text = String::with_capacity(openmetrics.len());
+    let counters: Vec<&str> = openmetrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
+        .collect();
+    for line in openmetrics.lines() {
+        let described = line.strip_prefix("# ").and_then(|rest| {
+            let (what, rest) = rest.split_once(' ')?;
+            let (name, about) = rest.split_once(' ')?;
+            Some((what, name, about))
+        });
+        match described {
+            Some(("UNIT", ..)) => continue,
+            Some((what, name, about)) if counters.contains(&name) => {
+                text += &format!("# {what} {name}_total {about}");
+            }
+            _ if line == "# EOF" => continue,
+            _ => text += line,
+        }
+        text.push('\n');
+    }
+    text
 }
 
 impl Metrics {
@@ -177,16 +206,12 @@ impl Metrics {
             .get_or_create(&of_flow)
             .set(gauge(flow.backlog_bytes));
         if let Some(delay) = flow.delay_ms {
-            for (quantile, ms) in [
-                ("0.5", delay.p50),
-                ("0.95", delay.p95),
-                ("0.99", delay.p99),
-                ("1", delay.worst),
-            ] {
-                let labels = OfFlowQuantile {
+            let ms = [delay.p50, delay.p95, delay.p99, delay.worst];
+            for (percentile, ms) in PERCENTILES.into_iter().zip(ms) {
+                let labels = OfFlowPercentile {
                     session,
                     flow: flow.id,
-                    quantile,
+                    percentile,
                 };
                 self.flow_delay.get_or_create(&labels).set(ms / 1e3);
             }
@@ -237,7 +262,7 @@ impl Metrics {
         all.register_with_unit(
             "path_loss",
             "Estimated share of packets lost, 0 to 1",
-            Unit::Ratios,
+            ratio(),
             self.path_loss,
         );
         all.register_with_unit(
@@ -302,7 +327,7 @@ impl Metrics {
         all.register_with_unit(
             "flow_redundancy",
             "(sent - source) / source",
-            Unit::Ratios,
+            ratio(),
             self.flow_redundancy,
         );
         all.register_with_unit(
@@ -324,13 +349,56 @@ mod tests {
     use crate::control::status::tests::example;
 
     #[test]
+    fn the_older_format_names_counters_in_full() {
+        let text = plain(&render(&example()).unwrap());
+        for line in [
+            "# TYPE marline_path_bytes_total counter",
+            "# HELP marline_path_bytes_total Carried by the path.",
+            "# TYPE marline_path_rtt_seconds gauge",
+            "marline_path_bytes_total{session=\"0\",path=\"0\",direction=\"send\"} 5000000",
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is not in\n{text}"
+            );
+        }
+        assert!(
+            !text.contains("# UNIT") && !text.contains("# EOF"),
+            "{text}"
+        );
+    }
+
+    /// Names of metrics in a text, such as a rule's expression.
+    fn names(text: &str) -> std::collections::BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let names = words.filter(|word| word.starts_with("marline_"));
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn board_and_rules_ask_for_metrics_that_there_are() {
+        let known = names(&plain(&render(&example()).unwrap()));
+        for file in ["grafana-board.json", "prometheus-rules.yml"] {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib");
+            // Packages are tested without the rest of the repository.
+            let Ok(text) = std::fs::read_to_string(path.join(file)) else {
+                continue;
+            };
+            let asked = names(&text);
+            assert!(!asked.is_empty(), "{file} asks for nothing");
+            let unknown: Vec<_> = asked.difference(&known).collect();
+            assert!(unknown.is_empty(), "{file} asks for {unknown:?}");
+        }
+    }
+
+    #[test]
     fn the_text_has_base_units_and_no_names() {
         let text = render(&example()).unwrap();
         for line in [
             "marline_uptime_seconds 61.5",
             "marline_flows_opened_total{session=\"0\"} 5",
             "marline_path_rtt_seconds{session=\"0\",path=\"0\"} 0.03125",
-            "marline_path_loss_ratios{session=\"0\",path=\"0\"} 0.01",
+            "marline_path_loss_ratio{session=\"0\",path=\"0\"} 0.01",
             "marline_path_cwnd_bytes{session=\"0\",path=\"0\"} 120000",
             "marline_path_datagram_bytes{session=\"0\",path=\"0\"} 1434",
             "marline_path_rate_bytes_per_second{session=\"0\",path=\"0\"} 2500000",
@@ -339,8 +407,8 @@ mod tests {
             "marline_path_bytes_total{session=\"0\",path=\"0\",direction=\"send\"} 5000000",
             "marline_path_lost_packets_total{session=\"0\",path=\"0\"} 36",
             "marline_flow_bytes_total{session=\"0\",flow=\"4\",direction=\"receive\"} 3000000",
-            "marline_flow_delay_seconds{session=\"0\",flow=\"4\",quantile=\"0.99\"} 0.055",
-            "marline_flow_redundancy_ratios{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 0.125",
+            "marline_flow_delay_seconds{session=\"0\",flow=\"4\",percentile=\"99\"} 0.055",
+            "marline_flow_redundancy_ratio{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 0.125",
             "marline_flow_coding_interval_packets{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 23",
             "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"sent\"} 22",
             "marline_flow_repairs_total{session=\"0\",flow=\"4\",fate=\"used\"} 13",
@@ -351,14 +419,15 @@ mod tests {
             "marline_flow_rebuilt_symbols_total{session=\"0\",flow=\"4\",kind=\"stream\",scheduler=\"min-rtt\"} 18",
             "marline_path_forecast_bytes_per_second{session=\"0\",path=\"0\"} 4937500.0",
             "marline_path_forecast_deviation_bytes_per_second{session=\"0\",path=\"0\"} 1012500.0",
-            "marline_path_forecast_outage_ratios{session=\"0\",path=\"0\"} 0.02",
+            "marline_path_forecast_outage_ratio{session=\"0\",path=\"0\"} 0.02",
             "marline_path_forecast_mode{session=\"0\",path=\"0\",mode=\"bank\"} 1.0",
             "marline_path_promises_total{session=\"0\",path=\"0\"} 900",
-            "marline_path_promised_ratios{session=\"0\",path=\"0\"} 0.953",
-            "marline_path_promises_kept_ratios{session=\"0\",path=\"0\"} 0.949",
-            "marline_flow_promised_ratios{session=\"0\",flow=\"4\"} 0.981",
-            "marline_flow_promises_kept_ratios{session=\"0\",flow=\"4\"} 0.978",
+            "marline_path_promised_ratio{session=\"0\",path=\"0\"} 0.953",
+            "marline_path_promises_kept_ratio{session=\"0\",path=\"0\"} 0.949",
+            "marline_flow_promised_ratio{session=\"0\",flow=\"4\"} 0.981",
+            "marline_flow_promises_kept_ratio{session=\"0\",flow=\"4\"} 0.978",
             "marline_live_bytes_total{live=\"0\",direction=\"send\"} 11844000",
+            "marline_live_delay_seconds{live=\"0\",percentile=\"99\"} 0.0575",
             "marline_live_faults_total{live=\"0\",direction=\"receive\",fault=\"rtp-late\"} 13",
             "marline_live_faults_total{live=\"0\",direction=\"send\",fault=\"ts-continuity\"} 1",
             "marline_live_given_up_total{live=\"0\"} 7",

@@ -32,8 +32,11 @@ pub struct Event {
     pub text: String,
 }
 
+/// A path that is often in doubt for less than a look is named for it this often, seconds.
+const MOMENTS: f64 = 60.0;
+
 /// What a path is called in histories: on a client by its name, which outlives its session.
-pub(super) fn path_key(role: Role, session: &SessionStatus, path: &PathStatus) -> String {
+pub(crate) fn path_key(role: Role, session: &SessionStatus, path: &PathStatus) -> String {
     match role {
         Role::Client => path.name.clone(),
         Role::Server => format!("{}/{}", session.id, path.id),
@@ -49,6 +52,8 @@ struct PathSeen {
     budget_used: f64,
     /// When it was first in doubt, and what had been lost by then.
     doubt: Option<Doubt>,
+    /// When it was last told that it was in doubt between two looks.
+    moment: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -196,6 +201,9 @@ fn seen(
             given_up,
         });
     }
+    let mut moment = before
+        .as_ref()
+        .map_or(f64::NEG_INFINITY, |before| before.moment);
     match &before {
         None => found.add(
             found.at,
@@ -217,8 +225,11 @@ fn seen(
             found.add(began, kind, Some(key), text);
         }
         Some(before) if path.state == PathState::Active && path.for_s + 0.01 < before.for_s => {
-            let text = format!("{name} was in doubt for a moment: {}", path.reason);
-            found.add(began, "back", Some(key), text);
+            if began - before.moment >= MOMENTS {
+                moment = began;
+                let text = format!("{name} was in doubt for a moment: {}", path.reason);
+                found.add(began, "back", Some(key), text);
+            }
         }
         Some(_) => {}
     }
@@ -255,6 +266,7 @@ fn seen(
         datagram_bytes: path.datagram_bytes.or(known),
         budget_used,
         doubt,
+        moment,
     }
 }
 
@@ -340,6 +352,20 @@ mod tests {
             told(&eye.look(&status, 106.0)),
             [("removed", "wlan0 is no path any more")]
         );
+    }
+
+    #[test]
+    fn moments_of_doubt_are_told_once_a_minute() {
+        let mut eye = Eye::default();
+        let mut status = example();
+        status.sessions[0].paths.truncate(1);
+        let mut looks = |at: f64| {
+            status.sessions[0].paths[0].for_s = 10.0;
+            eye.look(&status, at - 0.25);
+            status.sessions[0].paths[0].for_s = 0.1;
+            eye.look(&status, at).len()
+        };
+        assert_eq!([10.0, 20.0, 69.0, 71.0].map(&mut looks), [1, 0, 0, 1]);
     }
 
     #[test]

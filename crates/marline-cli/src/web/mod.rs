@@ -23,6 +23,7 @@ mod watch;
 mod why;
 
 pub use events::Event;
+pub(crate) use events::path_key;
 pub use http::serve;
 pub use store::Store;
 pub use token::Token;

@@ -12,8 +12,6 @@ const LOSSY: f64 = 0.05;
 const BLOATED: (f64, f64) = (3.0, 50.0);
 /// Bytes that wait here before paths are called full: some tens of milliseconds at 20 Mb/s.
 const WAITING: u64 = 128 << 10;
-/// A path that came back is named for this long, seconds.
-const LATELY: f64 = 10.0;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -125,20 +123,14 @@ fn session(session: &SessionStatus) -> Option<Why> {
         _ => return down(format!("There is no session yet.{}", reasons(paths))),
     }
     let in_doubt = |path: &&PathStatus| matches!(path.state, PathState::Suspect | PathState::Dead);
-    let rules: [&dyn Fn() -> Option<String>; 6] = [
+    let rules: [&dyn Fn() -> Option<String>; 5] = [
         &|| {
             let path = paths.iter().find(in_doubt)?;
-            let left = paths
-                .iter()
-                .filter(|path| path.state == PathState::Active)
-                .count();
-            let left = match left {
-                0 => "no other is in use".to_owned(),
-                left => format!(
-                    "{} go{} on",
-                    some(left as u64, "link"),
-                    if left == 1 { "es" } else { "" }
-                ),
+            let mut left = paths.iter().filter(|path| path.state == PathState::Active);
+            let left = match (left.next(), left.count()) {
+                (None, _) => "no other is in use".to_owned(),
+                (Some(one), 0) => format!("{} carries on", one.name),
+                (Some(_), more) => format!("{} others carry on", more + 1),
             };
             let since = spoken(path.for_s);
             let what = match path.state {
@@ -180,17 +172,6 @@ fn session(session: &SessionStatus) -> Option<Why> {
                 path.name
             ))
         },
-        &|| {
-            let lately = |path: &&PathStatus| {
-                path.state == PathState::Active && path.for_s < LATELY && path.sent_packets > 0
-            };
-            let path = paths.iter().filter(|_| paths.len() > 1).find(lately)?;
-            Some(format!(
-                "{} is in use since {}.",
-                path.name,
-                spoken(path.for_s)
-            ))
-        },
     ];
     rules.iter().find_map(|rule| rule()).map(slow)
 }
@@ -207,6 +188,7 @@ fn full(paths: &[PathStatus], flows: &[FlowStatus]) -> Option<String> {
     let carried: u64 = active().filter_map(|path| path.rate_bps).sum();
     let links = match active().count() {
         1 => "The only link in use is full: it carries".to_owned(),
+        2 => "Both links are full: together they carry".to_owned(),
         links => format!("All {links} links are full: together they carry"),
     };
     let flows = some(number as u64, "flow");
@@ -261,7 +243,7 @@ mod tests {
     #[test]
     fn the_gravest_cause_is_named() {
         type Change = fn(&mut SessionStatus);
-        let cases: [(Level, &str, Change); 8] = [
+        let cases: [(Level, &str, Change); 7] = [
             (
                 Level::Fine,
                 "Nothing is slow: 2 links in use, round trip 31.2 ms at best.",
@@ -277,7 +259,7 @@ mod tests {
             ),
             (
                 Level::Slow,
-                "wwan0 has been dead for 14 s (no feedback for 2 s); 1 link goes on.",
+                "wwan0 has been dead for 14 s (no feedback for 2 s); wlan0 carries on.",
                 |s| {
                     let path = &mut s.paths[1];
                     (path.state, path.for_s) = (PathState::Dead, 14.0);
@@ -286,25 +268,20 @@ mod tests {
             ),
             (
                 Level::Slow,
-                "All 2 links are full: together they carry 40.0 Mb/s, and 1 flow waits with 1.0 MB.",
+                "Both links are full: together they carry 40.0 Mb/s, and 1 flow waits with 1.0 MB.",
                 |s| {
                     s.flows[0].backlog_bytes = 1_000_000;
                     s.paths[0].loss = Some(0.2);
                 },
             ),
             (Level::Slow, "wwan0 loses 8.0 % of its packets.", |s| {
-                s.paths[1].loss = Some(0.08)
+                s.paths[1].loss = Some(0.08);
             }),
             (
                 Level::Slow,
                 "A queue stands on wlan0: its round trip is 310.0 ms, at best 30.0 ms.",
-                |s| {
-                    s.paths[0].rtt_ms = Some(310.0);
-                },
+                |s| s.paths[0].rtt_ms = Some(310.0),
             ),
-            (Level::Slow, "wlan0 is in use since 3.0 s.", |s| {
-                s.paths[0].for_s = 3.0
-            }),
             (Level::Down, "There is no session yet.", |s| {
                 s.state = "connecting".into();
                 s.paths.clear();

@@ -42,7 +42,7 @@ fn metrics_and_status_tell_of_every_path_and_flow() {
         for family in [
             "marline_uptime_seconds ",
             "marline_path_rtt_seconds{",
-            "marline_path_loss_ratios{",
+            "marline_path_loss_ratio{",
             "marline_path_cwnd_bytes{",
             "marline_path_in_flight_bytes{",
             "marline_path_queue_bytes{",
@@ -50,7 +50,7 @@ fn metrics_and_status_tell_of_every_path_and_flow() {
             "marline_path_state{",
             "marline_flow_bytes_total{",
             "marline_flow_delay_seconds{",
-            "marline_flow_redundancy_ratios{",
+            "marline_flow_redundancy_ratio{",
             "marline_flow_retransmitted_bytes_total{",
         ] {
             assert!(
