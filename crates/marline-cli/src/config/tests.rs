@@ -95,6 +95,8 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
             "off",
             "--metrics",
             "127.0.0.1:9900",
+            "--web",
+            "127.0.0.1:9080",
             "--control",
             "/c.sock",
             "--idle-timeout",
@@ -118,6 +120,7 @@ fn flags_and_a_file_with_the_same_names_mean_the_same() {
             congestion = "cubic"
             gso = "off"
             metrics = "127.0.0.1:9900"
+            web = "127.0.0.1:9080"
             control = "/c.sock"
             idle-timeout = "2m"
             repair-budget = "20%"
@@ -159,6 +162,7 @@ fn defaults_are_those_that_the_help_promises() {
     assert_eq!(config.common.gso, Offload::Auto);
     assert_eq!(config.common.idle_timeout.as_secs(), 180);
     assert_eq!(config.common.metrics, None);
+    assert_eq!(config.common.web, None);
     let config = server(&["--allow-client", "K"]).unwrap();
     assert_eq!(
         config.listen,

@@ -52,6 +52,8 @@ struct PathSeen {
     budget_used: f64,
     /// When it was first in doubt, and what had been lost by then.
     doubt: Option<Doubt>,
+    /// What datagrams it took before it took smaller ones.
+    shrunk: Option<u64>,
     /// When it was last told that it was in doubt between two looks.
     moment: f64,
 }
@@ -237,11 +239,18 @@ fn seen(
         doubt = None;
     }
     let known = before.as_ref().and_then(|before| before.datagram_bytes);
-    if let (Some(old), Some(new)) = (known, path.datagram_bytes)
-        && old != new
-    {
-        let text = format!("{name} takes datagrams of {new} B now, {old} B before");
-        found.add(found.at, "size", Some(key), text);
+    let mut shrunk = before.as_ref().and_then(|before| before.shrunk);
+    if let (Some(old), Some(new)) = (known, path.datagram_bytes) {
+        // Every path begins with little and finds out that more fits.
+        if new < old {
+            shrunk = shrunk.or(Some(old));
+            let text = format!("{name} takes datagrams of {new} B now, {old} B before");
+            found.add(found.at, "size", Some(key), text);
+        } else if shrunk.is_some_and(|usual| new >= usual) {
+            shrunk = None;
+            let text = format!("{name} takes datagrams of {new} B again");
+            found.add(found.at, "size", Some(key), text);
+        }
     }
     let budget_used = path.budget.as_ref().map_or(0.0, |budget| {
         budget.used_bytes as f64 / budget.limit_bytes.max(1) as f64
@@ -266,6 +275,7 @@ fn seen(
         datagram_bytes: path.datagram_bytes.or(known),
         budget_used,
         doubt,
+        shrunk,
         moment,
     }
 }
@@ -391,6 +401,12 @@ mod tests {
         ];
         assert_eq!(told(&eye.look(&status, 2.0)), expected);
         assert!(eye.look(&status, 3.0).is_empty());
+        let mut sized = |bytes| {
+            status.sessions[0].paths[0].datagram_bytes = Some(bytes);
+            eye.look(&status, 4.0).len()
+        };
+        // Half the way back is nothing to say; all of it is, and what grows beyond is not.
+        assert_eq!([1_300, 1_434, 1_450].map(&mut sized), [0, 1, 0]);
     }
 
     #[test]

@@ -444,6 +444,38 @@ fn a_configuration_that_everybody_may_change_is_refused() {
 }
 
 #[test]
+fn the_page_is_for_this_host_alone() {
+    for address in ["127.0.0.1:9080", "127.9.9.9:0", "[::1]:9080"] {
+        let config = client(&["--server", "S", "--web", address], None).unwrap();
+        assert_eq!(config.common.web.unwrap().address.to_string(), address);
+    }
+    for open in ["0.0.0.0:9080", "[::]:9080", "192.0.2.7:9080"] {
+        let error = server(&["--allow-client", "K", "--web", open]).unwrap_err();
+        assert!(
+            shown(&error).starts_with(&format!("--web {open}: ")),
+            "{}",
+            shown(&error)
+        );
+        let mend = error.hint().unwrap();
+        assert!(mend.contains("ssh -L 9080:127.0.0.1:9080 HOST"), "{mend}");
+    }
+    let words = [
+        "--server",
+        "S",
+        "--web",
+        "127.0.0.1:9",
+        "--metrics",
+        "127.0.0.1:9",
+    ];
+    let error = client(&words, None).unwrap_err();
+    assert!(
+        shown(&error).contains("that port is taken by --metrics"),
+        "{}",
+        shown(&error)
+    );
+}
+
+#[test]
 fn only_names_of_hosts_are_names_of_metrics() {
     let words = ["--server", "S", "--metrics-name", "Router.example"];
     let names = client(&words, None).unwrap().common.metrics_names;

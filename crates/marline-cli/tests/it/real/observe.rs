@@ -183,3 +183,69 @@ fn a_live_stream_is_shown_while_it_runs() {
         }
     });
 }
+
+/// What a program's page answers at `path` below its token, or with another token.
+fn page(program: &Program, token: Option<&str>, path: &str) -> String {
+    let (address, own): (SocketAddr, String) = program.logged("its page", |line| {
+        let (_, rest) = line.split_once("page at http://")?;
+        let (address, token) = rest.strip_suffix('/')?.split_once('/')?;
+        Some((address.parse().ok()?, token.to_owned()))
+    });
+    let mut stream = TcpStream::connect(address).unwrap();
+    let token = token.unwrap_or(&own);
+    write!(
+        stream,
+        "GET /{token}/{path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    )
+    .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn the_page_shows_the_status_to_who_knows_its_token() {
+    let site = Site::new();
+    let web = ["--web", "127.0.0.1:0"];
+    let server = site.server(&web);
+    let links = links(server.addr, ["delay=2ms", "delay=5ms"], 1);
+    let paths = [path("a", &links[0]), path("b", &links[1])];
+    let client = site.client(&server, &paths, &web);
+    client.active(&["a", "b"]);
+    for program in [&*client, &*server] {
+        let text = page(program, None, "");
+        assert!(
+            text.starts_with("HTTP/1.1 200") && text.contains("<title>"),
+            "{text}"
+        );
+        let refused = page(program, Some("00000000000000000000000000000000"), "");
+        assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+    }
+    // A look is a second old at most.
+    let now = loop {
+        let text = page(&client, None, "api/v1/now");
+        let (_, body) = text.split_once("\r\n\r\n").expect("a body");
+        let now: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        let paths = now["status"]["sessions"][0]["paths"]
+            .as_array()
+            .unwrap()
+            .clone();
+        if paths.iter().all(|path| path["state"] == "active") {
+            break now;
+        }
+        thread::sleep(Duration::from_millis(100));
+    };
+    assert_eq!(now["version"], 1);
+    let status = client.status();
+    let shown = now["status"]["sessions"][0]["paths"].as_array().unwrap();
+    let names: Vec<_> = shown
+        .iter()
+        .map(|path| path["name"].as_str().unwrap())
+        .collect();
+    let known: Vec<_> = status.sessions[0]
+        .paths
+        .iter()
+        .map(|path| path.name.as_str())
+        .collect();
+    assert_eq!(names, known);
+}
