@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import * as api from "./api";
 import { make, set } from "./dom";
 import * as format from "./format";
-import { Track } from "./history";
+import { Lines } from "./history";
 import { colour, dash, isDark } from "./palette";
 
 export interface Line { key: string; name: string; index: number }
@@ -79,7 +79,7 @@ function axes(kind: Kind | null, bottom: boolean): uPlot.Axis[] {
 
 function options(width: number, height: number, kind: Kind | null, bottom: boolean, marked: Marked): uPlot.Options {
   return {
-    width, height, legend: { show: false }, padding: [6, 8, 0, 0],
+    width, height, legend: { show: false }, padding: [6, 18, 0, 0],
     cursor: { sync: { key: SYNC.key, setSeries: false }, points: { size: 6 }, y: false, drag: { x: false, y: false } },
     scales: {
       x: { time: true, range: (plot) => { const { now, span } = marked(); return [Math.max(now - SECONDS[span], Math.min(plot.data[0][0] ?? now, now - LEAST[span])), now]; } },
@@ -237,6 +237,6 @@ export class States {
   clear() { this.made = ""; }
 }
 
-export function columnOf(track: Track, of: "path" | "live", column: string) {
+export function columnOf(track: Lines, of: "path" | "live", column: string) {
   return (key: string) => track.column(of, key, column);
 }

@@ -4,7 +4,7 @@ import * as api from "./api";
 import { Chart, Line, Marked } from "./charts";
 import { make, mark, set } from "./dom";
 import * as format from "./format";
-import { Track } from "./history";
+import { Lines } from "./history";
 
 const CONTENT: Record<string, string> = { "mpeg-ts": "MPEG-TS", rtp: "RTP", "rtp-mpeg-ts": "MPEG-TS in RTP", opaque: "" };
 const LINES: [string, string][] = [["sent_bps", "sent"], ["target_bps", "target"], ["capacity_bps", "links carry"], ["received_bps", "received"]];
@@ -57,7 +57,7 @@ export class Entry {
     show("redundancy", sends ? format.percent(live.sent.redundancy) : "–");
   }
 
-  draw(track: Track) {
+  draw(track: Lines) {
     const has = ([column]: [string, string]) => track.column("live", this.name, column).some((value) => value !== null && value !== 0);
     const lines: Line[] = LINES.map(([key, name], index) => ({ key, name, index })).filter((line) => has([line.key, line.name]));
     this.chart.draw(track.at, lines, (column) => track.column("live", this.name, column), null);

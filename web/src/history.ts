@@ -72,3 +72,24 @@ export class Track {
     return this.series.get(of + key)?.name ?? key;
   }
 }
+
+// What the charts read.
+export interface Lines {
+  at: number[];
+  column(of: "path" | "live", key: string, name: string): (number | null)[];
+  keys(of: "path" | "live"): string[];
+  name(of: "path" | "live", key: string): string;
+}
+
+// The day: minutes, and the last ten of them by the second.
+export function day(minutes: Track, seconds: Track): Lines {
+  const from = seconds.at[0] ?? Infinity;
+  const older = minutes.at.findIndex((at) => at >= from);
+  const kept = older < 0 ? minutes.at.length : older;
+  return {
+    at: [...minutes.at.slice(0, kept), ...seconds.at],
+    column: (of, key, name) => [...minutes.column(of, key, name).slice(0, kept), ...seconds.column(of, key, name)],
+    keys: (of) => [...new Set([...minutes.keys(of), ...seconds.keys(of)])],
+    name: (of, key) => (seconds.keys(of).includes(key) ? seconds : minutes).name(of, key),
+  };
+}

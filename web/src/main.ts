@@ -7,7 +7,7 @@ import { Entry } from "./entries";
 import { showFlows } from "./flows";
 import * as format from "./format";
 import { showEvents } from "./happened";
-import { Track } from "./history";
+import { Track, day } from "./history";
 import { Card, Link } from "./links";
 import { onTheme } from "./palette";
 
@@ -98,7 +98,7 @@ function look(now: api.Now) {
 }
 
 function draw(all: Link[]) {
-  const track = tracks[span];
+  const track = span === "10m" ? tracks["10m"] : day(tracks["24h"], tracks["10m"]);
   const names = new Map(all.map((link) => [link.key, link.path.name]));
   const gone = track.keys("path").filter((key) => !names.has(key));
   const keys = [...names.keys(), ...gone].slice(0, MAX_LINES);
