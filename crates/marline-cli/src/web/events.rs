@@ -320,6 +320,7 @@ mod tests {
         let mut eye = Eye::default();
         let mut status = example();
         status.sessions[0].paths.truncate(1);
+        status.live[0].capacity_bps = None;
         assert_eq!(
             told(&eye.look(&status, 100.0)),
             [("up", "wlan0 is active: validated")]

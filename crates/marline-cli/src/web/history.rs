@@ -152,24 +152,26 @@ impl<const N: usize> Table<N> {
     /// has been away the longest gives way; while all are there, the new one is left out.
     pub(super) fn push(&mut self, found: &[(String, String, Row<N>)], complete: bool) {
         let mut rows: Vec<Option<Row<N>>> = vec![None; self.series.len()];
-        for (key, name, row) in found {
-            if let Some(at) = self.series.iter().position(|one| one.key == *key) {
-                if let (Some(old), Some(place)) = (self.series.get_mut(at), rows.get_mut(at)) {
-                    old.name.clone_from(name);
-                    *place = Some(*row);
+        let mut new = Vec::new();
+        for look in found {
+            let known = self.series.iter_mut().zip(&mut rows);
+            match known.into_iter().find(|(one, _)| one.key == look.0) {
+                Some((series, place)) => {
+                    series.name.clone_from(&look.1);
+                    *place = Some(look.2);
                 }
-                continue;
+                None => new.push(look),
             }
+        }
+        for (key, name, row) in new {
             if self.series.len() >= self.most {
-                let away = self.series.iter().enumerate();
-                let longest = away.max_by_key(|(_, one)| one.absent);
-                match longest.map(|(at, one)| (at, one.absent)) {
-                    Some((at, absent)) if absent > 0 => {
-                        self.series.remove(at);
-                        rows.remove(at);
-                    }
-                    _ => continue,
-                }
+                let away = self.series.iter().zip(&rows).enumerate();
+                let away = away.filter(|(_, (_, row))| row.is_none());
+                let Some((at, _)) = away.max_by_key(|(_, (one, _))| one.absent) else {
+                    break;
+                };
+                self.series.remove(at);
+                rows.remove(at);
             }
             self.series.push(Series::new(key.clone(), name.clone()));
             rows.push(Some(*row));
@@ -238,11 +240,9 @@ mod tests {
         assert_eq!(times.of(Span::Coarse).len(), COARSE);
 
         table.push(&[look("b", [1.0, 1.0])], false);
-        // While both are there, a third has no room; then `a`, the first to go, gives way.
-        table.push(&["b", "a", "c"].map(|key| look(key, [1.0, 1.0])), false);
+        // While both are there, a third has no room; then `a`, which is away, gives way.
+        table.push(&["c", "b", "a"].map(|key| look(key, [1.0, 1.0])), false);
         assert!(table.get("c").is_none());
-        table.push(&["b", "c"].map(|key| look(key, [1.0, 1.0])), false);
-        assert!(table.get("c").is_none(), "`a` was there at the last look");
         table.push(&["b", "c"].map(|key| look(key, [1.0, 1.0])), false);
         assert!(table.get("a").is_none() && table.get("c").is_some());
         assert_eq!(table.series().len(), 2);

@@ -290,12 +290,14 @@ fn put_series<const N: usize>(
 
 /// What is not known is `null`; four digits are enough for a line.
 fn known<const N: usize>(row: &Row<N>) -> Vec<Option<f32>> {
-    let rounded = |value: f32| match value.abs() {
-        0.0 => value,
-        size => {
-            let unit = 10_f32.powi(3 - size.log10().floor() as i32);
-            let rounded = (value * unit).round() / unit;
-            if rounded.is_finite() { rounded } else { value }
+    let rounded = |value: f32| {
+        let (value, size) = (f64::from(value), f64::from(value.abs()));
+        match size > 0.0 {
+            true => {
+                let unit = 10_f64.powi(3 - size.log10().floor() as i32);
+                ((value * unit).round() / unit) as f32
+            }
+            false => 0.0,
         }
     };
     row.iter()

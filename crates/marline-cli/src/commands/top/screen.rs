@@ -21,6 +21,8 @@ const FIGURES: usize = 53;
 const LEAST_EVENTS: u16 = 5;
 /// Most live entries that are shown.
 const ENTRIES: usize = 4;
+/// A path's queue of more bytes is worth a word.
+const MUCH: u64 = 64 << 10;
 /// Seconds that a bar stands for.
 const BAR: usize = 6;
 
@@ -127,10 +129,7 @@ fn fitted(links: Vec<Vec<Line<'static>>>, view: &View, height: u16) -> Vec<Line<
         lines.extend(link);
     }
     if left > 0 {
-        lines.push(title(format!(
-            "… {} more: down and up",
-            some(left as u64, "link")
-        )));
+        lines.push(title(format!("… and {left} more: down and up")));
     }
     lines
 }
@@ -182,7 +181,7 @@ fn link(view: &View, key: &str, path: &PathStatus, width: usize) -> Vec<Line<'st
         let (used, limit) = (bytes(budget.used_bytes), bytes(budget.limit_bytes));
         notes.push(format!("{used} of {limit} used"));
     }
-    if path.queue_bytes > 0 {
+    if path.queue_bytes > MUCH {
         notes.push(format!("{} wait for it", bytes(path.queue_bytes)));
     }
     let note = notes.join("; ");
@@ -328,6 +327,7 @@ mod tests {
             status.sessions[0].paths[0].sent_bytes += 1_000_000;
             view.look_at(status.clone(), 1000.0 + f64::from(second));
         }
+        status.sessions[0].paths[0].sent_bytes += 1_000_000;
         status.sessions[0].paths[0].state = PathState::Suspect;
         status.sessions[0].paths[0].reason = "feedback is overdue".into();
         view.look_at(status, 1030.0);

@@ -159,7 +159,7 @@ fn a_live_stream_is_shown_while_it_runs() {
                 known.iter().all(Option::is_some).then_some(())
             });
             let [client, server] = [&*live.client, &*live.server].map(scrape);
-            for name in ["live_repaired_total", "live_redundancy_ratios"] {
+            for name in ["live_repaired_total", "live_redundancy_ratio"] {
                 let value = metric(&client, &format!("marline_{name}{{live=\"0\"}}"));
                 assert!(value > Some(0.0), "no {name} in\n{client}");
             }
