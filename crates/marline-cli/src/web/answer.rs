@@ -82,7 +82,7 @@ fn typed(response: &mut Response<Body>, kind: &'static str) {
         (CONTENT_TYPE, kind),
         (CONTENT_SECURITY_POLICY, CSP),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // The address is a secret; without any referrer a browser hides the origin of its own POSTs.
+        // The address is a secret; with no referrer at all, browsers hide the origin of POSTs.
         (REFERRER_POLICY, "same-origin"),
         (CACHE_CONTROL, "no-store"),
         (

@@ -1,4 +1,4 @@
-//! What was seen of the program: figures, events and the last look, each as the JSON of docs/WEB.md.
+//! What was seen of the program: figures, events and the last look, as the JSON of docs/WEB.md.
 //!
 //! The field names are the JSON names. Fields may be added; a reader ignores those that it does not
 //! know.
