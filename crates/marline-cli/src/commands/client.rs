@@ -275,6 +275,14 @@ fn unconnected(error: &ConnectError) -> CliError {
 }
 
 impl Args {
+    /// No options but this file.
+    pub(super) fn of_file(file: &std::path::Path) -> Self {
+        Args {
+            config: Some(file.to_owned()),
+            raw: RawClient::default(),
+        }
+    }
+
     /// The configuration that these options and their file make.
     pub(super) fn configuration(&self) -> Result<ClientConfig, ConfigError> {
         ClientConfig::check(&self.source()?)

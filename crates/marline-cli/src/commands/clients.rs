@@ -139,6 +139,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
+/// Adds a client without a name to the list in `file`.
+pub(super) fn let_in(file: &Path, key: PublicKey) -> Result<(), CliError> {
+    let text = added(&read(file)?, key, "").map_err(|problem| refused(file, problem))?;
+    write(file, &text)
+}
+
 fn list(args: &Args, file: &Path, json: bool) -> Result<(), CliError> {
     let allow = AllowList::load(file).map_err(CliError::runtime)?;
     let grants = Grants::of_list(&allow).map_err(CliError::from)?;

@@ -28,6 +28,8 @@ use finding::{Finding, Verdict, worst};
 use limits::LIMIT;
 use marline::interfaces::Sysfs;
 use serde::Serialize;
+use std::io::{self, Write as _};
+use std::path::Path;
 use system::System;
 use tokio::time::timeout;
 
@@ -76,25 +78,42 @@ struct OfServer {
 }
 
 pub(super) fn run(args: Args) -> Result<(), CliError> {
-    let runtime = runtime()?;
-    let board = Board::default();
-    let (json, report) = match args.side {
-        Side::Client(side) => {
-            let config = side.options.configuration()?;
-            let system = System::with(config.sysfs.clone());
-            let examination = of_client::examine(&config, &system, &board);
-            (side.json, runtime.block_on(timed(examination, &board)))
-        }
-        Side::Server(side) => {
-            let config = side.options.configuration()?;
-            let system = System::with(Sysfs::default());
-            let examination = of_server::examine(&config, &system, &board);
-            (side.json, runtime.block_on(timed(examination, &board)))
-        }
-    };
+    match args.side {
+        Side::Client(side) => client_report(&side.options)?.print(side.json),
+        Side::Server(side) => server_report(&side.options)?.print(side.json),
+    }
+}
+
+/// Checks a client as `file` configures it, on standard error, whatever is found.
+pub(super) fn of_client(file: &Path) -> Result<(), CliError> {
+    client_report(&client::Args::of_file(file))?.say("client", file);
+    Ok(())
+}
+
+/// Checks a server as `file` configures it, on standard error, whatever is found.
+pub(super) fn of_server(file: &Path) -> Result<(), CliError> {
+    server_report(&server::Args::of_file(file))?.say("server", file);
+    Ok(())
+}
+
+fn client_report(options: &client::Args) -> Result<Report, CliError> {
+    let config = options.configuration()?;
+    let system = System::with(config.sysfs.clone());
+    report(async |board: &Board| of_client::examine(&config, &system, board).await)
+}
+
+fn server_report(options: &server::Args) -> Result<Report, CliError> {
+    let config = options.configuration()?;
+    let system = System::with(Sysfs::default());
+    report(async |board: &Board| of_server::examine(&config, &system, board).await)
+}
+
+fn report(examine: impl AsyncFnOnce(&Board)) -> Result<Report, CliError> {
+    let (runtime, board) = (runtime()?, Board::default());
+    let report = runtime.block_on(timed(examine(&board), &board));
     // The look-up of a name may still hang in a thread of its own.
     runtime.shutdown_background();
-    report.print(json)
+    Ok(report)
 }
 
 /// What is known when the examination has ended, or its time is over.
@@ -125,6 +144,18 @@ impl Report {
             0 => Ok(()),
             code => Err(CliError::told(code)),
         }
+    }
+
+    /// What `marline doctor SIDE --config FILE` finds, for people, beside what a command prints.
+    fn say(&self, side: &str, file: &Path) {
+        let page = self.page(Layout::of_output(false));
+        // Nobody is left to tell when it is closed.
+        let _ = writeln!(
+            io::stderr(),
+            "marline doctor {side} --config {}:\n{}",
+            file.display(),
+            page.trim_end()
+        );
     }
 
     /// A line each, by path: those of the host first.

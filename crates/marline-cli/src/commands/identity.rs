@@ -1,6 +1,6 @@
 //! `marline identity`: this host's key pair.
 
-use super::{CliError, output};
+use super::{CliError, output, owner};
 use crate::config::default_identity;
 use clap::Subcommand;
 use marline::identity::{ConnectionString, HostPort, Identity};
@@ -28,6 +28,12 @@ enum Action {
     New {
         /// Key file [default: $XDG_CONFIG_HOME/marline/identity].
         file: Option<PathBuf>,
+        /// Keep the key pair that is there already, which is no error then.
+        #[arg(long)]
+        keep: bool,
+        /// Give the file to this user; needs root.
+        #[arg(long, value_name = "USER")]
+        owner: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -57,9 +63,21 @@ struct Shown {
 
 pub(super) fn run(args: Args) -> Result<(), CliError> {
     match args.action {
-        Action::New { file, json } => {
+        Action::New {
+            file,
+            keep,
+            owner,
+            json,
+        } => {
             let file = key_file(file)?;
-            let public_key = make(&file)?.public_key().to_string();
+            let identity = if keep { kept(&file)? } else { make(&file)? };
+            if let Some(user) = owner
+                && !owner::give(&file, &user)?
+            {
+                return Err(CliError::usage(format!("there is no user {user}"))
+                    .hint(format!("make one: useradd --system {user}")));
+            }
+            let public_key = identity.public_key().to_string();
             if json {
                 output::json(&Shown {
                     file,
@@ -67,7 +85,7 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
                     connection_string: None,
                 })
             } else {
-                tracing::info!("new key pair in {}; its public half:", file.display());
+                tracing::info!("the key pair is in {}; its public half:", file.display());
                 output::line(&public_key)
             }
         }
@@ -105,6 +123,14 @@ fn key_file(file: Option<PathBuf>) -> Result<PathBuf, CliError> {
         CliError::usage("there is no place for a key file: neither XDG_CONFIG_HOME nor HOME is set")
             .hint("name the file: marline identity new FILE")
     })
+}
+
+/// The key pair of `file`, which is made if there is none.
+pub(super) fn kept(file: &Path) -> Result<Identity, CliError> {
+    match file.exists() {
+        true => Identity::load(file).map_err(CliError::runtime),
+        false => make(file),
+    }
 }
 
 fn make(file: &Path) -> Result<Identity, CliError> {

@@ -11,6 +11,7 @@ mod demo;
 mod descriptors;
 mod doctor;
 mod error;
+mod generate;
 mod granted;
 mod identity;
 mod line;
@@ -18,7 +19,9 @@ mod link;
 mod live;
 mod logging;
 mod networks;
+mod notify;
 pub mod output;
+mod owner;
 mod page;
 mod paths;
 mod real;
@@ -29,6 +32,7 @@ mod runtime;
 mod schedulers;
 pub mod server;
 mod service;
+mod setup;
 mod signals;
 mod sim;
 mod status;
@@ -71,6 +75,7 @@ enum Command {
     Demo(demo::Args),
     Client(Box<client::Args>),
     Server(Box<server::Args>),
+    Setup(Box<setup::Args>),
     Clients(clients::Args),
     Identity(identity::Args),
     Link(link::Args),
@@ -81,6 +86,8 @@ enum Command {
     Paths(paths::Args),
     Repro(repro::Args),
     Sim(sim::Args),
+    #[command(hide = true)]
+    Generate(generate::Args),
 }
 
 /// Runs the program with the process's arguments.
@@ -159,6 +166,8 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         Command::Demo(_) => "warn",
         // What it finds is what it prints.
         Command::Doctor(_) => "off",
+        // What it does is said by itself.
+        Command::Setup(_) => "warn",
         _ => "info",
     };
     let from = match matches.value_source("log") {
@@ -173,6 +182,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         Command::Demo(args) => demo::run(&args),
         Command::Client(args) => client::run(*args),
         Command::Server(args) => server::run(*args),
+        Command::Setup(args) => setup::run(*args),
         Command::Clients(args) => clients::run(&args),
         Command::Identity(args) => identity::run(args),
         Command::Link(args) => link::run(&args),
@@ -183,5 +193,6 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         Command::Paths(args) => paths::run(&args),
         Command::Repro(args) => repro::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Generate(args) => generate::run(&args),
     }
 }

@@ -293,6 +293,14 @@ async fn start(args: Args) -> Result<(), CliError> {
 }
 
 impl Args {
+    /// No options but this file.
+    pub(super) fn of_file(file: &std::path::Path) -> Self {
+        Args {
+            config: Some(file.to_owned()),
+            raw: RawServer::default(),
+        }
+    }
+
     /// The configuration that these options and their file make.
     pub(super) fn configuration(&self) -> Result<ServerConfig, ConfigError> {
         ServerConfig::check(&self.source()?)

@@ -2,7 +2,7 @@
 //! stop.
 
 use super::signals::{Signal, Signals};
-use super::{CliError, descriptors};
+use super::{CliError, descriptors, notify};
 use crate::config::{CommonConfig, Listens, Source, WebPage};
 use crate::control::server::Wishes;
 use crate::control::{self, ControlSocket, Manage};
@@ -72,6 +72,13 @@ fn token(page: &WebPage) -> Result<Token, CliError> {
         CliError::runtime(format!("the page's token, {file}: {error}"))
             .hint("mend or remove that file, or start without --web")
     })
+}
+
+/// Reads the configuration again, as a service manager can see.
+async fn read_again(reload: &mut impl AsyncFnMut()) {
+    notify::reloading();
+    reload().await;
+    notify::ready();
 }
 
 impl Service {
@@ -164,16 +171,19 @@ impl Service {
         }
         if let Some(socket) = self.control {
             tracing::info!("control socket at {}", socket.path().display());
+            let managed = Arc::clone(&managed);
             sides.spawn(control::server::serve(socket, managed, wishes.clone()));
         }
+        sides.spawn(notify::keep_telling(managed));
+        notify::ready();
         tokio::pin!(ended);
         loop {
             tokio::select! {
                 signal = signals.next() => match signal {
-                    Signal::Reload => reload().await,
+                    Signal::Reload => read_again(&mut reload).await,
                     Signal::Stop => break,
                 },
-                () = wishes.reload.notified() => reload().await,
+                () = wishes.reload.notified() => read_again(&mut reload).await,
                 () = wishes.stop.cancelled() => break,
                 reason = &mut ended => {
                     // Waited for: what a task did to the system is undone as it ends.
@@ -183,6 +193,7 @@ impl Service {
                 }
             }
         }
+        notify::stopping();
         tracing::info!(
             "stopping: open connections may finish within {} s; a second signal ends them at once",
             PATIENCE.as_secs()

@@ -16,7 +16,7 @@ use crate::control::status::{
     ClientStatus, PathStatus, PublishedState, PublishedStatus, Role, SessionStatus, Status,
 };
 use crate::control::words::{bytes, some, spoken};
-use crate::control::{is_private, usual_paths};
+use crate::control::{is_trusted, service_sockets, usual_paths};
 use marline_apps::tun::status::TunnelStatus;
 use std::path::PathBuf;
 
@@ -72,14 +72,22 @@ pub(super) fn request_of(
         Some(path) => vec![path.clone()],
         None => roles.iter().flat_map(|role| usual_paths(*role)).collect(),
     };
+    // A host has one server's service; of clients there may be several.
+    let services = service_sockets(Role::Client);
     let runtime = runtime()?;
     let (mut asked, mut foreign) = (Vec::new(), Vec::new());
     for path in &candidates {
         let folder = path.parent().filter(|_| control.is_none());
-        if folder.is_some_and(|folder| matches!(is_private(folder), Ok(false))) {
+        if folder.is_some_and(|folder| !is_trusted(folder)) {
             // Nobody knows who put it there, so it is not believed.
             foreign.push(path.display().to_string());
             continue;
+        }
+        if control.is_none() && services.len() > 1 && services.contains(path) {
+            let all: Vec<String> = services.iter().map(|it| it.display().to_string()).collect();
+            let message = format!("several clients run here: {}", all.join(", "));
+            let hint = format!("name one by its socket: `--control {}`", path.display());
+            return Err(CliError::usage(message).hint(hint));
         }
         asked.push(path.display().to_string());
         match runtime.block_on(ask(path, request.clone())) {

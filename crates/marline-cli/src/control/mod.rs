@@ -18,7 +18,7 @@ pub(crate) mod words;
 
 pub(crate) use counters::Metric;
 pub use managed::Managed;
-pub use place::{Place, is_private, usual_path, usual_paths};
+pub use place::{Place, is_private, is_trusted, service_sockets, usual_path, usual_paths};
 pub use seen::Seen;
 pub use socket::{BindError, ControlSocket};
 pub use status::Status;

@@ -16,10 +16,17 @@ pub enum Place {
     Usual(PathBuf),
 }
 
-/// Where a socket of this user is made unless somebody chooses: in `$XDG_RUNTIME_DIR/marline`;
-/// else, of those whose parent there is, in `/run/marline` (root's), `/run/user/UID/marline`, or
+/// Where a socket of this user is made unless somebody chooses: in `$RUNTIME_DIRECTORY`, which
+/// systemd gives a service (systemd.exec(5)); else in `$XDG_RUNTIME_DIR/marline`; else, of those whose parent there is, in `/run/marline` (root's), `/run/user/UID/marline`, or
 /// `marline-UID` in the temporary folder.
 pub fn usual_path(role: Role) -> PathBuf {
+    let service = std::env::var_os("RUNTIME_DIRECTORY").filter(|folder| !folder.is_empty());
+    if let Some(folder) = service {
+        // Several are separated by colons.
+        let folders = folder.to_string_lossy().into_owned();
+        let first = folders.split(':').next().unwrap_or_default();
+        return Path::new(first).join(file_name(role));
+    }
     let user = User::now();
     user.usual_folder().join(file_name(role))
 }
@@ -29,7 +36,34 @@ pub fn usual_path(role: Role) -> PathBuf {
 pub fn usual_paths(role: Role) -> Vec<PathBuf> {
     let folders = User::now().folders();
     let paths = folders.iter().map(|folder| folder.join(file_name(role)));
-    paths.collect()
+    paths.chain(service_sockets(role)).collect()
+}
+
+/// Of these, the sockets of this host's services, by name: those that are there. None for others
+/// than root.
+pub fn service_sockets(role: Role) -> Vec<PathBuf> {
+    User::now().of_services(role)
+}
+
+/// Whether the socket in `folder` is believed to be its user's own program, or, for root, a service
+/// of this host's.
+pub fn is_trusted(folder: &Path) -> bool {
+    // What is not there answers nothing.
+    !matches!(is_private(folder), Ok(false)) || is_of_service(folder, geteuid().as_raw())
+}
+
+/// Whether `folder` lies where only root puts one: systemd makes it for the user of a service, and
+/// only that user writes there.
+fn is_of_service(folder: &Path, user: u32) -> bool {
+    let safe = |folder: &Path| {
+        let metadata = fs::symlink_metadata(folder);
+        metadata.is_ok_and(|it| it.is_dir() && it.mode() & 0o022 == 0)
+    };
+    let parents = folder.ancestors().skip(1);
+    let mut of_root = parents
+        .filter(|it| !it.as_os_str().is_empty())
+        .map(|parent| safe(parent) && fs::symlink_metadata(parent).is_ok_and(|it| it.uid() == 0));
+    user == 0 && safe(folder) && of_root.all(|is| is)
 }
 
 /// Whether nobody but this user, and root, can have put there what lies in `folder`. One below the
@@ -93,6 +127,20 @@ impl User {
         folders
     }
 
+    /// The sockets of the services that the units start, by name: those that are there.
+    fn of_services(&self, role: Role) -> Vec<PathBuf> {
+        // Nobody else may ask there.
+        if self.id != 0 {
+            return Vec::new();
+        }
+        let services = fs::read_dir(self.run.join("marline"));
+        let folders = services.into_iter().flatten().flatten();
+        let sockets = folders.map(|folder| folder.path().join(file_name(role)));
+        let mut sockets: Vec<PathBuf> = sockets.filter(|it| it.exists()).collect();
+        sockets.sort();
+        sockets
+    }
+
     fn usual_folder(&self) -> PathBuf {
         let folders = self.folders();
         let in_place = |folder: &&PathBuf| folder.parent().is_some_and(Path::is_dir);
@@ -153,5 +201,40 @@ mod tests {
         symlink(&folder, &link).unwrap();
         assert!(!is_private(&link).unwrap());
         assert!(is_private(&system.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn root_finds_the_sockets_of_services_and_believes_only_those_that_root_made_room_for() {
+        let system = tempfile::tempdir().unwrap();
+        let run = system.path().join("run");
+        for (folder, name) in [
+            ("server", "server.sock"),
+            ("client-b", "client.sock"),
+            ("client-a", "client.sock"),
+            ("client-c", "other"),
+        ] {
+            let folder = run.join("marline").join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let user = |id| User {
+            id,
+            runtime: None,
+            run: run.clone(),
+            temporary: system.path().to_owned(),
+        };
+        let folder = |name| run.join("marline").join(name);
+        let clients = ["client-a", "client-b"].map(|name| folder(name).join("client.sock"));
+        assert_eq!(user(0).of_services(Role::Client), clients);
+        assert_eq!(
+            user(0).of_services(Role::Server),
+            [folder("server").join("server.sock")]
+        );
+        assert!(user(7).of_services(Role::Server).is_empty());
+        // Everybody may write in the temporary folder above it.
+        assert!(!is_of_service(&folder("server"), 0));
+        assert!(
+            is_of_service(Path::new("/usr/bin"), 0) && !is_of_service(Path::new("/usr/bin"), 7)
+        );
     }
 }

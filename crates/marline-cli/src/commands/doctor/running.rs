@@ -4,7 +4,7 @@ use super::limits::PATIENCE;
 use crate::control::client::{AskError, ask};
 use crate::control::protocol::{Outcome, Request};
 use crate::control::status::{Role, Status};
-use crate::control::{Place, is_private, usual_paths};
+use crate::control::{Place, is_trusted, usual_paths};
 use std::path::{Path, PathBuf};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -28,15 +28,11 @@ pub(super) async fn running(place: Option<&Place>, role: Role) -> Running {
         // Nobody knows who put it there where others may write, so it is not believed.
         Some(Place::Usual(_)) => {
             let sockets = usual_paths(role).into_iter();
-            sockets.filter(|socket| is_trusted(socket)).collect()
+            let folder = |socket: &PathBuf| socket.parent().is_none_or(is_trusted);
+            sockets.filter(folder).collect()
         }
     };
     at(sockets).await
-}
-
-fn is_trusted(socket: &Path) -> bool {
-    let folder = socket.parent().map(is_private);
-    !matches!(folder, Some(Ok(false)))
 }
 
 async fn at(sockets: Vec<PathBuf>) -> Running {
