@@ -77,6 +77,7 @@ impl CliError {
     }
 
     /// Puts what it happened to before the message.
+    #[cfg(feature = "experiments")]
     #[must_use]
     pub(super) fn of(mut self, what: impl Display) -> Self {
         self.message = format!("{what}: {}", self.message);
@@ -121,6 +122,7 @@ impl From<crate::config::ConfigError> for CliError {
     }
 }
 
+#[cfg(feature = "experiments")]
 impl From<marline_lab::process::ProcessError> for CliError {
     fn from(error: marline_lab::process::ProcessError) -> Self {
         CliError::runtime(error)

@@ -7,14 +7,17 @@
 mod announce;
 pub mod client;
 mod clients;
+#[cfg(feature = "experiments")]
 mod demo;
 mod descriptors;
 mod doctor;
 mod error;
+#[cfg(feature = "generate")]
 mod generate;
 mod granted;
 mod identity;
 mod line;
+#[cfg(feature = "experiments")]
 mod link;
 mod live;
 mod logging;
@@ -24,9 +27,12 @@ pub mod output;
 mod owner;
 mod page;
 mod paths;
+#[cfg(feature = "experiments")]
 mod real;
 mod reload;
+#[cfg(feature = "experiments")]
 mod repro;
+#[cfg(feature = "experiments")]
 mod runs;
 mod runtime;
 mod schedulers;
@@ -34,8 +40,10 @@ pub mod server;
 mod service;
 mod setup;
 mod signals;
+#[cfg(feature = "experiments")]
 mod sim;
 mod status;
+#[cfg(feature = "experiments")]
 mod stop;
 mod top;
 mod words;
@@ -45,6 +53,7 @@ pub(crate) use runtime::runtime;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+#[cfg(feature = "experiments")]
 use marline_lab::process::end_with_stdin;
 use marline_proto::sched::{Entry, registry};
 use std::process::ExitCode;
@@ -64,6 +73,7 @@ pub struct Cli {
     #[arg(long, global = true, env = logging::VARIABLE, value_name = "LEVEL")]
     log: Option<String>,
     /// End when standard input does: for a process that must not outlive the one that started it
+    #[cfg(feature = "experiments")]
     #[arg(long, global = true, hide = true)]
     end_with_stdin: bool,
     #[command(subcommand)]
@@ -72,20 +82,25 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "experiments")]
     Demo(demo::Args),
     Client(Box<client::Args>),
     Server(Box<server::Args>),
     Setup(Box<setup::Args>),
     Clients(clients::Args),
     Identity(identity::Args),
+    #[cfg(feature = "experiments")]
     Link(link::Args),
     Live(live::Args),
     Status(status::Args),
     Top(top::Args),
     Doctor(doctor::Args),
     Paths(paths::Args),
+    #[cfg(feature = "experiments")]
     Repro(repro::Args),
+    #[cfg(feature = "experiments")]
     Sim(sim::Args),
+    #[cfg(feature = "generate")]
     #[command(hide = true)]
     Generate(generate::Args),
 }
@@ -163,6 +178,7 @@ pub fn main_with(schedulers: &[&'static Entry]) -> ExitCode {
 fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
     let default_log = match cli.command {
         // Its links go dark on purpose, and it shows its progress otherwise.
+        #[cfg(feature = "experiments")]
         Command::Demo(_) => "warn",
         // What it finds is what it prints.
         Command::Doctor(_) => "off",
@@ -175,24 +191,30 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         _ => logging::From::Flag,
     };
     logging::start(cli.log.as_deref().unwrap_or(default_log), from)?;
+    #[cfg(feature = "experiments")]
     if cli.end_with_stdin {
         end_with_stdin();
     }
     match cli.command {
+        #[cfg(feature = "experiments")]
         Command::Demo(args) => demo::run(&args),
         Command::Client(args) => client::run(*args),
         Command::Server(args) => server::run(*args),
         Command::Setup(args) => setup::run(*args),
         Command::Clients(args) => clients::run(&args),
         Command::Identity(args) => identity::run(args),
+        #[cfg(feature = "experiments")]
         Command::Link(args) => link::run(&args),
         Command::Live(args) => live::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Doctor(args) => doctor::run(args),
         Command::Paths(args) => paths::run(&args),
+        #[cfg(feature = "experiments")]
         Command::Repro(args) => repro::run(&args),
+        #[cfg(feature = "experiments")]
         Command::Sim(args) => sim::run(&args),
+        #[cfg(feature = "generate")]
         Command::Generate(args) => generate::run(&args),
     }
 }

@@ -1,9 +1,12 @@
 //! Signals of a long-running subcommand.
 
 use super::CliError;
-use super::stop::SAME_WISH;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+
+/// Signals this soon after the first are the same request: `timeout`, and a shell that ends a
+/// pipeline, signal a process and then its whole group.
+pub(super) const SAME_WISH: Duration = Duration::from_millis(500);
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Signals of a computation: the first asks it to stop, the second ends the program at once.
 
+use super::signals::SAME_WISH;
 use crate::commands::CliError;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -7,11 +8,7 @@ use signal_hook::low_level;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// Signals this soon after the first are the same request: `timeout`, and a shell that ends a
-/// pipeline, signal a process and then its whole group.
-pub(super) const SAME_WISH: Duration = Duration::from_millis(500);
+use std::time::Instant;
 
 /// Becomes true at the first SIGINT, SIGTERM or SIGHUP. The next one ends the program at once.
 pub(super) fn on_signals() -> Result<Arc<AtomicBool>, CliError> {
