@@ -20,6 +20,10 @@ generated=packaging/generated
 rm -rf "$generated"
 "$here" generate man "$generated/man"
 "$here" generate completions "$generated/completions"
+# What the version has new is in CHANGELOG.md, which the package has, too.
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+printf 'marline (%s) stable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- The Marline authors <marline@localhost>  %s\n' \
+    "${DEB_VERSION:-$version-1}" "$(date -Ru -d "@$(git log -1 --format=%ct)")" >"$generated/changelog"
 
 mkdir -p dist
 words=(--no-build --no-strip --locked --profile "$profile" -p marline-cli --output dist/)

@@ -51,7 +51,8 @@ Examples:
   marline clients revoke 'van in Turin'
   marline server --allow-clients-file ~/.config/marline/clients")]
 pub(super) struct Args {
-    /// The list [default: $XDG_CONFIG_HOME/marline/clients].
+    /// The list [default: $XDG_CONFIG_HOME/marline/clients, or where there is none
+    /// /etc/marline/clients].
     #[arg(long, value_name = "FILE", global = true)]
     file: Option<PathBuf>,
     /// Control socket of the server.

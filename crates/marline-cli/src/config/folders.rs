@@ -11,6 +11,9 @@ pub(super) const NO_STATE: &str = "there is no place for it: neither XDG_STATE_H
 pub(super) const NO_CONFIGURATION: &str = "there is no place to look for it: neither XDG_CONFIG_HOME nor HOME is set, \
      nor CONFIGURATION_DIRECTORY, as by ConfigurationDirectory= in a systemd service";
 
+/// The list of clients of a server that `marline setup` has configured.
+const OF_SETUP: &str = "/etc/marline/clients";
+
 /// The key file when none is named: `$XDG_CONFIG_HOME/marline/identity`. `None` without a home.
 pub fn default_identity() -> Option<PathBuf> {
     let folder = folder(
@@ -22,9 +25,13 @@ pub fn default_identity() -> Option<PathBuf> {
 }
 
 /// The list of clients that `marline clients` edits when none is named:
-/// `$XDG_CONFIG_HOME/marline/clients`. `None` without a home.
+/// `$XDG_CONFIG_HOME/marline/clients`, or, where that is not there, the one of `marline setup`.
+/// `None` without a home.
 pub fn default_clients() -> Option<PathBuf> {
-    Some(default_identity()?.with_file_name("clients"))
+    let own = default_identity().map(|identity| identity.with_file_name("clients"));
+    Some(PathBuf::from(OF_SETUP))
+        .filter(|file| file.exists() && !own.as_ref().is_some_and(|own| own.exists()))
+        .or(own)
 }
 
 /// Where a server keeps when its clients were seen last, when no file is named. `None` without a
