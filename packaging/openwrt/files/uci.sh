@@ -17,11 +17,30 @@ toml_entry() {
 	entries="$entries$(toml_text "$1")"
 }
 
-# A section as TOML on standard output. OPTIONS_<section> has the names of its options, as config_load leaves them in
-# CONFIG_<section>_<option>.
+# Called by config_load for each section and each option: their names are noted in OPTIONS_<section>.
+config_cb() {
+	noted=${2:-$CONFIG_SECTION}
+}
+
+option_cb() {
+	local known
+	[ -n "$noted" ] || return 0
+	eval "known=\$OPTIONS_$noted"
+	case " $known " in
+	*" $1 "*) ;;
+	*) eval "OPTIONS_$noted=\"\$known \$1\"" ;;
+	esac
+}
+
+list_cb() {
+	option_cb "$1"
+}
+
+# A section as TOML on standard output.
 section_to_toml() {
-	local section=$1 option key value entries
-	for option in $(section_options "$section"); do
+	local section=$1 option key value entries options
+	eval "options=\$OPTIONS_$section"
+	for option in $options; do
 		[ "$option" != enabled ] || continue
 		key=$(printf '%s' "$option" | tr _ -)
 		case $LISTS in
@@ -41,9 +60,4 @@ section_to_toml() {
 			;;
 		esac
 	done
-}
-
-# The names of a section's options, in order of the alphabet.
-section_options() {
-	set | sed -n "s/^CONFIG_$1_\([a-z0-9_]*\)=.*/\1/p" | grep -v '_ITEM[0-9]*$\|_LENGTH$\|^TYPE$' | sort -u
 }
