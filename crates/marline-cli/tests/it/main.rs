@@ -15,5 +15,6 @@ mod proxy_stop;
 mod proxy_udp;
 mod real;
 mod repro_processes;
+mod setup;
 mod sim;
 mod world;
