@@ -11,10 +11,10 @@ command -v cargo-deb >/dev/null || { echo "error: there is no cargo-deb: cargo i
 
 # The pages come from a program that runs here.
 here=$out/$profile/marline
-if [[ -z $target || ! -x $out/x86_64-unknown-linux-musl/dist/marline ]]; then
+if [[ -z $target || ! -x $out/x86_64-unknown-linux-musl/static/marline ]]; then
     [[ ${BUILD:-yes} == no ]] || cargo build --profile "$profile" --locked -p marline-cli
 else
-    here=$out/x86_64-unknown-linux-musl/dist/marline
+    here=$out/x86_64-unknown-linux-musl/static/marline
 fi
 generated=packaging/generated
 rm -rf "$generated"
@@ -26,7 +26,7 @@ printf 'marline (%s) stable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- The 
     "${DEB_VERSION:-$version-1}" "$(date -Ru -d "@$(git log -1 --format=%ct)")" >"$generated/changelog"
 
 mkdir -p dist
-words=(--no-build --no-strip --locked --profile "$profile" -p marline-cli --output dist/)
-[[ -z $target ]] || words+=(--target "$target")
+words=(--no-build --no-strip --locked -p marline-cli --output dist/)
+if [[ -n $target ]]; then words+=(--profile static --target "$target"); else words+=(--profile "$profile"); fi
 [[ -z ${DEB_VERSION:-} ]] || words+=(--deb-version "$DEB_VERSION")
 cargo deb "${words[@]}"

@@ -30,7 +30,7 @@ mkdir dist
 
 for kind in "${kinds[@]}"; do
     [[ ${BUILD:-yes} == no ]] || packaging/static.sh "${target[$kind]}"
-    install -m 755 "$out/${target[$kind]}/dist/marline" "dist/marline-linux-$kind"
+    install -m 755 "$out/${target[$kind]}/static/marline" "dist/marline-linux-$kind"
     if [[ $kind != x86_64 ]]; then
         [[ ${BUILD:-yes} == no ]] || SMALL=yes packaging/static.sh "${target[$kind]}"
         [[ ! -f $out/${target[$kind]}/small/marline ]] ||

@@ -18,7 +18,7 @@ export CARGO_INCREMENTAL=0
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 export RUSTFLAGS="--remap-path-prefix=$PWD=/marline --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$(rustc --print sysroot)=/rust"
 export CFLAGS="-ffile-prefix-map=$PWD=/marline -ffile-prefix-map=$cargo_home=/cargo -g0"
-profile=dist words=()
+profile=static words=()
 if [[ ${SMALL:-no} == yes ]]; then
     profile=small words=(--no-default-features)
 fi

@@ -4,7 +4,7 @@
 # chroot as its user. Either way: it makes its key, prints its connection string, and has neither rights nor a shell.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/x86_64-unknown-linux-musl/dist/marline}")
+program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/x86_64-unknown-linux-musl/static/marline}")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder/context/container"/{etc,state}
@@ -19,7 +19,7 @@ by_podman() {
     local storage=(--root "$folder/storage" --runroot "$folder/run" --storage-driver vfs)
     buildah "${storage[@]}" bud --isolation chroot -q -t marline -f packaging/container/Containerfile "$folder/context" || return 1
     local podman=(podman "${storage[@]}" --cgroup-manager cgroupfs)
-    local run=(run --rm --network none --read-only --cap-drop all --security-opt no-new-privileges -v "$folder/etc:/etc/marline")
+    local run=(run --rm --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --network none --read-only --cap-drop all --security-opt no-new-privileges -v "$folder/etc:/etc/marline")
     mkdir "$folder/etc" && chown 64433:64433 "$folder/etc"
     "${podman[@]}" "${run[@]}" marline identity new >"$folder/key" 2>"$folder/err" || return 1
     printf '%s van\n' "$(cat "$folder/key")" >"$folder/etc/clients"
@@ -30,7 +30,8 @@ by_podman() {
 }
 by_hand() {
     # Line by line what the Containerfile has.
-    local root=$folder/rootfs
+    local root=$folder/rootfs chroot
+    chroot=$(command -v chroot)
     grep -q '^FROM scratch' packaging/container/Containerfile
     grep -q '^USER 64433:64433' packaging/container/Containerfile
     mkdir -p "$root/etc" "$root/var/lib"
@@ -38,9 +39,9 @@ by_hand() {
     install -d -m 700 -o 64433 -g 64433 "$root/etc/marline" "$root/var/lib/marline"
     local variables
     variables=$(sed -n 's/^ENV //p' packaging/container/Containerfile)
-    env -i $variables chroot --userspec=64433:64433 --groups= "$root" /marline identity new >"$folder/key" 2>"$folder/err"
+    env -i $variables "$chroot" --userspec=64433:64433 --groups= "$root" /marline identity new >"$folder/key" 2>"$folder/err"
     printf '%s van\n' "$(cat "$folder/key")" >"$root/etc/marline/clients"
-    timeout 5 env -i $variables chroot --userspec=64433:64433 --groups= "$root" /marline "${words[@]}" \
+    timeout 5 env -i $variables "$chroot" --userspec=64433:64433 --groups= "$root" /marline "${words[@]}" \
         >"$folder/out" 2>"$folder/err" || true
     [[ -S $root/var/lib/marline/server.sock || -s $folder/out ]]
     judge 'by chroot'

@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$1
-program=$(realpath "${2:-${CARGO_TARGET_DIR:-target}/$target/dist/marline}")
+program=$(realpath "${2:-${CARGO_TARGET_DIR:-target}/$target/static/marline}")
 kind=${target%%-*}
 case $kind in armv7) qemu=qemu-arm-static ;; *) qemu=qemu-$kind-static ;; esac
 runner=
@@ -36,10 +36,10 @@ if [[ $(id -u) == 0 ]]; then
     inside() { chroot --userspec=64433:64433 "$folder/root" ${runner:+/runner} /marline "$@"; }
     inside identity new /data/identity >"$folder/key"
     inside server --identity /data/identity --allow-client "$(cat "$folder/key")" --listen 127.0.0.1:0 --control off \
-        --tun-state off >"$folder/out" 2>"$folder/err" &
+        >"$folder/out" 2>"$folder/err" &
     pid=$!
-    for _ in $(seq 300); do grep -q marline:// "$folder/out" && break || sleep 0.1; done
-    pkill -TERM -P $pid 2>/dev/null || kill $pid
+    for _ in $(seq 300); do grep -qs marline:// "$folder/out" && break || sleep 0.1; done
+    pkill -TERM -P $pid 2>/dev/null || kill $pid 2>/dev/null || true
     wait $pid || true
     grep -q marline:// "$folder/out" || { cat "$folder/err" >&2; exit 1; }
     echo "serves on an empty root"
