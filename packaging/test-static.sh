@@ -49,7 +49,7 @@ printf '#!/bin/sh\nexec %s %s "$@"\n' "$runner" "$program" >"$folder/emulated"
 chmod +x "$folder/emulated"
 here=${NATIVE:-${CARGO_TARGET_DIR:-target}/release/marline}
 [[ -x $here ]] || { cargo build --release --locked -p marline-cli; here=${CARGO_TARGET_DIR:-target}/release/marline; }
-# Sessions over TCP do not come up under the emulator.
+# TCP_INFO of qemu-user has four bytes, and who asks for it ends: sessions over TCP are tried on real machines.
 if [[ -n $runner ]]; then export CARRIERS=quic; fi
 OLD=$folder/emulated NEW=$here packaging/compat.sh
 
