@@ -142,8 +142,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 
 /// Adds a client without a name to the list in `file`.
 pub(super) fn let_in(file: &Path, key: PublicKey) -> Result<(), CliError> {
-    let text = added(&read(file)?, key, "").map_err(|problem| refused(file, problem))?;
-    write(file, &text)
+    let text = added(&read(file)?, key, &Change::default());
+    store(file, &text.map_err(|problem| refused(file, problem))?)
 }
 
 fn list(args: &Args, file: &Path, json: bool) -> Result<(), CliError> {
@@ -243,8 +243,14 @@ fn read(file: &Path) -> Result<String, CliError> {
         .map_err(|error| CliError::runtime(format!("cannot read {}: {error}", file.display())))
 }
 
-/// Writes the list, unless its lines contradict each other, and has a server that runs read it.
+/// Writes the list, and has a server that runs read it.
 fn write(args: &Args, file: &Path, text: &str) -> Result<(), CliError> {
+    store(file, text)?;
+    reload(args)
+}
+
+/// Writes the list, unless its lines contradict each other.
+fn store(file: &Path, text: &str) -> Result<(), CliError> {
     let allow = AllowList::parse(file, text).map_err(CliError::runtime)?;
     Grants::of_list(&allow).map_err(CliError::from)?;
     // Public keys are no secret; who may write here lets others in.
@@ -253,8 +259,7 @@ fn write(args: &Args, file: &Path, text: &str) -> Result<(), CliError> {
     let permissions = known.unwrap_or_else(|_| fs::Permissions::from_mode(MODE));
     let done: io::Result<()> =
         write_whole(file, text.as_bytes()).and_then(|()| fs::set_permissions(file, permissions));
-    done.map_err(|error| CliError::runtime(format!("cannot write {}: {error}", file.display())))?;
-    reload(args)
+    done.map_err(|error| CliError::runtime(format!("cannot write {}: {error}", file.display())))
 }
 
 /// Has a server that runs read its list again.
