@@ -113,16 +113,17 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
         }
         clamp(&mut bytes, &packet, mtu);
         let rule = shared.rules.find(&packet);
-        // What a rule is for is carried as it says.
-        if rule.is_none() && ack::is_pure(&bytes, &packet) {
-            lease.common.push(bytes.into());
-            continue;
-        }
         let key = (Key::of(&packet), rule);
         let now = Instant::now();
         if let Some(flow) = flows.get_mut(&key).filter(|flow| !flow.queue.is_closed()) {
             flow.used = now;
-            flow.queue.push(bytes.into());
+            // What a rule is for is carried as it says. Without a flow, an acknowledgement opens
+            // one: by that the server knows where the other direction's packets belong.
+            let is_free = rule.is_none() && ack::is_pure(&bytes, &packet);
+            match is_free && !lease.common.is_closed() {
+                true => lease.common.push(bytes.into()),
+                false => flow.queue.push(bytes.into()),
+            }
             continue;
         }
         if !make_room(&mut flows) {

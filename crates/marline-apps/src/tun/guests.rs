@@ -231,6 +231,11 @@ impl Guests {
         };
         sessions.retain(|other| !Arc::ptr_eq(other, guest));
         for address in &guest.own {
+            // Another client may have it meanwhile.
+            let now = self.by_address.get(address);
+            if now.is_some_and(|now| now.key != guest.key) {
+                continue;
+            }
             let next = sessions.iter().rfind(|other| other.own.contains(address));
             match next {
                 Some(next) => self.by_address.insert(*address, Arc::clone(next)),

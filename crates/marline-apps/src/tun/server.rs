@@ -312,11 +312,9 @@ impl Inner {
                 }
                 continue;
             }
-            let queue = match ack::is_pure(&bytes, &packet) {
-                true => guest.common(),
-                false => guest.queue(Key::of(&packet).reversed()),
-            };
-            if let Some(queue) = queue {
+            let common = guest.common().filter(|_| ack::is_pure(&bytes, &packet));
+            let own = || guest.queue(Key::of(&packet).reversed());
+            if let Some(queue) = common.or_else(own) {
                 queue.push(bytes.into());
             }
         }
@@ -471,6 +469,9 @@ impl Visitor {
         let idle = Idle::new(IDLE);
         let out = async {
             while let Some(message) = flow.recv().await {
+                if guest.ended.is_cancelled() {
+                    return;
+                }
                 idle.touch();
                 let packet = match Packet::parse(&message) {
                     Ok(packet) => packet,
@@ -521,6 +522,8 @@ impl Visitor {
             () = out => {}
             _ = back => {}
             () = quiet => {}
+            // Its addresses may be another's now.
+            () = guest.ended.cancelled() => {}
         }
         guest.forget(&queue, key);
     }

@@ -215,7 +215,7 @@ impl Client {
         });
         let reload = async || {
             let managed = managed.as_ref();
-            read_again(&args, &source.raw, &mut config, managed, &published).await;
+            read_again(&args, &source.raw, &mut config, managed, &published).await
         };
         let result = service
             .run(Arc::clone(&managed), tasks, reload, ended)
@@ -303,17 +303,17 @@ async fn read_again<M: Manage>(
     current: &mut ClientConfig,
     managed: &M,
     published: &Published,
-) {
+) -> Result<(), Problem> {
     let Some(file) = &args.config else {
         tracing::warn!("there is nothing to read again: this client was started without --config");
-        return;
+        return Ok(());
     };
     let read = args
         .source()
         .and_then(|source| Ok((ClientConfig::check(&source)?, source)));
     let (new, source) = match read {
         Ok(read) => read,
-        Err(error) => return reload::refused(error),
+        Err(error) => return Err(reload::refused(error)),
     };
     for change in path_changes(&current.paths, &new.paths) {
         let (what, result) = match change {
@@ -357,6 +357,7 @@ async fn read_again<M: Manage>(
     reload::need_restart(file, &waiting);
     current.paths = new.paths;
     current.publications = new.publications;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -414,15 +415,18 @@ mod tests {
         let (recorder, published) = (Recorder::default(), Published::default());
 
         write("wlan0");
-        read_again(&args, &running, &mut config, &recorder, &published).await;
+        let read = read_again(&args, &running, &mut config, &recorder, &published).await;
+        assert!(read.is_err());
         assert!(recorder.0.lock().unwrap().is_empty());
 
         write(r#"["wlan0,standby", "wwan0"]"#);
-        read_again(&args, &running, &mut config, &recorder, &published).await;
+        let read = read_again(&args, &running, &mut config, &recorder, &published).await;
+        read.unwrap();
         let told = ["standby wlan0 true", "add wwan0", "remove eth0"];
         assert_eq!(*recorder.0.lock().unwrap(), told);
         // What was done is not done again.
-        read_again(&args, &running, &mut config, &recorder, &published).await;
+        let read = read_again(&args, &running, &mut config, &recorder, &published).await;
+        read.unwrap();
         assert_eq!(recorder.0.lock().unwrap().len(), told.len());
     }
 }

@@ -264,7 +264,8 @@ fn store(file: &Path, text: &str) -> Result<(), CliError> {
 
 /// Has a server that runs read its list again.
 fn reload(args: &Args) -> Result<(), CliError> {
-    match status::request_of(&[Role::Server], args.control.as_ref(), &Request::Reload) {
+    let asked = status::asked_of(&[Role::Server], args.control.as_ref(), &Request::Reload);
+    match asked.map_err(|error| error.of("the list is written, but the server refuses it"))? {
         Ok(_) => Ok(()),
         Err(error) if args.control.is_some() => Err(error),
         Err(_) => {

@@ -77,7 +77,6 @@ impl CliError {
     }
 
     /// Puts what it happened to before the message.
-    #[cfg(feature = "experiments")]
     #[must_use]
     pub(super) fn of(mut self, what: impl Display) -> Self {
         self.message = format!("{what}: {}", self.message);

@@ -2,15 +2,17 @@
 
 use super::CliError;
 use crate::config::{ConfigError, Raw, changed_keys};
+use marline_base::text::Problem;
 use std::path::Path;
 
 /// Says that the new configuration is wrong, and that the old one holds.
-pub(super) fn refused(error: ConfigError) {
+pub(super) fn refused(error: ConfigError) -> Problem {
     let error = CliError::from(error);
     tracing::error!(
         "the configuration was not reloaded, everything stays as it was: {}",
         error.in_one()
     );
+    Problem::new(error.in_one())
 }
 
 /// Keys whose values in `new` are not those with which the program was started, and which a reload

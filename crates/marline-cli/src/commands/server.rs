@@ -9,13 +9,14 @@ use crate::control::{Manage, Managed, Seen};
 use marline::carrier::{ListenError, SocketError};
 use marline::endpoint::server::BindError;
 use marline::endpoint::{self, ServerOptions};
-use marline::identity::Identity;
+use marline::identity::{AllowList, Identity};
 use marline_apps::live::Outlets;
 use marline_apps::proxy::policy::{Judge, OwnAddresses, Translators};
 use marline_apps::proxy::{FlowsByClient, Listen, Places, Ports, Targets, Tasks};
 use marline_apps::publish::Publisher;
 use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::tun::{Pool, ServerTunnel};
+use marline_base::text::Problem;
 use marline_proto::sched::registry;
 use rustix::process::{Resource, getrlimit};
 use std::net::SocketAddr;
@@ -162,7 +163,7 @@ impl Server {
     pub async fn serve<E: Listen + Manage>(
         self,
         endpoint: E,
-        reload: impl AsyncFnMut(),
+        reload: impl AsyncFnMut() -> Result<(), Problem>,
         announced: impl Future<Output = Result<(), CliError>>,
     ) -> Result<(), CliError> {
         let Server {
@@ -312,27 +313,37 @@ impl Args {
 }
 
 /// Reads the configuration again, and lets in those that are listed now and no others, each with
-/// what it is granted. `running` is
-/// what the server was started with. Whatever is wrong with the new configuration, the old list
-/// stays in force.
-fn read_again(args: &Args, running: &RawServer, server: &endpoint::Server, granted: &Granted) {
+/// what it is granted. `running` is what the server was started with. Whatever is wrong with the new
+/// configuration, the old list stays in force, but whoever is not in the new one is let in no more.
+fn read_again(
+    args: &Args,
+    running: &RawServer,
+    server: &endpoint::Server,
+    granted: &Granted,
+) -> Result<(), Problem> {
     if args.config.is_none() && running.allow_clients_file.is_none() {
         tracing::warn!(
             "there is nothing to read again: this server was started without --config and --allow-clients-file"
         );
-        return;
+        return Ok(());
     }
     let read = args
         .source()
-        .and_then(|source| Ok((ServerConfig::check_running(&source)?, source)))
-        .and_then(|read| granted.fits(&read.0.grants).map(|()| read));
+        .and_then(|source| Ok((ServerConfig::check_running(&source)?, source)));
     let (new, source) = match read {
         Ok(read) => read,
-        Err(error) => return reload::refused(error),
+        Err(error) => return Err(reload::refused(error)),
     };
+    if let Err(error) = granted.fits(&new.grants) {
+        let mut left = server.allowed().clients();
+        left.retain(|client| new.allow_clients.contains(&client.key));
+        server.allow_only(&AllowList::from_clients(left));
+        return Err(reload::refused(error));
+    }
+    // First who is let in no more: they must not have what others have for a moment.
+    let change = server.allow_only(&new.allow_clients);
     granted.apply(&new.grants);
     server.limit_clients(new.grants.limits);
-    let change = server.allow_only(&new.allow_clients);
     tracing::info!(
         "the list of clients was read again: {} added, {} removed",
         change.added.len(),
@@ -351,6 +362,7 @@ fn read_again(args: &Args, running: &RawServer, server: &endpoint::Server, grant
         let waiting = reload::waiting(running, &source.raw, &applied);
         reload::need_restart(file, &waiting);
     }
+    Ok(())
 }
 
 /// What `source` asks for and the system refuses.

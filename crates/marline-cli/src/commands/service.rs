@@ -11,6 +11,7 @@ use crate::web::{self, Token};
 use marline_apps::proxy::Tasks;
 use marline_apps::proxy::front::stranger;
 use marline_apps::proxy::front::{ListenError, listen_tcp};
+use marline_base::text::Problem;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,10 +76,11 @@ fn token(page: &WebPage) -> Result<Token, CliError> {
 }
 
 /// Reads the configuration again, as a service manager can see.
-async fn read_again(reload: &mut impl AsyncFnMut()) {
+async fn read_again(reload: &mut impl AsyncFnMut() -> Result<(), Problem>) -> Result<(), Problem> {
     notify::reloading();
-    reload().await;
+    let result = reload().await;
     notify::ready();
+    result
 }
 
 impl Service {
@@ -148,11 +150,11 @@ impl Service {
         self,
         managed: Arc<M>,
         tasks: Tasks,
-        mut reload: impl AsyncFnMut(),
+        mut reload: impl AsyncFnMut() -> Result<(), Problem>,
         ended: impl Future<Output = CliError>,
     ) -> Result<(), CliError> {
         let mut signals = self.signals;
-        let wishes = Wishes::default();
+        let (wishes, mut asked) = Wishes::new();
         let mut sides = JoinSet::new();
         if let Some((listener, names)) = self.metrics {
             if let Ok(address) = listener.local_addr() {
@@ -180,10 +182,13 @@ impl Service {
         loop {
             tokio::select! {
                 signal = signals.next() => match signal {
-                    Signal::Reload => read_again(&mut reload).await,
+                    // What was wrong is logged.
+                    Signal::Reload => drop(read_again(&mut reload).await),
                     Signal::Stop => break,
                 },
-                () = wishes.reload.notified() => read_again(&mut reload).await,
+                Some(answer) = asked.recv() => {
+                    let _ = answer.send(read_again(&mut reload).await);
+                }
                 () = wishes.stop.cancelled() => break,
                 reason = &mut ended => {
                     // Waited for: what a task did to the system is undone as it ends.

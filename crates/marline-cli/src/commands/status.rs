@@ -68,6 +68,15 @@ pub(super) fn request_of(
     control: Option<&PathBuf>,
     request: &Request,
 ) -> Result<Outcome, CliError> {
+    asked_of(roles, control, request)?
+}
+
+/// The same; the inner error is that no program answers, the outer one anything else.
+pub(super) fn asked_of(
+    roles: &[Role],
+    control: Option<&PathBuf>,
+    request: &Request,
+) -> Result<Result<Outcome, CliError>, CliError> {
     let candidates = match control {
         Some(path) => vec![path.clone()],
         None => roles.iter().flat_map(|role| usual_paths(*role)).collect(),
@@ -99,7 +108,7 @@ pub(super) fn request_of(
                     None => error,
                 });
             }
-            Ok(outcome) => return Ok(outcome),
+            Ok(outcome) => return Ok(Ok(outcome)),
             Err(error) => return Err(CliError::runtime(error)),
         }
     }
@@ -108,9 +117,9 @@ pub(super) fn request_of(
         let foreign = foreign.join(", ");
         message += &format!("; not asked, because others may write there: {foreign}");
     }
-    Err(CliError::runtime(message).hint(
+    Ok(Err(CliError::runtime(message).hint(
         "start `marline client` or `marline server`, or name its socket with `--control PATH`",
-    ))
+    )))
 }
 
 fn page(status: &Status, layout: Layout) -> String {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::sync::Notify;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -22,12 +22,39 @@ const MAX_CONNECTIONS: usize = 16;
 const IDLE: Duration = Duration::from_secs(60);
 
 /// What is asked of the whole program.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Wishes {
     /// Cancelled when it is to stop.
     pub stop: CancellationToken,
-    /// Notified when it is to read its configuration again.
-    pub reload: Arc<Notify>,
+    /// It is to read its configuration again, and to say here what was wrong with it.
+    reload: mpsc::Sender<Reloaded>,
+}
+
+/// A program that reads nothing again.
+impl Default for Wishes {
+    fn default() -> Self {
+        Wishes::new().0
+    }
+}
+
+/// Takes what came of reading the configuration again.
+pub type Reloaded = oneshot::Sender<Result<(), Problem>>;
+
+impl Wishes {
+    /// And where the program hears that it is to read its configuration again.
+    #[must_use]
+    pub fn new() -> (Self, mpsc::Receiver<Reloaded>) {
+        let (reload, asked) = mpsc::channel(1);
+        let stop = CancellationToken::new();
+        (Wishes { stop, reload }, asked)
+    }
+
+    async fn reload(&self) -> Result<(), Problem> {
+        let (done, answer) = oneshot::channel();
+        // A program that is about to stop reads nothing any more.
+        let _ = self.reload.send(done).await;
+        answer.await.unwrap_or(Ok(()))
+    }
 }
 
 /// Answers requests at `socket` until the future is dropped.
@@ -131,10 +158,7 @@ pub(crate) async fn answer<M: Manage>(request: Request, managed: &M, wishes: &Wi
                 hint: problem.hint,
             }),
         },
-        Request::Reload => {
-            wishes.reload.notify_one();
-            Ok(())
-        }
+        Request::Reload => wishes.reload().await,
         Request::Stop => {
             wishes.stop.cancel();
             Ok(())

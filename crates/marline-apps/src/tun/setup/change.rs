@@ -5,6 +5,7 @@ use super::super::remains::Remains;
 use super::Setup;
 use super::applied::Applied;
 use super::step::Step;
+use super::table::Made;
 
 impl Setup {
     /// What is in this one and not in `other`.
@@ -42,6 +43,11 @@ impl Applied {
             for step in after.beside(&before) {
                 if let Err(why) = step.take(&mut self, &mut Remains::default(), || false) {
                     tracing::error!("tunnel {}: {step}: {why}", after.device);
+                    // Looked at from time to time, and made then.
+                    if let Step::Table(table) = step {
+                        let missing = Made::Shared(table.name.clone());
+                        self.keep_table(table.clone(), missing);
+                    }
                 }
             }
             if before.forward != after.forward {

@@ -19,7 +19,7 @@ async fn an_acknowledgement_takes_no_flow_that_keeps_an_order() {
     let mut server = Server::new();
     let (machine, session) = server.machine();
     sleep(SOON).await;
-    for (payload, flows) in [(&[][..], 0), (&[7], 1), (&[], 1)] {
+    for (payload, flows) in [(&[][..], 1), (&[7], 1), (&[], 1)] {
         let packet = of_client(payload);
         machine.from_kernel.send(packet.clone()).await.unwrap();
         sleep(SOON).await;
