@@ -240,7 +240,13 @@ impl Order {
             for (_, memory) in self.memories.iter_mut() {
                 memory.arrivals.refresh();
             }
-            self.interval.refresh(plan.paths(), &sources, &repairs);
+            match self.knows_shares() {
+                true => self.interval.refresh(plan.paths(), &sources, &repairs),
+                false => {
+                    let first = first_share(plan.paths());
+                    self.interval.refresh(plan.paths(), &first, &repairs);
+                }
+            }
         }
         self.revision.take_back(plan);
         let Self {
@@ -421,6 +427,14 @@ impl Order {
     fn wake_at(&self) -> Option<Instant> {
         [self.revision.at(), self.slot].into_iter().flatten().min()
     }
+}
+
+/// Shares of source symbols before any are known: the first ones go over the quickest path. A code
+/// for the losses of another one would lead them there.
+fn first_share(paths: &[PathView]) -> SmallVec<[f64; 4]> {
+    let quickest = paths.iter().min_by_key(|p| p.srtt).map(|p| p.id);
+    let share = |p: &PathView| f64::from(u8::from(Some(p.id) == quickest));
+    paths.iter().map(share).collect()
 }
 
 fn memory_of(memories: &PerPath<Memory>, path: PathId) -> &Memory {
