@@ -93,8 +93,9 @@ struct State {
     delays: Delays,
 }
 
-/// What the session says of a flow.
-type Counted = (FlowCounters, GivenUp, Delays);
+/// What the session says of a flow; each is asked for by itself, and the session may forget the
+/// flow in between.
+type Counted = (Option<FlowCounters>, Option<GivenUp>, Option<Delays>);
 
 /// Reads the session's counters, for as long as there are any.
 type Read = dyn Fn() -> Option<Counted> + Send + Sync;
@@ -128,11 +129,7 @@ impl Meter {
             }),
             read: Box::new(move || {
                 let flow = flow.upgrade()?;
-                Some((
-                    flow.counters()?,
-                    flow.given_up().unwrap_or_default(),
-                    flow.delays().unwrap_or_default(),
-                ))
+                Some((flow.counters(), flow.given_up(), flow.delays()))
             }),
         }
     }
@@ -182,8 +179,14 @@ impl Meter {
         let read = (self.read)();
         let mut state = self.state();
         let state = &mut *state;
-        if let Some(counted) = read {
-            (state.counters, state.given_up, state.delays) = counted;
+        if let Some((counters, given_up, delays)) = read {
+            state.counters = counters.unwrap_or(state.counters);
+            if let Some(given_up) = given_up {
+                state.given_up = given_up;
+            }
+            if let Some(delays) = delays {
+                state.delays = delays;
+            }
         }
         let (counters, sent, received) = (state.counters, &mut state.sent, &mut state.received);
         sum.source_bytes += counters.source_bytes;
@@ -285,6 +288,64 @@ mod tests {
         }
         assert_eq!(sum.received.lost, u64::MAX);
         assert_eq!(sum.sent.duplicated, u64::MAX);
+    }
+
+    /// A flow that the session forgets, at once or between two questions.
+    #[derive(Default)]
+    struct Forgotten(std::sync::atomic::AtomicU8);
+
+    impl Forgotten {
+        fn knows(&self, what: u8) -> bool {
+            self.0.load(std::sync::atomic::Ordering::Relaxed) <= what
+        }
+    }
+
+    impl PacketFlow for Forgotten {
+        async fn send(&self, _: Bytes) -> io::Result<()> {
+            Ok(())
+        }
+
+        async fn recv(&self) -> Option<Bytes> {
+            None
+        }
+
+        fn counters(&self) -> Option<FlowCounters> {
+            self.knows(1).then(|| FlowCounters {
+                repaired_symbols: 21,
+                ..FlowCounters::default()
+            })
+        }
+
+        fn given_up(&self) -> Option<GivenUp> {
+            self.knows(0).then(|| GivenUp {
+                waited: 5,
+                on: [("wwan0".to_owned(), 4)].into(),
+            })
+        }
+    }
+
+    #[test]
+    fn what_was_known_of_a_flow_outlives_it() {
+        let flow = Arc::new(Forgotten::default());
+        let meter = Meter::new(&flow);
+        let known = || {
+            let mut sum = Sum::default();
+            meter.add_to(&mut sum);
+            let LiveSent {
+                repaired,
+                given_up_waiting,
+                given_up_on,
+                ..
+            } = sum.sent;
+            (repaired, given_up_waiting, given_up_on)
+        };
+        let first = known();
+        assert_eq!((first.0, first.1), (21, 5));
+        for forgotten in [1, 2] {
+            flow.0
+                .store(forgotten, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(known(), first, "{forgotten}");
+        }
     }
 
     #[test]
