@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import dgram from "node:dgram";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -74,7 +74,15 @@ async function main() {
   const server = run("server", ["server", "--listen", `127.0.0.1:${listen}`, "--allow-client", key, "--allow-target", `127.0.0.1:${target}`,
     "--live", `udp://127.0.0.1:${studio},name=cam`, "--web", "127.0.0.1:0", "--control", join(home, "server.sock")]);
   const [connection] = await logged(server, /marline:\/\/\S+/);
-  const [serverPage] = await logged(server, /http:\/\/127\S+\//);
+  // No terminal is there: the log has the token's file and not the token.
+  const pageOf = async (child) => {
+    const [, address, file] = await logged(child, /page at (http:\/\/127\S+\/TOKEN\/), with what is in (\S+) as TOKEN/);
+    const secret = readFileSync(file, "utf8").trim();
+    assert.match(secret, /^[0-9a-f]{32}$/);
+    assert.ok(!child.text.includes(secret), "the token is in the log");
+    return address.replace("TOKEN", secret);
+  };
+  const serverPage = await pageOf(server);
   const links = await Promise.all([["fibre", "20mbit", "12ms", "0.2%"], ["lte", "12mbit", "38ms", "1%"]].map(async ([name, rate, delay, loss]) => {
     const at = await port("udp");
     const child = run(`link.${name}`, ["link", "--listen", `127.0.0.1:${at}`, "--to", `127.0.0.1:${listen}`, "--rate", rate, "--delay", delay, "--jitter", "2ms", "--loss", loss]);
@@ -86,7 +94,7 @@ async function main() {
     "--forward", `tcp:127.0.0.1:${forward}=127.0.0.1:${target}`, "--live", `udp://127.0.0.1:${camera},name=cam,latency=150ms,target=4mbps`,
     "--web", "127.0.0.1:0", "--control", join(home, "client.sock")];
   let client = run("client", options);
-  let [url] = await logged(client, /http:\/\/127\S+\//);
+  let url = await pageOf(client);
   const token = url.split("/")[3];
   const status = () => JSON.parse(run("client", ["status", "--json", "--control", join(home, "client.sock")], { out: true }));
   const pathOf = (name) => status().sessions[0]?.paths.find((one) => one.name === name);
@@ -167,6 +175,7 @@ async function main() {
     const steady = ({ name, state, cost, datagram_bytes, carrier, reason }) => ({ name, state, cost, datagram_bytes, carrier, reason });
     assert.deepEqual(now.sessions[0].paths.map(steady), status().sessions[0].paths.map(steady));
     assert.deepEqual(Object.keys(now).sort(), Object.keys(before).sort());
+    assert.deepEqual([now.clients, now.published], [[], []]);
     assert.deepEqual(Object.keys(now.sessions[0].paths[0]).sort(), Object.keys(before.sessions[0].paths[0]).sort());
   };
   // A look is up to a second old, and links may change their state or size meanwhile.
@@ -250,8 +259,9 @@ async function main() {
   await page.waitForFunction(() => document.querySelector("#why h1").textContent.includes("does not answer"));
   await until("the end", () => client.ended);
   client = run("client", options);
-  [url] = await logged(client, /http:\/\/127\S+\//);
+  url = await pageOf(client);
   assert.equal(url.split("/")[3], token);
+  assert.equal((await ask(`/${token}/`)).code, 200);
   console.log(`the page holds; pictures in ${pictures}`);
 }
 

@@ -20,8 +20,10 @@ export class Track {
     this.series.clear();
     for (const one of history.series) {
       const end = one.end === null ? -1 : this.at.lastIndexOf(one.end);
-      // What came while the history was read is left to the next look.
-      const rows = end < 0 ? one.rows.slice(0, -1) : one.rows;
+      // What came while the history was read is left to the next look: over a slow line, several rows.
+      const behind = one.end === null ? 0 : (one.end - (this.at.at(-1) ?? one.end)) / history.step_s;
+      const late = end < 0 ? Math.max(1, Math.round(behind)) : 0;
+      const rows = one.rows.slice(0, Math.max(0, one.rows.length - late));
       const last = end < 0 ? this.at.length - 1 : end;
       const aligned: (api.Row | null)[] = new Array(this.at.length).fill(null);
       rows.forEach((row, index) => {
@@ -56,6 +58,9 @@ export class Track {
       this.at.splice(0, over);
       for (const one of this.series.values()) one.rows.splice(0, over);
     }
+    // Of a path that has been away for all of the time there is no line.
+    for (const [key, one] of this.series)
+      if (!one.rows.some((row) => row?.some((value) => value !== null))) this.series.delete(key);
   }
 
   column(of: "path" | "live", key: string, name: string): (number | null)[] {

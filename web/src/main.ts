@@ -115,7 +115,9 @@ function draw(all: Link[]) {
 
 async function load() {
   const [, , known] = await Promise.all([tracks["10m"].load(), tracks["24h"].load(), api.events()]);
-  happened = known.events;
+  // Those that came meanwhile are not in what was asked for before.
+  const last = known.events.at(-1)?.seq ?? 0;
+  happened = [...known.events, ...happened.filter((event) => event.seq > last)].slice(-MAX_EVENTS);
   if (newest) look(newest);
 }
 
@@ -146,6 +148,8 @@ function begin() {
   let minute = 0;
   api.follow(
     (now) => {
+      // The program's clock was set back: its history has begun again.
+      if (newest && now.at < newest.at - 2) { minute = now.at; void load(); }
       tracks["10m"].push(now);
       // The program folds a minute into one row; the page reads it then.
       if (now.at - minute >= 60) { if (minute) void tracks["24h"].load(); minute = now.at; }
@@ -155,7 +159,7 @@ function begin() {
       if (!happened.some((known) => known.seq === event.seq)) happened = [...happened, event].slice(-MAX_EVENTS);
     },
     (open) => {
-      if (open) { void load(); return; }
+      if (open) { happened = []; void load(); return; }
       mark(by("why"), "level", "down");
       set(by("why").querySelector("h1")!, "The program does not answer.");
     },

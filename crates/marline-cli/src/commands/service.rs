@@ -12,7 +12,8 @@ use marline_apps::proxy::Tasks;
 use marline_apps::proxy::front::stranger;
 use marline_apps::proxy::front::{ListenError, listen_tcp};
 use marline_base::text::Problem;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -29,7 +30,7 @@ pub(super) struct Service {
     /// undone, too.
     signals: Signals,
     metrics: Option<(TcpListener, Names)>,
-    web: Option<(TcpListener, Token)>,
+    web: Option<(TcpListener, Token, Option<PathBuf>)>,
     control: Option<ControlSocket>,
 }
 
@@ -110,7 +111,7 @@ impl Service {
             Some(page) => {
                 let listener = listen_tcp("web", page.address).await;
                 let listener = listener.map_err(|error| unbound(source, &error))?;
-                Some((listener, token(page)?))
+                Some((listener, token(page)?, page.token.clone()))
             }
             None => None,
         };
@@ -165,9 +166,16 @@ impl Service {
             }
             sides.spawn(metrics::serve(listener, Arc::clone(&managed), names));
         }
-        if let Some((listener, token)) = self.web {
+        if let Some((listener, token, file)) = self.web {
             if let Ok(address) = listener.local_addr() {
-                tracing::info!("page at http://{address}/{}/", token.as_str());
+                match file {
+                    // Journals are read by more people than the file, and kept.
+                    Some(file) if !std::io::stderr().is_terminal() => tracing::info!(
+                        "page at http://{address}/TOKEN/, with what is in {} as TOKEN",
+                        file.display()
+                    ),
+                    _ => tracing::info!("page at http://{address}/{}/", token.as_str()),
+                }
             }
             sides.spawn(web::serve(listener, Arc::clone(&managed), token));
         }

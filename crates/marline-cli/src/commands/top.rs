@@ -101,11 +101,13 @@ fn ask(args: &Args) -> Result<Status, CliError> {
 impl View {
     fn look(&mut self, status: Status) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        self.look_at(status, since.map_or(0.0, |since| since.as_secs_f64()));
+        let at = since.map_or(0.0, |since| since.as_secs_f64());
+        self.look_at(status, at, Instant::now());
     }
 
-    fn look_at(&mut self, status: Status, at: f64) {
-        self.store.look(&status, at);
+    /// At this Unix time, seconds, which is `now`.
+    fn look_at(&mut self, status: Status, at: f64, now: Instant) {
+        self.store.look(&status, at, now);
         (self.status, self.silent, self.at) = (Some(status), None, at);
     }
 }

@@ -142,7 +142,8 @@ fn below_token(request: &Request<Incoming>, token: &Token) -> Result<String, Ref
     if !token.is(given) {
         return Err((
             StatusCode::FORBIDDEN,
-            "the address of this page has a token: marline logs it as it starts (`page at http://...`)\n",
+            "the address of this page has a token: marline logs it, or in which file it is, as it \
+             starts (`page at http://...`)\n",
         ));
     }
     if !is_same_origin(request) {

@@ -12,6 +12,7 @@ use marline_apps::live::status::LiveStatus;
 use marline_proto::path::PathState;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Instant;
 
 /// Version of the JSON. It rises when an old reader would misunderstand a new program.
 pub(super) const VERSION: u32 = 1;
@@ -41,7 +42,7 @@ pub(super) const LIVE_COLUMNS: [Column; 10] = [
     ("repaired_per_s", Fold::Mean),
     ("redundancy", Fold::Mean),
     ("target_bps", Fold::Mean),
-    ("capacity_bps", Fold::Worst),
+    ("capacity_bps", Fold::Mean),
 ];
 
 /// One look, as the page shows it.
@@ -51,8 +52,8 @@ pub(super) struct Now<'a> {
     /// Unix time, seconds.
     at: f64,
     why: &'a Why,
-    /// What `marline status --json` prints, without single flows; of a server with very many
-    /// clients, without the last ones.
+    /// What `marline status --json` prints, without single flows, listed clients and published
+    /// ports; of a server with very many sessions, without the last ones.
     status: &'a Status,
     /// Sessions that are not in `status` for their number.
     left_out: usize,
@@ -99,7 +100,8 @@ pub struct Store {
     counted: HashMap<String, [u64; 4]>,
     eye: Eye,
     events: VecDeque<Event>,
-    last: f64,
+    /// When the last look was: by the host's clock, which may be set, and by one that is not.
+    last: Option<(f64, Instant)>,
 }
 
 impl Default for Store {
@@ -111,7 +113,7 @@ impl Default for Store {
             counted: HashMap::new(),
             eye: Eye::default(),
             events: VecDeque::new(),
-            last: f64::NAN,
+            last: None,
         }
     }
 }
@@ -127,12 +129,22 @@ impl Store {
         }
     }
 
-    /// Takes down the figures of a look, once a second.
-    pub fn look(&mut self, status: &Status, at: f64) {
+    /// Takes down the figures of a look, once a second: at this Unix time, seconds, which is
+    /// `now`. Where the host's clock was set back, histories begin again: their times rise.
+    pub fn look(&mut self, status: &Status, at: f64, now: Instant) {
         self.glance(status, at);
-        let passed = (at - self.last).max(0.1);
-        let first = !self.last.is_finite();
-        self.last = at;
+        let last = self.last.replace((at, now));
+        let passed = last.map_or(0.0, |(_, last)| {
+            now.saturating_duration_since(last).as_secs_f64()
+        });
+        let passed = passed.max(0.1);
+        let first = last.is_none();
+        if last.is_some_and(|(last, _)| at < last) {
+            let Store {
+                times, paths, live, ..
+            } = Store::default();
+            (self.times, self.paths, self.live) = (times, paths, live);
+        }
         let mut counted = HashMap::new();
         let mut paths = Vec::new();
         for session in &status.sessions {
@@ -201,6 +213,9 @@ impl Store {
     pub(super) fn now(&self, mut status: Status, at: f64) -> Vec<u8> {
         let why = Why::of(&status);
         let flows = groups(&mut status);
+        // There may be any number of them, and the page shows none.
+        status.clients.clear();
+        status.published.clear();
         let mut paths = 0;
         let fits = |session: &&crate::control::status::SessionStatus| {
             paths += session.paths.len();
@@ -414,6 +429,9 @@ mod tests {
     use crate::control::status::Role;
     use crate::control::status::tests::example;
     use serde_json::Value;
+    use std::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
 
     fn json(text: &[u8]) -> Value {
         serde_json::from_slice(text).unwrap()
@@ -423,10 +441,11 @@ mod tests {
     fn two_looks() -> (Store, Status) {
         let mut store = Store::default();
         let mut status = example();
-        store.look(&status, 1000.0);
+        let start = Instant::now();
+        store.look(&status, 1000.0, start);
         status.sessions[0].paths[0].sent_bytes += 1_000_000;
         status.live[0].sent.given_up += 5;
-        store.look(&status, 1001.0);
+        store.look(&status, 1001.0, start + SECOND);
         (store, status)
     }
 
@@ -438,6 +457,9 @@ mod tests {
         assert_eq!(now["why"]["level"], "slow");
         let mut expected = serde_json::to_value(&status).unwrap();
         expected["sessions"][0]["flows"] = Value::Array(Vec::new());
+        for any_number in ["clients", "published"] {
+            expected[any_number] = Value::Array(Vec::new());
+        }
         assert_eq!(now["status"], expected);
         assert_eq!(now["flows"][0]["count"], 1);
         assert_eq!(now["flows"][0]["delivered_bytes"], 3_000_000);
@@ -452,6 +474,22 @@ mod tests {
         assert_eq!(now["live"][0]["row"][5], 5.0);
         assert_eq!(now["events"], store.newest());
         assert_eq!(store.path_figures("wlan0", "sent_bps"), [8e6]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_changes_no_rate_and_begins_the_history_again() {
+        let mut store = Store::default();
+        let mut status = example();
+        let start = Instant::now();
+        // Set ahead by an hour, then back by two.
+        for (second, at) in [(0, 0.0), (1, 1.0), (2, 3602.0), (3, -3597.0), (4, -3596.0)] {
+            status.sessions[0].paths[0].sent_bytes += 1_000_000;
+            store.look(&status, 10_000.0 + at, start + SECOND * second);
+            let rates = store.path_figures("wlan0", "sent_bps");
+            assert!(rates.iter().all(|rate| *rate == 8e6), "{rates:?}");
+        }
+        assert_eq!(store.times.of(Span::Fine), &[6403.0, 6404.0]);
+        assert_eq!(store.path_figures("wlan0", "sent_bps").len(), 2);
     }
 
     #[test]
@@ -488,8 +526,9 @@ mod tests {
             })
             .collect();
         let mut store = Store::default();
-        store.look(&status, 1.0);
-        store.look(&status, 2.0);
+        let start = Instant::now();
+        store.look(&status, 1.0, start);
+        store.look(&status, 2.0, start + SECOND);
         let now = json(&store.now(status, 2.0));
         assert_eq!(
             now["status"]["sessions"].as_array().unwrap().len(),

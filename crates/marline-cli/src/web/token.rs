@@ -35,7 +35,7 @@ impl Token {
         Ok(Token(digits.collect()))
     }
 
-    /// That of `file`, which is made if there is none.
+    /// That of `file`, which is made if there is none or it is empty.
     ///
     /// # Errors
     /// The file cannot be read or made, holds something else, or is open to others.
@@ -53,6 +53,11 @@ impl Token {
         // Written beside it and moved: nobody reads half of it. Temporary files have mode 0600.
         let mut new = tempfile::NamedTempFile::new_in(folder)?;
         writeln!(new, "{}", token.0)?;
+        // Else the name may outlive a power cut and its content not.
+        new.as_file().sync_all()?;
+        if fs::metadata(file).is_ok_and(|found| is_empty(&found)) {
+            fs::remove_file(file)?;
+        }
         match new.persist_noclobber(file) {
             Ok(_) => Ok(token),
             // Another program was quicker.
@@ -72,9 +77,17 @@ impl Token {
     }
 }
 
+/// What a power cut may leave of a file: no token, and nothing that is lost.
+fn is_empty(metadata: &fs::Metadata) -> bool {
+    metadata.is_file() && metadata.len() == 0
+}
+
 fn read(path: &Path) -> io::Result<Token> {
     let file = File::open(path)?;
     let metadata: fs::Metadata = file.metadata()?;
+    if is_empty(&metadata) {
+        return Err(ErrorKind::NotFound.into());
+    }
     if let Err(access::TooOpen { mode }) = access::secret(&metadata) {
         return Err(io::Error::other(format!(
             "others may read it (mode {mode:03o}): `chmod 600` it, or remove it for a new token"
@@ -129,5 +142,10 @@ mod tests {
             Token::kept(&file).unwrap_err().kind(),
             ErrorKind::InvalidData
         );
+
+        fs::write(&file, "").unwrap();
+        let new = Token::kept(&file).unwrap();
+        assert_ne!(new, token);
+        assert_eq!(Token::kept(&file).unwrap(), new);
     }
 }

@@ -6,14 +6,14 @@ use crate::control::Manage;
 use hyper::body::Bytes;
 use marline::support::lock;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// Glances in a second: what is over sooner is dated by how long it has lasted, if at all.
 const GLANCES: u32 = 4;
-/// With more flows than this a look costs more than it finds, and there is one a second: 1000
-/// flows take some 2 ms.
+/// With more flows and listed clients than this a look costs more than it finds, and there is one
+/// a second: 1000 flows take some 2 ms.
 const MANY_FLOWS: usize = 100;
 
 /// What was seen, and the newest look for those who read along.
@@ -42,25 +42,23 @@ impl Watched {
     pub(super) async fn watch<M: Manage>(&self, managed: Arc<M>) {
         let mut ticks = interval(Duration::from_secs(1) / GLANCES);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut flows = 0;
+        let mut size = 0;
         for tick in 0_u32.. {
             ticks.tick().await;
             let full = tick % GLANCES == 0;
-            if !full && flows > MANY_FLOWS {
+            if !full && size > MANY_FLOWS {
                 continue;
             }
             let status = managed.status().await;
-            flows = status
-                .sessions
-                .iter()
-                .map(|session| session.flows.len())
-                .sum();
+            let sessions = status.sessions.iter();
+            let flows: usize = sessions.map(|session| session.flows.len()).sum();
+            size = flows + status.clients.len();
             let at = now();
             let mut store = lock(&self.store);
             match full {
                 false => store.glance(&status, at),
                 true => {
-                    store.look(&status, at);
+                    store.look(&status, at, Instant::now());
                     // Made even if nobody follows: the next one who does has it at once.
                     let text = store.now(status, at);
                     drop(store);

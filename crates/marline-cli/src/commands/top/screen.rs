@@ -306,6 +306,7 @@ mod tests {
     use crate::control::status::tests::example;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use std::time::{Duration, Instant};
 
     /// The screen's lines.
     fn shown(view: &View, width: u16, height: u16) -> Vec<String> {
@@ -323,14 +324,23 @@ mod tests {
     fn watched() -> View {
         let mut view = View::default();
         let mut status = example();
+        let start = Instant::now();
+        let at = |second: u32| {
+            (
+                1000.0 + f64::from(second),
+                start + second * Duration::from_secs(1),
+            )
+        };
         for second in 0..30 {
             status.sessions[0].paths[0].sent_bytes += 1_000_000;
-            view.look_at(status.clone(), 1000.0 + f64::from(second));
+            let (unix, now) = at(second);
+            view.look_at(status.clone(), unix, now);
         }
         status.sessions[0].paths[0].sent_bytes += 1_000_000;
         status.sessions[0].paths[0].state = PathState::Suspect;
         status.sessions[0].paths[0].reason = "feedback is overdue".into();
-        view.look_at(status, 1030.0);
+        let (unix, now) = at(30);
+        view.look_at(status, unix, now);
         view
     }
 
@@ -370,7 +380,7 @@ mod tests {
                 ..path.clone()
             })
             .collect();
-        view.look_at(status, 1031.0);
+        view.look_at(status, 1031.0, Instant::now());
         // Each has an event besides, which begins with how long ago it was.
         let shows = |view: &View, name: &str| {
             let lines = shown(view, 80, 24);

@@ -186,11 +186,16 @@ fn a_live_stream_is_shown_while_it_runs() {
 
 /// What a program's page answers at `path` below its token, or with another token.
 fn page(program: &Program, token: Option<&str>, path: &str) -> String {
-    let (address, own): (SocketAddr, String) = program.logged("its page", |line| {
+    // The log is no terminal: it does not have the token itself.
+    let (address, file): (SocketAddr, String) = program.logged("its page", |line| {
         let (_, rest) = line.split_once("page at http://")?;
-        let (address, token) = rest.strip_suffix('/')?.split_once('/')?;
-        Some((address.parse().ok()?, token.to_owned()))
+        let (address, file) = rest.split_once("/TOKEN/, with what is in ")?;
+        let file = file.strip_suffix(" as TOKEN")?;
+        Some((address.parse().ok()?, file.to_owned()))
     });
+    let own = std::fs::read_to_string(&file).expect("the token's file");
+    let own = own.trim().to_owned();
+    assert_eq!(own.len(), 32);
     let mut stream = TcpStream::connect(address).unwrap();
     let token = token.unwrap_or(&own);
     write!(
