@@ -132,6 +132,9 @@ for shell in dash 'busybox sh'; do
     check "$shell: none that is not enabled" test ! -e "$root/run/client-other.toml"
     check "$shell: a signal reloads" grep -q 'set reload_signal HUP' "$root/calls"
     check "$shell: and a change of the file is one" grep -q "set file $root/run/client-main.toml" "$root/calls"
+    check "$shell: and so is one of the list of clients" grep -qx "set file $root/run/server-server.toml $root/clients" "$root/calls"
+    check "$shell: a client has no such list" grep -qx "set file $root/run/client-main.toml" "$root/calls"
+    check "$shell: time to end in good order" grep -qx 'set term_timeout 20' "$root/calls"
     check "$shell: UCI's changes reload" grep -q 'trigger marline' "$root/calls"
     check "$shell: never given up" grep -q 'set respawn 3600 5 0' "$root/calls"
     check "$shell: the key is the service's alone" test "$(stat -c %a "$root/keys/identity")" = 600

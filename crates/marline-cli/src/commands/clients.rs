@@ -15,9 +15,9 @@ use crate::control::Seen;
 use crate::control::protocol::{Outcome, Request};
 use crate::control::status::{ClientStatus, Role};
 use clap::Subcommand;
-use edit::{Change, added, changed, revoked};
+use edit::{Change, added, appended, changed, revoked};
 use list::{Listed, table};
-use marline::identity::{AllowList, PublicKey};
+use marline::identity::{AllowList, AllowedClient, PublicKey};
 use marline_apps::grant;
 use marline_apps::whole::write_whole;
 use marline_base::text::Problem;
@@ -140,10 +140,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
-/// Adds a client without a name to the list in `file`.
-pub(super) fn let_in(file: &Path, key: PublicKey) -> Result<(), CliError> {
-    let text = added(&read(file)?, key, &Change::default());
-    store(file, &text.map_err(|problem| refused(file, problem))?)
+/// Adds a client to the list in `file`, with its name and its options. False if it stands there
+/// already, as whatever.
+pub(super) fn let_in(file: &Path, client: &AllowedClient) -> Result<bool, CliError> {
+    let text = read(file)?;
+    if edit::is_listed(&text, client.key) {
+        return Ok(false);
+    }
+    let text = appended(&text, client.clone(), &Change::default());
+    store(file, &text.map_err(|problem| refused(file, problem))?)?;
+    Ok(true)
 }
 
 fn list(args: &Args, file: &Path, json: bool) -> Result<(), CliError> {

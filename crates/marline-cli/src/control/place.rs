@@ -17,8 +17,9 @@ pub enum Place {
 }
 
 /// Where a socket of this user is made unless somebody chooses: in `$RUNTIME_DIRECTORY`, which
-/// systemd gives a service (systemd.exec(5)); else in `$XDG_RUNTIME_DIR/marline`; else, of those whose parent there is, in `/run/marline` (root's), `/run/user/UID/marline`, or
-/// `marline-UID` in the temporary folder.
+/// systemd gives a service (systemd.exec(5)); else in `$XDG_RUNTIME_DIR/marline`; else, of those
+/// whose parent there is, in `/run/marline` (root's), `/run/user/UID/marline`, or `marline-UID` in
+/// the temporary folder.
 pub fn usual_path(role: Role) -> PathBuf {
     let service = std::env::var_os("RUNTIME_DIRECTORY").filter(|folder| !folder.is_empty());
     if let Some(folder) = service {
@@ -31,12 +32,11 @@ pub fn usual_path(role: Role) -> PathBuf {
     user.usual_folder().join(file_name(role))
 }
 
-/// Where a socket of this user may be, the likeliest first. A program that was started otherwise,
-/// as a service is, has another environment than the one who asks.
+/// Where a socket of this user may be, the likeliest first: where this program would have its own.
+/// A program that was started otherwise, as a service is, has another environment than the one who
+/// asks.
 pub fn usual_paths(role: Role) -> Vec<PathBuf> {
-    let folders = User::now().folders();
-    let paths = folders.iter().map(|folder| folder.join(file_name(role)));
-    paths.chain(service_sockets(role)).collect()
+    User::now().paths(usual_path(role), role)
 }
 
 /// Of these, the sockets of this host's services, by name: those that are there. None for others
@@ -141,6 +141,19 @@ impl User {
         sockets
     }
 
+    /// `first`, and where else a socket may be, each once.
+    fn paths(&self, first: PathBuf, role: Role) -> Vec<PathBuf> {
+        let folders = self.folders().into_iter();
+        let others = folders.map(|folder| folder.join(file_name(role)));
+        let mut paths = vec![first];
+        for path in others.chain(self.of_services(role)) {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        paths
+    }
+
     fn usual_folder(&self) -> PathBuf {
         let folders = self.folders();
         let in_place = |folder: &&PathBuf| folder.parent().is_some_and(Path::is_dir);
@@ -185,6 +198,12 @@ mod tests {
         }
         let twice = user(7, Some("run/user/7")).folders();
         assert_eq!(twice.len(), 2, "{twice:?}");
+        // As in a container, whose environment says where.
+        let own = system.path().join("own/server.sock");
+        let paths = user(7, None).paths(own.clone(), Role::Server);
+        assert_eq!((&paths[0], paths.len()), (&own, 3), "{paths:?}");
+        let paths = user(7, None).paths(paths[2].clone(), Role::Server);
+        assert_eq!(paths.len(), 2, "{paths:?}");
     }
 
     #[test]

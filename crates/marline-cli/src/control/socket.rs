@@ -7,6 +7,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 
+/// The folder of root's sockets, in which services, of another user, have folders of their own: it
+/// is closed to nobody. Who may ask is decided by the sockets' permissions.
+const SHARED: &str = "/run/marline";
+
 /// Why the control socket could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
@@ -161,9 +165,7 @@ fn made_folder(path: &Path) -> Result<&Path, BindError> {
         _ => return Ok(Path::new(".")),
     };
     if !folder.exists() {
-        let mut builder = DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(folder);
-        made.map_err(|error| BindError::Io {
+        make(folder, Path::new(SHARED)).map_err(|error| BindError::Io {
             path: path.to_owned(),
             error,
         })?;
@@ -171,7 +173,45 @@ fn made_folder(path: &Path) -> Result<&Path, BindError> {
     Ok(folder)
 }
 
+/// Makes `folder`, this user's alone, but for `shared`, which is open to everybody.
+fn make(folder: &Path, shared: &Path) -> io::Result<()> {
+    let is_new = folder.starts_with(shared) && !shared.exists();
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    match is_new {
+        // Whatever the umask is.
+        true => fs::set_permissions(shared, Permissions::from_mode(0o755)),
+        false => Ok(()),
+    }
+}
+
 fn is_socket(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::FileTypeExt;
     metadata.file_type().is_socket()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_services_is_open_and_every_other_is_its_users_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let mode = |folder: &Path| fs::metadata(folder).unwrap().mode() & 0o777;
+        let shared = root.path().join("marline");
+        make(&shared, &shared).unwrap();
+        assert_eq!(mode(&shared), 0o755);
+        let own = shared.join("client-a");
+        make(&own, &shared).unwrap();
+        assert_eq!(mode(&own), 0o700);
+        let other = root.path().join("marline-7");
+        make(&other, &shared).unwrap();
+        assert_eq!(mode(&other), 0o700);
+        // What somebody has closed on purpose stays closed.
+        fs::set_permissions(&shared, Permissions::from_mode(0o700)).unwrap();
+        make(&shared.join("client-b"), &shared).unwrap();
+        assert_eq!(mode(&shared), 0o700);
+    }
 }

@@ -10,9 +10,10 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Signals that end a whole group or service are not for it: its work begins then.
+/// Signals that end a whole group or service are not for it: its work begins then. A watchdog of
+/// systemd's sends SIGABRT to all of a service.
 const SCRIPT: &str = r#"
-trap '' HUP INT TERM
+trap '' HUP INT QUIT ABRT TERM
 cd /
 undo=
 while read -r line; do
@@ -144,6 +145,20 @@ mod tests {
     fn what_is_not_forgotten_is_undone_from_the_last_to_the_first() {
         assert_eq!(left("guard-a", false), "second\nfirst\n");
         assert_eq!(left("guard-a", true), "");
+    }
+
+    #[test]
+    fn no_signal_that_ends_a_service_keeps_it_from_its_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("done");
+        let mut guard = Guard::start("guard-c").unwrap();
+        guard.add(&format!("echo done > '{}'", file.display()));
+        for signal in ["HUP", "INT", "QUIT", "ABRT", "TERM"] {
+            guard.add(&format!("kill -{signal} $$"));
+        }
+        guard.input = None;
+        guard.child.wait().unwrap();
+        assert!(file.exists());
     }
 
     #[cfg(target_os = "linux")]

@@ -29,7 +29,23 @@ pub(super) fn added(text: &str, key: PublicKey, change: &Change<'_>) -> Result<S
                 .hint("`marline clients change` gives it another name or other options"),
         );
     }
-    let line = changed_line(AllowedClient::new(key), change)?;
+    appended(text, AllowedClient::new(key), change)
+}
+
+/// Is there a line of that client's?
+pub(super) fn is_listed(text: &str, key: PublicKey) -> bool {
+    text.lines()
+        .filter_map(client)
+        .any(|client| client.key == key)
+}
+
+/// The list with `client`, changed, at its end.
+pub(super) fn appended(
+    text: &str,
+    client: AllowedClient,
+    change: &Change<'_>,
+) -> Result<String, Problem> {
+    let line = changed_line(client, change)?;
     let end = match text.is_empty() || text.ends_with('\n') {
         true => "",
         false => "\n",
@@ -91,12 +107,12 @@ fn meant(text: &str, who: &str) -> Result<AllowedClient, Problem> {
 
 fn changed_line(mut client: AllowedClient, change: &Change<'_>) -> Result<String, Problem> {
     if let Some(name) = change.name {
-        if name.contains(char::is_control) {
-            return Err(Problem::new(
-                "a name has no line ends or other control characters",
-            ));
-        }
         client.name = name.trim().to_owned();
+    }
+    if client.name.contains(char::is_control) {
+        return Err(Problem::new(
+            "a name has no line ends or other control characters",
+        ));
     }
     client.options = options(&client, change.options)?;
     let AllowedClient {

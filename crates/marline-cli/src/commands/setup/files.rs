@@ -5,7 +5,10 @@ use super::super::owner::give;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+/// Where configurations, the key and the list of clients are.
+const OWN: &str = "/etc/marline";
 
 /// The system, or a staged one.
 #[derive(Debug)]
@@ -68,9 +71,7 @@ impl Files {
             CliError::runtime(format!("cannot write {}: {error}", file.display()))
         };
         let folder = file.parent().unwrap_or(Path::new("/"));
-        let mut builder = DirBuilder::new();
-        let made = builder.recursive(true).mode(0o755).create(folder);
-        made.map_err(failed)?;
+        make_folder(folder).map_err(failed)?;
         let mut new = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
         new.write_all(text.as_bytes()).map_err(failed)?;
         new.as_file()
@@ -80,6 +81,23 @@ impl Files {
         new.persist_noclobber(file)
             .map_err(|error| failed(error.error))?;
         Ok(())
+    }
+
+    /// Makes /etc/marline, which the services' user reads, unless it is there.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(super) fn make_own(&self) -> Result<(), CliError> {
+        let folder = self.at(OWN);
+        make_folder(&folder).map_err(|error| {
+            CliError::runtime(format!("cannot make {}: {error}", folder.display()))
+        })
+    }
+
+    /// Does `file` lie below /etc/marline? What lies elsewhere belongs to whoever put it there.
+    pub(super) fn are_own(&self, file: &Path) -> bool {
+        let is_up = |part| part == Component::ParentDir;
+        file.starts_with(self.at(OWN)) && !file.components().any(is_up)
     }
 
     /// Gives `file` to `user`, where there is such a user and this is no staged system. Returns
@@ -95,9 +113,43 @@ impl Files {
     }
 }
 
+/// Makes `folder` and those above it, open to everybody's reading whatever this process's umask is.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    const MODE: u32 = 0o755;
+    let missing: Vec<&Path> = folder.ancestors().take_while(|it| !it.exists()).collect();
+    DirBuilder::new()
+        .recursive(true)
+        .mode(MODE)
+        .create(folder)?;
+    let mut made = missing.into_iter().filter(|it| it.is_dir());
+    made.try_for_each(|folder| fs::set_permissions(folder, Permissions::from_mode(MODE)))
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// A system of which nothing is written.
+    pub(in super::super) fn staged() -> Files {
+        Files {
+            staged: Some(PathBuf::from("/nowhere")),
+        }
+    }
+
+    #[test]
+    fn only_what_lies_below_the_own_folder_is_given_away() {
+        let root = tempfile::tempdir().unwrap();
+        let files = Files::below(Some(root.path())).unwrap();
+        for (file, own) in [
+            ("/etc/marline/identity", true),
+            ("/etc/marline/keys/a", true),
+            ("/etc/marline/../shadow", false),
+            ("/etc/marlines/identity", false),
+        ] {
+            assert_eq!(files.are_own(&files.at(file)), own, "{file}");
+        }
+        assert!(!files.are_own(Path::new("/etc/marline/identity")));
+    }
 
     #[test]
     fn nothing_is_overwritten_and_what_to_do_is_said() {

@@ -21,7 +21,7 @@ use ask::Asker;
 use files::Files;
 use std::fmt::Display;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Configure a client or a server, and have it started with the host.
 #[derive(Debug, clap::Args)]
@@ -115,12 +115,62 @@ fn written(text: impl Display) -> Written {
     }
 }
 
-/// Flags that name files, as they are to stand in a configuration that lies elsewhere.
-fn absolute(value: &mut Option<Written>) -> Result<(), CliError> {
+/// Flags that name files, as they are to stand in a configuration that lies elsewhere, and that
+/// `files`' service can have.
+fn absolute(value: &mut Option<Written>, files: &Files) -> Result<(), CliError> {
     if let Some(file) = value.as_mut().filter(|file| file.text != "off") {
         let path = std::path::absolute(&file.text)
             .map_err(|error| CliError::usage(format!("{}: {error}", file.text)))?;
+        if service::is_to_run(files) {
+            refuse_hidden(&path)?;
+        }
         *file = written(path.display());
     }
     Ok(())
+}
+
+/// # Errors
+/// A service does not see that file.
+fn refuse_hidden(file: &Path) -> Result<(), CliError> {
+    if !service::is_hidden(file) {
+        return Ok(());
+    }
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let file = file.display();
+    let error = format!("a service cannot use {file}, which is in a folder that it does not see");
+    Err(CliError::usage(error).hint(format!(
+        "have it in /etc/marline: `install -D -m 600 {file} /etc/marline/{name}`, and name that one; what \
+         the service writes is kept in /var/lib/marline"
+    )))
+}
+
+/// Gives a file that a flag names to the services' user, if it lies in /etc/marline; otherwise it
+/// is said that the service must be able to read it.
+fn share(files: &Files, file: &Path) -> Result<(), CliError> {
+    if files.are_own(file) {
+        files.give(file, service::USER)?;
+    } else if service::is_to_run(files) {
+        say(format_args!(
+            "{} stays whose it is; the service runs as {}, which must be able to read it",
+            file.display(),
+            service::USER
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_a_service_does_not_see_is_refused_with_where_to_have_it() {
+        let error = refuse_hidden(Path::new("/root/keys/mine")).unwrap_err();
+        let error = error.in_one();
+        assert!(
+            error.contains("/root/keys/mine /etc/marline/mine"),
+            "{error}"
+        );
+        refuse_hidden(Path::new("/etc/marline/mine")).unwrap();
+    }
 }

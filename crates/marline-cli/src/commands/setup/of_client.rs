@@ -4,7 +4,7 @@ use super::super::{CliError, doctor, output};
 use super::ask::Asker;
 use super::files::Files;
 use super::of_server::made_key;
-use super::{OfClient, absolute, say, service, text, written};
+use super::{OfClient, absolute, say, service, share, text, written};
 use crate::config::{ClientConfig, RawClient, Source};
 use marline::Path;
 use marline::identity::ConnectionString;
@@ -27,14 +27,20 @@ pub(super) fn run(side: OfClient, files: &Files, asker: &mut Asker) -> Result<()
     let configuration = files.at(&format!("/etc/marline/client-{name}.toml"));
     let service = service::of_client(&name);
     files.refuse(&configuration, &service.unit)?;
+    service.check(files)?;
     if let Some(string) = connection {
         raw.server = Some(written(string));
     }
-    complete(&mut raw, asker)?;
+    complete(&mut raw, files, asker)?;
     // Refused before anything is written.
     ClientConfig::check(&Source::flags(raw.clone()))?;
 
     service::make_user(files)?;
+    // The configuration comes last: where it is, nothing is set up again.
+    let key = made_key(files, &raw.identity, &configuration)?.public_key();
+    if let Some(password) = &raw.socks_password_file {
+        share(files, &configuration.with_file_name(&password.text))?;
+    }
     let intro = format!(
         "The configuration of `marline client`, written by `marline setup client`. The keys are the names \
          of its flags: `marline client --help`. After a change: `systemctl reload marline-client@{name}` \
@@ -43,16 +49,15 @@ pub(super) fn run(side: OfClient, files: &Files, asker: &mut Asker) -> Result<()
     let text = text::commented(&raw, &intro).map_err(CliError::runtime)?;
     files.write_new(&configuration, &text, 0o644)?;
     say(format_args!("written: {}", configuration.display()));
-    let source = Source::load(RawClient::default(), Some(&configuration))?;
-    let config = ClientConfig::check(&source)?;
-    let key = made_key(files, &config.identity)?.public_key();
     let by_hand = format!("marline client --config {}", configuration.display());
-    service.install(files, &how, &by_hand)?;
+    // Whatever became of the service, the key is needed, and the doctor may know why.
+    let installed = service.install(files, &how, &by_hand);
     say(format_args!(
         "this client's key; the server lets it in by: marline clients add {key} {name}"
     ));
-    output::line(&key.to_string())?;
-    doctor::of_client(&configuration)
+    let shown = output::line(&key.to_string());
+    let checked = doctor::of_client(&configuration);
+    installed.and(shown).and(checked)
 }
 
 /// What a file's and a unit's name may have without being quoted.
@@ -62,7 +67,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// What the flags have left open: asked, or as it usually is.
-fn complete(raw: &mut RawClient, asker: &mut Asker) -> Result<(), CliError> {
+fn complete(raw: &mut RawClient, files: &Files, asker: &mut Asker) -> Result<(), CliError> {
     for file in [
         &mut raw.identity,
         &mut raw.usage,
@@ -70,7 +75,7 @@ fn complete(raw: &mut RawClient, asker: &mut Asker) -> Result<(), CliError> {
         &mut raw.control,
         &mut raw.sysfs,
     ] {
-        absolute(file)?;
+        absolute(file, files)?;
     }
     if raw.identity.is_none() {
         raw.identity = Some(written("identity"));
@@ -113,6 +118,7 @@ fn complete(raw: &mut RawClient, asker: &mut Asker) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::super::ask::tests::{answering, nobody};
+    use super::super::files::tests::staged;
     use super::*;
     use marline::identity::PublicKey;
 
@@ -125,9 +131,9 @@ mod tests {
     #[test]
     fn a_client_needs_a_server_and_takes_every_link() {
         let mut raw = RawClient::default();
-        complete(&mut raw, &mut nobody()).unwrap_err();
+        complete(&mut raw, &staged(), &mut nobody()).unwrap_err();
         raw.server = Some(written(string()));
-        complete(&mut raw, &mut nobody()).unwrap();
+        complete(&mut raw, &staged(), &mut nobody()).unwrap();
         assert_eq!(raw.path[0].text, LINKS);
         assert!(raw.tun.is_none());
         ClientConfig::check(&Source::flags(raw)).unwrap();
@@ -140,7 +146,7 @@ mod tests {
             "marline://x\n{}\nwlan0 wwan0,cost=two\nwlan0 wwan0,cost=2\ny\n",
             string()
         );
-        complete(&mut raw, &mut answering(&answers)).unwrap();
+        complete(&mut raw, &staged(), &mut answering(&answers)).unwrap();
         assert_eq!(raw.server.as_ref().unwrap().text, string());
         let paths: Vec<&str> = raw.path.iter().map(|it| it.text.as_str()).collect();
         assert_eq!(paths, ["wlan0", "wwan0,cost=2"]);

@@ -6,9 +6,9 @@ use super::super::{CliError, doctor, identity, output};
 use super::ask::Asker;
 use super::files::Files;
 use super::service::{self, USER};
-use super::{How, absolute, say, text, written};
+use super::{How, absolute, say, share, text, written};
 use crate::config::{RawServer, ServerConfig, Source, Written};
-use marline::identity::{DEFAULT_PORT, HostPort, Identity, PublicKey};
+use marline::identity::{AllowedClient, DEFAULT_PORT, HostPort, Identity, PublicKey};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -27,35 +27,51 @@ pub(super) fn run(
     let configuration = files.at("/etc/marline/server.toml");
     let service = service::of_server();
     files.refuse(&configuration, &service.unit)?;
+    service.check(files)?;
     let own_list = raw.allow_clients_file.is_none();
-    complete(&mut raw, asker)?;
-    let keys: Vec<PublicKey> = match own_list {
-        true => take_keys(&mut raw)?,
+    complete(&mut raw, files, asker)?;
+    // Refused before anything is written.
+    ServerConfig::check_running(&Source::flags(raw.clone()))?;
+    let clients = match own_list {
+        true => take_clients(&mut raw)?,
         false => Vec::new(),
     };
-    check(&raw)?;
 
     service::make_user(files)?;
-    let text = text::commented(&raw, INTRO).map_err(CliError::runtime)?;
-    files.write_new(&configuration, &text, 0o644)?;
-    say(format_args!("written: {}", configuration.display()));
+    // The configuration comes last: where it is, nothing is set up again.
+    let key = made_key(files, &raw.identity, &configuration)?;
     if own_list {
         let list = files.at("/etc/marline/clients");
         if !list.exists() {
             files.write_new(&list, LIST, 0o644)?;
             say(format_args!("written: {}", list.display()));
         }
-        for key in keys {
-            clients::let_in(&list, key)?;
+        for client in clients {
+            if !clients::let_in(&list, &client)? {
+                say(format_args!(
+                    "{} stands in {} already, and stays as it is there",
+                    client.key,
+                    list.display()
+                ));
+            }
         }
     }
+    let text = text::commented(&raw, INTRO).map_err(CliError::runtime)?;
+    files.write_new(&configuration, &text, 0o644)?;
+    say(format_args!("written: {}", configuration.display()));
     let source = Source::load(RawServer::default(), Some(&configuration))?;
     let config = ServerConfig::check(&source)?;
-    let key = made_key(files, &config.identity)?;
     say(firewall(&config.listen, config.tcp));
     let by_hand = format!("marline server --config {}", configuration.display());
-    service.install(files, how, &by_hand)?;
+    // Whatever became of the service, the string is needed, and the doctor may know why.
+    let installed = service.install(files, how, &by_hand);
+    let announced = announce(&config, &key);
+    let checked = doctor::of_server(&configuration);
+    installed.and(announced).and(checked)
+}
 
+/// Prints what clients connect by.
+fn announce(config: &ServerConfig, key: &Identity) -> Result<(), CliError> {
     let announcement = Announcement {
         key: key.public_key(),
         advertise: config.advertise.clone(),
@@ -67,25 +83,28 @@ pub(super) fn run(
                 "clients connect by this string: marline setup client '{string}'"
             ));
             say("a client prints its key, which is let in by: marline clients add KEY NAME");
-            output::line(&string.to_string())?;
+            output::line(&string.to_string())
         }
-        None => say(
-            "this host has no public address yet; with one, `marline identity show \
-             --address HOST` prints what clients connect by",
-        ),
+        None => {
+            say(
+                "this host has no public address yet; with one, `marline identity show \
+                 --address HOST` prints what clients connect by",
+            );
+            Ok(())
+        }
     }
-    doctor::of_server(&configuration)
 }
 
 /// What the flags have left open: asked, or as it usually is.
-fn complete(raw: &mut RawServer, asker: &mut Asker) -> Result<(), CliError> {
+fn complete(raw: &mut RawServer, files: &Files, asker: &mut Asker) -> Result<(), CliError> {
     for file in [
         &mut raw.identity,
         &mut raw.allow_clients_file,
+        &mut raw.clients_state,
         &mut raw.control,
         &mut raw.tun_state,
     ] {
-        absolute(file)?;
+        absolute(file, files)?;
     }
     if raw.identity.is_none() {
         raw.identity = Some(written("identity"));
@@ -148,35 +167,39 @@ fn complete(raw: &mut RawServer, asker: &mut Asker) -> Result<(), CliError> {
 }
 
 /// The clients of --allow-client, who go into the list, where `marline clients` finds them.
-fn take_keys(raw: &mut RawServer) -> Result<Vec<PublicKey>, CliError> {
-    let keys = std::mem::take(&mut raw.allow_client);
+fn take_clients(raw: &mut RawServer) -> Result<Vec<AllowedClient>, CliError> {
+    let values = std::mem::take(&mut raw.allow_client);
     raw.allow_clients_file = Some(written("clients"));
     let read = |value: &Written| {
-        let key = value.text.parse::<PublicKey>();
-        key.map_err(|error| CliError::usage(format!("--allow-client: {error}")))
+        let refused = |why: String| CliError::usage(format!("--allow-client: {why}"));
+        let client = value.text.parse::<AllowedClient>();
+        let client = client.map_err(|error| refused(error.to_string()))?;
+        // It becomes a line of a file.
+        match client.name.contains(char::is_control) {
+            true => Err(refused(
+                "a name has no line ends or other control characters".to_owned(),
+            )),
+            false => Ok(client),
+        }
     };
-    keys.iter().map(read).collect()
+    values.iter().map(read).collect()
 }
 
-/// Refuses what `marline server` would refuse before anything is written.
-fn check(raw: &RawServer) -> Result<(), CliError> {
-    let mut raw = raw.clone();
-    // That file is still to be written.
-    if raw
-        .allow_clients_file
-        .as_ref()
-        .is_some_and(|it| it.text == "clients")
-    {
-        raw.allow_clients_file = None;
-    }
-    ServerConfig::check_running(&Source::flags(raw))?;
-    Ok(())
-}
-
-/// This host's key, which is made if there is none.
-pub(super) fn made_key(files: &Files, file: &Path) -> Result<Identity, CliError> {
+/// This host's key, which is made if there is none, in the file that `configuration` names.
+pub(super) fn made_key(
+    files: &Files,
+    name: &Option<Written>,
+    configuration: &Path,
+) -> Result<Identity, CliError> {
+    let name = name.as_ref().map_or("identity", |it| it.text.as_str());
+    let file = &configuration.with_file_name(name);
+    files.make_own()?;
+    let is_new = !file.exists();
     let key = identity::kept(file)?;
-    files.give(file, USER)?;
+    match is_new {
+        true => files.give(file, USER).map(drop)?,
+        false => share(files, file)?,
+    }
     say(format_args!("key: {}", file.display()));
     Ok(key)
 }
@@ -221,12 +244,13 @@ fn firewall(listen: &[SocketAddr], tcp: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::ask::tests::{answering, nobody};
+    use super::super::files::tests::staged;
     use super::*;
 
     #[test]
     fn what_is_not_asked_is_left_to_the_defaults() {
         let mut raw = RawServer::default();
-        complete(&mut raw, &mut nobody()).unwrap();
+        complete(&mut raw, &staged(), &mut nobody()).unwrap();
         assert_eq!(raw.identity.unwrap().text, "identity");
         assert!(raw.listen.is_empty() && raw.advertise.is_empty() && raw.tun.is_none());
     }
@@ -236,11 +260,11 @@ mod tests {
         let mut raw = RawServer::default();
         let key = PublicKey::from_bytes([3; 32]);
         let answers = format!("0\n4500\nvpn.example.com\nmarline-pub:x\n{key}\nyes\n");
-        complete(&mut raw, &mut answering(&answers)).unwrap();
+        complete(&mut raw, &staged(), &mut answering(&answers)).unwrap();
         let listen: Vec<&str> = raw.listen.iter().map(|it| it.text.as_str()).collect();
         assert_eq!(listen, ["0.0.0.0:4500", "[::]:4500"]);
         assert_eq!(raw.advertise[0].text, "vpn.example.com");
-        assert_eq!(take_keys(&mut raw).unwrap(), [key]);
+        assert_eq!(take_clients(&mut raw).unwrap(), [AllowedClient::new(key)]);
         assert!(raw.allow_client.is_empty());
         assert_eq!(raw.tun.unwrap().text, marline_apps::tun::DEVICE);
     }

@@ -11,8 +11,9 @@
 use super::super::CliError;
 use super::files::Files;
 use super::{How, say};
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -23,6 +24,8 @@ const PROGRAM: &str = "/usr/bin/marline";
 /// Where packages have their units; those of the host's administrator are in [`OWN`].
 const PACKAGED: [&str; 2] = ["/usr/lib/systemd/system", "/lib/systemd/system"];
 const OWN: &str = "/etc/systemd/system";
+/// Where the units' control sockets are, each in a folder of its own.
+const RUNTIME: &str = "/run/marline";
 
 /// A unit, and what is enabled of it.
 #[derive(Debug)]
@@ -75,8 +78,25 @@ pub(super) fn make_user(files: &Files) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Will a service of this system's run what is set up?
+pub(super) fn is_to_run(files: &Files) -> bool {
+    !files.are_staged() && is_here()
+}
+
 impl Service {
-    /// Installs the unit unless a package has, enables it, and starts it unless that is not wanted.
+    /// Refuses, before anything is written, a program that the unit could not run.
+    ///
+    /// # Errors
+    /// The program lies in a folder that services do not see.
+    pub(super) fn check(&self, files: &Files) -> Result<(), CliError> {
+        match is_to_run(files) && self.found(files).is_none() {
+            true => this_program().map(drop),
+            false => Ok(()),
+        }
+    }
+
+    /// Installs the unit unless a package has, enables it, and starts it unless that is not wanted; one
+    /// that runs already is started again, with the new configuration.
     /// `by_hand` is how the program is started where there is no systemd.
     ///
     /// # Errors
@@ -98,21 +118,30 @@ impl Service {
                     CliError::runtime(format!("cannot make the link {}: {error}", link.display()))
                 });
         }
+        share(Path::new(RUNTIME), 0).map_err(|error| {
+            CliError::runtime(format!("cannot open {RUNTIME} to the service: {error}"))
+        })?;
         run("systemctl", &["daemon-reload"])?;
-        match how.no_start {
-            true => run("systemctl", &["enable", &self.unit])?,
-            false => run("systemctl", &["enable", "--now", &self.unit])?,
+        run("systemctl", &["enable", &self.unit])?;
+        if !how.no_start {
+            let log = format!("what it said: `journalctl -n 20 -u {}`", self.unit);
+            run("systemctl", &["restart", &self.unit]).map_err(|error| error.hint(log))?;
         }
         let started = if how.no_start { "" } else { " and started" };
         say(format_args!("enabled{started}: {}", self.unit));
         Ok(())
     }
 
-    /// Where the unit is, written there if it was nowhere.
-    fn place(&self, files: &Files) -> Result<PathBuf, CliError> {
+    /// Where the unit is, if it is somewhere.
+    fn found(&self, files: &Files) -> Option<PathBuf> {
         let folders = PACKAGED.iter().chain([&OWN]);
         let mut places = folders.map(|folder| files.at(folder).join(self.file));
-        if let Some(place) = places.find(|place| place.exists()) {
+        places.find(|place| place.exists())
+    }
+
+    /// Where the unit is, written there if it was nowhere.
+    fn place(&self, files: &Files) -> Result<PathBuf, CliError> {
+        if let Some(place) = self.found(files) {
             return Ok(place);
         }
         let place = files.at(OWN).join(self.file);
@@ -129,8 +158,7 @@ impl Service {
 /// This program, where a service can run it.
 fn this_program() -> Result<String, CliError> {
     let program = std::env::current_exe().map_err(CliError::runtime)?;
-    let hidden = ["/home", "/root", "/run/user", "/tmp"];
-    if hidden.iter().any(|folder| program.starts_with(folder)) {
+    if is_hidden(&program) {
         return Err(CliError::usage(format!(
             "a service cannot run {}, which is in a folder that it does not see",
             program.display()
@@ -141,6 +169,24 @@ fn this_program() -> Result<String, CliError> {
         )));
     }
     Ok(program.display().to_string())
+}
+
+/// Does a service not see that file? By ProtectHome= and PrivateTmp= of the units.
+pub(super) fn is_hidden(file: &Path) -> bool {
+    let hidden = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
+    hidden.iter().any(|folder| file.starts_with(folder))
+}
+
+/// Opens the folder of the control sockets to the services' user, if it is closed: a program that
+/// `owner`, root, had started by hand may have made it. The sockets have their own permissions.
+fn share(folder: &Path, owner: u32) -> io::Result<()> {
+    const CLOSED: u32 = 0o700;
+    match fs::symlink_metadata(folder) {
+        Ok(it) if it.is_dir() && it.uid() == owner && it.mode() & 0o777 == CLOSED => {
+            fs::set_permissions(folder, Permissions::from_mode(0o755))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn enable(link: &Path, target: &Path) -> io::Result<()> {
@@ -169,17 +215,64 @@ fn run(program: &str, words: &[&str]) -> Result<(), CliError> {
         true => Ok(()),
         false => {
             let said = String::from_utf8_lossy(&output.stderr);
-            Err(failed(
-                said.lines().next().unwrap_or("it said nothing").to_owned(),
-            ))
+            Err(failed(reason(&said).to_owned()))
         }
     }
+}
+
+/// Of what a command said, why it failed: the last line. systemctl says before it what it did, and
+/// after it where more is to be read.
+fn reason(said: &str) -> &str {
+    let lines = said.lines().map(str::trim).rev();
+    let mut lines = lines.filter(|it| !it.is_empty() && !it.starts_with("See \"systemctl"));
+    lines.next().unwrap_or("it said nothing")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+
+    #[test]
+    fn why_a_command_failed_is_neither_what_it_did_nor_where_to_read_on() {
+        let said = "Created symlink /etc/a -> /etc/b.\n\
+                    Job for a.service failed because a timeout was exceeded.\n\
+                    See \"systemctl status a.service\" and \"journalctl -xeu a.service\" for details.\n\n";
+        assert_eq!(
+            reason(said),
+            "Job for a.service failed because a timeout was exceeded."
+        );
+        assert_eq!(reason("\n"), "it said nothing");
+    }
+
+    #[test]
+    fn a_service_sees_no_homes_and_no_temporary_files() {
+        for (file, hidden) in [
+            ("/root/.cargo/bin/marline", true),
+            ("/home/a/key", true),
+            ("/var/tmp/key", true),
+            ("/etc/marline/identity", false),
+            ("/homes/key", false),
+        ] {
+            assert_eq!(is_hidden(Path::new(file)), hidden, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_closed_folder_of_sockets_is_opened_and_another_ones_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("marline");
+        share(&folder, 0).unwrap();
+        fs::create_dir(&folder).unwrap();
+        let owner = fs::metadata(&folder).unwrap().uid();
+        let after = |mode, owner| {
+            fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+            share(&folder, owner).unwrap();
+            fs::metadata(&folder).unwrap().mode() & 0o777
+        };
+        assert_eq!(after(0o700, owner), 0o755);
+        assert_eq!(after(0o700, owner + 1), 0o700);
+        assert_eq!(after(0o750, owner), 0o750);
+    }
 
     #[test]
     fn a_unit_is_written_once_and_enabled_where_a_package_has_it_too() {
