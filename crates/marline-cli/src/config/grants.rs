@@ -60,7 +60,7 @@ impl Grants {
     /// What the lines of a file grant, by themselves.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// An option that is none, with a value that is none, or that contradicts another's.
     pub fn of_list(allow: &AllowList) -> Result<Self, ConfigError> {
         Grants::default().add(allow, Vec::new(), |client, option| {
             in_list(allow, client, option).unwrap_or(Place::Flag {
