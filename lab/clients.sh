@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What a client's limits do: rates through the tunnel both ways with `down=` and `up=`, how long pings take beside that,
-# that another client is not concerned, and that a change of limits, networks and addresses holds at once. See lab/README.md.
+# What a client's limits do: rates through the tunnel both ways with `down=` and `up=`, how long
+# pings take beside that, that another client is not concerned, and that a change of limits,
+# networks and addresses holds at once. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -44,8 +45,8 @@ print(f"{rate:.1f} Mb/s, pings mean {mean} ms, worst {most} ms, lost {lost} %")
 TEXT
 }
 
-# The rate is so, by a twentieth more at most and a fifth less, and pings take 40 ms on the average at most and what ten
-# packets of the rate take.
+# The rate is so, by a twentieth more at most and a fifth less, and pings take 40 ms on the average
+# at most and what ten packets of the rate take.
 holds() {
     local rate=$1 found
     shift

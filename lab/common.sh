@@ -60,23 +60,28 @@ clean_up() {
     rm -rf "$folder"
 }
 
+# Joins two namespaces: NAMESPACE DEVICE ADDRESS of one end, and of the other.
+wire() {
+    ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
+    ip -n "$1" address add "$3" dev "$2"
+    ip -n "$4" address add "$6" dev "$5"
+    ip -n "$1" link set "$2" up
+    ip -n "$4" link set "$5" up
+}
+
 # Builds the namespaces, and keys for both ends in the folder that it makes and enters.
 build() {
     folder=$(mktemp -d)
     trap clean_up EXIT
     trap 'exit 130' INT TERM
-    local name wire side near far number
+    local name ends side near far number
     for name in $client $anchor $server; do
         ip netns add "$name"
         ip -n "$name" link set lo up
     done
-    for wire in "$client c1 a1 1" "$client c2 a2 2" "$server s0 a0 0"; do
-        read -r side near far number <<<"$wire"
-        ip link add "$near" netns "$side" type veth peer name "$far" netns "$anchor"
-        ip -n "$side" address add "10.201.$number.2/24" dev "$near"
-        ip -n "$anchor" address add "10.201.$number.1/24" dev "$far"
-        ip -n "$side" link set "$near" up
-        ip -n "$anchor" link set "$far" up
+    for ends in "$client c1 a1 1" "$client c2 a2 2" "$server s0 a0 0"; do
+        read -r side near far number <<<"$ends"
+        wire "$side" "$near" "10.201.$number.2/24" "$anchor" "$far" "10.201.$number.1/24"
     done
     cd "$folder"
     # What programs keep is forgotten with the folder.

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Runs the commands of README.md's "Install it" as they stand there, in two clean Debian systems with systemd
-# (systemd-nspawn), each in a network namespace:
+# Runs the commands of README.md's "Install it" as they stand there, in two clean Debian systems
+# with systemd (systemd-nspawn), each in a network namespace:
 #
 #   client ── wlan0, wwan0 ── anchor ── eth0 ── server
 #
-# `marline-pub:…` and `marline://…` are what the commands before have printed; `marline.deb` is DEB, or the newest of
-# dist/. Then a page comes over the proxy, both links carry, one may go, the services run as the user marline with
-# three capabilities, come back after a crash, and end in order. See lab/README.md.
+# `marline-pub:…` and `marline://…` are what the commands before have printed; `marline.deb` is DEB,
+# or the newest of dist/. Then a page comes over the proxy, both links carry, one may go, the
+# services run as the user marline with three capabilities, come back after a crash, and end in
+# order. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -45,13 +46,6 @@ for name in $client $anchor $server; do
     ip netns add "$name"
     ip -n "$name" link set lo up
 done
-wire() {
-    ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
-    ip -n "$1" address add "$3" dev "$2"
-    ip -n "$4" address add "$6" dev "$5"
-    ip -n "$1" link set "$2" up
-    ip -n "$4" link set "$5" up
-}
 wire "$client" wlan0 192.0.2.2/24 "$anchor" a1 192.0.2.1/24
 wire "$client" wwan0 203.0.113.2/24 "$anchor" a2 203.0.113.1/24
 wire "$server" eth0 198.51.100.7/24 "$anchor" a0 198.51.100.1/24
@@ -78,7 +72,8 @@ boot() {
     machine_pid[$side]=$!
     for _ in $(seq 300); do
         if [[ $(as "$side" 'systemctl is-system-running' 2>/dev/null) =~ running|degraded ]]; then
-            # As it is outside of containers: udev lets everybody open that device, and sysctl(8) works.
+            # As it is outside of containers: udev lets everybody open that device, and sysctl(8)
+            # works.
             as "$side" 'chmod 666 /dev/net/tun; mount -o remount,bind,rw /proc/sys' && return
         fi
         sleep 0.2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a client and a server say to Prometheus: promtool checks the text of version 0.0.4; of OpenMetrics, which it
-# does not read, is looked at whether it comes and is complete.
+# What a client and a server say to Prometheus: promtool checks the text of version 0.0.4; of
+# OpenMetrics, which it does not read, is looked at whether it comes and is complete.
 set -euo pipefail
 marline=${MARLINE:-target/release/marline}
 folder=$(mktemp -d)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Both ends as the systemd units start them: a user of their own with CAP_NET_ADMIN, CAP_NET_RAW and
-# CAP_NET_BIND_SERVICE as ambient capabilities, and no_new_privs. Everything that needs rights is asked for: paths bound
-# to interfaces and marked, TUN devices, addresses, routes and rules, forwarding, address translation, the tables of
-# nftables by which --tun-setup=gateway,strict lets nothing else out, and a published port below 1024. It is all undone
-# in the end. See lab/README.md.
+# CAP_NET_BIND_SERVICE as ambient capabilities, and no_new_privs. Everything that needs rights is
+# asked for: paths bound to interfaces and marked, TUN devices, addresses, routes and rules,
+# forwarding, address translation, the tables of nftables through which --tun-setup=gateway,strict lets
+# nothing else out, and a published port below 1024. It is all undone in the end. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -16,7 +16,8 @@ chmod 755 "$folder" && chown $user "$folder"
 install -m 755 "$marline" "$folder/marline"
 install -d -m 700 -o $user "$folder/state"
 chown $user client server
-# udev lets everybody open that device, as its packets need CAP_NET_ADMIN anyway; without udev it is often root's alone.
+# udev lets everybody open that device, as its packets need CAP_NET_ADMIN anyway; without udev it is
+# often root's alone.
 mknod -m 666 tun c 10 200
 # A program of that user's, as systemd starts it; the mount is of its own namespace of mounts.
 caps=+net_admin,+net_raw,+net_bind_service

@@ -1,5 +1,5 @@
-# Programs that people use, from the host behind the client; read by lab/site.sh, whose namespaces and functions these
-# stages need. Each needs more than lab/site.sh itself does.
+# Programs that people use, from the host behind the client; read by lab/site.sh, whose namespaces
+# and functions these stages need. Each needs more than lab/site.sh itself does.
 
 # A second address of the world's, for what tells servers apart.
 other=9.9.9.9
@@ -49,7 +49,8 @@ print(f"{rate:.0f} Mb/s")
 sys.exit(rate < 20)'
 }
 
-# A shell that is idle while a path goes for ten seconds, and answers within two seconds of being asked.
+# A shell that is idle while a path goes for ten seconds, and answers within two seconds of being
+# asked.
 idle_shell() {
     lan python3 - "$folder" "$world" <<'TEXT' &
 import subprocess, sys, time
@@ -157,7 +158,8 @@ two_tunnels() {
     try 'nothing is left' same
 }
 
-# How long names fail when the link dies by which they are asked for: the longest time without an answer.
+# How long names fail when the link dies by which they are asked for: the longest time without an
+# answer.
 names_while_a_link_dies() {
     stage='names, a link dies'
     mkdir -p "${resolv%/*}"

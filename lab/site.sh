@@ -3,9 +3,9 @@
 #
 #   host ── lan ── client ── c1, c2 ── anchor ── s0 ── server
 #
-# The anchor is the world: it has 8.8.8.8 and 2606:4700::8, and 192.0.2.9 for somebody who reaches the client by its
-# own links. What is there before and after is compared: rules, routes, tables, settings. `--brief` leaves out what is
-# long or needs more programs. See lab/README.md.
+# The anchor is the world: it has 8.8.8.8 and 2606:4700::8, and 192.0.2.9 for somebody who reaches
+# the client by its own links. What is there before and after is compared: rules, routes, tables,
+# settings. `--brief` leaves out what is long or needs more programs. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -177,7 +177,8 @@ same() {
 }
 
 everything() {
-    # The server first looks for a translator of the network's (NAT64), which may take a resolver's time.
+    # The server first looks for a translator of the network's (NAT64), which may take a resolver's
+    # time.
     patience=15 soon lan ping -c 1 -W 1 "$world6" >/dev/null || true
     try 'ping' pings "$world"
     try 'ping, IPv6' pings "$world6"
@@ -214,7 +215,8 @@ try 'firewall loaded again' soon one_page
 # A connection each way goes on when the paths are back, and not when TCP tries next.
 stage="all dark for $dark s"
 cat >"$folder/both.py" <<'TEXT'
-# Sends 100 kB/s and prints when bytes came, to the second connection of a pair; `listen` is the world's end.
+# Sends 100 kB/s and prints when bytes came, to the second connection of a pair; `listen` is the
+# world's end.
 import socket, sys, threading, time
 def send(s):
     while True:

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Kernel TCP through a Marline tunnel over two emulated links, and as a stream of Marline's own, between network namespaces:
+# Kernel TCP through a Marline tunnel over two emulated links, and as a stream of Marline's own,
+# between network namespaces:
 #
 #   client ── c1 ── link A ── anchor ── server      (marline client --tun, marline link, marline server --tun)
 #          ── c2 ── link B ──
 #
-# Prints a table, and one JSON object a line to the file that --json names. Everything is removed at the end, also
-# after an error or a signal. See lab/README.md.
+# Prints a table, and one JSON object a line to the file that --json names. Everything is removed at
+# the end, also after an error or a signal. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -76,7 +77,8 @@ needs iperf3
 json=$(realpath -m "$json")
 build
 
-# The paths over QUIC lead to the links themselves. TCP is no UDP: its packets travel in a wire's datagrams.
+# The paths over QUIC lead to the links themselves. TCP is no UDP: its packets travel in a wire's
+# datagrams.
 wires() {
     local number letter
     for number in 1 2; do

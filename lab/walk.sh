@@ -19,14 +19,6 @@ for name in $client $anchor $server $host; do
     ip netns add "$name"
     ip -n "$name" link set lo up
 done
-# The name of a wire's end, its namespace and address; of the other end, too.
-wire() {
-    ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
-    ip -n "$1" address add "$3" dev "$2"
-    ip -n "$4" address add "$6" dev "$5"
-    ip -n "$1" link set "$2" up
-    ip -n "$4" link set "$5" up
-}
 wire "$client" dsl0 192.0.2.2/24 "$anchor" a1 192.0.2.1/24
 wire "$client" wwan0 203.0.113.2/24 "$anchor" a2 203.0.113.1/24
 wire "$server" eth0 198.51.100.7/24 "$anchor" a0 198.51.100.1/24

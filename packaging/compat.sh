@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Runs the last release's client against this server, and this client against the last release's server, over loopback:
+# Runs the last release's client against this server, and this client against the last release's
+# server, over loopback:
 #
 #   packaging/compat.sh [REVISION]        the revision is a tag or a commit; that of packaging/last-release without one
 #
-# Each pair, over QUIC and over TLS on TCP: a page and 8 MB by SOCKS5, which must be the same bytes; datagrams by a UDP
-# forward, there and back; a live entry; a service that the client publishes; and a configuration file that the older one
-# has, which the newer must read. CARRIERS=quic leaves TLS out. OLD=FILE and NEW=FILE name programs that are built already. Needs python3 and curl.
+# Each pair, over QUIC and over TLS on TCP: a page and 8 MB by SOCKS5, which must be the same bytes;
+# datagrams by a UDP forward, there and back; a live entry; a service that the client publishes; and
+# a configuration file that the older one has, which the newer must read. CARRIERS=quic leaves TLS
+# out. OLD=FILE and NEW=FILE name programs that are built already. Needs python3 and curl.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for program in python3 curl; do

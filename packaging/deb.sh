@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds a Debian package in dist/: packaging/deb.sh [TARGET]. For this host without a target; for another, such as
-# aarch64-unknown-linux-musl, from the static program that packaging/static.sh has built. PROFILE=release builds without
-# the minutes that optimization across crates takes, for tests. DEB_VERSION sets the package's version.
-# Needs cargo-deb (`cargo install cargo-deb`).
+# Builds a Debian package in dist/: packaging/deb.sh [TARGET]. For this host without a target; for
+# another, such as aarch64-unknown-linux-musl, from the static program that packaging/static.sh has
+# built. PROFILE=release builds without the minutes that optimization across crates takes, for
+# tests. DEB_VERSION sets the package's version. Needs cargo-deb (`cargo install cargo-deb`).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${1:-} profile=${PROFILE:-dist}

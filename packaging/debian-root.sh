@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A clean Debian for tests, as a folder: packaging/debian-root.sh DIR. Made by debootstrap once; what is there already is
-# kept. Has what a server of Debian's has and the tests need: systemd, iproute2, nftables, curl, ping.
+# A clean Debian for tests, as a folder: packaging/debian-root.sh DIR. Made by debootstrap once;
+# what is there already is kept. Has what a server of Debian's has and the tests need: systemd,
+# iproute2, nftables, curl, ping.
 set -euo pipefail
 folder=$1
 [[ ! -e $folder/complete ]] || exit 0

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes all of a release into dist/, from a clean checkout: packaging/release.sh. See docs/RELEASING.md.
+# Makes all of a release into dist/, from a clean checkout: packaging/release.sh. See
+# docs/RELEASING.md.
 #
 #   marline-linux-{x86_64,aarch64,armv7}        static programs
 #   marline-small-linux-{aarch64,armv7}         the same without the simulator, for routers
@@ -9,8 +10,9 @@
 #   marline-VERSION.cdx.json                    the bill of materials (CycloneDX)
 #   SHA256SUMS
 #
-# Needs ziglang and cargo-zigbuild (pip), cargo-deb and cargo-cyclonedx (cargo install). ONLY='x86_64' builds for some.
-# Everything in it is the same for the same commit, compilers and tools.
+# Needs ziglang and cargo-zigbuild (pip), cargo-deb and cargo-cyclonedx (cargo install).
+# ONLY='x86_64' builds for some. Everything in it is the same for the same commit, compilers and
+# tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds static programs: packaging/static.sh [TARGET...], all three of them without a target. Linked against musl by zig
-# (`pip install ziglang cargo-zigbuild`), which has a C compiler for each of them. The same source, compiler and zig give
-# the same bytes, wherever the source lies: paths are replaced in what is built. SMALL=yes builds the program of routers
-# instead, without the simulator and its commands.
+# Builds static programs: packaging/static.sh [TARGET...], all three of them without a target.
+# Linked against musl by zig (`pip install ziglang cargo-zigbuild`), which has a C compiler for each
+# of them. The same source, compiler and zig give the same bytes, wherever the source lies: paths
+# are replaced in what is built. SMALL=yes builds the program of routers instead, without the
+# simulator and its commands.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 targets=("$@")

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds the container image from a static program, and runs it: packaging/test-container.sh [PROGRAM]. By buildah and
-# podman where they work here; else the file system of the image that buildah built, or one that is put together as the
-# Containerfile says, is run by chroot as the image's user. Either way: it makes its key, prints its connection string, and has neither rights nor a shell.
+# Builds the container image from a static program, and runs it: packaging/test-container.sh
+# [PROGRAM]. By buildah and podman where they work here; else the file system of the image that
+# buildah built, or one that is put together as the Containerfile says, is run by chroot as the
+# image's user. Either way: it makes its key, prints its connection string, and has neither rights
+# nor a shell.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/x86_64-unknown-linux-musl/static/marline}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs, upgrades, removes and purges the Debian package in a clean Debian: packaging/test-deb.sh OLD.deb NEW.deb. Needs
-# root and debootstrap; DEBIAN=DIR keeps the clean system for the next time.
+# Installs, upgrades, removes and purges the Debian package in a clean Debian: packaging/test-deb.sh
+# OLD.deb NEW.deb. Needs root and debootstrap; DEBIAN=DIR keeps the clean system for the next time.
 set -euo pipefail
 [[ $# == 2 ]] || { echo "usage: packaging/test-deb.sh OLD.deb NEW.deb" >&2; exit 2; }
 old=$(realpath "$1") new=$(realpath "$2")

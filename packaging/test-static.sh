@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a static program can do on a machine of its kind: packaging/test-static.sh TARGET [PROGRAM]. Emulated by
-# qemu-user-static where this machine is of another kind; then
+# What a static program can do on a machine of its kind: packaging/test-static.sh TARGET [PROGRAM].
+# Emulated by qemu-user-static where this machine is of another kind; then
 #
 #   * no library is asked for, it has at most 12 MB (6 MB: MAXIMUM=6000000), and on an empty root, as a user without
 #     rights, it makes a key and serves;
@@ -49,7 +49,8 @@ printf '#!/bin/sh\nexec %s %s "$@"\n' "$runner" "$program" >"$folder/emulated"
 chmod +x "$folder/emulated"
 here=${NATIVE:-${CARGO_TARGET_DIR:-target}/release/marline}
 [[ -x $here ]] || { cargo build --release --locked -p marline-cli; here=${CARGO_TARGET_DIR:-target}/release/marline; }
-# TCP_INFO of qemu-user has four bytes, and who asks for it ends: sessions over TCP are tried on real machines.
+# TCP_INFO of qemu-user has four bytes, and who asks for it ends: sessions over TCP are tried on
+# real machines.
 if [[ -n $runner ]]; then export CARRIERS=quic; fi
 OLD=$folder/emulated NEW=$here packaging/compat.sh
 

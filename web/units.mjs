@@ -16,7 +16,8 @@ async function loaded(at, all, step_s = 1) {
 }
 const look = (at, paths) => ({ at, paths: Object.entries(paths).map(([key, value]) => ({ key, row: row(value) })), live: [] });
 
-// While a history is read over a slow line, looks come: later series have rows that `at` does not have.
+// While a history is read over a slow line, looks come: later series have rows that `at` does not
+// have.
 let track = await loaded([10, 11, 12], [
   series("a", 12, [0, 1, 2]), series("b", 13.01, [0, 1, 2, 3]), series("c", 15.02, [0, 1, 2, 3, 4, 5]), series("new", 15.02, [4, 5]),
 ]);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The OpenWrt package without OpenWrt: its files are installed into a staged root by the Makefile's own lines, and its
-# init script is run by stubs of UCI and procd, which write down what they are given. The configurations that come of UCI
-# are then read by the program itself: MARLINE=FILE, target/release/marline without.
+# The OpenWrt package without OpenWrt: its files are installed into a staged root by the Makefile's
+# own lines, and its init script is run by stubs of UCI and procd, which write down what they are
+# given. The configurations that come of UCI are then read by the program itself: MARLINE=FILE,
+# target/release/marline without.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 marline=$(realpath "${MARLINE:-$here/../../target/release/marline}")
@@ -40,8 +41,8 @@ for file in usr/bin/marline etc/config/marline etc/init.d/marline usr/lib/marlin
 done
 check 'the init script is one for sh' sh -n "$root/staged/etc/init.d/marline"
 
-# A configuration with everything that is hard: lists, quotes, a backslash, an option where a list may be, and a
-# section that is not enabled.
+# A configuration with everything that is hard: lists, quotes, a backslash, an option where a list
+# may be, and a section that is not enabled.
 key=$("$marline" identity new "$root/key" 2>/dev/null)
 cat >"$root/staged/etc/config/marline" <<TEXT
 config client 'main'
@@ -67,7 +68,8 @@ config client 'other'
 TEXT
 printf '%s van\n' "$key" >"$root/clients"
 
-# Stubs of /lib/functions.sh and of procd: `config_*` by a small reader of UCI's text, as UCI's own shell has them.
+# Stubs of /lib/functions.sh and of procd: `config_*` by a small reader of UCI's text, as UCI's own
+# shell has them.
 cat >"$root/stubs.sh" <<'TEXT'
 CALLS=$ROOT/calls
 config_load() {

@@ -147,8 +147,8 @@ export class Chart {
   clear() { this.made = ""; }
 }
 
-// The states of all links: a bar while one is in use, thin while it stands by, hatched while it is in
-// doubt, nothing but a line of crosses while it is dead.
+// The states of all links: a bar while one is in use, thin while it stands by, hatched while it is
+// in doubt, nothing but a line of crosses while it is dead.
 export class States {
   readonly root: HTMLElement;
   private place = make("div", { class: "plot" });

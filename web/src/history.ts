@@ -20,7 +20,8 @@ export class Track {
     this.series.clear();
     for (const one of history.series) {
       const end = one.end === null ? -1 : this.at.lastIndexOf(one.end);
-      // What came while the history was read is left to the next look: over a slow line, several rows.
+      // What came while the history was read is left to the next look: over a slow line, several
+      // rows.
       const behind = one.end === null ? 0 : (one.end - (this.at.at(-1) ?? one.end)) / history.step_s;
       const late = end < 0 ? Math.max(1, Math.round(behind)) : 0;
       const rows = one.rows.slice(0, Math.max(0, one.rows.length - late));

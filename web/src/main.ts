@@ -11,7 +11,7 @@ import { Track, day } from "./history";
 import { Card, Link } from "./links";
 import { onTheme } from "./palette";
 
-// More lines than this nobody tells apart.
+// Nobody distinguishes more lines than this.
 const MAX_LINES = 16;
 const MAX_EVENTS = 2000;
 const TROUBLE = new Set(["suspect", "dead", "back", "size", "budget"]);

@@ -1,6 +1,6 @@
-// Links are told apart by colour, by dash, and by their name beside the figure. The colours are
+// Links differ by colour, by dash, and by their name beside the figure. The colours are
 // those of Okabe and Ito (Color Universal Design), which people with any kind of colour vision
-// tell apart; on a light ground yellow is darkened.
+// distinguish; on a light ground yellow is darkened.
 
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b5559a", "#c78500", "#3c9bd6", "#857700", "#444444"];
 const DARK = ["#56b4e9", "#e69f00", "#1fc795", "#dd94bf", "#f0e442", "#f07a2a", "#7f9cff", "#cccccc"];

@@ -224,8 +224,8 @@ impl Config {
         self.repair_budget.unwrap_or(MOST_REPAIRS)
     }
 
-    /// The scheduler of flows of this kind that choose none. `ordered`: they deliver in order, which
-    /// only packets flows may and need not.
+    /// The scheduler of flows of this kind that choose none. `ordered`: they deliver in order,
+    /// which only packets flows may and need not.
     pub fn scheduler(&self, kind: FlowKind, ordered: bool) -> Choice {
         match kind {
             FlowKind::Stream => self.stream_scheduler,

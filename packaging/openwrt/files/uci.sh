@@ -1,4 +1,5 @@
-# UCI to the configuration of marline; sourced after /lib/functions.sh, which has the functions config_*.
+# UCI to the configuration of marline; sourced after /lib/functions.sh, which has the functions
+# config_*.
 
 # Flags that may be given several times, which are lists in TOML.
 LISTS=" path forward publish live tun_route tun_announce tun_dns tun_rule scheduler metrics_name listen advertise \
@@ -17,7 +18,8 @@ toml_entry() {
 	entries="$entries$(toml_text "$1")"
 }
 
-# Called by config_load for each section and each option: their names are noted in OPTIONS_<section>.
+# Called by config_load for each section and each option: their names are noted in
+# OPTIONS_<section>.
 config_cb() {
 	noted=${2:-$CONFIG_SECTION}
 }

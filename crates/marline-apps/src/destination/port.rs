@@ -4,8 +4,8 @@
 //! version (1) = 4 | role (1): 0 ask, 1 visit | protocol (1): 6 TCP, 17 UDP | port (2), big endian
 //! ```
 //! Role 2, UDP only, asks for a port that is carried as a live entry: behind the port is the
-//! latency budget in milliseconds (4, big endian), 1 at least. A visit names the port and no address: where
-//! it leads is the client's business alone.
+//! latency budget in milliseconds (4, big endian), 1 at least. A visit names the port and no
+//! address: where it leads is the client's business alone.
 
 use super::Protocol;
 use bytes::Bytes;

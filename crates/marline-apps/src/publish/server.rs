@@ -93,7 +93,7 @@ impl Publisher {
         let _ = permits.wait_for(|permits| !permits.allow(key, port)).await;
     }
 
-    /// Has `port` open for as long as the client keeps `flow`, by which it asks for it; for a
+    /// Has `port` open for as long as the client keeps `flow`, its request for the port; for a
     /// `live` entry of this latency budget.
     pub(crate) async fn serve<S, T>(
         &self,

@@ -90,7 +90,7 @@ impl Default for Room {
 impl Room {
     /// Has these published from now on. What came to others goes on.
     fn publish(&mut self, publications: Vec<Publication>) {
-        // Those that nothing holds begin anew.
+        // Those that nothing holds start from zero.
         self.each.retain(|port, free| {
             let is_published = publications.iter().any(|one| one.port == *port);
             is_published || free.available_permits() < EACH

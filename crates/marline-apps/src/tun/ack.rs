@@ -6,13 +6,7 @@
 //! start at a quarter of what the paths carry. So they travel in the common flow.
 
 use super::packet::{Fragment, Packet, TCP};
-
-/// Bytes of a TCP header without options.
-const HEADER: usize = 20;
-const OFFSET: usize = 12;
-const FLAGS: usize = 13;
-const FIN_SYN_RST: u8 = 0x07;
-const ACK: u8 = 0x10;
+use super::tcp::{ACK, FIN, FLAGS, HEADER, OFFSET, RST, SYN};
 
 /// Does the packet acknowledge, and nothing else? `packet` is what [`Packet::parse`] read from
 /// `bytes`.
@@ -25,7 +19,7 @@ pub(super) fn is_pure(bytes: &[u8], packet: &Packet) -> bool {
         return false;
     };
     let header = usize::from(head[OFFSET] >> 4) * 4;
-    header == segment.len() && head[FLAGS] & (ACK | FIN_SYN_RST) == ACK
+    header == segment.len() && head[FLAGS] & (ACK | FIN | SYN | RST) == ACK
 }
 
 #[cfg(test)]
@@ -54,10 +48,10 @@ pub(super) mod tests {
         assert!(is(&v6(TCP, &segment(ACK, &[]))));
         for other in [
             segment(ACK, &[1]),
-            segment(ACK | 0x01, &[]),
-            segment(ACK | 0x02, &[]),
-            segment(ACK | 0x04, &[]),
-            segment(0x02, &[]),
+            segment(ACK | FIN, &[]),
+            segment(ACK | SYN, &[]),
+            segment(ACK | RST, &[]),
+            segment(SYN, &[]),
         ] {
             assert!(!is(&v4(TCP, &other)));
         }

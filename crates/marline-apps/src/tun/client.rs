@@ -118,7 +118,7 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
         if let Some(flow) = flows.get_mut(&key).filter(|flow| !flow.queue.is_closed()) {
             flow.used = now;
             // What a rule is for is carried as it says. Without a flow, an acknowledgement opens
-            // one: by that the server knows where the other direction's packets belong.
+            // one: it shows the server where the other direction's packets belong.
             let is_free = rule.is_none() && ack::is_pure(&bytes, &packet);
             match is_free && !lease.common.is_closed() {
                 true => lease.common.push(bytes.into()),

@@ -24,6 +24,7 @@
 //! | `remains.rs` | what a killed run left of them |
 //! | `lease.rs` | how a client gets addresses |
 //! | `shared.rs` | what the tasks of a client's tunnel have in common |
+//! | `tcp.rs` | the fields of its header |
 //! | `ack.rs` | TCP's acknowledgements, which need no order |
 //! | `carry.rs` | one flow of a client's tunnel |
 //! | `terms.rs`, `elsewhere.rs` | what a client takes from its server |
@@ -65,6 +66,7 @@ mod server;
 mod setup;
 mod shared;
 pub mod status;
+mod tcp;
 mod terms;
 #[cfg(test)]
 mod tests;

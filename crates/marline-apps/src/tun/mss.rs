@@ -3,12 +3,9 @@
 
 use super::checksum;
 use super::packet::{Fragment, Packet, TCP, u16_at};
+use super::tcp::{CHECKSUM, FLAGS, HEADER, OFFSET, SYN};
 use std::net::IpAddr;
 
-const FLAGS: usize = 13;
-const SYN: u8 = 0x02;
-const CHECKSUM: usize = 16;
-const HEADER: usize = 20;
 const END: u8 = 0;
 const NOTHING: u8 = 1;
 const MAX_SEGMENT: u8 = 2;
@@ -31,7 +28,7 @@ pub fn clamp(bytes: &mut [u8], packet: &Packet, mtu: u16) -> bool {
     if segment.get(FLAGS).is_none_or(|flags| flags & SYN == 0) {
         return false;
     }
-    let header = usize::from(segment[12] >> 4) * 4;
+    let header = usize::from(segment[OFFSET] >> 4) * 4;
     if header > segment.len() {
         return false;
     }

@@ -1,5 +1,5 @@
-//! What a service manager is told by the protocol of sd_notify(3): that the program serves, reads
-//! its configuration again or stops, how it is, and that its event loop turns.
+//! Reports to a service manager by the protocol of sd_notify(3): that the program serves, reads its
+//! configuration again or stops, how it is, and that its event loop turns.
 //!
 //! Without `NOTIFY_SOCKET` nobody listens, and nothing of this happens.
 

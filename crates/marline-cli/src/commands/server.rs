@@ -313,8 +313,9 @@ impl Args {
 }
 
 /// Reads the configuration again, and lets in those that are listed now and no others, each with
-/// what it is granted. `running` is what the server was started with. Whatever is wrong with the new
-/// configuration, the old list stays in force, but whoever is not in the new one is let in no more.
+/// what it is granted. `running` is what the server was started with. Whatever is wrong with the
+/// new configuration, the old list stays in force, but whoever is not in the new one is let in no
+/// more.
 fn read_again(
     args: &Args,
     running: &RawServer,

@@ -1,5 +1,5 @@
-//! What the long-running subcommands have in common: metrics, page, control socket, signals, the graceful
-//! stop.
+//! What the long-running subcommands have in common: metrics, page, control socket, signals, the
+//! graceful stop.
 
 use super::signals::{Signal, Signals};
 use super::{CliError, descriptors, notify};

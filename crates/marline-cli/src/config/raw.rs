@@ -161,9 +161,9 @@ pub struct RawClient {
     /// own name. Give it once for each.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub metrics_name: Vec<Written>,
-    /// Serve a page about this program at this address of this host, 127.0.0.1:9080 for example: its
-    /// links, their last 24 hours, and why it is slow now. Its address with a token is logged at the
-    /// start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
+    /// Serve a page about this program at this address of this host, 127.0.0.1:9080 for example:
+    /// its links, their last 24 hours, and why it is slow now. Its address with a token is logged
+    /// at the start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub web: Option<Written>,
     /// Control socket for `marline status` and `marline paths`, or `off` [default: client.sock in
@@ -307,9 +307,9 @@ pub struct RawServer {
     /// own name and what is advertised. Give it once for each.
     #[arg(long, value_name = "NAME", value_parser = Written::flag)]
     pub metrics_name: Vec<Written>,
-    /// Serve a page about this program at this address of this host, 127.0.0.1:9080 for example: its
-    /// links, their last 24 hours, and why it is slow now. Its address with a token is logged at the
-    /// start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
+    /// Serve a page about this program at this address of this host, 127.0.0.1:9080 for example:
+    /// its links, their last 24 hours, and why it is slow now. Its address with a token is logged
+    /// at the start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub web: Option<Written>,
     /// Control socket for `marline status`, or `off` [default: server.sock in

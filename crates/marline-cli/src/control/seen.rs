@@ -58,7 +58,7 @@ fn read(file: &Path) -> io::Result<BTreeMap<String, u64>> {
 }
 
 impl Seen {
-    /// What `file` holds; nothing of one that is damaged, which is said and written anew.
+    /// What `file` holds. A damaged one counts as empty; it is reported and replaced.
     pub fn load(file: Option<PathBuf>) -> Self {
         let seen = file.as_deref().map_or_else(|| Ok(BTreeMap::new()), read);
         let seen = seen.unwrap_or_else(|error| {

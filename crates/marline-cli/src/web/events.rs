@@ -54,7 +54,7 @@ struct PathSeen {
     doubt: Option<Doubt>,
     /// What datagrams it took before it took smaller ones.
     shrunk: Option<u64>,
-    /// When it was last told that it was in doubt between two looks.
+    /// When a doubt that came and went between two looks was last reported (Unix time, s).
     moment: f64,
 }
 

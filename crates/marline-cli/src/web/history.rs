@@ -1,6 +1,6 @@
-//! What figures were: the last ten minutes at one second, the last 24 hours at one minute.
-//! Memory is bounded: [`MAX_PATHS`] paths and [`MAX_ENTRIES`] live entries take some 15 MB when they
-//! have been watched for a day.
+//! What figures were: the last ten minutes at one second, the last 24 hours at one minute. Memory
+//! is bounded: [`MAX_PATHS`] paths and [`MAX_ENTRIES`] live entries take some 15 MB when they have
+//! been watched for a day.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! By which names the page may be asked for. A page of a stranger's site that has its own name
-//! resolved to this host (DNS rebinding) asks by that name.
+//! The names under which the page may be requested. A page of a stranger's site whose name resolves
+//! to this host (DNS rebinding) sends that name.
 
 use hyper::Request;
 use hyper::header::HOST;

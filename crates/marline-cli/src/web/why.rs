@@ -12,7 +12,7 @@ const LOSSY: f64 = 0.05;
 const BLOATED: (f64, f64) = (3.0, 50.0);
 /// Bytes that wait here before paths are called full: some tens of milliseconds at 20 Mb/s.
 const WAITING: u64 = 128 << 10;
-/// A link that is dead for this long, seconds, is no news while others carry: what else is slow is
+/// A link that is dead for this long, seconds, comes last while others carry: what else is slow is
 /// named before it. Five minutes: who was going to see to it has seen it by then.
 const FOR_GOOD: f64 = 300.0;
 
@@ -247,7 +247,7 @@ fn full(paths: &[PathStatus], flows: &[FlowStatus]) -> Option<String> {
     ))
 }
 
-/// The path in use of which `of` is largest.
+/// The path in use with the largest `of`.
 fn worst(
     paths: &[PathStatus],
     of: impl Fn(&PathStatus) -> Option<f64>,
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    /// `wlan0` is dead for so many seconds, and `wwan0` is on standby.
+    /// `wlan0` is dead for `for_s` seconds, and `wwan0` is on standby.
     fn on_standby(s: &mut SessionStatus, for_s: f64) {
         let path = &mut s.paths[0];
         (path.state, path.for_s, path.reason) = (PathState::Dead, for_s, "no carrier".into());

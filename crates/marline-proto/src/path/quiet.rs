@@ -3,8 +3,8 @@
 //! A translator keeps a mapping for a time that it does not announce, 30 s or 300 (RFC 4787 asks
 //! for 120 s at least in section 4.3, and many do not heed it). What the client sends opens a
 //! mapping again and so shows nothing of its age. Only what the server sends, unasked and after the
-//! whole quiet time, shows that the mapping has lived for that time. So the client asks its peer for a ping after a quiet
-//! time (PATH_QUIET), a longer one each time it is heard.
+//! whole quiet time, shows that the mapping has lived for that time. So the client asks its peer
+//! for a ping after a quiet time (PATH_QUIET), a longer one each time it is heard.
 //!
 //! While a longer time is tried, the path may be forgotten and nobody knows. So the client also
 //! pings as soon as it hears nothing any more of traffic that was there: the server may need the
@@ -28,8 +28,8 @@ const EARLY: u32 = 8;
 /// Pings in a row that are not heard before the mapping counts as lost: one may be lost like any
 /// other packet.
 const MISSES: u32 = 2;
-/// After a quiet time was too long, no longer one is tried for this time. Each try makes the carrier
-/// prove the path and search its packet size again, some 10 kB, and a translator seldom
+/// After a quiet time was too long, no longer one is tried for this time. Each try makes the
+/// carrier prove the path and search its packet size again, some 10 kB, and a translator seldom
 /// changes while a path lives.
 const REST: Duration = Duration::from_secs(86_400);
 /// The peer asks in earnest when this part of the quiet time has passed since its ping and nothing
@@ -118,8 +118,8 @@ impl Quiet {
         true
     }
 
-    /// The peer's packet came after a quiet time of this length. True if the peer is to be asked for
-    /// another one.
+    /// The peer's packet came after a quiet time of this length. True if the peer is to be asked
+    /// for another one.
     pub(crate) fn on_heard(&mut self, now: Instant, quiet: Duration, range: Range) -> bool {
         if self.step == 0 {
             return false;

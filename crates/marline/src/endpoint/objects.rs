@@ -283,12 +283,7 @@ impl Objects {
     /// How long objects took until this end knew that the other has them in order; `None` once
     /// its session has forgotten the flow.
     pub fn delays(&self) -> Option<Delays> {
-        self.units
-            .shared
-            .lock()
-            .session
-            .flow_delays(self.units.flow)
-            .cloned()
+        self.units.delays()
     }
 
     /// What the flow has counted; `None` once it is forgotten.

@@ -3,7 +3,7 @@
 //!
 //! What the server sends is held back where it would be planned, so that it waits in the flows'
 //! own queues, which their writers know the length of. What the client sends passes a short queue,
-//! as over a link of that rate: its congestion control finds the rate by that. What would stand
+//! as over a link of that rate, so its congestion control finds the rate. What would stand
 //! longer in that queue is dropped, or left in the kernel where it came over TCP.
 
 use std::sync::Mutex;
@@ -121,8 +121,8 @@ impl Bucket {
         (full > now).then_some(full)
     }
 
-    /// Until when a datagram that has come is to wait, of which the tokens are taken; `None` where
-    /// it would wait too long, and its carrier may lose it.
+    /// Until when a datagram that has come is to wait; its tokens are taken. `None` where it would
+    /// wait too long, and its carrier may lose it.
     pub(super) fn pass(&self, now: Instant, bytes: usize, may_lose: bool) -> Option<Instant> {
         let mut spent = lock(&self.spent);
         let Some(rate) = spent.rate else {

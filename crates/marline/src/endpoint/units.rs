@@ -9,6 +9,7 @@ use bytes::Bytes;
 use marline_base::Instant;
 use marline_proto::Session as Machine;
 use marline_proto::flow::{Fate, Received, SendError, UnitPiece};
+use marline_proto::stats::Delays;
 use marline_proto::wire::FlowId;
 
 use super::not_taken::not_taken;
@@ -71,6 +72,12 @@ impl Units {
         let mut state = self.shared.lock();
         state.session.retain(now, self.flow, bytes);
         state.wake_driver();
+    }
+
+    /// How long units took; `None` once the session has forgotten the flow.
+    pub(super) fn delays(&self) -> Option<Delays> {
+        let inner = self.shared.lock();
+        inner.session.flow_delays(self.flow).cloned()
     }
 
     /// Waits until the flow takes more, or is over.

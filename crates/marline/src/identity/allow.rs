@@ -144,7 +144,8 @@ pub struct AllowListChange {
 /// The client keys that a server lets in. Clones share one list, so a reload is seen everywhere.
 ///
 /// The file has one key a line with an optional name after it, and words without blanks before it
-/// if whoever serves the client knows such ([`AllowedClient::options`]); empty lines and `#` comments.
+/// if whoever serves the client knows such ([`AllowedClient::options`]); empty lines and `#`
+/// comments.
 #[derive(Clone, Debug)]
 pub struct AllowList {
     listed: Arc<RwLock<Listed>>,

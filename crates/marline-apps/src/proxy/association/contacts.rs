@@ -8,8 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Destinations of an association that need not be looked up and judged again. One more takes the place
-/// of the one that was quiet longest, which costs a look-up. A choice: some 100 KB of names.
+/// Destinations of an association that need not be looked up and judged again. One more takes the
+/// place of the one that was quiet longest, which costs a look-up. A choice: some 100 KB of names.
 const MOST_KNOWN: usize = 256;
 /// Addresses from which an association is answered; one more takes the place of the one that was
 /// quiet longest. A choice: a peer-to-peer program talks to hundreds, of some 100 bytes each.

@@ -174,9 +174,9 @@ fn text(device: &str, networks: &BTreeSet<IpNet>) -> String {
     let near_v4 = near(true, &["224.0.0.0/24", "255.255.255.255"]);
     let near_v6 = near(false, &["fe80::/10", "ff02::/16"]);
     let name = name(device);
-    // Names are asked for through the tunnel.
-    // Answers to whoever reached this host by a link. Which end has begun a connection that is older
-    // than the table, nobody can tell: it ends.
+    // Let out are answers to whoever reached this host by a link, but no questions for names: those
+    // go through the tunnel. Which end began a connection that is older than the table is not
+    // known: it ends.
     let rules = format!(
         "ct direction reply ct mark {MARK:#x} accept
         udp sport 68 udp dport 67 accept

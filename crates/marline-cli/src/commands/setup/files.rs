@@ -129,7 +129,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 pub(super) mod tests {
     use super::*;
 
-    /// A system of which nothing is written.
+    /// A system that nothing is written to.
     pub(in super::super) fn staged() -> Files {
         Files {
             staged: Some(PathBuf::from("/nowhere")),

@@ -95,9 +95,9 @@ impl Service {
         }
     }
 
-    /// Installs the unit unless a package has, enables it, and starts it unless that is not wanted; one
-    /// that runs already is started again, with the new configuration.
-    /// `by_hand` is how the program is started where there is no systemd.
+    /// Installs the unit unless a package has, enables it, and starts it unless that is not wanted;
+    /// one that runs already is started again, with the new configuration. `by_hand` is how the
+    /// program is started where there is no systemd.
     ///
     /// # Errors
     /// A file or a command failed.

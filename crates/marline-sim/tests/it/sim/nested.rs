@@ -170,3 +170,32 @@ fn packets_in_order_need_repair_symbols_where_links_lose_much() {
         assert!(repaired > 2.0 * sent_again, "{repaired} {sent_again}");
     }
 }
+
+/// Where packets in order fill the paths, a code for the shortest wait costs goodput; one whose wait
+/// is short beside a round trip brings them as soon.
+#[test]
+fn a_full_pair_that_loses_a_tenth_spends_no_more_on_repair_symbols_than_is_worth_it() {
+    let over = |scheduler, seed| {
+        let links = ["a", "b"]
+            .map(|name| link(name, "rate=10mbit,delay=50ms,queue=100ms,loss=10%"))
+            .into();
+        let load = Load::Backlogged {
+            size: 1_200,
+            bytes: None,
+        };
+        let mut bulk = over_packets(workload("bulk", load), true);
+        bulk.flow.lifetime = Some(Duration::from_secs(1));
+        bulk.flow.queue = Some(32 << 10);
+        let run = run(
+            &scenario(links, vec![session("tunnel", 2, vec![bulk])]),
+            scheduler,
+            seed,
+        );
+        ["bulk.goodput_mbps", "bulk.in_order_delay.p50_ms"].map(|name| value(&run, name))
+    };
+    for seed in 1..=3 {
+        let ([goodput, delay], [coded, soonest]) = (over("mend", seed), over("mend:tau=4", seed));
+        assert!(goodput > 1.05 * coded, "{goodput} {coded} Mb/s");
+        assert!(delay < 1.05 * soonest, "{delay} {soonest} ms");
+    }
+}

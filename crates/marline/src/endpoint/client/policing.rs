@@ -17,8 +17,8 @@ const LOOKS: usize = 5;
 /// Packets a second below which nothing is concluded: a tenth of them is ten. It is 1 Mb/s.
 const LEAST_PACKETS: u64 = 100;
 /// The share of packets lost from which a path is suspicious, as one in this number: beyond what
-/// links lose that work, and less than is lost at a policer, a quarter and more (`lab/modems.sh policed`,
-/// BBR).
+/// links lose that work, and less than is lost at a policer, a quarter and more (`lab/modems.sh
+/// policed`, BBR).
 const LOST_PART: u64 = 10;
 /// The quickest of the looks has at most this part more than the slowest. A policer's bucket lets
 /// its rate through within a few percent; radio links vary by more.
@@ -76,8 +76,8 @@ pub(super) struct Policing {
 }
 
 impl Policing {
-    /// Looks at how the path stands, `elapsed` after the last time. Returns the way in which it seems
-    /// to be policed, and what arrives there (bytes a second).
+    /// Looks at how the path stands, `elapsed` after the last time. Returns the way in which it
+    /// seems to be policed, and what arrives there (bytes a second).
     pub(super) fn look(&mut self, stats: &PathStats, elapsed: Duration) -> Option<(Way, u64)> {
         let now = stats.counters;
         let last = self.last.replace(now)?;
