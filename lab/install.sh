@@ -112,7 +112,8 @@ stage='bonded'
 shows() {
     local _
     for _ in $(seq 60); do
-        as "$1" "$2" 2>/dev/null | grep -qE -- "$3" && return
+        # Read to the end: with -q the command would be ended by its next line, and count as failed.
+        as "$1" "$2" 2>/dev/null | grep -E -- "$3" >/dev/null && return
         sleep 0.5
     done
     echo "no $3 in:"
