@@ -5,7 +5,7 @@
 #   client ── c1 ── link A ── anchor ── server      (marline client --tun, marline link, marline server --tun)
 #          ── c2 ── link B ──
 #
-# Prints a table, and one JSON object a line to the file that --json names. Everything is removed at
+# Pings go beside it. Prints a table, and one JSON object a line to the file that --json names. Everything is removed at
 # the end, also after an error or a signal. See lab/README.md.
 set -euo pipefail
 
@@ -30,7 +30,7 @@ Usage: lab/tunnel.sh [--link-a KEYS] [--link-b KEYS] [--schedulers LIST] [--tcp 
   --link-a, --link-b  what \`marline link\` does on the way, as rate=25mbit,delay=10ms [default: $link_a, $link_b]
   --schedulers        of both ends, separated by commas; auto chooses by cost [default: $schedulers]
   --tcp               the kernel's congestion controls; \`stream\` is a forwarded connection, which Marline carries as a
-                      stream of its own instead of as packets [default: $controls]
+                      stream of its own instead of as packets; \`none\` only pings, as beside all of them [default: $controls]
   --cost-b            cost of link B [default: $cost_b]
   --seconds           length of each run [default: $seconds]
   --direction         up: the client sends; down: the server does [default: $direction]
@@ -72,7 +72,7 @@ tcp) targets=(10.201.0.2:6001 10.201.0.2:6002) ;;
 *) usage >&2 && exit 2 ;;
 esac
 
-needs iperf3
+needs iperf3 ping
 [[ $carrier == quic ]] || needs python3
 json=$(realpath -m "$json")
 build
@@ -95,7 +95,22 @@ wires() {
     done
 }
 
-printf '%-8s %-12s %-8s %12s %8s\n' carrier scheduler tcp 'goodput Mb/s' resent
+# What iperf3 would say of nothing.
+quiet='"sum_received" {
+"bits_per_second": 0,
+}
+"sum_sent" {
+"retransmits": 0,
+}'
+
+# Median, 99th percentile (ms) and share lost (%) of the pings in a file.
+pings() {
+    awk '/ time=/ { sub(/.*time=/, ""); print $1 | "sort -n" }' "$1" | awk -v sent="$((10 * seconds))" '
+        { t[NR] = $1 }
+        END { printf "%.1f %.1f %.1f", t[int((NR + 1) / 2)], t[int(NR * 0.99 + 0.5)], 100 * (1 - NR / sent) }'
+}
+
+printf '%-8s %-12s %-8s %12s %8s %8s %8s %6s\n' carrier scheduler tcp 'goodput Mb/s' resent 'ping p50' 'p99 ms' 'lost %'
 for scheduler in ${schedulers//,/ }; do
     begin "$server" server "$marline" server --identity server --listen 0.0.0.0:4433 --advertise 10.201.0.2 --tcp-cc "$tcp_cc" --allow-client "$key" \
         --control off --scheduler "$scheduler" --tun=lab-s --tun-setup=no-nat --tun-state off --allow-target 10.77.0.1
@@ -116,25 +131,37 @@ for scheduler in ${schedulers//,/ }; do
         --control client.sock --socks off --forward tcp:127.0.0.1:5201=10.77.0.1:5201 --scheduler "$scheduler" --tun=lab-c --tun-setup "${paths[@]}"
     await client.err 'packets of up to'
     for control in ${controls//,/ }; do
-        begin "$server" iperf iperf3 -s -1 --forceflush -B 10.77.0.1
-        await iperf.out 'listening'
+        [[ $control == none ]] || begin "$server" iperf iperf3 -s -1 --forceflush -B 10.77.0.1
+        [[ $control == none ]] || await iperf.out 'listening'
         to=(10.77.0.1 -C "$control")
         [[ $control != stream ]] || to=(127.0.0.1)
-        result=$(ip netns exec "$client" iperf3 -c "${to[@]}" -t "$seconds" "${reverse[@]}" -J) || {
-            echo "error: iperf3: $result" >&2
-            exit 1
-        }
+        ip netns exec "$client" ping -n -i 0.1 -c "$((10 * seconds))" -W 2 10.77.0.1 >pings &
+        pinging=$!
+        if [[ $control == none ]]; then
+            sleep "$seconds"
+            result=$quiet
+        else
+            result=$(ip netns exec "$client" iperf3 -c "${to[@]}" -t "$seconds" "${reverse[@]}" -J) || {
+                echo "error: iperf3: $result" >&2
+                exit 1
+            }
+        fi
+        wait "$pinging" || true
+        read -r p50 p99 lost < <(pings pings; echo)
         # Its port must be free for the next run.
-        wait "${running[-1]}" || true
-        unset 'running[-1]'
+        if [[ $control != none ]]; then
+            wait "${running[-1]}" || true
+            unset 'running[-1]'
+        fi
         # Of the receiver's sum and the sender's, as iperf3 prints them: one key a line.
         goodput=$(sed -n '/"sum_received"/,/}/s/.*"bits_per_second":[[:space:]]*\([^,]*\).*/\1/p' <<<"$result")
         resent=$(sed -n '/"sum_sent"/,/}/s/.*"retransmits":[[:space:]]*\([^,]*\).*/\1/p' <<<"$result")
         [[ -n $goodput && -n $resent ]] || { echo "error: iperf3 says what this script cannot read" >&2; exit 1; }
-        awk -v k="$carrier" -v s="$scheduler" -v c="$control" -v g="$goodput" -v r="$resent" \
-            'BEGIN { printf "%-8s %-12s %-8s %12.2f %8d\n", k, s, c, g / 1e6, r }'
+        awk -v k="$carrier" -v s="$scheduler" -v c="$control" -v g="$goodput" -v r="$resent" -v m="$p50" -v h="$p99" -v l="$lost" \
+            'BEGIN { printf "%-8s %-12s %-8s %12.2f %8d %8.1f %8.1f %6.1f\n", k, s, c, g / 1e6, r, m, h, l }'
         awk -v s="$scheduler" -v c="$control" -v g="$goodput" -v r="$resent" -v a="$link_a" -v b="$link_b" -v t="$seconds" -v d="$direction" -v k="$carrier" \
-            'BEGIN { printf "{\"carrier\":\"%s\",\"direction\":\"%s\",\"scheduler\":\"%s\",\"tcp\":\"%s\",\"goodput_bps\":%.0f,\"retransmits\":%d,\"link_a\":\"%s\",\"link_b\":\"%s\",\"seconds\":%d}\n", k, d, s, c, g, r, a, b, t }' >>"$json"
+            -v m="$p50" -v h="$p99" -v l="$lost" \
+            'BEGIN { printf "{\"carrier\":\"%s\",\"direction\":\"%s\",\"scheduler\":\"%s\",\"tcp\":\"%s\",\"goodput_bps\":%.0f,\"retransmits\":%d,\"ping_p50_ms\":%.1f,\"ping_p99_ms\":%.1f,\"ping_lost_percent\":%.1f,\"link_a\":\"%s\",\"link_b\":\"%s\",\"seconds\":%d}\n", k, d, s, c, g, r, m, h, l, a, b, t }' >>"$json"
     done
     stop
 done

@@ -45,6 +45,7 @@ mod share;
 mod shrinking;
 mod spill;
 mod timers;
+mod turns;
 mod units;
 mod waiting;
 mod warm;
@@ -215,8 +216,8 @@ pub struct Session {
     /// Something changed that may change what schedulers decide.
     replan: bool,
     pass: Pass,
-    /// Path that is asked first for the next datagram.
-    turn: usize,
+    /// The path that sent the last datagram (`turns`).
+    last: usize,
     /// The first of the paths' timers but their acknowledgements, or something earlier; `None` once
     /// it may be too late. Sending and receiving data only puts timers off, so it holds for long.
     path_timer: Option<(Instant, WakeReason)>,
@@ -294,7 +295,7 @@ impl Session {
             load: Load::default(),
             replan: false,
             pass: Pass::default(),
-            turn: 0,
+            last: 0,
             path_timer: None,
             rest: None,
             ending: None,

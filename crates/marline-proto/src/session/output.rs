@@ -9,6 +9,7 @@ use super::Session;
 use super::carry::{self, Written};
 use super::share::QUANTUM;
 use super::timers::rewish;
+use super::turns::Ready;
 use crate::flow::{Assigned, Due, Form, Symbol};
 use crate::observe::Record;
 use crate::path::{Control, EmissionKind, Health, Path, PathState, SentFrame, SentPacket};
@@ -62,35 +63,22 @@ impl Session {
         if self.has_to_plan() {
             self.plan(now);
         }
-        let count = self.paths.len();
-        let acks = self.acks_are_due(now);
-        let mut pacing: Option<Instant> = None;
-        let mut tried = false;
-        let mut next = self.turn;
-        for _ in 0..count {
-            let index = if next < count { next } else { 0 };
-            next = index + 1;
-            let sends_at = self.sends_at(now, index);
-            let sends = sends_at.is_some_and(|at| at <= now);
+        for index in 0..self.paths.len() {
             if let Some(size) = self.unwatched_ping(now, index, buf) {
                 let path = self.paths[index].id;
                 return Some(Transmit { path, size });
             }
-            if self.has_to_say(index, sends, acks) {
-                if let Some(size) = self.compose(now, index, sends, acks, buf) {
-                    self.turn = index;
-                    let path = self.paths[index].id;
-                    return Some(Transmit { path, size });
-                }
-                tried = true;
-            }
-            pacing = earlier(pacing, sends_at);
         }
-        self.turn = if self.turn + 1 < count {
-            self.turn + 1
-        } else {
-            0
-        };
+        let acks = self.acks_are_due(now);
+        let (ready, pacing) = self.turns(now, acks);
+        let tried = !ready.is_empty();
+        for Ready { index, sends, .. } in ready {
+            if let Some(size) = self.compose(now, index, sends, acks, buf) {
+                self.last = index;
+                let path = self.paths[index].id;
+                return Some(Transmit { path, size });
+            }
+        }
         if self.has_to_plan() {
             return None;
         }
@@ -98,14 +86,6 @@ impl Session {
         let known = (!tried).then_some(pacing);
         self.rest = Some(self.rest_until(now, known));
         None
-    }
-
-    /// Has the path at `index` anything to carry now: data that it `sends`, `acks` that are due,
-    /// probes, control frames?
-    #[inline]
-    fn has_to_say(&self, index: usize, sends: bool, acks: bool) -> bool {
-        let path = &self.paths[index];
-        !path.blocked && (sends || acks || path.probes > 0 || !self.control.is_empty())
     }
 
     /// Writes a ping that counts neither as in flight nor as lost: one of the largest size that the
@@ -551,9 +531,4 @@ impl Session {
         };
         self.observer.on(now, &emitted);
     }
-}
-
-/// The earlier of two times, if there is any.
-pub(super) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    a.into_iter().chain(b).min()
 }

@@ -115,6 +115,13 @@ impl Waiting {
         Some((flow, class))
     }
 
+    /// Class and turn of that flow.
+    #[inline]
+    pub(super) fn turn(&self, path: PathId) -> Option<(usize, u64)> {
+        let &(class, turn, _) = self.lane(path)?.ready.first()?;
+        Some((class, turn))
+    }
+
     /// Does nothing wait for the path?
     #[inline]
     pub(super) fn is_empty(&self, path: PathId) -> bool {

@@ -197,11 +197,11 @@ fn two_paths_whose_delay_wanders_share_a_stream_without_queues() {
             let run = run_of(&text, &["warmup=5s"], seed);
             value(&run, "live.in_order_delay.p99_ms")
         };
-        (1..=6).map(delay).sum::<f64>() / 6.0
+        (1..=16).map(delay).sum::<f64>() / 16.0
     };
     let [overtaking, held] = ["overtake = \"yes\"", "jitter-hold = \"200ms\""].map(p99);
-    // 82 to 85 and 86 to 91; where the quick one is filled 92.7 and 134.
-    assert!(overtaking < 89.0 && held < 105.0, "{overtaking} {held} ms");
+    // 85 and 99 (intervals of 7); where the quick one is filled 92.7 and 134.
+    assert!(overtaking < 89.0 && held < 115.0, "{overtaking} {held} ms");
 }
 
 /// In order, jitter that is normal brings packets as late as the latest of many: a path's pipe is

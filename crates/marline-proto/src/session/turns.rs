@@ -1,0 +1,183 @@
+//! Which path sends next.
+//!
+//! Each path may send what its window and pacer allow, so among paths the order matters only where
+//! a driver sends less than all of them together take: under a client's limit, or when others need
+//! the thread. Then the most urgent flow goes first, wherever it waits, and no path starves behind
+//! another.
+
+use marline_base::Instant;
+use smallvec::SmallVec;
+
+use super::Session;
+
+/// A path that has something to carry now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    urgency: Urgency,
+    pub(super) index: usize,
+    /// It may carry data.
+    pub(super) sends: bool,
+}
+
+/// What a path is to carry, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Urgency {
+    /// Probes and control frames.
+    Session,
+    /// Data, of a flow of this class and turn first.
+    Flow(usize, u64),
+    /// Acknowledgements alone: data of another path may take them along.
+    Acks,
+}
+
+impl Session {
+    /// The paths that have something to carry now, in the order in which they are to be asked, and
+    /// when the next one may send data.
+    pub(super) fn turns(
+        &self,
+        now: Instant,
+        acks: bool,
+    ) -> (SmallVec<[Ready; 4]>, Option<Instant>) {
+        let count = self.paths.len();
+        let (mut ready, mut pacing) = (SmallVec::new(), None::<Instant>);
+        for step in 1..=count {
+            // The path that sent last is the last of equals: a flow that waits on two of them sends
+            // on both.
+            let index = (self.last + step) % count;
+            let sends_at = self.sends_at(now, index);
+            let sends = sends_at.is_some_and(|at| at <= now);
+            pacing = pacing.into_iter().chain(sends_at).min();
+            if self.has_to_say(index, sends, acks) {
+                let urgency = self.urgency(index, sends);
+                ready.push(Ready {
+                    urgency,
+                    index,
+                    sends,
+                });
+            }
+        }
+        ready.sort_by_key(|path: &Ready| path.urgency);
+        (ready, pacing)
+    }
+
+    /// Has the path at `index` anything to carry now: data that it `sends`, `acks` that are due,
+    /// probes, control frames?
+    #[inline]
+    fn has_to_say(&self, index: usize, sends: bool, acks: bool) -> bool {
+        let path = &self.paths[index];
+        !path.blocked && (sends || acks || path.probes > 0 || !self.control.is_empty())
+    }
+
+    #[inline]
+    fn urgency(&self, index: usize, sends: bool) -> Urgency {
+        let path = &self.paths[index];
+        if path.probes > 0 || !self.control.is_empty() && self.best_path() == Some(index) {
+            return Urgency::Session;
+        }
+        match self.waiting.turn(path.id).filter(|_| sends) {
+            Some((class, turn)) => Urgency::Flow(class, turn),
+            None => Urgency::Acks,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use bytes::Bytes;
+    use marline_base::Instant;
+
+    use crate::config::Config;
+    use crate::flow::Chunk;
+    use crate::path::PathParams;
+    use crate::session::{FlowOptions, Session, Side};
+    use crate::wire::{FlowId, FlowKind, PathId};
+
+    const NOW: Instant = Instant::ZERO;
+
+    /// Two ends with two active paths.
+    fn ends() -> [Session; 2] {
+        let config = Config::default();
+        let mut ends = [Side::Client, Side::Server]
+            .map(|side| Session::new(NOW, side, config.clone(), config.params(), 7).unwrap());
+        for end in &mut ends {
+            for id in [PathId(0), PathId(1)] {
+                end.add_path(NOW, id, &PathParams::default()).unwrap();
+            }
+        }
+        let mut datagram = Vec::new();
+        for from in [0, 1, 0, 1, 0, 1] {
+            while let Some(sent) = ends[from].poll_transmit(NOW, &mut datagram) {
+                ends[1 - from].handle_datagram(NOW, sent.path, &Bytes::copy_from_slice(&datagram));
+            }
+        }
+        ends
+    }
+
+    /// A stream with so many bytes to send.
+    fn stream(session: &mut Session, scheduler: &str, priority: u8, bytes: usize) -> FlowId {
+        let options = FlowOptions {
+            scheduler: Some(scheduler.parse().unwrap()),
+            priority,
+            ..FlowOptions::new(FlowKind::Stream)
+        };
+        let flow = session.open_flow(&options).unwrap();
+        let data = Bytes::from([7].repeat(bytes));
+        session.write(NOW, flow, &data).unwrap();
+        flow
+    }
+
+    /// The paths of the next datagrams.
+    fn next(session: &mut Session, count: usize) -> Vec<u64> {
+        let mut datagram = Vec::new();
+        let sent = (0..count).map(|_| session.poll_transmit(NOW, &mut datagram));
+        sent.map(|sent| sent.unwrap().path.0).collect()
+    }
+
+    #[test]
+    fn a_flow_on_two_paths_sends_on_both_though_few_datagrams_may_leave() {
+        let [mut client, _] = ends();
+        stream(&mut client, "round-robin", 3, 12_000);
+        let mut paths = next(&mut client, 4);
+        paths.sort_unstable();
+        assert_eq!(paths, [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn what_is_urgent_leaves_first_on_whatever_path_it_waits() {
+        let [mut client, mut server] = ends();
+        stream(&mut client, "round-robin", 5, 12_000);
+        next(&mut client, 1);
+        // All of it waits on the same path.
+        let urgent = stream(&mut client, "min-rtt", 1, 2_400);
+        let mut datagram = Vec::new();
+        for _ in 0..3 {
+            let sent = client.poll_transmit(NOW, &mut datagram).unwrap();
+            server.handle_datagram(NOW, sent.path, &Bytes::copy_from_slice(&datagram));
+        }
+        let mut came = 0;
+        while let Chunk::Data(bytes) = server.read(NOW, urgent, usize::MAX) {
+            came += bytes.len();
+        }
+        assert_eq!(came, 2_400);
+    }
+
+    #[test]
+    fn what_waits_on_one_path_only_is_not_held_up_by_another_path() {
+        let [mut client, mut server] = ends();
+        stream(&mut client, "round-robin", 3, 12_000);
+        next(&mut client, 1);
+        // One symbol, on the path whose turn it is.
+        let small = stream(&mut client, "round-robin", 3, 100);
+        let mut datagram = Vec::new();
+        let mut polls = 0;
+        while !matches!(server.read(NOW, small, usize::MAX), Chunk::Data(_)) {
+            let sent = client.poll_transmit(NOW, &mut datagram).unwrap();
+            server.handle_datagram(NOW, sent.path, &Bytes::copy_from_slice(&datagram));
+            polls += 1;
+        }
+        // The turn of the other flow is three thousand bytes.
+        assert!(polls <= 4, "{polls}");
+    }
+}
