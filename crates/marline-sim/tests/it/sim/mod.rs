@@ -15,6 +15,7 @@ mod paired;
 mod recovery;
 mod runs;
 mod shares;
+mod sizes;
 mod start;
 mod surplus;
 mod turn;
