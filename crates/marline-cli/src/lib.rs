@@ -6,6 +6,7 @@
 //! | `config/` | what the user wrote, where, and what the program accepts |
 //! | `control/` | the control socket: what a running program reports, and how it is changed |
 //! | `metrics/` | the same for Prometheus |
+//! | `platform/` | what systems do differently |
 //! | `web/` | the same as a page: history, events, why it is slow |
 //! | `budget/` | what metered paths may carry in a month |
 
@@ -14,6 +15,7 @@ pub mod commands;
 pub mod config;
 pub mod control;
 pub mod metrics;
+pub mod platform;
 pub mod web;
 
 pub use commands::{main, main_with};

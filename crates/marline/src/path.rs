@@ -5,7 +5,7 @@
 //!      [,carrier=auto|quic|tcp][,tcp-cc=NAME][,name=NAME]
 //! ```
 
-use crate::carrier::{Bind, CarrierChoice};
+use crate::carrier::{Bind, CarrierChoice, Network};
 use crate::identity::HostPort;
 use crate::interfaces::Selector;
 use marline_base::text::{Problem, Takes, list, size, units::show_large_size as size_text};
@@ -66,6 +66,11 @@ impl Path {
     /// the same budget.
     pub fn matching(selector: Selector) -> Self {
         Self::over(Bind::Matching(Box::new(selector)))
+    }
+
+    /// Over a network that the application binds sockets to.
+    pub fn network(network: Network) -> Self {
+        Self::over(Bind::Network(network))
     }
 
     /// From this address of the host.
@@ -189,6 +194,7 @@ fn local_text(local: &Bind) -> String {
         Bind::Interface(name) => name.clone(),
         Bind::Matching(selector) => selector.to_string(),
         Bind::Address(address) => address.to_string(),
+        Bind::Network(network) => network.name().to_owned(),
     }
 }
 

@@ -12,9 +12,11 @@ use tokio::net::TcpStream;
 const SILENCE: Duration = Duration::from_secs(90);
 /// From one question without an answer to the next: Linux's own (tcp_keepalive_intvl is 75 s) would
 /// keep what has vanished for ten minutes.
+#[cfg(unix)]
 const EVERY: Duration = Duration::from_secs(15);
 /// Questions without an answer that end a connection: over a network that loses half of its packets
 /// one in four peers answers a question, and three in four answer one of five.
+#[cfg(unix)]
 const TIMES: u32 = 5;
 
 /// Has the kernel end `connection` 165 s after its peer has vanished.

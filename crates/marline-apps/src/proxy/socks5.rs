@@ -20,11 +20,10 @@ use fast_socks5::util::target_addr::TargetAddr;
 use fast_socks5::{ReplyError, Socks5Command, parse_udp_request};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use marline::support::accept::leaves_few;
+use marline::support::descriptors::{leaves_few, number};
 use rustix::io::Errno;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -157,7 +156,7 @@ async fn connection_task<T: Tunnel>(
         Socks5Command::TCPConnect => connect(protocol, address, *objects, &proxy.tunnel).await,
         Socks5Command::UDPAssociate => {
             let socket = match UdpSocket::bind((local, 0)).await {
-                Ok(socket) if leaves_few(socket.as_raw_fd()) => {
+                Ok(socket) if leaves_few(number(&socket)) => {
                     protocol.reply_error(&ReplyError::GeneralFailure).await?;
                     return Err(io::Error::from(Errno::MFILE).into());
                 }

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -163,7 +162,7 @@ impl Stored {
         let process = std::process::id();
         Ok(Stored {
             boot: fs::read_to_string(BOOT)?.trim().to_owned(),
-            network: fs::metadata(NETWORK)?.ino(),
+            network: number(&fs::metadata(NETWORK)?),
             on: Vec::new(),
             process,
             started: started(process).unwrap_or_default(),
@@ -173,6 +172,17 @@ impl Stored {
     fn is_of_another_that_lives(&self, here: &Stored) -> bool {
         self.process != here.process && started(self.process) == Some(self.started)
     }
+}
+
+#[cfg(unix)]
+fn number(meta: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(meta)
+}
+
+/// There is no such file here.
+#[cfg(not(unix))]
+fn number(_: &fs::Metadata) -> u64 {
+    0
 }
 
 /// When the process was started, in ticks of the kernel's clock; `None` if it has ended.

@@ -276,6 +276,7 @@ fn unconnected(error: &ConnectError) -> CliError {
 
 impl Args {
     /// No options but this file.
+    #[cfg(unix)]
     pub(super) fn of_file(file: &std::path::Path) -> Self {
         Args {
             config: Some(file.to_owned()),

@@ -14,6 +14,7 @@ use crate::config::{Grants, default_clients, default_seen};
 use crate::control::Seen;
 use crate::control::protocol::{Outcome, Request};
 use crate::control::status::{ClientStatus, Role};
+use crate::platform;
 use clap::Subcommand;
 use edit::{Change, added, appended, changed, revoked};
 use list::{Listed, table};
@@ -24,7 +25,6 @@ use marline_base::text::Problem;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -142,6 +142,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 
 /// Adds a client to the list in `file`, with its name and its options. False if it stands there
 /// already, as whatever.
+#[cfg(unix)]
 pub(super) fn let_in(file: &Path, client: &AllowedClient) -> Result<bool, CliError> {
     let text = read(file)?;
     if edit::is_listed(&text, client.key) {
@@ -262,9 +263,11 @@ fn store(file: &Path, text: &str) -> Result<(), CliError> {
     // Public keys are no secret; who may write here lets others in.
     const MODE: u32 = 0o644;
     let known = fs::metadata(file).map(|known| known.permissions());
-    let permissions = known.unwrap_or_else(|_| fs::Permissions::from_mode(MODE));
-    let done: io::Result<()> =
-        write_whole(file, text.as_bytes()).and_then(|()| fs::set_permissions(file, permissions));
+    let written = write_whole(file, text.as_bytes());
+    let done: io::Result<()> = written.and_then(|()| match known {
+        Ok(permissions) => fs::set_permissions(file, permissions),
+        Err(_) => platform::set_mode(file, MODE),
+    });
     done.map_err(|error| CliError::runtime(format!("cannot write {}: {error}", file.display())))
 }
 

@@ -1,28 +1,20 @@
 //! How many sockets and files the program may have open.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use crate::platform::{self, Descriptors};
 
 /// Raises the limit of open descriptors as far as the system lets a process do so itself: the usual
 /// 1024 are for programs that wait with select(2), and each connection through a proxy is one.
 pub(super) fn raise_limit() {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current == maximum {
-        tracing::debug!("at most {} descriptors", shown(current));
+    let Descriptors { now, most } = platform::descriptors();
+    if now == most {
+        tracing::debug!("at most {} descriptors", shown(now));
         return;
     }
-    let raised = Rlimit {
-        current: maximum,
-        maximum,
-    };
-    match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => tracing::debug!(
-            "at most {} descriptors, {} before",
-            shown(maximum),
-            shown(current)
-        ),
+    match platform::raise_descriptors() {
+        Ok(()) => tracing::debug!("at most {} descriptors, {} before", shown(most), shown(now)),
         Err(error) => tracing::debug!(
             "at most {} descriptors; the limit cannot be raised: {error}",
-            shown(current)
+            shown(now)
         ),
     }
 }

@@ -85,12 +85,14 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 }
 
 /// Checks a client as `file` configures it, on standard error, whatever is found.
+#[cfg(unix)]
 pub(super) fn of_client(file: &Path) -> Result<(), CliError> {
     client_report(&client::Args::of_file(file))?.say("client", file);
     Ok(())
 }
 
 /// Checks a server as `file` configures it, on standard error, whatever is found.
+#[cfg(unix)]
 pub(super) fn of_server(file: &Path) -> Result<(), CliError> {
     server_report(&server::Args::of_file(file))?.say("server", file);
     Ok(())
@@ -147,6 +149,7 @@ impl Report {
     }
 
     /// What `marline doctor SIDE --config FILE` finds, for people, beside what a command prints.
+    #[cfg(unix)]
     fn say(&self, side: &str, file: &Path) {
         let page = self.page(Layout::of_output(false));
         // Nobody is left to tell when it is closed.

@@ -2,11 +2,10 @@
 
 use super::{CliError, output, owner};
 use crate::config::default_identity;
+use crate::platform;
 use clap::Subcommand;
 use marline::identity::{ConnectionString, HostPort, Identity};
 use serde::Serialize;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Make or show this host's key pair.
@@ -139,10 +138,10 @@ fn make(file: &Path) -> Result<Identity, CliError> {
         .filter(|folder| !folder.as_os_str().is_empty())
     {
         let is_new = !folder.exists();
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let made = platform::make_private_folder(folder);
         // The services' user finds its files there. The key is its owner's alone all the same.
         let made = made.and_then(|()| match is_new && folder == Path::new("/etc/marline") {
-            true => fs::set_permissions(folder, fs::Permissions::from_mode(0o755)),
+            true => platform::set_mode(folder, 0o755),
             false => Ok(()),
         });
         made.map_err(|error| {

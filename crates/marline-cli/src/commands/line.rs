@@ -1,6 +1,6 @@
 //! One line at the bottom of a terminal that is rewritten again and again, above which logs appear.
 
-use rustix::termios::tcgetwinsize;
+use crate::platform::terminal_width;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ pub(super) fn possible() -> bool {
 
 /// Shows `text`, cut to the terminal's width, instead of what the line showed.
 pub(super) fn show(text: &str) {
-    let width = tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col));
+    let width = terminal_width(&io::stderr()).unwrap_or(80);
     let mut shown = shown();
     *shown = text.chars().take(width.saturating_sub(1)).collect();
     // A terminal that is gone takes no line; the program goes on without.

@@ -38,6 +38,7 @@ mod runtime;
 mod schedulers;
 pub mod server;
 mod service;
+#[cfg(unix)]
 mod setup;
 mod signals;
 #[cfg(feature = "experiments")]
@@ -86,6 +87,7 @@ enum Command {
     Demo(demo::Args),
     Client(Box<client::Args>),
     Server(Box<server::Args>),
+    #[cfg(unix)]
     Setup(Box<setup::Args>),
     Clients(clients::Args),
     Identity(identity::Args),
@@ -183,6 +185,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         // What it finds is what it prints.
         Command::Doctor(_) => "off",
         // What it does is said by itself.
+        #[cfg(unix)]
         Command::Setup(_) => "warn",
         _ => "info",
     };
@@ -200,6 +203,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         Command::Demo(args) => demo::run(&args),
         Command::Client(args) => client::run(*args),
         Command::Server(args) => server::run(*args),
+        #[cfg(unix)]
         Command::Setup(args) => setup::run(*args),
         Command::Clients(args) => clients::run(&args),
         Command::Identity(args) => identity::run(args),

@@ -5,8 +5,8 @@
 
 use crate::control::Manage;
 use crate::control::status::{Role, Status};
+use crate::platform::{self, Report};
 use marline_proto::path::PathState;
-use sd_notify::NotifyState;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ fn is_heard() -> bool {
     std::env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty())
 }
 
-fn send(states: &[NotifyState<'_>]) {
+fn send(report: Report<'_>) {
     if is_heard()
-        && let Err(error) = sd_notify::notify(states)
+        && let Err(error) = platform::report(report)
     {
         tracing::debug!("the service manager is not told: {error}");
     }
@@ -28,19 +28,18 @@ fn send(states: &[NotifyState<'_>]) {
 
 /// Everything that was asked for is bound: other services may start.
 pub(super) fn ready() {
-    send(&[NotifyState::Ready]);
+    send(Report::Ready);
 }
 
 /// The configuration is read again, until [`ready`].
 pub(super) fn reloading() {
-    if let Ok(now) = NotifyState::monotonic_usec_now() {
-        send(&[NotifyState::Reloading, now]);
-    }
+    send(Report::Reloading);
 }
 
 /// The end has begun.
 pub(super) fn stopping() {
-    send(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+    send(Report::Stopping);
+    send(Report::Status("stopping"));
 }
 
 /// Says how `managed` is, and that this loop turns, as often as a watchdog wants it. Does not end.
@@ -48,18 +47,18 @@ pub(super) async fn keep_telling<M: Manage>(managed: Arc<M>) {
     if !is_heard() {
         return std::future::pending().await;
     }
-    let watchdog = sd_notify::watchdog_enabled();
+    let watchdog = platform::watchdog();
     // Half of the limit, as sd_watchdog_enabled(3) recommends.
     let period = watchdog.map_or(LOOK, |limit| (limit / 2).min(LOOK));
     let mut said = String::new();
     loop {
         let line = line(&managed.status().await);
         if line != said {
-            send(&[NotifyState::Status(&line)]);
+            send(Report::Status(&line));
             said = line;
         }
         if watchdog.is_some() {
-            send(&[NotifyState::Watchdog]);
+            send(Report::Turning);
         }
         tokio::time::sleep(period).await;
     }

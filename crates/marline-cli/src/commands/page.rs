@@ -1,8 +1,8 @@
 //! What people read on standard output: lines that keep to a terminal's width.
 
+use crate::platform::width_of;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use rustix::termios::tcgetwinsize;
-use std::io::{self, IsTerminal};
+use std::io;
 use textwrap::{Options, WordSplitter, fill};
 
 /// What a page is written for.
@@ -20,9 +20,7 @@ const WIDTH: usize = 80;
 impl Layout {
     /// For standard output.
     pub(super) fn of_output(details: bool) -> Self {
-        let terminal = io::stdout().is_terminal();
-        let size = terminal.then(|| tcgetwinsize(io::stdout()).ok()).flatten();
-        let width = size.map_or(WIDTH, |size| usize::from(size.ws_col).max(WIDTH));
+        let width = width_of(&io::stdout()).map_or(WIDTH, |width| width.max(WIDTH));
         Layout { width, details }
     }
 }

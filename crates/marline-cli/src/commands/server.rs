@@ -18,7 +18,6 @@ use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::tun::{Pool, ServerTunnel};
 use marline_base::text::Problem;
 use marline_proto::sched::registry;
-use rustix::process::{Resource, getrlimit};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -295,6 +294,7 @@ async fn start(args: Args) -> Result<(), CliError> {
 
 impl Args {
     /// No options but this file.
+    #[cfg(unix)]
     pub(super) fn of_file(file: &std::path::Path) -> Self {
         Args {
             config: Some(file.to_owned()),
@@ -400,7 +400,7 @@ fn unbound(source: &Source<RawServer>, error: BindError) -> CliError {
 /// Flows that all clients may have together: four times what each may have. A flow may need a
 /// descriptor, and a quarter of the descriptors is for carriers and the rest.
 fn all_flows(each: usize) -> usize {
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let limit = crate::platform::descriptors().now.unwrap_or(u64::MAX);
     let descriptors = usize::try_from(limit / 4 * 3).unwrap_or(usize::MAX);
     (4 * each).min(descriptors)
 }

@@ -1,8 +1,8 @@
 //! Signals of a long-running subcommand.
 
 use super::CliError;
+use crate::platform::{self, Asked};
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 /// Signals this soon after the first are the same request: `timeout`, and a shell that ends a
 /// pipeline, signal a process and then its whole group.
@@ -20,23 +20,17 @@ pub(super) enum Signal {
 /// The signals that are listened to.
 #[derive(Debug)]
 pub(super) struct Signals {
-    interrupt: Stream,
-    terminate: Stream,
-    hangup: Stream,
+    system: platform::Signals,
     /// When a stop was asked for first.
     stopped: Option<Instant>,
 }
 
 impl Signals {
     pub(super) fn new() -> Result<Self, CliError> {
-        let listen = |kind| {
-            signal(kind)
-                .map_err(|error| CliError::runtime(format!("cannot listen for signals: {error}")))
-        };
+        let system = platform::Signals::new()
+            .map_err(|error| CliError::runtime(format!("cannot listen for signals: {error}")))?;
         Ok(Signals {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hangup: listen(SignalKind::hangup())?,
+            system,
             stopped: None,
         })
     }
@@ -44,10 +38,8 @@ impl Signals {
     /// The next signal. Cancel safe.
     pub(super) async fn next(&mut self) -> Signal {
         loop {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-                _ = self.hangup.recv() => return Signal::Reload,
+            if self.system.next().await == Asked::Reload {
+                return Signal::Reload;
             }
             match self.stopped {
                 Some(first) if first.elapsed() < SAME_WISH => {}

@@ -19,7 +19,7 @@ pub fn default_identity() -> Option<PathBuf> {
     let folder = folder(
         |name| std::env::var_os(name),
         ["XDG_CONFIG_HOME", "CONFIGURATION_DIRECTORY"],
-        ".config",
+        [".config", "APPDATA"],
     );
     Some(folder?.join("identity"))
 }
@@ -46,16 +46,17 @@ pub(super) fn default_state(name: &str) -> Option<PathBuf> {
     let folder = folder(
         |name| std::env::var_os(name),
         ["XDG_STATE_HOME", "STATE_DIRECTORY"],
-        ".local/state",
+        [".local/state", "LOCALAPPDATA"],
     );
     Some(folder?.join(name))
 }
 
-/// The program's folder: in the user's, or the service's own, or in `usual` below the home.
+/// The program's folder: in the user's, or the service's own, or in `usual` below the home; on
+/// Windows, in the folder of that variable.
 fn folder(
     variable: impl Fn(&str) -> Option<OsString>,
     [user, service]: [&str; 2],
-    usual: &str,
+    [usual, windows]: [&str; 2],
 ) -> Option<PathBuf> {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     if let Some(folder) = set(user) {
@@ -69,6 +70,9 @@ fn folder(
             .next()
             .map(PathBuf::from);
         return first;
+    }
+    if cfg!(windows) {
+        return Some(PathBuf::from(set(windows)?).join("marline"));
     }
     let home = PathBuf::from(set("HOME")?);
     Some(home.join(usual).join("marline"))
@@ -85,7 +89,11 @@ mod tests {
                 let found = variables.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| OsString::from(value))
             };
-            folder(value, ["XDG_STATE_HOME", "STATE_DIRECTORY"], ".local/state")
+            folder(
+                value,
+                ["XDG_STATE_HOME", "STATE_DIRECTORY"],
+                [".local/state", "LOCALAPPDATA"],
+            )
         };
         let home = ("HOME", "/home/a");
         let service = ("STATE_DIRECTORY", "/var/lib/marline:/var/lib/b");

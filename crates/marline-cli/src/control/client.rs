@@ -1,11 +1,11 @@
 //! The asking side of the control socket.
 
+use super::ControlSocket;
 use super::protocol::{Envelope, Outcome, Reply, Request, VERSION};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 /// How long an answer may take.
@@ -70,7 +70,7 @@ async fn exchange(path: &Path, request: Request) -> Result<Outcome, AskError> {
         reason,
     };
 
-    let mut stream = UnixStream::connect(path).await.map_err(failed)?;
+    let mut stream = ControlSocket::connect(path).await.map_err(failed)?;
     let mut text = serde_json::to_vec(&Envelope {
         version: VERSION,
         request,

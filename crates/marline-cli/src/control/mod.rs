@@ -1,27 +1,37 @@
 //! Control of a running Marline over a local Unix socket, newline-delimited JSON, versioned. Never
-//! an open port.
+//! an open port. Where there are no such sockets, nothing is controlled (`without`).
 
 pub mod client;
 mod counters;
 pub mod forecast;
 mod managed;
+#[cfg(unix)]
 mod place;
 pub mod protocol;
 mod seen;
 pub mod server;
 mod session;
+#[cfg(unix)]
 mod socket;
 pub mod status;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
+#[cfg(not(unix))]
+mod without;
 pub(crate) mod words;
 
 pub(crate) use counters::Metric;
 pub use managed::Managed;
+#[cfg(unix)]
 pub use place::{Place, is_private, is_trusted, service_sockets, usual_path, usual_paths};
 pub use seen::Seen;
-pub use socket::{BindError, ControlSocket};
+#[cfg(unix)]
+pub use socket::{BindError, ControlSocket, Stream};
 pub use status::Status;
+#[cfg(not(unix))]
+pub use without::{
+    BindError, ControlSocket, Place, Stream, is_trusted, service_sockets, usual_path, usual_paths,
+};
 
 use marline::Path;
 use marline_base::Rate;

@@ -1,7 +1,7 @@
 //! The running side of the control socket.
 
 use super::protocol::{MAX_REQUEST, Outcome, Reply, Request, parse_request};
-use super::{ControlSocket, Manage, Problem};
+use super::{ControlSocket, Manage, Problem, Stream};
 use marline::carrier::{SocketError, SocketSpec};
 use marline::support::accept::PatientListener;
 use marline::{Bind, Path};
@@ -11,7 +11,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -84,7 +83,7 @@ pub async fn serve<M: Manage>(socket: ControlSocket, managed: Arc<M>, wishes: Wi
 }
 
 async fn connection<M: Manage>(
-    stream: UnixStream,
+    stream: Stream,
     managed: &M,
     wishes: &Wishes,
     mut held: Held,

@@ -5,7 +5,8 @@ use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
+pub use tokio::net::UnixStream as Stream;
 
 /// The folder of root's sockets, in which services, of another user, have folders of their own: it
 /// is closed to nobody. Who may ask is decided by the sockets' permissions.
@@ -110,7 +111,7 @@ impl ControlSocket {
                 return Err(BindError::NotASocket(path.to_owned()));
             }
             Ok(_) => {
-                if UnixStream::connect(path).await.is_ok() {
+                if Self::connect(path).await.is_ok() {
                     return Err(BindError::InUse(path.to_owned()));
                 }
             }
@@ -141,6 +142,14 @@ impl ControlSocket {
                 Err(io_error(error))
             }
         }
+    }
+
+    /// A connection to the socket at `path`.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub async fn connect(path: &Path) -> io::Result<Stream> {
+        Stream::connect(path).await
     }
 
     /// Where it lies.

@@ -2,6 +2,7 @@
 //! resolved to this host (DNS rebinding) could read them in its visitor's browser otherwise; the
 //! browser asks by that name.
 
+use crate::platform;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Names that are this host's.
@@ -11,9 +12,7 @@ pub struct Names(Vec<String>);
 impl Names {
     /// This host's name by its system, and `more`.
     pub fn of_this_host(more: impl IntoIterator<Item = String>) -> Self {
-        let system = rustix::system::uname();
-        let name = system.nodename().to_string_lossy().into_owned();
-        Names([name].into_iter().chain(more).collect())
+        Names([platform::host_name()].into_iter().chain(more).collect())
     }
 
     /// Whether `authority`, a `Host` field such as `localhost:9900` (RFC 9110 section 7.2), is an
@@ -82,8 +81,7 @@ mod tests {
         ] {
             assert!(!names.contain(foreign), "{foreign}");
         }
-        let system = rustix::system::uname();
-        let own = system.nodename().to_string_lossy();
+        let own = platform::host_name();
         assert!(own.is_empty() || Names::of_this_host([]).contain(&own));
     }
 }

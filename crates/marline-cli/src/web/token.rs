@@ -1,11 +1,11 @@
 //! The token in the page's address: who does not know it is shown nothing. Loopback addresses are
 //! open to every user and every browser page of a host.
 
+use crate::platform::make_private_folder;
 use marline::support::access;
 use ring::rand::{SecureRandom, SystemRandom};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use subtle::ConstantTimeEq;
 
@@ -45,10 +45,7 @@ impl Token {
             found => return found,
         }
         let folder = file.parent().unwrap_or(Path::new("."));
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
+        make_private_folder(folder)?;
         let token = Token::new()?;
         // Written beside it and moved: nobody reads half of it. Temporary files have mode 0600.
         let mut new = tempfile::NamedTempFile::new_in(folder)?;

@@ -66,7 +66,7 @@ use bytes::Bytes;
 use marline_proto::congestion::CarrierState;
 
 pub use attempt::{AcceptError, Attempt, JoinAttempt, NewAttempt};
-pub use bind::Bind;
+pub use bind::{Bind, Network, SocketHandle};
 pub use choice::{CarrierChoice, CarrierKind};
 pub use config::{ConfigError, MAX_MTU, MIN_MTU, Offload, QuicConfig};
 pub use dial::{Dial, DialError, Dialled, Opened, Outcomes};

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket};
 
-use super::bind::Bind;
+use super::bind::{Bind, SocketHandle};
 use super::socket_error::SocketError;
 #[cfg(target_os = "linux")]
 use crate::interfaces::Routes;
@@ -62,7 +62,7 @@ impl SocketSpec {
     pub fn check(&self) -> Result<(), SocketError> {
         let known = addresses();
         match &self.bind {
-            Bind::Any => Ok(()),
+            Bind::Any | Bind::Network(_) => Ok(()),
             Bind::Matching(selector) => Err(none_fits(selector)),
             Bind::Interface(name) if known.iter().any(|(known, _)| known == name) => Ok(()),
             Bind::Interface(name) => {
@@ -102,7 +102,7 @@ impl SocketSpec {
         match &self.bind {
             Bind::Interface(name) => device(name),
             Bind::Address(ip) => owner(*ip, remote).map(|(_, number)| number),
-            Bind::Any | Bind::Matching(_) => None,
+            Bind::Any | Bind::Matching(_) | Bind::Network(_) => None,
         }
     }
 
@@ -195,6 +195,11 @@ impl SocketSpec {
         let mut fallback = None;
         let ip = match &self.bind {
             Bind::Any => unspecified(remote),
+            Bind::Network(network) => {
+                let bound = network.bind(handle(&socket));
+                bound.map_err(|source| self.io(source))?;
+                unspecified(remote)
+            }
             Bind::Address(ip) if ip.is_ipv4() == remote.is_ipv4() => {
                 // Where this is not allowed, the routing table decides.
                 if let Some((name, _)) = owner(*ip, remote) {
@@ -219,6 +224,16 @@ impl SocketSpec {
         bind(&socket, SocketAddr::new(ip, port), &self.bind)?;
         Ok((socket, fallback))
     }
+}
+
+#[cfg(unix)]
+fn handle(socket: &Socket) -> SocketHandle<'_> {
+    std::os::fd::AsFd::as_fd(socket)
+}
+
+#[cfg(windows)]
+fn handle(socket: &Socket) -> SocketHandle<'_> {
+    std::os::windows::io::AsSocket::as_socket(socket)
 }
 
 /// Opens a server's UDP socket. With `dual` an unspecified IPv6 address takes IPv4 too.
@@ -481,6 +496,7 @@ pub(crate) fn routable() -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::carrier::Network;
 
     const REMOTE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
 
@@ -511,6 +527,26 @@ mod tests {
             assert_eq!(path.source, IpAddr::V4(Ipv4Addr::LOCALHOST));
             assert_ne!(path.socket.local_addr().unwrap().port(), 0);
         }
+    }
+
+    #[test]
+    fn an_application_binds_the_sockets_of_its_networks() {
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
+        let bound = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&bound);
+        let network = Network::new("wifi", move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        let path = spec(Bind::Network(network)).open(REMOTE).unwrap();
+        assert_eq!(path.source, IpAddr::V4(Ipv4Addr::LOCALHOST));
+        // The socket, and the one that asks for its route.
+        assert_eq!(bound.load(Ordering::Relaxed), 2);
+        let gone = Network::new("gone", |_| Err(io::ErrorKind::NetworkUnreachable.into()));
+        let error = spec(Bind::Network(gone)).open(REMOTE).unwrap_err();
+        assert!(error.to_string().contains("network gone"), "{error}");
     }
 
     #[test]

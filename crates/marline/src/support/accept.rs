@@ -5,16 +5,16 @@ use std::fs::File;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream};
+#[cfg(unix)]
+use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Sleep, sleep};
 
+use crate::support::descriptors::{leaves_few, number};
 use crate::support::seldom::Seldom;
 
 /// How long a listener rests after the system had nothing left for a connection. The connection
@@ -24,23 +24,6 @@ const REST: Duration = Duration::from_millis(100);
 
 /// Connections that are turned away before a rest: as many as the kernel's queue holds by default.
 const TURNED_AWAY: usize = 128;
-
-/// Descriptors that connections of strangers and of local programs leave to paths and to control: a
-/// path that is dialled again has four for each address of the server, and there are 16 paths, of
-/// which most are up. No more than a quarter of all.
-const SPARED: u64 = 64;
-
-/// Does a descriptor of this number leave few free? The system gives the lowest free number, so all
-/// below are in use.
-pub fn leaves_few(number: i32) -> bool {
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    leaves_few_of(limit, number)
-}
-
-fn leaves_few_of(limit: u64, number: i32) -> bool {
-    let number = u64::try_from(number).unwrap_or(0);
-    number >= limit - SPARED.min(limit / 4)
-}
 
 /// A socket that connections come to.
 pub trait Listening {
@@ -58,7 +41,7 @@ impl Listening for TcpListener {
     type Taken = (TcpStream, SocketAddr);
 
     fn number(taken: &Self::Taken) -> i32 {
-        taken.0.as_raw_fd()
+        number(&taken.0)
     }
 
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Taken>> {
@@ -66,11 +49,12 @@ impl Listening for TcpListener {
     }
 }
 
+#[cfg(unix)]
 impl Listening for UnixListener {
     type Taken = UnixStream;
 
     fn number(taken: &Self::Taken) -> i32 {
-        taken.as_raw_fd()
+        number(taken)
     }
 
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Taken>> {
@@ -190,33 +174,48 @@ impl<L: Listening> PatientListener<L> {
 
 /// A descriptor of nothing; `None` where there is none left.
 fn reserve() -> Option<File> {
-    File::open("/dev/null").ok()
+    File::open(if cfg!(windows) { "NUL" } else { "/dev/null" }).ok()
 }
 
 /// Errors of a connection that waited, which accept(2) hands on; the next one may be taken at once.
 fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionReset, HostUnreachable, Interrupted, NetworkDown,
+        NetworkUnreachable, PermissionDenied, TimedOut, Unsupported,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted
+            | ConnectionReset
+            | HostUnreachable
+            | Interrupted
+            | NetworkDown
+            | NetworkUnreachable
+            | PermissionDenied
+            | TimedOut
+            | Unsupported
+    ) || has_no_kind(error)
+}
+
+/// The same, of errors that have no kind.
+#[cfg(unix)]
+fn has_no_kind(error: &io::Error) -> bool {
+    use rustix::io::Errno;
     matches!(
         Errno::from_io_error(error),
-        Some(
-            Errno::CONNABORTED
-                | Errno::CONNRESET
-                | Errno::HOSTDOWN
-                | Errno::HOSTUNREACH
-                | Errno::INTR
-                | Errno::NETDOWN
-                | Errno::NETUNREACH
-                | Errno::NOPROTOOPT
-                | Errno::OPNOTSUPP
-                | Errno::PERM
-                | Errno::PROTO
-                | Errno::TIMEDOUT
-        )
+        Some(Errno::HOSTDOWN | Errno::NOPROTOOPT | Errno::PROTO)
     )
 }
 
-#[cfg(test)]
+#[cfg(not(unix))]
+fn has_no_kind(_: &io::Error) -> bool {
+    false
+}
+
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use rustix::io::Errno;
     use std::cell::RefCell;
     use tokio::time::{Instant, timeout};
 
@@ -282,15 +281,6 @@ mod tests {
         listener.reserve = None;
         assert_eq!(listener.accept().await, 1);
         assert!(listener.reserve.is_some());
-    }
-
-    #[test]
-    fn a_quarter_of_few_and_64_of_many_are_spared() {
-        for (limit, last) in [(1024, 959), (65_536, 65_471), (48, 35), (0, -1)] {
-            assert!(leaves_few_of(limit, last + 1), "{limit}");
-            assert!(last < 0 || !leaves_few_of(limit, last), "{limit}");
-        }
-        assert!(!leaves_few_of(u64::MAX, i32::MAX));
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 pub mod accept;
 pub mod access;
+pub mod descriptors;
 mod lock;
 pub mod seldom;
 

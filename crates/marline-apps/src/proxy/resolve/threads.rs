@@ -5,7 +5,6 @@
 use super::names::{Answer, Ask};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::ToSocketAddrs;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::thread;
 
@@ -37,10 +36,28 @@ impl Ask for Threads {
     fn settings(&self) -> u64 {
         let mut hash = DefaultHasher::new();
         for file in SETTINGS {
-            let meta = std::fs::metadata(file).ok();
-            let state = meta.map(|m| (m.dev(), m.ino(), m.size(), m.mtime(), m.mtime_nsec()));
-            state.hash(&mut hash);
+            state(file).hash(&mut hash);
         }
         hash.finish()
     }
+}
+
+/// What changes with a file's content.
+#[cfg(unix)]
+fn state(file: &str) -> Option<impl Hash> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = std::fs::metadata(file).ok()?;
+    Some((
+        meta.dev(),
+        meta.ino(),
+        meta.size(),
+        meta.mtime(),
+        meta.mtime_nsec(),
+    ))
+}
+
+#[cfg(not(unix))]
+fn state(file: &str) -> Option<impl Hash> {
+    let meta = std::fs::metadata(file).ok()?;
+    Some((meta.len(), meta.modified().ok()))
 }

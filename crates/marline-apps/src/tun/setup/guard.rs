@@ -7,8 +7,11 @@
 
 use std::io::{self, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+#[cfg(target_os = "linux")]
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Signals that end a whole group or service are not for it: its work begins then. A watchdog of
 /// systemd's sends SIGABRT to all of a service.
@@ -25,9 +28,11 @@ $undo" ;;
 done
 eval "$undo" >/dev/null 2>&1
 "#;
+#[cfg(target_os = "linux")]
 /// How long the guard of a process that was killed is waited for: some commands of some
 /// milliseconds each.
 const EARLIER: Duration = Duration::from_secs(5);
+#[cfg(target_os = "linux")]
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -110,6 +115,7 @@ pub(super) fn is_guarded(_device: &str) -> bool {
     false
 }
 
+#[cfg(target_os = "linux")]
 fn named(device: &str) -> String {
     format!("marline-undo-{device}")
 }

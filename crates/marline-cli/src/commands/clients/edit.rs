@@ -33,6 +33,7 @@ pub(super) fn added(text: &str, key: PublicKey, change: &Change<'_>) -> Result<S
 }
 
 /// Is there a line of that client's?
+#[cfg(unix)]
 pub(super) fn is_listed(text: &str, key: PublicKey) -> bool {
     text.lines()
         .filter_map(client)

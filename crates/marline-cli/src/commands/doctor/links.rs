@@ -73,7 +73,7 @@ pub(super) async fn way(
             Err(NoRoute::None(_)) => false,
             Err(unknown) => return Err(unknown),
         },
-        Bind::Any | Bind::Matching(_) | Bind::Address(_) => true,
+        Bind::Any | Bind::Matching(_) | Bind::Address(_) | Bind::Network(_) => true,
     };
     Ok(Way { route, is_listed })
 }
@@ -81,7 +81,7 @@ pub(super) async fn way(
 async fn asked(remote: IpAddr, bind: &Bind, how: &[&str]) -> Result<Route, NoRoute> {
     let remote = remote.to_string();
     let bound = match bind {
-        Bind::Any | Bind::Matching(_) => None,
+        Bind::Any | Bind::Matching(_) | Bind::Network(_) => None,
         Bind::Interface(name) => Some(("oif", name.clone())),
         Bind::Address(ip) => Some(("from", ip.to_string())),
     };

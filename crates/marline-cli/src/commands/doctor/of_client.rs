@@ -179,7 +179,7 @@ impl OfPath {
                 let own = address::of(&self.addresses, name);
                 own.is_empty() || own.iter().any(|ip| ip.is_ipv4() == remote.is_ipv4())
             }
-            Bind::Any | Bind::Matching(_) => true,
+            Bind::Any | Bind::Matching(_) | Bind::Network(_) => true,
         };
         let usable = remotes.into_iter().filter(usable).take(MAX_ADDRESSES);
         // They take seconds where nobody answers, and all are asked at once.

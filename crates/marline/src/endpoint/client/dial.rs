@@ -194,7 +194,7 @@ fn has_ipv4(local: &Bind, remote: SocketAddr) -> bool {
             .iter()
             .any(|(known, ip)| known == name && ip.is_ipv4()),
         Bind::Address(ip) => ip.is_ipv4(),
-        Bind::Any | Bind::Matching(_) => {
+        Bind::Any | Bind::Matching(_) | Bind::Network(_) => {
             let socket = SocketSpec {
                 bind: local.clone(),
                 ..SocketSpec::default()
@@ -229,7 +229,7 @@ fn needs_translator(spec: &Path, found: &[SocketAddr]) -> bool {
 fn fits(spec: &Path, address: &SocketAddr) -> bool {
     match spec.local {
         Bind::Address(source) => address.is_ipv4() == source.is_ipv4(),
-        Bind::Any | Bind::Interface(_) | Bind::Matching(_) => true,
+        Bind::Any | Bind::Interface(_) | Bind::Matching(_) | Bind::Network(_) => true,
     }
 }
 

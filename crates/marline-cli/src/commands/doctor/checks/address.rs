@@ -13,7 +13,7 @@ pub(in super::super) fn check(
     remotes: &[SocketAddr],
 ) -> Option<Finding> {
     match bind {
-        Bind::Any | Bind::Matching(_) => None,
+        Bind::Any | Bind::Matching(_) | Bind::Network(_) => None,
         Bind::Address(ip) => Some(source(bind, *ip, remotes)),
         Bind::Interface(_) if addresses.is_empty() => {
             let text = "the system does not say which addresses this host has";

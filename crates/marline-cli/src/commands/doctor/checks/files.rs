@@ -1,7 +1,7 @@
 //! May the program open enough sockets?
 
 use super::super::finding::Finding;
-use rustix::process::{Resource, getrlimit};
+use crate::platform;
 
 const NAME: &str = "files";
 /// Descriptors that are enough: each connection through the proxy takes one, a browser opens
@@ -10,7 +10,7 @@ const NAME: &str = "files";
 const ENOUGH: u64 = 4096;
 
 pub(in super::super) fn check() -> Finding {
-    judge(getrlimit(Resource::Nofile).maximum)
+    judge(platform::descriptors().most)
 }
 
 /// `most`: the limit up to which the program raises its own; `None` if there is none.

@@ -18,7 +18,7 @@ pub(in super::super) fn check(
 ) -> Option<Finding> {
     let devices = system.sysfs.devices();
     match bind {
-        Bind::Any | Bind::Address(_) => None,
+        Bind::Any | Bind::Address(_) | Bind::Network(_) => None,
         _ if devices.is_empty() => Some(Finding::unknown(
             NAME,
             "the system does not say which interfaces there are",

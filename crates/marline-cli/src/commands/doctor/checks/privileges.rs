@@ -2,7 +2,7 @@
 
 use super::super::finding::Finding;
 use super::super::system::System;
-use rustix::process::{getegid, geteuid, getgroups};
+use crate::platform;
 
 const NAME: &str = "privileges";
 /// The bit of CAP_NET_ADMIN in a set of capabilities (capabilities(7)).
@@ -27,11 +27,9 @@ struct User {
 
 impl User {
     fn now() -> Self {
-        let further = getgroups().unwrap_or_default();
-        let groups = [getegid()].into_iter().chain(further);
         User {
-            id: geteuid().as_raw(),
-            groups: groups.map(|group| group.as_raw()).collect(),
+            id: platform::user(),
+            groups: platform::groups(),
         }
     }
 }

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# The client on Windows, under wine: a session over two paths by source address with a server of this
+# system, and through it the proxy, a forward and a live entry. Needs mingw-w64 (Debian:
+# gcc-mingw-w64-x86-64), wine, curl and python3; traffic stays on loopback.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+for program in wine x86_64-w64-mingw32-gcc curl python3; do
+    command -v "$program" >/dev/null || { echo "error: there is no $program" >&2; exit 1; }
+done
+rustup target list --installed | grep -x x86_64-pc-windows-gnu >/dev/null || rustup target add x86_64-pc-windows-gnu
+target=${CARGO_TARGET_DIR:-target}
+if [[ -z ${WINDOWS:-} ]]; then
+    cargo build --release --locked --target x86_64-pc-windows-gnu -p marline-cli --no-default-features
+    WINDOWS=$target/x86_64-pc-windows-gnu/release/marline.exe
+fi
+windows=$(realpath "$WINDOWS")
+marline=$(realpath "${MARLINE:-$target/release/marline}")
+
+folder=$(mktemp -d)
+running=()
+# Wine's own server would go on for a while.
+finish() {
+    kill "${running[@]}" 2>/dev/null || true
+    WINEPREFIX=$folder/wine wineserver -k 2>/dev/null || true
+    rm -rf "$folder"
+}
+trap finish EXIT
+export WINEPREFIX=$folder/wine WINEDEBUG=-all
+cd "$folder"
+failed=0
+# What is tried, and a command that says whether it holds.
+try() {
+    if "${@:2}" >tried 2>&1; then echo "ok      $1"; else failed=1 && echo "FAILED  $1: $(tail -n 3 tried)"; fi
+}
+# Waits half a minute for a line in a file.
+await() {
+    for _ in $(seq 300); do
+        if grep -q -- "$2" "$1" 2>/dev/null; then return 0; fi
+        sleep 0.1
+    done
+    echo "error: no \`$2\` in $1:" >&2
+    tail -n 5 "$1" >&2
+    return 1
+}
+
+try 'a key is made' wine "$windows" identity new client.key
+key=$(wine "$windows" identity show client.key 2>/dev/null | tr -d '\r')
+head -c 3000000 /dev/urandom >www.bin
+mkdir www && mv www.bin www/
+python3 -m http.server -b 127.0.0.1 -d www 18080 >/dev/null 2>&1 &
+running+=($!)
+"$marline" identity new server.key >/dev/null
+"$marline" server --identity server.key --listen 127.0.0.1:14433 --advertise 127.0.0.1:14433 --allow-client "$key" --control "$folder/s.sock" \
+    --allow-target 127.0.0.1 --live udp://127.0.0.1:16000 >server.out 2>server.err &
+running+=($!)
+await server.out marline://
+wine "$windows" client --identity client.key --server "$(head -n 1 server.out)" --path 127.0.0.1,name=a --path 127.0.0.2,name=b \
+    --socks 127.0.0.1:11080 --forward tcp:127.0.0.1:17000=127.0.0.1:18080 --forward udp:127.0.0.1:17001=127.0.0.1:17002 \
+    --live udp://127.0.0.1:15000 >client.out 2>client.err &
+running+=($!)
+paths() { "$marline" status --control "$folder/s.sock" --json | python3 -c '
+import json, sys
+paths = [path for session in json.load(sys.stdin)["sessions"] for path in session["paths"]]
+sys.exit(sum(path["state"] == "active" for path in paths) != 2)'; }
+two() { for _ in $(seq 100); do if paths; then return; fi; sleep 0.2; done; cat client.err; return 1; }
+try 'two paths' two
+same() { curl -fsS --max-time 30 "$@" -o got && cmp got www/www.bin; }
+try 'the proxy: SOCKS5' same --socks5-hostname 127.0.0.1:11080 http://127.0.0.1:18080/www.bin
+try 'the proxy: CONNECT' same --proxytunnel -x http://127.0.0.1:11080 http://127.0.0.1:18080/www.bin
+try 'a forward of TCP' same http://127.0.0.1:17000/www.bin
+datagrams() { python3 - "$@" <<'TEXT'
+import socket, sys, time
+to, at, count = int(sys.argv[1]), int(sys.argv[2]), 200
+got, sent = set(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+taken.bind(("127.0.0.1", at))
+taken.settimeout(0.005)
+for number in range(count + 200):
+    if number < count:
+        sent.sendto(number.to_bytes(4, "big") * 300, ("127.0.0.1", to))
+    try:
+        got.add(taken.recv(2000))
+    except TimeoutError:
+        pass
+print(f"{len(got)} of {count}")
+sys.exit(len(got) < 0.99 * count)
+TEXT
+}
+try 'a forward of UDP' datagrams 17001 17002
+try 'a live entry' datagrams 15000 16000
+exit "$failed"
