@@ -83,6 +83,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
     (
         "marline-cli",
         &[
+            &["platform"],
             &["control"],
             &["budget", "config", "metrics", "web"],
             &["commands"],
