@@ -25,7 +25,8 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A distribution of times (recorded in µs): `.mean_ms`, `.sd_ms`, `.min_ms`, `.p50_ms`,
-    /// `.p90_ms`, `.p95_ms`, `.p99_ms`, `.p999_ms`, `.max_ms` and `.count`.
+    /// `.p90_ms`, `.p95_ms`, `.p99_ms`, `.p999_ms`, `.max_ms` and `.count`. Delays of a workload's
+    /// units are a series, too: the longest of those that were written in each step.
     Delay,
     /// A distribution of amounts (recorded in bytes): the same with `_kb`, and a series.
     Amount,
@@ -44,6 +45,8 @@ pub struct Entry {
     pub measure: Measure,
     /// Its name.
     pub name: &'static str,
+    /// Its name in the words of titles.
+    pub words: &'static str,
     /// What it is measured of.
     pub scope: Scope,
     /// How it is reported.
@@ -57,7 +60,7 @@ pub struct Entry {
 }
 
 macro_rules! catalogue {
-    ($($variant:ident $name:literal $scope:ident $form:ident $unit:literal $better:ident $help:literal)*) => {
+    ($($variant:ident $name:literal $words:literal $scope:ident $form:ident $unit:literal $better:ident $help:literal)*) => {
         /// A measure of the [`CATALOGUE`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Measure {
@@ -68,6 +71,7 @@ macro_rules! catalogue {
         pub const CATALOGUE: &[Entry] = &[$(Entry {
             measure: Measure::$variant,
             name: $name,
+            words: $words,
             scope: Scope::$scope,
             form: Form::$form,
             unit: $unit,
@@ -78,79 +82,79 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    InOrderDelay "in_order_delay" Workload Delay "ms" less
+    InOrderDelay "in_order_delay" "delay in order" Workload Delay "ms" less
         "From the write of a unit to its delivery with all before it, in a flow that keeps the order."
-    PacketDelay "packet_delay" Workload Delay "ms" less
+    PacketDelay "packet_delay" "packets' own delay" Workload Delay "ms" less
         "From the write of a unit to its delivery, in a flow that does not keep the order; of TCP segments in any."
-    BlockDelay "block_delay" Workload Delay "ms" less
+    BlockDelay "block_delay" "delay of blocks" Workload Delay "ms" less
         "From the write of a block to the delivery of its last byte; blocks that never came are not in it."
-    BlockLateness "block_lateness" Workload Fraction "" less
+    BlockLateness "block_lateness" "blocks that are late or lost" Workload Fraction "" less
         "Blocks that were delivered after their deadline or never."
-    ObjectDelay "object_delay" Workload Delay "ms" less
+    ObjectDelay "object_delay" "delay of objects" Workload Delay "ms" less
         "From the write of an object to the delivery of its last byte."
-    ReplyDelay "reply_delay" Workload Delay "ms" less
+    ReplyDelay "reply_delay" "delay of replies" Workload Delay "ms" less
         "From the write of a request to the delivery of the last byte of its reply."
-    FrameDelay "frame_delay" Workload Delay "ms" less
+    FrameDelay "frame_delay" "delay of video frames" Workload Delay "ms" less
         "From the capture of a video frame to the delivery of its last byte."
-    FramesDiscarded "frames_discarded" Workload Fraction "" less
+    FramesDiscarded "frames_discarded" "video frames that miss their playout" Workload Fraction "" less
         "Video frames that were delivered after their playout deadline or never."
-    PageLoadTime "page_load_time" Workload Delay "ms" less
+    PageLoadTime "page_load_time" "time to load a page" Workload Delay "ms" less
         "From the start of a page's navigation to the delivery of its last object."
-    PageRenderTime "page_render_time" Workload Delay "ms" less
+    PageRenderTime "page_render_time" "time to render a page" Workload Delay "ms" less
         "From the start of a page's navigation to the delivery of its last object that blocks rendering."
-    OutOfOrder "out_of_order" Workload Amount "kB" less
+    OutOfOrder "out_of_order" "what waits for earlier bytes" Workload Amount "kB" less
         "Bytes that have arrived and wait for earlier ones, sampled every 0.1 s."
-    OutOfOrderWait "out_of_order_wait" Workload Delay "ms" less
+    OutOfOrderWait "out_of_order_wait" "wait for what comes before" Workload Delay "ms" less
         "Time that pieces which arrived before an earlier one waited for it."
-    Goodput "goodput_mbps" Workload Number "Mb/s" more
+    Goodput "goodput_mbps" "goodput" Workload Number "Mb/s" more
         "Bytes delivered to the application over time."
-    Received "received_mbps" Workload Number "Mb/s" less
+    Received "received_mbps" "arriving data, copies included" Workload Number "Mb/s" less
         "Bytes of data that arrived over time, copies and repetitions among them; of TCP, only what its flow needs."
-    Silence "longest_silence_ms" Workload Number "ms" less
+    Silence "longest_silence_ms" "longest silence" Workload Number "ms" less
         "Longest time without a delivery, of a workload that never runs dry."
-    Undelivered "undelivered" Workload Fraction "" less
+    Undelivered "undelivered" "units that never came" Workload Fraction "" less
         "Units that were refused, given up, or not delivered although the longest delay seen had passed."
-    Refused "refused" Workload Fraction "" less
+    Refused "refused" "units that were refused" Workload Fraction "" less
         "Units that the session did not take: its buffer was full, or the scheduler saw no way in time."
-    Redundancy "redundancy" Workload Number "" less
+    Redundancy "redundancy" "redundancy" Workload Number "" less
         "(bytes of data sent − bytes sent for the first time) / bytes sent for the first time."
-    Retransmissions "retransmissions" Workload Number "" less
+    Retransmissions "retransmissions" "what was sent again" Workload Number "" less
         "Bytes sent again because they were taken for lost / bytes sent for the first time."
-    Repairs "repairs" Workload Number "" less
+    Repairs "repairs" "repair symbols" Workload Number "" less
         "Bytes of repair symbols sent / bytes sent for the first time."
-    RepairsUsed "repairs_used" Workload Fraction "" more
+    RepairsUsed "repairs_used" "repair symbols that helped" Workload Fraction "" more
         "Repair symbols that gave the receiver something before it arrived, out of those sent."
-    Throughput "throughput_mbps" Path Number "Mb/s" more
+    Throughput "throughput_mbps" "throughput" Path Number "Mb/s" more
         "Bytes of datagrams that arrived in the direction of the session's first workload, without the `overhead` that a link adds to each."
-    ReturnThroughput "return_mbps" Path Number "Mb/s" less
+    ReturnThroughput "return_mbps" "throughput of the way back" Path Number "Mb/s" less
         "Bytes of datagrams that arrived in the other direction."
-    Lost "lost" Path Fraction "" less
+    Lost "lost" "packets lost" Path Fraction "" less
         "Datagrams declared lost, out of those sent in the direction of the first workload."
-    Spurious "spurious" Path Fraction "" less
+    Spurious "spurious" "losses that were none" Path Fraction "" less
         "Datagrams declared lost that arrived after all, out of those declared lost."
-    Window "window_kb" Path Series "kB" less
+    Window "window_kb" "congestion window" Path Series "kB" less
         "Congestion window of the side that sends the first workload."
-    InFlight "in_flight_kb" Path Series "kB" less
+    InFlight "in_flight_kb" "bytes in flight" Path Series "kB" less
         "Bytes sent and neither acknowledged nor declared lost."
-    RoundTrip "srtt_ms" Path Series "ms" less
+    RoundTrip "srtt_ms" "smoothed round trip" Path Series "ms" less
         "Smoothed round-trip time."
-    QueueUp "queue_up" Link Amount "kB" less
+    QueueUp "queue_up" "queue towards the server" Link Amount "kB" less
         "Bytes in the link's queue from clients to servers, sampled every 0.1 s."
-    QueueDown "queue_down" Link Amount "kB" less
+    QueueDown "queue_down" "queue towards the client" Link Amount "kB" less
         "Bytes in the link's queue from servers to clients, sampled every 0.1 s."
-    DroppedUp "dropped_up" Link Fraction "" less
+    DroppedUp "dropped_up" "packets dropped towards the server" Link Fraction "" less
         "Packets that the link lost from clients to servers, for whatever reason."
-    DroppedDown "dropped_down" Link Fraction "" less
+    DroppedDown "dropped_down" "packets dropped towards the client" Link Fraction "" less
         "Packets that the link lost from servers to clients, for whatever reason."
-    CarriedUp "carried_up_mbps" Link Number "Mb/s" more
+    CarriedUp "carried_up_mbps" "carried towards the server" Link Number "Mb/s" more
         "Bytes that left the link's queue from clients to servers, headers and everybody's traffic counted, as its rate does."
-    CarriedDown "carried_down_mbps" Link Number "Mb/s" more
+    CarriedDown "carried_down_mbps" "carried towards the client" Link Number "Mb/s" more
         "Bytes that left the link's queue from servers to clients, headers and everybody's traffic counted, as its rate does."
-    CrossDelay "delay" Cross Delay "ms" less
+    CrossDelay "delay" "delay" Cross Delay "ms" less
         "From a packet's offer to the link to its arrival at the other end; of TCP, those with data."
-    CrossLost "lost" Cross Fraction "" less
+    CrossLost "lost" "packets lost" Cross Fraction "" less
         "Packets that the link lost; of TCP, those with data."
-    CrossThroughput "throughput_mbps" Cross Number "Mb/s" more
+    CrossThroughput "throughput_mbps" "throughput" Cross Number "Mb/s" more
         "Bytes that the link delivered over time; of TCP, segments with their headers."
 }
 

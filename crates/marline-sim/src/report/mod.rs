@@ -3,16 +3,20 @@
 
 mod columns;
 mod number;
+mod over_time;
 mod page;
 pub mod plot;
 mod table;
 mod tidy;
+mod words;
 
 pub use columns::choose;
 pub use number::{show, with_interval};
+pub use over_time::over_time;
 pub use page::{Page, Section, page};
 pub use table::table;
 pub use tidy::csv;
+pub(crate) use words::{titled, words};
 
 use std::collections::BTreeMap;
 

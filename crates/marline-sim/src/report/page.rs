@@ -1,16 +1,22 @@
 //! The page: plots, the numbers below them, and the command that made it. One file that needs no
-//! network.
+//! network. A small script switches schedulers and exports pictures; without it the page is whole.
 
 use std::collections::BTreeMap;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::number::with_interval;
-use super::plot::{self, PlotError};
-use super::{cell_name, choose};
+use super::plot::{self, About, PlotError};
+use super::{cell_name, choose, titled, words};
 use crate::results::{Group, Results, Run};
 
 const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// A longer table than this is folded away: plots are what is looked for first.
+const FEW_ROWS: usize = 20;
+/// The page may load nothing, whatever a scenario's words say.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+    img-src data: blob:";
 /// Plots over time are drawn for this number of schedulers of the chosen cell; more would drown the
 /// page.
 const OVER_TIME: usize = 4;
@@ -57,6 +63,7 @@ pub fn page(page: &Page<'_>) -> Result<String, PlotError> {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
                 title { (page.title) }
                 style { (PreEscaped(STYLE)) }
             }
@@ -67,6 +74,7 @@ pub fn page(page: &Page<'_>) -> Result<String, PlotError> {
                     pre { (page.command) }
                     @for section in &sections { (section) }
                 }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
@@ -80,10 +88,21 @@ fn section(section: &Section<'_>) -> Result<Markup, PlotError> {
         [] => choose(results, &[]).unwrap_or_default(),
         chosen => chosen.to_vec(),
     };
+    let mut schedulers: Vec<&str> = Vec::new();
+    for group in &groups {
+        if !schedulers.contains(&group.scheduler) {
+            schedulers.push(group.scheduler);
+        }
+    }
     let chosen = chosen_cell(&groups, &section.cell);
-    let mut figures = against_axes(results, &groups, &measures)?;
-    figures.extend(distributions(&chosen)?);
-    let over_time = over_time(&chosen)?;
+    let mut empty = Vec::new();
+    let of = Of {
+        results,
+        schedulers: &schedulers,
+    };
+    let mut figures = against_axes(&of, &groups, &measures, &mut empty)?;
+    figures.extend(distributions(&of, &chosen, &mut empty)?);
+    let over_time = over_time(&of, &chosen)?;
     let seeds = groups
         .iter()
         .map(|group| group.runs.len())
@@ -98,8 +117,17 @@ fn section(section: &Section<'_>) -> Result<Markup, PlotError> {
                 @if seeds == 1 { " seed: no intervals except of fractions." }
                 @else { " seeds. Error bars and ± are 95 % confidence intervals over seeds." }
             }
-            @if let Some((header, rows)) = &section.verdicts { (grid(header, rows, 0)) }
+            @if let Some((header, rows)) = &section.verdicts {
+                details open[rows.len() <= FEW_ROWS] {
+                    summary { "Published and measured: " (rows.len()) " rows" }
+                    (grid(header, rows, 0))
+                }
+            }
+            @if schedulers.len() > 1 { (switches(&schedulers)) }
             (drawn(&figures))
+            @if !empty.is_empty() {
+                p { "Not drawn, because it is zero everywhere: " (empty.join("; ")) "." }
+            }
             @for (i, (scheduler, figures)) in over_time.iter().enumerate() {
                 details open[i == 0] {
                     summary { (scheduler) " over time" }
@@ -112,10 +140,52 @@ fn section(section: &Section<'_>) -> Result<Markup, PlotError> {
     })
 }
 
+/// What all plots of a section are of.
+struct Of<'a> {
+    results: &'a Results,
+    schedulers: &'a [&'a str],
+}
+
+impl Of<'_> {
+    /// What a plot's title says, and the scenario with what else is to be said of it.
+    fn about<'b>(&'b self, title: &'b str, subtitle: &'b str) -> About<'b> {
+        About {
+            title,
+            subtitle,
+            schedulers: self.schedulers,
+        }
+    }
+
+    fn subtitle(&self, more: &str) -> String {
+        match more {
+            "" => self.results.title.clone(),
+            _ => format!("{}, {more}", self.results.title),
+        }
+    }
+}
+
+/// Which schedulers the plots show; the script makes it work, and shows it.
+fn switches(schedulers: &[&str]) -> Markup {
+    html! {
+        form class="switches" hidden {
+            button type="button" data-switch="all" { "All" }
+            button type="button" data-switch="none" { "None" }
+            @for name in schedulers {
+                label { input type="checkbox" checked name=(name); (name) }
+            }
+        }
+    }
+}
+
 fn drawn(figures: &Figures) -> Markup {
     html! {
-        @for (svg, caption) in figures {
-            figure { (PreEscaped(svg)) figcaption { (caption) } }
+        div class="figures" {
+            @for (svg, caption) in figures {
+                figure {
+                    (PreEscaped(svg))
+                    figcaption { (caption) }
+                }
+            }
         }
     }
 }
@@ -144,10 +214,12 @@ type Figures = Vec<(String, String)>;
 /// Each measure against the axis with the most values, apart for the values of the other axes; or
 /// as bars if there is no axis to speak of.
 fn against_axes(
-    results: &Results,
+    of: &Of<'_>,
     groups: &[Group<'_>],
     measures: &[String],
+    empty: &mut Vec<String>,
 ) -> Result<Figures, PlotError> {
+    let results = of.results;
     let values = |axis: &str| {
         let mut values: Vec<&String> = groups.iter().filter_map(|g| g.cell.get(axis)).collect();
         values.sort();
@@ -180,21 +252,27 @@ fn against_axes(
     });
     let mut figures = Figures::new();
     for measure in measures {
+        let title = titled(measure);
+        if let Some(false) = shows_something(groups, measure) {
+            empty.push(words(measure));
+            continue;
+        }
         for (others, part) in &parts {
             if part.iter().all(|group| group.estimate(measure).is_none()) {
                 continue;
             }
-            let mut title = format!("{}: {measure}", results.title);
-            if parts.len() > 1 {
-                title = format!("{measure}, {}", cell_name(others));
-            }
+            let subtitle = match parts.len() {
+                1 => of.subtitle(""),
+                _ => of.subtitle(&cell_name(others)),
+            };
             if let (Some(axis), Some(plane)) = (axis, &plane) {
-                figures.extend(contours(part, measure, axis, plane, &title)?);
+                figures.extend(contours(of, part, measure, axis, plane, &subtitle)?);
                 continue;
             }
+            let about = of.about(&title, &subtitle);
             let svg = match axis {
-                Some(axis) => plot::lines(part, measure, axis, &title)?,
-                None => plot::bars(part, measure, &title)?,
+                Some(axis) => plot::lines(part, measure, axis, &about)?,
+                None => plot::bars(part, measure, &about)?,
             };
             figures.push((
                 svg,
@@ -205,13 +283,21 @@ fn against_axes(
     Ok(figures)
 }
 
+/// Is a mean of it other than zero? Nothing if there are none.
+fn shows_something(groups: &[Group<'_>], measure: &str) -> Option<bool> {
+    let means = groups.iter().filter_map(|group| group.estimate(measure));
+    let means: Vec<f64> = means.map(|estimate| estimate.value()).collect();
+    (!means.is_empty()).then(|| means.iter().any(|mean| *mean != 0.0))
+}
+
 /// A plane for each scheduler.
 fn contours(
+    of: &Of<'_>,
     part: &[&Group<'_>],
     measure: &str,
     axis: &str,
     plane: &plot::Plane,
-    title: &str,
+    subtitle: &str,
 ) -> Result<Figures, PlotError> {
     let mut schedulers: Vec<&str> = Vec::new();
     for group in part {
@@ -226,19 +312,21 @@ fn contours(
             .copied()
             .filter(|group| group.scheduler == scheduler);
         let own: Vec<&Group<'_>> = own.collect();
-        let title = format!("{scheduler}: {title}");
-        let caption = format!(
-            "{measure} with {scheduler}. Each dot was measured; between them by the five nearest."
-        );
+        let title = format!("{scheduler}: {}", titled(measure));
+        let about = of.about(&title, subtitle);
         figures.push((
-            plot::contour(&own, part, measure, axis, plane, &title)?,
-            caption,
+            plot::contour(&own, part, measure, axis, plane, &about)?,
+            format!("{measure} with {scheduler}."),
         ));
     }
     Ok(figures)
 }
 
-fn distributions(chosen: &[&Group<'_>]) -> Result<Figures, PlotError> {
+fn distributions(
+    of: &Of<'_>,
+    chosen: &[&Group<'_>],
+    empty: &mut Vec<String>,
+) -> Result<Figures, PlotError> {
     let mut names: Vec<&String> = Vec::new();
     for run in chosen.iter().flat_map(|group| &group.runs) {
         let more = run
@@ -252,10 +340,19 @@ fn distributions(chosen: &[&Group<'_>]) -> Result<Figures, PlotError> {
     names.dedup();
     let mut figures = Figures::new();
     for name in names {
-        let svg = plot::tail(chosen, name, &format!("{name}: how often it is exceeded"))?;
+        let runs = chosen.iter().flat_map(|group| &group.runs);
+        let mut quantiles = runs
+            .filter_map(|run| run.distributions.get(name))
+            .flat_map(|distribution| &distribution.quantiles);
+        if quantiles.all(|(_, value)| *value == 0.0) {
+            empty.push(words(name));
+            continue;
+        }
+        let title = format!("{}: how often it is exceeded", titled(name));
+        let subtitle = of.subtitle(&at(chosen));
+        let svg = plot::tail(chosen, name, &of.about(&title, &subtitle))?;
         let caption = format!(
-            "{}Median over seeds; the band reaches from the lowest to the highest seed.",
-            at(chosen)
+            "{name}: median over seeds; the band reaches from the lowest to the highest seed."
         );
         figures.push((svg, caption));
     }
@@ -263,7 +360,7 @@ fn distributions(chosen: &[&Group<'_>]) -> Result<Figures, PlotError> {
 }
 
 /// The plots over time of the first seed of each scheduler, which the page folds away.
-fn over_time<'r>(chosen: &[&Group<'r>]) -> Result<Vec<(&'r str, Figures)>, PlotError> {
+fn over_time<'r>(of: &Of<'_>, chosen: &[&Group<'r>]) -> Result<Vec<(&'r str, Figures)>, PlotError> {
     let mut parts = Vec::new();
     for group in chosen.iter().take(OVER_TIME) {
         let Some(run): Option<&Run> = group.runs.first().copied() else {
@@ -271,14 +368,18 @@ fn over_time<'r>(chosen: &[&Group<'r>]) -> Result<Vec<(&'r str, Figures)>, PlotE
         };
         let mut figures = Figures::new();
         for panel in plot::panels(run) {
-            let title = format!("{}: {} over time", group.scheduler, panel.quantity);
+            if !panel.shows_something() {
+                continue;
+            }
+            let title = format!("{}: {}", group.scheduler, panel.title());
+            let subtitle = of.subtitle(&at(chosen));
             let stacked = if panel.stacked {
                 " Paths are stacked."
             } else {
                 ""
             };
-            let caption = format!("{}One run, seed {}.{stacked}", at(chosen), run.seed);
-            figures.push((plot::time(&panel, &title)?, caption));
+            let caption = format!("{}: one run, seed {}.{stacked}", panel.quantity, run.seed);
+            figures.push((plot::time(&panel, &of.about(&title, &subtitle))?, caption));
         }
         if !figures.is_empty() {
             parts.push((group.scheduler, figures));
@@ -290,7 +391,7 @@ fn over_time<'r>(chosen: &[&Group<'r>]) -> Result<Vec<(&'r str, Figures)>, PlotE
 /// The chosen cell in words, if there are cells.
 fn at(chosen: &[&Group<'_>]) -> String {
     match chosen.first() {
-        Some(group) if !group.cell.is_empty() => format!("At {}. ", cell_name(group.cell)),
+        Some(group) if !group.cell.is_empty() => cell_name(group.cell),
         _ => String::new(),
     }
 }
@@ -362,7 +463,9 @@ mod tests {
     #[test]
     fn the_page_needs_no_network() {
         let page = written(&sample::results());
-        for outside in ["http", "src=", "href=", "url(", "@import", "<script"] {
+        for outside in [
+            "http:", "https:", "src=", "href=", "url(", "@import", "fetch(", "import(",
+        ] {
             assert!(!page.contains(outside), "{outside} is in the page");
         }
         assert!(page.contains("prefers-color-scheme: dark"));
@@ -379,7 +482,39 @@ mod tests {
             page.contains("<td class=\"number\">161.0 ± 2.5</td>"),
             "{page}"
         );
-        assert!(page.contains("At links.b.rtt=160ms."));
+        assert!(page.contains("Two paths, links.b.rtt=160ms"));
+    }
+
+    #[test]
+    fn titles_are_words_with_units_and_every_scheduler_has_a_switch() {
+        let page = written(&sample::results());
+        assert!(page.contains("\nvideo: delay in order, 99th percentile (ms)\n"));
+        assert!(page.contains("aria-label=\"video: goodput (Mb/s)\""));
+        for name in ["edpf", "min-rtt"] {
+            assert!(page.contains(&format!(
+                "<input type=\"checkbox\" checked name=\"{name}\">"
+            )));
+            // In each of the two sweeps and the distribution it can be pressed, and is drawn.
+            assert_eq!(
+                page.matches(&format!("<g class=\"key\" data-name=\"{name}\""))
+                    .count(),
+                3
+            );
+            let drawn = format!("<g class=\"series\" data-name=\"{name}\"");
+            assert!(page.matches(&drawn).count() >= 6, "{page}");
+        }
+    }
+
+    #[test]
+    fn what_is_zero_everywhere_is_named_and_not_drawn() {
+        let mut results = sample::results();
+        for run in &mut results.runs {
+            run.values.insert("video.goodput_mbps".to_owned(), 0.0);
+            run.series.clear();
+        }
+        let page = written(&results);
+        assert_eq!(page.matches("<svg ").count(), 2);
+        assert!(page.contains("zero everywhere: video: goodput."), "{page}");
     }
 
     #[test]
@@ -389,7 +524,7 @@ mod tests {
             run.cell.clear();
         }
         let page = written(&results);
-        assert!(page.contains("<rect") && !page.contains("At ."));
+        assert!(page.contains("<rect"));
         results.runs.clear();
         assert!(!written(&results).contains("<svg "));
     }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::natural::natural;
 use super::{Outcome, ScenarioReport, Verdict};
 use crate::report::plot::{Places, PlotError, Point, Sheet, SheetPanel, number, sheet};
-use crate::results::unit;
+use crate::report::{titled, words};
 
 /// More looks than this are hard to tell apart.
 const MOST_LOOKS: usize = 6;
@@ -52,12 +52,9 @@ impl<'a> Kind<'a> {
     }
 
     fn quantity(&self) -> String {
-        let unit = unit(self.measure);
-        let words = words(self.measure, unit);
-        match (self.is_ratio, unit) {
-            (true, _) => format!("{words}, ratio"),
-            (false, "") => words,
-            (false, unit) => format!("{words} ({unit})"),
+        match self.is_ratio {
+            true => format!("{}, ratio", words(self.measure)),
+            false => titled(self.measure),
         }
     }
 }
@@ -372,15 +369,6 @@ fn short(axis: &str) -> &str {
     axis.rsplit('.').next().unwrap_or(axis)
 }
 
-/// `video.in_order_delay.p99_ms` as `video in order delay p99`.
-fn words(measure: &str, unit: &str) -> String {
-    let without_unit = match (unit, measure.rsplit_once('_')) {
-        ("", _) | (_, None) => measure,
-        (_, Some((words, _))) => words,
-    };
-    without_unit.replace(['.', '_'], " ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -429,7 +417,7 @@ mod tests {
         assert_eq!(headings, ["Figure 3, load=bulk", "Figure 3, load=web"]);
         let web = &sheet.panels[1];
         assert_eq!(web.places, Places::Numbers("rtt (ms)".to_owned()));
-        assert_eq!(web.quantity, "video in order delay p99 (ms)");
+        assert_eq!(web.quantity, "video: delay in order, 99th percentile (ms)");
         let at: Vec<f64> = web.points.iter().map(|point| point.at).collect();
         assert_eq!(at, [20.0, 100.0, 20.0, 100.0]);
     }

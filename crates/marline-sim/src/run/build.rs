@@ -186,7 +186,8 @@ impl<'a> Simulation<'a> {
             }
             let built = workload::build(&planned).map_err(|e| RunError::new(what(), e))?;
             let alarm = self.alarm(Moment::Wake { pair, workload });
-            let meter = Meter::new(one.name.clone(), self.warm_at());
+            let (duration, step) = (self.scenario.duration, self.sampler.step());
+            let meter = Meter::new(one.name.clone(), self.warm_at()).over_time(duration, step);
             let rng = rng.stream(&format!("{} {}", name(), what()));
             slots.push(Slot::new(built, meter, rng, alarm));
             self.at(one.starts, Moment::Start { pair, workload });

@@ -3,7 +3,7 @@
 use super::prepare::{Common, complete};
 use crate::commands::{CliError, output};
 use marline_sim::batch::Batch;
-use marline_sim::report::{Page, Section, choose, csv, page, table};
+use marline_sim::report::{Page, Section, choose, csv, over_time, page, table};
 use marline_sim::results::Results;
 use marline_sim::scenario::value_names;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,7 @@ Examples:
   marline sim run live.toml --scheduler edpf,min-rtt --seeds 20
   marline sim run live.toml --set links.lte.delay=60ms --set workloads.live.rate=4mbit
   marline sim run live.toml --measure live.in_order_delay,path --plot live.html
+  marline sim run examples/link-death --measure in_order_delay --over-time death.svg
   marline sim run live.toml --json > live.json
   marline sim run live.toml --csv | head";
 
@@ -49,13 +50,16 @@ pub(super) struct Args {
     /// Write a page with plots, readable without a network
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Draw what --measure names over the time of the first run, as an SVG file
+    #[arg(long, value_name = "FILE")]
+    over_time: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let prepared = args.common.prepare(&[])?;
     // What cannot be shown is said before the runs are made, not after.
     selects(&prepared.batch, &args.measure)?;
-    if let Some(file) = &args.plot {
+    for file in args.plot.iter().chain(&args.over_time) {
         can_write(file)?;
     }
     let outcome = args.common.make(&prepared, None)?;
@@ -72,6 +76,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         Some(file) => write_page(file, about, results),
         None => Ok(()),
     };
+    let drawn = match &args.over_time {
+        Some(file) => draw_over_time(file, results, &args.measure),
+        None => Ok(()),
+    };
     if args.json {
         print_json(results)?;
     } else if args.csv {
@@ -80,6 +88,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         print_table(results, &args.measure)?;
     }
     plotted?;
+    drawn?;
     complete(
         &outcome,
         "`marline sim sweep` keeps what was done and goes on from there",
@@ -137,6 +146,16 @@ pub(super) fn write_page(file: &Path, about: &str, results: &Results) -> Result<
         }],
     });
     write(file, &text.map_err(CliError::runtime)?)
+}
+
+fn draw_over_time(file: &Path, results: &Results, words: &[String]) -> Result<(), CliError> {
+    match over_time(results, words).map_err(CliError::runtime)? {
+        Some(svg) => write(file, &svg),
+        None => Err(
+            CliError::runtime(format!("no quantity over time fits {}", words.join(", ")))
+                .hint("name a rate, a delay of a workload, or a window or queue with --measure"),
+        ),
+    }
 }
 
 pub(super) fn write(file: &Path, text: &str) -> Result<(), CliError> {

@@ -13,6 +13,8 @@ pub(super) struct Axis {
     /// Position and label.
     pub(super) ticks: Vec<(f64, String)>,
     log: bool,
+    /// Values that stand side by side at equal distances, ascending; none on other axes.
+    steps: Vec<f64>,
 }
 
 impl Axis {
@@ -50,6 +52,7 @@ impl Axis {
             high,
             ticks,
             log: false,
+            steps: Vec::new(),
         }
     }
 
@@ -88,73 +91,59 @@ impl Axis {
             high,
             ticks,
             log: true,
+            steps: Vec::new(),
         }
     }
 
-    /// An axis with ticks at the values of a scenario's axis; names that are not numbers, or not
-    /// all of one unit, stand side by side at equal distances. Returns each value's position too.
+    /// An axis for the values of a scenario's axis, side by side at equal distances, so that those
+    /// that differ little do not lie upon each other. Numbers of one unit ascend. Returns each
+    /// value's position, too.
     pub(super) fn values(title: &str, values: &[&str]) -> (Self, Vec<f64>) {
         let numbers: Option<Vec<(f64, &str)>> = values.iter().map(|value| number(value)).collect();
-        let of_one_unit = numbers.filter(|numbers| {
-            let mut places: Vec<f64> = numbers.iter().map(|number| number.0).collect();
-            places.sort_by(f64::total_cmp);
-            places.dedup();
-            places.len() == numbers.len()
-                && numbers.len() > 1
-                && numbers.iter().all(|number| number.1 == numbers[0].1)
-        });
-        let Some(numbers) = of_one_unit else {
+        let of_one_unit =
+            numbers.filter(|numbers| numbers.iter().all(|number| number.1 == numbers[0].1));
+        let Some(numbers) = of_one_unit.filter(|numbers| !numbers.is_empty()) else {
             let places: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
             return (Self::names(title.to_owned(), values), places);
         };
-        let mut places: Vec<f64> = numbers.iter().map(|number| number.0).collect();
-        let (least, most) = reach(places.iter().copied());
-        let log = least > 0.0 && most > 50.0 * least;
-        if log {
-            places.iter_mut().for_each(|place| *place = place.log10());
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_by(|a, b| numbers[*a].0.total_cmp(&numbers[*b].0));
+        let labels: Vec<String> = order.iter().map(|i| plain(numbers[*i].0)).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let mut places = vec![0.0; values.len()];
+        for (place, i) in order.into_iter().enumerate() {
+            places[i] = place as f64;
         }
-        let (low, high) = reach(places.iter().copied());
-        let margin = 0.06 * (high - low);
-        let ticks = numbers
-            .iter()
-            .zip(&places)
-            .map(|(number, place)| (*place, plain(number.0)));
-        let axis = Self {
-            title: super::label(title, numbers[0].1),
-            low: low - margin,
-            high: high + margin,
-            ticks: ticks.collect(),
-            log,
-        };
-        (axis, places)
+        let title = super::label(title, numbers[0].1);
+        (Self::names(title, &labels), places)
     }
 
-    /// An axis with a tick at each of these numbers, logarithmic if they are positive and differ
-    /// more than fiftyfold.
+    /// An axis with these numbers, ascending, side by side at equal distances.
     pub(super) fn numbers(title: String, values: &[f64]) -> Self {
-        let (least, most) = reach(values.iter().copied());
-        let log = least > 0.0 && most > 50.0 * least;
-        let ends = if log {
-            (least.log10(), most.log10())
-        } else {
-            (least, most)
-        };
-        let mut axis = Self {
-            title,
-            low: ends.0,
-            high: ends.1,
-            ticks: Vec::new(),
-            log,
-        };
-        if axis.low == axis.high {
-            axis.low -= 0.5;
-            axis.high += 0.5;
+        let labels: Vec<String> = values.iter().map(|value| plain(*value)).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        Self {
+            steps: values.to_vec(),
+            ..Self::names(title, &labels)
         }
-        let ticks = values
-            .iter()
-            .map(|value| (axis.place(*value), plain(*value)));
-        axis.ticks = ticks.collect();
-        axis
+    }
+
+    /// Leaves out ticks, every second or more, until the labels have no more than so many
+    /// characters, with a gap between them.
+    pub(super) fn thin(&mut self, most: usize) {
+        let longest = self.ticks.iter().map(|tick| tick.1.chars().count() + 2);
+        let all = longest.max().unwrap_or(0) * self.ticks.len();
+        let every = all.div_ceil(most.max(1)).max(1);
+        let mut number = 0;
+        self.ticks.retain(|_| {
+            number += 1;
+            (number - 1) % every == 0
+        });
+    }
+
+    /// Is it a logarithmic one?
+    pub(super) fn is_log(&self) -> bool {
+        self.log
     }
 
     /// Names side by side, at 0, 1, 2, …
@@ -169,6 +158,7 @@ impl Axis {
                 .map(|(i, name)| (i as f64, (*name).to_owned()))
                 .collect(),
             log: false,
+            steps: Vec::new(),
         }
     }
 
@@ -187,17 +177,38 @@ impl Axis {
             high,
             ticks: ticks.collect(),
             log: false,
+            steps: Vec::new(),
         }
     }
 
     /// Where `value` stands, held within the axis.
     pub(super) fn place(&self, value: f64) -> f64 {
+        if let Some(step) = self.steps.iter().position(|step| *step == value) {
+            return step as f64;
+        }
         let place = match self.log {
             true if value <= 0.0 => self.low,
             true => value.log10(),
             false => value,
         };
         place.clamp(self.low, self.high)
+    }
+
+    /// How an interval ends whose bound is this value.
+    pub(super) fn end(&self, value: f64) -> End {
+        let place = match self.log {
+            true if value <= 0.0 => return End::Beyond,
+            true => value.log10(),
+            false => value,
+        };
+        let slack = 1e-9 * (1.0 + self.high.abs());
+        if (self.low - slack..=self.high + slack).contains(&place) {
+            End::Within
+        } else if self.low == 0.0 && place < 0.0 {
+            End::Zero
+        } else {
+            End::Beyond
+        }
     }
 
     /// The label of the tick at `place`.
@@ -208,6 +219,17 @@ impl Axis {
             .find(at)
             .map_or_else(String::new, |tick| tick.1.clone())
     }
+}
+
+/// Where an interval ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// On the axis.
+    Within,
+    /// Below zero, with which the axis of a measure begins that cannot be less.
+    Zero,
+    /// Beyond the axis: it has been cut.
+    Beyond,
 }
 
 impl Ranged for Axis {
@@ -264,7 +286,7 @@ fn step(least: f64) -> f64 {
 }
 
 /// A number without needless zeros.
-fn plain(value: f64) -> String {
+pub(super) fn plain(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -325,11 +347,29 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_of_numbers_keeps_their_distances_and_unit() {
-        let (axis, places) = Axis::values("links.b.rtt", &["20ms", "40ms", "160ms"]);
+    fn values_ascend_at_equal_distances_and_keep_their_unit() {
+        let (axis, places) = Axis::values("links.b.rtt", &["20ms", "160ms", "40ms"]);
         assert_eq!(axis.title, "links.b.rtt (ms)");
-        assert_eq!(places, [20.0, 40.0, 160.0]);
+        assert_eq!(places, [0.0, 2.0, 1.0]);
         assert_eq!(labels(&axis), ["20", "40", "160"]);
+        let axis = Axis::numbers("queue".to_owned(), &[50.0, 100.0, 1000.0]);
+        assert_eq!(labels(&axis), ["50", "100", "1000"]);
+        assert_eq!(
+            [50.0, 100.0, 1000.0].map(|v| axis.place(v)),
+            [0.0, 1.0, 2.0]
+        );
+    }
+
+    #[test]
+    fn many_labels_are_thinned() {
+        let names: Vec<String> = (0..30).map(|i| format!("{}", 1000 + i)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (mut axis, _) = Axis::values("queue", &names);
+        axis.thin(75);
+        assert_eq!(axis.ticks.len(), 10);
+        assert_eq!(axis.ticks[1], (3.0, "1003".to_owned()));
+        axis.thin(75);
+        assert_eq!(axis.ticks.len(), 10);
     }
 
     #[test]

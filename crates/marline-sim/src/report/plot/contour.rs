@@ -5,10 +5,11 @@ use plotters::prelude::{BLACK, Color, EmptyElement};
 use plotters::style::RGBColor;
 
 use super::axis::{Axis, number};
-use super::frame::{self, Frame, Key};
+use super::frame::{self, Frame, Key, Legend, Part};
 use super::palette::Look;
-use super::{PlotError, label};
-use crate::results::{Group, unit};
+use super::{About, PlotError, label};
+use crate::report::words::unit_in_words;
+use crate::results::Group;
 
 /// Bands of colour.
 const BANDS: usize = 8;
@@ -145,7 +146,7 @@ pub fn contour(
     measure: &str,
     axis: &str,
     plane: &Plane,
-    title: &str,
+    about: &About<'_>,
 ) -> Result<String, PlotError> {
     let value = |group: &Group<'_>| Some(group.estimate(measure)?.value());
     let bands = Bands::over(all.iter().filter_map(|group| value(group)));
@@ -156,23 +157,26 @@ pub fn contour(
     });
     let field = Field(field.collect());
     let frame = Frame {
-        title,
+        title: about.title,
+        subtitle: about.subtitle,
+        notes: vec!["Each dot was measured; between them by the five nearest.".to_owned()],
         height: 1000,
         x: &plane.x,
         y: &plane.y,
         grid: (false, false),
-        legend: (0..BANDS)
+        legend: Legend::Colours,
+        series: (0..BANDS)
             .rev()
             .map(|band| (bands.name(band), Bands::look(band), Key::Area))
             .chain([(
-                label("", unit(measure)),
+                format!("({})", unit_in_words(measure)),
                 Look::coloured(RGBColor(255, 255, 255)),
                 Key::Area,
             )])
             .collect(),
     };
-    frame::draw(&frame, |chart| {
-        if field.0.is_empty() {
+    frame::draw(&frame, |part, series, chart| {
+        if (part, series) != (Part::Area, 0) || field.0.is_empty() {
             return Ok(());
         }
         let side = 1.0 / SQUARES as f64;

@@ -1,18 +1,26 @@
-//! A measure against an axis of the scenario: one line a scheduler, with error bars.
+//! A measure against an axis of the scenario: one line a scheduler, with intervals.
 
 use plotters::element::{PathElement, Polygon};
 use plotters::prelude::{Color, EmptyElement};
 
-use super::axis::Axis;
-use super::frame::{self, Frame, Key};
-use super::palette::Look;
-use super::{PlotError, label};
-use crate::results::{Estimate, Group, unit};
+use super::axis::{Axis, End};
+use super::frame::{self, Frame, Key, Legend, Part};
+use super::scale::Scale;
+use super::{About, PlotError};
+use crate::report::words::unit_in_words;
+use crate::results::{Estimate, Group};
+
+/// Half of a cap's width, and how much wider each scheduler's is than that of the one before, so
+/// that those that stand upon each other can be told apart (pixels).
+const CAP: i32 = 6;
+const WIDER: i32 = 2;
+
+/// So many characters of labels fit below a plot.
+const MOST_LABELS: usize = 75;
 
 /// Plots `measure` of `groups`, which differ in the value of `axis` and in the scheduler.
 ///
-/// Where several schedulers stand at the same value their points are moved sideways a little, so
-/// that none hides another.
+/// Values stand side by side at equal distances, and every scheduler at the value itself.
 ///
 /// # Errors
 /// If the plot cannot be drawn.
@@ -20,7 +28,7 @@ pub fn lines(
     groups: &[&Group<'_>],
     measure: &str,
     axis: &str,
-    title: &str,
+    about: &About<'_>,
 ) -> Result<String, PlotError> {
     let value = |group: &Group<'_>| group.cell.get(axis).cloned().unwrap_or_default();
     let mut values: Vec<String> = Vec::new();
@@ -34,7 +42,8 @@ pub fn lines(
         }
     }
     let names: Vec<&str> = values.iter().map(String::as_str).collect();
-    let (x, places) = Axis::values(axis, &names);
+    let (mut x, places) = Axis::values(axis, &names);
+    x.thin(MOST_LABELS);
     let estimates: Vec<(usize, usize, Estimate)> = groups
         .iter()
         .filter_map(|group| {
@@ -45,55 +54,66 @@ pub fn lines(
             Some((scheduler, at, group.estimate(measure)?))
         })
         .collect();
-    let reach = estimates.iter().flat_map(|(_, _, estimate)| {
-        let (low, high) = estimate
-            .interval()
-            .unwrap_or((estimate.value(), estimate.value()));
-        [estimate.value(), low, high]
-    });
-    let y = Axis::linear(label(measure, unit(measure)), reach);
-    let aside = 0.008 * (x.high - x.low);
-    let middle = (schedulers.len() as f64 - 1.0) / 2.0;
-
+    let known: Vec<(String, Estimate)> = estimates
+        .iter()
+        .map(|(of, at, estimate)| (format!("{} at {}", schedulers[*of], values[*at]), *estimate))
+        .collect();
+    let known: Vec<(&str, Estimate)> = known.iter().map(|(name, e)| (name.as_str(), *e)).collect();
+    let scale = Scale::of_points(unit_in_words(measure).to_owned(), &known);
+    let (y, notes) = (scale.axis, scale.notes);
+    let series = schedulers.iter().map(|name| about.entry(name, Key::Marked));
     let frame = Frame {
-        title,
+        title: about.title,
+        subtitle: about.subtitle,
+        notes,
         height: 840,
         x: &x,
         y: &y,
         grid: (false, true),
-        legend: schedulers
-            .iter()
-            .enumerate()
-            .map(|(i, name)| ((*name).to_owned(), Look::of(i), Key::Marked))
-            .collect(),
+        series: series.collect(),
+        legend: Legend::Names,
     };
-    frame::draw(&frame, |chart| {
-        for scheduler in 0..schedulers.len() {
-            let look = Look::of(scheduler);
-            let mut own: Vec<(f64, &Estimate)> = estimates
-                .iter()
-                .filter(|(of, _, _)| *of == scheduler)
-                .map(|(_, at, estimate)| {
-                    (places[*at] + aside * (scheduler as f64 - middle), estimate)
-                })
-                .collect();
-            own.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let points = own
-                .iter()
-                .map(|(at, estimate)| (*at, y.place(estimate.value())));
-            frame::path(chart, points.clone().collect(), &look)?;
-            for (at, estimate) in &own {
-                let Some((low, high)) = estimate.interval() else {
-                    continue;
-                };
-                let (low, high) = ((*at, y.place(low)), (*at, y.place(high)));
-                let style = look.colour.stroke_width(3);
-                chart.draw_series([PathElement::new(vec![low, high], style)])?;
-                let cap = || PathElement::new(vec![(-8, 0), (8, 0)], style);
-                chart.draw_series([low, high].map(|end| EmptyElement::at(end) + cap()))?;
+    frame::draw(&frame, |part, scheduler, chart| {
+        let look = frame.series[scheduler].1;
+        let mut own: Vec<(f64, &Estimate)> = estimates
+            .iter()
+            .filter(|(of, _, _)| *of == scheduler)
+            .map(|(_, at, estimate)| (places[*at], estimate))
+            .collect();
+        own.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let points = own
+            .iter()
+            .map(|(at, estimate)| (*at, y.place(estimate.value())));
+        match part {
+            Part::Area => {}
+            Part::Line => frame::line(chart, points.collect(), &look)?,
+            Part::Marks => {
+                let half = CAP + WIDER * scheduler as i32;
+                for (at, estimate) in &own {
+                    let Some((low, high)) = estimate.interval() else {
+                        continue;
+                    };
+                    let ends = [(*at, y.place(low)), (*at, y.place(high))];
+                    let style = look.colour.stroke_width(3);
+                    chart.draw_series([PathElement::new(ends.to_vec(), style)])?;
+                    for (end, value, outwards) in [(ends[0], low, 1), (ends[1], high, -1)] {
+                        match y.end(value) {
+                            End::Within => {
+                                let cap = PathElement::new(vec![(-half, 0), (half, 0)], style);
+                                chart.draw_series([EmptyElement::at(end) + cap])?;
+                            }
+                            End::Beyond => {
+                                let arrow = vec![(0, 0), (-9, -14 * outwards), (9, -14 * outwards)];
+                                let arrow = Polygon::new(arrow, look.colour.filled());
+                                chart.draw_series([EmptyElement::at(end) + arrow])?;
+                            }
+                            End::Zero => {}
+                        }
+                    }
+                }
+                let marker = || Polygon::new(look.marker(), look.colour.filled());
+                chart.draw_series(points.map(|point| EmptyElement::at(point) + marker()))?;
             }
-            let marker = || Polygon::new(look.marker(), look.colour.filled());
-            chart.draw_series(points.map(|point| EmptyElement::at(point) + marker()))?;
         }
         Ok(())
     })

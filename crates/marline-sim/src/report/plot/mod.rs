@@ -10,6 +10,7 @@ mod contour;
 mod frame;
 mod lines;
 mod palette;
+mod scale;
 pub(crate) mod sheet;
 mod tail;
 mod time;
@@ -17,12 +18,32 @@ mod time;
 pub(crate) use axis::number;
 pub use bars::bars;
 pub use contour::{Plane, contour};
+pub use frame::as_file;
 pub use lines::lines;
 pub use sheet::{Panel as SheetPanel, Places, Point, Sheet, sheet};
 pub use tail::tail;
 pub use time::{Panel, panels, time};
 
 use std::fmt;
+
+/// What a plot is of.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// What is shown, in words and with its unit.
+    pub title: &'a str,
+    /// Of what; may be empty.
+    pub subtitle: &'a str,
+    /// All schedulers of the page: one looks the same in every plot.
+    pub schedulers: &'a [&'a str],
+}
+
+impl About<'_> {
+    fn entry(&self, scheduler: &str, key: frame::Key) -> frame::Entry {
+        let index = self.schedulers.iter().position(|one| *one == scheduler);
+        let look = palette::Look::of(index.unwrap_or(self.schedulers.len()));
+        (scheduler.to_owned(), look, key)
+    }
+}
 
 /// A plot could not be drawn.
 #[derive(Debug)]

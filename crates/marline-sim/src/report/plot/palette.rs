@@ -2,8 +2,9 @@
 
 use plotters::style::RGBColor;
 
-/// Okabe and Ito's eight (Color Universal Design, 2008), those that stand out on white first.
-const COLOURS: [RGBColor; 8] = [
+/// Okabe and Ito's (Color Universal Design, 2008), those that stand out on white first; without
+/// their yellow, which does not on paper.
+const COLOURS: [RGBColor; 7] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xD5, 0x5E, 0x00),
     RGBColor(0x00, 0x9E, 0x73),
@@ -11,7 +12,6 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0xE6, 0x9F, 0x00),
     RGBColor(0x56, 0xB4, 0xE9),
     RGBColor(0x00, 0x00, 0x00),
-    RGBColor(0xF0, 0xE4, 0x42),
 ];
 
 /// Length of a dash and of the gap after it (pixels); no gap is a solid line.
@@ -26,13 +26,14 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// The look of the `index`-th: no two of the first 32 are alike in colour and dashes.
+    /// The look of the `index`-th: no two of the first 28 are alike in colour and dashes.
     pub(super) fn of(index: usize) -> Self {
-        let turn = index + index / COLOURS.len();
+        // Four dashes and seven colours have no common divisor.
+        let turn = index % DASHES.len();
         Self {
             colour: COLOURS[index % COLOURS.len()],
-            dash: DASHES[turn % DASHES.len()],
-            marker: turn % 7,
+            dash: DASHES[turn],
+            marker: (index + index / COLOURS.len()) % 7,
         }
     }
 
@@ -76,11 +77,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thirty_two_looks_differ() {
-        let looks: Vec<Look> = (0..32).map(Look::of).collect();
+    fn twenty_eight_looks_differ() {
+        let looks: Vec<Look> = (0..28).map(Look::of).collect();
         for (i, a) in looks.iter().enumerate() {
             for b in &looks[..i] {
                 assert!(a.colour != b.colour || a.dash != b.dash, "{a:?} twice");
+            }
+        }
+    }
+
+    /// A colour as people see it who lack cones for red or for green (Viénot, Brettel and Mollon,
+    /// "Digital video colourmaps for checking the legibility of displays by dichromats", 1999), on
+    /// linear light.
+    fn seen(colour: RGBColor, matrix: [[f64; 3]; 3]) -> [f64; 3] {
+        let linear = [colour.0, colour.1, colour.2].map(|part| (f64::from(part) / 255.0).powf(2.2));
+        matrix.map(|row| {
+            let sum: f64 = row.iter().zip(linear).map(|(a, b)| a * b).sum();
+            255.0 * sum.clamp(0.0, 1.0).powf(1.0 / 2.2)
+        })
+    }
+
+    #[test]
+    fn seventeen_can_be_told_apart_by_the_colour_blind() {
+        let all = [
+            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+            [
+                [0.1124, 0.8876, 0.0],
+                [0.1124, 0.8876, 0.0],
+                [0.0040, -0.0040, 1.0],
+            ],
+            [
+                [0.2927, 0.7073, 0.0],
+                [0.2927, 0.7073, 0.0],
+                [-0.0223, 0.0223, 1.0],
+            ],
+        ];
+        let looks: Vec<Look> = (0..17).map(Look::of).collect();
+        for matrix in all {
+            for (i, a) in looks.iter().enumerate() {
+                for b in looks[..i].iter().filter(|b| b.dash == a.dash) {
+                    let (one, other) = (seen(a.colour, matrix), seen(b.colour, matrix));
+                    let square = |(a, b): (&f64, &f64)| (a - b).powi(2);
+                    let apart: f64 = one.iter().zip(&other).map(square).sum();
+                    assert!(apart.sqrt() > 30.0, "{a:?} and {b:?}: {}", apart.sqrt());
+                }
             }
         }
     }

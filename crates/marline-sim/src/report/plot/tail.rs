@@ -4,9 +4,9 @@ use plotters::element::Polygon;
 use plotters::prelude::Color;
 
 use super::axis::Axis;
-use super::frame::{self, Frame, Key};
-use super::palette::Look;
-use super::{PlotError, label};
+use super::frame::{self, Frame, Key, Legend, Part};
+use super::{About, PlotError};
+use crate::report::words::unit_in_words;
 use crate::results::{Distribution, Group};
 
 /// One scheduler's quantiles over its seeds: tail probability, then median, lowest and highest
@@ -18,7 +18,7 @@ type Tail = Vec<(f64, f64, f64, f64)>;
 ///
 /// # Errors
 /// If the plot cannot be drawn.
-pub fn tail(groups: &[&Group<'_>], name: &str, title: &str) -> Result<String, PlotError> {
+pub fn tail(groups: &[&Group<'_>], name: &str, about: &About<'_>) -> Result<String, PlotError> {
     let tails: Vec<(&str, Tail)> = groups
         .iter()
         .map(|group| {
@@ -29,50 +29,46 @@ pub fn tail(groups: &[&Group<'_>], name: &str, title: &str) -> Result<String, Pl
             (group.scheduler, over_seeds(&own.collect::<Vec<_>>()))
         })
         .collect();
-    let unit = groups
-        .iter()
-        .flat_map(|group| &group.runs)
-        .find_map(|run| run.distributions.get(name))
-        .map_or("", |distribution| distribution.unit.as_str());
     let all = || tails.iter().flat_map(|(_, tail)| tail);
     let x = Axis::suited(
-        label(name, unit),
+        unit_in_words(name).to_owned(),
         all().flat_map(|point| [point.2, point.3]),
     );
     let rarest = all().map(|point| point.0).fold(1.0, f64::min);
     let y = Axis::log("share of values above".to_owned(), rarest.min(0.1), 1.0);
+    let mut notes = Vec::new();
+    if x.is_log() {
+        notes.push("Both axes are logarithmic.".to_owned());
+    }
+    let series = tails.iter().map(|(name, _)| about.entry(name, Key::Line));
     let frame = Frame {
-        title,
+        title: about.title,
+        subtitle: about.subtitle,
+        notes,
         height: 840,
         x: &x,
         y: &y,
         grid: (true, true),
-        legend: tails
-            .iter()
-            .enumerate()
-            .map(|(i, (name, _))| ((*name).to_owned(), Look::of(i), Key::Line))
-            .collect(),
+        series: series.collect(),
+        legend: Legend::Names,
     };
     // Many bands upon each other must not hide the lines.
     let opacity = if tails.len() > 5 { 0.05 } else { 0.15 };
-    frame::draw(&frame, |chart| {
-        for (i, (_, tail)) in tails.iter().enumerate() {
-            let look = Look::of(i);
-            let up = tail
-                .iter()
-                .map(|point| (x.place(point.2), y.place(point.0)));
-            let down = tail
-                .iter()
-                .rev()
-                .map(|point| (x.place(point.3), y.place(point.0)));
-            let band: Vec<(f64, f64)> = up.chain(down).collect();
-            chart.draw_series([Polygon::new(band, look.colour.mix(opacity).filled())])?;
-        }
-        for (i, (_, tail)) in tails.iter().enumerate() {
-            let points = tail
-                .iter()
-                .map(|point| (x.place(point.1), y.place(point.0)));
-            frame::path(chart, points.collect(), &Look::of(i))?;
+    frame::draw(&frame, |part, i, chart| {
+        let (look, tail) = (frame.series[i].1, &tails[i].1);
+        let at = |value: f64, above: f64| (x.place(value), y.place(above));
+        match part {
+            Part::Area => {
+                let up = tail.iter().map(|point| at(point.2, point.0));
+                let down = tail.iter().rev().map(|point| at(point.3, point.0));
+                let band: Vec<(f64, f64)> = up.chain(down).collect();
+                chart.draw_series([Polygon::new(band, look.colour.mix(opacity).filled())])?;
+            }
+            Part::Line => {
+                let points = tail.iter().map(|point| at(point.1, point.0));
+                frame::line(chart, points.collect(), &look)?;
+            }
+            Part::Marks => {}
         }
         Ok(())
     })

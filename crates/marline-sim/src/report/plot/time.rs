@@ -4,9 +4,10 @@ use plotters::element::{PathElement, Polygon};
 use plotters::prelude::Color;
 
 use super::axis::Axis;
-use super::frame::{self, Frame, Key};
+use super::frame::{self, Frame, Key, Legend, Part};
 use super::palette::Look;
-use super::{PlotError, label};
+use super::{About, PlotError};
+use crate::report::words;
 use crate::results::{Run, Series};
 
 /// More points than this add nothing to a plot: steps are averaged until there are fewer.
@@ -21,6 +22,23 @@ pub struct Panel<'a> {
     pub series: Vec<(&'a str, &'a Series)>,
     /// They add up: drawn upon each other.
     pub stacked: bool,
+}
+
+impl Panel<'_> {
+    /// The quantity in words and with its unit.
+    pub fn title(&self) -> String {
+        let of = self.series.first().map_or("", |series| series.0);
+        match of {
+            "" => words::quantity(self.quantity),
+            _ => words::quantity(&format!("{of}.{}", self.quantity)),
+        }
+    }
+
+    /// Is there anything to see in it: a value that is not zero?
+    pub fn shows_something(&self) -> bool {
+        let mut values = self.series.iter().flat_map(|(_, series)| &series.values);
+        values.any(|value| *value != 0.0)
+    }
 }
 
 /// The plots that show `run` over time: one a quantity.
@@ -51,7 +69,7 @@ pub fn panels(run: &Run) -> Vec<Panel<'_>> {
 ///
 /// # Errors
 /// If the plot cannot be drawn.
-pub fn time(panel: &Panel<'_>, title: &str) -> Result<String, PlotError> {
+pub fn time(panel: &Panel<'_>, about: &About<'_>) -> Result<String, PlotError> {
     let mut below: Vec<(f64, f64)> = Vec::new();
     let mut curves: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     for (of, series) in &panel.series {
@@ -67,44 +85,54 @@ pub fn time(panel: &Panel<'_>, title: &str) -> Result<String, PlotError> {
     let all = || curves.iter().flat_map(|(_, curve)| curve);
     let end = all().map(|point| point.0).fold(0.0, f64::max);
     let x = Axis::between("time (s)".to_owned(), 0.0, end);
-    let most = all()
-        .map(|point| point.1)
-        .filter(|v| v.is_finite())
-        .fold(0.0, f64::max);
-    let unit = &panel.series[0].1.unit;
-    let y = Axis::between(label(panel.quantity, unit), 0.0, 1.05 * most);
+    let values = all().map(|point| point.1).filter(|value| value.is_finite());
+    let most = values.clone().fold(0.0, f64::max);
+    // Zero is no delay: nothing was written then.
+    let positive = values.filter(|value| *value > 0.0);
+    let unit = panel.series[0].1.unit.clone();
+    let y = match &*unit {
+        "ms" => Axis::suited(unit, positive),
+        _ => Axis::between(unit, 0.0, 1.05 * most),
+    };
     let key = if panel.stacked { Key::Area } else { Key::Line };
+    let series = curves.iter().enumerate().map(|(i, (of, _))| {
+        let name = if of.is_empty() { panel.quantity } else { *of };
+        (name.to_owned(), Look::of(i), key)
+    });
+    let mut notes = Vec::new();
+    if y.is_log() {
+        notes.push("The upright axis is logarithmic.".to_owned());
+    }
     let frame = Frame {
-        title,
+        title: about.title,
+        subtitle: about.subtitle,
+        notes,
         height: 560,
         x: &x,
         y: &y,
         grid: (true, true),
-        legend: curves
-            .iter()
-            .enumerate()
-            .map(|(i, (of, _))| {
-                let name = if of.is_empty() { panel.quantity } else { *of };
-                (name.to_owned(), Look::of(i), key)
-            })
-            .collect(),
+        series: series.collect(),
+        legend: Legend::Names,
     };
-    frame::draw(&frame, |chart| {
-        let mut below = vec![(0.0, 0.0), (end, 0.0)];
-        for (i, (_, curve)) in curves.iter().enumerate() {
-            let look = Look::of(i);
-            let points: Vec<(f64, f64)> = curve
-                .iter()
-                .map(|point| (x.place(point.0), y.place(point.1)))
-                .collect();
-            if panel.stacked {
-                let back = below.iter().rev().copied();
-                let area: Vec<(f64, f64)> = points.iter().copied().chain(back).collect();
+    let place = |point: &(f64, f64)| (x.place(point.0), y.place(point.1));
+    frame::draw(&frame, |part, i, chart| {
+        let look = frame.series[i].1;
+        let points: Vec<(f64, f64)> = curves[i].1.iter().map(place).collect();
+        match part {
+            Part::Area if panel.stacked => {
+                let below = i.checked_sub(1).map(|below| &curves[below].1);
+                let below: Vec<(f64, f64)> = below.map_or_else(
+                    || vec![(0.0, 0.0), (end, 0.0)],
+                    |curve| curve.iter().map(place).collect(),
+                );
+                let area: Vec<(f64, f64)> =
+                    points.into_iter().chain(below.into_iter().rev()).collect();
                 chart.draw_series([Polygon::new(area, frame::fill(&look))])?;
-                below = points;
-            } else {
-                chart.draw_series([PathElement::new(points, look.colour.stroke_width(3))])?;
             }
+            Part::Line if !panel.stacked => {
+                chart.draw_series([PathElement::new(points, look.colour.stroke_width(4))])?;
+            }
+            _ => {}
         }
         Ok(())
     })

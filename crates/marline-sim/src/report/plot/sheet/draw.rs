@@ -10,6 +10,7 @@ use plotters::style::TextStyle;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::super::PlotError;
+use super::super::axis::End;
 use super::super::frame::{self, Chart, Error, GREY, WIDTH, bold, escape, plain};
 use super::super::palette::Look;
 use super::layout::{BELOW, CHARACTER, FONT, GAP, LINE, MARKER, Slot, slots, together};
@@ -25,9 +26,6 @@ const RING: i32 = 14;
 const BRACKET: i32 = 12;
 /// How far a bracket's legs point to where the mean may lie (pixels).
 const LEG: i32 = 7;
-/// How far two series stand apart on an axis of numbers; of more, the less (share of the axis,
-/// chosen by eye).
-const ASIDE: f64 = 0.018;
 /// Half of what a cross is wide, elsewhere and in a cloud (pixels).
 const LARGE: i32 = 11;
 const SMALL: i32 = 6;
@@ -42,7 +40,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// If it cannot be drawn.
 pub fn sheet(sheet: &Sheet) -> Result<String, PlotError> {
     let (slots, end) = slots(sheet);
-    let legend = legend(sheet);
+    let legend = legend(sheet, &slots);
     let height = end + legend.len() as u32 * ENTRY + GAP;
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
@@ -86,6 +84,10 @@ fn draw_panel(area: &Area<'_>, panel: &Panel, at: &Slot) -> Result<(), Error> {
         let style = TextStyle::from(bold(FONT));
         area.draw_text(line, &style, (4, row as i32 * LINE as i32))?;
     }
+    for (row, line) in at.quantity.iter().enumerate() {
+        let row = (at.heading.len() + row) as i32;
+        area.draw_text(line, &TextStyle::from(plain(FONT)), (4, row * LINE as i32))?;
+    }
     let is_names = matches!(panel.places, Places::Names(_));
     let (x, y) = if is_names {
         (&at.values, &at.places)
@@ -98,15 +100,13 @@ fn draw_panel(area: &Area<'_>, panel: &Panel, at: &Slot) -> Result<(), Error> {
         .x_label_area_size(BELOW)
         .y_label_area_size(at.beside)
         .build_cartesian_2d(x.clone(), y.clone())?;
-    let y_title = y.title.clone();
     let mut mesh = chart.configure_mesh();
     mesh.max_light_lines(0)
         .bold_line_style(GREY.stroke_width(1))
         .axis_style(BLACK.stroke_width(2))
         .label_style(plain(FONT))
         .axis_desc_style(plain(FONT))
-        .x_desc(x.title.as_str())
-        .y_desc(y_title.as_str());
+        .x_desc(x.title.as_str());
     mesh.draw()?;
     for bound in common(panel) {
         let ends = if is_names {
@@ -156,10 +156,7 @@ fn draw_series(
             let steps = steps(&together(panel, point.at), series);
             (value, row.map_or(0.0, |row| row.0) - MARKER * steps)
         } else {
-            let apart = ASIDE * (at.places.high - at.places.low) / (at.series.len() as f64).sqrt();
-            let apart = if at.is_cloud { 0.0 } else { apart };
-            let aside = apart * steps(&at.series, series);
-            (at.places.place(point.at) + aside, value)
+            (at.places.place(point.at), value)
         }
     };
     let means = points.iter();
@@ -182,6 +179,12 @@ fn draw_series(
                 let ends = [place(point, low), place(point, high)];
                 let style = look.colour.stroke_width(3);
                 chart.draw_series([PathElement::new(ends.to_vec(), style)])?;
+                for (end, value, outwards) in [(ends[0], low, -1), (ends[1], high, 1)] {
+                    if at.values.end(value) == End::Beyond {
+                        let arrow = Polygon::new(arrow(is_names, outwards), look.colour.filled());
+                        chart.draw_series([EmptyElement::at(end) + arrow])?;
+                    }
+                }
             }
         }
     }
@@ -231,6 +234,16 @@ fn bracket(is_names: bool, inwards: i32) -> PathElement<(i32, i32)> {
     PathElement::new(corners.to_vec(), BLACK.stroke_width(2))
 }
 
+/// The head of an arrow at the axis' end; `outwards` is 1 where that is the upper one.
+fn arrow(is_names: bool, outwards: i32) -> Vec<(i32, i32)> {
+    let corners = [(0, 0), (-15 * outwards, -9), (-15 * outwards, 9)];
+    let turned = |(along, across): (i32, i32)| match is_names {
+        true => (along, across),
+        false => (across, -along),
+    };
+    corners.map(turned).to_vec()
+}
+
 fn cross(half: i32) -> [PathElement<(i32, i32)>; 2] {
     let style = ShapeStyle::from(CROSS).stroke_width(3);
     let stroke = |from, to| PathElement::new(vec![from, to], style);
@@ -246,6 +259,7 @@ enum Key {
     Series(usize),
     Published,
     Interval,
+    Cut,
     Bound,
     Missed,
 }
@@ -275,6 +289,12 @@ impl Entry {
                 let marker = Polygon::new(vec![(0, -9), (9, 0), (0, 9), (-9, 0)], BLACK.filled());
                 area.draw(&(EmptyElement::at(middle) + marker))?;
             }
+            Key::Cut => {
+                let ends = vec![(middle.0 - 26, y), (middle.0 + 20, y)];
+                area.draw(&PathElement::new(ends, BLACK.stroke_width(3)))?;
+                let head = Polygon::new(arrow(true, 1), BLACK.filled());
+                area.draw(&(EmptyElement::at((middle.0 + 26, y)) + head))?;
+            }
             Key::Bound => {
                 area.draw(&(EmptyElement::at((middle.0 - 26, y)) + bracket(true, 1)))?;
                 area.draw(&(EmptyElement::at((middle.0 - 4, y)) + bracket(true, -1)))?;
@@ -293,7 +313,7 @@ impl Entry {
 }
 
 /// The entries, in lines as long as the sheet is wide.
-fn legend(sheet: &Sheet) -> Vec<Vec<Entry>> {
+fn legend(sheet: &Sheet, slots: &[Slot]) -> Vec<Vec<Entry>> {
     let points = || sheet.panels.iter().flat_map(|panel| &panel.points);
     let series = sheet.series.iter().enumerate();
     let mut entries: Vec<Entry> = series
@@ -314,6 +334,12 @@ fn legend(sheet: &Sheet) -> Vec<Vec<Entry>> {
     add(Key::Published, "published", is_published);
     let has_interval = points().any(|point| point.interval.is_some());
     add(Key::Interval, "mean, 95 % interval", has_interval);
+    let is_cut = sheet.panels.iter().zip(slots).any(|(panel, at)| {
+        let ends = panel.points.iter().filter_map(|point| point.interval);
+        let mut ends = ends.flat_map(|(low, high)| [low, high]);
+        !at.is_cloud && ends.any(|end| at.values.end(end) == End::Beyond)
+    });
+    add(Key::Cut, "interval goes on beyond the axis", is_cut);
     let has_bound = points().any(|point| point.least.or(point.most).is_some());
     add(Key::Bound, "bounds", has_bound);
     add(Key::Missed, "missed", points().any(|point| point.missed));

@@ -37,6 +37,8 @@ pub(super) struct Slot {
     pub(super) width: u32,
     pub(super) height: u32,
     pub(super) heading: Vec<String>,
+    /// Below it, what is measured, where the axis does not say so.
+    pub(super) quantity: Vec<String>,
     /// Its heading and those beside it (pixels).
     pub(super) above: u32,
     pub(super) values: Axis,
@@ -51,20 +53,30 @@ pub(super) struct Slot {
 /// Where everything stands, and where the panels end.
 pub(super) fn slots(sheet: &Sheet) -> (Vec<Slot>, u32) {
     let columns = columns(sheet);
-    let width = (WIDTH - GAP) / columns as u32 - GAP;
     let mut slots = Vec::new();
     let mut top = TITLE;
     for row in rows(&sheet.panels, columns) {
+        // A row that is not full takes the whole width all the same.
+        let width = (WIDTH - GAP) / row.len().max(1) as u32 - GAP;
         let headings = row.iter().map(|panel| wrap(&panel.heading, width));
+        let quantities = row.iter().map(|panel| match panel.places {
+            // Its axis is too low for so many words.
+            Places::Numbers(_) => wrap(&values(sheet, panel).title, width),
+            Places::Names(_) => Vec::new(),
+        });
+        let quantities: Vec<Vec<String>> = quantities.collect();
         let headings: Vec<Vec<String>> = headings.collect();
-        let lines = headings.iter().map(Vec::len).max().unwrap_or(1) as u32;
+        let lines = headings.iter().zip(&quantities);
+        let lines = lines.map(|(heading, quantity)| heading.len() + quantity.len());
+        let lines = lines.max().unwrap_or(1) as u32;
         let plot = row.iter().map(height).max().unwrap_or(PLOT);
         let height = lines * LINE + 4 + plot + BELOW;
-        for (column, (panel, heading)) in row.iter().zip(headings).enumerate() {
+        let words = headings.into_iter().zip(quantities);
+        for (column, (panel, (heading, quantity))) in row.iter().zip(words).enumerate() {
             let values = values(sheet, panel);
             let beside = match &panel.places {
                 Places::Names(names) => longest(names.iter().map(String::as_str)) as u32 + 24,
-                Places::Numbers(_) => longest(values.ticks.iter().map(|tick| &*tick.1)) as u32 + 62,
+                Places::Numbers(_) => longest(values.ticks.iter().map(|tick| &*tick.1)) as u32 + 24,
             };
             let plot_width = width.saturating_sub(beside).max(1);
             slots.push(Slot {
@@ -73,6 +85,7 @@ pub(super) fn slots(sheet: &Sheet) -> (Vec<Slot>, u32) {
                 width,
                 height,
                 heading,
+                quantity,
                 above: lines * LINE + 4,
                 places: places(sheet, panel, plot_width),
                 values: match panel.places {
@@ -207,6 +220,9 @@ fn values(sheet: &Sheet, panel: &Panel) -> Axis {
         reach.extend([low.max(floor), high.min(most + room)]);
     }
     let mut axis = Axis::suited(panel.quantity.clone(), reach.into_iter());
+    if axis.is_log() {
+        axis.title.push_str(", logarithmic");
+    }
     // What lies on the edge is not cut in half.
     let margin = 0.04 * (axis.high - axis.low);
     if axis.low != 0.0 {
@@ -283,11 +299,9 @@ mod tests {
 
     #[test]
     fn labels_do_not_touch() {
-        let mut axis = Axis::numbers("size".to_owned(), &[144.0, 144.5, 145.0, 160.0]);
-        axis.low = 140.0;
-        axis.high = 165.0;
-        let labels = thinned(axis, 300).ticks.into_iter().map(|tick| tick.1);
-        assert_eq!(labels.collect::<Vec<_>>(), ["144", "160"]);
+        let axis = Axis::numbers("size".to_owned(), &[144.0, 144.5, 145.0, 160.0]);
+        let labels = thinned(axis, 100).ticks.into_iter().map(|tick| tick.1);
+        assert_eq!(labels.collect::<Vec<_>>(), ["144", "145"]);
     }
 
     #[test]
