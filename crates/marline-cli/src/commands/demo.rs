@@ -1,10 +1,14 @@
 //! `marline demo`: the main job in one command.
 
 mod blocks;
+mod page;
 
+use self::page::Stage;
 use super::signals::Signals;
 use super::{CliError, output, runtime, schedulers};
 use indicatif::{ProgressBar, ProgressStyle};
+use marline::endpoint::Client;
+use marline_apps::live::Board;
 use marline_lab::demo::report::RunReport;
 use marline_lab::demo::{
     self, DEFAULT_LINKS, DEFAULT_SCHEDULERS, Options, Plan, Progress, Report, RunPlan, Scheduling,
@@ -13,6 +17,8 @@ use marline_lab::demo::{
 use marline_link::LinkConfig;
 use marline_proto::sched::{AUTO, Choice, ChoiceError};
 use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 const ABOUT: &str = "Show what bonding two links does, here and now: no root, no configuration";
@@ -46,6 +52,7 @@ const EXAMPLES: &str = "\
 Examples:
   marline demo
   marline demo --schedulers min-rtt,redundant --seconds 20
+  marline demo --web                     look at 127.0.0.1:9080 meanwhile, as said there
   marline demo --json > demo.json
   marline demo --objects
   marline demo --objects=sos,edpf --link-b rate=10mbit,delay=80ms
@@ -107,6 +114,19 @@ pub(super) struct Args {
     /// Play a part of a demo of blocks by processes, which standard input tells
     #[arg(long, hide = true, exclusive = true)]
     part: bool,
+    /// Serve the page of the client that runs at a loopback address (docs/WEB.md), until Ctrl-C:
+    /// its links and its live stream, as they go dark and come back [when no address is given:
+    /// 127.0.0.1:9080]
+    #[arg(
+        long,
+        value_name = "IP:PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "127.0.0.1:9080",
+        value_parser = page::address,
+        conflicts_with_all = ["objects", "blocks"]
+    )]
+    web: Option<SocketAddr>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -196,20 +216,46 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         return blocks::run(args, schedulers);
     }
     let plan = args.plan()?;
-    let report = runtime()?.block_on(async {
+    runtime()?.block_on(async {
         let mut signals = Signals::new()?;
-        let mut display = Display::new(&plan);
-        tokio::select! {
-            report = demo::run(&plan, &mut display) => Ok(report),
-            () = signals.stop() => Err(CliError::runtime("stopped before the end")),
+        let stage = Arc::new(Stage::default());
+        let page = match args.web {
+            Some(address) => Some(page::listen(address).await?),
+            None => None,
+        };
+        let serving = async {
+            match page {
+                Some(page) => page.serve(Arc::clone(&stage)).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut display = Display::new(&plan, Arc::clone(&stage));
+        let shown = async {
+            let report = demo::run(&plan, &mut display).await;
+            drop(display);
+            if args.json {
+                output::json(&report)?;
+            } else {
+                output::line(&table::text(&report))?;
+            }
+            Ok::<_, CliError>(report)
+        };
+        tokio::pin!(serving);
+        let report = tokio::select! {
+            report = shown => report?,
+            () = &mut serving => return Err(CliError::runtime("the page has ended")),
+            () = signals.stop() => return Err(CliError::runtime("stopped before the end")),
+        };
+        if args.web.is_some() {
+            // Without standard error there is nobody to tell.
+            let _ = writeln!(io::stderr().lock(), "The page stays until Ctrl-C.");
+            tokio::select! {
+                () = serving => {}
+                () = signals.stop() => {}
+            }
         }
-    })?;
-    if args.json {
-        output::json(&report)?;
-    } else {
-        output::line(&table::text(&report))?;
-    }
-    failures(&report)
+        failures(&report)
+    })
 }
 
 /// The demo of objects.
@@ -269,6 +315,7 @@ fn failures(report: &Report) -> Result<(), CliError> {
 /// ended in any case.
 #[derive(Debug)]
 struct Display {
+    stage: Arc<Stage>,
     bar: ProgressBar,
     time: Duration,
     begun: u64,
@@ -277,7 +324,7 @@ struct Display {
 }
 
 impl Display {
-    fn new(plan: &Plan) -> Self {
+    fn new(plan: &Plan, stage: Arc<Stage>) -> Self {
         let (time, runs) = (plan.options.time, plan.runs.len());
         let all = time.as_millis() as u64 * runs as u64;
         let bar = ProgressBar::new(all);
@@ -287,6 +334,7 @@ impl Display {
             bar.set_style(style.progress_chars("=> "));
         }
         let display = Display {
+            stage,
             bar,
             time,
             begun: 0,
@@ -320,6 +368,10 @@ impl Watch for Display {
         self.bar.set_position(self.position(Duration::ZERO));
     }
 
+    fn client(&mut self, client: &Client, live: &Board) {
+        self.stage.enter(client, live);
+    }
+
     fn progress(&mut self, now: &Progress) {
         let before = self.before.replace(*now);
         let (bytes, time) = before.map_or((0, Duration::ZERO), |b| (b.downloaded, b.elapsed));
@@ -334,6 +386,7 @@ impl Watch for Display {
     }
 
     fn end(&mut self, run: &RunReport) {
+        self.stage.leave();
         let text = match (&run.figures, run.failure()) {
             (_, Some(failure)) => format!("failed: {failure}"),
             (Some(figures), None) => format!(

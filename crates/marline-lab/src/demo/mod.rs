@@ -42,6 +42,10 @@ pub use run::run;
 pub trait Watch {
     /// A run begins.
     fn begin(&mut self, run: &RunPlan<Scheduling>);
+    /// Its client has a session and a live entry, until the run has ended.
+    fn client(&mut self, client: &marline::endpoint::Client, live: &marline_apps::live::Board) {
+        let _ = (client, live);
+    }
     /// A run goes on; called about ten times a second.
     fn progress(&mut self, now: &Progress);
     /// A run has ended.

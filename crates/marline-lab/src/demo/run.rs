@@ -107,8 +107,11 @@ async fn one(
     let keys = session::Keys::new()?;
     let server = session::Server::start(&keys, targets, run.scheduler).await?;
     let links = links(plan, run, server.addr())?;
-    let entries: Vec<SocketAddr> = links.iter().map(Emulator::addr).collect();
+    let names = run.link_names().into_iter().map(str::to_owned);
+    let entries: Vec<(String, SocketAddr)> = names.zip(links.iter().map(Emulator::addr)).collect();
     let client = session::Client::start(&keys, &entries, run.scheduler).await?;
+    let (shown, board) = client.shown();
+    watch.client(shown, board);
 
     let counters = Arc::new(Counters::default());
     let begin = Instant::now();

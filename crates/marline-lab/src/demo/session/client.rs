@@ -6,7 +6,7 @@ use marline::Path;
 use marline::carrier::{Bind, CarrierChoice};
 use marline::endpoint::{self, ClientOptions, Session};
 use marline::identity::{self, HostPort};
-use marline_apps::live::{Inlets, LiveDefaults, LiveIn};
+use marline_apps::live::{Board, Inlets, LiveDefaults, LiveIn};
 use marline_apps::proxy::socks5::SocksOptions;
 use marline_apps::proxy::{AsObjects, Tasks, socks5};
 use marline_proto::path::PathState;
@@ -25,11 +25,13 @@ const ALL_PATHS: Duration = Duration::from_secs(3);
 /// How long the server may take to learn that it is over.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// Where programs find the client.
-#[derive(Debug, Clone, Copy)]
+/// Where programs find the client, and what shows how it fares.
+#[derive(Debug)]
 struct Front {
     socks: SocketAddr,
     live: SocketAddr,
+    client: endpoint::Client,
+    board: Board,
 }
 
 /// A client with a session.
@@ -40,15 +42,16 @@ pub(in crate::demo) struct Client {
 }
 
 impl Client {
-    /// Starts a client with a path by each of `entries`, a SOCKS5 proxy, and a live entry. Returns
-    /// when all paths are up, or when one is and the others take long.
+    /// Starts a client with a path by each of `entries`, a link's name and where it is entered, a
+    /// SOCKS5 proxy, and a live entry. Returns when all paths are up, or when one is and the others
+    /// take long.
     pub(in crate::demo) async fn start(
         keys: &Keys,
-        entries: &[SocketAddr],
+        entries: &[(String, SocketAddr)],
         scheduling: Scheduling,
     ) -> Result<Self, SessionError> {
-        let path = |(index, entry): (usize, &SocketAddr)| Path {
-            name: format!("link-{index}"),
+        let path = |(name, entry): &(String, SocketAddr)| Path {
+            name: name.clone(),
             local: Bind::Address(Ipv4Addr::LOCALHOST.into()),
             server: Some(HostPort {
                 host: identity::Host::Ip(entry.ip()),
@@ -62,7 +65,7 @@ impl Client {
             server: keys.server.public_key(),
             addresses: Vec::new(),
             identity: keys.client.clone(),
-            paths: entries.iter().enumerate().map(path).collect(),
+            paths: entries.iter().map(path).collect(),
             sysfs: marline::interfaces::Sysfs::default(),
             names: None,
             mark: None,
@@ -86,6 +89,11 @@ impl Client {
     /// Where the live entry listens.
     pub(in crate::demo) fn live(&self) -> SocketAddr {
         self.front.live
+    }
+
+    /// What shows how the session fares, and its live entry.
+    pub(in crate::demo) fn shown(&self) -> (&endpoint::Client, &Board) {
+        (&self.front.client, &self.front.board)
     }
 
     /// Ends the session and says what its flows sent.
@@ -173,6 +181,8 @@ async fn start(
     let front = Front {
         socks: listener.local_addr()?,
         live,
+        client: client.clone(),
+        board: inlets.board(),
     };
     inlets.serve(client, tasks);
     let objects = AsObjects::Off;
