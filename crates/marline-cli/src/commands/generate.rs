@@ -1,5 +1,7 @@
-//! `marline generate`: what packages have beside the program, from the one description of its
-//! flags.
+//! `marline generate`: what packages and the documentation have beside the program, from the one
+//! description of its flags and the tables of its code.
+
+mod reference;
 
 use super::{Cli, CliError};
 use clap::{Command, CommandFactory as _};
@@ -7,7 +9,7 @@ use clap_complete::Shell;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Write manual pages or completions, for packages.
+/// Write manual pages or completions, for packages, or the reference, for the documentation.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// What to write.
@@ -23,12 +25,16 @@ enum What {
     Man,
     /// Completions for bash, fish and zsh, under the names that these look for.
     Completions,
+    /// The reference as Markdown: commands, configuration keys, schedulers, metrics, measures; and
+    /// a status in full as JSON.
+    Reference,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let done = match args.what {
         What::Man => man(&args.folder),
         What::Completions => completions(&args.folder),
+        What::Reference => reference::write(&args.folder),
     };
     done.map_err(|error| {
         CliError::runtime(format!(

@@ -3,6 +3,8 @@
 
 pub mod client;
 mod counters;
+#[cfg(any(test, feature = "generate"))]
+pub(crate) mod example;
 pub mod forecast;
 mod managed;
 #[cfg(unix)]
