@@ -103,7 +103,7 @@ while IFS= read -r line; do
     else
         say "${command:0:60}" "FAILED: $(tail -3 "$folder/out" "$folder/err")"
     fi
-done < <(sed -n '/^## Install it/,/^## Use it/p' "$page")
+done < <(sed -n "/^## Install it/,/^## Four doors/p" "$page")
 stage='all'
 if ((count == 5)); then say 'commands' "$count"; else say 'commands' "FAILED: $count"; fi
 

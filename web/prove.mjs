@@ -1,6 +1,7 @@
 // Proves the page against the program, in Chromium: node prove.mjs [FOLDER FOR PICTURES]
 //
-// A server and a client over two emulated links on loopback, a download and a live stream between
+// First `marline demo --web`, as somebody sees it who has nothing yet. Then
+// a server and a client over two emulated links on loopback, a download and a live stream between
 // them. What the page shows is compared with `marline status --json`; a link dies and comes back;
 // the buttons act; who has no token, or asks by another name, is refused. Environment: MARLINE (the
 // program), CHROMIUM (the browser, /usr/bin/chromium unless said).
@@ -43,11 +44,11 @@ async function until(what, test, seconds = 20) {
     if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s`);
   }
 }
-const logged = (child, pattern) =>
+const logged = (child, pattern, seconds = 20) =>
   until(`${pattern} in the log`, () => {
     if (child.ended) throw new Error(child.text);
     return child.text.match(pattern);
-  });
+  }, seconds);
 function port(kind) {
   return new Promise((done) => {
     const socket = kind === "udp" ? dgram.createSocket("udp4") : net.createServer();
@@ -143,6 +144,23 @@ async function main() {
     await page.waitForSelector(".link");
     return page;
   };
+  // The demo's page: its links and its live stream, and one of them dark.
+  const demo = run("demo", ["demo", "--web=127.0.0.1:0", "--seconds", "10", "--schedulers", "auto"]);
+  const [, demoPage] = await logged(demo, /page at (http:\/\/127\S+\/[0-9a-f]{32}\/)/);
+  await logged(demo, /2\/3 link B alone +\d/, 60);
+  const shownDemo = await open(demoPage, 1280, 1000, "light");
+  await shownDemo.waitForFunction(() => document.querySelectorAll('.link[data-state="active"]').length === 2);
+  assert.deepEqual(await shownDemo.$$eval(".link", (cards) => cards.map((card) => card.dataset.path)), ["A", "B"]);
+  assert.equal(await shownDemo.locator(".entry").count(), 1);
+  await shownDemo.waitForSelector('#events li[data-kind="dead"], #events li[data-kind="suspect"]', { timeout: 30_000 });
+  await shownDemo.screenshot({ path: join(pictures, "demo-desktop-light.png"), fullPage: true });
+  await logged(demo, /The page stays until Ctrl-C/, 60);
+  assert.match(demo.text, /bonded, auto/);
+  assert.equal((await fetch(demoPage)).status, 200);
+  await shownDemo.context().close();
+  demo.kill("SIGINT");
+  await until("the demo's end", () => demo.ended);
+
   const page = await open(url, 1280, 1000, "light");
   const others = { "desktop-dark": await open(url, 1280, 1000, "dark"), "phone-light": await open(url, 390, 844, "light", 2), "phone-dark": await open(url, 390, 844, "dark", 2) };
   const picture = async (what) => {
@@ -205,6 +223,11 @@ async function main() {
   await sleep(4);
   assert.equal(pathOf(victim.name).state, "dead");
   await picture("dead");
+  // The one of README.md, docs/pictures/page.png.
+  const small = await open(url, 1000, 600, "light");
+  await sleep(1.5);
+  await small.screenshot({ path: join(pictures, "readme.png") });
+  await small.context().close();
   victim.child.kill("SIGCONT");
   await page.waitForSelector(`.link[data-path=${victim.name}][data-state=active]`, { timeout: 30_000 });
   await page.waitForFunction((name) => document.querySelector(`.link[data-path=${name}] .trouble`).textContent.includes("is back") ||
