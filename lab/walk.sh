@@ -175,7 +175,7 @@ walk() {
 }
 
 (($#)) || set -- site van library simulator readme
-marline=$(realpath "$marline")
+marline=$(realpath -m "$marline")
 for name; do
     echo "== $name"
     (walk "$name") || all_failed=1

@@ -57,6 +57,32 @@ fn the_number_of_jobs_changes_no_byte() {
 }
 
 #[test]
+fn a_quantity_over_time_comes_as_a_picture() {
+    let folder = folder();
+    let draw = |words: &[&str]| {
+        let first = ["run", "small.toml", "--over-time", "delay.svg"];
+        sim(folder.path(), &[&first, words].concat())
+    };
+    let (code, _, error) = draw(&["--measure", "in_order_delay"]);
+    assert_eq!(code, 0, "{error}");
+    let picture = fs::read_to_string(folder.path().join("delay.svg")).unwrap();
+    assert!(picture.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+    for text in ["delay in order (ms)", "live", "Small, min-rtt, seed 1"] {
+        assert!(
+            picture.contains(&format!("\n{text}\n")),
+            "{text}: {picture}"
+        );
+    }
+    // A number that is known at the end has no course.
+    let (code, _, error) = draw(&["--measure", "redundancy"]);
+    assert_eq!(code, 1, "{error}");
+    assert!(
+        error.contains("no quantity over time fits redundancy"),
+        "{error}"
+    );
+}
+
+#[test]
 fn results_come_as_a_table_as_csv_and_as_a_page() {
     let folder = folder();
     let (code, table, error) = sim(

@@ -134,3 +134,24 @@ impl Manage for Stage {
         self.now()?.set_live_target(live, target).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_for_this_host_only() {
+        assert!(address("127.0.0.1:0").is_ok() && address("[::1]:9080").is_ok());
+        let refused = address("192.0.2.1:9080").unwrap_err();
+        assert!(refused.contains("loopback"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn between_runs_there_is_a_client_without_a_session() {
+        let stage = Stage::default();
+        let status = stage.status().await;
+        assert!(status.sessions.is_empty() && status.live.is_empty());
+        let refused = stage.remove_path("A").await.unwrap_err();
+        assert!(refused.to_string().contains("no run goes on"), "{refused}");
+    }
+}
