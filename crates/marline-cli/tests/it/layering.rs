@@ -49,7 +49,8 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
         "marline-sim",
         &[
             &["results", "engine", "tcp", "traces", "hostile"],
-            &["measure", "report", "experiments", "world"],
+            &["measure", "experiments", "world"],
+            &["report"],
             &["model"],
             &["scenario"],
             &["workload", "cross"],
