@@ -8,7 +8,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 runs=1 seconds=12 latency=300
-usage() { echo "usage: sudo lab/beside.sh [--runs N] [--seconds SECONDS] [--latency MS]"; }
+usage() { echo "usage: sudo lab/rist.sh [--runs N] [--seconds SECONDS] [--latency MS]"; }
 while (($#)); do
     case $1 in
     --seconds) seconds=$2 && shift ;;
