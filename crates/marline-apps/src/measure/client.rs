@@ -125,7 +125,7 @@ pub async fn run<T: Tunnel>(
     let over = tokio::select! {
         watched = watching => watched.map(|()| false),
         loaded = load => match loaded {
-            Err(error) if began.elapsed() < time / 2 => Err(NotMeasured::Failed(error.to_string())),
+            Err(why) if began.elapsed() < time / 2 => Err(NotMeasured::Failed(why.to_string())),
             _ => Ok(true),
         },
     }?;

@@ -39,8 +39,8 @@ use tokio::time::timeout;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Takes the options and the configuration file of `marline client` or `marline server`, and checks
-what they would use. Changes nothing, and takes at most 15 s; --speed takes its own time after that. Exit code: 0 all is fine, 1 there are
-warnings, 2 there are failures.
+what they would use. Changes nothing, and takes at most 15 s; --speed takes its own time after
+that. Exit code: 0 all is fine, 1 there are warnings, 2 there are failures.
 
 Examples:
   marline doctor client --server 'marline://...' --path wlan0 --path wwan0
