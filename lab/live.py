@@ -1,7 +1,7 @@
-"""A live stream through a live entry: live.py send PORT SECONDS, live.py receive PORT SECONDS.
+"""A live stream through a live entry: live.py send PORT SECONDS [MBPS], live.py receive PORT SECONDS [MBPS].
 
-Both run on one machine, so that their clocks are one. 4 Mb/s in datagrams of 1316 bytes, as MPEG-TS has, which say when
-they were sent. The receiver prints as JSON the 50th and 99th percentile and the worst of the delays (ms), the longest
+Both run on one machine, so that their clocks are one. 4 Mb/s, or as said, in datagrams of 1316 bytes, as MPEG-TS has,
+which say when they were sent. The receiver prints as JSON the 50th and 99th percentile and the worst of the delays (ms), the longest
 time without a datagram (ms), and what was lost.
 """
 
@@ -10,8 +10,9 @@ import socket
 import sys
 import time
 
-RATE, SIZE = 4e6, 1316
+SIZE = 1316
 mode, port, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+RATE = 1e6 * float(sys.argv[4] if len(sys.argv) > 4 else 4)
 count = int(seconds * RATE / 8 / SIZE)
 one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 

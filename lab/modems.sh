@@ -4,6 +4,7 @@
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$here/plugs.sh"
 
 late=60 rounds=5 brief=
 usage() {
@@ -12,8 +13,8 @@ Usage: lab/modems.sh [--brief] [STAGE...]
 
   --brief  a network that is 8 s late instead of $late, fewer rounds
   STAGE    late, names, server, plug, rename, restart, descriptors,
-           blocked, cut, policed, lossy, outages, batches, nat64, dear, sources, idle, asleep
-           [default: all; with --brief all but policed, lossy, idle and asleep]
+           blocked, cut, policed, lossy, outages, batches, nat64, dear, sources, idle, asleep, often
+           [default: all; with --brief all but policed, lossy, idle, asleep and often]
 
 Ends with code 1 when something is slower than promised, or does not work. MARLINE is the program [default: $marline].
 Needs root, ip, curl, nft, python3 and /dev/net/tun.
@@ -32,7 +33,7 @@ while (($#)); do
 done
 if ((${#stages[@]} == 0)); then
     stages=(late names server plug rename restart descriptors blocked cut outages batches nat64 dear sources)
-    [[ $brief ]] || stages+=(policed lossy idle asleep)
+    [[ $brief ]] || stages+=(policed lossy idle asleep often)
 fi
 
 needs curl nft python3
@@ -42,20 +43,6 @@ ip -n "$server" route add default via 10.201.0.1
 # Modems are plugged in below.
 ip -n "$client" link del c1
 ip -n "$client" link del c2
-
-# Plugs a modem in: a device of this name, in the network of this number. Its index is new each time.
-plug_in() {
-    ip link add "$1" address "$(mac_of "$2")" netns "$client" type veth peer name "a$2" netns "$anchor"
-    ip -n "$anchor" address add "10.201.$2.1/24" dev "a$2"
-    ip -n "$anchor" link set "a$2" up
-    ip -n "$client" link set "$1" up
-    configure "$1" "$2"
-}
-configure() {
-    ip -n "$client" address add "10.201.$2.2/24" dev "$1"
-    ip -n "$client" route add default via "10.201.$2.1" dev "$1" metric "$2"
-}
-unplug() { ip -n "$client" link del "$1"; }
 
 serve() {
     begin "$server" server "$marline" server --identity server --listen 10.201.0.2:4433 --allow-client "$key" \
@@ -67,11 +54,6 @@ serve() {
 dial() {
     begin "$client" client "$marline" client --identity client --control client.sock "$@"
     client_pid=${running[-1]}
-}
-# Ends a program by a signal and waits until it has gone.
-end() {
-    kill "-$2" "$1" 2>/dev/null || true
-    wait "$1" 2>/dev/null || true
 }
 alive() { kill -0 "$1" 2>/dev/null || { echo "it has ended: $(tail -n1 client.err)"; return 1; }; }
 # Seconds from $1, an $EPOCHREALTIME, to now; fails when they are more than $2.
@@ -86,9 +68,6 @@ soon() {
     echo "never \`$pattern\` in $file"
     return 1
 }
-# What the client's status says of a path.
-field() { python3 "$here/path.py" client.sock "$1" "$2" 2>/dev/null || echo silent; }
-state() { field "$1" state; }
 # Bytes that the server has from an address.
 received() {
     "$marline" status --control server.sock --json | python3 -c "
@@ -96,8 +75,6 @@ import json, sys
 paths = [p for s in json.load(sys.stdin)['sessions'] for p in s['paths']]
 print(sum(p['received_bytes'] for p in paths if p['name'].startswith('$1:')))"
 }
-# Waits until a path is in a state, and says how long after $1 that was.
-becomes() { python3 "$here/path.py" client.sock "$3" state "$4" "$1" "$2"; }
 lines() { local count; count=$(grep -cE -- "$2" "$1" || true); [[ $count == "$3" ]] && echo "$count" || { echo "$count lines, not $3"; return 1; }; }
 
 late() {
@@ -241,12 +218,8 @@ session() {
 over() {
     end "$client_pid" TERM
     end "$server_pid" TERM
-    local device
-    for device in $(ip -n "$client" -o link | grep -oE '(wwan|net)[0-9]+'); do
-        unplug "$device" 2>/dev/null || true
-    done
+    unplug_all
 }
-descriptors_of() { ls "/proc/$1/fd" | wc -l; }
 
 plug() {
     stage='plugged in again'
@@ -370,7 +343,6 @@ is_kept() {
     becomes "$EPOCHREALTIME" 1 "$1" active >/dev/null
 }
 no_more() { (($1 <= $2)) && echo "$1" || { echo "$1, and $2 before"; return 1; }; }
-mac_of() { echo "02:00:00:00:00:0$1"; }
 costs() {
     local cost
     cost=$(field "$1" cost)
@@ -685,7 +657,7 @@ RULES
 }
 
 # A link with IPv6 alone, whose translator is the server itself here, at the address in which its
-# IPv4 one is embedded.
+# IPv4 one is embedded. The resolver shows the prefix, or a router announces another one.
 nat64() {
     stage='IPv6 alone, a server with IPv4'
     plug_in wwan0 1
@@ -705,9 +677,22 @@ nat64() {
         --allow-client "$key" --control server.sock
     server_pid=${running[-1]}
     await server.out marline://
-    local began=$EPOCHREALTIME
+    local began=$EPOCHREALTIME router
     dial --server "$(head -n1 server.out)" --socks off --path wwan0
-    try 'through its translator' becomes "$began" 5 wwan0 active
+    try 'as the resolver shows it' becomes "$began" 5 wwan0 active
+    end "$client_pid" TERM
+    ip -n "$server" -6 address del 64:ff9b::10.201.0.2/128 dev lo
+    ip -n "$server" -6 address add 2001:db8:64::10.201.0.2/128 dev lo nodad
+    ip -n "$anchor" -6 route add 2001:db8:64::/96 via fd00::2
+    : >"/etc/netns/$client/hosts"
+    dial --server "$(head -n1 server.out)" --socks off --path wwan0
+    sleep 2
+    try 'without either: not' lines client.err 'session 0 with .* is open' 0
+    began=$EPOCHREALTIME
+    begin "$anchor" router python3 "$here/router.py" a1 2001:db8:64::
+    router=${running[-1]}
+    try 'as a router announces it' becomes "$began" 5 wwan0 active
+    end "$router" KILL
     over
     rm -r "/etc/netns/$client"
 }
@@ -850,6 +835,51 @@ RULES
 # Bytes of UDP and TCP in IP, both ways; what neighbours ask each other is not ours.
 counted() { ip netns exec "$anchor" nft list counter inet lab "$1" | awk '/bytes/ { print $4 }'; }
 a_day() { awk -v b="$1" -v most="$2" 'BEGIN { d = b * 480e-6; printf "%.2f (at most %s)\n", d, most; exit d > most }'; }
+
+# A modem is plugged in again a thousand times, or as often as five minutes let it, beside a download. What both ends
+# hold after the hundredth time is what they hold after the last.
+often() {
+    local times=1000 most=300
+    session --socks 127.0.0.1:1080 --path wwan0 --path wwan1
+    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    truncate -s 400M "$folder/body"
+    begin "$server" web python3 -u -m http.server --bind 10.201.0.2 --directory "$folder" 8000
+    local web=${running[-1]} round began=$SECONDS held=() now=()
+    await web.out Serving
+    begin "$client" load curl -s --limit-rate 500k --proxy socks5h://127.0.0.1:1080 -o /dev/null http://10.201.0.2:8000/body
+    local load=${running[-1]}
+    for ((round = 1; round <= times && SECONDS - began < most; round++)); do
+        unplug wwan0
+        plug_in wwan0 1
+        # Some are up before the next time, some are still dialled.
+        case $((round % 4)) in
+        0) becomes "$EPOCHREALTIME" 2 wwan0 active >/dev/null || true ;;
+        1) sleep 0.1 ;;
+        esac
+        if ((round == 100)); then held=($(holdings)); fi
+    done
+    stage="plugged in $((round - 1)) times"
+    try 'it is active' becomes "$EPOCHREALTIME" 2 wwan0 active
+    try 'the download goes on' kill -0 "$load"
+    now=($(holdings))
+    try 'client: descriptors' no_more "${now[0]}" "$((held[0] + 2))"
+    try 'client: kB of memory' no_more "${now[1]}" "$((held[1] * 11 / 10 + 2048))"
+    try 'server: descriptors' no_more "${now[2]}" "$((held[2] + 2))"
+    try 'server: kB of memory' no_more "${now[3]}" "$((held[3] * 11 / 10 + 2048))"
+    end "$load" TERM
+    end "$web" KILL
+    over
+}
+# Descriptors and memory (kB) of the client and of the server, once what lingers has gone: the least of 15 s.
+holdings() {
+    local pid
+    for pid in "$client_pid" "$server_pid"; do
+        for _ in $(seq 15); do
+            echo "$(descriptors_of "$pid") $(memory_of "$pid")"
+            sleep 1
+        done | sort -n | head -n1
+    done
+}
 
 for name in "${stages[@]}"; do
     [[ $(type -t "$name") == function ]] || { usage >&2; exit 2; }

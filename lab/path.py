@@ -1,4 +1,6 @@
-"""What a client's status says of a path: path.py SOCKET PATH FIELD [WANTED BEGAN MOST].
+"""What an end's status says of a path: path.py SOCKET PATH FIELD [WANTED BEGAN MOST].
+
+A server names its paths by the client's address and port: `10.201.1.2:` is the one from there, whatever its port.
 
 With WANTED, a regular expression, waits for it and says how many seconds after BEGAN (since 1970) that was; fails when
 it is more than MOST. Asks the control socket itself, every 10 ms: a `marline status` each would take longer than what
@@ -14,6 +16,10 @@ import time
 place, name, field = sys.argv[1:4]
 
 
+def is_prefix(whole):
+    return name.endswith(":") and whole.startswith(name)
+
+
 def ask():
     """The field now; "silent" where nobody answers, "none" without such a path."""
     try:
@@ -25,7 +31,7 @@ def ask():
     except (OSError, ValueError):
         return "silent"
     paths = [path for session in answer["status"]["sessions"] for path in session["paths"]]
-    return next((str(path[field]) for path in paths if path["name"] == name), "none")
+    return next((str(path[field]) for path in paths if path["name"] == name or is_prefix(path["name"])), "none")
 
 
 if len(sys.argv) == 4:

@@ -6,6 +6,7 @@
 //! | `proxy/` | SOCKS5, forwards and the way to their targets: policy, names, relays |
 //! | `live/` | live streams: entries of encoders and of contribution tools |
 //! | `publish/` | ports at the server that lead to services behind a client |
+//! | `measure/` | what a path carries, from one end to the other |
 //! | `tun/` | a tunnel for IP packets |
 //! | `firewall.rs` | what becomes of a packet in a chain of nftables |
 //! | `serve.rs` | what a server does with the flows of a client |
@@ -18,6 +19,7 @@ pub mod firewall;
 pub mod grant;
 pub mod live;
 pub mod lru;
+pub mod measure;
 mod object_stream;
 pub mod options;
 pub mod proxy;

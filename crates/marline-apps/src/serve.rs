@@ -2,6 +2,7 @@
 
 use crate::destination::{Destination, LiveName, PortRole, Role, Target, TargetError};
 use crate::live::{Frames, Media, Outlets};
+use crate::measure::{self, Measures};
 use crate::proxy::association;
 use crate::proxy::places::Place;
 use crate::proxy::ports::Port;
@@ -30,6 +31,8 @@ pub struct ServerSettings {
     pub places: Places,
     /// Ports of their connections to targets.
     pub ports: Ports,
+    /// Who measures what a path carries.
+    pub measures: Measures,
     /// What runs their flows.
     pub flows: FlowsByClient,
 }
@@ -96,6 +99,15 @@ pub async fn serve<A: Accept>(mut session: A, settings: Arc<ServerSettings>, tas
                     tokio::select! {
                         () = draining.draining() => {}
                         () = publisher.serve(flow, port, live, visits) => {}
+                    }
+                }));
+            }
+            (IncomingFlow::Stream(flow), Ok(Destination::Measure(asked))) => {
+                let measures = settings.measures.clone();
+                flows.spawn(tasks.track(async move {
+                    tokio::select! {
+                        () = draining.draining() => {}
+                        () = measure::serve(flow, asked, peer, place, &measures) => {}
                     }
                 }));
             }

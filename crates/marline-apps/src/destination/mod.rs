@@ -1,18 +1,20 @@
 //! What a flow is for, in the bytes that open it.
 //!
 //! The first byte tells the kinds apart: [`Target`] has 1, [`LiveName`] 2, [`Role`] 3,
-//! [`ServerPort`] 4, [`Association`] 5. Every destination has exactly one encoding
+//! [`ServerPort`] 4, [`Association`] 5, [`Measure`] 6. Every destination has exactly one encoding
 //! (`docs/PROTOCOL.md`).
 
 mod association;
 mod host;
 mod live;
+mod measure;
 mod port;
 mod tunnel;
 
 pub use association::Association;
 pub use host::{Host, Protocol, Target, TargetError};
 pub use live::LiveName;
+pub use measure::{MOST_SECONDS, Measure, Way};
 pub use port::{PortRole, ServerPort};
 pub use tunnel::Role;
 
@@ -31,6 +33,8 @@ pub enum Destination {
     Port(PortRole, ServerPort),
     /// Everybody whom a program sends datagrams to.
     Association,
+    /// Nowhere: what passes shows what a path carries.
+    Measure(Measure),
 }
 
 impl Destination {
@@ -42,6 +46,7 @@ impl Destination {
             Destination::Tunnel(role) => role.encode(),
             Destination::Port(role, port) => role.encode(*port),
             Destination::Association => Association.encode(),
+            Destination::Measure(measure) => measure.encode(),
         }
     }
 
@@ -59,6 +64,7 @@ impl Destination {
             Some(&association::VERSION) => {
                 Association::decode(bytes).map(|Association| Destination::Association)
             }
+            Some(&measure::VERSION) => Measure::decode(bytes).map(Destination::Measure),
             _ => None,
         };
         match found {
@@ -72,6 +78,7 @@ impl Destination {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::time::Duration;
 
     #[test]
     fn each_kind_is_read_as_what_it_is() {
@@ -82,6 +89,7 @@ mod tests {
             Destination::Tunnel(Role::Standing),
             Destination::Port(PortRole::Visit, "udp:9000".parse().unwrap()),
             Destination::Association,
+            Destination::Measure(Measure::new(Way::Up, Duration::from_secs(5), 1 << 40)),
         ] {
             let bytes = destination.encode();
             assert_eq!(Destination::decode(&bytes), Ok(destination));
@@ -91,7 +99,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_one_destination_or_none(
-            version in 0..7_u8,
+            version in 0..8_u8,
             rest in proptest::collection::vec(any::<u8>(), 0..300),
         ) {
             let bytes = [&[version][..], &rest].concat();

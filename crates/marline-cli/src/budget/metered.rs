@@ -43,8 +43,13 @@ struct Limit {
 }
 
 /// Whose budget a path spends: further interfaces that fit `wwan*` have paths `wwan*#2` and so on.
-fn account(path: &str) -> &str {
+pub(crate) fn account(path: &str) -> &str {
     path.split('#').next().unwrap_or(path)
+}
+
+/// What these datagrams are with their headers.
+pub(crate) const fn carried(packets: u64, bytes: u64) -> u64 {
+    bytes + packets * HEADERS
 }
 
 impl State {
@@ -68,7 +73,7 @@ impl State {
             let account = account(&path.name);
             if self.limits.contains_key(account) {
                 let packets = path.sent_packets + path.received_packets;
-                let total = path.sent_bytes + path.received_bytes + packets * HEADERS;
+                let total = carried(packets, path.sent_bytes + path.received_bytes);
                 self.ledger.count(account, &path.name, total);
             }
         }

@@ -13,4 +13,5 @@ mod month;
 
 pub use ledger::{Ledger, LedgerError};
 pub use metered::Metered;
+pub(crate) use metered::{account, carried};
 pub use month::Month;

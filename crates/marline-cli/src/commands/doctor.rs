@@ -8,6 +8,7 @@
 //! | `programs.rs`, `links.rs` | `ip`, `nft` and `timedatectl`: routes, rule sets, the clock |
 //! | `running.rs` | the client or server that runs here already |
 //! | `checks/` | the checks, a file each |
+//! | `speed.rs` | what each path carries, if that is asked for |
 //! | `of_client.rs`, `of_server.rs` | which checks are made, and of which paths |
 
 mod board;
@@ -19,6 +20,7 @@ mod of_client;
 mod of_server;
 mod programs;
 mod running;
+mod speed;
 mod system;
 
 use super::page::{Layout, Page};
@@ -37,12 +39,13 @@ use tokio::time::timeout;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Takes the options and the configuration file of `marline client` or `marline server`, and checks
-what they would use. Changes nothing, and takes at most 15 s. Exit code: 0 all is fine, 1 there are
-warnings, 2 there are failures.
+what they would use. Changes nothing, and takes at most 15 s; --speed takes its own time after
+that. Exit code: 0 all is fine, 1 there are warnings, 2 there are failures.
 
 Examples:
   marline doctor client --server 'marline://...' --path wlan0 --path wwan0
   marline doctor client --config client.toml --json | jq '.findings[] | {verdict, check, text}'
+  marline doctor client --config client.toml --path wwan0 --speed 10 --speed-bytes 50MB
   marline doctor server --config server.toml")]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -63,6 +66,8 @@ enum Side {
 struct OfClient {
     #[command(flatten)]
     options: client::Args,
+    #[command(flatten)]
+    speed: speed::Args,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -79,7 +84,7 @@ struct OfServer {
 
 pub(super) fn run(args: Args) -> Result<(), CliError> {
     match args.side {
-        Side::Client(side) => client_report(&side.options)?.print(side.json),
+        Side::Client(side) => client_report(&side.options, &side.speed)?.print(side.json),
         Side::Server(side) => server_report(&side.options)?.print(side.json),
     }
 }
@@ -87,7 +92,7 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 /// Checks a client as `file` configures it, on standard error, whatever is found.
 #[cfg(unix)]
 pub(super) fn of_client(file: &Path) -> Result<(), CliError> {
-    client_report(&client::Args::of_file(file))?.say("client", file);
+    client_report(&client::Args::of_file(file), &speed::Args::default())?.say("client", file);
     Ok(())
 }
 
@@ -98,35 +103,43 @@ pub(super) fn of_server(file: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-fn client_report(options: &client::Args) -> Result<Report, CliError> {
+fn client_report(options: &client::Args, speed: &speed::Args) -> Result<Report, CliError> {
     let config = options.configuration()?;
     let system = System::with(config.sysfs.clone());
-    report(async |board: &Board| of_client::examine(&config, &system, board).await)
+    report(
+        async |board: &Board| of_client::examine(&config, &system, board).await,
+        async |board: &Board| speed::check(speed, &config, board).await,
+    )
 }
 
 fn server_report(options: &server::Args) -> Result<Report, CliError> {
     let config = options.configuration()?;
     let system = System::with(Sysfs::default());
-    report(async |board: &Board| of_server::examine(&config, &system, board).await)
+    report(
+        async |board: &Board| of_server::examine(&config, &system, board).await,
+        async |_: &Board| {},
+    )
 }
 
-fn report(examine: impl AsyncFnOnce(&Board)) -> Result<Report, CliError> {
+/// What the checks find in their time, and what is measured in its own.
+fn report(
+    examine: impl AsyncFnOnce(&Board),
+    measure: impl AsyncFnOnce(&Board),
+) -> Result<Report, CliError> {
     let (runtime, board) = (runtime()?, Board::default());
-    let report = runtime.block_on(timed(examine(&board), &board));
+    let report = runtime.block_on(async {
+        timed(examine(&board)).await;
+        measure(&board).await;
+        Report::of(&board)
+    });
     // The look-up of a name may still hang in a thread of its own.
     runtime.shutdown_background();
     Ok(report)
 }
 
-/// What is known when the examination has ended, or its time is over.
-async fn timed(examination: impl Future<Output = ()>, board: &Board) -> Report {
-    // What has not ended by then is on the board.
+/// The examination, until its time is over. What has not ended by then is on the board.
+async fn timed(examination: impl Future<Output = ()>) {
     let _ = timeout(LIMIT, examination).await;
-    let findings = board.findings();
-    Report {
-        verdict: worst(&findings),
-        findings,
-    }
 }
 
 #[derive(Debug, Serialize)]
@@ -136,6 +149,15 @@ struct Report {
 }
 
 impl Report {
+    /// What is known now.
+    fn of(board: &Board) -> Self {
+        let findings = board.findings();
+        Report {
+            verdict: worst(&findings),
+            findings,
+        }
+    }
+
     fn print(&self, json: bool) -> Result<(), CliError> {
         if json {
             output::json(self)?;
@@ -171,6 +193,7 @@ impl Report {
                 path,
                 verdict,
                 text,
+                speed: _,
                 fix,
             } = finding;
             if path != of {
@@ -200,7 +223,8 @@ mod tests {
             let _hangs = board.begin(None, "clock");
             std::future::pending().await
         };
-        let Report { verdict, findings } = timed(examination, &board).await;
+        timed(examination).await;
+        let Report { verdict, findings } = Report::of(&board);
         let checks: Vec<_> = findings.iter().map(|it| (it.check, it.verdict)).collect();
         assert_eq!(
             checks,

@@ -11,6 +11,7 @@ use marline::endpoint::server::BindError;
 use marline::endpoint::{self, ServerOptions};
 use marline::identity::{AllowList, Identity};
 use marline_apps::live::Outlets;
+use marline_apps::measure::Measures;
 use marline_apps::proxy::policy::{Judge, OwnAddresses, Translators};
 use marline_apps::proxy::{FlowsByClient, Listen, Places, Ports, Targets, Tasks};
 use marline_apps::publish::Publisher;
@@ -198,6 +199,7 @@ impl Server {
             publisher: granted.publisher.clone(),
             places: Places::new(all_flows(config.max_flows), config.max_flows),
             ports: Ports::of_this_host(),
+            measures: Measures::default(),
             flows: FlowsByClient::default(),
         });
         if !board.is_empty() {

@@ -75,7 +75,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
         &[
             &["destination", "firewall", "lru", "options", "whole"],
             &["proxy"],
-            &["live", "publish", "tun", "object_stream"],
+            &["live", "measure", "publish", "tun", "object_stream"],
             &["carried", "grant", "serve"],
             &["session"],
         ],
@@ -84,7 +84,6 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
     (
         "marline-cli",
         &[
-            &["platform"],
             &["control"],
             &["budget", "config", "metrics", "web"],
             &["commands"],

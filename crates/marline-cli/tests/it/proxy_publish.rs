@@ -7,6 +7,7 @@ use marline::endpoint::{Client, ClientOptions, Incomings, Server, ServerOptions}
 use marline::identity::{AllowList, ConnectionString, Identity};
 use marline_apps::destination::{PortRole, ServerPort, Target};
 use marline_apps::live::Outlets;
+use marline_apps::measure::Measures;
 use marline_apps::options::{datagrams_to, flow_to, stream_to};
 use marline_apps::proxy::policy::{Judge, Policy};
 use marline_apps::proxy::reply::{self, Refusal};
@@ -75,6 +76,7 @@ impl Site {
             publisher: publisher.clone(),
             places: Places::new(64, 32),
             ports: Ports::of_this_host(),
+            measures: Measures::default(),
             flows: FlowsByClient::default(),
         });
         let (server, tasks) = (site.server.clone(), site.tasks.clone());

@@ -2,6 +2,7 @@
 
 use crate::memory::{MemoryTunnel, tunnel};
 use marline_apps::live::Outlets;
+use marline_apps::measure::Measures;
 use marline_apps::options::flow_to;
 use marline_apps::proxy::policy::{Judge, Policy};
 use marline_apps::proxy::socks5::{self, SocksOptions};
@@ -40,6 +41,7 @@ impl World {
             publisher: Publisher::default(),
             places: Places::new(2 * max_flows, max_flows),
             ports: Ports::of_this_host(),
+            measures: Measures::default(),
             flows: FlowsByClient::default(),
         })
     }
@@ -54,6 +56,7 @@ impl World {
             publisher: Publisher::default(),
             places: Places::new(2, 1),
             ports: Ports::of_this_host(),
+            measures: Measures::default(),
             flows: FlowsByClient::default(),
         })
     }

@@ -139,6 +139,12 @@ impl Trial {
         }
     }
 
+    /// The path was not only late: what was in flight when the trial began is not waited for any
+    /// more.
+    pub(crate) fn found(&mut self) {
+        self.founded = true;
+    }
+
     /// Something was lost, so that the path was not only late.
     pub(crate) fn is_founded(&self) -> bool {
         self.founded

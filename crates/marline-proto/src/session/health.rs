@@ -192,14 +192,16 @@ impl Session {
         }
     }
 
-    /// A suspect path stayed silent: what it holds is free, and probes grow rare.
+    /// A suspect path stayed silent: what it holds is free, and probes grow rare. It was not only
+    /// late: what it holds is given up and will not show that, so its trial has to.
     pub(super) fn bury(&mut self, now: Instant, index: usize) {
         let path = &mut self.paths[index];
-        let trial = match &path.health {
+        let mut trial = match &path.health {
             Health::Suspect(trial) => *trial,
             Health::Validating => Trial::new(now, now),
             Health::Active | Health::Dead(_) => return,
         };
+        trial.found();
         let silent = now.since(trial.heard.min(path.last_progress));
         path.health = Health::Dead(trial);
         path.reason = Reason::Owned(format!("silent for {} ms", silent.as_millis()));

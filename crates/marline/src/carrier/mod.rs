@@ -76,7 +76,7 @@ pub use listen_config::ListenConfig;
 pub use memory::{MemoryCarrier, MemoryConfig};
 pub use quic::QuicCarrier;
 pub use socket::{Egress, SocketSpec};
-pub(crate) use socket::{is_local, routable};
+pub(crate) use socket::{device, is_local, routable};
 pub use socket_error::SocketError;
 pub use tcp::TcpCarrier;
 

@@ -451,13 +451,13 @@ pub(crate) fn is_local(address: IpAddr) -> bool {
 /// The number of an interface; `None` where there is none of that name, or the system has no
 /// numbers.
 #[cfg(target_os = "linux")]
-fn device(name: &str) -> Option<u32> {
+pub(crate) fn device(name: &str) -> Option<u32> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).ok()?;
     rustix::net::netdevice::name_to_index(&socket, name).ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn device(_: &str) -> Option<u32> {
+pub(crate) fn device(_: &str) -> Option<u32> {
     None
 }
 

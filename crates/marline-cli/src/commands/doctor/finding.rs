@@ -36,6 +36,32 @@ impl Verdict {
     }
 }
 
+/// What a path carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Speed {
+    pub(super) down: SpeedOf,
+    pub(super) up: SpeedOf,
+    /// What the measurement took, both ways, headers included.
+    pub(super) bytes: u64,
+}
+
+/// What a path carries in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct SpeedOf {
+    /// What arrives in a second (bits).
+    pub(super) bps: u64,
+    /// The round trip meanwhile, its median (µs).
+    pub(super) rtt_us: u64,
+    /// The round trip before (µs).
+    pub(super) idle_rtt_us: u64,
+    /// Datagrams that were sent.
+    pub(super) packets: u64,
+    /// Of these, lost.
+    pub(super) lost_packets: u64,
+    /// It was ended by the bound on bytes.
+    pub(super) bounded: bool,
+}
+
 /// What one check found, of the host or of one path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
@@ -47,6 +73,9 @@ pub(super) struct Finding {
     pub(super) verdict: Verdict,
     /// What is so.
     pub(super) text: String,
+    /// The figures of a measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) speed: Option<Box<Speed>>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fix: Option<String>,
@@ -60,6 +89,7 @@ impl Finding {
             path: None,
             verdict,
             text,
+            speed: None,
             fix: None,
         }
     }

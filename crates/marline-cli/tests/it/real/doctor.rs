@@ -89,3 +89,42 @@ fn a_server_learns_that_its_address_is_taken() {
     let (_, report) = doctor(site.folder(), &[&words, &more[..], &[&address]].concat());
     assert_eq!(verdict(&report, "listen", None), "fine", "{report:#}");
 }
+
+#[test]
+fn a_path_is_measured_within_its_budget_and_counts_in_it() {
+    let site = Site::new();
+    let server = site.server(&[]);
+    let words = ["client", "--server", &server.string, "--identity", "client"];
+    let paths = [
+        "--path",
+        "127.0.0.1,name=a,budget=1GB",
+        "--path",
+        "127.0.0.2,name=b,budget=1MB",
+        "--usage",
+        "usage.toml",
+    ];
+    let speed = ["--control", "off", "--speed", "2", "--speed-bytes", "20MB"];
+    let (_, report) = doctor(site.folder(), &[&words[..], &paths, &speed].concat());
+    let findings = report["findings"].as_array().unwrap();
+    let of = |path: &str| {
+        let found = findings
+            .iter()
+            .find(|finding| finding["check"] == "speed" && finding["path"] == path);
+        found.unwrap_or_else(|| panic!("no speed of {path} in {report:#}"))
+    };
+    let measured = &of("a")["speed"];
+    for way in ["down", "up"] {
+        let bps = measured[way]["bps"].as_u64();
+        assert!(bps > Some(0), "{report:#}");
+    }
+    let bytes = measured["bytes"].as_u64().unwrap();
+    assert!((100_000..25_000_000).contains(&bytes), "{bytes}");
+    let usage = std::fs::read_to_string(site.folder().join("usage.toml")).unwrap();
+    let counted = usage.lines().find_map(|line| line.strip_prefix("a = "));
+    let counted: u64 = counted.unwrap().parse().unwrap();
+    assert!(counted >= bytes, "{usage}");
+    // 20 MB would not fit.
+    assert_eq!(of("b")["verdict"], "unknown");
+    assert!(of("b").get("speed").is_none(), "{report:#}");
+    assert!(!usage.contains("b = "), "{usage}");
+}

@@ -5,6 +5,7 @@ use crate::demo::worker::Worker;
 use marline::endpoint::{self, ServerOptions, Session};
 use marline::identity::AllowList;
 use marline_apps::live::{LiveName, LiveOut, Outlets};
+use marline_apps::measure::Measures;
 use marline_apps::proxy::policy::{Judge, Policy, Rule};
 use marline_apps::proxy::{FlowsByClient, Host, Places, Ports, Protocol, Target, Tasks};
 use marline_apps::publish::Publisher;
@@ -47,6 +48,7 @@ impl Server {
             publisher: Publisher::default(),
             places: Places::new(2 * MAX_FLOWS, MAX_FLOWS),
             ports: Ports::of_this_host(),
+            measures: Measures::default(),
             flows: FlowsByClient::default(),
         });
         let (tell, told) = oneshot::channel();

@@ -6,7 +6,7 @@ use marline_proto::{CloseReason, Config};
 use marline_sim::End;
 
 use super::lab;
-use crate::kit::{Lab, ms, secs};
+use crate::kit::{Lab, Logged, ms, secs};
 
 const BULK: u64 = 10_000_000;
 
@@ -133,6 +133,36 @@ fn a_dead_path_is_revived_and_carries_data_again() {
     );
 }
 
+/// What a dead path held is given up, and so is not known to be lost. That it is settled does not
+/// make the path one that was only late: it is back after a trial, whenever the first answer comes.
+#[test]
+fn a_dead_path_is_back_after_a_trial_only() {
+    for dark_ms in (5_000..7_000).step_by(290) {
+        let mut lab = lab(2);
+        lab.trace.keep();
+        lab.messages(End::Client, 1_000, ms(5), 2_000);
+        // The path carries next to nothing before, so that little of it can be lost.
+        lab.run_for(ms(200));
+        lab.world.set_dark(PathId(0), true, false);
+        lab.run_for(ms(dark_ms));
+        assert_eq!(lab.state(End::Client, PathId(0)), PathState::Dead);
+        lab.world.set_dark(PathId(0), false, false);
+        lab.run_for(secs(3));
+        assert_eq!(lab.state(End::Client, PathId(0)), PathState::Active);
+        let of_client = lab.trace.log().into_iter();
+        let of_client = of_client.filter(|(_, end, _)| *end == End::Client);
+        let mut since_dead = of_client
+            .map(|(_, _, logged)| logged)
+            .skip_while(|it| *it != Logged::State(PathId(0), PathState::Dead));
+        let until_active = since_dead
+            .by_ref()
+            .take_while(|it| *it != Logged::State(PathId(0), PathState::Active));
+        let is_answer = |it: &Logged| matches!(it, Logged::Acked(PathId(0), ..));
+        let answers = until_active.filter(is_answer).count();
+        assert!(answers >= 8, "{answers} answers after {dark_ms} ms");
+    }
+}
+
 #[test]
 fn a_path_that_flaps_every_500_ms_does_not_hold_up_the_other() {
     let mut lab = lab(2);
@@ -169,15 +199,17 @@ fn one_way(up_works: bool) {
     lab.stream(End::Server, BULK);
     lab.run_for(ms(500));
     lab.world.set_dark(PathId(0), !up_works, up_works);
-    lab.finish_within(secs(15));
-    lab.run_for(secs(8));
     let ends = [End::Client, End::Server];
-    let states = ends.map(|end| lab.state(end, PathId(0)));
+    let states = |lab: &mut Lab| ends.map(|end| lab.state(end, PathId(0)));
     let fallen = |s: &PathState| matches!(s, PathState::Suspect | PathState::Dead);
     // Who sends into the dark finds out; who is heard goes on, acknowledged over the other path.
     let [unheard, heard] = if up_works { [1, 0] } else { [0, 1] };
-    assert!(fallen(&states[unheard]), "{states:?}");
-    assert_eq!(states[heard], PathState::Active);
+    lab.run_for(ms(200));
+    assert!(fallen(&states(&mut lab)[unheard]), "{:?}", states(&mut lab));
+    lab.finish_within(secs(15));
+    lab.run_for(secs(8));
+    assert!(fallen(&states(&mut lab)[unheard]), "{:?}", states(&mut lab));
+    assert_eq!(states(&mut lab)[heard], PathState::Active);
 }
 
 #[test]

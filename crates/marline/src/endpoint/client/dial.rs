@@ -12,7 +12,7 @@ use super::error::{FailureKind, PathFailure};
 use super::nat64::{self, Prefix};
 use super::{ClientOptions, Shared};
 use crate::Path;
-use crate::carrier::{Bind, Dial, DialError, Dialled, Egress, SocketSpec};
+use crate::carrier::{Bind, Dial, DialError, Dialled, Egress, SocketSpec, device};
 use crate::identity::{Host, HostPort};
 use crate::interfaces::addresses;
 
@@ -204,19 +204,54 @@ fn has_ipv4(local: &Bind, remote: SocketAddr) -> bool {
     }
 }
 
-/// IPv4 addresses as the network's translator reaches them, which [`nat64::NAME`] was found to
-/// have; `None` where it has none.
-fn translated(found: &[SocketAddr], known: Vec<IpAddr>) -> Option<Vec<SocketAddr>> {
+/// The prefix of the network's translator, by the addresses that [`nat64::NAME`] was found to have.
+fn prefix(known: Vec<IpAddr>) -> Option<Prefix> {
     let mut prefixes = known.into_iter().filter_map(|ip| match ip {
         IpAddr::V6(ip) => Prefix::of(ip),
         IpAddr::V4(_) => None,
     });
-    let prefix = prefixes.next()?;
+    prefixes.next()
+}
+
+/// IPv4 addresses as the network's translator reaches them.
+fn translated(found: &[SocketAddr], prefix: Prefix) -> Vec<SocketAddr> {
     let embed = |address: &SocketAddr| match address.ip() {
         IpAddr::V4(ip) => SocketAddr::new(prefix.embed(ip).into(), address.port()),
         IpAddr::V6(_) => *address,
     };
-    Some(found.iter().map(embed).collect())
+    found.iter().map(embed).collect()
+}
+
+/// The network's translator: as a router announces it (RFC 8781 section 5.1 has that win), or as
+/// the resolver shows it.
+async fn translator(shared: &Shared, spec: &Path, socket: &SocketSpec) -> Option<Prefix> {
+    tokio::select! {
+        biased;
+        announced = shared.translators.comes(number(&spec.local)) => Some(announced.into()),
+        asked = shared.lookups.find(nat64::NAME, socket) => {
+            let known = || shared.lookups.known(nat64::NAME, &spec.local);
+            prefix(asked.unwrap_or_else(|_| known()))
+        }
+    }
+}
+
+/// No interface has this number (netdevice(7)).
+const NO_INTERFACE: u32 = 0;
+
+/// The number of the interface that a path is bound to; `None` where it is bound to none.
+fn number(local: &Bind) -> Option<u32> {
+    let name = match local {
+        Bind::Interface(name) => name.clone(),
+        Bind::Address(ip) => {
+            let own = addresses().into_iter().find(|(_, own)| own == ip);
+            own.map(|(name, _)| name)?
+        }
+        Bind::Any | Bind::Matching(_) => return None,
+        // Only the application knows which interface is that network's.
+        Bind::Network(_) => return Some(NO_INTERFACE),
+    };
+    // Nothing was announced by one that is gone.
+    Some(device(&name).unwrap_or(NO_INTERFACE))
 }
 
 /// Does this path need a translator to reach these addresses?
@@ -257,8 +292,12 @@ fn known(shared: &Shared, spec: &Path) -> Vec<SocketAddr> {
     };
     let mut found: Vec<SocketAddr> = hosts(&shared.options, spec).iter().flat_map(of).collect();
     if needs_translator(spec, &found) {
-        let prefix = shared.lookups.known(nat64::NAME, &spec.local);
-        found = translated(&found, prefix).unwrap_or_default();
+        let announced = shared.translators.of(number(&spec.local)).map(Prefix::from);
+        let asked = || prefix(shared.lookups.known(nat64::NAME, &spec.local));
+        found = match announced.or_else(asked) {
+            Some(prefix) => translated(&found, prefix),
+            None => Vec::new(),
+        };
     }
     // What does not fit is tried, and says why, when names have been looked up.
     found.retain(|address| fits(spec, address));
@@ -285,12 +324,10 @@ async fn resolve(shared: &Shared, spec: &Path) -> Result<Vec<SocketAddr>, PathFa
             },
         }
     }
-    if needs_translator(spec, &found) {
-        let prefix = match shared.lookups.find(nat64::NAME, &socket).await {
-            Ok(prefix) => prefix,
-            Err(_) => shared.lookups.known(nat64::NAME, &spec.local),
-        };
-        found = translated(&found, prefix).unwrap_or(found);
+    if needs_translator(spec, &found)
+        && let Some(prefix) = translator(shared, spec, &socket).await
+    {
+        found = translated(&found, prefix);
     }
     // If none fits, they stay, and dialling says why.
     if found.iter().any(|address| fits(spec, address)) {

@@ -53,7 +53,7 @@ pub use manage::{AddPathError, RemovePathError, UnknownPath};
 use crate::Path;
 use crate::carrier::{Bind, Outcomes, QuicConfig, routable};
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
-use crate::interfaces::{Changes, Notifier, Sysfs};
+use crate::interfaces::{Changes, Notifier, Sysfs, Translators};
 use lookups::Lookups;
 use session::Current;
 use slot::Slots;
@@ -132,6 +132,8 @@ struct Shared {
     /// Which networks let no QUIC through.
     outcomes: Outcomes,
     lookups: Lookups,
+    /// The NAT64 translators that are announced.
+    translators: Translators,
     /// Passes on changes of this host's devices, addresses and routes, after paths have been given
     /// their interfaces.
     notifier: Notifier,
@@ -165,6 +167,7 @@ impl Client {
                 slots: Mutex::new(Slots::default()),
                 outcomes: Outcomes::default(),
                 lookups,
+                translators: Translators::new(),
                 notifier: Notifier::new(),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
@@ -190,6 +193,7 @@ impl Client {
         let following = client.clone();
         client.shared.tasks.spawn(async move {
             let stop = following.shared.stop.clone();
+            let translators = following.shared.translators.clone();
             let forever = async {
                 loop {
                     let announced = changes.next().await;
@@ -199,6 +203,7 @@ impl Client {
             };
             tokio::select! {
                 () = forever => {}
+                () = translators.watch() => {}
                 () = stop.cancelled() => {}
             }
         });

@@ -2,9 +2,12 @@
 //!
 //! Such a network answers a look-up of [`NAME`], which has only IPv4 addresses, with IPv6 ones that
 //! embed them (RFC 7050). What stands before and behind is the translator's prefix, in which any
-//! IPv4 address is embedded alike (RFC 6052).
+//! IPv4 address is embedded alike (RFC 6052). Where a router has announced that prefix (RFC 8781),
+//! it is not asked for.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::interfaces::pref64::Pref64;
 
 /// The name that has only IPv4 addresses (RFC 7050 section 2.2).
 pub(super) const NAME: &str = "ipv4only.arpa";
@@ -26,6 +29,15 @@ pub(super) struct Prefix {
 /// Where the bytes of an IPv4 address are embedded behind a prefix of `length` bytes.
 fn places(length: usize) -> impl Iterator<Item = usize> {
     (length..).filter(|place| *place != RESERVED).take(4)
+}
+
+impl From<Pref64> for Prefix {
+    fn from(announced: Pref64) -> Self {
+        Self {
+            address: announced.prefix,
+            length: announced.length.into(),
+        }
+    }
 }
 
 impl Prefix {
