@@ -1,10 +1,11 @@
 //! `marline client`: local proxies over a session with a server.
 
 use super::service::{Service, unbound};
-use super::{CliError, live, reload, runtime, schedulers};
+use super::{CliError, live, qlog, reload, runtime, schedulers};
 use crate::budget::{Ledger, Metered, Month};
 use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
 use crate::control::{Manage, Managed, Problem};
+use crate::qlog::{Qlog, WhenFull};
 use marline::endpoint::client::FailureKind;
 use marline::endpoint::{self, ClientOptions, ConnectError};
 use marline::identity::Identity;
@@ -246,6 +247,8 @@ async fn start(args: Args) -> Result<(), CliError> {
         ..ClientOptions::new(&config.server, identity, paths)
     };
     options.quic.segmentation_offload = config.common.gso;
+    let qlog = qlog::open(config.common.qlog.as_ref(), WhenFull::Drop)?;
+    options.session.observers = qlog.as_ref().map(Qlog::observers).unwrap_or_default();
     let wait = config.common.wait;
     let client = endpoint::Client::start(options).map_err(CliError::usage)?;
     let ended = async {
@@ -257,6 +260,9 @@ async fn start(args: Args) -> Result<(), CliError> {
     };
     let result = program.serve(client.clone(), ended).await;
     client.stop("the client stops").await;
+    if let Some(qlog) = qlog {
+        qlog.finish();
+    }
     result
 }
 

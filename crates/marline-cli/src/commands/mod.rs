@@ -27,6 +27,7 @@ pub mod output;
 mod owner;
 mod page;
 mod paths;
+mod qlog;
 #[cfg(feature = "experiments")]
 mod real;
 mod reload;

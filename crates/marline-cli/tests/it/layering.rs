@@ -84,7 +84,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
         "marline-cli",
         &[
             &["platform"],
-            &["control"],
+            &["control", "qlog"],
             &["budget", "config", "metrics", "web"],
             &["commands"],
             &["main"],

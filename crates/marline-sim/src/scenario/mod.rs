@@ -42,7 +42,7 @@ pub use loads::{KINDS, Kind};
 pub use mistake::{Mistake, Mistakes, Place};
 pub use plan::{
     CellPlan, Change, CrossPlan, CrossSource, Expectation, FlowPlan, HandoverPlan, LinkPlan, Load,
-    PathPlan, Scenario, SessionPlan, Setting, SizeLaw, WebObject, WorkloadPlan,
+    PathPlan, Scenario, SessionPlan, Setting, SizeLaw, Watch, Watched, WebObject, WorkloadPlan,
 };
 pub(crate) use values::path_name;
 pub use values::{unknown_values, value_names};

@@ -7,6 +7,7 @@ mod run;
 mod source;
 mod sweep;
 mod validate;
+mod watch;
 
 use super::CliError;
 use clap::Subcommand;

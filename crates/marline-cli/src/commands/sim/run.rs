@@ -1,6 +1,7 @@
 //! `marline sim run`: the runs of a scenario, and a table.
 
 use super::prepare::{Common, complete};
+use super::watch;
 use crate::commands::{CliError, output};
 use marline_sim::batch::Batch;
 use marline_sim::report::{Page, Section, choose, csv, page, table};
@@ -26,6 +27,7 @@ Examples:
   marline sim run live.toml --set links.lte.delay=60ms --set workloads.live.rate=4mbit
   marline sim run live.toml --measure live.in_order_delay,path --plot live.html
   marline sim run live.toml --json > live.json
+  marline sim run live.toml --scheduler hedge --qlog traces
   marline sim run live.toml --csv | head";
 
 /// Characters of a line where the terminal does not say.
@@ -49,16 +51,22 @@ pub(super) struct Args {
     /// Write a page with plots, readable without a network
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    #[command(flatten)]
+    watch: watch::Args,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    let prepared = args.common.prepare(&[])?;
+    let mut prepared = args.common.prepare(&[])?;
     // What cannot be shown is said before the runs are made, not after.
     selects(&prepared.batch, &args.measure)?;
     if let Some(file) = &args.plot {
         can_write(file)?;
     }
+    let qlog = args.watch.watch(&mut prepared.batch)?;
     let outcome = args.common.make(&prepared, None)?;
+    if let Some(qlog) = qlog {
+        qlog.finish();
+    }
     let results = &outcome.results;
     if results.runs.is_empty() {
         return complete(&outcome, "");
