@@ -22,7 +22,11 @@ until [ -s connection ]; do sleep 0.1; done
     --path 127.0.0.2,name=modem --socks 127.0.0.1:0 --control control --qlog client 2>client.log &
 client=$!
 until socks=$(sed -n 's/.*SOCKS.* at \(127[0-9.:]*\).*/\1/p' client.log) && [ -n "$socks" ]; do sleep 0.1; done
+"$marline" record short.jsonl --seconds 3 --control control &
+record=$!
 curl --silent --fail --retry 20 --retry-delay 1 --retry-all-errors --socks5-hostname "$socks" "http://127.0.0.1:$port/body" | cmp - body
+wait $record
+grep -q '"path":"cable"' short.jsonl
 kill $client && wait $client
 kill $server && wait $server
 [ "$(stat -c %a client/*.sqlog | sort -u)" = 600 ]

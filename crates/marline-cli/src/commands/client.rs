@@ -6,6 +6,7 @@ use crate::budget::{Ledger, Metered, Month};
 use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
 use crate::control::{Manage, Managed, Problem};
 use crate::qlog::{Qlog, WhenFull};
+use crate::recording::Recorder;
 use marline::endpoint::client::FailureKind;
 use marline::endpoint::{self, ClientOptions, ConnectError};
 use marline::identity::Identity;
@@ -103,6 +104,7 @@ pub struct Client {
     tunnel: Option<ClientTunnel>,
     ledger: Ledger,
     service: Service,
+    recorder: Recorder,
 }
 
 impl Client {
@@ -146,6 +148,7 @@ impl Client {
             tunnel,
             ledger,
             service,
+            recorder: Recorder::default(),
         })
     }
 
@@ -179,6 +182,7 @@ impl Client {
             tunnel,
             ledger,
             service,
+            recorder,
         } = self;
         let tasks = Tasks::new();
         front.serve(&session, &tasks);
@@ -213,6 +217,7 @@ impl Client {
             published: published.board(),
             tunnel,
             seen: None,
+            recorder: Some(recorder),
         });
         let reload = async || {
             let managed = managed.as_ref();
@@ -248,7 +253,8 @@ async fn start(args: Args) -> Result<(), CliError> {
     };
     options.quic.segmentation_offload = config.common.gso;
     let qlog = qlog::open(config.common.qlog.as_ref(), WhenFull::Drop)?;
-    options.session.observers = qlog.as_ref().map(Qlog::observers).unwrap_or_default();
+    let written = qlog.as_ref().map(Qlog::observers).unwrap_or_default();
+    options.session.observers = program.recorder.observers(written);
     let wait = config.common.wait;
     let client = endpoint::Client::start(options).map_err(CliError::usage)?;
     let ended = async {

@@ -4,6 +4,7 @@ mod blocks;
 
 use super::signals::Signals;
 use super::{CliError, output, runtime, schedulers};
+use crate::recording::{Header, Recorder};
 use indicatif::{ProgressBar, ProgressStyle};
 use marline_lab::demo::report::RunReport;
 use marline_lab::demo::{
@@ -11,8 +12,11 @@ use marline_lab::demo::{
     Watch, objects, table,
 };
 use marline_link::LinkConfig;
+use marline_proto::observe::Observers;
 use marline_proto::sched::{AUTO, Choice, ChoiceError};
+use std::fs;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const ABOUT: &str = "Show what bonding two links does, here and now: no root, no configuration";
@@ -47,6 +51,7 @@ Examples:
   marline demo
   marline demo --schedulers min-rtt,redundant --seconds 20
   marline demo --json > demo.json
+  marline demo --record demo && marline sim run examples/demo --links demo/bonded-auto.jsonl
   marline demo --objects
   marline demo --objects=sos,edpf --link-b rate=10mbit,delay=80ms
   marline demo --blocks
@@ -107,6 +112,10 @@ pub(super) struct Args {
     /// Play a part of a demo of blocks by processes, which standard input tells
     #[arg(long, hide = true, exclusive = true)]
     part: bool,
+    /// Record how the links behaved in each run, to a file of this folder, for
+    /// `marline sim run examples/demo --links FILE`
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["objects", "blocks"])]
+    record: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -198,7 +207,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let plan = args.plan()?;
     let report = runtime()?.block_on(async {
         let mut signals = Signals::new()?;
-        let mut display = Display::new(&plan);
+        let records = args.record.as_deref().map(Records::in_folder).transpose()?;
+        let mut display = Display::new(&plan, records);
         tokio::select! {
             report = demo::run(&plan, &mut display) => Ok(report),
             () = signals.stop() => Err(CliError::runtime("stopped before the end")),
@@ -274,10 +284,11 @@ struct Display {
     begun: u64,
     runs: usize,
     before: Option<Progress>,
+    records: Option<Records>,
 }
 
 impl Display {
-    fn new(plan: &Plan) -> Self {
+    fn new(plan: &Plan, records: Option<Records>) -> Self {
         let (time, runs) = (plan.options.time, plan.runs.len());
         let all = time.as_millis() as u64 * runs as u64;
         let bar = ProgressBar::new(all);
@@ -292,6 +303,7 @@ impl Display {
             begun: 0,
             runs,
             before: None,
+            records,
         };
         display.line(&format!("{runs} runs of {} s each", time.as_secs()));
         display
@@ -318,6 +330,20 @@ impl Watch for Display {
         self.bar.set_prefix(format!("{prefix:<24}"));
         self.bar.set_message("connecting");
         self.bar.set_position(self.position(Duration::ZERO));
+    }
+
+    fn observers(&mut self, _: &RunPlan<Scheduling>) -> Observers {
+        let Some(records) = &mut self.records else {
+            return Observers::default();
+        };
+        records.recorder = Recorder::default();
+        records.recorder.observers(Observers::default())
+    }
+
+    fn traffic(&mut self) {
+        if let Some(records) = &self.records {
+            records.recorder.begin();
+        }
     }
 
     fn progress(&mut self, now: &Progress) {
@@ -349,6 +375,48 @@ impl Watch for Display {
         };
         let prefix = format!("{}/{} {}", self.begun, self.runs, run.name);
         self.line(&format!("{prefix:<24} {text}"));
+        if let Some(records) = &self.records {
+            match records.write(&run.name) {
+                Ok(file) => self.line(&format!("{:24} recorded: {}", "", file.display())),
+                Err(error) => self.line(&format!("{:24} not recorded: {error}", "")),
+            }
+        }
+    }
+}
+
+/// A recording of each run.
+#[derive(Debug)]
+struct Records {
+    folder: PathBuf,
+    /// Of the run under way.
+    recorder: Recorder,
+}
+
+impl Records {
+    fn in_folder(folder: &Path) -> Result<Self, CliError> {
+        fs::create_dir_all(folder).map_err(|error| {
+            CliError::usage(format!("--record {}: {error}", folder.display()))
+                .hint("name a folder that is there, or that can be made")
+        })?;
+        Ok(Records {
+            folder: folder.to_owned(),
+            recorder: Recorder::default(),
+        })
+    }
+
+    /// Writes what was recorded of the run of this name: `bonded, auto` is `bonded-auto.jsonl`.
+    fn write(&self, run: &str) -> io::Result<PathBuf> {
+        let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let name: String = run.to_lowercase().chars().map(safe).collect();
+        let words: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
+        let file = self.folder.join(format!("{}.jsonl", words.join("-")));
+        let mut text = serde_json::to_string(&Header::now())? + "\n";
+        for line in self.recorder.all().lines {
+            text += &serde_json::to_string(&line)?;
+            text.push('\n');
+        }
+        fs::write(&file, text)?;
+        Ok(file)
     }
 }
 

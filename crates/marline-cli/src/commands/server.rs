@@ -222,6 +222,7 @@ impl Server {
             published: granted.publisher.board(),
             tunnel: None,
             seen: Some(seen),
+            recorder: None,
         });
         let ended = async {
             tokio::select! {

@@ -84,7 +84,8 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
         "marline-cli",
         &[
             &["platform"],
-            &["control", "qlog"],
+            &["qlog", "recording"],
+            &["control"],
             &["budget", "config", "metrics", "web"],
             &["commands"],
             &["main"],

@@ -38,10 +38,19 @@ pub use plan::{Plan, RunPlan};
 pub use report::Report;
 pub use run::run;
 
+use marline_proto::observe::Observers;
+
 /// Follows a demo while it runs.
 pub trait Watch {
     /// A run begins.
     fn begin(&mut self, run: &RunPlan<Scheduling>);
+    /// Who listens to the session of the run's client.
+    fn observers(&mut self, run: &RunPlan<Scheduling>) -> Observers {
+        let _ = run;
+        Observers::default()
+    }
+    /// The session is up, and the run's traffic begins.
+    fn traffic(&mut self) {}
     /// A run goes on; called about ten times a second.
     fn progress(&mut self, now: &Progress);
     /// A run has ended.

@@ -108,9 +108,11 @@ async fn one(
     let server = session::Server::start(&keys, targets, run.scheduler).await?;
     let links = links(plan, run, server.addr())?;
     let entries: Vec<SocketAddr> = links.iter().map(Emulator::addr).collect();
-    let client = session::Client::start(&keys, &entries, run.scheduler).await?;
+    let client =
+        session::Client::start(&keys, &entries, run.scheduler, watch.observers(run)).await?;
 
     let counters = Arc::new(Counters::default());
+    watch.traffic();
     let begin = Instant::now();
     let end = begin + plan.options.time;
     let mut programs = {

@@ -243,6 +243,7 @@ impl FieldLink {
             down: config(self.trip, 1),
             overhead: OVERHEAD,
             datagram: DATAGRAM,
+            handshake: None,
         };
         (plan, self.moves.iter().map(change).collect())
     }

@@ -237,6 +237,7 @@ impl<'a> Simulation<'a> {
             max_datagram: link.datagram as usize,
             cost: watch.plan.cost,
             standby: watch.plan.standby,
+            rtt: link.handshake,
             ..PathParams::default()
         };
         let sessions = &mut self.sessions[2 * pair..2 * pair + 2];

@@ -103,6 +103,9 @@ pub struct LinkPlan {
     pub overhead: u32,
     /// Largest datagram of a session that the carrier takes (bytes).
     pub datagram: u32,
+    /// Round-trip time that the carrier's handshake measured before the path joined, if it is
+    /// known.
+    pub handshake: Option<Duration>,
 }
 
 /// One client, one server, their paths and what they carry.

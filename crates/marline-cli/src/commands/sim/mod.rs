@@ -3,6 +3,7 @@
 mod check;
 mod list;
 mod prepare;
+mod recorded;
 mod run;
 mod source;
 mod sweep;

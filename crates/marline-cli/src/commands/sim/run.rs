@@ -1,6 +1,7 @@
 //! `marline sim run`: the runs of a scenario, and a table.
 
 use super::prepare::{Common, complete};
+use super::recorded::Recorded;
 use super::watch;
 use crate::commands::{CliError, output};
 use marline_sim::batch::Batch;
@@ -27,6 +28,7 @@ Examples:
   marline sim run live.toml --set links.lte.delay=60ms --set workloads.live.rate=4mbit
   marline sim run live.toml --measure live.in_order_delay,path --plot live.html
   marline sim run live.toml --json > live.json
+  marline sim run live.toml --links afternoon.jsonl
   marline sim run live.toml --scheduler hedge --qlog traces
   marline sim run live.toml --csv | head";
 
@@ -51,12 +53,21 @@ pub(super) struct Args {
     /// Write a page with plots, readable without a network
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Replace the scenario's links by what `marline record` or `marline demo --record` recorded, in
+    /// its order of paths; each run is as long as the recording, unless --duration says otherwise
+    #[arg(long, value_name = "RECORDING")]
+    links: Option<PathBuf>,
     #[command(flatten)]
     watch: watch::Args,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    let mut prepared = args.common.prepare(&[])?;
+    let recorded = args.links.as_deref().map(Recorded::read).transpose()?;
+    let length = recorded.as_ref().map(Recorded::length);
+    let mut prepared = args.common.prepare(&[], length.as_deref())?;
+    if let Some(recorded) = &recorded {
+        recorded.replay(&mut prepared.batch)?;
+    }
     // What cannot be shown is said before the runs are made, not after.
     selects(&prepared.batch, &args.measure)?;
     if let Some(file) = &args.plot {

@@ -41,6 +41,7 @@ fn link(name: &str, text: &str) -> LinkPlan {
         down: config,
         overhead: 0,
         datagram: 1_200,
+        handshake: None,
     }
 }
 
