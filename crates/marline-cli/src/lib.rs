@@ -7,6 +7,8 @@
 //! | `control/` | the control socket: what a running program reports, and how it is changed |
 //! | `metrics/` | the same for Prometheus |
 //! | `platform/` | what systems do differently |
+//! | `recording/` | how paths behaved, as a file, and links made of it |
+//! | `qlog/` | what sessions do, packet by packet, as files |
 //! | `web/` | the same as a page: history, events, why it is slow |
 //! | `budget/` | what metered paths may carry in a month |
 
@@ -16,6 +18,8 @@ pub mod config;
 pub mod control;
 pub mod metrics;
 pub mod platform;
+pub mod qlog;
+pub mod recording;
 pub mod web;
 
 pub use commands::{main, main_with};

@@ -1,6 +1,7 @@
 use crate::capacity::packets_within;
 use crate::{
-    Capacity, Codel, Delay, Loss, OutageMode, Outages, QueueLimit, RateDist, Redraw, ServiceTime,
+    Capacity, Codel, Delay, Loss, OutageMode, Outages, QueueLimit, RateDist, Redraw, Replay,
+    ServiceTime,
 };
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -36,6 +37,9 @@ pub struct LinkConfig {
     pub duplicate: f64,
     /// Largest packet in bytes; larger ones are dropped. [`LinkConfig::MAX_MTU`] by default.
     pub mtu: Option<u32>,
+    /// Delays and losses of a recording, in the place of [`delay`](Self::delay) and beside
+    /// [`loss`](Self::loss). The text form says nothing of it.
+    pub replay: Option<Replay>,
     /// Replaces the seed that is given to [`Link::new`](crate::Link::new).
     pub seed: Option<u64>,
 }

@@ -7,6 +7,7 @@ use crate::delay::Propagation;
 use crate::loss::Lottery;
 use crate::outage::Cursor;
 use crate::queue::{Backlog, CodelControl};
+use crate::replayed::Losses;
 use crate::{ConfigError, Counters, LinkConfig, OutageMode, Reason, Verdict};
 use marline_base::{Instant, Rng};
 
@@ -33,6 +34,7 @@ pub struct Link {
     /// Outages as the present sees them, and as the server does, which may be far ahead.
     outages: Outages,
     switched_dark: bool,
+    replayed: Losses,
     copies: Rng,
     copy_delays: Rng,
     now: Instant,
@@ -81,6 +83,7 @@ impl Link {
             backlog: Backlog::new(max_bytes, max_packets),
             outages: Outages::new(&config, rng.stream("outage")),
             switched_dark: false,
+            replayed: Losses::new(rng.stream("replay")),
             copy_delays: copies.stream("delay"),
             copies,
             now: Instant::ZERO,
@@ -207,12 +210,18 @@ impl Link {
             OutageMode::Drop => self.outages.present.passed(),
             OutageMode::Hold => self.outages.server.passed(),
         };
-        let delay = self.propagation.draw(departs, outages);
+        let drawn = self.propagation.draw(departs, outages);
+        let delay = match &self.config.replay {
+            Some(replay) => replay.delay(departs),
+            None => drawn,
+        };
         let at = self.ordered(departs + delay);
         let is_copied = self.config.duplicate > 0.0 && self.copies.chance(self.config.duplicate);
         let copy =
             is_copied.then(|| departs + self.propagation.draw_again(delay, &mut self.copy_delays));
-        if self.loss.draw() {
+        let replay = self.config.replay.as_ref();
+        let replayed = replay.is_some_and(|replay| self.replayed.add(replay.loss(departs)));
+        if self.loss.draw() || replayed {
             self.backlog.push(size, departs, Instant::ZERO);
             return Verdict::Dropped(Reason::Loss);
         }

@@ -3,6 +3,7 @@
 use marline_base::Duration;
 
 use crate::congestion::Congestion;
+use crate::observe::Observers;
 use crate::sched::{Choice, registry as sched};
 use crate::wire::{
     FlowKind, MAX_CODE_WINDOW, MAX_COST, MAX_QUIET_MS, MAX_REPAIRS, MAX_UNITS, Params,
@@ -116,6 +117,8 @@ pub struct Config {
     pub blocks_scheduler: Choice,
     /// The scheduler of flows of objects that choose none.
     pub objects_scheduler: Choice,
+    /// Who listens to what the session does. Default nobody.
+    pub observers: Observers,
 }
 
 impl Default for Config {
@@ -142,6 +145,7 @@ impl Default for Config {
             ordered_scheduler: sched::default_in_order(),
             blocks_scheduler: sched::default_for(FlowKind::Blocks),
             objects_scheduler: sched::default_for(FlowKind::Objects),
+            observers: Observers::default(),
         }
     }
 }

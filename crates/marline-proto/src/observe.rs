@@ -1,13 +1,16 @@
 //! Records of what a session does, for statistics, logs and tests.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, Rate};
+use smallvec::SmallVec;
 
 use crate::flow::{Fate, Symbol};
 use crate::path::{EmissionKind, PathState};
-use crate::wire::{FlowId, PathId};
+use crate::wire::{FlowId, FlowKind, PathId, Side};
 
 /// One thing that a session did or learnt.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,10 +43,22 @@ pub enum Record<'a> {
         path: PathId,
         /// Its packet number.
         packet: u64,
+        /// Its size (bytes).
+        size: u32,
         /// Time since it was sent.
         after: Duration,
+        /// When it arrived, on the peer's clock (µs), if the peer said so.
+        arrived_us: Option<u64>,
         /// It had been declared lost.
         spurious: bool,
+    },
+    /// An acknowledgement of packets of a path came over that path itself.
+    Heard {
+        /// On this path.
+        path: PathId,
+        /// When the peer wrote it, on the peer's clock (µs): with the time of this record, how long
+        /// the way back took, but for what the two clocks differ by.
+        written_us: u64,
     },
     /// A datagram was declared lost.
     Lost {
@@ -51,6 +66,8 @@ pub enum Record<'a> {
         path: PathId,
         /// Its packet number.
         packet: u64,
+        /// Time since it was sent.
+        after: Duration,
     },
     /// A datagram arrived.
     Received {
@@ -99,6 +116,29 @@ pub enum Record<'a> {
         /// What became of it.
         fate: Fate,
     },
+    /// A path got a name, which the program gave it.
+    PathNamed {
+        /// The path.
+        path: PathId,
+        /// Its name.
+        name: &'a str,
+    },
+    /// How a path stands, at most every 100 ms, when something of it was acknowledged.
+    PathMetrics(PathMetrics),
+    /// A flow was opened.
+    FlowOpened {
+        /// The flow.
+        flow: FlowId,
+        /// Its kind.
+        kind: FlowKind,
+        /// By the peer.
+        by_peer: bool,
+    },
+    /// Nothing is left of a flow.
+    FlowClosed {
+        /// The flow.
+        flow: FlowId,
+    },
     /// A path changed its state.
     PathState {
         /// The path.
@@ -110,33 +150,156 @@ pub enum Record<'a> {
     },
 }
 
+/// How a path stands at its sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathMetrics {
+    /// The path.
+    pub path: PathId,
+    /// Smoothed round-trip time.
+    pub srtt: Duration,
+    /// Mean deviation of the round-trip time.
+    pub rtt_var: Duration,
+    /// Smallest round-trip time of the last 10 to 20 s.
+    pub min_rtt: Duration,
+    /// Congestion window (bytes).
+    pub cwnd: u64,
+    /// Bytes sent and neither acknowledged nor lost.
+    pub in_flight: u64,
+    /// Expected delivery rate.
+    pub rate: Rate,
+    /// Fraction of packets lost lately, 0..=1.
+    pub loss: f64,
+}
+
 /// Listens to a session's records.
 pub trait Observer: Send {
     /// Something happened at `now`.
     fn on(&mut self, now: Instant, record: &Record<'_>);
+
+    /// Does it want records now? While no observer of a session does, those that take work to make
+    /// are not made: of flows, and of how paths stand. It may ignore the others.
+    fn listens(&self) -> bool {
+        true
+    }
 }
 
-/// The observer of a session, if any; costs nothing when there is none.
+/// Makes the observers of sessions; `None` for a session that is not observed.
+type Make = dyn Fn(Instant, Side) -> Option<Box<dyn Observer>> + Send + Sync;
+
+/// Who listens to each session that is made from a [`Config`](crate::Config): none by default.
+///
+/// ```
+/// use marline_base::Instant;
+/// use marline_proto::Config;
+/// use marline_proto::observe::{Observer, Observers, Record};
+///
+/// struct Losses;
+///
+/// impl Observer for Losses {
+///     fn on(&mut self, now: Instant, record: &Record<'_>) {
+///         if let Record::Lost { path, packet, .. } = record {
+///             println!("{now:?}: packet {packet} of path {} is lost", path.0);
+///         }
+///     }
+/// }
+///
+/// let config = Config {
+///     observers: Observers::new(|_now, _side| Some(Box::new(Losses))),
+///     ..Config::default()
+/// };
+/// # let _ = config;
+/// ```
+#[derive(Clone, Default)]
+pub struct Observers(SmallVec<[Arc<Make>; 1]>);
+
+impl Observers {
+    /// `make` is called once for each session as it begins, with the time of its clock then, and
+    /// its side.
+    pub fn new(
+        make: impl Fn(Instant, Side) -> Option<Box<dyn Observer>> + Send + Sync + 'static,
+    ) -> Self {
+        Self::default().and(make)
+    }
+
+    /// One more, beside those that there are.
+    #[must_use]
+    pub fn and(
+        mut self,
+        make: impl Fn(Instant, Side) -> Option<Box<dyn Observer>> + Send + Sync + 'static,
+    ) -> Self {
+        self.0.push(Arc::new(make));
+        self
+    }
+
+    pub(crate) fn of(&self, now: Instant, side: Side) -> Observed {
+        Observed {
+            observers: self.0.iter().filter_map(|make| make(now, side)).collect(),
+            soon: Vec::new(),
+        }
+    }
+}
+
+impl PartialEq for Observers {
+    /// The very same observers.
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Arc<Make>, &Arc<Make>)| Arc::ptr_eq(a, b);
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(same)
+    }
+}
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Observers").field(&self.0.len()).finish()
+    }
+}
+
+/// The observers of a session; cost nothing when there are none.
 #[derive(Default)]
-pub(crate) struct Observed(pub(crate) Option<Box<dyn Observer>>);
+pub(crate) struct Observed {
+    observers: SmallVec<[Box<dyn Observer>; 2]>,
+    /// What happened where nobody knew the time: it goes before the next record. At most a record
+    /// for each flow that was opened or closed since.
+    soon: Vec<Record<'static>>,
+}
 
 impl Observed {
+    pub(crate) fn add(&mut self, observer: Box<dyn Observer>) {
+        self.observers.push(observer);
+    }
+
     /// Does anybody listen?
     #[inline]
     pub(crate) fn listens(&self) -> bool {
-        self.0.is_some()
+        self.observers.iter().any(|observer| observer.listens())
     }
 
     #[inline]
     pub(crate) fn on(&mut self, now: Instant, record: &Record<'_>) {
-        if let Some(observer) = &mut self.0 {
+        if self.observers.is_empty() {
+            return;
+        }
+        for earlier in self.soon.drain(..) {
+            for observer in &mut self.observers {
+                observer.on(now, &earlier);
+            }
+        }
+        for observer in &mut self.observers {
             observer.on(now, record);
+        }
+    }
+
+    /// Something happened now, a moment before the next record.
+    pub(crate) fn soon(&mut self, record: Record<'static>) {
+        if self.listens() {
+            self.soon.push(record);
         }
     }
 }
 
 impl fmt::Debug for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Observed").field(&self.0.is_some()).finish()
+        f.debug_tuple("Observed")
+            .field(&self.observers.len())
+            .finish()
     }
 }

@@ -1,10 +1,12 @@
 //! `marline client`: local proxies over a session with a server.
 
 use super::service::{Service, unbound};
-use super::{CliError, live, reload, runtime, schedulers};
+use super::{CliError, live, qlog, reload, runtime, schedulers};
 use crate::budget::{Ledger, Metered, Month};
 use crate::config::{ClientConfig, ConfigError, PathChange, RawClient, Source, path_changes};
 use crate::control::{Manage, Managed, Problem};
+use crate::qlog::{Qlog, WhenFull};
+use crate::recording::Recorder;
 use marline::endpoint::client::FailureKind;
 use marline::endpoint::{self, ClientOptions, ConnectError};
 use marline::identity::Identity;
@@ -102,6 +104,7 @@ pub struct Client {
     tunnel: Option<ClientTunnel>,
     ledger: Ledger,
     service: Service,
+    recorder: Recorder,
 }
 
 impl Client {
@@ -145,6 +148,7 @@ impl Client {
             tunnel,
             ledger,
             service,
+            recorder: Recorder::default(),
         })
     }
 
@@ -178,6 +182,7 @@ impl Client {
             tunnel,
             ledger,
             service,
+            recorder,
         } = self;
         let tasks = Tasks::new();
         front.serve(&session, &tasks);
@@ -212,6 +217,7 @@ impl Client {
             published: published.board(),
             tunnel,
             seen: None,
+            recorder: Some(recorder),
         });
         let reload = async || {
             let managed = managed.as_ref();
@@ -246,6 +252,9 @@ async fn start(args: Args) -> Result<(), CliError> {
         ..ClientOptions::new(&config.server, identity, paths)
     };
     options.quic.segmentation_offload = config.common.gso;
+    let qlog = qlog::open(config.common.qlog.as_ref(), WhenFull::Drop)?;
+    let written = qlog.as_ref().map(Qlog::observers).unwrap_or_default();
+    options.session.observers = program.recorder.observers(written);
     let wait = config.common.wait;
     let client = endpoint::Client::start(options).map_err(CliError::usage)?;
     let ended = async {
@@ -257,6 +266,9 @@ async fn start(args: Args) -> Result<(), CliError> {
     };
     let result = program.serve(client.clone(), ended).await;
     client.stop("the client stops").await;
+    if let Some(qlog) = qlog {
+        qlog.finish();
+    }
     result
 }
 

@@ -6,6 +6,7 @@ mod page;
 use self::page::Stage;
 use super::signals::Signals;
 use super::{CliError, output, runtime, schedulers};
+use crate::recording::{Header, Recorder};
 use indicatif::{ProgressBar, ProgressStyle};
 use marline::endpoint::Client;
 use marline_apps::live::Board;
@@ -15,9 +16,12 @@ use marline_lab::demo::{
     Watch, objects, table,
 };
 use marline_link::LinkConfig;
+use marline_proto::observe::Observers;
 use marline_proto::sched::{AUTO, Choice, ChoiceError};
+use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,6 +58,7 @@ Examples:
   marline demo --schedulers min-rtt,redundant --seconds 20
   marline demo --web                     look at 127.0.0.1:9080 meanwhile, as said there
   marline demo --json > demo.json
+  marline demo --record demo && marline sim run examples/demo --links demo/bonded-auto.jsonl
   marline demo --objects
   marline demo --objects=sos,edpf --link-b rate=10mbit,delay=80ms
   marline demo --blocks
@@ -127,6 +132,10 @@ pub(super) struct Args {
         conflicts_with_all = ["objects", "blocks"]
     )]
     web: Option<SocketAddr>,
+    /// Record how the links behaved in each run, to a file of this folder, for
+    /// `marline sim run examples/demo --links FILE`
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["objects", "blocks"])]
+    record: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -229,7 +238,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
                 None => std::future::pending().await,
             }
         };
-        let mut display = Display::new(&plan, Arc::clone(&stage));
+        let records = args.record.as_deref().map(Records::in_folder).transpose()?;
+        let mut display = Display::new(&plan, Arc::clone(&stage), records);
         let shown = async {
             let report = demo::run(&plan, &mut display).await;
             drop(display);
@@ -321,10 +331,11 @@ struct Display {
     begun: u64,
     runs: usize,
     before: Option<Progress>,
+    records: Option<Records>,
 }
 
 impl Display {
-    fn new(plan: &Plan, stage: Arc<Stage>) -> Self {
+    fn new(plan: &Plan, stage: Arc<Stage>, records: Option<Records>) -> Self {
         let (time, runs) = (plan.options.time, plan.runs.len());
         let all = time.as_millis() as u64 * runs as u64;
         let bar = ProgressBar::new(all);
@@ -340,6 +351,7 @@ impl Display {
             begun: 0,
             runs,
             before: None,
+            records,
         };
         display.line(&format!("{runs} runs of {} s each", time.as_secs()));
         display
@@ -372,6 +384,20 @@ impl Watch for Display {
         self.stage.enter(client, live);
     }
 
+    fn observers(&mut self, _: &RunPlan<Scheduling>) -> Observers {
+        let Some(records) = &mut self.records else {
+            return Observers::default();
+        };
+        records.recorder = Recorder::default();
+        records.recorder.observers(Observers::default())
+    }
+
+    fn traffic(&mut self) {
+        if let Some(records) = &self.records {
+            records.recorder.begin();
+        }
+    }
+
     fn progress(&mut self, now: &Progress) {
         let before = self.before.replace(*now);
         let (bytes, time) = before.map_or((0, Duration::ZERO), |b| (b.downloaded, b.elapsed));
@@ -402,6 +428,48 @@ impl Watch for Display {
         };
         let prefix = format!("{}/{} {}", self.begun, self.runs, run.name);
         self.line(&format!("{prefix:<24} {text}"));
+        if let Some(records) = &self.records {
+            match records.write(&run.name) {
+                Ok(file) => self.line(&format!("{:24} recorded: {}", "", file.display())),
+                Err(error) => self.line(&format!("{:24} not recorded: {error}", "")),
+            }
+        }
+    }
+}
+
+/// A recording of each run.
+#[derive(Debug)]
+struct Records {
+    folder: PathBuf,
+    /// Of the run under way.
+    recorder: Recorder,
+}
+
+impl Records {
+    fn in_folder(folder: &Path) -> Result<Self, CliError> {
+        fs::create_dir_all(folder).map_err(|error| {
+            CliError::usage(format!("--record {}: {error}", folder.display()))
+                .hint("name a folder that is there, or that can be made")
+        })?;
+        Ok(Records {
+            folder: folder.to_owned(),
+            recorder: Recorder::default(),
+        })
+    }
+
+    /// Writes what was recorded of the run of this name: `bonded, auto` is `bonded-auto.jsonl`.
+    fn write(&self, run: &str) -> io::Result<PathBuf> {
+        let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let name: String = run.to_lowercase().chars().map(safe).collect();
+        let words: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
+        let file = self.folder.join(format!("{}.jsonl", words.join("-")));
+        let mut text = serde_json::to_string(&Header::now())? + "\n";
+        for line in self.recorder.all().lines {
+            text += &serde_json::to_string(&line)?;
+            text.push('\n');
+        }
+        fs::write(&file, text)?;
+        Ok(file)
     }
 }
 

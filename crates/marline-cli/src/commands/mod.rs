@@ -27,8 +27,10 @@ pub mod output;
 mod owner;
 mod page;
 mod paths;
+mod qlog;
 #[cfg(feature = "experiments")]
 mod real;
+mod record;
 mod reload;
 #[cfg(feature = "experiments")]
 mod repro;
@@ -98,6 +100,7 @@ enum Command {
     Top(top::Args),
     Doctor(doctor::Args),
     Paths(paths::Args),
+    Record(record::Args),
     #[cfg(feature = "experiments")]
     Repro(repro::Args),
     #[cfg(feature = "experiments")]
@@ -214,6 +217,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> Result<(), CliError> {
         Command::Top(args) => top::run(&args),
         Command::Doctor(args) => doctor::run(args),
         Command::Paths(args) => paths::run(&args),
+        Command::Record(args) => record::run(&args),
         #[cfg(feature = "experiments")]
         Command::Repro(args) => repro::run(&args),
         #[cfg(feature = "experiments")]

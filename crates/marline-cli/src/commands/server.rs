@@ -3,9 +3,10 @@
 use super::announce::{Announcement, announced};
 use super::granted::Granted;
 use super::service::Service;
-use super::{CliError, live, reload, runtime, schedulers};
+use super::{CliError, live, qlog, reload, runtime, schedulers};
 use crate::config::{ConfigError, RawServer, ServerConfig, Source};
 use crate::control::{Manage, Managed, Seen};
+use crate::qlog::{Qlog, WhenFull};
 use marline::carrier::{ListenError, SocketError};
 use marline::endpoint::server::BindError;
 use marline::endpoint::{self, ServerOptions};
@@ -223,6 +224,7 @@ impl Server {
             published: granted.publisher.board(),
             tunnel: None,
             seen: Some(seen),
+            recorder: None,
         });
         let ended = async {
             tokio::select! {
@@ -271,6 +273,8 @@ async fn start(args: Args) -> Result<(), CliError> {
     options.listen.tcp = config.tcp;
     options.listen.quic.segmentation_offload = config.common.gso;
     options.listen.tcp_congestion.clone_from(&config.tcp_cc);
+    let qlog = qlog::open(config.common.qlog.as_ref(), WhenFull::Drop)?;
+    options.session.observers = qlog.as_ref().map(Qlog::observers).unwrap_or_default();
     let server = endpoint::Server::bind(options);
     let server = server.map_err(|error| unbound(&program.source, error))?;
     server.limit_clients(limits);
@@ -291,6 +295,9 @@ async fn start(args: Args) -> Result<(), CliError> {
     let reload = async || read_again(&args, &running, &server, &granted);
     let result = program.serve(server.clone(), reload, announced).await;
     server.stop("the server stops").await;
+    if let Some(qlog) = qlog {
+        qlog.finish();
+    }
     result
 }
 

@@ -77,6 +77,16 @@ pub(super) fn asked_of(
     control: Option<&PathBuf>,
     request: &Request,
 ) -> Result<Result<Outcome, CliError>, CliError> {
+    let answered = answered_of(roles, control, request)?;
+    Ok(answered.map(|(_, outcome)| outcome))
+}
+
+/// The same, with the socket of the instance that answered.
+pub(super) fn answered_of(
+    roles: &[Role],
+    control: Option<&PathBuf>,
+    request: &Request,
+) -> Result<Result<(PathBuf, Outcome), CliError>, CliError> {
     let candidates = match control {
         Some(path) => vec![path.clone()],
         None => roles.iter().flat_map(|role| usual_paths(*role)).collect(),
@@ -108,7 +118,7 @@ pub(super) fn asked_of(
                     None => error,
                 });
             }
-            Ok(outcome) => return Ok(Ok(outcome)),
+            Ok(outcome) => return Ok(Ok((path.clone(), outcome))),
             Err(error) => return Err(CliError::runtime(error)),
         }
     }

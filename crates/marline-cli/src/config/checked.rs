@@ -9,10 +9,12 @@ use super::listening::{SERVER, apart};
 use super::live_entries::{live_in, live_out};
 use super::names::Schedulers;
 use super::publish::{publications, publish_addresses};
+use super::qlog::{QlogFolder, qlog};
 use super::raw::{RawClient, RawServer};
 use super::socks::{socks, udp_address};
 use super::source::Source;
 use super::tun::{switch, tun_in, tun_out};
+
 use super::web::{WebPage, web};
 use super::written::Written;
 use crate::control;
@@ -137,6 +139,8 @@ pub struct CommonConfig {
     pub metrics: Option<SocketAddr>,
     /// Names by which metrics may be asked for, beside addresses and this host's own name.
     pub metrics_names: Vec<String>,
+    /// Where sessions are written to, if they are.
+    pub qlog: Option<QlogFolder>,
     /// The control socket, if it is wanted.
     pub control: Option<control::Place>,
     /// A session ends after this long without any working path.
@@ -218,6 +222,7 @@ impl ClientConfig {
                 web: web(source, raw.web.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: metrics_names(source, &raw.metrics_name)?,
+                qlog: qlog(source, raw.qlog.as_ref(), raw.qlog_size.as_ref())?,
                 control: control_path(source, raw.control.as_ref(), Role::Client),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
                 wait: wait(source, raw.wait.as_ref())?,
@@ -335,6 +340,7 @@ impl ServerConfig {
                 web: web(source, raw.web.as_ref())?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: names,
+                qlog: qlog(source, raw.qlog.as_ref(), raw.qlog_size.as_ref())?,
                 control: control_path(source, raw.control.as_ref(), Role::Server),
                 idle_timeout: idle_timeout(source, raw.idle_timeout.as_ref())?,
                 wait: wait(source, raw.wait.as_ref())?,

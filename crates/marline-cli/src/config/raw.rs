@@ -166,6 +166,14 @@ pub struct RawClient {
     /// at the start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub web: Option<Written>,
+    /// Write what sessions do to files of this folder, for tools that read qlog: each packet, its
+    /// acknowledgement or loss, and how paths and flows change; no content, keys or targets. Only
+    /// their owner reads them, and old ones are deleted.
+    #[arg(long, value_name = "DIR", value_parser = Written::flag)]
+    pub qlog: Option<Written>,
+    /// What all files of --qlog may have together, 1MB or more [default: 256MiB].
+    #[arg(long, value_name = "SIZE", value_parser = Written::flag)]
+    pub qlog_size: Option<Written>,
     /// Control socket for `marline status` and `marline paths`, or `off` [default: client.sock in
     /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
@@ -312,6 +320,14 @@ pub struct RawServer {
     /// at the start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub web: Option<Written>,
+    /// Write what sessions do to files of this folder, for tools that read qlog: each packet, its
+    /// acknowledgement or loss, and how paths and flows change; no content, keys or targets. Only
+    /// their owner reads them, and old ones are deleted.
+    #[arg(long, value_name = "DIR", value_parser = Written::flag)]
+    pub qlog: Option<Written>,
+    /// What all files of --qlog may have together, 1MB or more [default: 256MiB].
+    #[arg(long, value_name = "SIZE", value_parser = Written::flag)]
+    pub qlog_size: Option<Written>,
     /// Control socket for `marline status`, or `off` [default: server.sock in
     /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
@@ -365,6 +381,8 @@ impl Raw for RawClient {
             metrics: self.metrics.or(file.metrics),
             metrics_name: list(self.metrics_name, file.metrics_name),
             web: self.web.or(file.web),
+            qlog: self.qlog.or(file.qlog),
+            qlog_size: self.qlog_size.or(file.qlog_size),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
             sysfs: self.sysfs.or(file.sysfs),
@@ -410,6 +428,8 @@ impl Raw for RawServer {
             metrics: self.metrics.or(file.metrics),
             metrics_name: list(self.metrics_name, file.metrics_name),
             web: self.web.or(file.web),
+            qlog: self.qlog.or(file.qlog),
+            qlog_size: self.qlog_size.or(file.qlog_size),
             control: self.control.or(file.control),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
             wait: self.wait.or(file.wait),

@@ -1,6 +1,7 @@
 //! What control and metrics see of a session, and of what runs over it, together.
 
 use super::{Manage, Problem, Seen, Status};
+use crate::recording::{Part, Recorder};
 use marline::Path;
 use marline_apps::live::Board;
 use marline_apps::publish;
@@ -21,6 +22,8 @@ pub struct Managed<M> {
     pub tunnel: Option<View>,
     /// When a server's clients were seen last.
     pub seen: Option<Arc<Seen>>,
+    /// What records a client's paths.
+    pub recorder: Option<Recorder>,
 }
 
 impl<M: Manage> Manage for Managed<M> {
@@ -59,5 +62,12 @@ impl<M: Manage> Manage for Managed<M> {
         target: Option<Rate>,
     ) -> Result<(), Problem> {
         self.board.set_needed_rate(live, target)
+    }
+
+    fn record(&self, since_ms: Option<u64>, all: bool) -> Result<Part, Problem> {
+        match &self.recorder {
+            Some(recorder) => Ok(recorder.ask(since_ms, all)),
+            None => self.session.record(since_ms, all),
+        }
     }
 }

@@ -35,6 +35,7 @@ pub use without::{
     BindError, ControlSocket, Place, Stream, is_trusted, service_sockets, usual_path, usual_paths,
 };
 
+use crate::recording::Part;
 use marline::Path;
 use marline_base::Rate;
 pub use marline_base::text::Problem;
@@ -67,5 +68,17 @@ pub trait Manage: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), Problem>> + Send {
         let _ = (live, target);
         std::future::ready(Err(Problem::new("this instance has no live entries")))
+    }
+
+    /// What was recorded of the paths: see [`Recorder::ask`](crate::recording::Recorder::ask).
+    ///
+    /// # Errors
+    /// Nothing is recorded here.
+    fn record(&self, since_ms: Option<u64>, all: bool) -> Result<Part, Problem> {
+        let _ = (since_ms, all);
+        Err(
+            Problem::new("paths are recorded at clients, and this is a server")
+                .hint("run `marline record` where `marline client` runs"),
+        )
     }
 }

@@ -1,6 +1,7 @@
 //! The control socket's language: one JSON object a line, each with the version of the language.
 
 use super::status::Status;
+use crate::recording::Part;
 use serde::{Deserialize, Serialize};
 
 /// Version of the language. It rises when an old program would misunderstand a new one.
@@ -50,6 +51,14 @@ pub enum Request {
         /// The rate, written as `--target` takes it, or `auto`.
         target: String,
     },
+    /// What was recorded of the paths; the first to ask begins it.
+    Record {
+        /// Windows from this time on (ms), as the last answer said; `None` for those to come.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since_ms: Option<u64>,
+        /// Those that are not whole yet, too.
+        all: bool,
+    },
     /// Reads the configuration again, as SIGHUP does.
     Reload,
     /// Stops gracefully, as the first SIGTERM does.
@@ -75,6 +84,12 @@ pub enum Outcome {
     Status {
         /// The snapshot.
         status: Box<Status>,
+    },
+    /// What was recorded of the paths.
+    Recorded {
+        /// The windows.
+        #[serde(flatten)]
+        part: Part,
     },
     /// Carried out.
     Done {
@@ -161,6 +176,13 @@ mod tests {
                 Request::LiveTarget {
                     live: None,
                     target: "auto".into(),
+                },
+            ),
+            (
+                r#"{"version":1,"request":"record","since_ms":40,"all":false}"#,
+                Request::Record {
+                    since_ms: Some(40),
+                    all: false,
                 },
             ),
             (r#"{"version":1,"request":"reload"}"#, Request::Reload),

@@ -157,6 +157,10 @@ pub(crate) async fn answer<M: Manage>(request: Request, managed: &M, wishes: &Wi
                 hint: problem.hint,
             }),
         },
+        Request::Record { since_ms, all } => match managed.record(since_ms, all) {
+            Ok(part) => return Outcome::Recorded { part },
+            Err(problem) => Err(problem),
+        },
         Request::Reload => wishes.reload().await,
         Request::Stop => {
             wishes.stop.cancel();

@@ -241,10 +241,12 @@ async fn act<M: Manage>(request: Request<Incoming>, site: &Site<M>) -> Response<
             | Action::PathsStandby { .. }
             | Action::LiveTarget { .. }),
         ) => carry_out(action, site.managed.as_ref(), &Wishes::default()).await,
-        Ok(Action::Status | Action::Reload | Action::Stop) => Outcome::Error {
-            message: "the page does not do that".to_owned(),
-            hint: Some("it changes paths and live targets; use the control socket".to_owned()),
-        },
+        Ok(Action::Status | Action::Record { .. } | Action::Reload | Action::Stop) => {
+            Outcome::Error {
+                message: "the page does not do that".to_owned(),
+                hint: Some("it changes paths and live targets; use the control socket".to_owned()),
+            }
+        }
         Err(message) => Outcome::Error {
             message,
             hint: None,
@@ -252,7 +254,7 @@ async fn act<M: Manage>(request: Request<Incoming>, site: &Site<M>) -> Response<
     };
     let status = match outcome {
         Outcome::Error { .. } => StatusCode::BAD_REQUEST,
-        Outcome::Done { .. } | Outcome::Status { .. } => StatusCode::OK,
+        Outcome::Done { .. } | Outcome::Status { .. } | Outcome::Recorded { .. } => StatusCode::OK,
     };
     let text = serde_json::to_vec(&Reply::from(outcome)).unwrap_or_default();
     whole(status, JSON, text)

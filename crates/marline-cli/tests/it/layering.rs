@@ -84,6 +84,8 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
     (
         "marline-cli",
         &[
+            &["platform"],
+            &["qlog", "recording"],
             &["control"],
             &["budget", "config", "metrics", "web"],
             &["commands"],

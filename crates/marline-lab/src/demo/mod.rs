@@ -38,6 +38,8 @@ pub use plan::{Plan, RunPlan};
 pub use report::Report;
 pub use run::run;
 
+use marline_proto::observe::Observers;
+
 /// Follows a demo while it runs.
 pub trait Watch {
     /// A run begins.
@@ -46,6 +48,13 @@ pub trait Watch {
     fn client(&mut self, client: &marline::endpoint::Client, live: &marline_apps::live::Board) {
         let _ = (client, live);
     }
+    /// Who listens to the session of the run's client.
+    fn observers(&mut self, run: &RunPlan<Scheduling>) -> Observers {
+        let _ = run;
+        Observers::default()
+    }
+    /// The session is up, and the run's traffic begins.
+    fn traffic(&mut self) {}
     /// A run goes on; called about ten times a second.
     fn progress(&mut self, now: &Progress);
     /// A run has ended.

@@ -109,11 +109,13 @@ async fn one(
     let links = links(plan, run, server.addr())?;
     let names = run.link_names().into_iter().map(str::to_owned);
     let entries: Vec<(String, SocketAddr)> = names.zip(links.iter().map(Emulator::addr)).collect();
-    let client = session::Client::start(&keys, &entries, run.scheduler).await?;
+    let client =
+        session::Client::start(&keys, &entries, run.scheduler, watch.observers(run)).await?;
     let (shown, board) = client.shown();
     watch.client(shown, board);
 
     let counters = Arc::new(Counters::default());
+    watch.traffic();
     let begin = Instant::now();
     let end = begin + plan.options.time;
     let mut programs = {

@@ -47,6 +47,7 @@ fn every_key_means_what_it_says() {
             outage_mode: OutageMode::Hold,
             duplicate: 0.001,
             mtu: Some(1_400),
+            replay: None,
             seed: Some(7),
         }
     );
@@ -361,6 +362,7 @@ proptest! {
             outage_mode: if hold { OutageMode::Hold } else { OutageMode::Drop },
             duplicate,
             mtu,
+            replay: None,
             seed,
         };
         prop_assert_eq!(config.to_string().parse(), Ok(config));

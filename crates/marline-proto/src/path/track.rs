@@ -77,6 +77,8 @@ pub(crate) struct Path {
     pub(crate) reason: Reason,
     /// The state that was announced last, and when it came about.
     pub(crate) announced: (PathState, Instant),
+    /// When observers were told last how it stands.
+    pub(crate) metrics_told: Option<Instant>,
     pub(crate) standby_local: bool,
     pub(crate) standby_remote: bool,
     /// Sequence number of the last PATH_STATUS sent and of the newest received, plus one.
@@ -171,6 +173,7 @@ impl Path {
             health,
             reason: Reason::Borrowed(reason),
             announced: (PathState::Validating, now),
+            metrics_told: None,
             standby_local: params.standby,
             standby_remote: false,
             status_sent: 0,

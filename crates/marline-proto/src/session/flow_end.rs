@@ -5,6 +5,7 @@ use super::share::class_of;
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf};
+use crate::observe::Record;
 use crate::path::Control;
 use crate::wire::FlowId;
 
@@ -144,6 +145,7 @@ impl Session {
         if let Some(flow) = self.flows.remove(&id) {
             let counters = self.counters_of(&flow);
             self.closed_carried.add(&counters);
+            self.observer.soon(Record::FlowClosed { flow: id });
         }
         self.starved.remove(&id);
         self.unwatch(id);

@@ -16,6 +16,7 @@ use crate::flow::{
     Chunk, Limits, PacketsRecv, PacketsSend, Queues, RecvHalf, SendError, SendHalf, StreamRecv,
     StreamSend, UnitsRecv, UnitsSend,
 };
+use crate::observe::Record;
 use crate::path::Control;
 use crate::sched::Choice;
 use crate::stats::{Delays, FlowCounters};
@@ -144,6 +145,12 @@ impl Session {
             delays: Box::new(Delays::default()),
             counters: FlowCounters::default(),
         };
+        let (kind, by_peer) = (flow.kind, announced);
+        self.observer.soon(Record::FlowOpened {
+            flow: id,
+            kind,
+            by_peer,
+        });
         self.minds_others |= flow.scheduler.minds_others();
         self.flows.insert(id, flow);
         self.start_coding(id);

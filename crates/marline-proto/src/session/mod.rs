@@ -10,12 +10,14 @@ use marline_base::{Duration, Instant, Rng};
 use crate::config::{Config, ConfigError};
 use crate::event::{CloseReason, Event};
 use crate::flow::{Advance, Symbol};
-use crate::observe::{Observed, Observer};
+use crate::observe::{Observed, Observer, Record};
 use crate::path::{Control, Path};
 use crate::ranges::RangeSet;
 use crate::sched::{Common, PathView};
 use crate::stats::Carried;
 use crate::wire::{FlowId, Params, PathId};
+
+pub use crate::wire::Side;
 
 mod acks;
 mod ageing;
@@ -66,15 +68,6 @@ pub use output::Transmit;
 pub use paths::PathError;
 pub use timers::WakeReason;
 pub use units::Accepted;
-
-/// Which side of the session this is; flow ids depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Dialled.
-    Client,
-    /// Was dialled.
-    Server,
-}
 
 /// All paths and flows between one client and one server, on one side.
 ///
@@ -299,14 +292,19 @@ impl Session {
             path_timer: None,
             rest: None,
             ending: None,
-            observer: Observed::default(),
+            observer: config.observers.of(now, side),
             config,
         })
     }
 
-    /// Sends records of what the session does to `observer`.
-    pub fn set_observer(&mut self, observer: Box<dyn Observer>) {
-        self.observer = Observed(Some(observer));
+    /// Sends records of what the session does to `observer`, too.
+    pub fn add_observer(&mut self, observer: Box<dyn Observer>) {
+        self.observer.add(observer);
+    }
+
+    /// Tells observers what the program calls a path.
+    pub fn name_path(&mut self, now: Instant, path: PathId, name: &str) {
+        self.observer.on(now, &Record::PathNamed { path, name });
     }
 
     /// The next event, in the order in which they happened.

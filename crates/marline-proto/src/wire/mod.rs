@@ -37,6 +37,7 @@ mod param_name;
 mod params;
 mod path;
 mod reader;
+mod side;
 mod stream;
 mod unit;
 pub mod varint;
@@ -63,6 +64,7 @@ pub use params::{MAX_ACK_DELAY_US, MAX_PARAMETERS, MAX_REPAIRS, MAX_UNITS, Param
 pub use path::{
     Availability, MAX_COST, MAX_QUIET_MS, PathAbandon, PathCost, PathQuiet, PathStatus,
 };
+pub use side::Side;
 pub use stream::Stream;
 pub use unit::{
     CERTAIN, LEAST_SYMBOL, MAX_SOURCES, MAX_UNIT, UnitCancel, UnitData, UnitFate, UnitRepair,

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use sha2::{Digest, Sha256};
 
 use super::Job;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Watch};
 
 /// A digest of all that a run depends on: the resolved scenario, the scheduler, the seed, and
 /// `program`, which stands for the program and the files that the scenario names. Titles, bounds
@@ -17,6 +17,7 @@ pub fn digest(job: &Job<'_>, program: &str) -> String {
         schedulers: Vec::new(),
         seeds: Vec::new(),
         expectations: Vec::new(),
+        watch: Watch::default(),
         ..job.scenario.clone()
     };
     let mut hash = Hash(Sha256::new());

@@ -8,7 +8,7 @@ use super::load::{Facts, FieldLoad};
 use super::network::{Network, RoundTrip, direction};
 use super::profile::Profile;
 use crate::scenario::{
-    Change, DATAGRAM, LinkPlan, OVERHEAD, PathPlan, Scenario, SessionPlan, Setting,
+    Change, DATAGRAM, LinkPlan, OVERHEAD, PathPlan, Scenario, SessionPlan, Setting, Watch,
 };
 
 /// What a queue holds at a link's mean rate, as `marline link` has it by default.
@@ -201,6 +201,7 @@ fn drawn(links: &[FieldLink], length: Length, place: &str, seed: u64) -> Scenari
         pages: None,
         model: None,
         expectations: Vec::new(),
+        watch: Watch::default(),
     }
 }
 
@@ -242,6 +243,7 @@ impl FieldLink {
             down: config(self.trip, 1),
             overhead: OVERHEAD,
             datagram: DATAGRAM,
+            handshake: None,
         };
         (plan, self.moves.iter().map(change).collect())
     }

@@ -19,7 +19,7 @@ use crate::engine::{Alarm, Cable, End, Engine};
 use crate::measure::{EVERY, Meter, Sampler, Waiting};
 use crate::model::ModelError;
 use crate::model::{hop, sos};
-use crate::scenario::{CrossPlan, Scenario, SessionPlan, Setting, path_name};
+use crate::scenario::{CrossPlan, Scenario, SessionPlan, Setting, Watched, path_name};
 use crate::workload;
 
 /// Why a scenario cannot be run: what it is about, and what is wrong.
@@ -131,6 +131,23 @@ impl<'a> Simulation<'a> {
         Ok(simulation)
     }
 
+    /// Lets those listen whom the scenario names. A run that is only checked has none.
+    pub(super) fn observe(&mut self, scheduler: &str) {
+        for (pair, plan) in self.scenario.sessions.iter().enumerate() {
+            for (offset, end) in [End::Client, End::Server].into_iter().enumerate() {
+                let observer = self.scenario.watch.of(&Watched {
+                    scheduler,
+                    seed: self.seed,
+                    session: &plan.name,
+                    end,
+                });
+                if let Some(observer) = observer {
+                    self.sessions[2 * pair + offset].add_observer(observer);
+                }
+            }
+        }
+    }
+
     fn warm_at(&self) -> Instant {
         Instant::ZERO + self.scenario.warmup
     }
@@ -159,7 +176,7 @@ impl<'a> Simulation<'a> {
             let seed = rng.stream(&format!("{} {what}", name())).next_u64();
             let session = Session::new(Instant::ZERO, side, config.clone(), config.params(), seed);
             let mut session = session.map_err(|e| RunError::new(name(), e))?;
-            session.set_observer(waiting.observer());
+            session.add_observer(waiting.observer());
             self.sessions.push(session);
             self.engine.touch(self.sessions.len() - 1);
         }
@@ -221,6 +238,7 @@ impl<'a> Simulation<'a> {
             max_datagram: link.datagram as usize,
             cost: watch.plan.cost,
             standby: watch.plan.standby,
+            rtt: link.handshake,
             ..PathParams::default()
         };
         let sessions = &mut self.sessions[2 * pair..2 * pair + 2];
@@ -229,6 +247,7 @@ impl<'a> Simulation<'a> {
             if let Err(error) = session.add_path(now, id, &params) {
                 panic!("{} cannot join: {error}", watch.name);
             }
+            session.name_path(now, id, &link.name);
         }
         watch.id = Some(id);
         self.engine.connect(pair, id, watch.plan.link);

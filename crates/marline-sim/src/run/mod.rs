@@ -59,7 +59,7 @@ pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
         }
         None => {
             let chosen = build::choose(scheduler).unwrap_or_else(|error| panic!("{error}"));
-            simulated(scenario, chosen, seed)
+            simulated(scenario, scheduler, chosen, seed)
         }
     };
     Run {
@@ -77,12 +77,14 @@ pub fn run_choice(scenario: &Scenario, scheduler: Choice, seed: u64) -> Run {
         let run = model.results(&scheduler, seed);
         return run.unwrap_or_else(|error| panic!("{error}"));
     }
-    simulated(scenario, Chosen::One(scheduler), seed)
+    let name = scheduler.to_string();
+    simulated(scenario, &name, Chosen::One(scheduler), seed)
 }
 
-fn simulated(scenario: &Scenario, chosen: Chosen, seed: u64) -> Run {
+fn simulated(scenario: &Scenario, name: &str, chosen: Chosen, seed: u64) -> Run {
     let simulation = Simulation::new(scenario, chosen, seed);
     let mut simulation = simulation.unwrap_or_else(|error| panic!("{error}"));
+    simulation.observe(name);
     simulation.go();
     simulation.report()
 }

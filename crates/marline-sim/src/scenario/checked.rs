@@ -6,7 +6,7 @@ use marline_proto::wire::FlowKind;
 use super::around::Around;
 use super::cells::Axis;
 use super::links::ReadFile;
-use super::plan::{Scenario, SessionPlan};
+use super::plan::{Scenario, SessionPlan, Watch};
 use super::reader::{LONGEST, Reader};
 use super::tree::Node;
 use super::{
@@ -137,6 +137,7 @@ pub(super) fn read(
             None => None,
         },
         expectations,
+        watch: Watch::default(),
     };
     // What is wrong with a workload would be wrong with its measures once more.
     if top.sink.is_empty() {

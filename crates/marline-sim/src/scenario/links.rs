@@ -91,6 +91,7 @@ pub(super) fn read(top: &Reader<'_>, files: &ReadFile<'_>) -> Vec<Written> {
             down,
             overhead: overhead.map_or(OVERHEAD, |bytes| bytes as u32),
             datagram: datagram.map_or(DATAGRAM, |bytes| bytes as u32),
+            handshake: None,
         };
         written.push(Written { plan, keys });
     }

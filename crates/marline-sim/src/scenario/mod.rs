@@ -27,6 +27,7 @@ mod page_model;
 mod plan;
 mod reader;
 mod recorded;
+mod replayed;
 mod schedulers;
 mod sessions;
 mod tree;
@@ -42,7 +43,8 @@ pub use loads::{KINDS, Kind};
 pub use mistake::{Mistake, Mistakes, Place};
 pub use plan::{
     CellPlan, Change, CrossPlan, CrossSource, Expectation, FlowPlan, HandoverPlan, LinkPlan, Load,
-    PathPlan, Scenario, SessionPlan, Setting, SizeLaw, WebObject, WorkloadPlan,
+    PathPlan, Scenario, SessionPlan, Setting, SizeLaw, Watch, Watched, WebObject, WorkloadPlan,
 };
+pub use replayed::NewLink;
 pub(crate) use values::path_name;
 pub use values::{unknown_values, value_names};

@@ -1,8 +1,10 @@
+use std::fmt;
 use std::sync::Arc;
 
 use marline_base::{Duration, Instant, Rate};
 use marline_link::LinkConfig;
 use marline_proto::Config;
+use marline_proto::observe::Observer;
 use marline_proto::wire::FlowKind;
 
 use crate::engine::End;
@@ -46,6 +48,46 @@ pub struct Scenario {
     pub model: Option<Model>,
     /// Bounds that the results are held against.
     pub expectations: Vec<Expectation>,
+    /// Who else listens to its sessions.
+    pub watch: Watch,
+}
+
+/// A session of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a> {
+    /// The scheduler that the run compares.
+    pub scheduler: &'a str,
+    /// The run's seed.
+    pub seed: u64,
+    /// The session's name.
+    pub session: &'a str,
+    /// Which end.
+    pub end: End,
+}
+
+type Watcher = dyn Fn(&Watched<'_>) -> Option<Box<dyn Observer>> + Send + Sync;
+
+/// Makes observers of the sessions of runs; none by default. What they do changes no result.
+#[derive(Clone, Default)]
+pub struct Watch(Option<Arc<Watcher>>);
+
+impl Watch {
+    /// `make` is called for each session of each run.
+    pub fn new(
+        make: impl Fn(&Watched<'_>) -> Option<Box<dyn Observer>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Some(Arc::new(make)))
+    }
+
+    pub(crate) fn of(&self, session: &Watched<'_>) -> Option<Box<dyn Observer>> {
+        self.0.as_ref().and_then(|make| make(session))
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watch").field(&self.0.is_some()).finish()
+    }
 }
 
 /// A link in both directions.
@@ -61,6 +103,9 @@ pub struct LinkPlan {
     pub overhead: u32,
     /// Largest datagram of a session that the carrier takes (bytes).
     pub datagram: u32,
+    /// Round-trip time that the carrier's handshake measured before the path joined, if it is
+    /// known.
+    pub handshake: Option<Duration>,
 }
 
 /// One client, one server, their paths and what they carry.

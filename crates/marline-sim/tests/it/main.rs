@@ -8,6 +8,7 @@ mod hostile;
 #[allow(dead_code, reason = "a kit has more tools than any one job needs")]
 mod kit;
 mod live;
+mod observers;
 mod paths;
 mod random;
 mod scenario;

@@ -200,6 +200,7 @@ impl Session {
             carrier.close(0, &error.to_string());
             return Err(error);
         }
+        state.session.name_path(now, path, name);
         // The session's own first word about the path is still in its queue of events.
         let note = PathNote {
             name: name.to_owned(),

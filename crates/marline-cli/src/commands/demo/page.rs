@@ -80,6 +80,7 @@ impl Stage {
             published: publish::Board::default(),
             tunnel: None,
             seen: None,
+            recorder: None,
         }));
     }
 

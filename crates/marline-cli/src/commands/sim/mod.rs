@@ -3,10 +3,12 @@
 mod check;
 mod list;
 mod prepare;
+mod recorded;
 mod run;
 mod source;
 mod sweep;
 mod validate;
+mod watch;
 
 use super::CliError;
 use clap::Subcommand;

@@ -38,11 +38,17 @@ pub(super) struct Prepared {
 }
 
 impl Common {
-    /// Reads and checks the scenario with the flags, and with these axes besides its own.
-    pub(super) fn prepare(&self, vary: &[String]) -> Result<Prepared, CliError> {
+    /// Reads and checks the scenario with the flags, with these axes besides its own, and with
+    /// `length` as its duration where no flag says one.
+    pub(super) fn prepare(
+        &self,
+        vary: &[String],
+        length: Option<&str>,
+    ) -> Result<Prepared, CliError> {
         let source = Source::find(&self.file)?;
         let mut document = Document::parse(&source.name, &source.text).map_err(wrong)?;
-        let duration = self.duration.iter().map(|time| format!("duration={time}"));
+        let duration = self.duration.as_deref().or(length);
+        let duration = duration.iter().map(|time| format!("duration={time}"));
         let seeds = self.seeds.iter().map(|seeds| format!("seeds={seeds}"));
         for set in self.set.iter().cloned().chain(duration).chain(seeds) {
             document.set(&set).map_err(wrong)?;

@@ -1,6 +1,8 @@
 //! `marline sim run`: the runs of a scenario, and a table.
 
 use super::prepare::{Common, complete};
+use super::recorded::Recorded;
+use super::watch;
 use crate::commands::{CliError, output};
 use marline_sim::batch::Batch;
 use marline_sim::report::{Page, Section, choose, csv, over_time, page, table};
@@ -27,6 +29,8 @@ Examples:
   marline sim run live.toml --measure live.in_order_delay,path --plot live.html
   marline sim run examples/link-death --measure in_order_delay --over-time death.svg
   marline sim run live.toml --json > live.json
+  marline sim run live.toml --links afternoon.jsonl
+  marline sim run live.toml --scheduler hedge --qlog traces
   marline sim run live.toml --csv | head";
 
 /// Characters of a line where the terminal does not say.
@@ -53,16 +57,31 @@ pub(super) struct Args {
     /// Draw what --measure names over the time of the first run, as an SVG file
     #[arg(long, value_name = "FILE")]
     over_time: Option<PathBuf>,
+    /// Replace the scenario's links by what `marline record` or `marline demo --record` recorded, in
+    /// its order of paths; each run is as long as the recording, unless --duration says otherwise
+    #[arg(long, value_name = "RECORDING")]
+    links: Option<PathBuf>,
+    #[command(flatten)]
+    watch: watch::Args,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    let prepared = args.common.prepare(&[])?;
+    let recorded = args.links.as_deref().map(Recorded::read).transpose()?;
+    let length = recorded.as_ref().map(Recorded::length);
+    let mut prepared = args.common.prepare(&[], length.as_deref())?;
+    if let Some(recorded) = &recorded {
+        recorded.replay(&mut prepared.batch)?;
+    }
     // What cannot be shown is said before the runs are made, not after.
     selects(&prepared.batch, &args.measure)?;
     for file in args.plot.iter().chain(&args.over_time) {
         can_write(file)?;
     }
+    let qlog = args.watch.watch(&mut prepared.batch)?;
     let outcome = args.common.make(&prepared, None)?;
+    if let Some(qlog) = qlog {
+        qlog.finish();
+    }
     let results = &outcome.results;
     if results.runs.is_empty() {
         return complete(&outcome, "");

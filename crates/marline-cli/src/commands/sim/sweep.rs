@@ -51,7 +51,7 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    let prepared = args.common.prepare(&args.vary)?;
+    let prepared = args.common.prepare(&args.vary, None)?;
     let out = args.out();
     let cannot = |error: std::io::Error| {
         CliError::runtime(format!("cannot write to {}: {error}", out.display()))

@@ -9,6 +9,7 @@ use marline::identity::{self, HostPort};
 use marline_apps::live::{Board, Inlets, LiveDefaults, LiveIn};
 use marline_apps::proxy::socks5::SocksOptions;
 use marline_apps::proxy::{AsObjects, Tasks, socks5};
+use marline_proto::observe::Observers;
 use marline_proto::path::PathState;
 use marline_proto::sched::{Choice, Need};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -49,6 +50,7 @@ impl Client {
         keys: &Keys,
         entries: &[(String, SocketAddr)],
         scheduling: Scheduling,
+        observers: Observers,
     ) -> Result<Self, SessionError> {
         let path = |(name, entry): &(String, SocketAddr)| Path {
             name: name.clone(),
@@ -69,7 +71,10 @@ impl Client {
             sysfs: marline::interfaces::Sysfs::default(),
             names: None,
             mark: None,
-            session: config(scheduling),
+            session: marline_proto::Config {
+                observers,
+                ..config(scheduling)
+            },
             quic: marline::carrier::QuicConfig::default(),
             takes_flows: false,
         };

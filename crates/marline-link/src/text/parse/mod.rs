@@ -96,6 +96,7 @@ impl LinkConfig {
             duplicate: pairs.share("dup")?.unwrap_or(0.0),
             mtu: pairs.whole("mtu")?,
             seed: pairs.whole("seed")?,
+            replay: None,
         };
         pairs.finish()?;
         Ok(config)

@@ -67,7 +67,7 @@ impl Lab {
         });
         let trace = Trace::default();
         for end in [End::Client, End::Server] {
-            world.session(end).set_observer(trace.observer(end));
+            world.session(end).add_observer(trace.observer(end));
         }
         Self {
             world,

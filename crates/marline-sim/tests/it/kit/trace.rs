@@ -60,6 +60,15 @@ struct Tap(End, Trace);
 
 impl Observer for Tap {
     fn on(&mut self, now: Instant, record: &Record<'_>) {
+        // What says in other words what the rest says already.
+        if let Record::Heard { .. }
+        | Record::PathNamed { .. }
+        | Record::PathMetrics(_)
+        | Record::FlowOpened { .. }
+        | Record::FlowClosed { .. } = record
+        {
+            return;
+        }
         let Ok(mut state) = self.1.0.lock() else {
             return;
         };
@@ -97,6 +106,7 @@ impl Observer for Tap {
                 packet,
                 after,
                 spurious,
+                ..
             } => {
                 [
                     3,
@@ -109,7 +119,7 @@ impl Observer for Tap {
                 .for_each(&mut mix);
                 Some(Logged::Acked(path, packet, spurious))
             }
-            Record::Lost { path, packet } => {
+            Record::Lost { path, packet, .. } => {
                 [4, path.0, packet].into_iter().for_each(&mut mix);
                 Some(Logged::Lost(path, packet))
             }
@@ -158,6 +168,11 @@ impl Observer for Tap {
                 reason.bytes().map(u64::from).for_each(&mut mix);
                 Some(Logged::State(path, state))
             }
+            Record::Heard { .. }
+            | Record::PathNamed { .. }
+            | Record::PathMetrics(_)
+            | Record::FlowOpened { .. }
+            | Record::FlowClosed { .. } => None,
         };
         state.records += 1;
         if state.keep

@@ -41,6 +41,7 @@ fn link(name: &str, text: &str) -> LinkPlan {
         down: config,
         overhead: 0,
         datagram: 1_200,
+        handshake: None,
     }
 }
 
@@ -128,6 +129,7 @@ fn scenario(links: Vec<LinkPlan>, sessions: Vec<SessionPlan>) -> Scenario {
         pages: None,
         objects: None,
         model: None,
+        watch: marline_sim::scenario::Watch::default(),
         expectations: Vec::new(),
     }
 }

@@ -1,0 +1,107 @@
+//! Names, sizes, and the bound of a folder.
+
+use crate::platform::make_private_folder;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What all files of a folder may have together unless the user says otherwise (bytes).
+pub const DEFAULT_SIZE: u64 = 256 << 20;
+/// The smallest bound (bytes): a few files.
+pub const LEAST_SIZE: u64 = 1 << 20;
+/// A file's part of the folder, and the largest file (bytes): what editors and browsers still open.
+const PART: u64 = 16;
+const LARGEST: u64 = 16 << 20;
+
+const PREFIX: &str = "marline-";
+const EXTENSION: &str = "sqlog";
+
+/// The folder.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    size: u64,
+}
+
+impl Folder {
+    /// Makes the folder where there is none, and sees that files can be made in it.
+    pub(super) fn open(path: &Path, size: u64) -> io::Result<Self> {
+        make_private_folder(path)?;
+        let size = size.max(LEAST_SIZE);
+        let folder = Self {
+            path: path.to_owned(),
+            size,
+        };
+        let probe = folder
+            .path
+            .join(format!(".{PREFIX}probe-{}", std::process::id()));
+        private(&probe)?;
+        fs::remove_file(&probe)?;
+        Ok(folder)
+    }
+
+    /// Bytes of one file.
+    pub(super) fn file_size(&self) -> u64 {
+        (self.size / PART).min(LARGEST)
+    }
+
+    /// Bytes that may be written before the folder is looked at again: half a file.
+    pub(super) fn step(&self) -> u64 {
+        self.size / PART / 2
+    }
+
+    /// A trace's file of this number, empty.
+    pub(super) fn create(&self, trace: &str, number: u32) -> io::Result<(File, PathBuf)> {
+        let path = self
+            .path
+            .join(format!("{PREFIX}{trace}.{number:03}.{EXTENSION}"));
+        Ok((private(&path)?, path))
+    }
+
+    /// Deletes the oldest files of ours until there is room for `room` bytes more. Of those in
+    /// `open`, which are being written, none goes. Answers whether there is room then.
+    pub(super) fn make_room(&self, room: u64, open: &[&Path]) -> bool {
+        let Ok(entries) = fs::read_dir(&self.path) else {
+            return true;
+        };
+        let mut files: Vec<(SystemTime, PathBuf, u64)> = entries
+            .flatten()
+            .filter(|entry| is_ours(&entry.path()))
+            .filter_map(|entry| {
+                let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+                let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                Some((changed, entry.path(), meta.len()))
+            })
+            .collect();
+        files.sort();
+        let mut all: u64 = files.iter().map(|(_, _, length)| length).sum();
+        for (_, path, length) in files {
+            if all + room <= self.size {
+                return true;
+            }
+            if !open.contains(&path.as_path()) && fs::remove_file(&path).is_ok() {
+                all -= length;
+            }
+        }
+        all + room <= self.size
+    }
+}
+
+/// A new or emptied file that nobody but its owner may read.
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Was it written here? The folder may hold other files, and other programs' qlogs.
+fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(PREFIX))
+        && path
+            .extension()
+            .is_some_and(|extension| extension == EXTENSION)
+}
