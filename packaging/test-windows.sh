@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The client on Windows, under wine: a session over two paths by source address with a server of this
-# system, and through it the proxy, a forward and a live entry. Needs mingw-w64 (Debian:
-# gcc-mingw-w64-x86-64), wine, curl and python3; traffic stays on loopback.
+# The client on Windows, under wine: a session over two paths by source address with a server of
+# this system, and through it the proxy, forwards and a live entry. Paths are TCP's: quinn-udp sets
+# options of sockets that Windows has and wine 8 has not (IPV6_V6ONLY of an IPv4 socket). Needs
+# mingw-w64 (Debian: gcc-mingw-w64-x86-64), wine, curl and python3; traffic stays on loopback.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for program in wine x86_64-w64-mingw32-gcc curl python3; do
@@ -43,6 +44,16 @@ await() {
     return 1
 }
 
+# Wine before 9.0 has not this library of Windows', of which Rust wants random numbers.
+cat >prng.c <<'TEXT'
+#include <windows.h>
+BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE to, SIZE_T count) { return SystemFunction036(to, count); }
+TEXT
+x86_64-w64-mingw32-gcc -shared -o bcryptprimitives.dll prng.c -ladvapi32
+cp "$windows" marline.exe
+windows=./marline.exe
+
 try 'a key is made' wine "$windows" identity new client.key
 key=$(wine "$windows" identity show client.key 2>/dev/null | tr -d '\r')
 head -c 3000000 /dev/urandom >www.bin
@@ -54,7 +65,7 @@ running+=($!)
     --allow-target 127.0.0.1 --live udp://127.0.0.1:16000 >server.out 2>server.err &
 running+=($!)
 await server.out marline://
-wine "$windows" client --identity client.key --server "$(head -n 1 server.out)" --path 127.0.0.1,name=a --path 127.0.0.2,name=b \
+wine "$windows" client --identity client.key --server "$(head -n 1 server.out)" --path 127.0.0.1,carrier=tcp,name=a --path 127.0.0.2,carrier=tcp,name=b \
     --socks 127.0.0.1:11080 --forward tcp:127.0.0.1:17000=127.0.0.1:18080 --forward udp:127.0.0.1:17001=127.0.0.1:17002 \
     --live udp://127.0.0.1:15000 >client.out 2>client.err &
 running+=($!)
