@@ -303,3 +303,38 @@ impl fmt::Debug for Observed {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Counts what it hears.
+    struct Ear(Arc<AtomicUsize>, bool);
+
+    impl Observer for Ear {
+        fn on(&mut self, _: Instant, _: &Record<'_>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn listens(&self) -> bool {
+            self.1
+        }
+    }
+
+    #[test]
+    fn what_takes_work_is_made_for_those_who_listen_and_precedes_the_next_record() {
+        let flow = FlowId(4);
+        for (listens, heard) in [(true, 2), (false, 1)] {
+            let count = Arc::default();
+            let mut observed = Observed::default();
+            assert!(!observed.listens());
+            observed.add(Box::new(Ear(Arc::clone(&count), listens)));
+            assert_eq!(observed.listens(), listens);
+            observed.soon(Record::FlowClosed { flow });
+            assert_eq!(count.load(Ordering::Relaxed), 0);
+            observed.on(Instant::ZERO, &Record::FlowClosed { flow });
+            assert_eq!(count.load(Ordering::Relaxed), heard);
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! The difference of both ends' clocks.
 
-use super::read::Draft;
+use super::draft::Draft;
 
 /// Clocks are compared at the beginning and at the end of a session that lasts longer (ms).
 const LONG_MS: f64 = 30_000.0;

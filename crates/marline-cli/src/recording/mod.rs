@@ -16,12 +16,15 @@
 //! | --- | --- |
 //! | `format.rs` | the file: lines of JSON |
 //! | `recorder.rs` | from a session's records to lines, in bounded memory |
+//! | `draft.rs` | a path while its lines are read |
 //! | `read.rs` | from a file to what happened on each path |
 //! | `clock.rs` | the difference of the clocks |
 //! | `replay.rs` | links that behave like that |
 
 #[cfg(feature = "experiments")]
 mod clock;
+#[cfg(feature = "experiments")]
+mod draft;
 mod format;
 #[cfg(feature = "experiments")]
 mod read;

@@ -1,6 +1,7 @@
 //! From a file to what happened on each path.
 
 use super::clock;
+use super::draft::Draft;
 use super::format::{FORMAT, Header, Line, Way};
 use std::fmt;
 
@@ -76,15 +77,6 @@ impl fmt::Display for RecordingError {
 }
 
 impl std::error::Error for RecordingError {}
-
-/// A path while its lines are read.
-#[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) name: String,
-    pub(super) ways: [Vec<(u64, Way)>; 2],
-    /// Session, time sent and delay.
-    pub(super) delays: [Vec<(u64, f64, f64)>; 2],
-}
 
 impl Recording {
     /// Reads the text of a file, which errors call `file`.
@@ -177,7 +169,7 @@ impl Recording {
         let paths: Vec<PathRecord> = drafts
             .into_iter()
             .filter(|draft| draft.delays.iter().any(|delays| !delays.is_empty()))
-            .map(|draft| draft.finish(windows, header.step_ms))
+            .map(|draft| finished(draft, windows, header.step_ms))
             .collect();
         if paths.is_empty() {
             let problem = "no packet was acknowledged while it was recorded: record a session that carries something";
@@ -218,38 +210,37 @@ fn check(way: &Way) -> Result<(), String> {
     }
 }
 
-impl Draft {
-    fn finish(self, count: usize, step_ms: u64) -> PathRecord {
-        let [up, down] = self.delays;
-        let [up_ways, down_ways] = self.ways;
-        let [up, down] = [(up, up_ways), (down, down_ways)].map(|(delays, ways)| {
-            let mut windows = vec![Window::default(); count];
-            for (number, way) in ways {
-                if let Some(window) = windows.get_mut(number as usize) {
-                    window.sent += way.sent;
-                    window.lost += way.lost;
-                    window.arrived += way.arrived;
-                    window.bulk += way.bulk;
-                }
+/// All of a path, once its lines are read.
+fn finished(draft: Draft, count: usize, step_ms: u64) -> PathRecord {
+    let [up, down] = draft.delays;
+    let [up_ways, down_ways] = draft.ways;
+    let [up, down] = [(up, up_ways), (down, down_ways)].map(|(delays, ways)| {
+        let mut windows = vec![Window::default(); count];
+        for (number, way) in ways {
+            if let Some(window) = windows.get_mut(number as usize) {
+                window.sent += way.sent;
+                window.lost += way.lost;
+                window.arrived += way.arrived;
+                window.bulk += way.bulk;
             }
-            let right = |&(at, delay): &(f64, f64)| at >= 0.0 && (0.0..LONGEST_MS).contains(&delay);
-            let delays = delays
-                .into_iter()
-                .map(|(_, at, delay)| (at, delay.max(0.0)));
-            let mut delays: Vec<(f64, f64)> = delays.filter(right).collect();
-            delays.sort_by(|a, b| a.0.total_cmp(&b.0));
-            WayRecord { windows, delays }
-        });
-        let mut down = down;
-        // Of what the peer sent, it is known when it arrived, or should have: it was sent before.
-        let late = (middle(&down.delays) / step_ms as f64).round() as usize;
-        let late = late.min(down.windows.len());
-        down.windows.rotate_left(late);
-        PathRecord {
-            name: self.name,
-            up,
-            down,
         }
+        let right = |&(at, delay): &(f64, f64)| at >= 0.0 && (0.0..LONGEST_MS).contains(&delay);
+        let delays = delays
+            .into_iter()
+            .map(|(_, at, delay)| (at, delay.max(0.0)));
+        let mut delays: Vec<(f64, f64)> = delays.filter(right).collect();
+        delays.sort_by(|a, b| a.0.total_cmp(&b.0));
+        WayRecord { windows, delays }
+    });
+    let mut down = down;
+    // Of what the peer sent, it is known when it arrived, or should have: it was sent before.
+    let late = (middle(&down.delays) / step_ms as f64).round() as usize;
+    let late = late.min(down.windows.len());
+    down.windows.rotate_left(late);
+    PathRecord {
+        name: draft.name,
+        up,
+        down,
     }
 }
 
