@@ -1,5 +1,6 @@
 //! The client's end: asks for zeros, or sends them, and looks at what the path's counters say.
 
+use super::MOST_BYTES;
 use crate::destination::{Measure, Way};
 use crate::options::stream_to;
 use crate::proxy::reply::{self, Refusal};
@@ -83,6 +84,8 @@ pub async fn run<T: Tunnel>(
 ) -> Result<Measured, NotMeasured> {
     let gone = || NotMeasured::Failed("the path was lost meanwhile".to_owned());
     let before = see().ok_or_else(gone)?;
+    // The server ends there, too.
+    let bytes = bytes.min(MOST_BYTES);
     let asked = Measure::new(way, time + GRACE, bytes);
     let opened = tunnel.open_stream(stream_to(asked.encode())).await;
     let mut flow = opened.map_err(|error: OpenError| NotMeasured::Failed(error.to_string()))?;

@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep_until};
 
 /// Time between two questions.
 const EVERY: Duration = Duration::from_secs(1);
-/// Longest file (bytes): what `marline sim run --links` reads.
-const MOST: u64 = 64 << 20;
+/// Bytes at which a recording ends: `marline sim run --links` reads 64 MiB, and the last answer has
+/// some ten seconds of windows.
+const MOST: u64 = 56 << 20;
 
 const AFTER: &str = "\
 The file says for each path and direction, every 20 ms, how many packets were sent and lost, how many
@@ -93,7 +94,7 @@ async fn follow(
         }
         over |= Instant::now() >= end;
         if recording.bytes >= MOST {
-            tracing::warn!("the file has 64 MiB, and ends here");
+            tracing::warn!("the file has 56 MiB, and ends here");
             (complete, over) = (false, true);
         }
         let request = Request::Record {

@@ -66,7 +66,11 @@ impl<M: Manage> Manage for Managed<M> {
 
     fn record(&self, since_ms: Option<u64>, all: bool) -> Result<Part, Problem> {
         match &self.recorder {
-            Some(recorder) => Ok(recorder.ask(since_ms, all)),
+            Some(recorder) => recorder.ask(since_ms, all).ok_or_else(|| {
+                Problem::new("what was recorded is gone").hint(
+                    "the client was started again, or was not asked for ten seconds: record again",
+                )
+            }),
             None => self.session.record(since_ms, all),
         }
     }

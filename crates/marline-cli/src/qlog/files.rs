@@ -88,13 +88,20 @@ impl Folder {
     }
 }
 
-/// A new or emptied file that nobody but its owner may read.
+/// A new file that nobody but its owner may read, in the place of one that has that name. No link is
+/// followed, as anybody may have made one in a folder for all.
 fn private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            options.open(path)
+        }
+        opened => opened,
+    }
 }
 
 /// Was it written here? The folder may hold other files, and other programs' qlogs.

@@ -64,7 +64,7 @@ pub struct Qlog {
 #[derive(Debug)]
 struct Shared {
     sessions: AtomicU64,
-    /// Sessions that are over; beside the queue, which may be full then.
+    /// Sessions that were over when the queue was full.
     over: Arc<Mutex<Vec<Over>>>,
     /// Ends with the thread.
     done: Mutex<Option<Receiver<()>>>,
@@ -111,12 +111,17 @@ impl Qlog {
     /// An observer for one session, whose trace is described so.
     pub fn observer(&self, trace: Trace) -> Box<dyn Observer> {
         let session = self.shared.sessions.fetch_add(1, Ordering::Relaxed);
+        self.tap(session, trace)
+    }
+
+    fn tap(&self, session: u64, trace: Trace) -> Box<dyn Observer> {
         let mut tap = Tap {
             session,
             qlog: self.clone(),
+            begins: Some(Box::new(trace)),
             dropped: 0,
         };
-        tap.send(Message::Begin(session, Box::new(trace)));
+        tap.begin();
         Box::new(tap)
     }
 
@@ -125,9 +130,9 @@ impl Qlog {
         let qlog = self.clone();
         let started = SystemTime::now();
         Observers::new(move |now, side| {
-            let number = qlog.shared.sessions.load(Ordering::Relaxed);
-            let trace = Trace::of_session(side, now, started, number);
-            Some(qlog.observer(trace))
+            let session = qlog.shared.sessions.fetch_add(1, Ordering::Relaxed);
+            let trace = Trace::of_session(side, now, started, session);
+            Some(qlog.tap(session, trace))
         })
     }
 
@@ -161,24 +166,49 @@ impl Qlog {
 struct Tap {
     session: u64,
     qlog: Qlog,
+    /// Its trace, until the thread has it: without that nothing of the session is written.
+    begins: Option<Box<Trace>>,
     /// Events dropped since the last that was queued.
     dropped: u64,
 }
 
 impl Tap {
-    /// Queues it, or counts it as dropped.
-    fn send(&mut self, message: Message) {
-        let sent = match self.qlog.when_full {
+    /// Queues it; what does not fit comes back.
+    fn send(&self, message: Message) -> Result<(), Message> {
+        match self.qlog.when_full {
             // Fails only after the end.
-            WhenFull::Wait => self.qlog.queue.send(message).is_ok(),
-            WhenFull::Drop => self.qlog.queue.try_send(message).is_ok(),
+            WhenFull::Wait => self.qlog.queue.send(message).map_err(|error| error.0),
+            WhenFull::Drop => self
+                .qlog
+                .queue
+                .try_send(message)
+                .map_err(|error| match error {
+                    TrySendError::Full(message) | TrySendError::Disconnected(message) => message,
+                }),
+        }
+    }
+
+    /// Does the thread know the session?
+    fn begin(&mut self) -> bool {
+        let Some(trace) = self.begins.take() else {
+            return true;
         };
-        self.dropped += u64::from(!sent);
+        match self.send(Message::Begin(self.session, trace)) {
+            Err(Message::Begin(_, trace)) => {
+                self.begins = Some(trace);
+                false
+            }
+            _ => true,
+        }
     }
 }
 
 impl Observer for Tap {
     fn on(&mut self, now: Instant, record: &Record<'_>) {
+        if !self.begin() {
+            self.dropped += 1;
+            return;
+        }
         if self.dropped > 0 {
             let missing = Event::Dropped(self.dropped);
             let message = Message::Event(self.session, now, missing);
@@ -188,7 +218,8 @@ impl Observer for Tap {
             }
             self.dropped = 0;
         }
-        self.send(Message::Event(self.session, now, Event::of(record)));
+        let sent = self.send(Message::Event(self.session, now, Event::of(record)));
+        self.dropped += u64::from(sent.is_err());
     }
 }
 
@@ -198,8 +229,11 @@ impl Drop for Tap {
             session: self.session,
             dropped: self.dropped,
         };
-        let lock = self.qlog.shared.over.lock();
-        lock.unwrap_or_else(PoisonError::into_inner).push(over);
+        // Behind all of its events; where there is no room for it, the thread finds it elsewhere.
+        if self.begins.is_none() && self.send(Message::End(over)).is_err() {
+            let lock = self.qlog.shared.over.lock();
+            lock.unwrap_or_else(PoisonError::into_inner).push(over);
+        }
     }
 }
 

@@ -205,6 +205,67 @@ fn what_finds_the_queue_full_is_counted_in_the_file() {
 }
 
 #[test]
+fn a_session_that_begins_when_the_queue_is_full_is_written_all_the_same() {
+    let (queue, events) = sync_channel(1);
+    let shared = Shared {
+        sessions: AtomicU64::new(0),
+        over: Arc::default(),
+        done: Mutex::new(None),
+    };
+    let qlog = Qlog {
+        queue,
+        shared: Arc::new(shared),
+        when_full: WhenFull::Drop,
+    };
+    let mut first = qlog.observer(trace("first"));
+    let mut late = qlog.observer(trace("late"));
+    (0..5).for_each(|packet| late.on(at(packet), &sent(packet)));
+    let folder = tempfile::tempdir().unwrap();
+    let opened = files::Folder::open(folder.path(), DEFAULT_SIZE).unwrap();
+    let writer = Writer::new(opened, Arc::clone(&qlog.shared.over));
+    let thread = std::thread::spawn(move || writer.run(&events));
+    for packet in 5..20 {
+        std::thread::sleep(Duration::from_millis(5));
+        late.on(at(packet), &sent(packet));
+    }
+    first.on(at(20), &sent(20));
+    drop((first, late, qlog));
+    thread.join().unwrap();
+    let file = folder.path().join("marline-late.000.sqlog");
+    let count = |event: &Value| match event["name"].as_str() {
+        Some("marline:events_dropped") => event["data"]["count"].as_u64().unwrap(),
+        _ => 1,
+    };
+    assert_eq!(texts(&file)[1..].iter().map(count).sum::<u64>(), 20);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sessions_that_are_over_hold_no_files_while_another_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let qlog = Qlog::start(folder.path(), DEFAULT_SIZE, WhenFull::Wait).unwrap();
+    let mut busy = qlog.observer(trace("busy"));
+    let open = || {
+        let all = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let files = all.filter_map(|entry| fs::read_link(entry.path()).ok());
+        files.filter(|file| file.starts_with(folder.path())).count()
+    };
+    for number in 0..50 {
+        let mut brief = qlog.observer(trace(&format!("brief-{number}")));
+        brief.on(at(number), &sent(number));
+    }
+    // Half a minute, for a busy machine; never is it quiet for a second.
+    for packet in 0..30_000 {
+        busy.on(at(100 + packet), &sent(packet));
+        std::thread::sleep(Duration::from_millis(1));
+        if files(folder.path()).len() == 51 && open() <= 1 {
+            return;
+        }
+    }
+    panic!("{} are open", open());
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_an_error_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

@@ -7,7 +7,7 @@ use super::header::Trace;
 use marline_base::Instant;
 use marline_proto::wire::PathId;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,10 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// After a disk that is full or fails, this long nothing is tried.
 const REST: Duration = Duration::from_secs(10);
 
+/// Most names of paths that a file begins with: a session has 16 paths at a time, and an address that
+/// is dialled again is another path.
+const NAMES: usize = 64;
+
 /// What the queue carries.
 #[derive(Debug)]
 pub(super) enum Message {
@@ -27,6 +31,8 @@ pub(super) enum Message {
     Begin(u64, Box<Trace>),
     /// A session did something.
     Event(u64, Instant, Event),
+    /// A session is over.
+    End(Over),
     /// The program ends.
     Stop,
 }
@@ -39,10 +45,12 @@ struct Session {
     number: u32,
     /// `None` before the first event, and after a failure.
     file: Option<Open>,
-    /// What its paths are called, for the next file; a session has a few.
+    /// What its newest paths are called, for the next file.
     names: BTreeMap<PathId, Box<str>>,
     /// Events that could not be written.
     lost: u64,
+    /// Events that are not yet with the system.
+    buffered: u64,
     /// When it was written last.
     last: Instant,
 }
@@ -60,6 +68,8 @@ pub(super) struct Writer {
     folder: Folder,
     sessions: BTreeMap<u64, Session>,
     over: Arc<Mutex<Vec<Over>>>,
+    /// Sessions that were over when the queue was full, and since when that is known.
+    waiting: VecDeque<(std::time::Instant, Over)>,
     /// Nothing is tried before.
     rests_until: Option<std::time::Instant>,
     flushed: std::time::Instant,
@@ -73,6 +83,7 @@ impl Writer {
             folder,
             sessions: BTreeMap::new(),
             over,
+            waiting: VecDeque::new(),
             rests_until: None,
             flushed: std::time::Instant::now(),
             unseen: 0,
@@ -90,19 +101,22 @@ impl Writer {
                         file: None,
                         names: BTreeMap::new(),
                         lost: 0,
+                        buffered: 0,
                         last: Instant::ZERO,
                     };
                     self.sessions.insert(id, session);
                 }
                 Ok(Message::Event(id, at, event)) => self.event(id, at, &event),
+                Ok(Message::End(over)) => self.end(over),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => self.end_sessions(),
+                // Nothing of anybody is in the queue any more.
+                Err(RecvTimeoutError::Timeout) => self.end_all(),
             }
             if self.flushed.elapsed() >= FLUSH {
                 self.flush();
             }
         }
-        self.end_sessions();
+        self.end_all();
         self.flush();
     }
 
@@ -113,6 +127,9 @@ impl Writer {
             && let Some(session) = self.sessions.get_mut(&id)
         {
             session.names.insert(*path, name.clone());
+            if session.names.len() > NAMES {
+                session.names.pop_first();
+            }
         }
     }
 
@@ -153,15 +170,17 @@ impl Writer {
         let Some(session) = self.sessions.get_mut(&id) else {
             return Ok(());
         };
-        let (zero, lost) = (session.trace.zero(), std::mem::take(&mut session.lost));
+        let zero = session.trace.zero();
         let Some(file) = &mut session.file else {
             return Ok(());
         };
         let before = file.bytes;
-        if lost > 0 {
-            file.line(&Event::Dropped(lost).line(zero, at))?;
+        if session.lost > 0 {
+            file.line(&Event::Dropped(session.lost).line(zero, at))?;
+            session.buffered += std::mem::take(&mut session.lost);
         }
         file.line(&event.line(zero, at))?;
+        session.buffered += 1;
         self.unseen += file.bytes - before;
         if self.unseen >= self.folder.step() {
             self.make_room();
@@ -224,39 +243,60 @@ impl Writer {
         }
     }
 
-    /// Ends the files of sessions that are over.
-    fn end_sessions(&mut self) {
+    /// Ends the files of a session that is over.
+    fn end(&mut self, over: Over) {
+        let id = over.session;
+        let last = self.sessions.get_mut(&id).map(|session| {
+            session.lost += over.dropped;
+            (session.last, std::mem::take(&mut session.lost))
+        });
+        if let Some((at, missing)) = last
+            && missing > 0
+        {
+            self.event(id, at, &Event::Dropped(missing));
+        }
+        self.sessions.remove(&id);
+    }
+
+    /// Ends those that were over when there was no room to say so.
+    fn end_all(&mut self) {
         let over = self.over.lock();
         let over = std::mem::take(&mut *over.unwrap_or_else(PoisonError::into_inner));
-        for Over {
-            session: id,
-            dropped,
-        } in over
+        for over in over {
+            self.end(over);
+        }
+    }
+
+    /// The same, of those that have waited for so long that nothing of them is in the queue.
+    fn end_waiting(&mut self) {
+        let over = self.over.lock();
+        let over = std::mem::take(&mut *over.unwrap_or_else(PoisonError::into_inner));
+        let now = std::time::Instant::now();
+        self.waiting
+            .extend(over.into_iter().map(|over| (now, over)));
+        while let Some((since, over)) = self.waiting.front().copied()
+            && now.duration_since(since) >= REST
         {
-            let last = self.sessions.get_mut(&id).map(|session| {
-                session.lost += dropped;
-                (session.last, std::mem::take(&mut session.lost))
-            });
-            if let Some((at, missing)) = last
-                && missing > 0
-            {
-                self.event(id, at, &Event::Dropped(missing));
-            }
-            self.sessions.remove(&id);
+            self.waiting.pop_front();
+            self.end(over);
         }
     }
 
     fn flush(&mut self) {
         self.flushed = std::time::Instant::now();
         for session in self.sessions.values_mut() {
-            if let Some(file) = &mut session.file
-                && let Err(error) = file.out.flush()
-            {
+            let Some(file) = &mut session.file else {
+                continue;
+            };
+            if let Err(error) = file.out.flush() {
                 tracing::warn!("qlog: {}: {error}", file.path.display());
                 session.file = None;
+                session.lost += session.buffered;
                 self.rests_until = Some(std::time::Instant::now() + REST);
             }
+            session.buffered = 0;
         }
+        self.end_waiting();
     }
 }
 

@@ -129,7 +129,7 @@ impl Recording {
                 return Err(wrong(problem));
             }
             last = line.ms;
-            end = line.ms / header.step_ms + 1;
+            end = (line.ms / header.step_ms).saturating_add(1);
             if end > MOST_WINDOWS {
                 return Err(wrong(format!(
                     "longer than {MOST_WINDOWS} windows: cut it here"
@@ -193,9 +193,11 @@ fn check(way: &Way) -> Result<(), String> {
         sent,
         lost,
         arrived,
+        bulk,
         ..
     } = *way;
-    if lost > sent.saturating_mul(2).max(sent + 100_000) || sent > 1_000_000 || arrived > 1 << 40 {
+    let most_lost = sent.saturating_mul(2).max(sent.saturating_add(100_000));
+    if lost > most_lost || sent > 1_000_000 || arrived.max(bulk) > 1 << 40 {
         return Err(format!(
             "{sent} packets sent, {lost} lost and {arrived} bytes in one window"
         ));

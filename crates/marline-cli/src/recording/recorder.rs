@@ -25,6 +25,8 @@ const LONG: u64 = 64 << 10;
 const MOST_LOST: u64 = 10_000;
 /// Paths that are recorded at once, those of sessions that are over among them (some 250 kB each).
 const MOST_PATHS: usize = 64;
+/// Most names that are known; an address that is dialled again is another path of the same name.
+const MOST_NAMES: usize = 1_024;
 
 /// Records how the paths of a program's sessions behave, while somebody asks for it. Cheap to
 /// clone.
@@ -125,29 +127,35 @@ impl Recorder {
 
     /// Windows from `since_ms` on that are whole, or with `all` those that are not whole yet, too.
     /// Who asks for the first time, without a time, begins to record if nobody else has; who does
-    /// not ask for ten seconds has what was recorded forgotten.
-    pub fn ask(&self, since_ms: Option<u64>, all: bool) -> Part {
+    /// not ask for ten seconds has what was recorded forgotten. `None` where that has happened.
+    pub fn ask(&self, since_ms: Option<u64>, all: bool) -> Option<Part> {
         self.ask_at(self.inner.clock.elapsed(), since_ms, all)
     }
 
-    fn ask_at(&self, now: Duration, since_ms: Option<u64>, all: bool) -> Part {
+    fn ask_at(&self, now: Duration, since_ms: Option<u64>, all: bool) -> Option<Part> {
         self.inner.stop_unasked(now);
-        if !self.inner.on.load(Ordering::Relaxed) {
-            self.begin_at(now, false);
+        match (self.inner.on.load(Ordering::Relaxed), since_ms) {
+            (true, _) => {}
+            (false, None) => self.begin_at(now, false),
+            (false, Some(_)) => return None,
         }
         let mut state = self.inner.lock();
-        state.asked = now;
         let age = (now.saturating_sub(state.began)).as_millis() as u64;
+        // Another recording than the one that is asked for.
+        if since_ms.is_some_and(|since| since > age + STEP_MS) {
+            return None;
+        }
+        state.asked = now;
         let first = since_ms.unwrap_or(age) / STEP_MS;
         let until = match all {
             true => age / STEP_MS + 1,
             false => age.saturating_sub(WHOLE_MS) / STEP_MS,
         };
         let until = until.max(first);
-        Part {
+        Some(Part {
             lines: state.lines(first, until),
             next_ms: until * STEP_MS,
-        }
+        })
     }
 
     /// Everything, and the end of the recording, in milliseconds from its beginning.
@@ -183,6 +191,15 @@ impl State {
         self.paths.clear();
         let over = std::mem::take(&mut self.over);
         self.names.retain(|(session, _), _| !over.contains(session));
+    }
+
+    /// Makes room for a path: a modem that flaps has another one each time.
+    fn forget_oldest(&mut self) {
+        let newest = |(_, log): &(&(u64, PathId), &Log)| log.first + log.windows.len() as u64;
+        let oldest = self.paths.iter().min_by_key(newest).map(|(key, _)| *key);
+        if let Some(key) = oldest {
+            self.paths.remove(&key);
+        }
     }
 
     /// Windows of these numbers.
@@ -269,7 +286,7 @@ impl Tap {
         let kept = (!state.for_good).then_some(WHOLE_MS + KEPT_MS);
         let key = (self.session, path);
         if !state.paths.contains_key(&key) && state.paths.len() >= MOST_PATHS {
-            return;
+            state.forget_oldest();
         }
         change(state.paths.entry(key).or_default(), kept);
     }
@@ -334,8 +351,10 @@ impl Observer for Tap {
     fn on(&mut self, now: Instant, record: &Record<'_>) {
         if let Record::PathNamed { path, name } = *record {
             let mut state = self.inner.lock();
-            // Names are few: a path's own lives as long as the program's session does.
             state.names.insert((self.session, path), name.to_owned());
+            if state.names.len() > MOST_NAMES {
+                state.names.pop_first();
+            }
             return;
         }
         if !self.listens() {

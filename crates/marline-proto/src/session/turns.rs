@@ -22,12 +22,11 @@ pub(super) struct Ready {
 /// What a path is to carry, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Urgency {
-    /// Probes and control frames.
+    /// Probes, control frames, and acknowledgements where there is no data that takes them along:
+    /// a path's own are not for another to carry, and a peer that waits for them doubts the path.
     Session,
     /// Data, of a flow of this class and turn first.
     Flow(usize, u64),
-    /// Acknowledgements alone: data of another path may take them along.
-    Acks,
 }
 
 impl Session {
@@ -76,7 +75,7 @@ impl Session {
         }
         match self.waiting.turn(path.id).filter(|_| sends) {
             Some((class, turn)) => Urgency::Flow(class, turn),
-            None => Urgency::Acks,
+            None => Urgency::Session,
         }
     }
 }
@@ -161,6 +160,27 @@ mod tests {
             came += bytes.len();
         }
         assert_eq!(came, 2_400);
+    }
+
+    #[test]
+    fn acknowledgements_of_a_path_without_data_wait_for_no_data() {
+        let [mut client, mut server] = ends();
+        let options = FlowOptions {
+            scheduler: Some("min-rtt".parse().unwrap()),
+            ..FlowOptions::new(FlowKind::Stream)
+        };
+        // Down, all of it on one path; up, on both.
+        let down = server.open_flow(&options).unwrap();
+        let data = Bytes::from([7].repeat(12_000));
+        server.write(NOW, down, &data).unwrap();
+        stream(&mut client, "redundant", 3, 2_400);
+        let mut datagram = Vec::new();
+        while let Some(sent) = client.poll_transmit(NOW, &mut datagram) {
+            server.handle_datagram(NOW, sent.path, &Bytes::copy_from_slice(&datagram));
+        }
+        let mut paths = next(&mut server, 2);
+        paths.sort_unstable();
+        assert_eq!(paths, [0, 1], "one is an acknowledgement");
     }
 
     #[test]

@@ -58,6 +58,11 @@ impl Translators {
         }
     }
 
+    /// Forgets what was announced to interfaces that have left that network.
+    pub(crate) fn keep(&self, is_connected: impl Fn(u32) -> bool) {
+        lock(&self.0.known).retain(|number, _| is_connected(*number));
+    }
+
     /// A router has announced it.
     fn announced(&self, pref64: Pref64) {
         let mut known = lock(&self.0.known);
@@ -165,6 +170,12 @@ mod tests {
         translators.announced(pref64(2, "2001:db8:1::", 0));
         assert!(prefix(Some(2)).is_some());
         translators.announced(pref64(2, "2001:db8:64::", 0));
+        assert_eq!(prefix(None), None);
+        // What leaves its network has its translator no more.
+        translators.announced(second);
+        translators.keep(|interface| interface == 2);
+        assert!(prefix(Some(2)).is_some());
+        translators.keep(|interface| interface == 1);
         assert_eq!(prefix(None), None);
     }
 

@@ -6,6 +6,7 @@ use super::finding::{Finding, Speed, SpeedOf, Verdict};
 use super::limits::PATIENCE;
 use super::running::{Running, running};
 use crate::budget::{Ledger, Month, account, carried};
+use crate::commands::signals::Signals;
 use crate::config::ClientConfig;
 use crate::control::status::Role;
 use crate::control::words;
@@ -19,6 +20,7 @@ use marline_base::text;
 use std::io::{self, Write as _};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 const NAME: &str = "speed";
 /// What a path carries at most where nobody says otherwise (bytes): 5 s each way at 200 Mb/s.
@@ -34,9 +36,9 @@ const WRITTEN: Duration = Duration::from_millis(500);
 #[group(skip)]
 pub(super) struct Args {
     /// Measure each path in turn for this many seconds, half of them down and half up: rate, round
-    /// trip under load, loss. 2 to 60; comes on top of the 15 s that the checks take at most. A
+    /// trip under load, loss. 2 to 58; comes on top of the 15 s that the checks take at most. A
     /// path of --path alone is measured alone.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=60))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=58))]
     speed: Option<u64>,
     /// With --speed: what a path carries for it at most, both ways together [default: 250MB]. A
     /// path that has a budget or a cost is measured only if this is given, and within its budget,
@@ -58,7 +60,19 @@ pub(super) async fn check(args: &Args, config: &ClientConfig, board: &Board) {
     let running = running(config.common.control.as_ref(), Role::Client).await;
     let known = key::known(&running, config.server.server());
     let disturbs = known.filter(|found| found.verdict != Verdict::Fine);
+    // What was carried until then counts in a path's budget, also when the user ends it.
+    let stop = CancellationToken::new();
+    if let Ok(mut signals) = Signals::new() {
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            signals.stop().await;
+            stop.cancel();
+        });
+    }
     for path in assigned(&config.paths, &config.sysfs) {
+        if stop.is_cancelled() {
+            break;
+        }
         let begun = board.begin(Some(&path.name), NAME);
         let found = match &disturbs {
             Some(found) => Finding::unknown(NAME, found.text.clone()),
@@ -70,6 +84,7 @@ pub(super) async fn check(args: &Args, config: &ClientConfig, board: &Board) {
                     each: Duration::from_secs(seconds) / 2,
                     bytes: args.speed_bytes,
                     beside: matches!(running, Running::Answers(_)),
+                    stop: &stop,
                 };
                 of_path.found().await
             }
@@ -88,6 +103,8 @@ struct OfPath<'a> {
     bytes: Option<u64>,
     /// A client runs here, whose traffic takes its part.
     beside: bool,
+    /// The user has had enough.
+    stop: &'a CancellationToken,
 }
 
 impl OfPath<'_> {
@@ -133,11 +150,17 @@ impl OfPath<'_> {
             Ok(client) => client,
             Err(error) => return Finding::unknown(NAME, error.to_string()),
         };
-        let measured = match client.connect(PATIENCE).await {
-            Ok(session) => self.measure(&session, bytes).await,
-            Err(_) => Err(NotMeasured::Failed(
-                "no session came up over it: see its other checks".to_owned(),
-            )),
+        let measuring = async {
+            match client.connect(PATIENCE).await {
+                Ok(session) => self.measure(&session, bytes).await,
+                Err(_) => Err(NotMeasured::Failed(
+                    "no session came up over it: see its other checks".to_owned(),
+                )),
+            }
+        };
+        let measured = tokio::select! {
+            measured = measuring => measured,
+            () = self.stop.cancelled() => Err(NotMeasured::Failed("stopped".to_owned())),
         };
         let spent = client.session().and_then(|session| spent(&session));
         let _ = timeout(END, client.stop("the measurement is over")).await;

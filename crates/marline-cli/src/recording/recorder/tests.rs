@@ -154,7 +154,7 @@ fn who_asks_gets_each_whole_window_once_and_nothing_is_kept_for_those_who_are_go
     let (recorder, mut tap) = recorder();
     assert!(!tap.listens());
     let seconds = Duration::from_secs;
-    let first = recorder.ask_at(seconds(1), None, false);
+    let first = recorder.ask_at(seconds(1), None, false).unwrap();
     assert_eq!((first.lines.len(), first.next_ms), (0, 0));
     assert!(tap.listens());
     for n in 0..300 {
@@ -165,17 +165,44 @@ fn who_asks_gets_each_whole_window_once_and_nothing_is_kept_for_those_who_are_go
     }
     // At 11.5 s, what is older than ten seconds is whole.
     let part = recorder.ask_at(Duration::from_millis(12_500), Some(0), false);
+    let part = part.unwrap();
     assert_eq!(part.next_ms, 1_500);
     let times: Vec<u64> = part.lines.iter().map(|line| line.ms).collect();
     assert_eq!(times.first(), Some(&0));
     assert!(times.iter().all(|ms| *ms < 1_500));
     let rest = recorder.ask_at(Duration::from_millis(12_600), Some(part.next_ms), true);
+    let rest = rest.unwrap();
     assert_eq!(rest.lines.first().map(|line| line.ms), Some(1_500));
     assert!(rest.lines.last().unwrap().ms > 11_000);
     // Nobody asks any more: a minute later nothing is recorded or kept.
     acked(&mut *tap, 300, 60_000, 20);
     assert!(!tap.listens());
     assert!(recorder.inner.lock().paths.is_empty());
+    // Who asks for what is gone hears so, also when somebody else records by then.
+    assert_eq!(recorder.ask_at(seconds(61), Some(11_000), false), None);
+    assert!(recorder.ask_at(seconds(62), None, false).is_some());
+    assert_eq!(recorder.ask_at(seconds(63), Some(11_000), false), None);
+}
+
+#[test]
+fn a_modem_that_flaps_is_seen_until_the_end() {
+    let (recorder, mut tap) = recorder();
+    recorder.ask_at(Duration::from_secs(1), None, false);
+    for path in 0..2 * MOST_PATHS as u64 {
+        let ms = 1_000 + 100 * path;
+        recorder.ask_at(Duration::from_millis(ms), Some(0), false);
+        let sent = Record::Sent {
+            path: PathId(path),
+            packet: 0,
+            size: 1_200,
+            in_flight: 1_200,
+        };
+        tap.on(Instant::from_millis(ms), &sent);
+    }
+    let state = recorder.inner.lock();
+    assert_eq!(state.paths.len(), MOST_PATHS);
+    let last = state.paths.keys().map(|(_, path)| path.0).max();
+    assert_eq!(last, Some(2 * MOST_PATHS as u64 - 1));
 }
 
 #[test]

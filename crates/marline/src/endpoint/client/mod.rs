@@ -34,6 +34,7 @@ mod slot;
 mod trial;
 mod upgrade;
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,9 +52,9 @@ pub use error::{ConnectError, FailureKind, NoSession, PathFailure};
 pub use manage::{AddPathError, RemovePathError, UnknownPath};
 
 use crate::Path;
-use crate::carrier::{Bind, Outcomes, QuicConfig, routable};
+use crate::carrier::{Bind, Outcomes, QuicConfig, device, routable};
 use crate::identity::{ConnectionString, HostPort, Identity, PublicKey};
-use crate::interfaces::{Changes, Notifier, Sysfs, Translators};
+use crate::interfaces::{Changes, Notifier, Sysfs, Translators, addresses};
 use lookups::Lookups;
 use session::Current;
 use slot::Slots;
@@ -197,6 +198,7 @@ impl Client {
             let forever = async {
                 loop {
                     let announced = changes.next().await;
+                    following.shared.translators.keep(has_ipv6);
                     following.assign();
                     following.shared.notifier.notify(announced);
                 }
@@ -358,6 +360,15 @@ fn hopeless(paths: &[(String, Option<PathFailure>)]) -> bool {
     };
     let refused = kinds().any(|kind| kind == Some(FailureKind::Refused));
     refused || kinds().all(|kind| kind.is_some_and(|kind| !kind.may_heal()))
+}
+
+/// Has the interface of this number an address by which a network's routers know it? Where a link is
+/// down it has none.
+fn has_ipv6(interface: u32) -> bool {
+    addresses().into_iter().any(|(name, ip)| match ip {
+        IpAddr::V6(ip) => !ip.is_unicast_link_local() && device(&name) == Some(interface),
+        IpAddr::V4(_) => false,
+    })
 }
 
 #[cfg(test)]
