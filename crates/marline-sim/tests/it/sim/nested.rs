@@ -193,9 +193,13 @@ fn a_full_pair_that_loses_a_tenth_spends_no_more_on_repair_symbols_than_is_worth
         );
         ["bulk.goodput_mbps", "bulk.in_order_delay.p50_ms"].map(|name| value(&run, name))
     };
-    for seed in 1..=3 {
-        let ([goodput, delay], [coded, soonest]) = (over("mend", seed), over("mend:tau=4", seed));
-        assert!(goodput > 1.05 * coded, "{goodput} {coded} Mb/s");
-        assert!(delay < 1.05 * soonest, "{delay} {soonest} ms");
-    }
+    let mean = |scheduler| {
+        let seeds = 1..=8;
+        let runs: Vec<[f64; 2]> = seeds.map(|seed| over(scheduler, seed)).collect();
+        [0, 1].map(|value| runs.iter().map(|run| run[value]).sum::<f64>() / runs.len() as f64)
+    };
+    // A seed's median may be a tenth off either way.
+    let ([goodput, delay], [coded, soonest]) = (mean("mend"), mean("mend:tau=4"));
+    assert!(goodput > 1.05 * coded, "{goodput} {coded} Mb/s");
+    assert!(delay < 1.05 * soonest, "{delay} {soonest} ms");
 }
