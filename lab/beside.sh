@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A live stream and a download beside whatever happens to one of two paths: they must not notice. See lab/README.md.
+# A live stream and a download beside whatever happens to one of two paths: they must not notice.
+# See lab/README.md.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 source "$here/plugs.sh"
@@ -200,7 +201,8 @@ end_rename() {
     narrowed "wwan$(($1 + 4))" "$1"
 }
 
-# Both paths were as good when they were last seen; whichever the stream begins on, the dead one is found.
+# Both paths were as good when they were last seen; whichever the stream begins on, the dead one is
+# found.
 stale() { ends 1 uplink; }
 stale_portal() { ends 1 portal; }
 begins_portal() { ends 2 portal; }
@@ -247,7 +249,8 @@ standby() {
 }
 
 for over in "${overs[@]}"; do
-    # The kernel's TCP tries again after twice as long each time: after 2 s of darkness up to 1.6 s later.
+    # The kernel's TCP tries again after twice as long each time: after 2 s of darkness up to 1.6 s
+    # later.
     [[ $over == tcp ]] && back=3 || back=2
     carrier= family=4 listen=0.0.0.0:4433 address=10.201.0.2
     case $over in

@@ -836,8 +836,8 @@ RULES
 counted() { ip netns exec "$anchor" nft list counter inet lab "$1" | awk '/bytes/ { print $4 }'; }
 a_day() { awk -v b="$1" -v most="$2" 'BEGIN { d = b * 480e-6; printf "%.2f (at most %s)\n", d, most; exit d > most }'; }
 
-# A modem is plugged in again a thousand times, or as often as five minutes let it, beside a download. What both ends
-# hold after the hundredth time is what they hold after the last.
+# A modem is plugged in again a thousand times, or as often as five minutes let it, beside a
+# download. What both ends hold after the hundredth time is what they hold after the last.
 often() {
     local times=1000 most=300
     session --socks 127.0.0.1:1080 --path wwan0 --path wwan1
@@ -870,7 +870,8 @@ often() {
     end "$web" KILL
     over
 }
-# Descriptors and memory (kB) of the client and of the server, once what lingers has gone: the least of 15 s.
+# Descriptors and memory (kB) of the client and of the server, once what lingers has gone: the least
+# of 15 s.
 holdings() {
     local pid
     for pid in "$client_pid" "$server_pid"; do

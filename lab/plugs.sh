@@ -1,12 +1,12 @@
-# Devices that come and go in the laboratory of common.sh; read by scripts, not run. A modem is a device at the client,
-# in a network of a number: 1 or 2.
+# Devices that come and go in the laboratory of common.sh; read by scripts, not run. A modem is a
+# device at the client, in a network of a number: 1 or 2.
 
 # By which IP protocol the client reaches the server; with 6, its devices have no other.
 family=4
 
 mac_of() { echo "02:00:00:00:00:0$1"; }
-# Plugs a modem in: a device of this name, in the network of this number. Its index is new each time. Few processes,
-# since it is done a thousand times.
+# Plugs a modem in: a device of this name, in the network of this number. Its index is new each
+# time. Few processes, since it is done a thousand times.
 plug_in() {
     ip link add "$1" address "$(mac_of "$2")" netns "$client" type veth peer name "a$2" netns "$anchor"
     {
@@ -43,6 +43,7 @@ memory_of() { awk '/VmRSS/ { print $2 }' "/proc/$1/status"; }
 # What the client's status says of a path.
 field() { python3 "$here/path.py" client.sock "$1" "$2" 2>/dev/null || echo silent; }
 state() { field "$1" state; }
-# Waits until a path is in a state, and says how long after $1 that was; `at_server` by its address there.
+# Waits until a path is in a state, and says how long after $1 that was; `at_server` by its address
+# there.
 becomes() { python3 "$here/path.py" client.sock "$3" state "$4" "$1" "$2"; }
 at_server() { python3 "$here/path.py" server.sock "$3" state "$4" "$1" "$2"; }

@@ -2,8 +2,9 @@
 # Both ends as the systemd units start them: a user of their own with CAP_NET_ADMIN, CAP_NET_RAW and
 # CAP_NET_BIND_SERVICE as ambient capabilities, and no_new_privs. Everything that needs rights is
 # asked for: paths bound to interfaces and marked, TUN devices, addresses, routes and rules,
-# forwarding, address translation, the tables of nftables through which --tun-setup=gateway,strict lets
-# nothing else out, and a published port below 1024. It is all undone in the end. See lab/README.md.
+# forwarding, address translation, the tables of nftables through which --tun-setup=gateway,strict
+# lets nothing else out, and a published port below 1024. It is all undone in the end. See
+# lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A recorded demo, replayed: the live stream's median and 99th percentile in the simulator against those
-# that the demo had by real sockets. Ends with 1 where they differ by more than 15 %.
+# A recorded demo, replayed: the live stream's median and 99th percentile in the simulator against
+# those that the demo had by real sockets. Ends with 1 where they differ by more than 15 %.
 #   lab/replay.sh [SECONDS_OF_A_RUN]
 set -euo pipefail
 marline=$(realpath "${MARLINE:-target/release/marline}")

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A live stream of 4 Mb/s over two links, of which the better one goes dark for 2 s, by Marline's live
-# entry and by RIST's bonding (ristsender, ristreceiver), between two namespaces: see lab/README.md.
-# The links are those of `marline demo`; both may take as long as --latency says (300 ms). Delays are those of datagrams, from
-# the sender's socket to the receiver's; RIST hands everything over after its buffer's time.
+# A live stream of 4 Mb/s over two links, the better one dark for 2 s, by Marline's
+# live entry and by RIST's bonding (ristsender, ristreceiver), between two namespaces: see
+# lab/README.md. The links are those of `marline demo`; both may take as long as --latency says (300
+# ms). Delays are those of datagrams, from the sender's socket to the receiver's; RIST hands
+# everything over after its buffer's time.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -38,7 +39,8 @@ links() {
     done
 }
 
-# Both ends of each; local programs send to 5000 of the client and are received at 6000 of the server.
+# Both ends of each; local programs send to 5000 of the client and are received at 6000 of the
+# server.
 marline_ends() {
     begin "$server" server "$marline" server --identity server --listen 0.0.0.0:4433 --advertise 10.9.0.2 \
         --allow-client "$key" --control off --live udp://127.0.0.1:6000

@@ -9,7 +9,8 @@ import sys
 import time
 
 device, prefix = sys.argv[1:3]
-# RFC 4861 section 4.2: type, code, checksum (the kernel's), hop limit, flags, no lifetime as a router, no times.
+# RFC 4861 section 4.2: type, code, checksum (the kernel's), hop limit, flags, no lifetime as a
+# router, no times.
 head = struct.pack("!BBHBBHII", 134, 0, 0, 0, 0, 0, 0, 0)
 # Section 4 of RFC 8781: 1800 s, code 0.
 option = struct.pack("!BBH", 38, 2, 1800) + socket.inet_pton(socket.AF_INET6, prefix)[:12]

@@ -5,8 +5,8 @@
 #   client ── c1 ── link A ── anchor ── server      (marline client --tun, marline link, marline server --tun)
 #          ── c2 ── link B ──
 #
-# Pings go beside it. Prints a table, and one JSON object a line to the file that --json names. Everything is removed at
-# the end, also after an error or a signal. See lab/README.md.
+# Pings go beside it. Prints a table, and one JSON object a line to the file that --json names.
+# Everything is removed at the end, also after an error or a signal. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

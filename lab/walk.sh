@@ -7,8 +7,9 @@
 #   simulator  docs/SIMULATOR.md, in this repository
 #   readme     README.md's commands for one host, but for the tests, which .ci/run runs
 #
-# All of them when none is named. `marline-pub:…` and `marline://…` are what the commands before have printed. The
-# anchor is the world: it has 1.1.1.1, and 9.9.9.9, a name server that knows example.net. See lab/README.md.
+# All of them when none is named. `marline-pub:…` and `marline://…` are what the commands before
+# have printed. The anchor is the world: it has 1.1.1.1, and 9.9.9.9, a name server that knows
+# example.net. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -17,7 +18,8 @@ top=$(realpath "$here/..")
 host=marline-lab-$$-h
 all_failed=0
 
-# The namespaces of a walk. What it calls its two ends, and the names of the links between them, differ.
+# The namespaces of a walk. What it calls its two ends, and the names of the links between them,
+# differ.
 declare -A side
 lay_out() {
     local client_name=$1 server_name=$2 first=$3 second=$4 name words router device metric
@@ -99,8 +101,8 @@ between_namespaces() {
     if ((count > 0 && count <= $2)); then say 'commands' "$count"; else say 'commands' "FAILED: $count"; fi
 }
 
-# A page's shell fences without prompts, each line a command; a fence of another language below a line that ends in
-# `FILE`: is written to that file first.
+# A page's shell fences without prompts, each line a command; a fence of another language below a
+# line that ends in `FILE`: is written to that file first.
 on_one_host() {
     local line lang='' file='' text='' command='' count=0
     while IFS= read -r line <&3; do
@@ -150,7 +152,8 @@ walk() {
         lay_out van studio wwan0 wwan1 'ffmpeg ffprobe'
         between_namespaces VAN.md 15
         stage='what the studio has'
-        # A decoder's complaints would stand before the count: of 10 s with 25 frames each nothing may be missing.
+        # A decoder's complaints would stand before the count: of 10 s with 25 frames each nothing
+        # may be missing.
         if [[ $last =~ ^[0-9]+$ ]] && ((last >= 245)); then say 'frames' "$last"; else say 'frames' "FAILED: $last"; fi
         ;;
     library)

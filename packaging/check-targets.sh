@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks that the library compiles for systems that it is not tested on, and the program for Windows:
-# packaging/check-targets.sh. C is compiled by zig (`pip install ziglang`) and, for Windows, by
-# mingw-w64.
+# Checks that the library compiles for systems that it is not tested on, and the program for
+# Windows: packaging/check-targets.sh. C is compiled by zig (`pip install ziglang`) and, for
+# Windows, by mingw-w64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)

@@ -44,7 +44,7 @@ await() {
     return 1
 }
 
-# Wine before 9.0 has not this library of Windows', of which Rust wants random numbers.
+# Rust takes random numbers from this library of Windows, which wine before 9.0 has not.
 cat >prng.c <<'TEXT'
 #include <windows.h>
 BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);

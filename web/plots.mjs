@@ -1,4 +1,5 @@
-// Proves the pages of `sim run --plot` and `repro --plot` in Chromium: node plots.mjs [FOLDER FOR PICTURES]
+// Proves the pages of `sim run --plot` and `repro --plot` in Chromium: node plots.mjs [FOLDER FOR
+// PICTURES]
 //
 // No request leaves; a legend switches schedulers in every plot; what is saved is what is seen; no
 // page is half empty or scrolls sideways, in light and dark. Environment: MARLINE (the program),
@@ -94,7 +95,7 @@ async function main(browser) {
     assert.ok(gaps.every((gap) => gap > 60 && Math.abs(gap - gaps[0]) <= 3), `markers stand at ${at}`);
   }
 
-  // The legend: 17 schedulers, each of which can be switched off in all plots, and on again.
+  // The legend: 17 schedulers; each can be switched off in all plots, and on again.
   const page = await open("bars", 1280, "light");
   const seen = (name) => page.$$eval(`g.series[data-name="${name}"]`, (all) => all.filter((one) => getComputedStyle(one).display !== "none").length);
   const names = await page.$$eval(".switches input", (all) => all.map((one) => one.name));

@@ -21,7 +21,8 @@ impl Replay {
     pub const MAX: usize = 1 << 20;
 
     /// `delays` are of packets sent at these times, ascending; `losses` the probabilities that a
-    /// packet is lost, each of which holds for a `step`; together they are as long as the recording.
+    /// packet is lost, each for a `step`; together they are as long as the
+    /// recording.
     ///
     /// `None` unless there is one of each and no more than [`Replay::MAX`], the times ascend, the
     /// step is more than zero, and probabilities are from 0 to 1.

@@ -1,5 +1,6 @@
 //! Records of what a session does, for statistics, logs and tests.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,8 +14,8 @@ use crate::path::{EmissionKind, PathState};
 use crate::wire::{FlowId, FlowKind, PathId, Side};
 
 /// One thing that a session did or learnt.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Record<'a> {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
     /// A datagram left.
     Sent {
         /// On this path.
@@ -121,7 +122,7 @@ pub enum Record<'a> {
         /// The path.
         path: PathId,
         /// Its name.
-        name: &'a str,
+        name: Cow<'static, str>,
     },
     /// How a path stands, at most every 100 ms, when something of it was acknowledged.
     PathMetrics(PathMetrics),
@@ -146,7 +147,7 @@ pub enum Record<'a> {
         /// Its new state.
         state: PathState,
         /// Why.
-        reason: &'a str,
+        reason: Cow<'static, str>,
     },
 }
 
@@ -174,7 +175,7 @@ pub struct PathMetrics {
 /// Listens to a session's records.
 pub trait Observer: Send {
     /// Something happened at `now`.
-    fn on(&mut self, now: Instant, record: &Record<'_>);
+    fn on(&mut self, now: Instant, record: &Record);
 
     /// Does it want records now? While no observer of a session does, those that take work to make
     /// are not made: of flows, and of how paths stand. It may ignore the others.
@@ -196,7 +197,7 @@ type Make = dyn Fn(Instant, Side) -> Option<Box<dyn Observer>> + Send + Sync;
 /// struct Losses;
 ///
 /// impl Observer for Losses {
-///     fn on(&mut self, now: Instant, record: &Record<'_>) {
+///     fn on(&mut self, now: Instant, record: &Record) {
 ///         if let Record::Lost { path, packet, .. } = record {
 ///             println!("{now:?}: packet {packet} of path {} is lost", path.0);
 ///         }
@@ -259,7 +260,7 @@ pub(crate) struct Observed {
     observers: SmallVec<[Box<dyn Observer>; 2]>,
     /// What happened where nobody knew the time: it goes before the next record. At most a record
     /// for each flow that was opened or closed since.
-    soon: Vec<Record<'static>>,
+    soon: Vec<Record>,
 }
 
 impl Observed {
@@ -274,7 +275,7 @@ impl Observed {
     }
 
     #[inline]
-    pub(crate) fn on(&mut self, now: Instant, record: &Record<'_>) {
+    pub(crate) fn on(&mut self, now: Instant, record: &Record) {
         if self.observers.is_empty() {
             return;
         }
@@ -289,7 +290,7 @@ impl Observed {
     }
 
     /// Something happened now, a moment before the next record.
-    pub(crate) fn soon(&mut self, record: Record<'static>) {
+    pub(crate) fn soon(&mut self, record: Record) {
         if self.listens() {
             self.soon.push(record);
         }
@@ -313,7 +314,7 @@ mod tests {
     struct Ear(Arc<AtomicUsize>, bool);
 
     impl Observer for Ear {
-        fn on(&mut self, _: Instant, _: &Record<'_>) {
+        fn on(&mut self, _: Instant, _: &Record) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
 

@@ -1,6 +1,6 @@
 //! The client's end: asks for zeros, or sends them, and looks at what the path's counters say.
 
-use super::MOST_BYTES;
+use super::{CHUNK, MOST_BYTES};
 use crate::destination::{Measure, Way};
 use crate::options::stream_to;
 use crate::proxy::reply::{self, Refusal};
@@ -20,7 +20,6 @@ const GRACE: Duration = Duration::from_secs(1);
 const GROWS: u32 = 4;
 /// How long the server may take to answer.
 const ANSWER: Duration = Duration::from_secs(4);
-const CHUNK: usize = 16 << 10;
 
 /// What a path's counters say at one time, in the direction that is measured.
 #[derive(Debug, Clone, Copy, Default)]
@@ -123,8 +122,8 @@ pub async fn run<T: Tunnel>(
         }
         Ok(())
     };
-    // A load that is over before the time was bounded by the server: by bytes, in which case it ends
-    // well, or by the most time that it allows.
+    // A load that is over before the time was bounded by the server: by bytes, in which case it
+    // ends well, or by the most time that it allows.
     let over = tokio::select! {
         watched = watching => watched.map(|()| false),
         loaded = load => match loaded {
@@ -178,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_start_is_left_out_of_the_rate_but_not_of_the_losses() {
-        // Nothing for a second, then 1 MB a second, of whose packets a tenth is lost.
+        // Nothing for a second, then 1 MB a second with a tenth of its packets lost.
         let looks: Vec<(Duration, Seen)> = (0..=80)
             .map(|n: u64| {
                 let at = Duration::from_millis(50 * n);

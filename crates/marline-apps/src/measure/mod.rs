@@ -11,3 +11,6 @@ mod server;
 pub use client::{Measured, NotMeasured, Seen, run};
 pub(crate) use server::serve;
 pub use server::{MOST_BYTES, Measures};
+
+/// Bytes of one read or write (some datagrams).
+const CHUNK: usize = 16 << 10;

@@ -1,5 +1,6 @@
 //! The server's end: a sink, or a source of zeros.
 
+use super::CHUNK;
 use crate::destination::{Measure, Way};
 use crate::proxy::ByteFlow;
 use crate::proxy::places::Place;
@@ -17,8 +18,6 @@ use tokio::time::timeout;
 pub const MOST_BYTES: u64 = 1 << 30;
 /// Measurements at a time, of all clients: with more, each would measure the others.
 const AT_ONCE: usize = 4;
-/// Bytes of one write: some datagrams.
-const CHUNK: usize = 16 << 10;
 
 /// Who measures at the moment. Cheap to clone.
 #[derive(Debug, Clone, Default)]

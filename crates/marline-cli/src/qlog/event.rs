@@ -3,131 +3,20 @@
 use marline_base::{Duration, Instant};
 use marline_proto::flow::{Fate, Symbol};
 use marline_proto::observe::{PathMetrics, Record};
-use marline_proto::path::{EmissionKind, PathState};
+use marline_proto::path::EmissionKind;
 use marline_proto::wire::{FlowId, FlowKind, PathId};
 use serde_json::{Map, Value, json};
 
-/// A record that outlives the call of the observer.
+/// What a file says in a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event {
     /// Events that found the queue full, or the disk.
     Dropped(u64),
-    /// A record without borrowed words.
-    Record(Record<'static>),
-    PathNamed {
-        path: PathId,
-        name: Box<str>,
-    },
-    PathState {
-        path: PathId,
-        state: PathState,
-        reason: Box<str>,
-    },
+    /// What the session did.
+    Record(Record),
 }
 
 impl Event {
-    pub(super) fn of(record: &Record<'_>) -> Self {
-        Self::Record(match *record {
-            Record::PathNamed { path, name } => {
-                let name = name.into();
-                return Self::PathNamed { path, name };
-            }
-            Record::PathState {
-                path,
-                state,
-                reason,
-            } => {
-                let reason = reason.into();
-                return Self::PathState {
-                    path,
-                    state,
-                    reason,
-                };
-            }
-            Record::Sent {
-                path,
-                packet,
-                size,
-                in_flight,
-            } => Record::Sent {
-                path,
-                packet,
-                size,
-                in_flight,
-            },
-            Record::Emitted {
-                flow,
-                symbol,
-                path,
-                kind,
-            } => Record::Emitted {
-                flow,
-                symbol,
-                path,
-                kind,
-            },
-            Record::Acked {
-                path,
-                packet,
-                size,
-                after,
-                arrived_us,
-                spurious,
-            } => Record::Acked {
-                path,
-                packet,
-                size,
-                after,
-                arrived_us,
-                spurious,
-            },
-            Record::Heard { path, written_us } => Record::Heard { path, written_us },
-            Record::Lost {
-                path,
-                packet,
-                after,
-            } => Record::Lost {
-                path,
-                packet,
-                after,
-            },
-            Record::Received {
-                path,
-                packet,
-                size,
-                duplicate,
-            } => Record::Received {
-                path,
-                packet,
-                size,
-                duplicate,
-            },
-            Record::Progress {
-                flow,
-                symbol,
-                frontier,
-            } => Record::Progress {
-                flow,
-                symbol,
-                frontier,
-            },
-            Record::Repaired { flow, symbol } => Record::Repaired { flow, symbol },
-            Record::UnitWhole { flow, unit, late } => Record::UnitWhole { flow, unit, late },
-            Record::UnitSettled { flow, unit, fate } => Record::UnitSettled { flow, unit, fate },
-            Record::PathMetrics(metrics) => Record::PathMetrics(metrics),
-            Record::FlowOpened {
-                flow,
-                kind,
-                by_peer,
-            } => Record::FlowOpened {
-                flow,
-                kind,
-                by_peer,
-            },
-            Record::FlowClosed { flow } => Record::FlowClosed { flow },
-        })
-    }
-
     /// The event in the file (section 7), whose times begin at `zero`.
     pub(super) fn line(&self, zero: Instant, at: Instant) -> Value {
         let (name, path, data) = self.parts();
@@ -145,17 +34,6 @@ impl Event {
     fn parts(&self) -> (&'static str, Option<PathId>, Value) {
         let record = match self {
             Self::Dropped(count) => return ("events_dropped", None, json!({ "count": count })),
-            Self::PathNamed { path, name } => {
-                return ("path_assigned", Some(*path), json!({ "path_name": name }));
-            }
-            Self::PathState {
-                path,
-                state,
-                reason,
-            } => {
-                let data = json!({ "new": state.name(), "trigger": reason });
-                return ("path_state_updated", Some(*path), data);
-            }
             Self::Record(record) => record,
         };
         match *record {
@@ -274,12 +152,15 @@ impl Event {
                 ("flow_opened", None, data)
             }
             Record::FlowClosed { flow } => ("flow_closed", None, json!({ "flow_id": flow.0 })),
-            // They borrow, and have variants of their own.
-            Record::PathNamed { path, name } => {
+            Record::PathNamed { path, ref name } => {
                 ("path_assigned", Some(path), json!({ "path_name": name }))
             }
-            Record::PathState { path, state, .. } => {
-                let data = json!({ "new": state.name() });
+            Record::PathState {
+                path,
+                state,
+                ref reason,
+            } => {
+                let data = json!({ "new": state.name(), "trigger": reason });
                 ("path_state_updated", Some(path), data)
             }
         }

@@ -88,8 +88,8 @@ impl Folder {
     }
 }
 
-/// A new file that nobody but its owner may read, in the place of one that has that name. No link is
-/// followed, as anybody may have made one in a folder for all.
+/// A new file that nobody but its owner may read, in the place of one that has that name. No link
+/// is followed, as anybody may have made one in a folder for all.
 fn private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 /// What the times of a trace count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The session's monotonic clock, which stood at that when the session began, at about this time
-    /// of day.
+    /// The session's monotonic clock, which stood at that when the session began, at about this
+    /// time of day.
     Monotonic(Instant, SystemTime),
     /// The simulator's virtual time.
     Virtual,
@@ -29,8 +29,9 @@ pub struct Trace {
     pub scenario: Option<(String, Map<String, Value>)>,
 }
 
-/// Our own events, and what a trace of the simulator begins with. The first is private, in the words
-/// of section 8.1: it must not look like one that the IETF registers, and names the namespace.
+/// Our own events, and what a trace of the simulator begins with. The first is private, in the
+/// words of section 8.1: it must not look like one that the IETF registers, and names the
+/// namespace.
 const SCHEMAS: [&str; 2] = [
     "urn:x-marline:qlog:events:marline",
     "urn:ietf:params:qlog:events:simulation",

@@ -6,11 +6,13 @@
 //! ```
 //!
 //! The observer copies a record and never waits: what finds the queue full is counted, and the file
-//! says how much is missing (`marline:events_dropped`). Files have a bound, and so have all files of
-//! the folder together: the oldest go first. Only their owner reads them. They hold sizes, numbers,
-//! times and the names of paths, as `marline status` shows them; no content, no keys, no targets.
+//! says how much is missing (`marline:events_dropped`). Files have a bound, and so have all files
+//! of the folder together: the oldest go first. Only their owner reads them. They hold sizes,
+//! numbers, times and the names of paths, as `marline status` shows them; no content, no keys, no
+//! targets.
 //!
-//! The simulator writes through the same thread, in virtual time, and waits where the queue is full.
+//! The simulator writes through the same thread, in virtual time, and waits where the queue is
+//! full.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -204,7 +206,7 @@ impl Tap {
 }
 
 impl Observer for Tap {
-    fn on(&mut self, now: Instant, record: &Record<'_>) {
+    fn on(&mut self, now: Instant, record: &Record) {
         if !self.begin() {
             self.dropped += 1;
             return;
@@ -218,7 +220,11 @@ impl Observer for Tap {
             }
             self.dropped = 0;
         }
-        let sent = self.send(Message::Event(self.session, now, Event::of(record)));
+        let sent = self.send(Message::Event(
+            self.session,
+            now,
+            Event::Record(record.clone()),
+        ));
         self.dropped += u64::from(sent.is_err());
     }
 }

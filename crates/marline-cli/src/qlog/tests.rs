@@ -25,7 +25,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The texts of a file, of which the first is the header.
+/// The texts of a file: the header, then the events.
 fn texts(file: &Path) -> Vec<Value> {
     let text = fs::read_to_string(file).unwrap();
     let rest = text.strip_prefix('\u{1e}').expect("a record separator");
@@ -36,7 +36,7 @@ fn texts(file: &Path) -> Vec<Value> {
     rest.split('\u{1e}').map(read).collect()
 }
 
-fn sent(packet: u64) -> Record<'static> {
+fn sent(packet: u64) -> Record {
     Record::Sent {
         path: PathId(3),
         packet,
@@ -61,7 +61,7 @@ fn a_file_has_a_header_and_events_and_is_its_owner_s() {
         at(1),
         &Record::PathNamed {
             path,
-            name: "wlan0",
+            name: "wlan0".into(),
         },
     );
     observer.on(
@@ -69,7 +69,7 @@ fn a_file_has_a_header_and_events_and_is_its_owner_s() {
         &Record::PathState {
             path,
             state: PathState::Suspect,
-            reason: "no answer",
+            reason: "no answer".into(),
         },
     );
     observer.on(
@@ -125,7 +125,7 @@ fn files_turn_over_and_the_oldest_go() {
         at(0),
         &Record::PathNamed {
             path,
-            name: "wlan0",
+            name: "wlan0".into(),
         },
     );
     // Some 130 bytes each: four times what the folder may hold.
@@ -159,9 +159,9 @@ fn files_turn_over_and_the_oldest_go() {
     assert!(following, "no gap");
 }
 
-#[test]
-fn what_finds_the_queue_full_is_counted_in_the_file() {
-    let (queue, events) = sync_channel(4);
+/// A queue of this length that nobody writes yet.
+fn unwritten(length: usize) -> (Qlog, Receiver<Message>) {
+    let (queue, events) = sync_channel(length);
     let shared = Shared {
         sessions: AtomicU64::new(0),
         over: Arc::default(),
@@ -172,6 +172,12 @@ fn what_finds_the_queue_full_is_counted_in_the_file() {
         shared: Arc::new(shared),
         when_full: WhenFull::Drop,
     };
+    (qlog, events)
+}
+
+#[test]
+fn what_finds_the_queue_full_is_counted_in_the_file() {
+    let (qlog, events) = unwritten(4);
     // Nobody writes yet: the beginning and three events fit.
     let mut observer = qlog.observer(trace("slow"));
     (0..10).for_each(|packet| observer.on(at(packet), &sent(packet)));
@@ -206,17 +212,7 @@ fn what_finds_the_queue_full_is_counted_in_the_file() {
 
 #[test]
 fn a_session_that_begins_when_the_queue_is_full_is_written_all_the_same() {
-    let (queue, events) = sync_channel(1);
-    let shared = Shared {
-        sessions: AtomicU64::new(0),
-        over: Arc::default(),
-        done: Mutex::new(None),
-    };
-    let qlog = Qlog {
-        queue,
-        shared: Arc::new(shared),
-        when_full: WhenFull::Drop,
-    };
+    let (qlog, events) = unwritten(1);
     let mut first = qlog.observer(trace("first"));
     let mut late = qlog.observer(trace("late"));
     (0..5).for_each(|packet| late.on(at(packet), &sent(packet)));

@@ -5,8 +5,10 @@ use super::event::Event;
 use super::files::Folder;
 use super::header::Trace;
 use marline_base::Instant;
+use marline_proto::observe::Record;
 use marline_proto::wire::PathId;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -20,8 +22,8 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// After a disk that is full or fails, this long nothing is tried.
 const REST: Duration = Duration::from_secs(10);
 
-/// Most names of paths that a file begins with: a session has 16 paths at a time, and an address that
-/// is dialled again is another path.
+/// Most names of paths that a file begins with: a session has 16 paths at a time, and an address
+/// that is dialled again is another path.
 const NAMES: usize = 64;
 
 /// What the queue carries.
@@ -46,7 +48,7 @@ struct Session {
     /// `None` before the first event, and after a failure.
     file: Option<Open>,
     /// What its newest paths are called, for the next file.
-    names: BTreeMap<PathId, Box<str>>,
+    names: BTreeMap<PathId, Cow<'static, str>>,
     /// Events that could not be written.
     lost: u64,
     /// Events that are not yet with the system.
@@ -123,7 +125,7 @@ impl Writer {
     fn event(&mut self, id: u64, at: Instant, event: &Event) {
         self.attempt(id, at, event);
         // From now on each file of the session begins with it.
-        if let Event::PathNamed { path, name } = event
+        if let Event::Record(Record::PathNamed { path, name }) = event
             && let Some(session) = self.sessions.get_mut(&id)
         {
             session.names.insert(*path, name.clone());
@@ -215,7 +217,8 @@ impl Writer {
         }
         for (path, name) in &session.names {
             let (path, name) = (*path, name.clone());
-            file.line(&Event::PathNamed { path, name }.line(zero, at))?;
+            let named = Event::Record(Record::PathNamed { path, name });
+            file.line(&named.line(zero, at))?;
         }
         session.file = Some(file);
         Ok(())

@@ -89,7 +89,7 @@ fn least(draft: &Draft, session: u64, (from, until): (f64, f64)) -> Option<Least
     })
 }
 
-/// Takes so much from what went up, and adds it to what came down.
+/// Subtracts `ahead` (ms, by the time of sending) from delays up, and adds it to those down.
 fn shift(drafts: &mut [Draft], session: u64, ahead: impl Fn(f64) -> f64) {
     for draft in drafts {
         for (way, sign) in [-1.0, 1.0].into_iter().enumerate() {

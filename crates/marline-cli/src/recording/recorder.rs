@@ -291,7 +291,7 @@ impl Tap {
         change(state.paths.entry(key).or_default(), kept);
     }
 
-    /// This time, and the one that is so much earlier, in milliseconds from the beginning of the
+    /// `now`, and the time that is `before` earlier, in milliseconds from the beginning of the
     /// recording; `None` where that is before the beginning.
     fn times(&self, now: Instant, before: marline_base::Duration) -> Option<(f64, f64)> {
         let mut state = self.inner.lock();
@@ -348,10 +348,12 @@ impl Observer for Tap {
         self.inner.on.load(Ordering::Relaxed)
     }
 
-    fn on(&mut self, now: Instant, record: &Record<'_>) {
-        if let Record::PathNamed { path, name } = *record {
+    fn on(&mut self, now: Instant, record: &Record) {
+        if let Record::PathNamed { path, ref name } = *record {
             let mut state = self.inner.lock();
-            state.names.insert((self.session, path), name.to_owned());
+            state
+                .names
+                .insert((self.session, path), name.clone().into_owned());
             if state.names.len() > MOST_NAMES {
                 state.names.pop_first();
             }

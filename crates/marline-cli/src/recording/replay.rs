@@ -13,11 +13,11 @@ use std::time::Duration;
 
 /// Rates and queues are judged over this time (ms): tens of packets of a path that is filled.
 const SPAN_MS: u64 = 100;
-/// A path is as long as its quickest packet within so many spans before and after: longer than
-/// controllers let a queue stand (BBR looks for the empty path every 10 s), shorter than most routes
-/// hold.
+/// A path is as long as its quickest packet within this many spans before and after: longer than
+/// controllers let a queue stand (BBR looks for the empty path every 10 s), shorter than most
+/// routes hold.
 const AROUND: usize = 50;
-/// A rate is what arrives over so many spans: pacing and windows make single ones uneven.
+/// A rate is what arrives over this many spans: pacing and windows make single ones uneven.
 const SMOOTH: usize = 3;
 /// Where even the quickest packet waited longer than this (ms), the path carried all that it could.
 const QUEUE_MS: f64 = 3.0;
@@ -181,9 +181,10 @@ fn base(spans: &[Span]) -> Vec<Option<f64>> {
     (0..spans.len()).map(least).collect()
 }
 
-/// What the quickest packet of a span takes longer than the quickest of ten seconds where each delay
-/// is drawn anew (ms): some 1.9 standard deviations of a normal one. Packets that follow each other
-/// then differ by 2.3 of these or less, nine times of ten; a queue that grows makes no such steps.
+/// What the quickest packet of a span takes longer than the quickest of ten seconds where each
+/// delay is drawn by itself (ms): some 1.9 standard deviations of a normal one. Packets that
+/// follow each other then differ by 2.3 of these or less, nine times of ten; a queue that grows
+/// makes no such steps.
 fn jitter(delays: &[(f64, f64)]) -> f64 {
     let steps = delays.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs());
     let mut steps: Vec<f64> = steps.collect();

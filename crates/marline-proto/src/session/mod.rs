@@ -304,6 +304,7 @@ impl Session {
 
     /// Tells observers what the program calls a path.
     pub fn name_path(&mut self, now: Instant, path: PathId, name: &str) {
+        let name = String::from(name).into();
         self.observer.on(now, &Record::PathNamed { path, name });
     }
 

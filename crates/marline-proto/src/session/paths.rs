@@ -329,7 +329,7 @@ impl Session {
             &Record::PathState {
                 path: id,
                 state,
-                reason: &path.reason,
+                reason: path.reason.clone(),
             },
         );
         self.events.push_back(Event::PathChanged {

@@ -114,7 +114,7 @@ mod tests {
         ends
     }
 
-    /// A stream with so many bytes to send.
+    /// A stream with `bytes` to send.
     fn stream(session: &mut Session, scheduler: &str, priority: u8, bytes: usize) -> FlowId {
         let options = FlowOptions {
             scheduler: Some(scheduler.parse().unwrap()),
@@ -125,6 +125,13 @@ mod tests {
         let data = Bytes::from([7].repeat(bytes));
         session.write(NOW, flow, &data).unwrap();
         flow
+    }
+
+    /// Hands the next datagram of one end to the other.
+    fn pass(from: &mut Session, to: &mut Session) {
+        let mut datagram = Vec::new();
+        let sent = from.poll_transmit(NOW, &mut datagram).unwrap();
+        to.handle_datagram(NOW, sent.path, &datagram.into());
     }
 
     /// The paths of the next datagrams.
@@ -150,11 +157,7 @@ mod tests {
         next(&mut client, 1);
         // All of it waits on the same path.
         let urgent = stream(&mut client, "min-rtt", 1, 2_400);
-        let mut datagram = Vec::new();
-        for _ in 0..3 {
-            let sent = client.poll_transmit(NOW, &mut datagram).unwrap();
-            server.handle_datagram(NOW, sent.path, &Bytes::copy_from_slice(&datagram));
-        }
+        (0..3).for_each(|_| pass(&mut client, &mut server));
         let mut came = 0;
         while let Chunk::Data(bytes) = server.read(NOW, urgent, usize::MAX) {
             came += bytes.len();
@@ -188,13 +191,11 @@ mod tests {
         let [mut client, mut server] = ends();
         stream(&mut client, "round-robin", 3, 12_000);
         next(&mut client, 1);
-        // One symbol, on the path whose turn it is.
+        // One symbol, on the path that is next.
         let small = stream(&mut client, "round-robin", 3, 100);
-        let mut datagram = Vec::new();
         let mut polls = 0;
         while !matches!(server.read(NOW, small, usize::MAX), Chunk::Data(_)) {
-            let sent = client.poll_transmit(NOW, &mut datagram).unwrap();
-            server.handle_datagram(NOW, sent.path, &Bytes::copy_from_slice(&datagram));
+            pass(&mut client, &mut server);
             polls += 1;
         }
         // The turn of the other flow is three thousand bytes.

@@ -53,7 +53,7 @@ impl Waiting {
 }
 
 impl Observer for Waiting {
-    fn on(&mut self, now: Instant, record: &Record<'_>) {
+    fn on(&mut self, now: Instant, record: &Record) {
         let Record::Progress {
             flow,
             symbol,

@@ -15,7 +15,7 @@ struct Notes {
 }
 
 impl Observer for Notes {
-    fn on(&mut self, now: Instant, record: &Record<'_>) {
+    fn on(&mut self, now: Instant, record: &Record) {
         let text = format!("{} {record:?}", now.as_micros());
         self.heard.lock().unwrap().push(text);
     }

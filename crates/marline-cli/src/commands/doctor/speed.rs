@@ -225,7 +225,7 @@ impl OfPath<'_> {
     }
 }
 
-/// The bytes that the path may carry for it, of which it has `used` some of its budget.
+/// The bytes that the path may carry for it, after it has `used` this much of its budget.
 fn allowed(path: &Path, asked: Option<u64>, used: Option<u64>) -> Result<u64, Finding> {
     let bytes = asked.unwrap_or(USUAL);
     let amount = words::bytes(bytes);

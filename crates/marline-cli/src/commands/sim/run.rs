@@ -57,8 +57,9 @@ pub(super) struct Args {
     /// Draw what --measure names over the time of the first run, as an SVG file
     #[arg(long, value_name = "FILE")]
     over_time: Option<PathBuf>,
-    /// Replace the scenario's links by what `marline record` or `marline demo --record` recorded, in
-    /// its order of paths; each run is as long as the recording, unless --duration says otherwise
+    /// Replace the scenario's links by what `marline record` or `marline demo --record` recorded,
+    /// in its order of paths; each run is as long as the recording, unless --duration says
+    /// otherwise
     #[arg(long, value_name = "RECORDING")]
     links: Option<PathBuf>,
     #[command(flatten)]

@@ -15,7 +15,7 @@ fn recorder() -> (Recorder, Box<dyn Observer>) {
         at(0),
         &Record::PathNamed {
             path: PATH,
-            name: "wlan0",
+            name: "wlan0".into(),
         },
     );
     (recorder, tap)

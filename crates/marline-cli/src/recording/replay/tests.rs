@@ -4,7 +4,7 @@ use marline_link::{Link, Verdict};
 
 const STEP_MS: u64 = 20;
 
-/// A direction of so many milliseconds, in which each window has these packets of 1142 bytes (1200
+/// A direction that lasts `ms`, in which each window has these packets of 1142 bytes (1200
 /// on the link), lost ones and delays.
 fn way(ms: u64, of: impl Fn(u64) -> (u64, u64, f64)) -> WayRecord {
     let starts = (0..ms / STEP_MS).map(|number| number * STEP_MS);
@@ -109,7 +109,7 @@ fn losses_come_where_they_were_and_a_silence_with_losses_is_dark() {
 
 #[test]
 fn jitter_is_no_queue() {
-    // As of a link that draws each delay anew, beside a long stream that is slower than the path.
+    // As of a link that draws each delay by itself, beside a long stream that is slower than it.
     let mut rng = marline_base::Rng::new(2);
     let drawn: Vec<f64> = (0..600).map(|_| 40.0 + 8.0 * rng.normal()).collect();
     let of = |at: u64| (5, 0, drawn[(at / STEP_MS) as usize].max(0.0));

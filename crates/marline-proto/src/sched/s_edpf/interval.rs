@@ -23,8 +23,8 @@ const WAIT: f64 = 0.5;
 /// Longer intervals save redundancy, which costs goodput where paths are full, and are as good as
 /// long as that wait is a small part of the round trip that coding saves: on paths that are not
 /// full, idle slots have repair symbols anyway. Over two full paths that lose a tenth one packet in
-/// six instead of four is a repair symbol: 14.4 instead of 13.0 Mb/s arrive, in the median after 200
-/// instead of 213 ms (tuned: `marline sim run examples/packets-in-order`).
+/// six instead of four is a repair symbol: 14.4 instead of 13.0 Mb/s arrive, in the median after
+/// 200 instead of 213 ms (tuned: `marline sim run examples/packets-in-order`).
 const SMALL_PART: u32 = 16;
 /// The share of repair symbols from which on it is known where they travel.
 const KNOWN: f64 = 0.01;

@@ -128,7 +128,7 @@ impl Axis {
         }
     }
 
-    /// Leaves out ticks, every second or more, until the labels have no more than so many
+    /// Leaves out ticks, every second or more, until the labels have no more than this many
     /// characters, with a gap between them.
     pub(super) fn thin(&mut self, most: usize) {
         let longest = self.ticks.iter().map(|tick| tick.1.chars().count() + 2);

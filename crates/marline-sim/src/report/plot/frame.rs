@@ -1,5 +1,5 @@
-//! What all plots have: title, axes with units, a legend beside the plot, and groups that a page can
-//! switch.
+//! What all plots have: title, axes with units, a legend beside the plot, and groups that a page
+//! can switch.
 
 use plotters::chart::ChartContext;
 use plotters::coord::cartesian::Cartesian2d;

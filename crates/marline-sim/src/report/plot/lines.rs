@@ -15,7 +15,7 @@ use crate::results::{Estimate, Group};
 const CAP: i32 = 6;
 const WIDER: i32 = 2;
 
-/// So many characters of labels fit below a plot.
+/// Characters of labels that fit below a plot.
 const MOST_LABELS: usize = 75;
 
 /// Plots `measure` of `groups`, which differ in the value of `axis` and in the scheduler.

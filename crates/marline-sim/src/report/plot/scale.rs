@@ -3,7 +3,7 @@
 use super::axis::{Axis, End, plain};
 use crate::results::Estimate;
 
-/// Intervals may take so much of the axis beyond the means (share of what the means take).
+/// Part of the axis that intervals may take beyond the means (share of what the means take).
 const BEYOND: f64 = 0.25;
 /// Means that differ by more than this factor stand on a logarithmic axis.
 const FACTOR: f64 = 50.0;

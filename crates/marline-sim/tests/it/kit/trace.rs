@@ -59,7 +59,7 @@ impl Trace {
 struct Tap(End, Trace);
 
 impl Observer for Tap {
-    fn on(&mut self, now: Instant, record: &Record<'_>) {
+    fn on(&mut self, now: Instant, record: &Record) {
         // What says in other words what the rest says already.
         if let Record::Heard { .. }
         | Record::PathNamed { .. }
@@ -162,7 +162,7 @@ impl Observer for Tap {
             Record::PathState {
                 path,
                 state,
-                reason,
+                ref reason,
             } => {
                 [6, path.0, state as u64].into_iter().for_each(&mut mix);
                 reason.bytes().map(u64::from).for_each(&mut mix);

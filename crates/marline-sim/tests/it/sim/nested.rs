@@ -171,8 +171,8 @@ fn packets_in_order_need_repair_symbols_where_links_lose_much() {
     }
 }
 
-/// Where packets in order fill the paths, a code for the shortest wait costs goodput; one whose wait
-/// is short beside a round trip brings them as soon.
+/// Where packets in order fill the paths, a code for the shortest wait costs goodput; one whose
+/// wait is short beside a round trip brings them as soon.
 #[test]
 fn a_full_pair_that_loses_a_tenth_spends_no_more_on_repair_symbols_than_is_worth_it() {
     let over = |scheduler, seed| {

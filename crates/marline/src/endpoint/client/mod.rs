@@ -362,8 +362,8 @@ fn hopeless(paths: &[(String, Option<PathFailure>)]) -> bool {
     refused || kinds().all(|kind| kind.is_some_and(|kind| !kind.may_heal()))
 }
 
-/// Has the interface of this number an address by which a network's routers know it? Where a link is
-/// down it has none.
+/// Has the interface of this number an address by which a network's routers know it? Where a link
+/// is down it has none.
 fn has_ipv6(interface: u32) -> bool {
     addresses().into_iter().any(|(name, ip)| match ip {
         IpAddr::V6(ip) => !ip.is_unicast_link_local() && device(&name) == Some(interface),

@@ -60,7 +60,7 @@ pub(super) fn slots(sheet: &Sheet) -> (Vec<Slot>, u32) {
         let width = (WIDTH - GAP) / row.len().max(1) as u32 - GAP;
         let headings = row.iter().map(|panel| wrap(&panel.heading, width));
         let quantities = row.iter().map(|panel| match panel.places {
-            // Its axis is too low for so many words.
+            // Its axis is too short for all of these words.
             Places::Numbers(_) => wrap(&values(sheet, panel).title, width),
             Places::Names(_) => Vec::new(),
         });
