@@ -106,6 +106,27 @@ impl Applied {
         self.push(Undo::Names(names));
     }
 
+    /// Has this table from now on: in place of one of its name, if there is one.
+    ///
+    /// # Errors
+    /// What `nft` says.
+    pub(super) fn take_table(
+        &mut self,
+        table: &Table,
+        give_up: impl Fn() -> bool + Copy,
+    ) -> io::Result<()> {
+        for (kept, made) in &mut lock(&self.kept).tables {
+            if kept.name == table.name && made.become_another(table, give_up).is_ok() {
+                kept.clone_from(table);
+                return Ok(());
+            }
+        }
+        self.undo_table(&table.name);
+        let made = table.make(give_up)?;
+        self.keep_table(table.clone(), made);
+        Ok(())
+    }
+
     pub(super) fn keep_table(&mut self, table: Table, made: Made) {
         if let (Some(guard), Some(undo)) = (&mut self.guard, made.undo()) {
             guard.add(&undo);

@@ -16,8 +16,17 @@ impl Setup {
 
     /// Logs what a person has to do and undo once this takes the place of `before`.
     pub(in super::super) fn show_beside(&self, before: &Setup) {
-        let undone = before.beside(self).filter_map(Step::shown_undo);
-        let done = self.beside(before).map(Step::to_string);
+        let goes = |step: &&Step| !step.is_changed_by(&self.steps);
+        let undone = before
+            .beside(self)
+            .filter(goes)
+            .filter_map(Step::shown_undo);
+        let done = self.beside(before).map(|step| match step {
+            Step::Table(table) if step.is_changed_by(&before.steps) => {
+                format!("`nft '{}'`", table.in_place())
+            }
+            _ => step.to_string(),
+        });
         let commands: Vec<String> = undone.chain(done).collect();
         if !commands.is_empty() {
             tracing::info!(
@@ -39,7 +48,9 @@ impl Applied {
     ) -> Option<Self> {
         let before = before.clone();
         let changed = tokio::task::spawn_blocking(move || {
-            before.beside(&after).for_each(|step| step.undo(&mut self));
+            let goes = |step: &&Step| !step.is_changed_by(&after.steps);
+            let gone = before.beside(&after).filter(goes);
+            gone.for_each(|step| step.undo(&mut self));
             for step in after.beside(&before) {
                 if let Err(why) = step.take(&mut self, &mut Remains::default(), || false) {
                     tracing::error!("tunnel {}: {step}: {why}", after.device);
@@ -56,5 +67,36 @@ impl Applied {
             self
         });
         changed.await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::Table;
+    use super::*;
+
+    #[test]
+    fn a_table_is_changed_in_one_step_and_never_away() {
+        let table = |rules: &[&str]| {
+            let chain = "chain TABLE postrouting { type nat hook postrouting priority srcnat ; }";
+            let rules = rules
+                .iter()
+                .map(|rule| format!("rule TABLE postrouting {rule}"));
+            Step::Table(Table {
+                name: "inet t".to_owned(),
+                parts: std::iter::once(chain.to_owned()).chain(rules).collect(),
+            })
+        };
+        let (before, after) = (table(&["one"]), table(&["one", "two"]));
+        assert!(before.is_changed_by(std::slice::from_ref(&after)));
+        assert!(!before.is_changed_by(&[]));
+        let Step::Table(after) = after else {
+            unreachable!()
+        };
+        assert_eq!(
+            after.in_place(),
+            "flush table inet t; add chain inet t postrouting { type nat hook postrouting priority \
+             srcnat ; }; add rule inet t postrouting one; add rule inet t postrouting two"
+        );
     }
 }

@@ -46,6 +46,15 @@ impl Step {
         }
     }
 
+    /// Is it undone by taking one of these, which comes in its place?
+    pub(super) fn is_changed_by(&self, others: &[Step]) -> bool {
+        let Step::Table(table) = self else {
+            return false;
+        };
+        let is_its = |step: &Step| matches!(step, Step::Table(other) if other.name == table.name);
+        others.iter().any(is_its)
+    }
+
     /// How a person undoes it, if it leaves anything.
     pub(super) fn shown_undo(&self) -> Option<String> {
         match self {
@@ -102,7 +111,7 @@ impl Step {
                 names.write()?;
                 applied.keep_names(names.clone());
             }
-            Step::Table(table) => applied.keep_table(table.clone(), table.make(give_up)?),
+            Step::Table(table) => applied.take_table(table, give_up)?,
         }
         Ok(())
     }

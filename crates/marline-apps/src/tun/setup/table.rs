@@ -43,6 +43,13 @@ impl Table {
             .chain(parts.map(|part| format!("add {}", part.replace("TABLE", &self.name))))
     }
 
+    /// What makes it of another one of its name, in one step: a command without `nft`.
+    pub(super) fn in_place(&self) -> String {
+        let flush = std::iter::once(format!("flush table {}", self.name));
+        let commands: Vec<String> = flush.chain(self.commands().skip(1)).collect();
+        commands.join("; ")
+    }
+
     /// Makes it, in place of what an earlier run left.
     ///
     /// # Errors
@@ -84,13 +91,7 @@ impl Table {
         if let Made::Own { input: kept, .. } = &mut made {
             *kept = input;
         }
-        let begun = Instant::now();
-        while !made.is_there(self) {
-            if begun.elapsed() >= MADE || !made.lives() || give_up() {
-                return Err(io::Error::other("nft cannot own a table"));
-            }
-            thread::sleep(LOOK);
-        }
+        made.await_all(self, give_up)?;
         Ok(made)
     }
 }
@@ -103,7 +104,41 @@ impl Made {
         }
     }
 
-    /// Has the kernel all of it?
+    /// Makes another table of the same name of it, all at once: a chain that translates addresses
+    /// and goes for a moment lets answers to what it translated arrive at this host, which refuses
+    /// them, and whose conversations those were has lost them.
+    ///
+    /// # Errors
+    /// What `nft` says, or that the kernel has it not after a second.
+    pub(super) fn become_another(
+        &mut self,
+        table: &Table,
+        give_up: impl Fn() -> bool + Copy,
+    ) -> io::Result<()> {
+        let line = table.in_place();
+        match self {
+            Made::Own { input, .. } => {
+                let input = input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+                writeln!(input, "{line}")?;
+                self.await_all(table, give_up)
+            }
+            Made::Shared(_) => run(&["nft".to_owned(), line], give_up),
+        }
+    }
+
+    /// Waits until the kernel has all of it.
+    fn await_all(&mut self, table: &Table, give_up: impl Fn() -> bool) -> io::Result<()> {
+        let begun = Instant::now();
+        while !self.is_there(table) {
+            if begun.elapsed() >= MADE || !self.lives() || give_up() {
+                return Err(io::Error::other("nft cannot own a table"));
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Has the kernel all of it, and no more?
     fn is_there(&self, table: &Table) -> bool {
         let listed = ask(&format!("nft -j list table {}", table.name)).unwrap_or_default();
         let listed = serde_json::from_slice::<serde_json::Value>(&listed).unwrap_or_default();
@@ -114,7 +149,7 @@ impl Made {
         };
         ["chain", "rule"].into_iter().all(|kind| {
             let wanted = table.parts.iter().filter(|part| part.starts_with(kind));
-            count(kind) >= wanted.count()
+            count(kind) == wanted.count()
         })
     }
 
