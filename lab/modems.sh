@@ -502,13 +502,38 @@ carried_by() { for _ in $(seq $((5 * $1))); do [[ $(field "$2" carrier) == "$3" 
 
 # UDP has 2 Mb/s, what is sent beyond that is dropped without a queue; TCP has the link's 20 Mb/s.
 policed() {
-    local way
-    for way in down up; do
-        stage="UDP is policed, $way"
-        session --socks 127.0.0.1:1080 --path wwan0
-        becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
-        shaped
-        ip netns exec "$anchor" nft -f - <<'RULES'
+    local way trip
+    for trip in ${TRIPS:-0 40 100}; do
+        far_away "$trip"
+        for way in down up; do policed_at "$trip" "$way"; done
+        near_again
+    done
+}
+# The server's way takes this long there and back (ms): it is a device of `marline link`.
+far_away() {
+    (($1 > 0)) || return 0
+    begin "$anchor" far-away "$marline" link --near "far-a@$anchor=10.201.9.1/30" --far "far-s@$server=10.201.9.2/30" \
+        --delay "$(($1 / 2))ms"
+    far_away_pid=${running[-1]}
+    await far-away.err ' down '
+    ip -n "$anchor" route add 10.201.0.2/32 via 10.201.9.2
+    ip -n "$server" route replace default via 10.201.9.1
+    arrives=far-s
+}
+near_again() {
+    [[ $arrives != s0 ]] || return 0
+    ip -n "$server" route replace default via 10.201.0.1
+    end "$far_away_pid" TERM
+    arrives=s0
+}
+arrives=s0
+policed_at() {
+    local trip=$1 way=$2
+    stage="UDP is policed, $way, $trip ms"
+    session --socks 127.0.0.1:1080 --path wwan0
+    becomes "$EPOCHREALTIME" 5 wwan0 active >/dev/null
+    shaped
+    ip netns exec "$anchor" nft -f - <<'RULES'
 table inet lab {
     chain forward {
         type filter hook forward priority 0
@@ -517,21 +542,20 @@ table inet lab {
     }
 }
 RULES
-        load "$way"
-        try 'at first: Mb/s' mbps "$way" 4 0 4
-        local began=$EPOCHREALTIME
-        try 'by TCP' carried_by 20 wwan0 tcp
-        try 'after' took "$began" 11
-        try 'then: Mb/s' mbps "$way" 5 15 21
-        sleep 20
-        try 'and stays there' carried_by 1 wwan0 tcp
-        try 'it goes on' kill -0 "$load_pid"
-        try 'it says so once' lines client.err 'the network polices QUIC' 1
-        end "$load_pid" TERM
-        end "$far_pid" KILL
-        ip netns exec "$anchor" nft delete table inet lab
-        over
-    done
+    load "$way"
+    try 'at first: Mb/s' mbps "$way" 4 0 4
+    local began=$EPOCHREALTIME
+    try 'by TCP' carried_by 20 wwan0 tcp
+    try 'after' took "$began" 11
+    try 'then: Mb/s' mbps "$way" 5 15 21
+    sleep 20
+    try 'and stays there' carried_by 1 wwan0 tcp
+    try 'it goes on' kill -0 "$load_pid"
+    try 'it says so once' lines client.err 'the network polices QUIC' 1
+    end "$load_pid" TERM
+    end "$far_pid" KILL
+    ip netns exec "$anchor" nft delete table inet lab
+    over
 }
 # Everything loses a part of its packets, TCP and UDP alike.
 lossy() {
@@ -605,7 +629,7 @@ mbps() {
 brought() {
     case $1 in
     down) ip netns exec "$client" cat /sys/class/net/wwan0/statistics/rx_bytes ;;
-    up) ip netns exec "$server" cat /sys/class/net/s0/statistics/rx_bytes ;;
+    up) ip netns exec "$server" cat "/sys/class/net/$arrives/statistics/rx_bytes" ;;
     esac
 }
 
