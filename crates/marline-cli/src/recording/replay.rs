@@ -17,6 +17,10 @@ const SPAN_MS: u64 = 100;
 /// controllers let a queue stand (BBR looks for the empty path every 10 s), shorter than most
 /// routes hold.
 const AROUND: usize = 50;
+/// The queue is the same for this many recorded packets before and after one. A recorder keeps some
+/// five in 20 ms, so that is 10 ms, and controllers make and drain a queue in a round trip. The
+/// quickest of five takes as much longer than the quickest of ten seconds as [`jitter`] says.
+const NEAR: usize = 2;
 /// A rate is what arrives over this many spans: pacing and windows make single ones uneven.
 const SMOOTH: usize = 3;
 /// Where even the quickest packet waited longer than this (ms), the path carried all that it could.
@@ -92,11 +96,12 @@ fn direction(
         false => &way.delays,
     };
     let (mut longest, mut delays) = (0.0_f64, Vec::new());
-    for &(at, delay) in known {
+    for (index, &(at, delay)) in known.iter().enumerate() {
         let span = (at as u64 / SPAN_MS) as usize;
-        let fill = filled.get(span).copied().flatten();
-        // What stood before every packet of the span.
-        let queue = fill.map_or(0.0, |fill| fill.queue_ms);
+        let queue = match (filled.get(span), base.get(span)) {
+            (Some(Some(_)), Some(Some(base))) => (quickest(known, index) - base - jitter).max(0.0),
+            _ => 0.0,
+        };
         longest = longest.max(queue);
         delays.push((millis(at), millis(delay - queue)));
     }
@@ -116,6 +121,13 @@ fn direction(
         replay: Replay::new(thinned(delays), losses, step),
         ..LinkConfig::default()
     }
+}
+
+/// The quickest of the packets around one: those before and after it waited about as long in the
+/// same queue, whatever else delayed each of them.
+fn quickest(delays: &[(f64, f64)], index: usize) -> f64 {
+    let near = delays[around(index, NEAR, delays.len())].iter();
+    near.map(|(_, delay)| *delay).fold(f64::INFINITY, f64::min)
 }
 
 fn millis(ms: f64) -> Duration {

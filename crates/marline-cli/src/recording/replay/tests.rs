@@ -119,21 +119,35 @@ fn jitter_is_no_queue() {
     let kept = |at: u64| replay.period() > Duration::from_millis(at);
     assert!(kept(11_999));
     // The delays are those that were recorded, not the least of them.
-    let mut link = Link::new(
-        LinkConfig {
-            replay: Some(replay),
-            ..LinkConfig::default()
-        },
-        1,
-    )
-    .unwrap();
-    let mean = (0..600_u64)
-        .map(|n| {
-            let now = Instant::from_millis(n * STEP_MS);
-            let at = link.offer(now, 100).arrival().unwrap();
-            at.since(now).as_secs_f64() * 1e3
-        })
-        .sum::<f64>()
-        / 600.0;
+    let mean = mean_delay(replay);
     assert!(mean > least + 15.0, "{mean} {least}");
+}
+
+#[test]
+fn a_queue_that_comes_and_goes_quickly_is_made_again_and_not_replayed() {
+    // It grows to 30 ms and is gone again ten times a second.
+    let queue = |ms: u64| 0.6 * f64::min((ms % 100) as f64, 100.0 - (ms % 100) as f64);
+    let mut way = way(12_000, |_| (5, 0, 0.0));
+    let sampled = (0..12_000).step_by(4);
+    way.delays = sampled.map(|ms| (ms as f64, 40.0 + queue(ms))).collect();
+    let config = made(&way);
+    assert_ne!(config.capacity, Capacity::Unlimited);
+    // Of 15 ms, which are its mean.
+    let mean = mean_delay(config.replay.unwrap());
+    assert!((40.0..47.0).contains(&mean), "{mean}");
+}
+
+/// The mean of what packets take that leave every 20 ms in 12 s (ms).
+fn mean_delay(replay: Replay) -> f64 {
+    let config = LinkConfig {
+        replay: Some(replay),
+        ..LinkConfig::default()
+    };
+    let mut link = Link::new(config, 1).unwrap();
+    let delays = (0..600_u64).map(|n| {
+        let now = Instant::from_millis(n * STEP_MS);
+        let at = link.offer(now, 100).arrival().unwrap();
+        at.since(now).as_secs_f64() * 1e3
+    });
+    delays.sum::<f64>() / 600.0
 }
