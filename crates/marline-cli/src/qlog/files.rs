@@ -56,11 +56,14 @@ impl Folder {
         let path = self
             .path
             .join(format!("{PREFIX}{trace}.{number:03}.{EXTENSION}"));
-        Ok((private(&path)?, path))
+        let file = private(&path)?;
+        mark(&file);
+        Ok((file, path))
     }
 
-    /// Deletes the oldest files of ours until there is room for `room` bytes more. Of those in
-    /// `open`, which are being written, none goes. Answers whether there is room then.
+    /// Deletes the oldest files of ours until there is room for `room` bytes more. None goes that is
+    /// being written: those in `open`, and those of other programs with the same folder. Answers
+    /// whether there is room then.
     pub(super) fn make_room(&self, room: u64, open: &[&Path]) -> bool {
         let Ok(entries) = fs::read_dir(&self.path) else {
             return true;
@@ -80,7 +83,8 @@ impl Folder {
             if all + room <= self.size {
                 return true;
             }
-            if !open.contains(&path.as_path()) && fs::remove_file(&path).is_ok() {
+            let is_written = open.contains(&path.as_path()) || is_marked(&path);
+            if !is_written && fs::remove_file(&path).is_ok() {
                 all -= length;
             }
         }
@@ -102,6 +106,24 @@ fn private(path: &Path) -> io::Result<File> {
         }
         opened => opened,
     }
+}
+
+/// Marks a file as being written, for as long as it is open: by a lock, which goes with the process
+/// however that ends. Other systems than Unix would keep readers from it, too.
+fn mark(file: &File) {
+    #[cfg(unix)]
+    if let Err(error) = file.try_lock() {
+        // Not every file system has locks.
+        tracing::debug!(%error, "other programs may delete a qlog that is being written");
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+}
+
+/// Is somebody writing this file?
+fn is_marked(path: &Path) -> bool {
+    let locked = |file: File| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+    cfg!(unix) && File::open(path).is_ok_and(locked)
 }
 
 /// Was it written here? The folder may hold other files, and other programs' qlogs.

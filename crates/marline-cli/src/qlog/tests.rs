@@ -1,3 +1,4 @@
+use super::files::Folder;
 use super::*;
 use marline_proto::path::PathState;
 use marline_proto::wire::{FlowId, FlowKind, PathId};
@@ -157,6 +158,20 @@ fn files_turn_over_and_the_oldest_go() {
     assert_eq!(packets.last(), Some(&(count - 1)));
     let following = packets.windows(2).all(|pair| pair[1] == pair[0] + 1);
     assert!(following, "no gap");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_another_program_writes_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let [ours, other] = [(); 2].map(|()| Folder::open(folder.path(), LEAST_SIZE).unwrap());
+    let (file, path) = other.create("other", 0).unwrap();
+    file.set_len(LEAST_SIZE).unwrap();
+    assert!(!ours.make_room(1, &[]));
+    assert!(path.exists());
+    drop(file);
+    assert!(ours.make_room(1, &[]), "nobody writes it any more");
+    assert!(!path.exists());
 }
 
 /// A queue of this length that nobody writes yet.
