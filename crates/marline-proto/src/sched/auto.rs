@@ -66,13 +66,14 @@ impl Need {
 pub fn auto(need: Need) -> Choice {
     match need.kind {
         FlowKind::Stream => Choice::from(&s_edpf::mend::ENTRY),
-        FlowKind::Packets if need.live => Choice::from(&hedge::ENTRY).switched_on("prompt"),
+        FlowKind::Packets if need.live => Choice::from(&hedge::ENTRY).switched("prompt", true),
         FlowKind::Packets if need.costs_differ => Choice::from(&brim::ENTRY),
         FlowKind::Packets if need.ordered => Choice::from(&s_edpf::mend::ENTRY),
         FlowKind::Packets => Choice::from(&edpf::ENTRY),
         FlowKind::Objects => Choice::from(&sos::scheduler::RATELESS),
-        // Its forecasts are what the application learns of a block.
-        FlowKind::Blocks => Choice::from(&hop::scheduler::JUMP),
+        // Its forecasts are what the application learns of a block. It may be wrong, so a block
+        // that nobody has said may be refused is sent.
+        FlowKind::Blocks => Choice::from(&hop::scheduler::JUMP).switched("refuse", false),
     }
 }
 
@@ -87,7 +88,7 @@ mod tests {
             (Need::of(FlowKind::Stream), "mend"),
             (Need::of(FlowKind::Packets), "edpf"),
             (Need::of(FlowKind::Objects), "sos-rateless"),
-            (Need::of(FlowKind::Blocks), "hop-jump"),
+            (Need::of(FlowKind::Blocks), "hop-jump:refuse=off"),
             (Need::live(), "hedge:prompt=on"),
             (Need::ordered(), "mend"),
             (Need::tunnel_by_cost(), "brim"),

@@ -102,9 +102,9 @@ impl Choice {
         }
     }
 
-    /// The same with this switch on; as for [`Choice::switch`].
-    pub(super) fn switched_on(mut self, key: &str) -> Self {
-        self.values[self.index(key)] = Value::Switch(true);
+    /// The same with this switch on or off; as for [`Choice::switch`].
+    pub(super) fn switched(mut self, key: &str, on: bool) -> Self {
+        self.values[self.index(key)] = Value::Switch(on);
         self
     }
 

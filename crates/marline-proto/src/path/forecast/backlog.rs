@@ -86,6 +86,15 @@ impl Backlog {
         Self { nodes }
     }
 
+    /// The same and these bits, which are known to wait.
+    #[must_use]
+    pub fn and(mut self, bits: f64) -> Self {
+        if positive(bits) {
+            self.nodes.iter_mut().for_each(|(waits, _)| *waits += bits);
+        }
+        self
+    }
+
     /// The values (bits) and their probabilities.
     pub fn nodes(&self) -> &[(f64, f64)] {
         &self.nodes
@@ -118,6 +127,18 @@ mod tests {
 
     fn near(a: f64, b: f64, within: f64) {
         assert!(libm::fabs(a - b) <= within, "{a} is not {b}");
+    }
+
+    #[test]
+    fn what_is_known_to_wait_adds_to_every_value() {
+        let batches = [Batch {
+            came: 0.0,
+            bits: 1e6,
+        }];
+        let unseen = Backlog::unseen(&batches, 0.0, 10e-3, 40e6, 8e6);
+        near(unseen.clone().and(5e5).mean(), unseen.mean() + 5e5, 1e-6);
+        assert_eq!(unseen.clone().and(-1.0), unseen);
+        assert_eq!(unseen.clone().and(f64::NAN), unseen);
     }
 
     #[test]

@@ -239,6 +239,7 @@ impl Hop {
                 loss: view.loss,
                 again: again(view),
                 scattered: path.scatters(),
+                held: view.queued as f64 * 8.0,
             })
         };
         views.iter().filter_map(path).collect()

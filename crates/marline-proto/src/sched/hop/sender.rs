@@ -89,6 +89,9 @@ pub struct SenderPath<'a> {
     pub again: f64,
     /// Packets arrive in another rhythm than they leave its bottleneck.
     pub scattered: bool,
+    /// What waits at the sender until a congestion controller lets it go (bits), this block's own
+    /// packets included; none where there is no controller, as in the paper.
+    pub held: f64,
 }
 
 /// Sends blocks: the part of HOP that decides how many packets go on each path and when, from the
@@ -213,9 +216,11 @@ impl Sender {
                 return unknown(block, sent.max(blind(block.packets, count)));
             };
             let window = block.within - path.delay;
+            // What waits leaves in order, so of this block's packets those sent last are held.
+            let older = path.held - f64::from(sent) * block.packet;
             let loss = missing(path, window);
             let lateness = Lateness {
-                backlog: path.skip.backlog(block.at, now, every),
+                backlog: path.skip.backlog(block.at, now, every).and(older),
                 capacity,
                 window,
                 slots: libm::ceil(window / every).clamp(1.0, 64.0) as u32,
@@ -288,6 +293,7 @@ mod tests {
             loss,
             again,
             scattered: false,
+            held: 0.0,
         };
         assert_eq!(missing(&path(0.1, 30e-3), 20e-3), 0.1);
         assert!((missing(&path(0.1, 30e-3), 40e-3) - 0.01).abs() < 1e-12);
@@ -296,5 +302,37 @@ mod tests {
         assert_eq!(missing(&path(0.1, f64::INFINITY), 10.0), 0.1);
         assert_eq!(missing(&path(0.9, 30e-3), -1.0), MOST_LOSS);
         assert_eq!(missing(&path(0.0, 0.0), 1.0), 0.0);
+    }
+
+    #[test]
+    fn what_a_controller_holds_on_a_path_is_ahead_of_the_block() {
+        let carries =
+            |mbps: f64| Skip::new(Memory::Given(CapacityForecast::normal(mbps * 1e6, 1e6)));
+        let skips = [carries(50.0), carries(40.0)];
+        let planned = |held: f64| {
+            let path = |(skip, held)| SenderPath {
+                skip,
+                delay: 10e-3,
+                loss: 0.0,
+                again: f64::INFINITY,
+                scattered: false,
+                held,
+            };
+            let paths: Vec<_> = skips.iter().zip([held, 0.0]).map(path).collect();
+            let block = Block {
+                at: 1.0,
+                within: 50e-3,
+                reliability: 0.98,
+                packets: 60,
+                packet: 1e4,
+            };
+            Sender::new(Settings::default())
+                .jump(&block, &paths)
+                .packets
+        };
+        // 60 packets are 12 ms of one path and 15 ms of the other; 40 ms are left.
+        let (free, held) = (planned(0.0), planned(50e6 * 100e-3));
+        assert!(free[0] > 20, "{free:?}");
+        assert!(held[0] <= 10 && held[1] >= 60, "{held:?}");
     }
 }

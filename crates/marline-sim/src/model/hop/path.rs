@@ -72,6 +72,7 @@ impl Path {
             again: f64::INFINITY,
             loss: 0.0,
             scattered: false,
+            held: 0.0,
         }
     }
 
