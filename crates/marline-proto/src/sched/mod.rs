@@ -126,6 +126,9 @@ pub struct Feedback {
     /// When its packet arrived, by the peer's clock (microseconds), where it was acknowledged
     /// with its arrival time. Only differences mean anything.
     pub arrived_us: Option<u64>,
+    /// Its acknowledgement came back by the same path: only then is the time from sending it to
+    /// now the path's own round trip.
+    pub own_way: bool,
 }
 
 /// Decides the path (and the copies) of every symbol of one flow.

@@ -172,6 +172,7 @@ mod tests {
             outcome: Outcome::Sent,
             sent: Instant::ZERO,
             arrived_us: None,
+            own_way: true,
         }
     }
 

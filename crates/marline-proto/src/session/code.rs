@@ -240,6 +240,7 @@ impl Session {
                 sent: sent.sent,
                 outcome: Outcome::Recovered,
                 arrived_us: None,
+                own_way: false,
             };
             flow.scheduler.on_feedback(now, &feedback);
         }

@@ -160,7 +160,7 @@ impl Session {
         // Timers, room and ends of flows are looked at once for all packets.
         let mut flows = SmallVec::new();
         for packet in &acked {
-            self.on_packet_acked(now, id, packet, &mut flows);
+            self.on_packet_acked(now, (id, via), packet, &mut flows);
         }
         self.tell_metrics(now, index);
         flows.sort_unstable();
@@ -256,11 +256,12 @@ impl Session {
     fn on_packet_acked(
         &mut self,
         now: Instant,
-        path: PathId,
+        (path, via): (PathId, PathId),
         packet: &Settled,
         flows: &mut SmallVec<[FlowId; 8]>,
     ) {
         let (sent, arrived_us) = (packet.sent, packet.arrived_us);
+        let own_way = via == path;
         self.observer.on(
             now,
             &Record::Acked {
@@ -287,6 +288,7 @@ impl Session {
                         outcome: Outcome::Acked,
                         sent,
                         arrived_us,
+                        own_way,
                     };
                     self.on_symbol_acked(now, flow, feedback, fin);
                     if flows.last() != Some(&flow) {
@@ -301,6 +303,7 @@ impl Session {
                         outcome: Outcome::Acked,
                         sent,
                         arrived_us,
+                        own_way,
                     };
                     self.on_repair_settled(now, flow, &feedback);
                 }
@@ -416,6 +419,7 @@ impl Session {
                         outcome: Outcome::Lost,
                         sent: packet.sent,
                         arrived_us: None,
+                        own_way: false,
                     };
                     self.on_symbol_lost(now, flow, feedback, packet.rescued);
                 }
@@ -427,6 +431,7 @@ impl Session {
                         outcome: Outcome::Lost,
                         sent: packet.sent,
                         arrived_us: None,
+                        own_way: false,
                     };
                     self.on_repair_settled(now, flow, &feedback);
                 }

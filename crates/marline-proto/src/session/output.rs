@@ -517,6 +517,7 @@ impl Session {
                 sent: now,
                 outcome: Outcome::Sent,
                 arrived_us: None,
+                own_way: false,
             };
             flow.scheduler.on_feedback(now, &feedback);
             rewish(&mut self.wishes, flow);

@@ -40,6 +40,7 @@ fn stand(brim: &mut Brim, path: u64, queue_ms: u64) {
             sent: Instant::from_millis(n),
             outcome: Outcome::Acked,
             arrived_us: Some(1_000 * (12 + n + late)),
+            own_way: true,
         };
         brim.on_feedback(Instant::from_millis(24 + n), &feedback);
     }

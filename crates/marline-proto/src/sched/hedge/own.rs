@@ -72,6 +72,7 @@ mod tests {
             sent: Instant::ZERO,
             outcome,
             arrived_us: None,
+            own_way: true,
         }
     }
 

@@ -77,8 +77,10 @@ impl Arrivals {
             (Outcome::Acked, Some(arrived)) => {
                 let way = arrived as i64 - feedback.sent.as_micros() as i64;
                 self.there.note(now, WINDOW, way);
-                let back = now.as_micros() as i64 - arrived as i64;
-                self.back.note(now, WINDOW, back);
+                if feedback.own_way {
+                    let back = now.as_micros() as i64 - arrived as i64;
+                    self.back.note(now, WINDOW, back);
+                }
                 let state = State::Arrived {
                     at: arrived,
                     heard: now,

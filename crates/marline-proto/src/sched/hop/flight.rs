@@ -110,6 +110,7 @@ mod tests {
             sent: Instant::from_millis(sent),
             outcome: Outcome::Sent,
             arrived_us: None,
+            own_way: true,
         }
     }
 

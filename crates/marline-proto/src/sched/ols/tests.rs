@@ -36,6 +36,7 @@ fn jitter(ols: &mut Ols, delta: u64) {
             kind: EmissionKind::Source,
             outcome: Outcome::Acked,
             arrived_us: None,
+            own_way: true,
         };
         ols.on_feedback(Instant::from_millis(rtt), &acked);
     }

@@ -121,6 +121,7 @@ fn teach(scheduler: &mut dyn Scheduler, id: u64, mut delay: impl FnMut() -> f64)
             sent,
             outcome: Outcome::Acked,
             arrived_us: Some(at),
+            own_way: true,
         };
         scheduler.on_feedback(sent, &feedback);
     }
@@ -264,6 +265,7 @@ fn driven(scheduler: &mut dyn Scheduler, paths: &[PathView; 2], packets: u64) ->
                 sent: now,
                 outcome: Outcome::Sent,
                 arrived_us: None,
+                own_way: true,
             };
             scheduler.on_feedback(now, &feedback);
         }
@@ -314,6 +316,7 @@ fn what_is_sent_again_says_nothing_of_where_repair_symbols_go() {
                 sent,
                 outcome: Outcome::Sent,
                 arrived_us: None,
+                own_way: true,
             };
             scheduler.on_feedback(sent, &feedback);
         }

@@ -256,6 +256,7 @@ impl<'a> ModelRun<'a> {
             sent: packet.sent,
             outcome,
             arrived_us: (outcome == sched::Outcome::Acked).then(|| packet.arrives.as_micros()),
+            own_way: true,
         };
         self.scheduler.on_feedback(self.now, &feedback);
     }

@@ -127,6 +127,7 @@ fn what_is_sent_again_is_paid_from_the_surplus() {
         outcome: Outcome::Sent,
         sent: Instant::from_millis(1_000),
         arrived_us: None,
+        own_way: true,
     };
     let now = Instant::from_millis(1_000);
     // 9.6 Mb/s, less 10 % and 3 %, are 1048 kB/s, and the bucket 100 ms of what is beyond 7 Mb/s:
@@ -308,6 +309,7 @@ fn what_is_negligible_goes_everywhere_and_costs_the_bucket_nothing() {
                         sent: now,
                         outcome: Outcome::Sent,
                         arrived_us: None,
+                        own_way: true,
                     },
                 );
             }

@@ -133,6 +133,7 @@ impl Net {
             outcome,
             // The peer's clock is an hour ahead.
             arrived_us: arrived.map(|at| at.as_micros() + 3_600_000_000),
+            own_way: true,
         };
         self.hop.on_feedback(self.now, &feedback);
     }

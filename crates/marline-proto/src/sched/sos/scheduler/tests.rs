@@ -68,6 +68,7 @@ fn teach(scheduler: &mut dyn Scheduler, path: u64, gaps: &[u64]) {
             sent: Instant::from_micros(1_000_000),
             outcome: Outcome::Acked,
             arrived_us: Some(at),
+            own_way: true,
         };
         scheduler.on_feedback(Instant::from_micros(at), &feedback);
     }
@@ -257,6 +258,7 @@ fn coded_symbols_follow_only_where_they_could_help() {
                 sent: Instant::from_millis(2_000),
                 outcome: Outcome::Sent,
                 arrived_us: None,
+                own_way: true,
             };
             scheduler.on_feedback(Instant::from_millis(2_000), &feedback);
         }
