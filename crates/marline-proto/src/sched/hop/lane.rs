@@ -39,7 +39,8 @@ impl Lane {
     ) -> Self {
         let step = step.max(1);
         let least = limits.least.div_ceil(step);
-        let most = (limits.most / step).max(least);
+        // Rounded up: a path that takes all packets of a block takes all steps of it.
+        let most = limits.most.div_ceil(step).max(least);
         let most = most.min((lateness.hopeless() / step).max(least));
         let late = lateness.all(table, step, most);
         let left = every.map_or_else(Vec::new, |every| {

@@ -137,6 +137,7 @@ impl Sender {
         let whole = self.plan(block.at, block, &[], paths).packets;
         let most = block.packets.div_ceil(2);
         let head = |(path, whole): (&SenderPath<'_>, &u32)| match path.skip.forecast(every) {
+            _ if *whole == 0 => 0,
             Some(forecast) => (libm::ceil(forecast.mean * HEAD / block.packet) as u32)
                 .min(*whole)
                 .clamp(1, most.max(1)),
@@ -209,11 +210,17 @@ impl Sender {
 
     fn ways(&self, now: f64, block: &Block, sent: &[u32], paths: &[SenderPath<'_>]) -> Vec<Way> {
         let every = self.every(block);
-        let count = paths.len();
+        // Where the way alone takes too long, packets do a block no good; and as long as they are
+        // under way, nothing is sent again that they could stand for.
+        let reaches = |path: &SenderPath<'_>| path.delay < block.within;
+        let count = paths.iter().filter(|path| reaches(path)).count();
         let way = |(i, path): (usize, &SenderPath<'_>)| {
             let sent = sent.get(i).copied().unwrap_or(0);
+            if count > 0 && !reaches(path) {
+                return unknown(block, sent);
+            }
             let Some(capacity) = path.skip.forecast(every) else {
-                return unknown(block, sent.max(blind(block.packets, count)));
+                return unknown(block, sent.max(blind(block.packets, paths.len())));
             };
             let window = block.within - path.delay;
             // What waits leaves in order, so of this block's packets those sent last are held.
@@ -334,5 +341,45 @@ mod tests {
         let (free, held) = (planned(0.0), planned(50e6 * 100e-3));
         assert!(free[0] > 20, "{free:?}");
         assert!(held[0] <= 10 && held[1] >= 60, "{held:?}");
+    }
+
+    #[test]
+    fn a_path_whose_way_alone_takes_too_long_gets_nothing_unless_all_do() {
+        let skips = [
+            Skip::new(Memory::Given(CapacityForecast::normal(50e6, 1e6))),
+            Skip::new(Memory::bank()),
+        ];
+        let planned = |within: f64| {
+            let path = |(skip, delay)| SenderPath {
+                skip,
+                delay,
+                loss: 0.0,
+                again: f64::INFINITY,
+                scattered: false,
+                held: 0.0,
+            };
+            let paths: Vec<_> = skips.iter().zip([10e-3, 80e-3]).map(path).collect();
+            let block = Block {
+                at: 1.0,
+                within,
+                reliability: 0.98,
+                packets: 60,
+                packet: 1e4,
+            };
+            let sender = Sender::new(Settings::default());
+            let planned = sender.plan(1.0, &block, &[], &paths);
+            (planned, sender.head(&block, &paths))
+        };
+        let (schedule, head) = planned(60e-3);
+        assert!(
+            schedule.feasible && schedule.packets[1] == 0,
+            "{schedule:?}"
+        );
+        assert!(head[0] > 0 && head[1] == 0, "{head:?}");
+        // Nothing is known of it, but it may be of use.
+        let (schedule, head) = planned(90e-3);
+        assert!(schedule.packets[1] > 0 && head[1] > 0, "{schedule:?}");
+        let (schedule, _) = planned(5e-3);
+        assert!(schedule.total() > 0, "{schedule:?}");
     }
 }

@@ -70,6 +70,31 @@ fn blocks_do_not_pile_up_before_a_controller() {
     }
 }
 
+/// The other link's way alone takes longer than the deadline, and acknowledgements of what goes
+/// there come back by the quicker one. Packets there stood for lost ones, and its way was taken for
+/// half the quicker one's and its own: nine of ten blocks were late.
+#[test]
+fn a_link_that_is_too_far_does_not_make_blocks_late() {
+    let links = [
+        "links.a.rate=60mbit",
+        "links.a.rate-sd=0mbit",
+        "links.a.delay=5ms",
+        "links.b.rate=90mbit",
+        "links.b.rate-sd=0mbit",
+        "links.b.delay=77ms",
+        "workloads.ar.size=184kB",
+        "workloads.ar.every=33ms",
+        "workloads.ar.deadline=65ms",
+    ];
+    for loss in ["links.a.loss=0%", "links.a.loss=3%"] {
+        let sets: Vec<&str> = links.into_iter().chain([loss]).collect();
+        for seed in 1..=4 {
+            let (late, _) = blocks("auto", seed, &sets);
+            assert!(late <= 0.05, "{loss}, {seed}: {late}");
+        }
+    }
+}
+
 #[test]
 fn blocks_are_late_as_seldom_as_asked() {
     for seed in 1..=4 {

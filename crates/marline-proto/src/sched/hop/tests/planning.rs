@@ -160,6 +160,23 @@ fn redundancy_grows_with_the_block_until_it_costs_more_than_it_gains() {
 }
 
 #[test]
+fn a_path_that_takes_a_whole_block_takes_all_steps_of_it() {
+    let lateness = Lateness {
+        backlog: Backlog::known(0.0),
+        capacity: CapacityForecast::normal(50e6, 1e6),
+        window: 60e-3,
+        slots: 2,
+        packet: 1e4,
+    };
+    let limits = Limits {
+        least: 0,
+        most: 141,
+    };
+    let lane = Lane::new(Planner::new().table(), &lateness, limits, 2, None);
+    assert_eq!(lane.most(), 71);
+}
+
+#[test]
 fn steps_of_large_blocks_lose_little() {
     // The same path a hundred times as fast: 10 500 packets fit.
     let planner = Planner::new();
