@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds static programs: packaging/static.sh [TARGET...], all three of them without a target.
-# Linked against musl by zig (`pip install ziglang cargo-zigbuild`), which has a C compiler for each
-# of them. The same source, compiler and zig give the same bytes, wherever the source lies: paths
-# are replaced in what is built. SMALL=yes builds the program of routers instead, without the
+# C is compiled by zig (`pip install ziglang cargo-zigbuild`), which has a compiler for each of
+# them; Rust's own musl and lld link. The same source, compiler and zig give the same bytes, wherever
+# the source lies: paths are replaced in what is built. SMALL=yes builds the program of routers instead, without the
 # simulator and its commands.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +17,10 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 export CARGO_INCREMENTAL=0
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
-export RUSTFLAGS="--remap-path-prefix=$PWD=/marline --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$(rustc --print sysroot)=/rust"
+# Linked by Rust's own lld, which joins functions whose code is the same and packs relocations;
+# zig's does neither.
+export RUSTFLAGS="-C linker=rust-lld -C link-arg=--icf=all -C link-arg=--pack-dyn-relocs=relr"
+RUSTFLAGS+=" --remap-path-prefix=$PWD=/marline --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$(rustc --print sysroot)=/rust"
 export CFLAGS="-ffile-prefix-map=$PWD=/marline -ffile-prefix-map=$cargo_home=/cargo -g0"
 profile=static words=()
 if [[ ${SMALL:-no} == yes ]]; then

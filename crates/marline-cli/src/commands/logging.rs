@@ -8,8 +8,8 @@ use limit::Limiter;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use std::time::Instant;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -28,23 +28,26 @@ pub(super) enum From {
 /// Starts logging to standard error.
 ///
 /// # Errors
-/// When `filter`, which was written at `from`, is not a list of levels and tracing directives.
+/// When `filter`, which was written at `from`, is not a list of levels and of modules with levels.
 pub(super) fn start(filter: &str, from: From) -> Result<(), CliError> {
     let parsed = read(filter, from)?;
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let limiter = Limiter::new(Instant::now);
-    tracing_subscriber::fmt()
-        .with_env_filter(parsed)
+    let lines = fmt::layer()
         .with_writer(limiter.writing_to(|| Logs))
         .with_ansi(!plain && io::stderr().is_terminal())
-        .with_target(false)
-        .finish()
+        .with_target(false);
+    tracing_subscriber::registry()
+        .with(parsed)
+        .with(lines)
         .with(limiter)
         .try_init()
         .map_err(|error| CliError::runtime(format!("cannot start logging: {error}")))
 }
 
-fn read(filter: &str, from: From) -> Result<EnvFilter, CliError> {
+// `EnvFilter` also knows spans and values of their fields, by a library of regular expressions,
+// which is large for a router.
+fn read(filter: &str, from: From) -> Result<Targets, CliError> {
     let refused = |why: String| {
         let place = match from {
             From::Flag => format!("--log {filter}"),
@@ -55,8 +58,9 @@ fn read(filter: &str, from: From) -> Result<EnvFilter, CliError> {
     if let Some(word) = filter.split(',').map(str::trim).find(|word| misspelt(word)) {
         return Err(refused(format!("`{word}` is no level")));
     }
-    let words: Vec<_> = filter.split(',').map(of_ours).collect();
-    EnvFilter::try_new(words.join(",")).map_err(|error| refused(error.to_string()))
+    let words: Vec<_> = filter.split(',').map(str::trim).map(of_ours).collect();
+    let parsed = words.join(",").parse::<Targets>();
+    parsed.map_err(|error| refused(error.to_string()))
 }
 
 /// Modules of the program that have crates of their own, and whose names in lists stay as they are.
@@ -75,13 +79,13 @@ const MODULES: [(&str, &str); 8] = [
 /// the rest of theirs are dumps of structures that a peer can cause at will. A user who wants them
 /// names the library or a lower level.
 fn of_ours(word: &str) -> Cow<'_, str> {
-    match word.trim().parse::<LevelFilter>() {
+    match word.parse::<LevelFilter>() {
         Ok(level @ (LevelFilter::WARN | LevelFilter::INFO)) => {
             format!("{},marline={level}", LevelFilter::ERROR).into()
         }
         _ => {
             let module = MODULES.iter().find(|(name, _)| {
-                let rest = word.trim().strip_prefix(name);
+                let rest = word.strip_prefix(name);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '=']))
             });
             match module {
@@ -116,7 +120,6 @@ mod tests {
             "marline::live=debug,info",
             "warn, marline_proto::sched",
             "quinn=off,info",
-            "[session{path=wlan0}]=debug",
             "",
         ] {
             assert!(read(filter, From::Flag).is_ok(), "{filter}");
@@ -166,6 +169,11 @@ mod tests {
             ),
             ("info,marline", From::Flag, "`marline` is no level"),
             ("marline=inof", From::Flag, "--log marline=inof: "),
+            (
+                "[session{path=wlan0}]=debug",
+                From::Flag,
+                "--log [session{path=wlan0}]=debug: ",
+            ),
         ] {
             let error = format!("{:?}", read(filter, from).unwrap_err());
             assert!(error.contains(message), "{filter}: {error}");
