@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The client on Windows, under wine: a session over two paths by source address with a server of
-# this system, and through it the proxy, forwards and a live entry. Paths are TCP's: quinn-udp sets
-# options of sockets that Windows has and wine 8 has not (IPV6_V6ONLY of an IPv4 socket). Needs
-# mingw-w64 (Debian: gcc-mingw-w64-x86-64), wine, curl and python3; traffic stays on loopback.
+# The client on Windows, under wine: sessions over two paths by source address with a server of this
+# system, over QUIC and then over TCP, and through them the proxy, forwards and a live entry; the
+# client is asked and changed over its control pipe. Needs mingw-w64 (Debian:
+# gcc-mingw-w64-x86-64), wine, curl and python3; traffic stays on loopback. WINDOWS=FILE and
+# MARLINE=FILE name programs that are built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for program in wine x86_64-w64-mingw32-gcc curl python3; do
@@ -65,20 +66,14 @@ running+=($!)
     --allow-target 127.0.0.1 --live udp://127.0.0.1:16000 >server.out 2>server.err &
 running+=($!)
 await server.out marline://
-wine "$windows" client --identity client.key --server "$(head -n 1 server.out)" --path 127.0.0.1,carrier=tcp,name=a --path 127.0.0.2,carrier=tcp,name=b \
-    --socks 127.0.0.1:11080 --forward tcp:127.0.0.1:17000=127.0.0.1:18080 --forward udp:127.0.0.1:17001=127.0.0.1:17002 \
-    --live udp://127.0.0.1:15000 >client.out 2>client.err &
-running+=($!)
-paths() { "$marline" status --control "$folder/s.sock" --json | python3 -c '
+# Is the number of active paths, as the command $2... says, $1?
+paths() { "${@:2}" --json | python3 -c '
 import json, sys
-paths = [path for session in json.load(sys.stdin)["sessions"] for path in session["paths"]]
-sys.exit(sum(path["state"] == "active" for path in paths) != 2)'; }
-two() { for _ in $(seq 100); do if paths; then return; fi; sleep 0.2; done; cat client.err; return 1; }
-try 'two paths' two
+status = json.load(sys.stdin)
+paths = [path for session in status["sessions"] for path in session["paths"] if path["state"] == "active"]
+sys.exit(f"{len(paths)} paths are active" if len(paths) != int(sys.argv[1]) else 0)' "$1"; }
+soon() { for _ in $(seq 100); do if "$@" 2>/dev/null; then return; fi; sleep 0.2; done; "$@"; }
 same() { curl -fsS --max-time 30 "$@" -o got && cmp got www/www.bin; }
-try 'the proxy: SOCKS5' same --socks5-hostname 127.0.0.1:11080 http://127.0.0.1:18080/www.bin
-try 'the proxy: CONNECT' same --proxytunnel -x http://127.0.0.1:11080 http://127.0.0.1:18080/www.bin
-try 'a forward of TCP' same http://127.0.0.1:17000/www.bin
 datagrams() { python3 - "$@" <<'TEXT'
 import socket, sys, time
 to, at, count = int(sys.argv[1]), int(sys.argv[2]), 200
@@ -97,6 +92,26 @@ print(f"{len(got)} of {count}")
 sys.exit(len(got) < 0.99 * count)
 TEXT
 }
-try 'a forward of UDP' datagrams 17001 17002
-try 'a live entry' datagrams 15000 16000
+for carrier in quic tcp; do
+    words=(--identity client.key --server "$(head -n 1 server.out)" --path "127.0.0.1,carrier=$carrier,name=a"
+        --path "127.0.0.2,carrier=$carrier,name=b" --socks 127.0.0.1:11080 --forward tcp:127.0.0.1:17000=127.0.0.1:18080
+        --forward udp:127.0.0.1:17001=127.0.0.1:17002 --live udp://127.0.0.1:15000)
+    wine "$windows" client "${words[@]}" >client.out 2>client.err &
+    client=$!
+    running+=($client)
+    try "$carrier: two paths, as the server sees them" soon paths 2 "$marline" status --control "$folder/s.sock"
+    try "$carrier: two paths, as the client says" paths 2 wine "$windows" status
+    try "$carrier: the proxy: SOCKS5" same --socks5-hostname 127.0.0.1:11080 http://127.0.0.1:18080/www.bin
+    try "$carrier: the proxy: CONNECT" same --proxytunnel -x http://127.0.0.1:11080 http://127.0.0.1:18080/www.bin
+    try "$carrier: a forward of TCP" same http://127.0.0.1:17000/www.bin
+    try "$carrier: a forward of UDP" datagrams 17001 17002
+    try "$carrier: a live entry" datagrams 15000 16000
+    # A second one of this user's finds the first one's pipe.
+    second() { ! timeout 60 wine "$windows" client "${words[@]:0:6}" --socks off 2>second.err && grep 'another instance is running' second.err; }
+    try "$carrier: a second client is refused" second
+    try "$carrier: a path is removed" wine "$windows" paths remove b
+    try "$carrier: one is left, as the server sees it" soon paths 1 "$marline" status --control "$folder/s.sock"
+    kill $client
+    wait $client || true
+done
 exit "$failed"

@@ -16,9 +16,9 @@ use crate::control::protocol::{Outcome, Request};
 use crate::control::status::{ClientStatus, Role};
 use crate::platform;
 use clap::Subcommand;
-use edit::{Change, added, appended, changed, revoked};
+use edit::{Change, added, changed, revoked};
 use list::{Listed, table};
-use marline::identity::{AllowList, AllowedClient, PublicKey};
+use marline::identity::{AllowList, PublicKey};
 use marline_apps::grant;
 use marline_apps::whole::write_whole;
 use marline_base::text::Problem;
@@ -143,12 +143,15 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 /// Adds a client to the list in `file`, with its name and its options. False if it stands there
 /// already, as whatever.
 #[cfg(unix)]
-pub(super) fn let_in(file: &Path, client: &AllowedClient) -> Result<bool, CliError> {
+pub(super) fn let_in(
+    file: &Path,
+    client: &marline::identity::AllowedClient,
+) -> Result<bool, CliError> {
     let text = read(file)?;
     if edit::is_listed(&text, client.key) {
         return Ok(false);
     }
-    let text = appended(&text, client.clone(), &Change::default());
+    let text = edit::appended(&text, client.clone(), &Change::default());
     store(file, &text.map_err(|problem| refused(file, problem))?)?;
     Ok(true)
 }

@@ -30,8 +30,11 @@ use finding::{Finding, Verdict, worst};
 use limits::LIMIT;
 use marline::interfaces::Sysfs;
 use serde::Serialize;
-use std::io::{self, Write as _};
-use std::path::Path;
+#[cfg(unix)]
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
 use system::System;
 use tokio::time::timeout;
 

@@ -32,6 +32,7 @@ pub use keys::Raw;
 pub use listening::{Listening, Listens};
 pub use names::Schedulers;
 pub use qlog::QlogFolder;
+#[cfg(feature = "experiments")]
 pub(crate) use qlog::qlog_size;
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, changed_keys, path_changes};

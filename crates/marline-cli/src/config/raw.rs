@@ -175,7 +175,8 @@ pub struct RawClient {
     #[arg(long, value_name = "SIZE", value_parser = Written::flag)]
     pub qlog_size: Option<Written>,
     /// Control socket for `marline status` and `marline paths`, or `off` [default: client.sock in
-    /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
+    /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID;
+    /// on Windows the pipe \\.\pipe\marline-USER-client].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub control: Option<Written>,
     /// End the session after this long without any working path [default: 3min].
@@ -329,7 +330,8 @@ pub struct RawServer {
     #[arg(long, value_name = "SIZE", value_parser = Written::flag)]
     pub qlog_size: Option<Written>,
     /// Control socket for `marline status`, or `off` [default: server.sock in
-    /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID].
+    /// $XDG_RUNTIME_DIR/marline, /run/marline (root), /run/user/UID/marline or /tmp/marline-UID;
+    /// on Windows the pipe \\.\pipe\marline-USER-server].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub control: Option<Written>,
     /// End a session after this long without any working path [default: 3min].

@@ -1,5 +1,5 @@
-//! Control of a running Marline over a local Unix socket, newline-delimited JSON, versioned. Never
-//! an open port. Where there are no such sockets, nothing is controlled (`without`).
+//! Control of a running Marline over a local Unix socket (Windows: a named pipe), newline-delimited
+//! JSON, versioned. Never an open port.
 
 pub mod client;
 mod counters;
@@ -7,6 +7,8 @@ mod counters;
 pub(crate) mod example;
 pub mod forecast;
 mod managed;
+#[cfg(windows)]
+mod pipe;
 #[cfg(unix)]
 mod place;
 pub mod protocol;
@@ -18,22 +20,20 @@ mod socket;
 pub mod status;
 #[cfg(all(test, unix))]
 mod tests;
-#[cfg(not(unix))]
-mod without;
 pub(crate) mod words;
 
 pub(crate) use counters::Metric;
 pub use managed::Managed;
+#[cfg(windows)]
+pub use pipe::{
+    BindError, ControlSocket, Place, Stream, is_trusted, service_sockets, usual_path, usual_paths,
+};
 #[cfg(unix)]
 pub use place::{Place, is_private, is_trusted, service_sockets, usual_path, usual_paths};
 pub use seen::Seen;
 #[cfg(unix)]
 pub use socket::{BindError, ControlSocket, Stream};
 pub use status::Status;
-#[cfg(not(unix))]
-pub use without::{
-    BindError, ControlSocket, Place, Stream, is_trusted, service_sockets, usual_path, usual_paths,
-};
 
 use crate::recording::Part;
 use marline::Path;

@@ -88,7 +88,7 @@ async fn connection<M: Manage>(
     wishes: &Wishes,
     mut held: Held,
 ) -> io::Result<()> {
-    let (reader, mut writer) = stream.into_split();
+    let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
     loop {

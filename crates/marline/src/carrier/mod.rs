@@ -46,6 +46,7 @@ mod link;
 mod listen;
 mod listen_config;
 mod memory;
+mod plain;
 mod quic;
 mod socket;
 mod socket_error;

@@ -12,10 +12,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use quinn::udp::{RecvMeta, Transmit};
+use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 
 use super::batches::Singly;
+use super::plain::Plain;
 
 /// A socket that sends packets unmarked.
 pub(super) struct Unmarked {
@@ -29,7 +30,11 @@ impl Unmarked {
     /// # Errors
     /// The runtime's.
     pub(super) fn wrap(socket: std::net::UdpSocket, singly: Singly) -> io::Result<Arc<Self>> {
-        let socket = TokioRuntime.wrap_udp_socket(socket)?;
+        // Tried first: the runtime would keep the socket with the error.
+        let socket = match UdpSocketState::new((&socket).into()) {
+            Ok(_) => TokioRuntime.wrap_udp_socket(socket)?,
+            Err(error) => Plain::wrap(socket, &error)?,
+        };
         Ok(Arc::new(Self { socket, singly }))
     }
 

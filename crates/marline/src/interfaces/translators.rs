@@ -14,6 +14,7 @@ use crate::support::lock;
 
 /// Interfaces whose announcements are remembered: more than a host has modems. Of further ones none
 /// is.
+#[cfg(any(test, target_os = "linux"))]
 const MOST: usize = 64;
 
 /// What is announced now. Clones share it.
@@ -64,6 +65,7 @@ impl Translators {
     }
 
     /// A router has announced it.
+    #[cfg(any(test, target_os = "linux"))]
     fn announced(&self, pref64: Pref64) {
         let mut known = lock(&self.0.known);
         let now = Instant::now();
