@@ -100,7 +100,7 @@ for carrier in quic tcp; do
     client=$!
     running+=($client)
     try "$carrier: two paths, as the server sees them" soon paths 2 "$marline" status --control "$folder/s.sock"
-    try "$carrier: two paths, as the client says" paths 2 wine "$windows" status
+    try "$carrier: two paths, as the client says" soon paths 2 wine "$windows" status
     try "$carrier: the proxy: SOCKS5" same --socks5-hostname 127.0.0.1:11080 http://127.0.0.1:18080/www.bin
     try "$carrier: the proxy: CONNECT" same --proxytunnel -x http://127.0.0.1:11080 http://127.0.0.1:18080/www.bin
     try "$carrier: a forward of TCP" same http://127.0.0.1:17000/www.bin
