@@ -163,6 +163,7 @@ fn feedback(sent: Instant, symbol: Symbol, index: usize) -> [(Instant, Feedback)
         outcome,
         sent,
         arrived_us,
+        own_way: true,
     };
     [
         (sent, told(Outcome::Sent, None)),
