@@ -8,6 +8,7 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
+use super::share::Awaits;
 use crate::flow::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::{EmissionKind, WHOLE_MARGIN};
 use crate::sched::{
@@ -85,6 +86,11 @@ pub(super) struct Flow {
     pub(super) timer: Option<Instant>,
     /// Its place among the flows that may have something to send; `None` if it is not one.
     pub(super) turn: Option<u64>,
+    /// It changed since its scheduler planned last, and what that awaits otherwise (`share`).
+    pub(super) changed: bool,
+    pub(super) awaits: Awaits,
+    /// The pass in which it did so.
+    pub(super) planned_in: u64,
     /// Its entry in the session's table of schedulers' wishes.
     pub(super) wish: Option<Instant>,
     /// Bytes of send opportunity left in this round (deficit round robin).
@@ -123,6 +129,20 @@ impl Flow {
         let codes = || self.scheduler.codes() && self.send.has_emitted();
         let more = || blocked() || repairs() || codes();
         self.has_backlog(symbol, credit) || (self.reset.is_none() && more())
+    }
+
+    /// What its scheduler awaits once it has planned, unless the flow changes.
+    pub(super) fn awaits(&self, symbol: u32, credit: u64) -> Awaits {
+        let has_backlog = self.has_backlog(symbol, credit);
+        if !self.scheduler.awaits_room() || !self.lost.is_empty() {
+            Awaits::Event
+        } else if has_backlog {
+            Awaits::Room
+        } else if self.has_work(symbol, credit) {
+            Awaits::Event
+        } else {
+            Awaits::Nothing
+        }
     }
 
     /// Places lost symbols on the path that should deliver them first, then lets the scheduler
