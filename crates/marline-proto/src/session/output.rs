@@ -361,27 +361,29 @@ impl Session {
                 let assigned = Assigned { symbol, ..assigned };
                 self.write_symbol(now, path, id, assigned, draft)
             };
-            if let Some(flow) = self.flows.get_mut(&id) {
+            let Some(flow) = self.flows.get_mut(&id) else {
+                continue;
+            };
+            let Some(written) = written else {
                 self.waiting.account(flow);
-                let Some(written) = written else {
-                    return;
-                };
-                if flow.deficit == 0 {
-                    flow.deficit = QUANTUM;
-                }
-                flow.deficit = flow.deficit.saturating_sub(u64::from(written).max(1));
-                self.ageing.on_left(flow, class, u64::from(written));
-                if flow.awaits == Awaits::Nothing && flow.queues.is_all_empty() {
-                    // It is looked at with what is planned next.
-                    self.share.note_change(flow);
-                }
-                if flow.deficit == 0 && flow.promoted {
-                    self.demote();
-                } else if flow.deficit == 0 && !self.share.is_last(flow) {
-                    self.waiting.withdraw(flow);
-                    self.share.move_back(flow, |_| {});
-                    self.waiting.account(flow);
-                }
+                return;
+            };
+            if flow.deficit == 0 {
+                flow.deficit = QUANTUM;
+            }
+            flow.deficit = flow.deficit.saturating_sub(u64::from(written).max(1));
+            self.ageing.on_left(flow, class, u64::from(written));
+            if flow.deficit == 0 && !flow.promoted && !self.share.is_last(flow) {
+                self.waiting.withdraw(flow);
+                self.share.move_back(flow, |_| {});
+            }
+            self.waiting.account(flow);
+            if flow.awaits == Awaits::Nothing && flow.queues.is_all_empty() {
+                // It is looked at with what is planned next.
+                self.share.note_change(flow);
+            }
+            if flow.deficit == 0 && flow.promoted {
+                self.demote();
             }
         }
     }

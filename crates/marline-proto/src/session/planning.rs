@@ -8,6 +8,10 @@
 //! is taken, and no other, however many wait. Schedulers that decide by more are asked each time
 //! ([`Awaits::Event`]).
 //!
+//! With a few flows this saves nothing, and a scheduler that forecasts follows its paths more closely
+//! if it is asked at every acknowledgement. So in sessions of up to [`FEW`] flows that have something
+//! to send, all are asked each time.
+//!
 //! Flows are planned for in the order in which they send (`share`), and a part of them at a time:
 //! with a thousand flows that have changed, a pass takes milliseconds, and a driver may have other
 //! sessions to serve. So one call of [`poll_transmit`](super::Session::poll_transmit) plans a part
@@ -22,7 +26,7 @@ use super::flow::Flow;
 use super::share::{Awaits, CLASSES, Place, class_of};
 use super::spill::Costs;
 use super::timers::rewish;
-use super::waiting::{Waiting, Wanting};
+use super::waiting::Waiting;
 use crate::sched::PathView;
 use crate::wire::FlowId;
 
@@ -30,6 +34,11 @@ use crate::wire::FlowId;
 /// pass over a thousand flows took up to 12 ms in a server under `lab/siege.sh` (time of its
 /// `poll_transmit`), so that 12 µs are the most that one takes. A choice, not tuned.
 const PART: usize = 32;
+
+/// Of so many flows that have something to send, or fewer, all schedulers are asked whatever
+/// happens: what an acknowledgement costs with four is not yet twice what it costs with one
+/// (`benches/flows.rs` of `marline-sim`). A choice, not tuned.
+const FEW: usize = 4;
 
 /// Whose schedulers must plan because of what happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,8 +86,12 @@ impl Session {
     pub(super) fn plan(&mut self, now: Instant) {
         if self.pass.scope == Scope::Nobody {
             self.wake_schedulers(now);
+            let scope = core::mem::take(&mut self.replan);
             self.pass = Pass {
-                scope: core::mem::take(&mut self.replan),
+                scope: match self.share.len() <= FEW {
+                    true => Scope::All,
+                    false => scope,
+                },
                 number: self.pass.number + 1,
                 at: None,
                 until: self.share.turns(),
@@ -230,17 +243,18 @@ impl Session {
             flow.is_none_or(|flow| flow.planned_in == self.pass.number)
         };
         let found = views.iter().filter_map(|view| {
-            let mut wanting = self.waiting.wanting(view.id);
-            // Who comes after one that sees no room sees none either.
-            let sees_room = |(wanting, _, queued): &(Wanting, FlowId, u64)| {
-                let queued = *queued;
-                wanting.class() < least && PathView { queued, ..*view }.has_room()
-            };
-            let mut able = wanting.by_ref().take_while(sees_room);
-            able.find(|(_, id, _)| !has_planned(id))
+            for (wanting, id, queued) in self.waiting.wanting(view.id)? {
+                // Who comes after one that sees no room sees none either.
+                if wanting.class() >= least || !(PathView { queued, ..*view }).has_room() {
+                    return None;
+                }
+                if !has_planned(&id) {
+                    return Some((wanting, id));
+                }
+            }
+            None
         });
-        let first = found.min_by_key(|(wanting, ..)| *wanting);
-        first.map(|(_, id, _)| id)
+        found.min().map(|(_, id)| id)
     }
 
     /// Bytes that all flows could send now, were there room.
@@ -296,8 +310,13 @@ mod tests {
     use crate::session::{FlowOptions, Side, WakeReason};
     use crate::wire::{FlowKind, PathId};
 
-    /// A session with an active path, as after a round trip of no time.
+    /// The client of a session with an active path, as after a round trip of no time.
     fn session() -> Session {
+        let [client, _] = ends();
+        client
+    }
+
+    fn ends() -> [Session; 2] {
         let (now, config) = (Instant::ZERO, Config::default());
         let mut ends = [Side::Client, Side::Server]
             .map(|side| Session::new(now, side, config.clone(), config.params(), 7).unwrap());
@@ -311,8 +330,52 @@ mod tests {
                 ends[1 - from].handle_datagram(now, sent.path, &Bytes::copy_from_slice(&datagram));
             }
         }
-        let [client, _] = ends;
-        client
+        ends
+    }
+
+    #[test]
+    fn an_acknowledgement_concerns_the_flows_that_its_room_is_for() {
+        let (now, [mut client, mut server]) = (Instant::ZERO, ends());
+        let options = FlowOptions {
+            scheduler: Some("edpf".parse().unwrap()),
+            ..FlowOptions::new(FlowKind::Stream)
+        };
+        let flows: Vec<FlowId> = (0..100)
+            .map(|_| client.open_flow(&options).unwrap())
+            .collect();
+        let data = Bytes::from_static(&[7; 30_000]);
+        for flow in &flows {
+            client.write(now, *flow, &data).unwrap();
+        }
+        let later = now + Duration::from_millis(10);
+        let mut datagram = Vec::new();
+        let mut asked = Vec::new();
+        for _ in 0..100 {
+            while let Some(sent) = client.poll_transmit(now, &mut datagram) {
+                server.handle_datagram(later, sent.path, &Bytes::copy_from_slice(&datagram));
+            }
+        }
+        assert!(!client.has_to_plan());
+        while let Some(sent) = server.poll_transmit(later, &mut datagram) {
+            client.handle_datagram(later, sent.path, &Bytes::copy_from_slice(&datagram));
+            let before = client.pass.number;
+            while client.has_to_plan() {
+                client.plan(later);
+            }
+            let number = client.pass.number;
+            assert_eq!(number, before + 1);
+            let planned = |id: &&FlowId| client.flows.get(id).unwrap().planned_in == number;
+            asked.push(flows.iter().filter(planned).count());
+        }
+        assert!(
+            asked.iter().all(|asked| (1..20).contains(asked)),
+            "{asked:?}"
+        );
+        let placed = |id: &&FlowId| !client.flows.get(id).unwrap().queues.is_all_empty();
+        assert!(
+            flows.iter().filter(placed).count() > 1,
+            "who has nothing waiting goes first"
+        );
     }
 
     #[test]

@@ -182,12 +182,12 @@ impl Waiting {
     pub(super) fn wanting(
         &self,
         path: PathId,
-    ) -> impl Iterator<Item = (Wanting, FlowId, u64)> + '_ {
-        let wanting = self.lane(path).map(|lane| lane.wanting.iter());
-        wanting.into_iter().flatten().map(move |(wanting, id)| {
+    ) -> Option<impl Iterator<Item = (Wanting, FlowId, u64)> + '_> {
+        let wanting = self.lane(path)?.wanting.iter();
+        Some(wanting.map(move |(wanting, id)| {
             let ahead = self.ahead(path, wanting.class(), wanting.own());
             (*wanting, *id, ahead)
-        })
+        }))
     }
 
     /// The path is gone, and nothing waits for it any more.
@@ -220,5 +220,37 @@ mod tests {
         // The bulk flow itself waits for its own bytes and the little of its equal.
         assert_eq!(ahead(3, 1_000_000), 1_000_000 + 700 + 500);
         assert_eq!(ahead(0, 0), 0);
+    }
+
+    #[test]
+    fn who_has_least_waiting_on_a_path_gets_its_room_first() {
+        let (path, mut waiting) = (PathId(1), Waiting::default());
+        let stake = |bytes| Stake {
+            bytes,
+            waits: bytes > 0,
+            wants: true,
+        };
+        let note = |waiting: &mut Waiting, (class, turn), before, after| {
+            waiting.note((class, Some(turn), FlowId(4 * turn)), path, before, after);
+        };
+        let nothing = Stake::default();
+        for (class, turn, bytes) in [(3, 1, 2_000), (3, 2, 0), (2, 3, 500), (3, 4, 0)] {
+            note(&mut waiting, (class, turn), nothing, stake(bytes));
+        }
+        let order = |waiting: &Waiting| {
+            let flows = waiting.wanting(path).unwrap();
+            flows
+                .map(|(_, id, ahead)| (id.0 / 4, ahead))
+                .collect::<Vec<_>>()
+        };
+        // The urgent one sees its own; those without anything what is urgent and one turn of the
+        // other, which sees all.
+        let all = [(3, 500), (2, 2_500), (4, 2_500), (1, 2_500)];
+        assert_eq!(order(&waiting), all);
+        note(&mut waiting, (3, 2), stake(0), stake(4_000));
+        note(&mut waiting, (2, 3), stake(500), nothing);
+        let all = [(4, 6_000), (1, 6_000), (2, 6_000)];
+        assert_eq!(order(&waiting), all);
+        assert!(waiting.wanting(PathId(0)).is_none(), "another path");
     }
 }
