@@ -80,6 +80,8 @@ pub(super) struct Share {
     /// Those that changed since their schedulers planned last.
     changed: BTreeMap<Place, FlowId>,
     turns: u64,
+    /// The last turn of each class.
+    latest: [u64; CLASSES],
 }
 
 impl Share {
@@ -88,6 +90,7 @@ impl Share {
         self.turns += 1;
         let place = Place::new(class_of(flow), self.turns);
         flow.turn = Some(self.turns);
+        self.latest[class_of(flow)] = self.turns;
         self.all.insert(place, flow.id);
         if flow.changed {
             self.changed.insert(place, flow.id);
@@ -125,13 +128,9 @@ impl Share {
         }
     }
 
-    /// Is the flow behind all others of its class?
+    /// Is the flow known to be behind all others of its class?
     pub(super) fn is_last(&self, flow: &Flow) -> bool {
-        let Some(place) = Place::of(flow) else {
-            return true;
-        };
-        let next = next(&self.all, Some(place));
-        next.is_none_or(|(next, _)| next.class() != place.class())
+        flow.turn == Some(self.latest[class_of(flow)])
     }
 
     /// The flow changed, so that its scheduler may have something to do.
