@@ -8,8 +8,7 @@ use smallvec::SmallVec;
 
 use super::Session;
 use super::flow::Flow;
-use super::planning::Scope;
-use super::share::class_of;
+use super::share::{Scope, class_of};
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf, Symbol};

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
-use super::share::Awaits;
 use crate::flow::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::{EmissionKind, WHOLE_MARGIN};
 use crate::sched::{
@@ -27,6 +26,19 @@ pub(super) struct FlowSpec {
     /// Bound of what waits for a path on this side (bytes).
     pub(super) queue: Option<u64>,
     pub(super) target: Bytes,
+}
+
+/// What must happen until a flow's scheduler can have something to do again, unless the flow itself
+/// changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Awaits {
+    /// Nothing else.
+    #[default]
+    Nothing,
+    /// A path has room.
+    Room,
+    /// Anything that changes a path: the scheduler decides by more than room.
+    Event,
 }
 
 #[derive(Debug)]

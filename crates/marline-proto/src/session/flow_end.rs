@@ -1,7 +1,7 @@
 //! How flows end: each half by itself, and the whole when both have.
 
 use super::Session;
-use super::planning::Scope;
+use super::share::Scope;
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf};

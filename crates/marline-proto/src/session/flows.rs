@@ -7,9 +7,8 @@ use bytes::Bytes;
 use marline_base::Instant;
 use smallvec::SmallVec;
 
-use super::flow::{Flow, FlowSpec};
-use super::planning::Scope;
-use super::share::Awaits;
+use super::flow::{Awaits, Flow, FlowSpec};
+use super::share::Scope;
 use super::timers::rewish;
 use super::{FlowInfo, FlowOptions, OpenError, Session, WriteError};
 use crate::config::check_scheduler;

@@ -22,7 +22,7 @@ use alloc::format;
 use marline_base::{Duration, Instant, Rate};
 
 use super::Session;
-use super::planning::Scope;
+use super::share::Scope;
 use crate::flow::{Assigned, Symbol};
 use crate::path::{EmissionKind, Health, PathState, Reason, Trial};
 use crate::wire::{FlowId, PathId};

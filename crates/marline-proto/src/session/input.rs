@@ -9,7 +9,7 @@ use marline_base::{Duration, Instant};
 use super::Session;
 use super::code::symbol_of;
 use super::flow::{Flow, FlowSpec};
-use super::planning::Scope;
+use super::share::Scope;
 use crate::event::{CloseReason, Event};
 use crate::flow::{PacketsRecv, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;

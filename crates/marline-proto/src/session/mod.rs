@@ -56,8 +56,8 @@ mod watch;
 
 use ageing::Ageing;
 use memory::Memory;
-use planning::{Pass, Scope};
-use share::Share;
+use planning::Pass;
+use share::{Scope, Share};
 use table::Flows;
 use timers::{Patience, Rest};
 use waiting::Waiting;

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::Session;
 use super::carry::{self, Written};
-use super::planning::Scope;
-use super::share::{Awaits, QUANTUM};
+use super::flow::Awaits;
+use super::share::{QUANTUM, Scope};
 use super::timers::rewish;
 use super::turns::Ready;
 use crate::flow::{Assigned, Due, Form, Symbol};

@@ -8,7 +8,7 @@ use marline_base::Instant;
 
 use super::Session;
 use super::health::OVERDUE_TO_SUSPECT;
-use super::planning::Scope;
+use super::share::Scope;
 use crate::congestion::{CarrierState, Params, carrier};
 use crate::event::Event;
 use crate::observe::Record;

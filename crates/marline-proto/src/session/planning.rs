@@ -22,8 +22,8 @@ use alloc::vec::Vec;
 use marline_base::Instant;
 
 use super::Session;
-use super::flow::Flow;
-use super::share::{Awaits, CLASSES, Place, class_of};
+use super::flow::{Awaits, Flow};
+use super::share::{CLASSES, Place, Scope, class_of};
 use super::spill::Costs;
 use super::timers::rewish;
 use super::waiting::Waiting;
@@ -39,27 +39,6 @@ const PART: usize = 32;
 /// happens: what an acknowledgement costs with four is not yet twice what it costs with one
 /// (`benches/flows.rs` of `marline-sim`). A choice, not tuned.
 const FEW: usize = 4;
-
-/// Whose schedulers must plan because of what happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Scope {
-    #[default]
-    Nobody,
-    /// Flows that changed.
-    Changed,
-    /// Those, and what awaits room or any event: paths have other windows, rates or delays, and
-    /// less in flight.
-    Concerned,
-    /// All: there are other paths, or they cost something else.
-    All,
-}
-
-impl Scope {
-    /// Something more happened.
-    pub(super) fn widen(&mut self, scope: Self) {
-        *self = scope.max(*self);
-    }
-}
 
 /// A pass over flows that have something to send.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
-use super::planning::Scope;
+use super::share::Scope;
 use super::spill::paid;
 use crate::flow::{Assigned, Symbol};
 use crate::path::{EmissionKind, Health, Rescued, SentFrame};

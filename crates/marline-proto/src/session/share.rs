@@ -10,7 +10,7 @@
 use alloc::collections::BTreeMap;
 use core::ops::Bound;
 
-use super::flow::Flow;
+use super::flow::{Awaits, Flow};
 use crate::wire::{FlowId, LEAST_PRIORITY};
 
 /// Bytes that a flow may send in its turn.
@@ -58,17 +58,25 @@ impl Place {
     }
 }
 
-/// What must happen until a flow's scheduler can have something to do again, unless the flow itself
-/// changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Awaits {
-    /// Nothing else.
+/// Whose schedulers must plan because of what happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Scope {
     #[default]
-    Nothing,
-    /// A path has room.
-    Room,
-    /// Anything that changes a path: the scheduler decides by more than room.
-    Event,
+    Nobody,
+    /// Flows that changed.
+    Changed,
+    /// Those, and what awaits room or any event: paths have other windows, rates or delays, and
+    /// less in flight.
+    Concerned,
+    /// All: there are other paths, or they cost something else.
+    All,
+}
+
+impl Scope {
+    /// Something more happened.
+    pub(super) fn widen(&mut self, scope: Self) {
+        *self = scope.max(*self);
+    }
 }
 
 /// Flows that have, or may have, something to send: by class, in turn.

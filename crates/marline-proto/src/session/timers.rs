@@ -6,7 +6,7 @@ use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::flow::Flow;
-use super::planning::Scope;
+use super::share::Scope;
 use super::spill::paid;
 use crate::config::Config;
 use crate::event::CloseReason;

@@ -10,8 +10,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::flow::Flow;
-use super::share::{Awaits, CLASSES, Place, QUANTUM, class_of};
+use super::flow::{Awaits, Flow};
+use super::share::{CLASSES, Place, QUANTUM, class_of};
 use crate::flow::Stake;
 use crate::wire::{FlowId, PathId};
 
