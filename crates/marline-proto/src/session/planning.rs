@@ -8,9 +8,9 @@
 //! is taken, and no other, however many wait. Schedulers that decide by more are asked each time
 //! ([`Awaits::Event`]).
 //!
-//! With a few flows this saves nothing, and a scheduler that forecasts follows its paths more closely
-//! if it is asked at every acknowledgement. So in sessions of up to [`FEW`] flows that have something
-//! to send, all are asked each time.
+//! With a few flows this saves next to nothing, and a scheduler that forecasts follows its paths
+//! more closely if it is asked at every acknowledgement. So where up to [`FEW`] flows have
+//! something to send, all are asked each time.
 //!
 //! Flows are planned for in the order in which they send (`share`), and a part of them at a time:
 //! with a thousand flows that have changed, a pass takes milliseconds, and a driver may have other
@@ -36,8 +36,7 @@ use crate::wire::FlowId;
 const PART: usize = 32;
 
 /// Of so many flows that have something to send, or fewer, all schedulers are asked whatever
-/// happens: what an acknowledgement costs with four is not yet twice what it costs with one
-/// (`benches/flows.rs` of `marline-sim`). A choice, not tuned.
+/// happens: a download or two with a call beside them. A choice, not tuned.
 const FEW: usize = 4;
 
 /// A pass over flows that have something to send.
