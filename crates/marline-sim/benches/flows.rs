@@ -6,8 +6,8 @@
 //! and streams begin half a second before, which does not count. Told are nanoseconds of this
 //! thread's time, or with `instructions` what `valgrind` (callgrind) counts, which is the same from
 //! run to run and on a busy machine; and by how much that is more than with one stream. The goals
-//! are 1.3 with 200 streams and 1.6 with 2000 that are all `full`; instructions beyond 1.5 and 2 are
-//! an error.
+//! are 1.3 with 200 streams and 1.6 with 2000 that are all `full`; instructions beyond 1.5 and 2
+//! are an error.
 //!
 //! Shapes: of `full` every stream has always something to send. Of `sparse` one after the other
 //! writes a packet, half of what the paths carry. Of `blocked` nobody reads but the first stream,
