@@ -19,19 +19,22 @@ pub fn interval(information: f64, coded: f64, wait: f64) -> Option<u32> {
     if information.is_nan() || information <= 0.0 {
         return None;
     }
+    // 0.3 / 0.1 is 2.999… in binary.
+    let packets = |lost: f64| floor(lost / information + 1e-9);
     // The wait grows with what a frame loses.
     let (mut least, mut most) = (0.0, 1.0);
     for _ in 0..48 {
+        if packets(least) >= packets(most) {
+            break;
+        }
         let lost = (least + most) / 2.0;
         match waited(lost, coded) <= wait {
             true => least = lost,
             false => most = lost,
         }
     }
-    // 0.3 / 0.1 is 2.999… in binary. Converting saturates: a loss next to nothing gives the longest
-    // interval.
-    let packets = floor(least / information + 1e-9);
-    Some((packets as u32).saturating_add(1).max(2))
+    // Converting saturates: a loss next to nothing gives the longest interval.
+    Some((packets(least) as u32).saturating_add(1).max(2))
 }
 
 /// How long packets wait for lost ones in the mean (frames), by the bound of [`interval`], where

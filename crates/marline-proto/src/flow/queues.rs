@@ -50,13 +50,16 @@ pub(crate) struct Stake {
     pub(crate) bytes: u64,
     /// Something waits, if only an empty symbol.
     pub(crate) waits: bool,
+    /// The flow would queue more if the path had room.
+    pub(crate) wants: bool,
 }
 
 impl Queue {
-    fn stake(&self) -> Stake {
+    fn stake(&self, wants: bool) -> Stake {
         Stake {
             bytes: self.bytes,
             waits: !self.is_empty(),
+            wants: wants && !self.forgotten,
         }
     }
 
@@ -132,11 +135,19 @@ impl Queues {
         queue
     }
 
+    /// Has a queue for each of these paths, if only an empty one.
+    pub(crate) fn extend_to(&mut self, paths: impl Iterator<Item = PathId>) {
+        for path in paths {
+            self.entry(path);
+        }
+    }
+
     /// Tells for each path what changed since the last call: path, what waited then, and now.
-    pub(crate) fn account(&mut self, mut changed: impl FnMut(PathId, Stake, Stake)) {
+    /// `wants`: the flow would queue more on any path that has room.
+    pub(crate) fn account(&mut self, wants: bool, mut changed: impl FnMut(PathId, Stake, Stake)) {
         let mut forgotten = false;
         for (path, queue) in &mut self.queues {
-            let stake = queue.stake();
+            let stake = queue.stake(wants);
             if stake != queue.stake {
                 changed(*path, queue.stake, stake);
                 queue.stake = stake;

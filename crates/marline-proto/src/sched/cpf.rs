@@ -37,6 +37,10 @@ impl Scheduler for Cpf {
         }
     }
 
+    fn awaits_room(&self) -> bool {
+        true
+    }
+
     fn minds_cost(&self) -> bool {
         true
     }

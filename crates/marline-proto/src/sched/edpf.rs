@@ -85,6 +85,10 @@ impl Scheduler for Edpf {
         }
     }
 
+    fn awaits_room(&self) -> bool {
+        true
+    }
+
     fn wake_at(&self) -> Option<Instant> {
         self.revision.at()
     }

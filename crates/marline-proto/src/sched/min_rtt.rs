@@ -70,6 +70,10 @@ impl Scheduler for MinRtt {
         self.relief.on_feedback(feedback);
     }
 
+    fn awaits_room(&self) -> bool {
+        !self.relief.is_on()
+    }
+
     fn minds_credit(&self) -> bool {
         self.relief.is_on()
     }

@@ -136,8 +136,9 @@ pub struct Feedback {
 /// # Contract
 ///
 /// [`Scheduler::plan`] is called whenever something changed that could change the answer: new
-/// backlog, acknowledgements, losses, a path's state, or the time that [`Scheduler::wake_at`]
-/// named. It sees only paths that may carry data now, in ascending order of [`PathView::id`]: the
+/// backlog of the flow, acknowledgements, losses, a path's state, or the time that
+/// [`Scheduler::wake_at`] named; for acknowledgements only if there is room, of schedulers that
+/// [await it](Scheduler::awaits_room). It sees only paths that may carry data now, in ascending order of [`PathView::id`]: the
 /// active ones; those on standby if there are none; suspect ones if there is nothing else. It must
 /// come to an end: each call may emit what fits the paths' windows, or, for schedulers that queue
 /// ahead, what they bound themselves.
@@ -205,6 +206,15 @@ pub trait Scheduler: fmt::Debug + Send {
 
     /// Does it look at what waits in other flows of the session ([`Plan::waiting`])?
     fn minds_others(&self) -> bool {
+        false
+    }
+
+    /// Does it emit nothing while no path [has room](PathView::has_room), so that as long as
+    /// something of the flow is unsent it need not be asked then? It is asked all the same when
+    /// the flow has changed, at the time that [`Scheduler::wake_at`] named, and when paths come or
+    /// go. In a session with thousands of flows an acknowledgement then costs no more than with
+    /// one: whoever comes first takes the room that it makes.
+    fn awaits_room(&self) -> bool {
         false
     }
 

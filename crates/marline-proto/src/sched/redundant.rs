@@ -40,6 +40,10 @@ impl Scheduler for Redundant {
             }
         }
     }
+
+    fn awaits_room(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -37,6 +37,10 @@ impl Scheduler for RoundRobin {
             plan.send(next);
         }
     }
+
+    fn awaits_room(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

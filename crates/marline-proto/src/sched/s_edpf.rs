@@ -123,6 +123,10 @@ impl<V: Variant + core::fmt::Debug + Send> Scheduler for Ordered<V> {
         self.order.interval.tau()
     }
 
+    fn awaits_room(&self) -> bool {
+        true
+    }
+
     fn wake_at(&self) -> Option<Instant> {
         self.order.wake_at()
     }

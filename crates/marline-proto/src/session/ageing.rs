@@ -9,7 +9,7 @@
 
 use super::Session;
 use super::flow::Flow;
-use super::share::{CLASSES, QUANTUM, class_of};
+use super::share::{CLASSES, QUANTUM};
 use crate::wire::FlowId;
 
 /// Turns in a round, of which one is for those that wait.
@@ -70,11 +70,10 @@ impl Session {
         self.demote();
         let credit = self.send_credit - self.data_sent;
         let waits = |flow: &&Flow| {
-            class_of(flow) > top
-                && sent - flow.served_at >= ROUND * QUANTUM / 2
+            sent - flow.served_at >= ROUND * QUANTUM / 2
                 && (!flow.queues.is_all_empty() || flow.has_work(1, credit))
         };
-        let flows = self.share.iter().filter_map(|id| self.flows.get(&id));
+        let flows = self.share.below(top).filter_map(|id| self.flows.get(&id));
         let longest = flows.filter(waits).min_by_key(|flow| flow.served_at);
         if let Some(id) = longest.map(|flow| flow.id) {
             self.ageing.promoted = Some(id);

@@ -253,7 +253,7 @@ impl Session {
         self.retime(id);
         self.notify_writable(id);
         self.reap(id);
-        self.replan = true;
+        self.plan_for(id);
     }
 
     /// The fate of a repair symbol is known.
@@ -335,8 +335,8 @@ impl Session {
 
     /// The same for all flows: a path is not to be counted on any more.
     pub(super) fn give_up_codes(&mut self, now: Instant) {
-        let coded = self.flows.iter().filter(|(_, f)| f.coder.is_some());
-        let coded: Vec<FlowId> = coded.map(|(id, _)| *id).collect();
+        let coded = self.flows.values().filter(|f| f.coder.is_some());
+        let coded: Vec<FlowId> = coded.map(|flow| flow.id).collect();
         for id in coded {
             self.give_up_code(now, id);
             self.retime(id);

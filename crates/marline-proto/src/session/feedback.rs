@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::Session;
 use super::flow::Flow;
-use super::share::class_of;
+use super::share::{Scope, class_of};
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf, Symbol};
@@ -173,7 +173,7 @@ impl Session {
         }
         self.on_packets_lost(now, index, lost);
         self.clear_if_only_late(now, index);
-        self.replan = true;
+        self.replan.widen(Scope::Concerned);
     }
 
     /// Tells observers how a path stands, if some time has passed.
@@ -245,6 +245,7 @@ impl Session {
     pub(super) fn on_packets_lost(&mut self, now: Instant, index: usize, lost: Vec<Settled>) {
         let id = self.paths[index].id;
         if let Some(newest) = lost.iter().map(|p| p.sent).max() {
+            self.replan.widen(Scope::Concerned);
             self.on_losses(now, index, newest);
         }
         for packet in lost {

@@ -28,6 +28,19 @@ pub(super) struct FlowSpec {
     pub(super) target: Bytes,
 }
 
+/// What must happen until a flow's scheduler can have something to do again, unless the flow itself
+/// changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Awaits {
+    /// Nothing else.
+    #[default]
+    Nothing,
+    /// A path has room.
+    Room,
+    /// Anything that changes a path: the scheduler decides by more than room.
+    Event,
+}
+
 #[derive(Debug)]
 pub(super) struct Flow {
     pub(super) id: FlowId,
@@ -85,6 +98,11 @@ pub(super) struct Flow {
     pub(super) timer: Option<Instant>,
     /// Its place among the flows that may have something to send; `None` if it is not one.
     pub(super) turn: Option<u64>,
+    /// It changed since its scheduler planned last, and what that awaits otherwise (`share`).
+    pub(super) changed: bool,
+    pub(super) awaits: Awaits,
+    /// The pass in which it did so.
+    pub(super) planned_in: u64,
     /// Its entry in the session's table of schedulers' wishes.
     pub(super) wish: Option<Instant>,
     /// Bytes of send opportunity left in this round (deficit round robin).
@@ -123,6 +141,20 @@ impl Flow {
         let codes = || self.scheduler.codes() && self.send.has_emitted();
         let more = || blocked() || repairs() || codes();
         self.has_backlog(symbol, credit) || (self.reset.is_none() && more())
+    }
+
+    /// What its scheduler awaits once it has planned, unless the flow changes.
+    pub(super) fn awaits(&self, symbol: u32, credit: u64) -> Awaits {
+        let has_backlog = self.has_backlog(symbol, credit);
+        if !self.scheduler.awaits_room() || !self.lost.is_empty() {
+            Awaits::Event
+        } else if has_backlog {
+            Awaits::Room
+        } else if self.has_work(symbol, credit) {
+            Awaits::Event
+        } else {
+            Awaits::Nothing
+        }
     }
 
     /// Places lost symbols on the path that should deliver them first, then lets the scheduler

@@ -1,7 +1,7 @@
 //! How flows end: each half by itself, and the whole when both have.
 
 use super::Session;
-use super::share::class_of;
+use super::share::Scope;
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf};
@@ -72,6 +72,9 @@ impl Session {
         flow.lost.clear();
         flow.returned.clear();
         flow.coder = None;
+        self.share.note_change(flow);
+        // Nothing of it waits before others any more.
+        self.replan.widen(Scope::Concerned);
         self.control.insert(Control::ResetFlow(id));
         self.control.remove(&Control::Finish(id));
         self.control.remove(&Control::Forward(id));
@@ -131,9 +134,9 @@ impl Session {
         self.memory.release(flow);
         self.waiting.account(flow);
         self.views_hold = false;
-        if flow.turn.take().is_some() {
+        if flow.turn.is_some() {
+            self.share.remove(flow);
             rewish(&mut self.wishes, flow);
-            self.share.remove(id, class_of(flow));
             self.ageing.on_idle(flow);
         }
         if let Some(at) = flow.timer {

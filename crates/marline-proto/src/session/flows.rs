@@ -7,8 +7,8 @@ use bytes::Bytes;
 use marline_base::Instant;
 use smallvec::SmallVec;
 
-use super::flow::{Flow, FlowSpec};
-use super::share::class_of;
+use super::flow::{Awaits, Flow, FlowSpec};
+use super::share::Scope;
 use super::timers::rewish;
 use super::{FlowInfo, FlowOptions, OpenError, Session, WriteError};
 use crate::config::check_scheduler;
@@ -140,6 +140,9 @@ impl Session {
             promoted: false,
             served_at: 0,
             turn: None,
+            changed: false,
+            awaits: Awaits::Nothing,
+            planned_in: 0,
             wish: None,
             timer: None,
             delays: Box::new(Delays::default()),
@@ -152,7 +155,7 @@ impl Session {
             by_peer,
         });
         self.minds_others |= flow.scheduler.minds_others();
-        self.flows.insert(id, flow);
+        self.flows.insert(flow);
         self.start_coding(id);
         self.rewatch(id);
     }
@@ -353,7 +356,7 @@ impl Session {
             self.minds_others |= flow.scheduler.minds_others();
             rewish(&mut self.wishes, flow);
             self.rest = None;
-            self.replan = true;
+            self.plan_for(id);
         }
         Ok(())
     }
@@ -379,16 +382,13 @@ impl Session {
             return;
         };
         self.waiting.withdraw(flow);
-        let before = class_of(flow);
-        change(flow);
-        if flow.turn.is_some() {
-            self.share.remove(id, before);
-            flow.turn = Some(self.share.add(id, class_of(flow)));
-        }
+        self.share.move_back(flow, change);
+        self.share.note_change(flow);
         self.waiting.account(flow);
         self.rest = None;
         self.views_hold = false;
-        self.replan = true;
+        // Less may wait before others now.
+        self.replan.widen(Scope::Concerned);
     }
 
     /// Reads the next bytes of a stream, at most `max`.
@@ -462,12 +462,12 @@ impl Session {
         if let Some(flow) = self.flows.get_mut(&id)
             && flow.turn.is_none()
         {
-            flow.turn = Some(self.share.add(id, class_of(flow)));
+            self.share.add(flow);
             flow.served_at = self.ageing.sent;
             rewish(&mut self.wishes, flow);
             self.on_active(id);
         }
-        self.replan = true;
+        self.plan_for(id);
     }
 
     /// As [`activate`](Self::activate), after something was put into a queue of the flow.

@@ -22,6 +22,7 @@ use alloc::format;
 use marline_base::{Duration, Instant, Rate};
 
 use super::Session;
+use super::share::Scope;
 use crate::flow::{Assigned, Symbol};
 use crate::path::{EmissionKind, Health, PathState, Reason, Trial};
 use crate::wire::{FlowId, PathId};
@@ -53,7 +54,7 @@ impl Session {
             self.evacuate(now, index);
         }
         self.give_up_codes(now);
-        self.replan = true;
+        self.replan.widen(Scope::All);
     }
 
     /// Feedback is overdue. A few packets that are late together may be lost alone: their symbols
@@ -107,7 +108,7 @@ impl Session {
                 path.reason = Reason::Borrowed("answers again; on trial");
                 let id = path.id;
                 self.announce(now, id);
-                self.replan = true;
+                self.replan.widen(Scope::All);
                 return;
             }
             Health::Suspect(trial) => {
@@ -148,7 +149,7 @@ impl Session {
                 self.evacuate(now, other);
             }
         }
-        self.replan = true;
+        self.replan.widen(Scope::All);
     }
 
     /// Everything that was in flight when a path came under suspicion has arrived after all.
@@ -262,7 +263,7 @@ impl Session {
                 "taken into use by the peer"
             });
             self.announce(now, id);
-            self.replan = true;
+            self.replan.widen(Scope::All);
         }
     }
 

@@ -9,6 +9,7 @@ use marline_base::{Duration, Instant};
 use super::Session;
 use super::code::symbol_of;
 use super::flow::{Flow, FlowSpec};
+use super::share::Scope;
 use crate::event::{CloseReason, Event};
 use crate::flow::{PacketsRecv, RecvHalf, SendHalf, Symbol};
 use crate::observe::Record;
@@ -254,6 +255,7 @@ impl Session {
                     for flow in core::mem::take(&mut self.starved) {
                         self.activate(flow);
                     }
+                    self.replan.widen(Scope::Concerned);
                 }
             }
             Frame::MaxFlowData(credit) => {

@@ -46,6 +46,7 @@ mod share;
 #[cfg(test)]
 mod shrinking;
 mod spill;
+mod table;
 mod timers;
 mod turns;
 mod units;
@@ -54,10 +55,10 @@ mod warm;
 mod watch;
 
 use ageing::Ageing;
-use flow::Flow;
 use memory::Memory;
 use planning::Pass;
-use share::Share;
+use share::{Scope, Share};
+use table::Flows;
 use timers::{Patience, Rest};
 use waiting::Waiting;
 use warm::Load;
@@ -153,7 +154,7 @@ pub struct Session {
     next_path: u64,
     /// Paths that were removed at either end, the latest of them.
     abandoned: BTreeSet<PathId>,
-    flows: BTreeMap<FlowId, Flow>,
+    flows: Flows,
     next_flow: u64,
     /// Indices of flows that the peer ever opened.
     peer_flows: RangeSet,
@@ -206,8 +207,8 @@ pub struct Session {
     /// The data symbol that left last.
     last_emission: Option<(Instant, FlowId, Symbol)>,
     load: Load,
-    /// Something changed that may change what schedulers decide.
-    replan: bool,
+    /// Whose schedulers may decide otherwise since the last pass began.
+    replan: Scope,
     pass: Pass,
     /// The path that sent the last datagram (`turns`).
     last: usize,
@@ -251,7 +252,7 @@ impl Session {
             paths: Vec::new(),
             next_path: 0,
             abandoned: BTreeSet::new(),
-            flows: BTreeMap::new(),
+            flows: Flows::default(),
             next_flow: 0,
             peer_flows: RangeSet::default(),
             peer_flows_closed: 0,
@@ -286,7 +287,7 @@ impl Session {
             last_traffic: now,
             last_emission: None,
             load: Load::default(),
-            replan: false,
+            replan: Scope::default(),
             pass: Pass::default(),
             last: 0,
             path_timer: None,

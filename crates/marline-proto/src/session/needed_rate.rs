@@ -25,7 +25,7 @@ impl Session {
         };
         flow.needed_rate = rate;
         self.rest = None;
-        self.replan = true;
+        self.plan_for(id);
         self.rewatch(id);
     }
 

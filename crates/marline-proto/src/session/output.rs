@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use super::Session;
 use super::carry::{self, Written};
-use super::share::QUANTUM;
+use super::flow::Awaits;
+use super::share::{QUANTUM, Scope};
 use super::timers::rewish;
 use super::turns::Ready;
 use crate::flow::{Assigned, Due, Form, Symbol};
@@ -353,30 +354,36 @@ impl Session {
                     flow.send.on_skipped(&assigned.symbol);
                 }
                 self.waiting.account(flow);
+                self.share.note_change(flow);
                 continue;
             } else {
                 let symbol = flow.send.trim(assigned.symbol);
                 let assigned = Assigned { symbol, ..assigned };
                 self.write_symbol(now, path, id, assigned, draft)
             };
-            if let Some(flow) = self.flows.get_mut(&id) {
+            let Some(flow) = self.flows.get_mut(&id) else {
+                continue;
+            };
+            let Some(written) = written else {
                 self.waiting.account(flow);
-                let Some(written) = written else {
-                    return;
-                };
-                if flow.deficit == 0 {
-                    flow.deficit = QUANTUM;
-                }
-                flow.deficit = flow.deficit.saturating_sub(u64::from(written).max(1));
-                self.ageing.on_left(flow, class, u64::from(written));
-                if flow.deficit == 0 && flow.promoted {
-                    self.demote();
-                } else if flow.deficit == 0
-                    && let Some(turn) = self.share.rotate(id, class)
-                    && let Some(before) = flow.turn.replace(turn)
-                {
-                    self.waiting.rotate(id, class, before, turn);
-                }
+                return;
+            };
+            if flow.deficit == 0 {
+                flow.deficit = QUANTUM;
+            }
+            flow.deficit = flow.deficit.saturating_sub(u64::from(written).max(1));
+            self.ageing.on_left(flow, class, u64::from(written));
+            if flow.deficit == 0 && !flow.promoted && !self.share.is_last(flow) {
+                self.waiting.withdraw(flow);
+                self.share.move_back(flow, |_| {});
+            }
+            self.waiting.account(flow);
+            if flow.awaits == Awaits::Nothing && flow.queues.is_all_empty() {
+                // It is looked at with what is planned next.
+                self.share.note_change(flow);
+            }
+            if flow.deficit == 0 && flow.promoted {
+                self.demote();
             }
         }
     }
@@ -435,6 +442,9 @@ impl Session {
             );
         }
         let fin = carry::write(flow, now, path, &head, form, draft.buf);
+        if !flow.lost.is_empty() {
+            self.share.note_change(flow);
+        }
         draft.frames.push(SentFrame::Data {
             flow: id,
             symbol: head,
@@ -521,8 +531,16 @@ impl Session {
             };
             flow.scheduler.on_feedback(now, &feedback);
             rewish(&mut self.wishes, flow);
-            // A scheduler that codes may want to follow up as soon as a queue is empty.
-            self.replan |= flow.coder.is_some() && flow.queues.is_empty(path);
+            // A scheduler that codes may want to follow up, as soon as a queue is empty.
+            if flow.coder.is_some() {
+                let is_empty = flow.queues.is_empty(path);
+                if is_empty || flow.awaits == Awaits::Nothing {
+                    self.share.note_change(flow);
+                }
+                if is_empty {
+                    self.replan.widen(Scope::Changed);
+                }
+            }
         }
         let emitted = Record::Emitted {
             flow: id,

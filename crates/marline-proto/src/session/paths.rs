@@ -8,6 +8,7 @@ use marline_base::Instant;
 
 use super::Session;
 use super::health::OVERDUE_TO_SUSPECT;
+use super::share::Scope;
 use crate::congestion::{CarrierState, Params, carrier};
 use crate::event::Event;
 use crate::observe::Record;
@@ -96,7 +97,7 @@ impl Session {
         }
         self.next_path = self.next_path.max(id.0 + 1);
         self.announce(now, id);
-        self.replan = true;
+        self.replan.widen(Scope::All);
         Ok(())
     }
 
@@ -138,7 +139,7 @@ impl Session {
         self.control.remove(&Control::PathStatus(id));
         self.control.remove(&Control::PathCost(id));
         self.control.remove(&Control::PathQuiet(id));
-        self.replan = true;
+        self.replan.widen(Scope::All);
     }
 
     /// Doubts a path for a reason that was learnt outside the session, as that its device is gone:
@@ -200,7 +201,7 @@ impl Session {
             path.status_sent += 1;
             self.control.insert(Control::PathStatus(id));
             self.announce(now, id);
-            self.replan = true;
+            self.replan.widen(Scope::All);
         }
         Ok(())
     }
@@ -239,7 +240,7 @@ impl Session {
         self.rest = None;
         self.path_timer = None;
         self.views_hold = false;
-        self.replan = true;
+        self.replan.widen(Scope::All);
     }
 
     /// Gives a path another cost rank, at most 255, and reports it to the peer: the higher of the
@@ -279,7 +280,7 @@ impl Session {
     fn on_cost_changed(&mut self) {
         self.rest = None;
         self.views_hold = false;
-        self.replan = true;
+        self.replan.widen(Scope::All);
     }
 
     /// The carrier of a path that [controls congestion itself](PathParams::carrier_controls) tells
@@ -291,7 +292,7 @@ impl Session {
             self.rest = None;
             self.path_timer = None;
             self.views_hold = false;
-            self.replan = true;
+            self.replan.widen(Scope::All);
         }
     }
 

@@ -1,18 +1,33 @@
-//! Schedulers plan, flow by flow and a part of the flows at a time.
+//! Schedulers plan: those of flows that changed, and of those that what happened can concern.
 //!
-//! When something has changed, the scheduler of every flow with a backlog may decide differently.
-//! With a thousand flows such a pass takes milliseconds, and a driver may have other sessions to
-//! serve. So one call of [`poll_transmit`](super::Session::poll_transmit) plans a part of them, the
-//! most urgent first, and the next call goes on behind it.
+//! What a scheduler decides can change when its flow changes (something was written, lost, or given
+//! credit), at a time that it [named](crate::sched::Scheduler::wake_at), or when a path changes. Of
+//! the last, most schedulers need only one thing: they place symbols where a path [has
+//! room](crate::sched::PathView::has_room), and do nothing where none has. So an acknowledgement,
+//! which makes room for a packet or two, concerns the flows that are next in turn, until the room
+//! is taken, and no other, however many wait. Schedulers that decide by more are asked each time
+//! ([`Awaits::Event`]).
+//!
+//! With a few flows this saves next to nothing, and a scheduler that forecasts follows its paths
+//! more closely if it is asked at every acknowledgement. So where up to [`FEW`] flows have
+//! something to send, all are asked each time.
+//!
+//! Flows are planned for in the order in which they send (`share`), and a part of them at a time:
+//! with a thousand flows that have changed, a pass takes milliseconds, and a driver may have other
+//! sessions to serve. So one call of [`poll_transmit`](super::Session::poll_transmit) plans a part
+//! of them, the most urgent first, and the next call goes on behind it.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use marline_base::Instant;
 
 use super::Session;
-use super::share::class_of;
+use super::flow::{Awaits, Flow};
+use super::share::{CLASSES, Place, Scope, class_of};
 use super::spill::Costs;
 use super::timers::rewish;
+use super::waiting::Waiting;
+use crate::sched::PathView;
 use crate::wire::FlowId;
 
 /// Flows that one call plans at most: under 0.4 ms of work with the default scheduler of streams. A
@@ -20,105 +35,249 @@ use crate::wire::FlowId;
 /// `poll_transmit`), so that 12 µs are the most that one takes. A choice, not tuned.
 const PART: usize = 32;
 
-/// What is left of a pass over all flows that have something to send.
+/// Of so many flows that have something to send, or fewer, all schedulers are asked whatever
+/// happens: a download or two with a call beside them. A choice, not tuned.
+const FEW: usize = 4;
+
+/// A pass over flows that have something to send.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
-    flows: VecDeque<FlowId>,
-    /// Bytes that all of its flows could send now; counted only if a scheduler minds others.
+    scope: Scope,
+    /// How many there were before.
+    number: u64,
+    /// Where it is: the flow that it came to last, but for those that await room.
+    at: Option<Place>,
+    /// Flows with later turns took them since it began, and have to wait for the next pass.
+    until: u64,
+    /// Bytes that all flows could send now; counted only if a scheduler minds others.
     unsent: u64,
 }
 
 impl Session {
     /// Are there flows whose schedulers must plan before it is known what may leave now?
     pub(super) fn has_to_plan(&self) -> bool {
-        self.replan || !self.pass.flows.is_empty()
+        self.replan > Scope::Nobody || self.pass.scope > Scope::Nobody
     }
 
-    /// Lets the schedulers of the next flows that have a backlog plan. A pass that is under way is
-    /// finished before what has changed meanwhile begins another.
+    /// Lets the schedulers of the next flows plan. A pass that is under way is finished before what
+    /// has changed meanwhile begins another.
     pub(super) fn plan(&mut self, now: Instant) {
-        if self.pass.flows.is_empty() {
-            self.replan = false;
-            self.pass.flows.extend(self.share.iter());
-            self.pass.unsent = self.unsent();
+        if self.pass.scope == Scope::Nobody {
+            self.wake_schedulers(now);
+            let scope = core::mem::take(&mut self.replan);
+            self.pass = Pass {
+                scope: match self.share.len() <= FEW {
+                    true => Scope::All,
+                    false => scope,
+                },
+                number: self.pass.number + 1,
+                at: None,
+                until: self.share.turns(),
+                unsent: self.unsent(),
+            };
         }
         let mut views = self.take_views();
         let costs = Costs::of(&views, &self.paths);
+        if costs.is_some() && self.pass.scope == Scope::Concerned {
+            // What a flow sees of paths that cost differently depends on how long it waits.
+            self.pass.scope = Scope::All;
+        }
         let mut chosen = core::mem::take(&mut self.chosen);
-        let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0);
         let mut planned = 0;
-        while planned < PART
-            && let Some(id) = self.pass.flows.pop_front()
-        {
-            // Its turn is over if it was reset since the pass began.
-            let Some(flow) = self.flows.get_mut(&id).filter(|f| f.turn.is_some()) else {
-                continue;
+        while planned < PART {
+            let Some(id) = self.next_to_plan(&views) else {
+                self.pass.scope = Scope::Nobody;
+                break;
             };
-            let credit = self.send_credit - self.data_sent;
-            let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
-            if flow.reset.is_none() && (woken || flow.has_work(symbol.max(1), credit)) {
-                planned += 1;
-                for view in &mut views {
-                    view.queued_own = flow.queues.bytes(view.id);
-                    view.queued = self.waiting.ahead(view.id, class_of(flow), view.queued_own);
-                }
-                if self.minds_others {
-                    self.pass.unsent = self.pass.unsent.saturating_sub(flow.unsent(credit));
-                    self.common.set_others(self.pass.unsent);
-                }
-                if let Some(coder) = &mut flow.coder {
-                    coder.borrow(&mut self.advance);
-                }
-                let views = match &costs {
-                    Some(costs) => {
-                        costs.choose(now, flow, &views, credit, &mut chosen);
-                        &mut chosen
-                    }
-                    None => {
-                        flow.costs_alike();
-                        &mut views
-                    }
-                };
-                let used = flow.plan(now, views, credit, &mut self.common);
-                self.data_sent += used;
-                if let Some(coder) = &mut flow.coder {
-                    coder.repay(&mut self.advance);
-                }
-                if self.minds_others {
-                    self.pass.unsent += flow.unsent(credit - used);
-                }
-                self.waiting.account(flow);
-                rewish(&mut self.wishes, flow);
-            } else if flow.queues.is_all_empty() {
-                if flow.has_backlog(symbol.max(1), u64::MAX) {
-                    self.starved.insert(id);
-                }
-                flow.turn = None;
-                flow.costs_alike();
-                rewish(&mut self.wishes, flow);
-                self.share.remove(id, class_of(flow));
-                self.ageing.on_idle(flow);
-            }
+            planned +=
+                usize::from(self.plan_flow(now, id, &mut views, costs.as_ref(), &mut chosen));
         }
         self.views = views;
         self.chosen = chosen;
     }
 
-    /// Bytes that the flows of the pass could send now, were there room.
+    /// Lets the scheduler of a flow plan, if it has something to do and perhaps the room for it.
+    /// Returns whether it had something to do.
+    fn plan_flow(
+        &mut self,
+        now: Instant,
+        id: FlowId,
+        views: &mut Vec<PathView>,
+        costs: Option<&Costs>,
+        chosen: &mut Vec<PathView>,
+    ) -> bool {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return false;
+        };
+        flow.planned_in = self.pass.number;
+        let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0).max(1);
+        let credit = self.send_credit - self.data_sent;
+        let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
+        if flow.reset.is_some() || !woken && !flow.has_work(symbol, credit) {
+            self.rest_flow(id, symbol, credit);
+            return false;
+        }
+        view_as(flow, views, &self.waiting);
+        let in_vain = !woken
+            && costs.is_none()
+            && self.pass.scope < Scope::All
+            && !views.iter().any(PathView::has_room)
+            && flow.awaits(symbol, credit) == Awaits::Room;
+        let mut left = credit;
+        if !in_vain {
+            if self.minds_others {
+                self.pass.unsent = self.pass.unsent.saturating_sub(flow.unsent(credit));
+                self.common.set_others(self.pass.unsent);
+            }
+            if let Some(coder) = &mut flow.coder {
+                coder.borrow(&mut self.advance);
+            }
+            let views = match costs {
+                Some(costs) => {
+                    costs.choose(now, flow, views, credit, chosen);
+                    chosen
+                }
+                None => {
+                    flow.costs_alike();
+                    &mut *views
+                }
+            };
+            let used = flow.plan(now, views, credit, &mut self.common);
+            self.data_sent += used;
+            left -= used;
+            if let Some(coder) = &mut flow.coder {
+                coder.repay(&mut self.advance);
+            }
+            if self.minds_others {
+                self.pass.unsent += flow.unsent(left);
+            }
+            rewish(&mut self.wishes, flow);
+        }
+        let awaits = flow.awaits(symbol, left);
+        self.share.settle(flow, awaits);
+        flow.queues.extend_to(views.iter().map(|view| view.id));
+        self.waiting.account(flow);
+        if awaits == Awaits::Nothing && flow.has_backlog(symbol, u64::MAX) {
+            self.starved.insert(id);
+        }
+        true
+    }
+
+    /// The scheduler of a flow has nothing to do.
+    fn rest_flow(&mut self, id: FlowId, symbol: u32, credit: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        if flow.has_backlog(symbol, u64::MAX) {
+            self.starved.insert(id);
+        }
+        let awaits = flow.awaits(symbol, credit);
+        self.share.settle(flow, awaits);
+        self.waiting.account(flow);
+        if flow.queues.is_all_empty() {
+            flow.costs_alike();
+            self.share.remove(flow);
+            rewish(&mut self.wishes, flow);
+            self.ageing.on_idle(flow);
+        }
+    }
+
+    /// The next flow of the pass.
+    fn next_to_plan(&mut self, views: &[PathView]) -> Option<FlowId> {
+        let share = &self.share;
+        let scope = self.pass.scope;
+        let next = |after| match scope {
+            Scope::Nobody => None,
+            Scope::Changed => share.next_changed(after),
+            Scope::Concerned => {
+                let nexts = [share.next_changed(after), share.next_for_event(after)];
+                nexts.into_iter().flatten().min()
+            }
+            Scope::All => share.next(after),
+        };
+        let mut found = next(self.pass.at);
+        while let Some((place, _)) = found
+            && place.turn() > self.pass.until
+        {
+            // All behind it in its class came later, too.
+            found = next(Some(place.last_of_class()));
+        }
+        let least = found.map_or(CLASSES, |(place, _)| place.class());
+        if scope == Scope::Concerned
+            && let Some(id) = self.next_for_room(views, least)
+        {
+            return Some(id);
+        }
+        let (place, id) = found?;
+        self.pass.at = Some(place);
+        Some(id)
+    }
+
+    /// The flow that has least waiting of those that are more urgent than the class `least`, await
+    /// room, and see some.
+    fn next_for_room(&self, views: &[PathView], least: usize) -> Option<FlowId> {
+        let has_planned = |id: &FlowId| {
+            let flow = self.flows.get(id);
+            flow.is_none_or(|flow| flow.planned_in == self.pass.number)
+        };
+        let found = views.iter().filter_map(|view| {
+            for (wanting, id, queued) in self.waiting.wanting(view.id)? {
+                // Who comes after one that sees no room sees none either.
+                if wanting.class() >= least || !(PathView { queued, ..*view }).has_room() {
+                    return None;
+                }
+                if !has_planned(&id) {
+                    return Some((wanting, id));
+                }
+            }
+            None
+        });
+        found.min().map(|(_, id)| id)
+    }
+
+    /// Bytes that all flows could send now, were there room.
     fn unsent(&self) -> u64 {
         if !self.minds_others {
             return 0;
         }
         let credit = self.send_credit - self.data_sent;
-        let flows = self.pass.flows.iter().filter_map(|id| self.flows.get(id));
+        let flows = self.share.iter().filter_map(|id| self.flows.get(&id));
         flows.map(|flow| flow.unsent(credit)).sum()
+    }
+
+    /// The scheduler of a flow may have something to do, because that changed.
+    pub(super) fn plan_for(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            self.share.note_change(flow);
+            // What waits in one flow concerns the schedulers of others, if they look at it.
+            self.replan.widen(match self.minds_others {
+                true => Scope::Concerned,
+                false => Scope::Changed,
+            });
+        }
+    }
+
+    /// Notes the flows whose schedulers wanted to plan by now.
+    pub(super) fn wake_schedulers(&mut self, now: Instant) {
+        for (_, id) in self.wishes.iter().take_while(|(at, _)| *at <= now) {
+            if let Some(flow) = self.flows.get_mut(id) {
+                self.share.note_change(flow);
+            }
+        }
+    }
+}
+
+/// Fills in what waits on each path, as a flow sees it.
+fn view_as(flow: &Flow, views: &mut [PathView], waiting: &Waiting) {
+    let class = class_of(flow);
+    for view in views {
+        view.queued_own = flow.queues.bytes(view.id);
+        view.queued = waiting.ahead(view.id, class, view.queued_own);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
     use bytes::Bytes;
     use marline_base::{Duration, Instant};
 
@@ -129,8 +288,13 @@ mod tests {
     use crate::session::{FlowOptions, Side, WakeReason};
     use crate::wire::{FlowKind, PathId};
 
-    /// A session with an active path, as after a round trip of no time.
+    /// The client of a session with an active path, as after a round trip of no time.
     fn session() -> Session {
+        let [client, _] = ends();
+        client
+    }
+
+    fn ends() -> [Session; 2] {
         let (now, config) = (Instant::ZERO, Config::default());
         let mut ends = [Side::Client, Side::Server]
             .map(|side| Session::new(now, side, config.clone(), config.params(), 7).unwrap());
@@ -144,8 +308,52 @@ mod tests {
                 ends[1 - from].handle_datagram(now, sent.path, &Bytes::copy_from_slice(&datagram));
             }
         }
-        let [client, _] = ends;
-        client
+        ends
+    }
+
+    #[test]
+    fn an_acknowledgement_concerns_the_flows_that_its_room_is_for() {
+        let (now, [mut client, mut server]) = (Instant::ZERO, ends());
+        let options = FlowOptions {
+            scheduler: Some("edpf".parse().unwrap()),
+            ..FlowOptions::new(FlowKind::Stream)
+        };
+        let flows: Vec<FlowId> = (0..100)
+            .map(|_| client.open_flow(&options).unwrap())
+            .collect();
+        let data = Bytes::from_static(&[7; 30_000]);
+        for flow in &flows {
+            client.write(now, *flow, &data).unwrap();
+        }
+        let later = now + Duration::from_millis(10);
+        let mut datagram = Vec::new();
+        let mut asked = Vec::new();
+        for _ in 0..100 {
+            while let Some(sent) = client.poll_transmit(now, &mut datagram) {
+                server.handle_datagram(later, sent.path, &Bytes::copy_from_slice(&datagram));
+            }
+        }
+        assert!(!client.has_to_plan());
+        while let Some(sent) = server.poll_transmit(later, &mut datagram) {
+            client.handle_datagram(later, sent.path, &Bytes::copy_from_slice(&datagram));
+            let before = client.pass.number;
+            while client.has_to_plan() {
+                client.plan(later);
+            }
+            let number = client.pass.number;
+            assert_eq!(number, before + 1);
+            let planned = |id: &&FlowId| client.flows.get(id).unwrap().planned_in == number;
+            asked.push(flows.iter().filter(planned).count());
+        }
+        assert!(
+            asked.iter().all(|asked| (1..20).contains(asked)),
+            "{asked:?}"
+        );
+        let placed = |id: &&FlowId| !client.flows.get(id).unwrap().queues.is_all_empty();
+        assert!(
+            flows.iter().filter(placed).count() > 1,
+            "who has nothing waiting goes first"
+        );
     }
 
     #[test]
@@ -165,7 +373,11 @@ mod tests {
         let calls = flows.len().div_ceil(PART);
         for call in 1..calls {
             session.plan(now);
-            assert_eq!(session.pass.flows.len(), flows.len() - call * PART);
+            let left = flows
+                .iter()
+                .filter(|id| session.flows.get(id).unwrap().changed)
+                .count();
+            assert_eq!(left, flows.len() - call * PART);
             let due = session.poll_timeout(now);
             assert_eq!(
                 due,
@@ -176,7 +388,8 @@ mod tests {
         // What changes meanwhile is planned for after all others had their turn.
         session.write(now, flows[0], &data).unwrap();
         session.plan(now);
-        assert!(session.pass.flows.is_empty() && session.has_to_plan());
+        assert_eq!(session.pass.scope, Scope::Nobody);
+        assert!(session.has_to_plan());
         for _ in 0..calls {
             session.plan(now);
         }

@@ -6,6 +6,7 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
+use super::share::Scope;
 use super::spill::paid;
 use crate::flow::{Assigned, Symbol};
 use crate::path::{EmissionKind, Health, Rescued, SentFrame};
@@ -117,7 +118,11 @@ impl Session {
     /// Takes back what waits for a path.
     pub(super) fn unassign(&mut self, now: Instant, id: PathId) {
         let mut repairs = Vec::new();
-        for flow in self.flows.values_mut() {
+        let flows: Vec<FlowId> = self.flows.ids().collect();
+        for flow in flows {
+            let Some(flow) = self.flows.get_mut(&flow) else {
+                continue;
+            };
             let mut sources = Vec::new();
             for assigned in flow.queues.take_path(id) {
                 match assigned.kind {
@@ -136,6 +141,6 @@ impl Session {
             self.waiting.account(flow);
         }
         self.drop_repairs(now, repairs);
-        self.replan = true;
+        self.replan.widen(Scope::All);
     }
 }

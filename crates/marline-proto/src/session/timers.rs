@@ -6,6 +6,7 @@ use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::flow::Flow;
+use super::share::Scope;
 use super::spill::paid;
 use crate::config::Config;
 use crate::event::CloseReason;
@@ -389,7 +390,11 @@ impl Session {
         }
         self.relieve(now);
         self.look_at_rates(now);
-        self.replan |= self.scheduler_wakes().is_some_and(|at| at <= now);
+        if self.scheduler_wakes().is_some_and(|at| at <= now) {
+            self.wake_schedulers(now);
+            // What they take back may leave room to others.
+            self.replan.widen(Scope::Concerned);
+        }
     }
 
     /// When the first scheduler wants to plan although nothing happened; never while no path could

@@ -9,6 +9,7 @@ use marline_base::Instant;
 use smallvec::SmallVec;
 
 use super::Session;
+use super::share::Place;
 
 /// A path that has something to carry now.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +26,8 @@ enum Urgency {
     /// Probes, control frames, and acknowledgements where there is no data that takes them along:
     /// a path's own are not for another to carry, and a peer that waits for them doubts the path.
     Session,
-    /// Data, of a flow of this class and turn first.
-    Flow(usize, u64),
+    /// Data, of the flow at this place first.
+    Flow(Place),
 }
 
 impl Session {
@@ -74,7 +75,7 @@ impl Session {
             return Urgency::Session;
         }
         match self.waiting.turn(path.id).filter(|_| sends) {
-            Some((class, turn)) => Urgency::Flow(class, turn),
+            Some(place) => Urgency::Flow(place),
             None => Urgency::Session,
         }
     }

@@ -7,11 +7,11 @@
 //! leaves before that flow's symbol, by priorities and turns. So a bulk flow that queues half a
 //! second ahead does not make a path look far away to other flows.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::flow::Flow;
-use super::share::{CLASSES, QUANTUM, class_of};
+use super::flow::{Awaits, Flow};
+use super::share::{CLASSES, Place, QUANTUM, class_of};
 use crate::flow::Stake;
 use crate::wire::{FlowId, PathId};
 
@@ -22,12 +22,36 @@ struct Class {
     flows: u64,
 }
 
+/// A flow that would queue more on a path: class and bytes that it has waiting there, and its turn.
+/// Of one class, the smaller, the less it sees waiting before another symbol of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Wanting(u64, u64);
+
+impl Wanting {
+    /// In one number with the class; no flow has more waiting.
+    const OWN_BITS: u32 = 56;
+
+    const fn new(class: usize, own: u64, turn: u64) -> Self {
+        Self((class as u64) << Self::OWN_BITS | own, turn)
+    }
+
+    pub(super) const fn class(self) -> usize {
+        (self.0 >> Self::OWN_BITS) as usize
+    }
+
+    const fn own(self) -> u64 {
+        self.0 & ((1 << Self::OWN_BITS) - 1)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Lane {
     classes: [Class; CLASSES],
     bytes: u64,
     /// Flows with something in their queue for the path, in the order of their turns.
-    ready: BTreeSet<(usize, u64, FlowId)>,
+    ready: BTreeMap<Place, FlowId>,
+    /// Flows that would queue more if the path had room.
+    wanting: BTreeMap<Wanting, FlowId>,
 }
 
 /// What waits on each path.
@@ -59,8 +83,10 @@ impl Waiting {
     /// anything in a queue has a turn.
     pub(super) fn account(&mut self, flow: &mut Flow) {
         let who = (class_of(flow), flow.turn, flow.id);
-        flow.queues
-            .account(|path, before, after| self.note(who, path, before, after));
+        let wants = flow.awaits == Awaits::Room;
+        flow.queues.account(wants, |path, before, after| {
+            self.note(who, path, before, after)
+        });
     }
 
     /// Forgets the flow's queues until they are accounted again, because its class changes.
@@ -91,35 +117,36 @@ impl Waiting {
         };
         match (before.waits, after.waits) {
             (false, true) => {
-                lane.ready.insert((class, turn, id));
+                lane.ready.insert(Place::new(class, turn), id);
             }
             (true, false) => {
-                lane.ready.remove(&(class, turn, id));
+                lane.ready.remove(&Place::new(class, turn));
             }
             _ => {}
         }
-    }
-
-    /// The flow's turn changes.
-    pub(super) fn rotate(&mut self, flow: FlowId, class: usize, before: u64, after: u64) {
-        for (_, lane) in &mut self.lanes {
-            if lane.ready.remove(&(class, before, flow)) {
-                lane.ready.insert((class, after, flow));
+        if (before.wants, before.bytes) != (after.wants, after.bytes) {
+            if before.wants {
+                let wanting = Wanting::new(class, before.bytes, turn);
+                lane.wanting.remove(&wanting);
+            }
+            if after.wants {
+                let wanting = Wanting::new(class, after.bytes, turn);
+                lane.wanting.insert(wanting, id);
             }
         }
     }
 
     /// The first flow in turn that has something for the path, most urgent class first.
     pub(super) fn next(&self, path: PathId) -> Option<(FlowId, usize)> {
-        let &(class, _, flow) = self.lane(path)?.ready.first()?;
-        Some((flow, class))
+        let (place, flow) = self.lane(path)?.ready.first_key_value()?;
+        Some((*flow, place.class()))
     }
 
     /// Class and turn of that flow.
     #[inline]
-    pub(super) fn turn(&self, path: PathId) -> Option<(usize, u64)> {
-        let &(class, turn, _) = self.lane(path)?.ready.first()?;
-        Some((class, turn))
+    pub(super) fn turn(&self, path: PathId) -> Option<Place> {
+        let (place, _) = self.lane(path)?.ready.first_key_value()?;
+        Some(*place)
     }
 
     /// Does nothing wait for the path?
@@ -148,6 +175,19 @@ impl Waiting {
         let equals = lane.classes[class].flows - u64::from(own > 0);
         let turns = equals.saturating_mul(own + QUANTUM);
         own + urgent + turns.min(lane.classes[class].bytes - own)
+    }
+
+    /// The flows that would queue more on the path, each with what it sees waiting before that: the
+    /// most urgent class first, and of one class those that see least.
+    pub(super) fn wanting(
+        &self,
+        path: PathId,
+    ) -> Option<impl Iterator<Item = (Wanting, FlowId, u64)> + '_> {
+        let wanting = self.lane(path)?.wanting.iter();
+        Some(wanting.map(move |(wanting, id)| {
+            let ahead = self.ahead(path, wanting.class(), wanting.own());
+            (*wanting, *id, ahead)
+        }))
     }
 
     /// The path is gone, and nothing waits for it any more.
@@ -180,5 +220,37 @@ mod tests {
         // The bulk flow itself waits for its own bytes and the little of its equal.
         assert_eq!(ahead(3, 1_000_000), 1_000_000 + 700 + 500);
         assert_eq!(ahead(0, 0), 0);
+    }
+
+    #[test]
+    fn who_has_least_waiting_on_a_path_gets_its_room_first() {
+        let (path, mut waiting) = (PathId(1), Waiting::default());
+        let stake = |bytes| Stake {
+            bytes,
+            waits: bytes > 0,
+            wants: true,
+        };
+        let note = |waiting: &mut Waiting, (class, turn), before, after| {
+            waiting.note((class, Some(turn), FlowId(4 * turn)), path, before, after);
+        };
+        let nothing = Stake::default();
+        for (class, turn, bytes) in [(3, 1, 2_000), (3, 2, 0), (2, 3, 500), (3, 4, 0)] {
+            note(&mut waiting, (class, turn), nothing, stake(bytes));
+        }
+        let order = |waiting: &Waiting| {
+            let flows = waiting.wanting(path).unwrap();
+            flows
+                .map(|(_, id, ahead)| (id.0 / 4, ahead))
+                .collect::<Vec<_>>()
+        };
+        // The urgent one sees its own; those without anything what is urgent and one turn of the
+        // other, which sees all.
+        let all = [(3, 500), (2, 2_500), (4, 2_500), (1, 2_500)];
+        assert_eq!(order(&waiting), all);
+        note(&mut waiting, (3, 2), stake(0), stake(4_000));
+        note(&mut waiting, (2, 3), stake(500), nothing);
+        let all = [(4, 6_000), (1, 6_000), (2, 6_000)];
+        assert_eq!(order(&waiting), all);
+        assert!(waiting.wanting(PathId(0)).is_none(), "another path");
     }
 }

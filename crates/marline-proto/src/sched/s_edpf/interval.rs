@@ -163,7 +163,16 @@ impl Interval {
         let of_sources = lost_sources / sent_sources.max(f64::MIN_POSITIVE);
         let gap = Duration::from_nanos(self.gap.unwrap_or(0.0) as u64);
         let round_trip = paths.iter().map(|p| p.srtt).min().unwrap_or_default();
-        let least = analysis::interval(of_sources, of_repairs, WAIT);
+        // When a repair symbol comes no sooner than what is sent again, coding gains nothing.
+        let is_late = |tau: u32| gap * tau >= round_trip;
+        let limit = round_trip.as_nanos().div_ceil(gap.as_nanos().max(1));
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        // That can be seen without a search, and in a session of many flows it is so of nearly all.
+        let is_vain = is_late(limit) && analysis::wait(limit, of_sources, of_repairs) <= WAIT;
+        let least = match is_vain {
+            true => None,
+            false => analysis::interval(of_sources, of_repairs, WAIT),
+        };
         let small = (round_trip / SMALL_PART).as_nanos() as f64;
         let is_small = |tau: &u32| {
             let interval = f64::from(*tau) * gap.as_nanos() as f64;
@@ -176,8 +185,7 @@ impl Interval {
             }
             .unwrap_or(least)
         });
-        // When a repair symbol comes no sooner than what is sent again, coding gains nothing.
-        self.tau = tau.filter(|tau| gap * *tau < round_trip);
+        self.tau = tau.filter(|tau| !is_late(*tau));
         match self.tau {
             Some(tau) => self.countdown = self.countdown.min(tau - 1),
             None => (self.countdown, self.due) = (u32::MAX, 0),

@@ -1,0 +1,117 @@
+//! Where the flows of a session are.
+//!
+//! What a datagram brings concerns one flow many times in a row: it is found once. A tree of what
+//! is as large as a flow would also be slow to search and to change, so the tree has places only.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::flow::Flow;
+use crate::wire::FlowId;
+
+/// Flows by id.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    places: BTreeMap<FlowId, usize>,
+    flows: Vec<Option<Box<Flow>>>,
+    /// Places where no flow is.
+    free: Vec<usize>,
+    /// Where the flow is that was changed last.
+    last: Option<(FlowId, usize)>,
+}
+
+impl Flows {
+    #[inline]
+    fn place(&self, id: FlowId) -> Option<usize> {
+        match self.last {
+            Some((last, place)) if last == id => Some(place),
+            _ => self.places.get(&id).copied(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, id: &FlowId) -> Option<&Flow> {
+        self.flows[self.place(*id)?].as_deref()
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: &FlowId) -> Option<&mut Flow> {
+        let place = self.place(*id)?;
+        self.last = Some((*id, place));
+        self.flows[place].as_deref_mut()
+    }
+
+    pub(super) fn contains_key(&self, id: &FlowId) -> bool {
+        self.place(*id).is_some()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Adds a flow, which must not be there yet.
+    pub(super) fn insert(&mut self, flow: Flow) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            self.flows.len() - 1
+        });
+        self.places.insert(flow.id, place);
+        self.flows[place] = Some(Box::new(flow));
+    }
+
+    pub(super) fn remove(&mut self, id: &FlowId) -> Option<Box<Flow>> {
+        let place = self.places.remove(id)?;
+        self.last.take_if(|(last, _)| last == id);
+        self.free.push(place);
+        self.flows[place].take()
+    }
+
+    /// All flows, in the order of their ids.
+    pub(super) fn values(&self) -> impl Iterator<Item = &Flow> {
+        let places = self.places.values();
+        places.filter_map(|place| self.flows[*place].as_deref())
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = FlowId> + '_ {
+        self.places.keys().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::session::{FlowOptions, Session, Side};
+    use crate::wire::FlowKind;
+    use marline_base::Instant;
+
+    #[test]
+    fn flows_are_found_by_id_whatever_was_removed_and_in_whose_place_they_are() {
+        let config = Config::default();
+        let peer = config.params();
+        let mut session = Session::new(Instant::ZERO, Side::Client, config, peer, 7).unwrap();
+        let mut open = |_| {
+            let options = FlowOptions::new(FlowKind::Stream);
+            session.open_flow(&options).unwrap()
+        };
+        let ids: Vec<FlowId> = (0..6).map(&mut open).collect();
+        let flows = &mut session.flows;
+        assert_eq!(flows.get_mut(&ids[1]).unwrap().id, ids[1]);
+        let [first, second] = [ids[1], ids[3]].map(|id| flows.remove(&id).unwrap());
+        assert!(flows.get(&ids[1]).is_none() && flows.get_mut(&ids[3]).is_none());
+        assert_eq!(flows.remove(&ids[1]).map(|flow| flow.id), None);
+        let order = |flows: &Flows| flows.values().map(|flow| flow.id).collect::<Vec<_>>();
+        assert_eq!(order(flows), [ids[0], ids[2], ids[4], ids[5]]);
+        // Each takes the place that the other had.
+        flows.insert(*first);
+        flows.insert(*second);
+        assert_eq!((order(flows), flows.len()), (ids.clone(), 6));
+        assert_eq!(flows.flows.len(), 6, "no place is lost");
+        for id in &ids {
+            assert_eq!(flows.get_mut(id).unwrap().id, *id);
+            assert_eq!(flows.get(id).unwrap().id, *id);
+        }
+        assert!(!flows.contains_key(&FlowId(ids[5].0 + 4)));
+    }
+}
