@@ -33,6 +33,7 @@ mod flow_end;
 mod flows;
 mod health;
 mod input;
+mod legacy;
 mod memory;
 mod needed_rate;
 mod opening;
@@ -46,6 +47,7 @@ mod share;
 #[cfg(test)]
 mod shrinking;
 mod spill;
+mod starts;
 mod timers;
 mod turns;
 mod units;
@@ -55,9 +57,11 @@ mod watch;
 
 use ageing::Ageing;
 use flow::Flow;
+use legacy::Legacies;
 use memory::Memory;
 use planning::Pass;
 use share::Share;
+use starts::Starts;
 use timers::{Patience, Rest};
 use waiting::Waiting;
 use warm::Load;
@@ -171,6 +175,8 @@ pub struct Session {
     waiting: Waiting,
     /// What flows have in common for their schedulers.
     common: Common,
+    /// What schedulers of flows that are over have learnt of paths.
+    legacies: Legacies,
     /// Schedulers look at what waits in other flows, or did.
     minds_others: bool,
     /// When schedulers of flows in `share` want to plan although nothing happened.
@@ -189,6 +195,8 @@ pub struct Session {
     recv_credit: u64,
     data_received: u64,
     data_read: u64,
+    /// Credit of streams that are not open yet.
+    starts: Starts,
     flow_timers: BTreeSet<(Instant, FlowId)>,
     /// Flows whose applications said what rate they need, or write at it.
     watches: BTreeMap<FlowId, Watch>,
@@ -263,7 +271,8 @@ impl Session {
             ageing: Ageing::default(),
             memory: Memory::new(&config),
             waiting: Waiting::default(),
-            common: Common::bounded(config.repair_budget.is_none()),
+            common: Common::bounded(config.repair_budget.is_none()).blind(config.begin_blind),
+            legacies: Legacies::default(),
             minds_others: false,
             wishes: BTreeSet::new(),
             starved: BTreeSet::new(),
@@ -275,6 +284,7 @@ impl Session {
             recv_credit: config.max_data(),
             data_received: 0,
             data_read: 0,
+            starts: Starts::default(),
             flow_timers: BTreeSet::new(),
             watches: BTreeMap::new(),
             looks: BTreeSet::new(),

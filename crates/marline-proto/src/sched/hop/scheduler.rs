@@ -18,6 +18,7 @@ mod rest;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use core::any::Any;
 
 use marline_base::{Duration, Instant};
 
@@ -139,6 +140,10 @@ struct Hop {
     pacing: Option<Pacing>,
 }
 
+/// Estimators for a flow that begins later.
+#[derive(Debug)]
+struct Legacy(BTreeMap<PathId, Arrivals>);
+
 /// A block whose rest is still to be planned.
 #[derive(Debug)]
 struct Staged {
@@ -185,6 +190,11 @@ impl Hop {
                 false => Memory::bank(),
             })
         })
+    }
+
+    fn heirs(&self) -> BTreeMap<PathId, Arrivals> {
+        let paths = self.paths.iter();
+        paths.map(|(id, path)| (*id, path.heir())).collect()
     }
 
     /// Brings the estimators of these paths up to date, and forgets paths that are gone.
@@ -580,6 +590,16 @@ impl Scheduler for Hop {
             paths: self.paths.iter().filter_map(path).collect(),
             units: *self.promises.calibration(),
         })
+    }
+
+    fn legacy(&self) -> Option<Box<dyn Any + Send>> {
+        Some(Box::new(Legacy(self.heirs())))
+    }
+
+    fn inherit(&mut self, legacy: &dyn Any) {
+        if let Some(Legacy(paths)) = legacy.downcast_ref() {
+            self.paths = paths.iter().map(|(id, path)| (*id, path.heir())).collect();
+        }
     }
 
     fn wake_at(&self) -> Option<Instant> {
