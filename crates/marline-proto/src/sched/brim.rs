@@ -114,6 +114,10 @@ impl Scheduler for Brim {
         }
     }
 
+    fn inherits(&self) -> bool {
+        true
+    }
+
     fn legacy(&self) -> Option<Box<dyn Any + Send>> {
         Some(Box::new(Legacy(self.standing.clone())))
     }

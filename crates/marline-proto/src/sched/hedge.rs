@@ -402,6 +402,10 @@ impl Scheduler for Hedge {
         self.copies && self.budget.insures(f64::from(symbol.len))
     }
 
+    fn inherits(&self) -> bool {
+        true
+    }
+
     fn legacy(&self) -> Option<Box<dyn Any + Send>> {
         let rate = self.target.bytes_per_second();
         let is_known = self.target.is_known();

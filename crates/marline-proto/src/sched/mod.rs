@@ -244,6 +244,12 @@ pub trait Scheduler: fmt::Debug + Send {
         None
     }
 
+    /// Does it take over what another one has learnt ([`inherit`](Self::inherit))? Asked when the
+    /// flow is opened.
+    fn inherits(&self) -> bool {
+        false
+    }
+
     /// What it has learnt of the session's paths, for flows of the same choice that begin later;
     /// `None` from schedulers that learn nothing of them but what all flows share anyway.
     fn legacy(&self) -> Option<Box<dyn Any + Send>> {

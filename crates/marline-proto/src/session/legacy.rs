@@ -42,7 +42,7 @@ impl Session {
     /// A flow begins: its scheduler takes over what that of the flow knows which was served last of
     /// all that were chosen alike, or what those left that are over.
     pub(super) fn inherit(&self, flow: &mut Flow) {
-        if self.config.begin_blind {
+        if self.config.begin_blind || !flow.scheduler.inherits() {
             return;
         }
         let alike = self.flows.values().filter(|f| f.choice == flow.choice);

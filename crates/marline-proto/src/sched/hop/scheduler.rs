@@ -26,9 +26,10 @@ use super::admission::{Aim, Offer};
 use super::ahead::Ahead;
 use super::arrivals::Arrivals;
 use super::beginning::Beginning;
+use super::legacy::Legacy;
 use super::pacing::Pacing;
 use super::promises::BlockPromises;
-use super::unit::{MOST_PACKETS, QUANTUM, asked, block_of, seconds, source_left, symbol};
+use super::unit::{MOST_PACKETS, QUANTUM, again, asked, block_of, seconds, source_left, symbol};
 use super::{Block, Schedule, Sender, SenderPath, Settings};
 use crate::flow::Fate;
 use crate::path::forecast::{Kalman, Memory};
@@ -140,10 +141,6 @@ struct Hop {
     pacing: Option<Pacing>,
 }
 
-/// Estimators for a flow that begins later.
-#[derive(Debug)]
-struct Legacy(BTreeMap<PathId, Arrivals>);
-
 /// A block whose rest is still to be planned.
 #[derive(Debug)]
 struct Staged {
@@ -190,11 +187,6 @@ impl Hop {
                 false => Memory::bank(),
             })
         })
-    }
-
-    fn heirs(&self) -> BTreeMap<PathId, Arrivals> {
-        let paths = self.paths.iter();
-        paths.map(|(id, path)| (*id, path.heir())).collect()
     }
 
     /// Brings the estimators of these paths up to date, and forgets paths that are gone.
@@ -443,12 +435,6 @@ impl Hop {
     }
 }
 
-/// From when a packet leaves until it is sent again if it was lost (seconds): RACK's 9/8 of a round
-/// trip (RFC 9002 section 6.1.2), with what the round trip may last longer than usual.
-fn again(view: &PathView) -> f64 {
-    1.125 * (view.srtt + 4 * view.rtt_var).as_secs_f64()
-}
-
 impl Scheduler for Hop {
     fn admit(
         &mut self,
@@ -592,14 +578,16 @@ impl Scheduler for Hop {
         })
     }
 
+    fn inherits(&self) -> bool {
+        true
+    }
+
     fn legacy(&self) -> Option<Box<dyn Any + Send>> {
-        Some(Box::new(Legacy(self.heirs())))
+        Some(Box::new(Legacy::of(&self.paths)))
     }
 
     fn inherit(&mut self, legacy: &dyn Any) {
-        if let Some(Legacy(paths)) = legacy.downcast_ref() {
-            self.paths = paths.iter().map(|(id, path)| (*id, path.heir())).collect();
-        }
+        self.paths = Legacy::paths(legacy).unwrap_or_default();
     }
 
     fn wake_at(&self) -> Option<Instant> {

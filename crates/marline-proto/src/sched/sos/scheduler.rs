@@ -264,6 +264,10 @@ impl Scheduler for Sos {
         !matches!(self.extra, Extra::None)
     }
 
+    fn inherits(&self) -> bool {
+        true
+    }
+
     fn legacy(&self) -> Option<Box<dyn Any + Send>> {
         Some(Box::new(self.known.clone()))
     }

@@ -79,5 +79,5 @@ fn new_blocks_use_the_paths_that_others_have_used() {
     let [same, new, blind] =
         [On::Same, On::New, On::Blind].map(|on| batch(links, FlowKind::Blocks, Some(10), on));
     assert!(new < 1.1 * same, "{new} ms, {same} on the same flow");
-    assert!(blind > 1.2 * new, "{new} ms, {blind} blind");
+    assert!(blind > 1.1 * new, "{new} ms, {blind} blind");
 }
