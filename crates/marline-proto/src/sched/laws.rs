@@ -74,6 +74,7 @@ mod tests {
                     path: PathId(id),
                     sent: Instant::from_millis(n),
                     outcome: Outcome::Acked,
+                    own_way: true,
                     arrived_us: Some(1_000 * (n + delay)),
                 });
             }
