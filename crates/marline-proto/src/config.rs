@@ -67,8 +67,9 @@ pub struct Config {
     /// Longest time that an acknowledgement is held back. Default 5 ms.
     pub max_ack_delay: Duration,
     /// Most bytes that the peer may send on one stream before they are read, and that a packets
-    /// flow holds. A stream begins with 32 KiB and is given more while it is read as quickly as it
-    /// comes. Default 8 MiB. Memory: at most this per flow.
+    /// flow holds. A stream begins with 32 KiB, or up to 256 KiB where that much arrives in two
+    /// round trips, and is given more while it is read as quickly as it comes. Default 8 MiB.
+    /// Memory: at most this per flow.
     pub flow_window: u64,
     /// Bytes that flows may hold together beyond 32 KiB of each, in each direction; one flow takes
     /// at most half of what is free of it. Default 32 MiB. Memory: at most this per session and
@@ -117,6 +118,9 @@ pub struct Config {
     pub blocks_scheduler: Choice,
     /// The scheduler of flows of objects that choose none.
     pub objects_scheduler: Choice,
+    /// New flows begin without what other flows of the session have shown of its paths. Default
+    /// false; to compare with.
+    pub begin_blind: bool,
     /// Who listens to what the session does. Default nobody.
     pub observers: Observers,
 }
@@ -145,6 +149,7 @@ impl Default for Config {
             ordered_scheduler: sched::default_in_order(),
             blocks_scheduler: sched::default_for(FlowKind::Blocks),
             objects_scheduler: sched::default_for(FlowKind::Objects),
+            begin_blind: false,
             observers: Observers::default(),
         }
     }

@@ -8,7 +8,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
 
-use super::Choice;
+use super::laws::Histories;
+use super::{Choice, Feedback};
 
 /// Of one session, whose flows plan one after the other.
 #[derive(Debug, Default)]
@@ -19,6 +20,10 @@ pub struct Common {
     /// Redundancy is bounded by what the paths lose
     /// ([`Plan::redundancy`](super::Plan::redundancy)).
     pub(super) bounded: bool,
+    /// Flows learn by themselves what the paths are like.
+    pub(super) blind: bool,
+    /// What arrivals over the paths were like, whichever flows they belonged to.
+    pub(super) histories: Histories,
     /// What flows share whose scheduler was chosen alike; as many as there are choices in a
     /// session.
     shared: Vec<(Choice, Box<dyn Any + Send>)>,
@@ -33,6 +38,11 @@ impl Common {
         }
     }
 
+    /// The same whose flows learn by themselves what the paths are like, if they begin `blind`.
+    pub(crate) fn blind(self, blind: bool) -> Self {
+        Self { blind, ..self }
+    }
+
     /// Says how many bytes wait in all flows but the one that plans next.
     pub fn set_others(&mut self, bytes: u64) {
         self.others = bytes;
@@ -40,6 +50,13 @@ impl Common {
 
     pub(super) fn others(&self) -> u64 {
         self.others
+    }
+
+    /// Learns of the paths from what became of a symbol of any flow.
+    pub(crate) fn on_feedback(&mut self, feedback: &Feedback) {
+        if !self.blind {
+            self.histories.on_feedback(feedback);
+        }
     }
 
     /// Exchanges `own` for what all flows with this choice share, which is a copy of it at first.

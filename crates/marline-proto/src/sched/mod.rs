@@ -36,6 +36,8 @@
 //! scheduler expects of its paths and how often that came true, and [`Scheduler::coding_interval`]
 //! the τ of a code; both are for status and metrics.
 
+use alloc::boxed::Box;
+use core::any::Any;
 use core::fmt;
 
 use marline_base::{Duration, Instant};
@@ -58,6 +60,7 @@ mod entry;
 mod forecast;
 mod hedge;
 pub mod hop;
+mod laws;
 mod min_rtt;
 mod ols;
 mod options;
@@ -84,11 +87,11 @@ pub use auto::{AUTO, Need, auto};
 pub use common::Common;
 pub use entry::{Choice, Constructor, Entry};
 pub use forecast::Forecast;
+pub use laws::gauss::Gauss;
 pub use options::{Accepts, OptionSpec, Value};
 pub use outlook::{Outlook, PathOutlook};
 pub use parse::ChoiceError;
 pub use plan::{Plan, SymbolSource};
-pub use s_edpf::gauss::Gauss;
 
 #[cfg(test)]
 mod document;
@@ -249,6 +252,24 @@ pub trait Scheduler: fmt::Debug + Send {
     /// What it expects, for status and metrics; `None` from schedulers that forecast nothing.
     fn outlook(&self) -> Option<Outlook> {
         None
+    }
+
+    /// Does it take over what another one has learnt ([`inherit`](Self::inherit))? Asked when the
+    /// flow is opened.
+    fn inherits(&self) -> bool {
+        false
+    }
+
+    /// What it has learnt of the session's paths, for flows of the same choice that begin later;
+    /// `None` from schedulers that learn nothing of them but what all flows share anyway.
+    fn legacy(&self) -> Option<Box<dyn Any + Send>> {
+        None
+    }
+
+    /// Begins with the [`legacy`](Self::legacy) of a scheduler of the same choice. Called before
+    /// anything else, if there is one.
+    fn inherit(&mut self, legacy: &dyn Any) {
+        let _ = legacy;
     }
 
     /// When [`Scheduler::plan`] should be called although nothing happened.

@@ -4,6 +4,7 @@ use core::fmt;
 
 use marline_base::{Instant, Rate};
 
+use super::laws::Histories;
 use super::redundancy;
 use super::{Blocked, Choice, Coding, Common, PathView, Unit};
 use crate::flow::Symbol;
@@ -134,6 +135,18 @@ impl<'a> Plan<'a> {
     pub(super) fn exchange<T: Any + Clone + Send>(&mut self, choice: &Choice, own: &mut T) {
         if let Some(common) = &mut self.common {
             common.exchange(choice, own);
+        }
+    }
+
+    /// Takes what the session's flows have learnt of its paths together, or gives it back; not if
+    /// the flow is alone, which keeps its own.
+    pub(super) fn exchange_histories(&mut self, own: &mut Histories) -> bool {
+        match &mut self.common {
+            Some(common) if !common.blind => {
+                core::mem::swap(&mut common.histories, own);
+                true
+            }
+            _ => false,
         }
     }
 

@@ -31,26 +31,21 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::entry::Entry;
+use super::laws::{Histories, REFRESH};
 use super::per_path::PerPath;
 use super::revision::{REVISE, Revision};
 use super::{Choice, Feedback, OptionSpec, Outcome, PathView, Plan, Scheduler};
 use crate::path::EmissionKind;
 use crate::wire::{FlowKind, PathId};
-use arrivals::Arrivals;
 use interval::Interval;
 use lanes::{Known, Lanes, Sight};
 use repairs::Risk;
 
-mod arrivals;
-pub(super) mod gauss;
 mod interval;
 mod lanes;
 pub(super) mod mend;
 mod repairs;
-mod sample;
 
-/// How often the laws of arrivals are learnt again (`Z_timer`).
-const REFRESH: Duration = Duration::from_millis(100);
 /// What waits beyond the horizon takes a path before which less than this part of its round trip
 /// stands: as much as a controller's own probes of the capacity leave there. More would be lost in
 /// the end, and everything after it wait for a path that is far away.
@@ -108,7 +103,11 @@ struct Ordered<V> {
 
 impl<V: Variant + core::fmt::Debug + Send> Scheduler for Ordered<V> {
     fn plan(&mut self, plan: &mut Plan<'_>) {
-        self.order.plan(plan, &mut self.variant);
+        let mut histories = core::mem::take(&mut self.order.histories);
+        self.order.is_alone = !plan.exchange_histories(&mut histories);
+        self.order.plan(plan, &mut self.variant, &mut histories);
+        plan.exchange_histories(&mut histories);
+        self.order.histories = histories;
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
@@ -143,7 +142,6 @@ impl Variant for AsPublished {
 /// What is remembered of a path.
 #[derive(Debug, Default)]
 struct Memory {
-    arrivals: Arrivals,
     /// When the last packet that the receiver waits for leaves the bottleneck.
     last: Option<Instant>,
     /// It left us after the last plan, and when the bottleneck lets it go is not known yet.
@@ -168,6 +166,9 @@ struct Order {
     sight: Sight,
     horizon: Duration,
     memories: PerPath<Memory>,
+    /// What arrivals were like, of a flow that is alone: those of a session share theirs.
+    histories: Histories,
+    is_alone: bool,
     refreshed: Instant,
     revision: Revision,
     /// When a slot may be free for an idle repair symbol.
@@ -223,27 +224,27 @@ impl Order {
             sight,
             horizon: choice.time("horizon"),
             memories: PerPath::default(),
+            histories: Histories::default(),
+            is_alone: true,
             refreshed: Instant::ZERO,
             revision: Revision::new(REVISE),
             slot: None,
         }
     }
 
-    fn plan(&mut self, plan: &mut Plan<'_>, variant: &mut impl Variant) {
+    fn plan(&mut self, plan: &mut Plan<'_>, variant: &mut impl Variant, histories: &mut Histories) {
         let now = plan.now();
         self.slot = None;
         if plan.paths().is_empty() {
             return;
         }
         self.remember(plan.paths());
+        histories.refresh(now);
         let shares = self.shares(plan.paths(), |memory| memory.share);
         let sources = self.shares(plan.paths(), |memory| memory.sources);
         let repairs = self.repairs(plan.paths());
         if now.since(self.refreshed) >= REFRESH || self.refreshed == Instant::ZERO {
             self.refreshed = now;
-            for (_, memory) in self.memories.iter_mut() {
-                memory.arrivals.refresh();
-            }
             match self.knows_shares() {
                 true => self.interval.refresh(plan.paths(), &sources, &repairs),
                 false => {
@@ -263,7 +264,10 @@ impl Order {
         let known: SmallVec<[Known<'_>; 4]> = plan
             .paths()
             .iter()
-            .map(|path| memory_of(memories, path.id).known())
+            .map(|path| Known {
+                arrivals: histories.arrivals(path.id),
+                last: memory_of(memories, path.id).last,
+            })
             .collect();
         let len = plan.paths().iter().map(|p| p.symbol).min().unwrap_or(1);
         let mut lanes = Lanes::new(now, plan.paths(), &known, len, self.sight);
@@ -404,9 +408,8 @@ impl Order {
                 }
             }
             Outcome::Acked => {
-                let memory = self.memories.get_mut(feedback.path);
-                if let (Some(memory), Some(at_us)) = (memory, feedback.arrived_us) {
-                    memory.arrivals.on_arrival(feedback.sent, at_us);
+                if self.is_alone {
+                    self.histories.on_feedback(feedback);
                 }
             }
             Outcome::Lost | Outcome::Recovered => {}
@@ -445,15 +448,6 @@ fn memory_of(memories: &PerPath<Memory>, path: PathId) -> &Memory {
     match memories.get(path) {
         Some(memory) => memory,
         None => unreachable!("the plan's paths are remembered first"),
-    }
-}
-
-impl Memory {
-    fn known(&self) -> Known<'_> {
-        Known {
-            arrivals: &self.arrivals,
-            last: self.last,
-        }
     }
 }
 

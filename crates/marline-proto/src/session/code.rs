@@ -271,6 +271,7 @@ impl Session {
         } else {
             coder.on_repair_acked(number);
         }
+        self.common.on_feedback(feedback);
         flow.scheduler.on_feedback(now, feedback);
         rewish(&mut self.wishes, flow);
         if lost {

@@ -73,6 +73,11 @@ impl Session {
             Control::MaxData => Frame::MaxData(MaxData {
                 max: self.recv_credit,
             }),
+            Control::MaxFlowData(flow) if !self.flows.contains_key(&flow) => {
+                let granted = self.starts.granted(flow.index());
+                let max = granted.filter(|_| !self.is_ours(flow))?;
+                Frame::MaxFlowData(MaxFlowData { flow, max })
+            }
             Control::MaxFlowData(flow) => match &self.flows.get(&flow)?.recv {
                 RecvHalf::Stream(stream) => Frame::MaxFlowData(MaxFlowData {
                     flow,

@@ -1,6 +1,6 @@
 //! Credit for the peer: what it may send before more is read.
 //!
-//! A stream begins with its reserve. Its window doubles while it is read as quickly as it comes
+//! A stream begins with its reserve, or with what the paths are known to carry (`starts`). Its window doubles while it is read as quickly as it comes
 //! (dynamic right-sizing: Fisk and Feng, LANL 2001; the QUIC of Chromium does it by the same
 //! test), within what the session's memory has free.
 //!
@@ -55,13 +55,14 @@ impl Session {
         }
         if let Some(RecvHalf::Stream(recv)) = self.flows.get_mut(&id).map(|f| &mut f.recv) {
             recv.renew(now, wanted.min(most));
+            self.starts.on_read(id);
             self.control.insert(Control::MaxFlowData(id));
             self.rest = None;
         }
     }
 
     /// The round trip of the longest usable path: bytes of a stream may take any of them.
-    fn longest_trip(&self) -> Duration {
+    pub(super) fn longest_trip(&self) -> Duration {
         let trips = self.usable().map(|index| self.paths[index].rtt.smoothed());
         trips.max().unwrap_or_default()
     }

@@ -338,6 +338,7 @@ impl Session {
         // unit is decoded or over, how its path serves and when its bottleneck is free: the slower
         // path's symbols are often those that were not needed any more.
         if new > 0 || flow.coder.is_some() || in_units(flow.kind) {
+            self.common.on_feedback(&feedback);
             flow.scheduler.on_feedback(now, &feedback);
             rewish(&mut self.wishes, flow);
         }
@@ -537,6 +538,9 @@ impl Session {
         match control {
             Control::OpenFlow(id) => self.flows.get(&id).is_some_and(|f| !f.announced),
             Control::ResetFlow(id) => self.flows.get(&id).is_some_and(|f| !f.reset_acked),
+            Control::MaxFlowData(id) if !self.is_ours(id) && !self.flows.contains_key(&id) => {
+                self.starts.granted(id.index()).is_some()
+            }
             Control::StopSending(id) | Control::MaxFlowData(id) | Control::FlowReport(id) => {
                 self.flows.get(&id).is_some_and(|f| !f.recv.is_complete())
             }

@@ -148,9 +148,11 @@ impl Session {
         if let Some(flow) = self.flows.remove(&id) {
             let counters = self.counters_of(&flow);
             self.closed_carried.add(&counters);
+            self.bequeath(&flow);
             self.observer.soon(Record::FlowClosed { flow: id });
         }
         self.starved.remove(&id);
+        self.starts.on_read(id);
         self.unwatch(id);
         for control in [
             Control::OpenFlow(id),

@@ -77,11 +77,24 @@ impl Session {
         scheduler: Choice,
         announced: bool,
     ) {
+        // What its peer takes, and what was said to the peer that this end takes.
+        let (credit, told) = match self.is_ours(id) {
+            true => (self.starts.take_given(id.index()), None),
+            false => (0, self.starts.on_opened(id.index())),
+        };
         let (send, recv) = match spec.kind {
-            FlowKind::Stream => (
-                SendHalf::Stream(StreamSend::new(self.peer.max_flow_data)),
-                RecvHalf::Stream(StreamRecv::new(self.config.reserve())),
-            ),
+            FlowKind::Stream => {
+                let told = told.unwrap_or(self.config.reserve());
+                let start = self.start().max(told);
+                if start > told {
+                    self.control.insert(Control::MaxFlowData(id));
+                }
+                self.starts.on_begun(id, start - self.config.reserve());
+                (
+                    SendHalf::Stream(StreamSend::new(self.peer.max_flow_data.max(credit))),
+                    RecvHalf::Stream(StreamRecv::new(start)),
+                )
+            }
             FlowKind::Packets => (
                 SendHalf::Packets(PacketsSend::new(
                     self.config.send_buffer,
@@ -105,7 +118,7 @@ impl Session {
                 )
             }
         };
-        let flow = Flow {
+        let mut flow = Flow {
             id,
             kind: spec.kind,
             order: spec.order,
@@ -154,8 +167,12 @@ impl Session {
             kind,
             by_peer,
         });
+        self.inherit(&mut flow);
         self.minds_others |= flow.scheduler.minds_others();
         self.flows.insert(flow);
+        if by_peer {
+            self.grant_starts();
+        }
         self.start_coding(id);
         self.rewatch(id);
     }

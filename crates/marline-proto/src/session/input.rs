@@ -97,6 +97,7 @@ impl Session {
         if !fresh {
             return;
         }
+        self.learn_start(now, datagram.len());
         let (mut eliciting, mut asked) = (false, false);
         for frame in frames {
             match frame {
@@ -264,6 +265,10 @@ impl Session {
                     Some(SendHalf::Units(send)) => send.raise_credit(credit.max),
                     Some(SendHalf::Packets(_)) | None => false,
                 };
+                if self.is_ours(credit.flow) {
+                    let (index, next) = (credit.flow.index(), self.next_flow);
+                    self.starts.on_given(index, credit.max, next);
+                }
                 if raised {
                     self.activate(credit.flow);
                     self.notify_writable(credit.flow);

@@ -64,6 +64,11 @@ impl Pool {
         self.reserve + self.size.saturating_sub(others) / 2
     }
 
+    /// Bytes that are free of half of it.
+    pub(super) fn spare(&self) -> u64 {
+        (self.size / 2).saturating_sub(self.taken)
+    }
+
     pub(super) fn is_overdrawn(&self) -> bool {
         self.taken > self.size
     }

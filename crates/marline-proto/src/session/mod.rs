@@ -33,6 +33,7 @@ mod flow_end;
 mod flows;
 mod health;
 mod input;
+mod legacy;
 mod memory;
 mod needed_rate;
 mod opening;
@@ -46,6 +47,7 @@ mod share;
 #[cfg(test)]
 mod shrinking;
 mod spill;
+mod starts;
 mod table;
 mod timers;
 mod turns;
@@ -55,9 +57,11 @@ mod warm;
 mod watch;
 
 use ageing::Ageing;
+use legacy::Legacies;
 use memory::Memory;
 use planning::Pass;
 use share::{Scope, Share};
+use starts::Starts;
 use table::Flows;
 use timers::{Patience, Rest};
 use waiting::Waiting;
@@ -172,6 +176,8 @@ pub struct Session {
     waiting: Waiting,
     /// What flows have in common for their schedulers.
     common: Common,
+    /// What schedulers of flows that are over have learnt of paths.
+    legacies: Legacies,
     /// Schedulers look at what waits in other flows, or did.
     minds_others: bool,
     /// When schedulers of flows in `share` want to plan although nothing happened.
@@ -190,6 +196,8 @@ pub struct Session {
     recv_credit: u64,
     data_received: u64,
     data_read: u64,
+    /// Credit of streams that are not open yet.
+    starts: Starts,
     flow_timers: BTreeSet<(Instant, FlowId)>,
     /// Flows whose applications said what rate they need, or write at it.
     watches: BTreeMap<FlowId, Watch>,
@@ -264,7 +272,8 @@ impl Session {
             ageing: Ageing::default(),
             memory: Memory::new(&config),
             waiting: Waiting::default(),
-            common: Common::bounded(config.repair_budget.is_none()),
+            common: Common::bounded(config.repair_budget.is_none()).blind(config.begin_blind),
+            legacies: Legacies::default(),
             minds_others: false,
             wishes: BTreeSet::new(),
             starved: BTreeSet::new(),
@@ -276,6 +285,7 @@ impl Session {
             recv_credit: config.max_data(),
             data_received: 0,
             data_read: 0,
+            starts: Starts::default(),
             flow_timers: BTreeSet::new(),
             watches: BTreeMap::new(),
             looks: BTreeSet::new(),

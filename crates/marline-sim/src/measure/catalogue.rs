@@ -92,6 +92,8 @@ catalogue! {
         "Blocks that were delivered after their deadline or never."
     ObjectDelay "object_delay" "delay of objects" Workload Delay "ms" less
         "From the write of an object to the delivery of its last byte."
+    BatchDelay "batch_delay" "delay of batches" Workload Delay "ms" less
+        "From the write of a batch's first byte to the delivery of its last one."
     ReplyDelay "reply_delay" "delay of replies" Workload Delay "ms" less
         "From the write of a request to the delivery of the last byte of its reply."
     FrameDelay "frame_delay" "delay of video frames" Workload Delay "ms" less

@@ -309,6 +309,22 @@ fn load(load: &Load) -> String {
             format!("sends {size} bytes at a time, {} in all", show_rate(*rate))
         }
         Load::Backlogged { bytes, .. } => format!("sends {} as fast as it can", amount(*bytes)),
+        Load::Batches {
+            size,
+            rate,
+            before,
+            pause,
+            anew,
+        } => format!(
+            "carries {} for {}, then sends batches of {size} bytes, {} apart, {}",
+            rate.map_or("as much as it can".into(), show_rate),
+            show_time(*before),
+            show_time(*pause),
+            match anew {
+                true => "each on a flow of its own",
+                false => "on the same flow",
+            }
+        ),
         Load::Bursts {
             request,
             reply,
@@ -360,12 +376,13 @@ fn load(load: &Load) -> String {
             steps.len(),
             if steps.len() == 1 { "" } else { "s" }
         ),
-        Load::Web { page, pause } => {
+        Load::Web { page, pause, anew } => {
             let bytes: u64 = page.iter().map(|object| object.size).sum();
             format!(
-                "loads a page of {} objects, {bytes} bytes, again {} after it is complete",
+                "loads a page of {} objects, {bytes} bytes, again {} after it is complete{}",
                 page.len(),
-                show_time(*pause)
+                show_time(*pause),
+                if *anew { ", over new connections" } else { "" }
             )
         }
         Load::Tcp {

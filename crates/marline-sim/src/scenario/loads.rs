@@ -50,6 +50,9 @@ pub const KINDS: &[Kind] = &[
     kind!("backlogged" Server Stream backlogged,
         r#"bytes = "10MB" (or without end)"#,
         "As much as the session takes: a download"),
+    kind!("batches" Server Stream batches,
+        r#"size = "100kB", rate = "10mbit" (or as much as goes), before = "30s", pause = "2s", anew = true"#,
+        "Something for long, then batches one by one, on the same flow or new ones"),
     kind!("bursts" Client Stream bursts,
         r#"request = "20kB", reply = "1kB", burst = 5, every = "40ms", pause = "1s""#,
         "Bursts of requests, each answered: an offload of augmented reality"),
@@ -66,7 +69,7 @@ pub const KINDS: &[Kind] = &[
         r#"trace = "offload.csv", or request = "20kB", reply = "1kB", think = "10ms""#,
         "Requests one by one, each waiting for the reply to the last"),
     kind!("web" Client Stream web::read,
-        r#"objects = [{ name = "html", size = "30kB" }, …], or pages = "pages.json", page = "news""#,
+        r#"objects = [{ name = "html", size = "30kB" }, …], or pages = "pages.json", page = "news", anew = true"#,
         "A web page whose objects ask for each other"),
     kind!("tcp" Server Packets tcp,
         r#"congestion = "cubic", bytes = "10MB" (or without end), beyond = "8ms""#,
@@ -96,6 +99,21 @@ fn backlogged(reader: &Reader<'_>, _: &ReadFile<'_>) -> Option<Load> {
     Some(Load::Backlogged {
         size: reader.bytes("size", 8..=1 << 20).unwrap_or(16 << 10) as u32,
         bytes: reader.bytes("bytes", 1..=1 << 50),
+    })
+}
+
+fn batches(reader: &Reader<'_>, _: &ReadFile<'_>) -> Option<Load> {
+    reader.needed("size", "\"100kB\"");
+    let rate = match reader.get("rate") {
+        Some(_) => Some(reader.need_rate("rate", "\"10mbit\"")?),
+        None => None,
+    };
+    Some(Load::Batches {
+        size: reader.bytes("size", 8..=16 << 20)?,
+        rate,
+        before: reader.time("before").unwrap_or(Duration::from_secs(30)),
+        pause: reader.span("pause").unwrap_or(Duration::from_secs(2)),
+        anew: reader.flag("anew").unwrap_or(false),
     })
 }
 

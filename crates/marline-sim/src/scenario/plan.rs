@@ -202,6 +202,20 @@ pub enum Load {
         /// Ends after this number of bytes.
         bytes: Option<u64>,
     },
+    /// Something for long, then batches one by one.
+    Batches {
+        /// Bytes of a batch.
+        size: u64,
+        /// Rate of what is carried before, and of the messages of batches; `None` is as fast as it
+        /// goes.
+        rate: Option<Rate>,
+        /// How long it is carried.
+        before: Duration,
+        /// From its end, or that of a batch, to the next batch.
+        pause: Duration,
+        /// Each batch has a flow of its own, not the one that carried.
+        anew: bool,
+    },
     /// Bursts of requests, each answered: an offload.
     Bursts {
         /// Size of a request.
@@ -255,6 +269,8 @@ pub enum Load {
         page: Arc<[WebObject]>,
         /// From a page's completion to the next load.
         pause: Duration,
+        /// Each load opens its connections anew.
+        anew: bool,
     },
     /// End-to-end TCP flows inside the session.
     Tcp {

@@ -122,6 +122,7 @@ fn config(reader: &Reader<'_>, default: &Config) -> Config {
     config.max_flows = settings
         .whole("max-flows", 1..=1 << 20)
         .unwrap_or(config.max_flows);
+    config.begin_blind = settings.flag("begin-blind").unwrap_or(config.begin_blind);
     settings.finish();
     config
 }

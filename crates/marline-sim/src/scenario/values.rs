@@ -16,6 +16,7 @@ fn of_workload(plan: &WorkloadPlan) -> Vec<Measure> {
                 false => &[Measure::PacketDelay],
             }
         }
+        Load::Batches { .. } => &[Measure::BatchDelay],
         Load::Bursts { .. } | Load::Offload { .. } => &[Measure::ReplyDelay],
         Load::Blocks { .. } => &[Measure::BlockDelay, Measure::BlockLateness],
         Load::Objects { .. } => &[Measure::ObjectDelay],

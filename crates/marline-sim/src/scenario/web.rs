@@ -39,6 +39,7 @@ pub(super) fn read(reader: &Reader<'_>, files: &ReadFile<'_>) -> Option<Load> {
     Some(Load::Web {
         page: page?.into(),
         pause,
+        anew: reader.flag("anew").unwrap_or(false),
     })
 }
 

@@ -73,6 +73,12 @@ impl Exchange {
         }
     }
 
+    /// Nothing more is asked or answered.
+    pub(super) fn end(&mut self, cx: &mut Context<'_>) {
+        self.ask.end(cx);
+        self.answer.end(cx);
+    }
+
     /// The run is over: counts what did not arrive.
     pub(super) fn finish(&mut self, cx: &mut Context<'_>) {
         let mut lost = Vec::new();

@@ -14,6 +14,7 @@
 //! ```
 
 mod backlogged;
+mod batches;
 mod blocks;
 mod bursts;
 mod constant;
@@ -93,6 +94,22 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
             period,
             playout,
         } => Box::new(video::Video::new(plan, frames, *period, *playout)?),
+        Load::Batches {
+            size,
+            rate,
+            before,
+            pause,
+            anew,
+        } => Box::new(batches::Batches::new(
+            plan,
+            batches::Rhythm {
+                size: *size,
+                rate: *rate,
+                before: *before,
+                pause: *pause,
+                anew: *anew,
+            },
+        )),
         Load::Bursts {
             request,
             reply,
@@ -106,7 +123,7 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
             (*every, *pause),
         )),
         Load::Offload { steps } => Box::new(offload::Offload::new(plan, steps)?),
-        Load::Web { page, pause } => Box::new(web::Web::new(plan, page, *pause)?),
+        Load::Web { page, pause, anew } => Box::new(web::Web::new(plan, page, (*pause, *anew))?),
         Load::Tcp {
             congestion,
             bytes,

@@ -25,6 +25,8 @@ pub(super) struct Web {
     plan: WorkloadPlan,
     page: Arc<[WebObject]>,
     pause: Duration,
+    /// Each load opens its connections anew.
+    anew: bool,
     /// By the number of the connection.
     connections: BTreeMap<u32, Exchange>,
     /// When the server has thought about an object.
@@ -44,7 +46,7 @@ impl Web {
     pub(super) fn new(
         plan: &WorkloadPlan,
         page: &Arc<[WebObject]>,
-        pause: Duration,
+        (pause, anew): (Duration, bool),
     ) -> Result<Self, String> {
         if page.is_empty() {
             return Err("a page needs an object".to_owned());
@@ -58,6 +60,7 @@ impl Web {
             plan: plan.clone(),
             page: Arc::clone(page),
             pause,
+            anew,
             connections: BTreeMap::new(),
             thinking: BTreeSet::new(),
             begun: Instant::ZERO,
@@ -66,6 +69,23 @@ impl Web {
             next: None,
             over: false,
         })
+    }
+
+    /// Opens the page's connections.
+    fn connect(&mut self, cx: &mut Context<'_>) -> Result<(), OpenError> {
+        for object in self.page.iter() {
+            let number = object.connection;
+            if !self.connections.contains_key(&number) {
+                let own = self.page.iter().filter(|o| o.connection == number);
+                let plan = FlowPlan {
+                    priority: own.map(|o| o.priority).min().unwrap_or_default(),
+                    ..self.plan.flow.clone()
+                };
+                let connection = Exchange::open(cx, self.plan.from, &plan)?;
+                self.connections.insert(number, connection);
+            }
+        }
+        Ok(())
     }
 
     fn load(&mut self, cx: &mut Context<'_>) {
@@ -114,18 +134,7 @@ impl Web {
 
 impl Workload for Web {
     fn start(&mut self, cx: &mut Context<'_>) -> Result<(), OpenError> {
-        for object in self.page.iter() {
-            let number = object.connection;
-            if !self.connections.contains_key(&number) {
-                let own = self.page.iter().filter(|o| o.connection == number);
-                let plan = FlowPlan {
-                    priority: own.map(|o| o.priority).min().unwrap_or_default(),
-                    ..self.plan.flow.clone()
-                };
-                let connection = Exchange::open(cx, self.plan.from, &plan)?;
-                self.connections.insert(number, connection);
-            }
-        }
+        self.connect(cx)?;
         self.load(cx);
         Ok(())
     }
@@ -144,7 +153,15 @@ impl Workload for Web {
             }
         }
         if !self.over && self.next.take_if(|at| *at <= cx.now()).is_some() {
-            self.load(cx);
+            if self.anew {
+                self.connections.values_mut().for_each(|c| c.end(cx));
+                self.connections.clear();
+                // Without new ones, the peer allows no more flows at once.
+                self.over = self.connect(cx).is_err();
+            }
+            if !self.over {
+                self.load(cx);
+            }
         }
         self.ask_to_wake(cx);
     }

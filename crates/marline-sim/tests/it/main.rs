@@ -1,6 +1,7 @@
 //! Whole sessions over modelled links, in virtual time.
 mod ablation;
 mod batch;
+mod begin;
 mod coding;
 mod field;
 mod handover;

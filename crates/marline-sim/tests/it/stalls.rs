@@ -87,7 +87,11 @@ fn flows_that_stall_from_their_start_delay_no_other() {
         }
         lab.run_for(secs(10));
         let held = unread(&lab, from.other());
-        assert!(held <= flows * (32 << 10), "{held} bytes of {flows} flows");
+        // Beyond their reserves, what streams begin with once that much has arrived in a round
+        // trip: of half the memory at most.
+        let beyond = (flows * (224 << 10)).min(4 << 20);
+        let most = flows * (32 << 10) + beyond;
+        assert!(held <= most, "{held} bytes of {flows} flows");
         let beside = request(&mut lab);
         assert!(
             beside <= alone.mul_f64(1.5),

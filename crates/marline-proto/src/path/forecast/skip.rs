@@ -148,6 +148,18 @@ impl Skip {
         }
     }
 
+    /// What is known of the path, for who sends other packets over it from now on.
+    #[must_use]
+    pub fn heir(&self) -> Self {
+        Self {
+            batches: Vec::new(),
+            pending: VecDeque::new(),
+            gap: true,
+            passed: Passed::default(),
+            ..self.clone()
+        }
+    }
+
     /// Packets of `bits` in all came to the bottleneck.
     pub fn on_sent(&mut self, came: f64, bits: f64) {
         let full = self.batches.len() >= MOST_BATCHES;

@@ -64,6 +64,23 @@ impl Arrivals {
         }
     }
 
+    /// What is known of the path, for another flow: nothing of packets and promises of this one.
+    pub(super) fn heir(&self) -> Self {
+        Self {
+            skip: self.skip.heir(),
+            promises: PathPromises::default(),
+            flight: Flight::default(),
+            jitter: self.jitter.clone(),
+            line: Line::default(),
+            came: None,
+            ended: None,
+            latest: (0.0, 0),
+            heard: self.heard,
+            there: self.there,
+            back: self.back,
+        }
+    }
+
     pub(super) fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
         let bits = f64::from(feedback.symbol.len) * 8.0;
         let sent = seconds(feedback.sent);

@@ -33,6 +33,7 @@ mod jitter;
 mod jump;
 mod lane;
 mod leap;
+mod legacy;
 mod losses;
 mod order;
 mod pacing;

@@ -18,6 +18,7 @@ mod rest;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use core::any::Any;
 
 use marline_base::{Duration, Instant};
 
@@ -25,9 +26,10 @@ use super::admission::{Aim, Offer};
 use super::ahead::Ahead;
 use super::arrivals::Arrivals;
 use super::beginning::Beginning;
+use super::legacy::Legacy;
 use super::pacing::Pacing;
 use super::promises::BlockPromises;
-use super::unit::{MOST_PACKETS, QUANTUM, asked, block_of, seconds, source_left, symbol};
+use super::unit::{MOST_PACKETS, QUANTUM, again, asked, block_of, seconds, source_left, symbol};
 use super::{Block, Schedule, Sender, SenderPath, Settings};
 use crate::flow::Fate;
 use crate::path::forecast::{Kalman, Memory};
@@ -433,12 +435,6 @@ impl Hop {
     }
 }
 
-/// From when a packet leaves until it is sent again if it was lost (seconds): RACK's 9/8 of a round
-/// trip (RFC 9002 section 6.1.2), with what the round trip may last longer than usual.
-fn again(view: &PathView) -> f64 {
-    1.125 * (view.srtt + 4 * view.rtt_var).as_secs_f64()
-}
-
 impl Scheduler for Hop {
     fn admit(
         &mut self,
@@ -580,6 +576,18 @@ impl Scheduler for Hop {
             paths: self.paths.iter().filter_map(path).collect(),
             units: *self.promises.calibration(),
         })
+    }
+
+    fn inherits(&self) -> bool {
+        true
+    }
+
+    fn legacy(&self) -> Option<Box<dyn Any + Send>> {
+        Some(Box::new(Legacy::of(&self.paths)))
+    }
+
+    fn inherit(&mut self, legacy: &dyn Any) {
+        self.paths = Legacy::paths(legacy).unwrap_or_default();
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -75,3 +75,9 @@ pub(super) fn asked(reliability: f64) -> f64 {
 pub(super) fn seconds(at: Instant) -> f64 {
     at.as_nanos() as f64 * 1e-9
 }
+
+/// From when a packet leaves until it is sent again if it was lost (seconds): RACK's 9/8 of a round
+/// trip (RFC 9002 section 6.1.2), with what the round trip may last longer than usual.
+pub(super) fn again(view: &PathView) -> f64 {
+    1.125 * (view.srtt + 4 * view.rtt_var).as_secs_f64()
+}

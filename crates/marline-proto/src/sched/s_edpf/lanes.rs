@@ -4,10 +4,10 @@ use libm::sqrt;
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
-use super::arrivals::{Arrivals, Laws};
-use super::gauss::Gauss;
-use super::sample;
 use crate::sched::PathView;
+use crate::sched::laws::arrivals::{Arrivals, Laws};
+use crate::sched::laws::gauss::Gauss;
+use crate::sched::laws::sample;
 
 /// Standard deviations from a normal variable's mean to its 95th percentile.
 const UPPER: f64 = 1.644_853_626_951_472_2;
@@ -68,9 +68,15 @@ pub(super) enum Sight {
 
 /// What is known of a path besides its view.
 pub(super) struct Known<'a> {
-    pub(super) arrivals: &'a Arrivals,
+    pub(super) arrivals: Option<&'a Arrivals>,
     /// When the last packet that the receiver waits for leaves the bottleneck.
     pub(super) last: Option<Instant>,
+}
+
+impl<'a> Known<'a> {
+    fn laws(&self) -> Option<&'a Laws> {
+        self.arrivals?.laws()
+    }
 }
 
 impl<'a> Lanes<'a> {
@@ -83,10 +89,10 @@ impl<'a> Lanes<'a> {
         sight: Sight,
     ) -> Self {
         // A clock that not all paths have reported cannot be compared.
-        let told = known.iter().all(|k| k.arrivals.laws().is_some());
+        let told = known.iter().all(|k| k.laws().is_some());
         let forecast = told && paths.iter().all(|p| p.forecast.is_some());
         let lane = |(path, known): (&PathView, &Known<'a>)| {
-            let laws = known.arrivals.laws().filter(|_| told);
+            let laws = known.laws().filter(|_| told);
             let mut lane = lane(now, path, known, laws, forecast, len);
             lane.look_ahead();
             lane
@@ -302,7 +308,7 @@ fn lane<'a>(
         };
         return lane(delay, delay, standing);
     };
-    let origin = known.arrivals.origin();
+    let origin = known.arrivals.map_or(0.0, Arrivals::origin);
     let of_forecast = path.forecast.filter(|_| forecast);
     let Some(forecast) = of_forecast else {
         return Lane {

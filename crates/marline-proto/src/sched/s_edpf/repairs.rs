@@ -2,10 +2,10 @@
 
 use marline_base::{Duration, Instant};
 
-use super::REFRESH;
 use super::interval::Interval;
 use super::lanes::Lanes;
 use crate::path::EmissionKind;
+use crate::sched::laws::REFRESH;
 use crate::sched::{PathView, Plan};
 
 /// A slot is not looked for more often, however quick the paths.

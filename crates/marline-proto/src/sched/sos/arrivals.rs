@@ -22,7 +22,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// from the arrival of the one before it if that was later. So the times of packets that follow
 /// each other add up to their delay, whether the path was busy or not, and where packets overtake
 /// each other it is the last of them that counts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Arrivals {
     spacing: Spacing,
     /// Least arrival less sending (µs).
@@ -56,7 +56,7 @@ impl Arrivals {
 }
 
 /// All paths.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Known {
     memory: usize,
     paths: PerPath<Arrivals>,

@@ -15,6 +15,7 @@
 //! 2, 7).
 
 use alloc::boxed::Box;
+use core::any::Any;
 
 use marline_base::{Duration, Instant};
 
@@ -261,6 +262,20 @@ impl Scheduler for Sos {
 
     fn codes(&self) -> bool {
         !matches!(self.extra, Extra::None)
+    }
+
+    fn inherits(&self) -> bool {
+        true
+    }
+
+    fn legacy(&self) -> Option<Box<dyn Any + Send>> {
+        Some(Box::new(self.known.clone()))
+    }
+
+    fn inherit(&mut self, legacy: &dyn Any) {
+        if let Some(known) = legacy.downcast_ref::<Known>() {
+            self.known = known.clone();
+        }
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -1,6 +1,7 @@
 //! Whole runs of scenarios.
 
 mod auto;
+mod begin;
 mod buckets;
 mod hop;
 mod jitter;

@@ -20,7 +20,7 @@ use super::sample::Sample;
 /// Packets that are remembered.
 const MEMORY: usize = 256;
 /// Fewer show nothing.
-pub(super) const LEAST: usize = 8;
+pub(in crate::sched) const LEAST: usize = 8;
 /// A path overtakes if more than one packet in this number arrives before one that left earlier.
 const OVERTAKES: usize = 50;
 /// Draws that are joined at most.
@@ -28,21 +28,21 @@ const LONGEST: usize = 512;
 
 /// The laws as of the last [`Arrivals::refresh`]; delays in µs, relative to [`Arrivals::origin`].
 #[derive(Clone, Debug)]
-pub(super) struct Laws {
+pub(in crate::sched) struct Laws {
     /// A packet's delay.
-    pub(super) delay: Gauss,
+    pub(in crate::sched) delay: Gauss,
     /// The latest arrival of all that have left, from the departure of the last one.
-    pub(super) latest: Gauss,
+    pub(in crate::sched) latest: Gauss,
     /// Correlation of the delays of two packets in a row, 0 to 1: 0 where packets overtake each
     /// other; on a path that keeps the order of many packets with random delays it is almost 1.
-    pub(super) correlation: f64,
+    pub(in crate::sched) correlation: f64,
     /// The same two laws as they were seen.
-    pub(super) seen: [Sample; 2],
+    pub(in crate::sched) seen: [Sample; 2],
 }
 
 /// The last packets of a path.
 #[derive(Debug, Default)]
-pub(super) struct Arrivals {
+pub(in crate::sched) struct Arrivals {
     /// Departure and delay (µs), a ring.
     ring: Vec<(u64, f64)>,
     next: usize,
@@ -53,7 +53,7 @@ pub(super) struct Arrivals {
 
 impl Arrivals {
     /// A packet that left at `sent` arrived at `at_us` on the peer's clock.
-    pub(super) fn on_arrival(&mut self, sent: Instant, at_us: u64) {
+    pub(in crate::sched) fn on_arrival(&mut self, sent: Instant, at_us: u64) {
         let delay = at_us as i64 - sent.as_micros() as i64;
         if self.ring.is_empty() {
             self.origin = delay;
@@ -68,17 +68,17 @@ impl Arrivals {
     }
 
     /// What delays are relative to (µs): the peer's clock less ours, and the way.
-    pub(super) fn origin(&self) -> f64 {
+    pub(in crate::sched) fn origin(&self) -> f64 {
         self.origin as f64
     }
 
     /// The laws; `None` until a few packets have arrived.
-    pub(super) fn laws(&self) -> Option<&Laws> {
+    pub(in crate::sched) fn laws(&self) -> Option<&Laws> {
         self.laws.as_ref()
     }
 
     /// Learns the laws again.
-    pub(super) fn refresh(&mut self) {
+    pub(in crate::sched) fn refresh(&mut self) {
         if self.ring.len() < LEAST {
             return;
         }

@@ -7,23 +7,23 @@ const VALUES: usize = 32;
 
 /// A distribution by its quantiles at 1/64, 3/64, …, 63/64.
 #[derive(Clone, Debug)]
-pub(super) struct Sample([f64; VALUES]);
+pub(in crate::sched) struct Sample([f64; VALUES]);
 
 impl Sample {
     /// Of these values, at least one, which are sorted on the way.
-    pub(super) fn of(values: &mut [f64]) -> Self {
+    pub(in crate::sched) fn of(values: &mut [f64]) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         let at = |i: usize| values[(2 * i + 1) * values.len() / (2 * VALUES)];
         Self(core::array::from_fn(at))
     }
 
     #[cfg(test)]
-    pub(super) fn mean(&self) -> f64 {
+    pub(in crate::sched) fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / VALUES as f64
     }
 
     /// The value that a share of about `q` does not exceed.
-    pub(super) fn quantile(&self, q: f64) -> f64 {
+    pub(in crate::sched) fn quantile(&self, q: f64) -> f64 {
         let place = (q * VALUES as f64 - 0.5).clamp(0.0, (VALUES - 1) as f64);
         let below = place as usize;
         let above = (below + 1).min(VALUES - 1);
@@ -34,11 +34,11 @@ impl Sample {
 
 /// A variable that is a sample, cut from above and shifted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Term<'a> {
-    pub(super) sample: &'a Sample,
-    pub(super) shift: f64,
+pub(in crate::sched) struct Term<'a> {
+    pub(in crate::sched) sample: &'a Sample,
+    pub(in crate::sched) shift: f64,
     /// Values above this one become it, before they are shifted.
-    pub(super) most: f64,
+    pub(in crate::sched) most: f64,
 }
 
 impl Term<'_> {
@@ -48,7 +48,7 @@ impl Term<'_> {
 }
 
 /// Expected greatest of independent variables.
-pub(super) fn expected_max(terms: &[Term<'_>]) -> f64 {
+pub(in crate::sched) fn expected_max(terms: &[Term<'_>]) -> f64 {
     // Below the greatest of the least values P(max ≤ x) is 0.
     let least = terms.iter().filter_map(|term| term.value(0));
     let start = least.fold(f64::NEG_INFINITY, f64::max);
