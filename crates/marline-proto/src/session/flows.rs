@@ -90,6 +90,9 @@ impl Session {
                     self.control.insert(Control::MaxFlowData(id));
                 }
                 self.starts.on_begun(id, start - self.config.reserve());
+                if !self.is_ours(id) {
+                    self.starts.on_stream();
+                }
                 (
                     SendHalf::Stream(StreamSend::new(self.peer.max_flow_data.max(credit))),
                     RecvHalf::Stream(StreamRecv::new(start)),

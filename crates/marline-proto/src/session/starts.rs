@@ -5,7 +5,7 @@
 //! new stream would wait for credit instead: one of 100 kB takes a round trip or two longer than
 //! the paths do. So a receiver lets streams begin with what has arrived in two round trips, of
 //! whichever flows, within bounds, and says so before they are opened: MAX_FLOW_DATA for the next
-//! streams of its peer, and beside OPEN_FLOW for its own.
+//! streams of a peer that has opened one, and beside OPEN_FLOW for its own.
 //!
 //! What is granted counts against the session's memory until some of it was read: together with
 //! what flows hold no more than half of its window, and of that no more than a quarter for streams
@@ -48,6 +48,8 @@ pub(super) struct Starts {
     begun: BTreeMap<FlowId, u64>,
     /// The peer has opened no flow from this index on.
     unopened: u64,
+    /// It has opened a stream: one that opens none needs no credit for them.
+    has_streams: bool,
     /// What the peer said for streams of ours, by index.
     given: BTreeMap<u64, u64>,
 }
@@ -63,6 +65,11 @@ impl Starts {
         if beyond > 0 {
             self.begun.insert(id, beyond);
         }
+    }
+
+    /// The peer opens a stream.
+    pub(super) fn on_stream(&mut self) {
+        self.has_streams = true;
     }
 
     /// A stream was read, and has a window of its own from now on; or it is over.
@@ -128,6 +135,9 @@ impl Session {
 
     /// Grants the peer's next streams what they begin with.
     pub(super) fn grant_starts(&mut self) {
+        if !self.starts.has_streams {
+            return;
+        }
         let (reserve, start) = (self.config.reserve(), self.start());
         let Some(each) = start.checked_sub(reserve).filter(|each| *each > 0) else {
             return;
