@@ -141,8 +141,9 @@ pub struct Feedback {
 /// [`Scheduler::plan`] is called whenever something changed that could change the answer: new
 /// backlog of the flow, acknowledgements, losses, a path's state, or the time that
 /// [`Scheduler::wake_at`] named; for acknowledgements only if there is room, of schedulers that
-/// [await it](Scheduler::awaits_room). It sees only paths that may carry data now, in ascending order of [`PathView::id`]: the
-/// active ones; those on standby if there are none; suspect ones if there is nothing else. It must
+/// [await it](Scheduler::awaits_room). It sees only paths that may carry data now, in ascending
+/// order of [`PathView::id`]: the active ones; those on standby if there are none; suspect ones if
+/// there is nothing else. It must
 /// come to an end: each call may emit what fits the paths' windows, or, for schedulers that queue
 /// ahead, what they bound themselves.
 pub trait Scheduler: fmt::Debug + Send {

@@ -1,8 +1,9 @@
 //! Credit for the peer: what it may send before more is read.
 //!
-//! A stream begins with its reserve, or with what the paths are known to carry (`starts`). Its window doubles while it is read as quickly as it comes
-//! (dynamic right-sizing: Fisk and Feng, LANL 2001; the QUIC of Chromium does it by the same
-//! test), within what the session's memory has free.
+//! A stream begins with its reserve, or with what the paths are known to carry (`starts`). Its
+//! window doubles while it is read as quickly as it comes (dynamic right-sizing: Fisk and Feng,
+//! LANL 2001; the QUIC of Chromium does it by the same test), within what the session's memory has
+//! free.
 //!
 //! Credit for streams is per flow and session, as is that of blocks and objects, where each unit
 //! costs 256 bytes more. Packets flows have no credit: they drop the oldest unread message instead,

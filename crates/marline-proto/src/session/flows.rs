@@ -78,15 +78,15 @@ impl Session {
         announced: bool,
     ) {
         // What its peer takes, and what was said to the peer that this end takes.
-        let (credit, told) = match self.is_ours(id) {
+        let (credit, granted) = match self.is_ours(id) {
             true => (self.starts.take_given(id.index()), None),
             false => (0, self.starts.on_opened(id.index())),
         };
         let (send, recv) = match spec.kind {
             FlowKind::Stream => {
-                let told = told.unwrap_or(self.config.reserve());
-                let start = self.start().max(told);
-                if start > told {
+                let granted = granted.unwrap_or(self.config.reserve());
+                let start = self.start().max(granted);
+                if start > granted {
                     self.control.insert(Control::MaxFlowData(id));
                 }
                 self.starts.on_begun(id, start - self.config.reserve());

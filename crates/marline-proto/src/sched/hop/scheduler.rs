@@ -130,7 +130,7 @@ struct Hop {
     ahead: Ahead,
     /// Blocks whose head has been sent, the oldest first.
     staged: VecDeque<Staged>,
-    /// The newest block that was begun; blocks are begun in order.
+    /// The newest block that was begun, in order.
     newest: Option<u64>,
     /// Time between blocks (seconds), as it was last.
     every: f64,
@@ -181,12 +181,12 @@ impl Hop {
 
     fn arrivals(&mut self, path: PathId) -> &mut Arrivals {
         let kalman = self.kalman;
-        self.paths.entry(path).or_insert_with(|| {
-            Arrivals::new(match kalman {
-                true => Memory::Kalman(Kalman::new(0.97)),
-                false => Memory::bank(),
-            })
-        })
+        let memory = || match kalman {
+            true => Memory::Kalman(Kalman::new(0.97)),
+            false => Memory::bank(),
+        };
+        let path = self.paths.entry(path);
+        path.or_insert_with(|| Arrivals::new(memory()))
     }
 
     /// Brings the estimators of these paths up to date, and forgets paths that are gone.
