@@ -3,8 +3,7 @@
 //! A scheduler belongs to one flow, but how long packets take over a path, and how much that
 //! varies, is a property of the path: a flow that begins on a session that has carried others
 //! knows it from its first packet on. So there is one history a path, fed once with each arrival
-//! and read by the schedulers of all flows ([`Plan::exchange_histories`]
-//! (super::Plan::exchange_histories)).
+//! and read by the schedulers of all flows, which exchange theirs for it when they plan.
 
 use marline_base::{Duration, Instant};
 
