@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds static programs: packaging/static.sh [TARGET...], all three of them without a target.
 # C is compiled by zig (`pip install ziglang cargo-zigbuild`), which has a compiler for each of
-# them; Rust's own musl and lld link. The same source, compiler and zig give the same bytes, wherever
-# the source lies: paths are replaced in what is built. SMALL=yes builds the program of routers instead, without the
-# simulator and its commands.
+# them; Rust's own musl and lld link. The same source, compiler and zig give the same bytes,
+# wherever the source lies: paths are replaced in what is built. SMALL=yes builds the program of
+# routers instead, without the simulator and its commands.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 targets=("$@")

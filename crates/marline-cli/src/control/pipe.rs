@@ -1,6 +1,6 @@
 //! Windows: named pipes in place of sockets. By the rights that a pipe has by default only its
 //! user, administrators and the system write to it, so that nobody else can ask; the network cannot
-//! either. The pipe's name is held by whoever makes it first, and never left while the program runs.
+//! either. The pipe's name is held by whoever makes it first, as long as the program runs.
 
 use super::status::Role;
 use marline::support::accept::Listening;
@@ -19,9 +19,11 @@ pub use tokio::net::windows::named_pipe::NamedPipeServer as Stream;
 
 /// What the names of all pipes of this host begin with.
 const PIPES: &str = r"\\.\pipe\";
-/// `ERROR_PIPE_BUSY`: the pipe's end that waited has just been taken, and the next is not yet there.
+/// `ERROR_PIPE_BUSY`: the pipe's end that waited has just been taken, and the next one is not yet
+/// there.
 const BUSY: i32 = 231;
-/// How long a client waits then; the next end is there within microseconds.
+/// How long a client waits then: the next end is there within microseconds, and nobody notices
+/// this. A choice, not tuned.
 const SOON: Duration = Duration::from_millis(20);
 
 /// Where the pipe is.

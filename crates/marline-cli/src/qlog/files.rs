@@ -61,7 +61,7 @@ impl Folder {
         Ok((file, path))
     }
 
-    /// Deletes the oldest files of ours until there is room for `room` bytes more. None goes that is
+    /// Deletes the oldest files of ours until there is room for `room` bytes more, but none that is
     /// being written: those in `open`, and those of other programs with the same folder. Answers
     /// whether there is room then.
     pub(super) fn make_room(&self, room: u64, open: &[&Path]) -> bool {

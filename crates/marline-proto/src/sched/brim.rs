@@ -15,7 +15,6 @@ mod standing;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::any::Any;
 
 use marline_base::Instant;
 
@@ -57,10 +56,6 @@ struct Brim {
     /// What stands in each path's buffer, in order of path id.
     standing: Vec<(PathId, Standing)>,
 }
-
-/// What stands in the buffers, for a flow that begins later.
-#[derive(Debug)]
-struct Legacy(Vec<(PathId, Standing)>);
 
 impl Brim {
     fn find(&self, id: PathId) -> Result<usize, usize> {
@@ -111,20 +106,6 @@ impl Scheduler for Brim {
                 return;
             };
             plan.send(next);
-        }
-    }
-
-    fn inherits(&self) -> bool {
-        true
-    }
-
-    fn legacy(&self) -> Option<Box<dyn Any + Send>> {
-        Some(Box::new(Legacy(self.standing.clone())))
-    }
-
-    fn inherit(&mut self, legacy: &dyn Any) {
-        if let Some(Legacy(standing)) = legacy.downcast_ref() {
-            self.standing.clone_from(standing);
         }
     }
 

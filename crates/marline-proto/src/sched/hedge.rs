@@ -50,7 +50,6 @@
 //!   much as it could save.
 
 use alloc::boxed::Box;
-use core::any::Any;
 
 use marline_base::Instant;
 use smallvec::SmallVec;
@@ -150,13 +149,6 @@ struct Hedge {
     own: Own,
     /// How far paths are ahead of their share.
     shares: Shares,
-}
-
-/// What the flow needs (bytes/s), which one of its sort that begins later probably does, too: until
-/// that has shown its own rate, a tenth of a second later, it is not without redundancy.
-#[derive(Debug)]
-struct Legacy {
-    rate: f64,
 }
 
 impl Hedge {
@@ -400,22 +392,6 @@ impl Scheduler for Hedge {
 
     fn insures(&mut self, _now: Instant, symbol: &Symbol) -> bool {
         self.copies && self.budget.insures(f64::from(symbol.len))
-    }
-
-    fn inherits(&self) -> bool {
-        true
-    }
-
-    fn legacy(&self) -> Option<Box<dyn Any + Send>> {
-        let rate = self.target.bytes_per_second();
-        let is_known = self.target.is_known();
-        is_known.then(|| Box::new(Legacy { rate }) as Box<dyn Any + Send>)
-    }
-
-    fn inherit(&mut self, legacy: &dyn Any) {
-        if let Some(Legacy { rate }) = legacy.downcast_ref() {
-            self.target.suppose(*rate);
-        }
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -13,8 +13,8 @@ use super::Session;
 use super::flow::Flow;
 use crate::sched::Choice;
 
-/// Choices of which something is kept; of more, what was left longest ago is forgotten. A program
-/// has one or two for each kind of flow.
+/// Most choices of schedulers for which something is kept; with more, what was left longest ago is
+/// forgotten. A program has one or two for each kind of flow.
 const MOST: usize = 8;
 
 /// What flows have left that are over, the latest at the end.

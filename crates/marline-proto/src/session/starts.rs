@@ -44,7 +44,7 @@ pub(super) struct Starts {
     until: Instant,
     /// What streams of the peer begin with, by index, which was or will be said to it.
     granted: BTreeMap<u64, u64>,
-    /// Bytes beyond their reserves of streams that are open and of which little was read.
+    /// Bytes beyond their reserves of open streams from which little was read.
     begun: BTreeMap<FlowId, u64>,
     /// The peer has opened no flow from this index on.
     unopened: u64,
@@ -60,7 +60,7 @@ impl Starts {
         self.granted.get(&index).copied()
     }
 
-    /// A stream begins with so many bytes beyond its reserve.
+    /// A stream begins with these bytes beyond its reserve.
     pub(super) fn on_begun(&mut self, id: FlowId, beyond: u64) {
         if beyond > 0 {
             self.begun.insert(id, beyond);
@@ -106,7 +106,7 @@ impl Starts {
 }
 
 impl Session {
-    /// A datagram of so many bytes has arrived.
+    /// A datagram of this length (bytes) has arrived.
     pub(super) fn learn_start(&mut self, now: Instant, bytes: usize) {
         if self.config.begin_blind || self.starts.window >= MOST {
             return;

@@ -210,7 +210,7 @@ fn page() -> WorkloadPlan {
     let pictures = (0..24).map(|n| object(30_000, Some(1 + n % 3), n as u32 % CONNECTIONS, false));
     objects.extend(pictures);
     let load = Load::Web {
-        anew: false,
+        reopen: false,
         page: objects.into(),
         pause: PAGE_PAUSE,
     };

@@ -314,13 +314,13 @@ fn load(load: &Load) -> String {
             rate,
             before,
             pause,
-            anew,
+            reopen,
         } => format!(
             "carries {} for {}, then sends batches of {size} bytes, {} apart, {}",
             rate.map_or("as much as it can".into(), show_rate),
             show_time(*before),
             show_time(*pause),
-            match anew {
+            match reopen {
                 true => "each on a flow of its own",
                 false => "on the same flow",
             }
@@ -376,13 +376,21 @@ fn load(load: &Load) -> String {
             steps.len(),
             if steps.len() == 1 { "" } else { "s" }
         ),
-        Load::Web { page, pause, anew } => {
+        Load::Web {
+            page,
+            pause,
+            reopen,
+        } => {
             let bytes: u64 = page.iter().map(|object| object.size).sum();
             format!(
                 "loads a page of {} objects, {bytes} bytes, again {} after it is complete{}",
                 page.len(),
                 show_time(*pause),
-                if *anew { ", over new connections" } else { "" }
+                if *reopen {
+                    ", over new connections"
+                } else {
+                    ""
+                }
             )
         }
         Load::Tcp {

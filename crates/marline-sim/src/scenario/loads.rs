@@ -51,7 +51,7 @@ pub const KINDS: &[Kind] = &[
         r#"bytes = "10MB" (or without end)"#,
         "As much as the session takes: a download"),
     kind!("batches" Server Stream batches,
-        r#"size = "100kB", rate = "10mbit" (or as much as goes), before = "30s", pause = "2s", anew = true"#,
+        r#"size = "100kB", rate = "10mbit" (or as much as goes), before = "30s", pause = "2s", reopen = true"#,
         "Something for long, then batches one by one, on the same flow or new ones"),
     kind!("bursts" Client Stream bursts,
         r#"request = "20kB", reply = "1kB", burst = 5, every = "40ms", pause = "1s""#,
@@ -69,7 +69,7 @@ pub const KINDS: &[Kind] = &[
         r#"trace = "offload.csv", or request = "20kB", reply = "1kB", think = "10ms""#,
         "Requests one by one, each waiting for the reply to the last"),
     kind!("web" Client Stream web::read,
-        r#"objects = [{ name = "html", size = "30kB" }, …], or pages = "pages.json", page = "news", anew = true"#,
+        r#"objects = [{ name = "html", size = "30kB" }, …], or pages = "pages.json", page = "news", reopen = true"#,
         "A web page whose objects ask for each other"),
     kind!("tcp" Server Packets tcp,
         r#"congestion = "cubic", bytes = "10MB" (or without end), beyond = "8ms""#,
@@ -113,7 +113,7 @@ fn batches(reader: &Reader<'_>, _: &ReadFile<'_>) -> Option<Load> {
         rate,
         before: reader.time("before").unwrap_or(Duration::from_secs(30)),
         pause: reader.span("pause").unwrap_or(Duration::from_secs(2)),
-        anew: reader.flag("anew").unwrap_or(false),
+        reopen: reader.flag("reopen").unwrap_or(false),
     })
 }
 

@@ -214,7 +214,7 @@ pub enum Load {
         /// From its end, or that of a batch, to the next batch.
         pause: Duration,
         /// Each batch has a flow of its own, not the one that carried.
-        anew: bool,
+        reopen: bool,
     },
     /// Bursts of requests, each answered: an offload.
     Bursts {
@@ -269,8 +269,8 @@ pub enum Load {
         page: Arc<[WebObject]>,
         /// From a page's completion to the next load.
         pause: Duration,
-        /// Each load opens its connections anew.
-        anew: bool,
+        /// Each load opens its connections again.
+        reopen: bool,
     },
     /// End-to-end TCP flows inside the session.
     Tcp {

@@ -39,7 +39,7 @@ pub(super) fn read(reader: &Reader<'_>, files: &ReadFile<'_>) -> Option<Load> {
     Some(Load::Web {
         page: page?.into(),
         pause,
-        anew: reader.flag("anew").unwrap_or(false),
+        reopen: reader.flag("reopen").unwrap_or(false),
     })
 }
 

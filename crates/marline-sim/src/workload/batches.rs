@@ -30,7 +30,7 @@ pub(super) struct Rhythm {
     /// From the end of what was carried, or of a batch, to the next batch.
     pub(super) pause: Duration,
     /// Each has a flow of its own.
-    pub(super) anew: bool,
+    pub(super) reopen: bool,
 }
 
 /// A batch that is under way.
@@ -122,7 +122,7 @@ impl Batches {
     }
 
     fn begin(&mut self, cx: &mut Context<'_>) {
-        if self.rhythm.anew && self.open(cx).is_err() {
+        if self.rhythm.reopen && self.open(cx).is_err() {
             // The peer allows no more flows at once.
             self.over = true;
             return;

@@ -99,7 +99,7 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
             rate,
             before,
             pause,
-            anew,
+            reopen,
         } => Box::new(batches::Batches::new(
             plan,
             batches::Rhythm {
@@ -107,7 +107,7 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
                 rate: *rate,
                 before: *before,
                 pause: *pause,
-                anew: *anew,
+                reopen: *reopen,
             },
         )),
         Load::Bursts {
@@ -123,7 +123,11 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
             (*every, *pause),
         )),
         Load::Offload { steps } => Box::new(offload::Offload::new(plan, steps)?),
-        Load::Web { page, pause, anew } => Box::new(web::Web::new(plan, page, (*pause, *anew))?),
+        Load::Web {
+            page,
+            pause,
+            reopen,
+        } => Box::new(web::Web::new(plan, page, (*pause, *reopen))?),
         Load::Tcp {
             congestion,
             bytes,

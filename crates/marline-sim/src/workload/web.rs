@@ -25,8 +25,8 @@ pub(super) struct Web {
     plan: WorkloadPlan,
     page: Arc<[WebObject]>,
     pause: Duration,
-    /// Each load opens its connections anew.
-    anew: bool,
+    /// Each load opens its connections again.
+    reopen: bool,
     /// By the number of the connection.
     connections: BTreeMap<u32, Exchange>,
     /// When the server has thought about an object.
@@ -46,7 +46,7 @@ impl Web {
     pub(super) fn new(
         plan: &WorkloadPlan,
         page: &Arc<[WebObject]>,
-        (pause, anew): (Duration, bool),
+        (pause, reopen): (Duration, bool),
     ) -> Result<Self, String> {
         if page.is_empty() {
             return Err("a page needs an object".to_owned());
@@ -60,7 +60,7 @@ impl Web {
             plan: plan.clone(),
             page: Arc::clone(page),
             pause,
-            anew,
+            reopen,
             connections: BTreeMap::new(),
             thinking: BTreeSet::new(),
             begun: Instant::ZERO,
@@ -153,7 +153,7 @@ impl Workload for Web {
             }
         }
         if !self.over && self.next.take_if(|at| *at <= cx.now()).is_some() {
-            if self.anew {
+            if self.reopen {
                 self.connections.values_mut().for_each(|c| c.end(cx));
                 self.connections.clear();
                 // Without new ones, the peer allows no more flows at once.

@@ -32,7 +32,7 @@ const RARE_US: f64 = 100.0;
 
 /// Forward delays of a path: the smallest, the recent ones, their jumps. They are differences
 /// between two clocks, so only differences of them mean anything.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Standing {
     /// Smallest mean of a block of the running span and of the one before it (µs).
     smallest: [Option<i64>; 2],
@@ -48,7 +48,7 @@ pub(super) struct Standing {
 }
 
 /// Packets that are averaged: delays relative to the first (µs).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Block {
     began: Instant,
     first: i64,

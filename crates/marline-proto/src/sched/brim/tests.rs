@@ -80,15 +80,3 @@ fn only_when_all_are_limited_and_much_waits_do_buffers_fill() {
     one.threshold = 0.0;
     assert_eq!(sent(&mut one, 80), (32, 48));
 }
-
-#[test]
-fn a_new_flow_knows_what_stands_in_the_buffers() {
-    let mut before = brim();
-    stand(&mut before, 0, 20);
-    let legacy = before.legacy().expect("it has learnt something");
-    let mut new = brim();
-    new.inherit(&*legacy);
-    let limited = sent(&mut new, 40);
-    assert_eq!(limited, sent(&mut before, 40));
-    assert!(limited.0 < sent(&mut brim(), 40).0, "{limited:?}");
-}

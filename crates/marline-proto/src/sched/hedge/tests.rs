@@ -446,21 +446,3 @@ fn a_path_that_loses_often_is_judged_by_what_comes_again() {
     };
     assert_eq!([0.04, 0.06].map(first), [0, 1]);
 }
-
-#[test]
-fn a_new_flow_supposes_that_it_needs_what_the_last_one_did() {
-    assert!(hedge("hedge").legacy().is_none(), "it knows nothing yet");
-    let legacy = hedge("hedge:target=2").legacy().expect("2 Mb/s");
-    let mut new = hedge("hedge");
-    new.inherit(&*legacy);
-    assert_eq!(new.target.bytes_per_second(), 250e3);
-    plan(&mut new, Instant::from_millis(200), &mut paths(0.0), 1);
-    assert_eq!(
-        new.target.bytes_per_second(),
-        250e3,
-        "for a tenth of a second"
-    );
-    let mut told = hedge("hedge:target=1");
-    told.inherit(&*legacy);
-    assert_eq!(told.target.bytes_per_second(), 125e3);
-}

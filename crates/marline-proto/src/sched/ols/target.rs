@@ -37,12 +37,6 @@ impl Target {
         }
     }
 
-    /// Takes what another flow of this sort needs (bytes/s) for what this one does, until something
-    /// better is known.
-    pub(in crate::sched) fn suppose(&mut self, rate: f64) {
-        self.measured = self.measured.min(rate);
-    }
-
     /// The flow sent `len` bytes for the first time.
     pub(in crate::sched) fn sent(&mut self, len: u32) {
         self.sent += u64::from(len);

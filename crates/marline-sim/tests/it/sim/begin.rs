@@ -14,15 +14,15 @@ enum On {
     Blind,
 }
 
-/// Time (ms) of 100 kB, two seconds of which went before: the median of three batches, and of that
-/// the mean of eight seeds.
+/// Time (ms) of 100 kB, after two seconds of traffic: the median of three batches, and the mean of
+/// it over eight seeds.
 fn batch(links: [&str; 2], flow: FlowKind, mbps: Option<u64>, on: On) -> f64 {
     let load = Load::Batches {
         size: 100_000,
         rate: mbps.map(Rate::from_mbps),
         before: secs(2),
         pause: ms(300),
-        anew: on != On::Same,
+        reopen: on != On::Same,
     };
     let mut workload = workload("batch", load);
     workload.flow.kind = flow;

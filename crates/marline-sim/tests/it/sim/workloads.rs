@@ -166,7 +166,7 @@ fn a_page_renders_when_what_blocks_it_is_there_and_loads_with_its_last_object() 
         object(1_000, Some(2), 50, 1, false),
     ];
     let load = Load::Web {
-        anew: false,
+        reopen: false,
         page: page.into(),
         pause: ms(200),
     };
