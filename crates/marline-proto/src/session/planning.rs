@@ -8,10 +8,6 @@
 //! is taken, and no other, however many wait. Schedulers that decide by more are asked each time
 //! ([`Awaits::Event`]).
 //!
-//! With a few flows this saves next to nothing, and a scheduler that forecasts follows its paths
-//! more closely if it is asked at every acknowledgement. So where up to [`FEW`] flows have
-//! something to send, all are asked each time.
-//!
 //! Flows are planned for in the order in which they send (`share`), and a part of them at a time:
 //! with a thousand flows that have changed, a pass takes milliseconds, and a driver may have other
 //! sessions to serve. So one call of [`poll_transmit`](super::Session::poll_transmit) plans a part
@@ -34,10 +30,6 @@ use crate::wire::FlowId;
 /// pass over a thousand flows took up to 12 ms in a server under `lab/siege.sh` (time of its
 /// `poll_transmit`), so that 12 µs are the most that one takes. A choice, not tuned.
 const PART: usize = 32;
-
-/// Of so many flows that have something to send, or fewer, all schedulers are asked whatever
-/// happens: a download or two with a call beside them. A choice, not tuned.
-const FEW: usize = 4;
 
 /// A pass over flows that have something to send.
 #[derive(Debug, Default)]
@@ -64,12 +56,8 @@ impl Session {
     pub(super) fn plan(&mut self, now: Instant) {
         if self.pass.scope == Scope::Nobody {
             self.wake_schedulers(now);
-            let scope = core::mem::take(&mut self.replan);
             self.pass = Pass {
-                scope: match self.share.len() <= FEW {
-                    true => Scope::All,
-                    false => scope,
-                },
+                scope: core::mem::take(&mut self.replan),
                 number: self.pass.number + 1,
                 at: None,
                 until: self.share.turns(),

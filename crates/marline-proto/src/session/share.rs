@@ -171,11 +171,6 @@ impl Share {
         }
     }
 
-    /// How many flows there are.
-    pub(super) fn len(&self) -> usize {
-        self.all.len()
-    }
-
     /// The turn that was given last.
     pub(super) fn turns(&self) -> u64 {
         self.turns
