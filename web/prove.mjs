@@ -3,8 +3,9 @@
 // First `marline demo --web`, as somebody sees it who has nothing yet. Then
 // a server and a client over two emulated links on loopback, a download and a live stream between
 // them. What the page shows is compared with `marline status --json`; a link dies and comes back;
-// the buttons act; who has no token, or asks by another name, is refused. Environment: MARLINE (the
-// program), CHROMIUM (the browser, /usr/bin/chromium unless said).
+// the buttons act; who has no token, or asks by another name, is refused; who asks from another host
+// logs in. Environment: MARLINE (the program), CHROMIUM (the browser, /usr/bin/chromium unless
+// said).
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -285,6 +286,31 @@ async function main() {
   url = await pageOf(client);
   assert.equal(url.split("/")[3], token);
   assert.equal((await ask(`/${token}/`)).code, 200);
+
+  // For other hosts: TLS, and a login.
+  client.kill("SIGTERM");
+  await until("the end", () => client.ended);
+  const file = join(home, "password");
+  client = run("client", [...options.map((word) => (word === "127.0.0.1:0" ? "0.0.0.0:0" : word)), "--web-login", file]);
+  const [, at] = await logged(client, /page at https:\/\/0\.0\.0\.0:(\d+)\/, with the password in \S+\/password/);
+  await logged(client, /SHA-256 fingerprint is ([0-9A-F]{2}:){31}/);
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, ignoreHTTPSErrors: true });
+  const guest = await context.newPage();
+  await guest.goto(`https://localhost:${at}/`);
+  await guest.screenshot({ path: join(pictures, "login-phone-light.png") });
+  const enter = async (password) => {
+    await guest.fill("#password", password);
+    await guest.getByRole("button", { name: "Log in" }).click();
+  };
+  await enter("nobody's password");
+  await guest.getByText("That is not the password.").waitFor();
+  await sleep(1.1);
+  await enter(readFileSync(file, "utf8").trim());
+  await guest.waitForSelector(".link[data-path=fibre][data-state=active]");
+  await guest.getByRole("button", { name: "Log out" }).click();
+  await guest.waitForSelector("#password");
+  await guest.goto(`https://localhost:${at}/${token}/`);
+  await guest.waitForSelector("#password");
   console.log(`the page holds; pictures in ${pictures}`);
 }
 

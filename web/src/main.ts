@@ -145,6 +145,9 @@ function begin() {
     if (said.done) input.value = "";
   });
 
+  // Over TLS who reads has logged in.
+  by("leave").hidden = location.protocol !== "https:";
+
   let minute = 0;
   api.follow(
     (now) => {

@@ -49,6 +49,7 @@ mod status;
 #[cfg(feature = "experiments")]
 mod stop;
 mod top;
+mod web_page;
 mod words;
 
 pub use error::CliError;

@@ -2,18 +2,17 @@
 //! graceful stop.
 
 use super::signals::{Signal, Signals};
+use super::web_page::ServedPage;
 use super::{CliError, descriptors, notify};
-use crate::config::{CommonConfig, Listens, Source, WebPage};
+use crate::config::{CommonConfig, Listens, Source};
 use crate::control::server::Wishes;
 use crate::control::{self, ControlSocket, Manage};
 use crate::metrics::{self, Names};
-use crate::web::{self, Token};
 use marline_apps::proxy::Tasks;
 use marline_apps::proxy::front::stranger;
 use marline_apps::proxy::front::{ListenError, listen_tcp};
 use marline_base::text::Problem;
-use std::io::{ErrorKind, IsTerminal};
-use std::path::PathBuf;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -30,7 +29,7 @@ pub(super) struct Service {
     /// undone, too.
     signals: Signals,
     metrics: Option<(TcpListener, Names)>,
-    web: Option<(TcpListener, Token, Option<PathBuf>)>,
+    web: Option<ServedPage>,
     control: Option<ControlSocket>,
 }
 
@@ -59,21 +58,6 @@ pub(super) fn unbound<R: Listens>(source: &Source<R>, refused: &ListenError) -> 
         _ => format!("choose another address with {}", place.key()),
     };
     CliError::runtime(format!("{place}: cannot listen there: {error}")).hint(hint)
-}
-
-/// The token of the page's address.
-fn token(page: &WebPage) -> Result<Token, CliError> {
-    let Some(file) = &page.token else {
-        tracing::warn!(
-            "there is no folder to keep the page's token in: the next start has another"
-        );
-        return Token::new().map_err(CliError::runtime);
-    };
-    Token::kept(file).map_err(|error| {
-        let file = file.display();
-        CliError::runtime(format!("the page's token, {file}: {error}"))
-            .hint("mend or remove that file, or start without --web")
-    })
 }
 
 /// Reads the configuration again, as a service manager can see.
@@ -111,7 +95,7 @@ impl Service {
             Some(page) => {
                 let listener = listen_tcp("web", page.address).await;
                 let listener = listener.map_err(|error| unbound(source, &error))?;
-                Some((listener, token(page)?, page.token.clone()))
+                Some(ServedPage::new(listener, page)?)
             }
             None => None,
         };
@@ -166,18 +150,9 @@ impl Service {
             }
             sides.spawn(metrics::serve(listener, Arc::clone(&managed), names));
         }
-        if let Some((listener, token, file)) = self.web {
-            if let Ok(address) = listener.local_addr() {
-                match file {
-                    // Journals are read by more people than the file, and kept.
-                    Some(file) if !std::io::stderr().is_terminal() => tracing::info!(
-                        "page at http://{address}/TOKEN/, with what is in {} as TOKEN",
-                        file.display()
-                    ),
-                    _ => tracing::info!("page at http://{address}/{}/", token.as_str()),
-                }
-            }
-            sides.spawn(web::serve(listener, Arc::clone(&managed), token));
+        if let Some(page) = self.web {
+            page.log();
+            sides.spawn(page.serve(Arc::clone(&managed)));
         }
         if let Some(socket) = self.control {
             tracing::info!("control socket at {}", socket.path().display());

@@ -15,7 +15,7 @@ use super::socks::{socks, udp_address};
 use super::source::Source;
 use super::tun::{switch, tun_in, tun_out};
 
-use super::web::{WebPage, web};
+use super::web::{Web, WebPage, web};
 use super::written::Written;
 use crate::control;
 use crate::control::status::Role;
@@ -219,7 +219,14 @@ impl ClientConfig {
                 congestion: congestion(source, raw.congestion.as_ref())?,
                 gso: gso(source, raw.gso.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
-                web: web(source, raw.web.as_ref())?,
+                web: web(
+                    source,
+                    Web {
+                        address: raw.web.as_ref(),
+                        login: raw.web_login.as_ref(),
+                        certificate: raw.web_certificate.as_ref(),
+                    },
+                )?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: metrics_names(source, &raw.metrics_name)?,
                 qlog: qlog(source, raw.qlog.as_ref(), raw.qlog_size.as_ref())?,
@@ -337,7 +344,14 @@ impl ServerConfig {
                 congestion: congestion(source, raw.congestion.as_ref())?,
                 gso: gso(source, raw.gso.as_ref())?,
                 repair_budget: repair_budget(source, raw.repair_budget.as_ref())?,
-                web: web(source, raw.web.as_ref())?,
+                web: web(
+                    source,
+                    Web {
+                        address: raw.web.as_ref(),
+                        login: raw.web_login.as_ref(),
+                        certificate: raw.web_certificate.as_ref(),
+                    },
+                )?,
                 metrics: metrics(source, raw.metrics.as_ref())?,
                 metrics_names: names,
                 qlog: qlog(source, raw.qlog.as_ref(), raw.qlog_size.as_ref())?,

@@ -37,5 +37,5 @@ pub(crate) use qlog::qlog_size;
 pub use raw::{RawClient, RawServer};
 pub use reload::{PathChange, changed_keys, path_changes};
 pub use source::Source;
-pub use web::WebPage;
+pub use web::{WebCertificate, WebLogin, WebPage};
 pub use written::{Entry, Written};

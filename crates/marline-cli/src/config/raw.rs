@@ -163,9 +163,18 @@ pub struct RawClient {
     pub metrics_name: Vec<Written>,
     /// Serve a page about this program at this address of this host, 127.0.0.1:9080 for example:
     /// its links, their last 24 hours, and why it is slow now. Its address with a token is logged
-    /// at the start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
+    /// at the start. Addresses that other hosts reach need --web-login.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub web: Option<Written>,
+    /// Serve the page over TLS to who knows the password in this file, which is made with a random
+    /// one if there is none: for phones and other hosts, at 0.0.0.0:9080 for example.
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub web_login: Option<Written>,
+    /// The page's certificate, those that lead from it to an authority, and its private key, as PEM
+    /// in one file; read again when it changes [default: one of its own, of which browsers warn
+    /// once; its fingerprint is logged].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub web_certificate: Option<Written>,
     /// Write what sessions do to files of this folder, for tools that read qlog: each packet, its
     /// acknowledgement or loss, and how paths and flows change; no content, keys or targets. Only
     /// their owner reads them, and old ones are deleted.
@@ -318,9 +327,18 @@ pub struct RawServer {
     pub metrics_name: Vec<Written>,
     /// Serve a page about this program at this address of this host, 127.0.0.1:9080 for example:
     /// its links, their last 24 hours, and why it is slow now. Its address with a token is logged
-    /// at the start. From another host: ssh -L 9080:127.0.0.1:9080 HOST.
+    /// at the start. Addresses that other hosts reach need --web-login.
     #[arg(long, value_name = "IP:PORT", value_parser = Written::flag)]
     pub web: Option<Written>,
+    /// Serve the page over TLS to who knows the password in this file, which is made with a random
+    /// one if there is none: for phones and other hosts, at 0.0.0.0:9080 for example.
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub web_login: Option<Written>,
+    /// The page's certificate, those that lead from it to an authority, and its private key, as PEM
+    /// in one file; read again when it changes [default: one of its own, of which browsers warn
+    /// once; its fingerprint is logged].
+    #[arg(long, value_name = "FILE", value_parser = Written::flag)]
+    pub web_certificate: Option<Written>,
     /// Write what sessions do to files of this folder, for tools that read qlog: each packet, its
     /// acknowledgement or loss, and how paths and flows change; no content, keys or targets. Only
     /// their owner reads them, and old ones are deleted.
@@ -383,6 +401,8 @@ impl Raw for RawClient {
             metrics: self.metrics.or(file.metrics),
             metrics_name: list(self.metrics_name, file.metrics_name),
             web: self.web.or(file.web),
+            web_login: self.web_login.or(file.web_login),
+            web_certificate: self.web_certificate.or(file.web_certificate),
             qlog: self.qlog.or(file.qlog),
             qlog_size: self.qlog_size.or(file.qlog_size),
             control: self.control.or(file.control),
@@ -430,6 +450,8 @@ impl Raw for RawServer {
             metrics: self.metrics.or(file.metrics),
             metrics_name: list(self.metrics_name, file.metrics_name),
             web: self.web.or(file.web),
+            web_login: self.web_login.or(file.web_login),
+            web_certificate: self.web_certificate.or(file.web_certificate),
             qlog: self.qlog.or(file.qlog),
             qlog_size: self.qlog_size.or(file.qlog_size),
             control: self.control.or(file.control),

@@ -1,8 +1,8 @@
-//! What is answered at which address. Everything but the token's check lies below `/TOKEN/`.
+//! What is answered at which address. All but the login lies below `/TOKEN/`.
 
+use super::door::{Admission, Door, LOGGED_IN, cookies};
 use super::history::Span;
-use super::host::{asks_locally, is_same_origin};
-use super::token::Token;
+use super::login::{LASTS, Try};
 use super::watch::Watched;
 use crate::control::Manage;
 use crate::control::protocol::{MAX_REQUEST, Outcome, Reply, Request as Action, parse_request};
@@ -11,14 +11,15 @@ use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
+    REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use marline::support::lock;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +27,14 @@ use tokio_util::sync::CancellationToken;
 pub(super) type Body = Either<Full<Bytes>, Channel<Bytes>>;
 
 /// Nothing but this host's own files runs in the page, and nothing leaves it.
-const CSP: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const CSP: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/// Most bytes of a login.
+const MAX_LOGIN: usize = 4096;
+/// The form that asks for the password; its second half after a remark.
+const FORM: [&str; 2] = [
+    include_str!("login/before.html"),
+    include_str!("login/after.html"),
+];
 const JSON: &str = "application/json";
 /// How long a reader may take nothing.
 pub(super) const STALLED: Duration = Duration::from_secs(10);
@@ -60,7 +68,7 @@ const FILES: [(&str, &str, &[u8]); 4] = [
 pub(super) struct Site<M> {
     pub(super) managed: Arc<M>,
     pub(super) watched: Arc<Watched>,
-    pub(super) token: Token,
+    pub(super) door: Door,
 }
 
 /// An answer, and what makes its body if that takes longer than the answer.
@@ -99,15 +107,17 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     whole(status, "text/plain; charset=utf-8", text)
 }
 
-/// Answers one request; `end` ends its connection.
+/// Answers one request from `from`, which comes to `admission`; `end` ends its connection.
 pub(super) async fn answer<M: Manage>(
     request: Request<Incoming>,
+    admission: Admission,
+    from: IpAddr,
     site: Arc<Site<M>>,
     end: CancellationToken,
 ) -> Answer<impl Future<Output = ()> + Send> {
-    let (mut response, stream) = match below_token(&request, &site.token) {
-        Err((status, text)) => (plain(status, text), None),
-        Ok(path) => route(&path, request, &site).await,
+    let (mut response, stream) = match admission {
+        Admission::Inside(path) => route(&path, request, &site).await,
+        other => (outside(other, request, from, &site.door).await, None),
     };
     let making = stream.map(|stream| {
         let (sender, body) = Channel::new(1);
@@ -126,30 +136,90 @@ pub(super) async fn answer<M: Manage>(
     Answer { response, making }
 }
 
-/// Why a request is refused.
-type Refused = (StatusCode, &'static str);
+/// Answers who is not inside.
+async fn outside(
+    admission: Admission,
+    request: Request<Incoming>,
+    from: IpAddr,
+    door: &Door,
+) -> Response<Body> {
+    match (admission, door) {
+        (Admission::Refused(status, text), _) => plain(status, text),
+        (Admission::Form, _) => form(StatusCode::OK, ""),
+        (Admission::File(name), _) => file(name).unwrap_or_else(nothing),
+        (Admission::Password, Door::Login(token, login)) => {
+            let Some(password) = password(request).await else {
+                return plain(StatusCode::BAD_REQUEST, "send the form's `password`\n");
+            };
+            match login.attempt(&password, from, Instant::now()) {
+                Ok(Try::Right(cookie)) => {
+                    tracing::info!("{from} has logged in at the page");
+                    let mut response = to(&format!("/{}/", token.as_str()));
+                    set_cookie(&mut response, cookie.as_str(), LASTS);
+                    response
+                }
+                Ok(Try::Wrong) => form(StatusCode::FORBIDDEN, "That is not the password."),
+                Ok(Try::TooSoon) => {
+                    let mut response = form(
+                        StatusCode::TOO_MANY_REQUESTS,
+                        "The last password was wrong: wait a second and try again.",
+                    );
+                    let second = HeaderValue::from_static("1");
+                    response.headers_mut().insert(RETRY_AFTER, second);
+                    response
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "nobody can log in at the page");
+                    plain(StatusCode::INTERNAL_SERVER_ERROR, "not now; see the log\n")
+                }
+            }
+        }
+        (Admission::Leave, Door::Login(_, login)) => {
+            cookies(&request).for_each(|cookie| login.leave(cookie));
+            let mut response = to("/login");
+            set_cookie(&mut response, "", Duration::ZERO);
+            response
+        }
+        (Admission::ToForm, _) => to("/login"),
+        (Admission::Inside(_) | Admission::Password | Admission::Leave, _) => nothing(),
+    }
+}
 
-/// What lies below the token, if the request has it and asks for this host.
-fn below_token(request: &Request<Incoming>, token: &Token) -> Result<String, Refused> {
-    if !asks_locally(request) {
-        return Err((
-            StatusCode::MISDIRECTED_REQUEST,
-            "this is not one of the names here: ask by localhost or a loopback address\n",
-        ));
+/// The form that asks for the password, with a remark.
+fn form(status: StatusCode, remark: &str) -> Response<Body> {
+    let [before, after] = FORM;
+    whole(
+        status,
+        "text/html; charset=utf-8",
+        [before, remark, after].concat(),
+    )
+}
+
+/// Sends a browser elsewhere.
+fn to(place: &str) -> Response<Body> {
+    let mut response = plain(StatusCode::SEE_OTHER, "");
+    if let Ok(place) = HeaderValue::from_str(place) {
+        response.headers_mut().insert(LOCATION, place);
     }
-    let path = request.uri().path().trim_start_matches('/');
-    let (given, rest) = path.split_once('/').unwrap_or((path, ""));
-    if !token.is(given) {
-        return Err((
-            StatusCode::FORBIDDEN,
-            "the address of this page has a token: marline logs it, or in which file it is, as it \
-             starts (`page at http://...`)\n",
-        ));
+    response
+}
+
+fn set_cookie(response: &mut Response<Body>, value: &str, lasts: Duration) {
+    let lasts = lasts.as_secs();
+    let text =
+        format!("{LOGGED_IN}={value}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={lasts}");
+    if let Ok(text) = HeaderValue::from_str(&text) {
+        response.headers_mut().insert(SET_COOKIE, text);
     }
-    if !is_same_origin(request) {
-        return Err((StatusCode::FORBIDDEN, "a page of another origin asks\n"));
-    }
-    Ok(rest.to_owned())
+}
+
+/// What stands in the form's field.
+async fn password(request: Request<Incoming>) -> Option<String> {
+    let body = Limited::new(request.into_body(), MAX_LOGIN).collect();
+    let body = timeout(STALLED, body).await.ok()?.ok()?.to_bytes();
+    let mut fields = form_urlencoded::parse(&body);
+    let (_, value) = fields.find(|(name, _)| name == "password")?;
+    Some(value.into_owned())
 }
 
 /// A body that is made while it is read.
@@ -173,8 +243,8 @@ async fn route<M: Manage>(
     if request.method() != Method::GET {
         return (not_allowed("GET"), None);
     }
-    if let Some((_, kind, bytes)) = FILES.iter().find(|(name, ..)| *name == path) {
-        return (whole(StatusCode::OK, kind, *bytes), None);
+    if let Some(response) = file(path) {
+        return (response, None);
     }
     let streamed = |kind, stream| (whole(StatusCode::OK, kind, ""), Some(stream));
     match (path, request.uri().query()) {
@@ -192,11 +262,18 @@ async fn route<M: Manage>(
             (answer, None)
         }
         ("api/v1/live", _) => streamed("text/event-stream", Stream::Live),
-        _ => (
-            plain(StatusCode::NOT_FOUND, "nothing is here; see docs/WEB.md\n"),
-            None,
-        ),
+        _ => (nothing(), None),
     }
+}
+
+/// A file of the page.
+fn file(path: &str) -> Option<Response<Body>> {
+    let (_, kind, bytes) = FILES.iter().find(|(name, ..)| *name == path)?;
+    Some(whole(StatusCode::OK, kind, *bytes))
+}
+
+fn nothing() -> Response<Body> {
+    plain(StatusCode::NOT_FOUND, "nothing is here; see docs/WEB.md\n")
 }
 
 fn not_allowed(method: &'static str) -> Response<Body> {

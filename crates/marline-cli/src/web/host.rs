@@ -16,17 +16,19 @@ pub(super) fn asks_locally<B>(request: &Request<B>) -> bool {
     field.to_str().is_ok_and(is_local) && target.is_none_or(|target| is_local(target.as_str()))
 }
 
-/// Whether a browser's page that sends a request, if one does, is ours.
-pub(super) fn is_same_origin<B>(request: &Request<B>) -> bool {
+/// Whether a browser's page that sends a request, if one does, is ours, which is served over TLS or
+/// not.
+pub(super) fn is_same_origin<B>(request: &Request<B>, is_encrypted: bool) -> bool {
     let text = |name: &str| {
         request
             .headers()
             .get(name)
             .and_then(|value| value.to_str().ok())
     };
+    let scheme = if is_encrypted { "https://" } else { "http://" };
     match (text("origin"), text("host")) {
         (None, _) => !request.headers().contains_key("origin"),
-        (Some(origin), Some(host)) => origin.strip_prefix("http://") == Some(host),
+        (Some(origin), Some(host)) => origin.strip_prefix(scheme) == Some(host),
         (Some(_), None) => false,
     }
 }
@@ -85,7 +87,7 @@ mod tests {
                 Some(origin) => request.header("origin", origin),
                 None => request,
             };
-            is_same_origin(&request.body(()).unwrap())
+            is_same_origin(&request.body(()).unwrap(), false)
         };
         assert!(from(None) && from(Some("http://127.0.0.1:9080")));
         for other in ["http://127.0.0.1:8080", "https://evil.example", "null", ""] {

@@ -1,7 +1,8 @@
 //! Connections of the page's readers.
 
 use super::answer::{STALLED, Site, answer};
-use super::token::Token;
+use super::door::{Admission, Door};
+use super::tls::Certificate;
 use super::watch::Watched;
 use crate::control::Manage;
 use hyper::service::service_fn;
@@ -10,12 +11,15 @@ use marline::support::accept::PatientListener;
 use marline::support::lock;
 use marline_apps::lru::{Held, Lru};
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 /// Most connections whose request is not complete: one more ends the oldest, so that who is silent
@@ -26,23 +30,36 @@ const MAX_ANSWERED: usize = 24;
 /// How long a request may take to be complete.
 const REQUEST: Duration = Duration::from_secs(5);
 
-#[derive(Debug)]
 struct Shared<M> {
     site: Arc<Site<M>>,
+    acceptor: Option<TlsAcceptor>,
     asking: Lru,
     answered: Lru,
 }
 
-/// Serves the page at `listener` to those who know `token`, until the future is dropped. Looks at
-/// the program all the while.
-pub async fn serve<M: Manage>(listener: TcpListener, managed: Arc<M>, token: Token) {
+/// Serves the page at `listener` to those whom `door` lets in, by TLS with `certificate`, until the
+/// future is dropped. Looks at the program all the while.
+pub async fn serve<M: Manage>(
+    listener: TcpListener,
+    managed: Arc<M>,
+    door: Door,
+    certificate: Option<Arc<Certificate>>,
+) {
+    let acceptor = match certificate.map(Certificate::acceptor).transpose() {
+        Ok(acceptor) => acceptor,
+        Err(error) => {
+            tracing::error!(%error, "the page is not served");
+            return std::future::pending().await;
+        }
+    };
     let watched = Arc::new(Watched::default());
     let shared = Arc::new(Shared {
         site: Arc::new(Site {
             managed: Arc::clone(&managed),
             watched: Arc::clone(&watched),
-            token,
+            door,
         }),
+        acceptor,
         asking: Lru::new(MAX_ASKING),
         answered: Lru::new(MAX_ANSWERED),
     });
@@ -56,18 +73,54 @@ async fn accept_each<M: Manage>(listener: TcpListener, shared: Arc<Shared<M>>) {
     let mut listener = PatientListener::new(listener);
     let mut connections = JoinSet::new();
     loop {
-        let (stream, _) = listener.accept().await;
+        let (stream, from) = listener.accept().await;
         let end = CancellationToken::new();
         let asking = shared.asking.enter(end.clone());
-        connections.spawn(connection(stream, Arc::clone(&shared), asking, end));
+        let shared = Arc::clone(&shared);
+        let from = from.ip();
+        connections.spawn(async move {
+            match &shared.acceptor {
+                None => connection(stream, from, &shared, asking, end).await,
+                Some(acceptor) => {
+                    let handshake = timeout(REQUEST, handshake(acceptor, stream));
+                    let stream = tokio::select! {
+                        () = end.cancelled() => return,
+                        done = handshake => done,
+                    };
+                    match stream {
+                        Ok(Some(stream)) => connection(stream, from, &shared, asking, end).await,
+                        _ => tracing::debug!("a connection of the page spoke no TLS"),
+                    }
+                }
+            }
+        });
         while connections.try_join_next().is_some() {}
     }
+}
+
+/// TLS on a connection; who begins without it is told to.
+async fn handshake(acceptor: &TlsAcceptor, mut stream: TcpStream) -> Option<TlsStream<TcpStream>> {
+    /// What a handshake begins with (RFC 8446 section 5.1).
+    const HANDSHAKE: u8 = 22;
+    let mut first = [0];
+    if stream.peek(&mut first).await.ok()? == 1 && first[0] != HANDSHAKE {
+        // Read, so that what is written is not lost by a reset.
+        let _ = stream.try_read(&mut [0; 4096]);
+        let answer =
+            b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n\
+            this page is encrypted: its address begins with https://\n";
+        let _ = stream.write_all(answer).await;
+        let _ = stream.shutdown().await;
+        return None;
+    }
+    acceptor.accept(stream).await.ok()
 }
 
 /// One request and its answer.
 async fn connection<M: Manage>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    shared: Arc<Shared<M>>,
+    from: IpAddr,
+    shared: &Shared<M>,
     asking: Held,
     end: CancellationToken,
 ) {
@@ -76,11 +129,15 @@ async fn connection<M: Manage>(
     let making = Mutex::new(JoinSet::new());
     let streams = CancellationToken::new();
     let service = service_fn(|request| {
-        *lock(&place) = shared.answered.enter(end.clone());
+        let admission = shared.site.door.admit(&request, Instant::now());
+        // Who is not let in takes no place of those who read.
+        if matches!(admission, Admission::Inside(_)) {
+            *lock(&place) = shared.answered.enter(end.clone());
+        }
         let (site, end) = (Arc::clone(&shared.site), end.clone());
         let (making, streams) = (&making, streams.clone());
         async move {
-            let answer = answer(request, site, end).await;
+            let answer = answer(request, admission, from, site, end).await;
             if let Some(more) = answer.making {
                 streams.cancel();
                 lock(making).spawn(more);
@@ -110,183 +167,4 @@ async fn connection<M: Manage>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::control::status::tests::example;
-    use crate::control::{Problem, Status};
-    use marline::Path;
-    use std::net::SocketAddr;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpStream;
-
-    /// Writes down what it is given.
-    #[derive(Default)]
-    struct Recorder(Mutex<Vec<String>>);
-
-    impl Manage for Recorder {
-        async fn status(&self) -> Status {
-            example()
-        }
-        async fn add_path(&self, path: Path) -> Result<(), Problem> {
-            lock(&self.0).push(format!("add {path}"));
-            Ok(())
-        }
-        async fn remove_path(&self, name: &str) -> Result<(), Problem> {
-            Err(Problem::new(format!("no path `{name}`")))
-        }
-        async fn set_standby(&self, name: &str, standby: bool) -> Result<(), Problem> {
-            lock(&self.0).push(format!("standby {name} {standby}"));
-            Ok(())
-        }
-    }
-
-    struct Page {
-        address: SocketAddr,
-        token: Token,
-        recorder: Arc<Recorder>,
-        _serving: JoinSet<()>,
-    }
-
-    impl Page {
-        async fn new() -> Self {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = listener.local_addr().unwrap();
-            let (recorder, token) = (Arc::new(Recorder::default()), Token::new().unwrap());
-            let mut serving = JoinSet::new();
-            serving.spawn(serve(listener, Arc::clone(&recorder), token.clone()));
-            Page {
-                address,
-                token,
-                recorder,
-                _serving: serving,
-            }
-        }
-
-        async fn send(&self, first: &str, fields: &str, body: &str) -> TcpStream {
-            let mut stream = TcpStream::connect(self.address).await.unwrap();
-            let length = body.len();
-            let first = first.replace("TOKEN", self.token.as_str());
-            let request =
-                format!("{first} HTTP/1.1\r\n{fields}Content-Length: {length}\r\n\r\n{body}");
-            stream.write_all(request.as_bytes()).await.unwrap();
-            stream
-        }
-
-        /// The answer to a request: its status code, and all of its text.
-        async fn ask(&self, first: &str, fields: &str, body: &str) -> (u16, String) {
-            let mut text = String::new();
-            let mut stream = self.send(first, fields, body).await;
-            // What it refuses it does not read to its end, which may reset the connection.
-            let _ = stream.read_to_string(&mut text).await;
-            let code = text.split(' ').nth(1).and_then(|code| code.parse().ok());
-            (code.unwrap_or_default(), text)
-        }
-    }
-
-    const HERE: &str = "Host: localhost\r\n";
-    const JSON: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
-    const DO: &str = "POST /TOKEN/api/v1/do";
-    const STANDBY: &str =
-        r#"{"version":1,"request":"paths-standby","path":"wlan0","standby":true}"#;
-
-    #[tokio::test]
-    async fn who_has_no_token_or_asks_by_another_name_sees_and_does_nothing() {
-        let page = Page::new().await;
-        let foreign = "Host: evil.example\r\nContent-Type: application/json\r\n";
-        let other = format!("{JSON}Origin: http://evil.example\r\n");
-        let long = "x".repeat(5000);
-        let stop = r#"{"version":1,"request":"stop"}"#;
-        for (code, first, fields, body) in [
-            (403, "GET /", HERE, ""),
-            (403, "GET /page.js", HERE, ""),
-            (403, "GET /00000000000000000000000000000000/", HERE, ""),
-            (403, "POST /api/v1/do", JSON, STANDBY),
-            (421, "GET /TOKEN/", "Host: evil.example\r\n", ""),
-            (421, "GET /", "Host: evil.example\r\n", ""),
-            (421, "GET /TOKEN/", "", ""),
-            (
-                421,
-                "GET /TOKEN/",
-                "Host: localhost\r\nHost: evil.example\r\n",
-                "",
-            ),
-            (421, DO, foreign, STANDBY),
-            (403, DO, &other, STANDBY),
-            (415, DO, HERE, STANDBY),
-            (413, DO, JSON, &long),
-            (400, DO, JSON, stop),
-            (400, DO, JSON, "nonsense"),
-            (405, "GET /TOKEN/api/v1/do", HERE, ""),
-            (405, "POST /TOKEN/", HERE, ""),
-            (404, "GET /TOKEN/nothing", HERE, ""),
-            (400, "GET /TOKEN/api/v1/history?span=1y", HERE, ""),
-        ] {
-            let (found, text) = page.ask(first, fields, body).await;
-            assert_eq!(found, code, "{first} {fields}: {text}");
-            assert!(!text.contains("wlan0"), "{text}");
-        }
-        assert!(lock(&page.recorder.0).is_empty());
-    }
-
-    #[tokio::test]
-    async fn buttons_act_and_say_what_came_of_it() {
-        let page = Page::new().await;
-        let (code, text) = page.ask(DO, JSON, STANDBY).await;
-        assert_eq!(code, 200);
-        assert!(text.contains(r#""outcome":"done""#), "{text}");
-        let remove = r#"{"version":1,"request":"paths-remove","path":"x"}"#;
-        let (code, text) = page.ask(DO, JSON, remove).await;
-        assert_eq!(code, 400);
-        assert!(text.contains("no path `x`"), "{text}");
-        assert_eq!(*lock(&page.recorder.0), ["standby wlan0 true"]);
-    }
-
-    #[tokio::test]
-    async fn the_page_and_its_figures_are_served_with_a_strict_policy() {
-        let page = Page::new().await;
-        for (path, kind) in [
-            ("", "text/html"),
-            ("page.js", "text/javascript"),
-            ("page.css", "text/css"),
-            ("icon.svg", "image/svg+xml"),
-            ("api/v1/now", "application/json"),
-            ("api/v1/events", "application/json"),
-            ("api/v1/history", "application/json"),
-            ("api/v1/history?span=24h", "application/json"),
-        ] {
-            let (code, text) = page.ask(&format!("GET /TOKEN/{path}"), HERE, "").await;
-            assert_eq!(code, 200, "{path}");
-            let (head, _) = text.split_once("\r\n\r\n").unwrap();
-            let head = head.to_ascii_lowercase();
-            assert!(head.contains(&format!("content-type: {kind}")), "{head}");
-            assert!(
-                head.contains("content-security-policy: default-src 'self';"),
-                "{head}"
-            );
-        }
-        let (_, now) = page.ask("GET /TOKEN/api/v1/now", HERE, "").await;
-        assert!(
-            now.contains(r#""name":"wlan0""#) && now.contains(r#""why":{"#),
-            "{now}"
-        );
-    }
-
-    #[tokio::test]
-    async fn looks_stream_to_as_many_as_have_a_place() {
-        let page = Page::new().await;
-        let mut readers = Vec::new();
-        for _ in 0..=MAX_ANSWERED {
-            let mut stream = page.send("GET /TOKEN/api/v1/live", HERE, "").await;
-            let mut text = Vec::new();
-            while !String::from_utf8_lossy(&text).contains("event: now\ndata: {\"version\":1") {
-                assert!(stream.read_buf(&mut text).await.unwrap() > 0);
-            }
-            readers.push(stream);
-        }
-        // The first gave way to the last, with what was on its way to it.
-        let mut rest = Vec::new();
-        let _ = readers[0].read_to_end(&mut rest).await;
-        let last = readers.last_mut().unwrap();
-        assert!(last.read_buf(&mut rest).await.unwrap() > 0);
-    }
-}
+mod tests;

@@ -1,11 +1,9 @@
 //! The token in the page's address: who does not know it is shown nothing. Loopback addresses are
 //! open to every user and every browser page of a host.
 
-use crate::platform::make_private_folder;
-use marline::support::access;
+use super::kept::kept;
 use ring::rand::{SecureRandom, SystemRandom};
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use subtle::ConstantTimeEq;
 
@@ -28,9 +26,7 @@ impl Token {
     /// # Errors
     /// The system has no random numbers.
     pub fn new() -> io::Result<Self> {
-        let mut bytes = [0; BYTES];
-        let filled = SystemRandom::new().fill(&mut bytes);
-        filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
+        let bytes = random::<BYTES>()?;
         let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
         Ok(Token(digits.collect()))
     }
@@ -40,27 +36,7 @@ impl Token {
     /// # Errors
     /// The file cannot be read or made, holds something else, or is open to others.
     pub fn kept(file: &Path) -> io::Result<Self> {
-        match read(file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            found => return found,
-        }
-        let folder = file.parent().unwrap_or(Path::new("."));
-        make_private_folder(folder)?;
-        let token = Token::new()?;
-        // Written beside it and moved: nobody reads half of it. Temporary files have mode 0600.
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        writeln!(new, "{}", token.0)?;
-        // Else the name may outlive a power cut and its content not.
-        new.as_file().sync_all()?;
-        if fs::metadata(file).is_ok_and(|found| is_empty(&found)) {
-            fs::remove_file(file)?;
-        }
-        match new.persist_noclobber(file) {
-            Ok(_) => Ok(token),
-            // Another program was quicker.
-            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => read(file),
-            Err(error) => Err(error.error),
-        }
+        kept(file, || Ok(Token::new()?.0), read)
     }
 
     /// Whether `text` is it, in a time that does not depend on how much of it is right.
@@ -74,24 +50,18 @@ impl Token {
     }
 }
 
-/// What a power cut may leave of a file: no token, and nothing that is lost.
-fn is_empty(metadata: &fs::Metadata) -> bool {
-    metadata.is_file() && metadata.len() == 0
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// The system has no random numbers.
+pub(super) fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
+    Ok(bytes)
 }
 
-fn read(path: &Path) -> io::Result<Token> {
-    let file = File::open(path)?;
-    let metadata: fs::Metadata = file.metadata()?;
-    if is_empty(&metadata) {
-        return Err(ErrorKind::NotFound.into());
-    }
-    if let Err(access::TooOpen { mode }) = access::secret(&metadata) {
-        return Err(io::Error::other(format!(
-            "others may read it (mode {mode:03o}): `chmod 600` it, or remove it for a new token"
-        )));
-    }
-    let mut text = String::new();
-    file.take(1024).read_to_string(&mut text)?;
+fn read(text: &str) -> io::Result<Token> {
     let text = text.trim();
     let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match text.len() == 2 * BYTES && is_hex {
@@ -106,6 +76,7 @@ fn read(path: &Path) -> io::Result<Token> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

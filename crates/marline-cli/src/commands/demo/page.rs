@@ -3,7 +3,7 @@
 use crate::commands::CliError;
 use crate::control::status::Role;
 use crate::control::{Manage, Managed, Problem, Status};
-use crate::web::{self, Token};
+use crate::web::{self, Door, Token};
 use marline::Path;
 use marline::endpoint::Client;
 use marline::support::lock;
@@ -52,7 +52,7 @@ pub(super) async fn listen(address: SocketAddr) -> Result<Page, CliError> {
 impl Page {
     /// Shows who is on the stage, until the future is dropped.
     pub(super) async fn serve(self, stage: Arc<Stage>) {
-        web::serve(self.listener, stage, self.token).await;
+        web::serve(self.listener, stage, Door::Token(self.token), None).await;
     }
 }
 

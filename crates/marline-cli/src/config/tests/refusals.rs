@@ -444,7 +444,7 @@ fn a_configuration_that_everybody_may_change_is_refused() {
 }
 
 #[test]
-fn the_page_is_for_this_host_alone() {
+fn the_page_is_for_this_host_or_for_who_logs_in() {
     for address in ["127.0.0.1:9080", "127.9.9.9:0", "[::1]:9080"] {
         let config = client(&["--server", "S", "--web", address], None).unwrap();
         assert_eq!(config.common.web.unwrap().address.to_string(), address);
@@ -458,6 +458,19 @@ fn the_page_is_for_this_host_alone() {
         );
         let mend = error.hint().unwrap();
         assert!(mend.contains("ssh -L 9080:127.0.0.1:9080 HOST"), "{mend}");
+        assert!(mend.contains("`web-login`"), "{mend}");
+        let words = ["--allow-client", "K", "--web", open, "--web-login", "/p"];
+        let config = server(&words).unwrap();
+        let login = config.common.web.unwrap().login.unwrap();
+        assert_eq!(login.password, std::path::Path::new("/p"));
+    }
+    for (flags, lacks) in [
+        (["--web-login", "/p"], "`web` is not given"),
+        (["--web-certificate", "/c"], "`web-login` is not given"),
+    ] {
+        let words = [["--server", "S"], flags].concat();
+        let error = client(&words, None).unwrap_err();
+        assert!(shown(&error).contains(lacks), "{}", shown(&error));
     }
     let words = [
         "--server",
