@@ -1,10 +1,31 @@
 //! The scenario files under `experiments/`, which are part of the program.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
-use include_dir::{Dir, DirEntry, File, include_dir};
+/// All files by their paths from `experiments/` on, as `build.rs` has packed them.
+static FILES: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(|| {
+    let packed = include_bytes!(concat!(env!("OUT_DIR"), "/experiments"));
+    miniz_oxide::inflate::decompress_to_vec(packed)
+        .ok()
+        .and_then(|archive| files(&archive))
+        .unwrap_or_default()
+});
 
-static FOLDER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/experiments");
+/// What is in the archive: for each file its path and length in a line, then its bytes.
+fn files(mut archive: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    while !archive.is_empty() {
+        let end = archive.iter().position(|byte| *byte == b'\n')?;
+        let (path, length) = str::from_utf8(&archive[..end]).ok()?.rsplit_once(' ')?;
+        let rest = &archive[end + 1..];
+        let (content, rest) = rest.split_at_checked(length.parse().ok()?)?;
+        files.insert(path.to_owned(), content.to_vec());
+        archive = rest;
+    }
+    Some(files)
+}
 
 /// A scenario file: `experiments/FOLDER/NAME.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,11 +42,7 @@ pub struct Experiment {
 
 /// All scenario files, by folder and name.
 pub fn all() -> Vec<Experiment> {
-    let folders = FOLDER.entries().iter().filter_map(DirEntry::as_dir);
-    let mut found: Vec<Experiment> = folders
-        .flat_map(Dir::files)
-        .filter_map(experiment)
-        .collect();
+    let mut found: Vec<Experiment> = FILES.iter().filter_map(experiment).collect();
     found.sort();
     found
 }
@@ -57,17 +74,16 @@ impl Experiment {
 
 /// The bytes of a file that scenarios may refer to, by its path from `experiments/` on.
 pub fn file(path: &str) -> Option<&'static [u8]> {
-    FOLDER.get_file(path).map(File::contents)
+    FILES.get(path).map(Vec::as_slice)
 }
 
-fn experiment(file: &'static File<'static>) -> Option<Experiment> {
-    let path = file.path().to_str()?;
+fn experiment((path, content): (&'static String, &'static Vec<u8>)) -> Option<Experiment> {
     let (folder, name) = path.split_once('/')?;
     Some(Experiment {
         folder,
-        name: name.strip_suffix(".toml")?,
+        name: name.strip_suffix(".toml").filter(|name| !name.contains('/'))?,
         path,
-        text: file.contents_utf8()?,
+        text: str::from_utf8(content).ok()?,
     })
 }
 
