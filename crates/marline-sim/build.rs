@@ -17,7 +17,11 @@ fn main() -> io::Result<()> {
     let mut archive = Vec::new();
     for file in files {
         let content = fs::read(&file)?;
-        let parts: Vec<_> = file.iter().skip(1).map(|part| part.to_string_lossy()).collect();
+        let parts: Vec<_> = file
+            .iter()
+            .skip(1)
+            .map(|part| part.to_string_lossy())
+            .collect();
         // As `experiments.rs` reads it: path and length in a line, then the bytes.
         archive.extend(format!("{} {}\n", parts.join("/"), content.len()).bytes());
         archive.extend(content);

@@ -81,7 +81,9 @@ fn experiment((path, content): (&'static String, &'static Vec<u8>)) -> Option<Ex
     let (folder, name) = path.split_once('/')?;
     Some(Experiment {
         folder,
-        name: name.strip_suffix(".toml").filter(|name| !name.contains('/'))?,
+        name: name
+            .strip_suffix(".toml")
+            .filter(|name| !name.contains('/'))?,
         path,
         text: str::from_utf8(content).ok()?,
     })

@@ -174,7 +174,7 @@ impl Path {
     /// When the peer's own packets will have been missing for longer than a burst of losses lasts,
     /// if some came after the oldest packet left that is not acknowledged: it had something to
     /// send.
-    fn silent_at(&self) -> Option<Instant> {
+    pub(crate) fn silent_at(&self) -> Option<Instant> {
         let oldest = self.ledger.oldest_open()?;
         let (last, longest) = self.received.outage()?;
         (last >= oldest).then_some(last + longest)
