@@ -1,5 +1,6 @@
 //! A TCP connection and a flow, joined.
 
+use std::cell::RefCell;
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -14,6 +15,12 @@ use super::{ByteFlow, keepalive};
 /// costs a third of the speed; more than this was not faster
 /// (`cargo bench -p marline-cli --bench goodput`).
 const BUFFER: usize = 64 << 10;
+
+thread_local! {
+    /// What all relays of a thread read into. Most of it is written at once; one buffer for each
+    /// connection would be made, cleared and given back for every few packets.
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; BUFFER].into_boxed_slice());
+}
 
 /// A connection that is reset when it is dropped, unless it was finished: whatever ends a relay
 /// early, the other side must not take what it got for the whole.
@@ -73,6 +80,7 @@ fn any<W>(_: &mut W, _: &mut Context<'_>) -> Poll<usize> {
 /// busy host are idle.
 #[derive(Debug, Default)]
 struct Way {
+    /// What was read and the writer did not take.
     held: Vec<u8>,
     /// What of `held` was written.
     written: usize,
@@ -121,11 +129,11 @@ impl Way {
                     self.written = 0;
                     return Ok(Poll::Pending);
                 };
-                match written? {
-                    0 => return Err(io::ErrorKind::WriteZero.into()),
-                    taken => self.written += taken,
-                }
+                self.written += taken(written)?;
                 self.flushed = false;
+                if !self.holds_some() {
+                    self.let_go();
+                }
                 continue;
             }
             if self.ended {
@@ -137,11 +145,13 @@ impl Way {
                 break;
             }
             let Poll::Ready(most) = room(writer, cx) else {
-                self.let_go();
                 return Ok(Poll::Pending);
             };
-            if self.poll_read(cx, reader, most)?.is_pending() {
-                self.let_go();
+            let passed = SCRATCH.with_borrow_mut(|scratch| {
+                let scratch = &mut scratch[..most.min(BUFFER)];
+                self.poll_pass(cx, reader, writer, scratch)
+            })?;
+            if passed.is_pending() {
                 // The reader pauses: what was written is not held back for more.
                 if !self.flushed {
                     match Pin::new(&mut *writer).poll_flush(cx) {
@@ -156,28 +166,45 @@ impl Way {
         Ok(Poll::Ready(self.bytes))
     }
 
-    fn poll_read<R>(
+    /// Reads into `scratch` and writes that; keeps what the writer does not take. Pending when the
+    /// reader has nothing.
+    fn poll_pass<R, W>(
         &mut self,
         cx: &mut Context<'_>,
         reader: &mut R,
-        most: usize,
+        writer: &mut W,
+        scratch: &mut [u8],
     ) -> io::Result<Poll<()>>
     where
         R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
     {
-        self.written = 0;
-        self.held.resize(most.min(BUFFER), 0);
-        let mut buffer = ReadBuf::new(&mut self.held);
-        let read = Pin::new(reader).poll_read(cx, &mut buffer);
-        let length = buffer.filled().len();
-        self.held.truncate(length);
-        let Poll::Ready(read) = read else {
+        let mut buffer = ReadBuf::new(scratch);
+        let Poll::Ready(read) = Pin::new(reader).poll_read(cx, &mut buffer) else {
             return Ok(Poll::Pending);
         };
         read?;
-        self.ended = length == 0;
-        self.bytes += length as u64;
+        let mut rest = buffer.filled();
+        self.ended = rest.is_empty();
+        self.bytes += rest.len() as u64;
+        while !rest.is_empty() {
+            let Poll::Ready(written) = Pin::new(&mut *writer).poll_write(cx, rest) else {
+                self.held = rest.to_vec();
+                self.written = 0;
+                break;
+            };
+            rest = &rest[taken(written)?..];
+            self.flushed = false;
+        }
         Ok(Poll::Ready(()))
+    }
+}
+
+/// How much a writer took, which has to be something.
+fn taken(written: io::Result<usize>) -> io::Result<usize> {
+    match written? {
+        0 => Err(io::ErrorKind::WriteZero.into()),
+        taken => Ok(taken),
     }
 }
 
