@@ -68,6 +68,7 @@ pub(super) static INVERSES: [u8; 256] = {
 
 /// For every coefficient the products with the 16 low and the 16 high nibbles: what byte shuffles
 /// look up.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) static NIBBLES: [[[u8; 16]; 2]; 256] = {
     let mut nibbles = [[[0; 16]; 2]; 256];
     let mut c = 0;
