@@ -18,13 +18,16 @@ export SOURCE_DATE_EPOCH
 export CARGO_INCREMENTAL=0
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 # Linked by Rust's own lld, which joins functions whose code is the same and packs relocations;
-# zig's does neither. With frame pointers the tables of unwinding have a third less.
-export RUSTFLAGS="-C linker=rust-lld -C link-arg=--icf=all -C link-arg=--pack-dyn-relocs=relr -C force-frame-pointers=yes"
+# zig's does neither.
+export RUSTFLAGS="-C linker=rust-lld -C link-arg=--icf=all -C link-arg=--pack-dyn-relocs=relr"
 RUSTFLAGS+=" --remap-path-prefix=$PWD=/marline --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$(rustc --print sysroot)=/rust"
 export CFLAGS="-ffile-prefix-map=$PWD=/marline -ffile-prefix-map=$cargo_home=/cargo -g0"
 profile=static words=()
 if [[ ${SMALL:-no} == yes ]]; then
     profile=small words=(--no-default-features)
+else
+    # Tables of unwinding, which the small program does not have, are a third shorter with them.
+    RUSTFLAGS+=" -C force-frame-pointers=yes"
 fi
 for target in "${targets[@]}"; do
     rustup target list --installed | grep -qx "$target" || rustup target add "$target"
