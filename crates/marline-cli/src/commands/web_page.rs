@@ -30,8 +30,14 @@ struct Protected {
 
 /// A file of the page's that is of no use.
 fn unusable(what: &str, file: &Path, error: &io::Error) -> CliError {
-    CliError::runtime(format!("the page's {what}, {}: {error}", file.display()))
-        .hint("mend or remove that file, or start without --web")
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "the user that marline runs as must be able to read it, or to make it: a service can in \
+             /var/lib/marline"
+        }
+        _ => "mend or remove that file, or start without --web",
+    };
+    CliError::runtime(format!("the page's {what}, {}: {error}", file.display())).hint(hint)
 }
 
 /// The token of the page's address.
