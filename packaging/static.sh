@@ -25,8 +25,8 @@ export CFLAGS="-ffile-prefix-map=$PWD=/marline -ffile-prefix-map=$cargo_home=/ca
 profile=static words=()
 if [[ ${SMALL:-no} == yes ]]; then
     profile=small words=(--no-default-features)
-    # A panic ends it, so that nothing is unwound.
-    RUSTFLAGS+=" -C force-unwind-tables=no"
+    # A panic ends it: nothing looks up how to unwind.
+    RUSTFLAGS+=" -C link-arg=--no-eh-frame-hdr"
 else
     # Makes the tables of unwinding a third shorter.
     RUSTFLAGS+=" -C force-frame-pointers=yes"
