@@ -10,7 +10,7 @@ use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
 use crate::flow::{Fate, Symbol};
-use crate::path::{EmissionKind, PathState};
+use crate::path::{EmissionKind, Foreseen, PathState};
 use crate::wire::{FlowId, FlowKind, PathId, Side};
 
 /// One thing that a session did or learnt.
@@ -26,6 +26,18 @@ pub enum Record {
         size: usize,
         /// Bytes in flight on the path, this datagram included.
         in_flight: u64,
+    },
+    /// What is expected of a datagram that leaves next, if it is to be acknowledged; only for those
+    /// who ask ([`Observer::foresees`]).
+    Foreseen {
+        /// On this path.
+        path: PathId,
+        /// Its packet number.
+        packet: u64,
+        /// Its size (bytes).
+        size: usize,
+        /// The path's law, and what schedulers see of it.
+        foreseen: Foreseen,
     },
     /// A symbol left in a datagram.
     Emitted {
@@ -182,6 +194,12 @@ pub trait Observer: Send {
     fn listens(&self) -> bool {
         true
     }
+
+    /// Does it want to know what is expected of each datagram as it leaves? That costs more than
+    /// sending it.
+    fn foresees(&self) -> bool {
+        false
+    }
 }
 
 /// Makes the observers of sessions; `None` for a session that is not observed.
@@ -272,6 +290,12 @@ impl Observed {
     #[inline]
     pub(crate) fn listens(&self) -> bool {
         self.observers.iter().any(|observer| observer.listens())
+    }
+
+    /// Does anybody want to know what is expected of each datagram?
+    #[inline]
+    pub(crate) fn foresees(&self) -> bool {
+        self.observers.iter().any(|observer| observer.foresees())
     }
 
     #[inline]

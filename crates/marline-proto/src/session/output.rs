@@ -226,6 +226,11 @@ impl Session {
         if !path.ledger.has_outstanding() {
             self.path_timer = None;
         }
+        if eliciting && self.observer.foresees() {
+            let foreseen = path.foresee(now);
+            self.observer.on(now, &Record::Foreseen { path: id, packet, size, foreseen });
+        }
+        let path = &mut self.paths[index];
         path.on_sent(now, sent, app_limited);
         let in_flight = path.ledger.in_flight();
         self.observer.on(
