@@ -104,11 +104,7 @@ impl Judge {
     /// Packet `number` arrived at `at` (µs on the peer's clock).
     pub(super) fn on_arrival(&mut self, number: u64, at: f64) {
         // Most packets are none of those that are kept.
-        if self
-            .kept
-            .front()
-            .is_none_or(|first| number < first.number)
-        {
+        if self.kept.front().is_none_or(|first| number < first.number) {
             return;
         }
         if let Some(place) = self.kept.iter().position(|kept| kept.number == number)

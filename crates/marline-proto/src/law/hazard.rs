@@ -113,9 +113,7 @@ mod tests {
     use super::*;
 
     fn dark(hazard: &Hazard, late: f64, lost: f64) -> f64 {
-        hazard
-            .silence(Duration::from_millis(120), late, lost)
-            .dark
+        hazard.silence(Duration::from_millis(120), late, lost).dark
     }
 
     #[test]

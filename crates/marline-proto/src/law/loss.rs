@@ -236,6 +236,7 @@ mod tests {
         let now = Instant::from_millis(20_000);
         assert_eq!(loss.now(now), loss.rate(), "a later one arrived");
         loss.on_lost(20_000, now);
+        let follows = loss.follows();
         let after = |ms| loss.now(now + Duration::from_millis(ms));
         assert!(after(0) > 0.99 * follows && after(3) < 0.45 && after(60) < 2.0 * loss.rate());
     }

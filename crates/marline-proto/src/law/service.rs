@@ -16,6 +16,8 @@ use super::Left;
 
 /// Bytes around a datagram on its way: of IP (20), UDP (8), QUIC (14) and its seal (16).
 const HEAD: f64 = 58.0;
+/// Rates count datagrams; of what the link carries that is this share where they are whole.
+const WHOLE: f64 = 1_200.0 / (1_200.0 + HEAD);
 /// Bytes in the mean, in packets of full length: 256 of them, as the gaps of a link with jitter
 /// vary by several times their mean.
 const MEMORY: f64 = 256.0 * 1_258.0;
@@ -61,7 +63,7 @@ pub(super) struct Service {
     missed: f64,
 }
 
-/// µs for a byte.
+/// µs for a byte of a datagram.
 fn by(rate: Rate) -> f64 {
     8e6 / rate.as_bps().max(1) as f64
 }
@@ -80,7 +82,7 @@ impl Service {
         (self.bytes / TRUSTED).min(1.0)
     }
 
-    /// µs for a byte, where the path's rate says `given`.
+    /// µs for a byte on the link, where the path's rate says `given`.
     fn time(&self, given: f64, filled: bool) -> f64 {
         let share = self.trust();
         let least = if filled { WITHIN.0 } else { UNFILLED };
@@ -90,7 +92,8 @@ impl Service {
 
     /// What `bytes` more would wait that are sent `now`; `filled`: the rate was ever reached.
     pub(super) fn wait(&self, now: Instant, bytes: f64, rate: Rate, filled: bool) -> Wait {
-        let given = by(rate);
+        let given = WHOLE * by(rate);
+        let bytes = bytes / WHOLE;
         let busy = micros(self.free.since(now)) + bytes * self.time(given, filled);
         let mean = busy.min(LONGEST);
         if mean <= 0.0 {
@@ -117,12 +120,11 @@ impl Service {
     ) -> (Wait, bool) {
         let wait = self.wait(now, 0.0, rate, filled);
         let queued = self.free_at_best > now;
-        let given = by(rate);
-        let size = f64::from(size) + HEAD;
         let latest = now + duration(LONGEST);
-        let best = duration(given * size);
+        let best = duration(by(rate) * f64::from(size));
         self.free_at_best = (self.free_at_best.max(now) + best).min(latest);
-        let busy = duration(self.time(given, filled) * size);
+        let time = self.time(WHOLE * by(rate), filled);
+        let busy = duration(time * (f64::from(size) + HEAD));
         self.free = (self.free.max(now) + busy).min(latest);
         (wait, queued)
     }
@@ -180,7 +182,6 @@ impl Service {
     pub(super) fn corrected(&self) -> f64 {
         self.corrected
     }
-
 }
 
 #[cfg(test)]
@@ -220,9 +221,8 @@ mod tests {
         let mut service = filled();
         let now = Instant::from_millis(60_000);
         let rate = Rate::from_mbps(10);
-        let (one, many) = [1_250.0, 125_000.0]
-            .map(|bytes| service.wait(now, bytes, rate, true))
-            .into();
+        let wait = |bytes: f64| service.wait(now, WHOLE * bytes, rate, true);
+        let (one, many) = (wait(1_250.0), wait(125_000.0));
         assert!((one.mean - 1e3).abs() < 10.0 && (many.mean - 1e5).abs() < 1e3);
         // A fifth, as of every path.
         assert!((many.variance / (0.2 * many.mean * 0.2 * many.mean) - 1.0).abs() < 1e-6);
@@ -231,7 +231,7 @@ mod tests {
             let error = if n % 2 == 0 { 10e3 } else { -10e3 };
             service.on_error(100e3, error, 4e6);
         }
-        let judged = service.wait(now, 125_000.0, rate, true);
+        let judged = service.wait(now, WHOLE * 125_000.0, rate, true);
         let part = libm::sqrt(judged.variance) / judged.mean;
         assert!((part - 0.098).abs() < 0.003, "{part}");
         assert_eq!(service.wait(now, 0.0, rate, true), Wait::default());

@@ -13,8 +13,8 @@ pub(super) const KNOTS: usize = 19;
 /// Their probabilities. A scheduler asks for medians, for the last percent, and for what is rarer
 /// than one in a thousand only roughly.
 pub(super) const SHARES: [f64; KNOTS] = [
-    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99,
-    0.995, 0.999,
+    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975,
+    0.99, 0.995, 0.999,
 ];
 /// The same quantiles of the standard normal distribution.
 pub(super) const NORMAL: [f64; KNOTS] = [
@@ -65,8 +65,12 @@ pub(super) fn knots(of: impl Fn(f64) -> f64) -> [f64; KNOTS] {
 impl Law {
     /// Of these quantiles relative to `at`, which are put in order.
     pub(super) fn new(at: f64, mut knots: [f64; KNOTS], loss: f64) -> Self {
-        for n in 1..KNOTS {
+        // The median stays where it is.
+        for n in MEDIAN + 1..KNOTS {
             knots[n] = knots[n].max(knots[n - 1] + APART);
+        }
+        for n in (0..MEDIAN).rev() {
+            knots[n] = knots[n].min(knots[n + 1] - APART);
         }
         let loss = loss.clamp(0.0, 1.0);
         Self { at, knots, loss }
@@ -242,7 +246,11 @@ impl Law {
             while next < KNOTS && share >= SHARES[next] {
                 let part = (SHARES[next] - last.1) / (share - last.1);
                 let from = last.0.max(t - f64::MAX);
-                knots[next] = if last.0.is_finite() { from + part * (t - from) } else { t } - at;
+                knots[next] = if last.0.is_finite() {
+                    from + part * (t - from)
+                } else {
+                    t
+                } - at;
                 next += 1;
             }
             last = (t, share);

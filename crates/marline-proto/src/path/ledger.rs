@@ -512,7 +512,11 @@ impl Ledger {
         let after = self.largest_acked.map_or(0, |largest| largest + 1);
         let skip = after.saturating_sub(self.first) as usize;
         let open = |p: &&SentPacket| p.fate == Fate::Outstanding && p.eliciting;
-        self.packets.iter().skip(skip).filter(open).take(1 + OVERDUE)
+        self.packets
+            .iter()
+            .skip(skip)
+            .filter(open)
+            .take(1 + OVERDUE)
     }
 
     /// Symbols in the oldest `limit` open packets, from number `from` on, that were not rescued

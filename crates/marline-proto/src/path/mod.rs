@@ -52,8 +52,8 @@ pub(crate) mod view;
 
 pub use crate::flow::emission::EmissionKind;
 pub use arrival::ArrivalForecast;
-pub use expects::Foreseen;
 pub(crate) use arrival::Landing;
+pub use expects::Foreseen;
 pub use state::PathState;
 
 pub(crate) use control::Control;

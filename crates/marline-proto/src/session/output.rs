@@ -228,7 +228,15 @@ impl Session {
         }
         if eliciting && self.observer.foresees() {
             let foreseen = path.foresee(now);
-            self.observer.on(now, &Record::Foreseen { path: id, packet, size, foreseen });
+            self.observer.on(
+                now,
+                &Record::Foreseen {
+                    path: id,
+                    packet,
+                    size,
+                    foreseen,
+                },
+            );
         }
         let path = &mut self.paths[index];
         path.on_sent(now, sent, app_limited);

@@ -102,7 +102,8 @@ pub fn prepare(options: Options<'_>) -> Result<Prepared, String> {
         let cells = Document::parse(one.path, one.text).and_then(|file| file.scenarios(&files));
         let mut cells = cells.map_err(|mistakes| mistakes.to_string())?;
         // Models have no sessions.
-        cells.retain(|(_, scenario)| !scenario.sessions.is_empty() && check(scenario, AUTO).is_ok());
+        cells
+            .retain(|(_, scenario)| !scenario.sessions.is_empty() && check(scenario, AUTO).is_ok());
         let count = if options.quick { 1 } else { CELLS }.min(cells.len());
         for n in 0..count {
             let (_, mut scenario) = cells[n * (cells.len() - 1) / (count.max(2) - 1)].clone();

@@ -94,9 +94,8 @@ pub(super) fn claims(
     recent: &mut Recent,
 ) -> [Claim; 4] {
     let (view, us) = (&foreseen.view, now.as_nanos() as f64 / 1e3);
-    let normal = |delay: f64, deviation: f64| {
-        Law::normal(us + delay, deviation.max(NARROWEST), view.loss)
-    };
+    let normal =
+        |delay: f64, deviation: f64| Law::normal(us + delay, deviation.max(NARROWEST), view.loss);
     let forecast = view.forecast.map(|forecast| {
         let wait = forecast.free.since(now).as_nanos() as f64 / 1e3;
         normal(wait + forecast.offset_us, forecast.late_us / Z95)

@@ -7,12 +7,14 @@
 
 mod bench;
 mod claims;
+mod picture;
 mod score;
 mod table;
 mod watch;
 
 pub use bench::{Options, Prepared, prepare};
 pub use claims::{Claim, Estimator};
+pub use picture::{Picture, picture};
 pub use score::Score;
 pub use table::{Line, Report, text};
 pub use watch::Witness;

@@ -94,14 +94,22 @@ mod tests {
         assert!((score.likelihood() - near.ln()).abs() < 1e-6);
         assert!((score.fate() - 0.9_f64.ln()).abs() < 1e-12);
         // CRPS of a normal law at its mean: σ(√2 − 1)/√π, by nineteen quantiles.
-        assert!((score.off_ms() / 2.337 - 1.0).abs() < 0.1, "{}", score.off_ms());
+        assert!(
+            (score.off_ms() / 2.337 - 1.0).abs() < 0.1,
+            "{}",
+            score.off_ms()
+        );
         score.on_lost(&law);
         assert!((score.fate() - (0.9_f64.ln() + 0.1_f64.ln()) / 2.0).abs() < 1e-12);
         assert_eq!(score.packets(), 2);
         let sure = Law::normal(0.0, 1.0, 0.0);
         let mut score = Score::default();
         score.on_arrived(&sure, 1e9);
-        assert!((score.likelihood() + 13.8).abs() < 0.1, "{}", score.likelihood());
+        assert!(
+            (score.likelihood() + 13.8).abs() < 0.1,
+            "{}",
+            score.likelihood()
+        );
         assert!((score.off_ms() - 1e6).abs() < 1.0);
     }
 }
