@@ -10,6 +10,11 @@ use marline_base::{Duration, Instant};
 
 use super::Law;
 
+/// Nobody plans finer than this (µs): the law of a path that has no jitter is narrower, and which
+/// tenth of a microsecond a packet came in says nothing.
+const EITHER_SIDE: f64 = 500.0;
+/// The golden ratio's multiples, whole parts left out, are as even as numbers in turn can be.
+const GOLDEN: f64 = 0.618_033_988_749_895;
 /// A law is kept at most this often: independent enough, and a thousandth of a busy path's work.
 const EVERY: Duration = Duration::from_millis(25);
 /// Laws that are kept at once: a round trip of 400 ms.
@@ -49,11 +54,14 @@ impl Calibration {
         (arrived > 0.0).then(|| self.deciles[9] as f64 / arrived)
     }
 
-    /// A packet arrived when its law said it would be there with this probability, if it came.
-    pub fn on_arrived(&mut self, share: f64, loss: f64) {
-        let decile = (10.0 * share) as usize;
+    /// A packet of this law arrived at `at` (µs on the peer's clock).
+    pub fn on_arrived(&mut self, law: &Law, at: f64) {
+        // Within a millisecond any tenth will do, each in its turn.
+        let (low, high) = (law.share(at - EITHER_SIDE), law.share(at + EITHER_SIDE));
+        let turn = self.deciles.iter().sum::<u64>() as f64 * GOLDEN % 1.0;
+        let decile = (10.0 * (low + turn * (high - low))) as usize;
         self.deciles[decile.min(9)] += 1;
-        self.expected_lost += loss;
+        self.expected_lost += law.loss();
     }
 
     /// A packet was lost.
@@ -110,8 +118,7 @@ impl Judge {
         if let Some(place) = self.kept.iter().position(|kept| kept.number == number)
             && let Some(kept) = self.kept.remove(place)
         {
-            self.calibration
-                .on_arrived(kept.law.share(at), kept.law.loss());
+            self.calibration.on_arrived(&kept.law, at);
         }
     }
 

@@ -252,6 +252,12 @@ impl PathLaw {
         }
     }
 
+    /// The path is not as late any more as it was while it was in doubt: nothing of that counts.
+    pub(crate) fn on_recovery(&mut self) {
+        self.wander = Wander::default();
+        self.batch = Batch::default();
+    }
+
     /// The clocks do not differ by what they did: what is known of arrivals is wrong by as much.
     pub(crate) fn begin_anew(&mut self) {
         self.beginning = self.beginning.wrapping_add(1);

@@ -31,6 +31,8 @@ const FIRST: (f64, f64) = (4e3, 2.0);
 const LEAST: f64 = 25.0;
 /// Square of a normal variable's deviation over its mean absolute value: π/2.
 const NORMAL: f64 = core::f64::consts::FRAC_PI_2;
+/// A normal variable's mean absolute value over the square of its mean root: 0.798/0.822².
+const ROOT: f64 = 1.181;
 /// No horizon is longer (s), and no variance gathers for longer: of a path that was quiet for as
 /// long nothing more is forgotten.
 const LONGEST: f64 = 10.0;
@@ -42,11 +44,19 @@ struct Filter {
     level: f64,
     /// Its variance, in units of the scatter's.
     doubt: f64,
-    /// Mean absolute error of what it said of packets when they left, over how wrong it may have
-    /// been: the scatter's (µs).
-    scatter: f64,
+    /// Mean root of the errors of what it said of packets when they left, over how wrong it may have
+    /// been: of roots, so that errors of an outage are forgotten twice as soon as they would be
+    /// (√µs).
+    root: f64,
     /// Logarithm of its likelihood, lately.
     score: f64,
+}
+
+impl Filter {
+    /// Mean absolute value of the scatter (µs).
+    fn scatter(&self) -> f64 {
+        ROOT * self.root * self.root
+    }
 }
 
 /// What was believed of the level when a packet left.
@@ -135,7 +145,7 @@ impl Wander {
             self.filters = [Filter {
                 level: residual,
                 doubt: 1.0,
-                scatter: FIRST.0,
+                root: sqrt(FIRST.0 / ROOT),
                 score: 0.0,
             }; FILTERS];
             self.known = FIRST.1;
@@ -148,11 +158,11 @@ impl Wander {
         for ((filter, ratio), believed) in self.filters.iter_mut().zip(RATIOS).zip(batch.believed) {
             let error = (residual - believed / batch.packets).abs();
             let wide = sqrt(filter.doubt + ratio * horizon + 1.0);
-            let expected = (filter.scatter * wide).max(LEAST);
+            let expected = (filter.scatter() * wide).max(LEAST);
             // Of a Laplace law of this mean error: no single packet decides.
             let likelihood = -log(expected) - error / expected;
             filter.score += likelihood - filter.score / WEIGHED;
-            filter.scatter += (error / wide - filter.scatter) / self.known;
+            filter.root += (sqrt(error / wide) - filter.root) / self.known;
             let doubt = filter.doubt + ratio * elapsed;
             let gain = doubt / (doubt + 1.0);
             filter.doubt = doubt * (1.0 - gain);
@@ -174,7 +184,7 @@ impl Wander {
             .sum();
         let (mut variance, mut drift) = (0.0, 0.0);
         for ((filter, weight), ratio) in each() {
-            let scatter = NORMAL * filter.scatter * filter.scatter;
+            let scatter = NORMAL * filter.scatter() * filter.scatter();
             let off = filter.level - level;
             variance += weight * (scatter * (filter.doubt + 1.0) + off * off);
             drift += weight * scatter * ratio;

@@ -375,6 +375,7 @@ impl Path {
         self.recovered = self.recovered.filter(|at| now.since(*at) <= REMEMBERED);
         if self.recovered.is_some() && self.rtt.latest() < self.rtt.smoothed() / MUCH_SHORTER {
             self.arrival.begin_anew();
+            self.law.on_recovery();
             self.recovered = None;
         }
     }

@@ -44,7 +44,7 @@ impl Score {
             // Twice the mean: of a single time that is its distance.
             self.off += 2.0 * weight * miss / QUANTILES as f64;
         }
-        self.calibration.on_arrived(law.share(at), law.loss());
+        self.calibration.on_arrived(law, at);
         self.fate += (1.0 - law.loss().clamp(SURE, 1.0 - SURE)).ln();
     }
 
